@@ -245,47 +245,47 @@ impl MediaError {
         match self {
             Self::Unsupported { found, .. } => conversion(found.as_deref().unwrap_or_default()),
             Self::TooLarge { .. } => {
-                "reduce the file size, or raise `modalities.constraints.max_size_mb` up to the limit for this kind"
+                "Reduce the file size, or raise `modalities.constraints.max_size_mb` up to the limit for this kind."
             }
             Self::ReaderUnavailable { .. } => {
-                "run `cog doctor`; install ffmpeg on PATH or set COG_MEDIA_FFMPEG"
+                "Run `cog doctor`; install ffmpeg on PATH or set COG_MEDIA_FFMPEG."
             }
             Self::NotBase64 { .. } => {
-                "use standard base64 (RFC 4648 section 4) with padding and without line breaks"
+                "Use standard base64 (RFC 4648 section 4) with padding and without line breaks."
             }
-            Self::Damaged { .. } => "open it in a viewer and save it again",
-            Self::TypeMismatch { .. } => "remove `media_type`, or set it to the type of the content",
+            Self::Damaged { .. } => "Open it in a viewer and save it again.",
+            Self::TypeMismatch { .. } => "Remove `media_type`, or set it to the type of the content.",
             Self::DimensionTooLarge { .. } | Self::FrameTooLarge { .. } | Self::TooManyPixels { .. } => {
-                "scale it down"
+                "Scale it down."
             }
-            Self::DimensionTooSmall { .. } => "send it at a higher resolution",
-            Self::Checksum { .. } => "send it again; it may have been truncated or modified in transit",
+            Self::DimensionTooSmall { .. } => "Send it at a higher resolution.",
+            Self::Checksum { .. } => "Send it again; it may have been truncated or modified in transit.",
             Self::Refused { .. } => {
-                "use a public http or https URL, have the operator allow this one, or send the file as base64"
+                "Use a public http or https URL, have the operator allow this one, or send the file as base64."
             }
-            Self::Fetch { .. } => "check that the URL works, or send the file as base64",
+            Self::Fetch { .. } => "Check that the URL works, or send the file as base64.",
             Self::LimitExceeded { limit_kind: LimitKind::Items | LimitKind::Total, .. } => {
-                "send fewer files at once"
+                "Send fewer files at once."
             }
-            Self::LimitExceeded { .. } => "split it into parts",
+            Self::LimitExceeded { .. } => "Split it into parts.",
             Self::InvalidSource { .. } => {
-                "write {\"type\": \"url\", \"url\": …}, or use base64, file or upload_ref"
+                "Write {\"type\": \"url\", \"url\": …}, or use base64, file or upload_ref."
             }
-            Self::SourceUnavailable { .. } => "send the file as base64",
+            Self::SourceUnavailable { .. } => "Send the file as base64.",
             Self::Unreadable { .. } => {
-                "check the path; a relative path of an input starts at the module's directory"
+                "Check the path; a relative path of an input starts at the module's directory."
             }
             Self::OutsideRoots { .. } => {
-                "move the file to the working directory or the module's directory, or have the operator allow its directory"
+                "Move the file to the working directory or the module's directory, or have the operator allow its directory."
             }
-            Self::Upload { .. } => "upload it again",
+            Self::Upload { .. } => "Upload it again.",
             Self::UnsupportedByProvider { .. } => {
-                "use a model that supports it; `cog doctor` lists what each provider supports"
+                "Use a model that supports it; `cog doctor` lists what each provider supports."
             }
             Self::NoText { .. } => {
-                "install pdftoppm (poppler-utils), use a provider that supports PDF, or convert the pages: pdftoppm -png FILE.pdf page"
+                "Install pdftoppm (poppler-utils), use a provider that supports PDF, or convert the pages with `pdftoppm -png FILE.pdf page`."
             }
-            Self::Storage(_) => "check the free space for temporary files",
+            Self::Storage(_) => "Check the free space for temporary files.",
         }
     }
 

@@ -60,21 +60,21 @@ pub(crate) fn describe_unknown(head: &[u8]) -> Option<&'static str> {
 /// Returns how to convert a file of an unsupported type.
 pub(crate) fn conversion(found: &str) -> &'static str {
     match found {
-        "image/heif" | "image/heic" => "convert it: heif-convert IN.heic OUT.jpg",
-        "image/avif" => "convert it: avifdec IN.avif OUT.png",
-        "image/svg+xml" => "convert it: rsvg-convert IN.svg -o OUT.png",
-        "plain text" => "send text in a text field of the input",
-        "an empty file" => "send a file with content",
-        _ if found.starts_with("image/") => "convert it: magick IN OUT.png",
-        _ if found.starts_with("audio/") => "convert it: ffmpeg -i IN OUT.mp3",
-        _ if found.starts_with("video/") => "convert it: ffmpeg -i IN OUT.mp4",
+        "image/heif" | "image/heic" => "Convert it with `heif-convert IN.heic OUT.jpg`.",
+        "image/avif" => "Convert it with `avifdec IN.avif OUT.png`.",
+        "image/svg+xml" => "Convert it with `rsvg-convert IN.svg -o OUT.png`.",
+        "plain text" => "Send text in a text field of the input.",
+        "an empty file" => "Send a file with content.",
+        _ if found.starts_with("image/") => "Convert it with `magick IN OUT.png`.",
+        _ if found.starts_with("audio/") => "Convert it with `ffmpeg -i IN OUT.mp3`.",
+        _ if found.starts_with("video/") => "Convert it with `ffmpeg -i IN OUT.mp4`.",
         _ if found.contains("officedocument")
             || found.contains("opendocument")
             || found == "application/msword" =>
         {
-            "convert it: soffice --headless --convert-to pdf IN"
+            "Convert it with `soffice --headless --convert-to pdf IN`."
         }
-        _ => "convert it to one of the allowed types",
+        _ => "Convert it to one of the allowed types.",
     }
 }
 

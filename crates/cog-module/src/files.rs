@@ -79,14 +79,14 @@ impl FileError {
     /// Returns what to do about it.
     pub fn suggestion(&self) -> &'static str {
         match self {
-            Self::Missing => "check the file name and the directory",
-            Self::NoDirectory { .. } => "create the directory, or use one that exists",
-            Self::NotAFile => "give the path of a regular file",
-            Self::Outside => "copy the file into the directory",
-            Self::TooLarge { .. } => "split it, or remove what is not needed",
-            Self::Empty => "add content to it",
-            Self::Utf16 | Self::NotUtf8 { .. } | Self::Nul { .. } => "save it as UTF-8 text",
-            Self::Io(_) => "check that it exists and that you have permission to read and write",
+            Self::Missing => "Check the file name and the directory.",
+            Self::NoDirectory { .. } => "Create the directory, or use one that exists.",
+            Self::NotAFile => "Give the path of a regular file.",
+            Self::Outside => "Copy the file into the directory.",
+            Self::TooLarge { .. } => "Split it, or remove what is not needed.",
+            Self::Empty => "Add content to it.",
+            Self::Utf16 | Self::NotUtf8 { .. } | Self::Nul { .. } => "Save it as UTF-8 text.",
+            Self::Io(_) => "Check that it exists and that you have permission to read and write.",
         }
     }
 }

@@ -77,13 +77,13 @@ impl FindError {
     /// Returns what to do about it.
     pub fn suggestion(&self) -> String {
         match self {
-            FindError::NotFound { nearest: Some(name), .. } => format!("did you mean `{name}`?"),
-            FindError::NotFound { .. } => "run `cog list` to see all modules".to_owned(),
+            FindError::NotFound { nearest: Some(name), .. } => format!("Did you mean `{name}`?"),
+            FindError::NotFound { .. } => "Run `cog list` to see all modules.".to_owned(),
             FindError::NoDirectory { .. } => {
-                "give the directory with the manifest, or a name from `cog list`".to_owned()
+                "Give the directory with the manifest, or a name from `cog list`.".to_owned()
             }
             FindError::Unnamed { .. } | FindError::Outside { .. } => {
-                "use lower case letters, digits and hyphens".to_owned()
+                "Use lower case letters, digits and hyphens.".to_owned()
             }
         }
     }

@@ -20,7 +20,7 @@ pub(crate) fn split(source: &Source) -> Result<FrontMatter, Diagnostic> {
     let Some((opening, "---")) = first.map(|(span, line)| (span, line.trim_end())) else {
         let message = "the file does not start with a `---` line";
         let diagnostic = Diagnostic::error(Rule::FrontMatter, &source.path, message).at(source, 0..0);
-        return Err(diagnostic.suggest("put the keys between two `---` lines at the top"));
+        return Err(diagnostic.suggest("Put the keys between two `---` lines at the top."));
     };
     match lines.find(|(_, line)| line.trim_end() == "---") {
         Some((closing, _)) => {
@@ -29,7 +29,7 @@ pub(crate) fn split(source: &Source) -> Result<FrontMatter, Diagnostic> {
         None => {
             let message = "the front matter is not closed: a second `---` line is missing";
             let diagnostic = Diagnostic::error(Rule::FrontMatter, &source.path, message).at(source, opening);
-            Err(diagnostic.suggest("add a `---` line between the keys and the prompt"))
+            Err(diagnostic.suggest("Add a `---` line between the keys and the prompt."))
         }
     }
 }

@@ -81,7 +81,7 @@ fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
     }) {
         let message = format!("{name} is {what}, not a file");
         return Diagnostic::error(Rule::ManifestMissing, origin.path_of(name), message)
-            .suggest("replace it with a file; `cog new NAME` creates a complete module");
+            .suggest("Replace it with a file; `cog new NAME` creates a complete module.");
     }
     let directory = origin.path_of("");
     let message = "no manifest found: expected module.yaml, MODULE.md or module.md";
@@ -90,13 +90,13 @@ fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
         Family::ALL.iter().any(|family| name.eq_ignore_ascii_case(family.manifest())) || *name == "module.yml"
     };
     match names.iter().find(is_near) {
-        Some(name) => diagnostic.suggest(format!("`{name}` is not read; rename it to `module.yaml`")),
-        None => diagnostic.suggest("run `cog new NAME` to create a complete module"),
+        Some(name) => diagnostic.suggest(format!("`{name}` is not read; rename it to `module.yaml`.")),
+        None => diagnostic.suggest("Run `cog new NAME` to create a complete module."),
     }
 }
 
 fn several_manifests(origin: &Origin, used: Family, others: &[&str]) -> Diagnostic {
     let message = format!("`{}` is used; {} is ignored", used.manifest(), others.join(" and "));
     Diagnostic::warning(Rule::ManifestSeveral, origin.path_of(used.manifest()), message)
-        .suggest("keep one manifest in the directory")
+        .suggest("Keep one manifest in the directory.")
 }

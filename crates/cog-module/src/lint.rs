@@ -51,7 +51,7 @@ fn media(module: &Module) -> Option<Diagnostic> {
         return None;
     }
     let message = format!("`modalities.input` lists {}, but the input has no media field", kinds.join(", "));
-    let help = "use `\"$ref\": \"#/$defs/MediaInput\"` for a media field";
+    let help = "Use `\"$ref\": \"#/$defs/MediaInput\"` for a media field.";
     Some(warning(module, Rule::ModalityField, message).suggest(help))
 }
 
@@ -64,7 +64,7 @@ fn risk_rule(module: &Module) -> Option<Diagnostic> {
         "`meta.risk_rule` is `max_issues_risk`, but the data has no `issues`: the risk is always the same";
     Some(
         warning(module, Rule::RiskRuleField, message.to_owned())
-            .suggest("define `issues`, or write `explicit`"),
+            .suggest("Define `issues`, or write `explicit`."),
     )
 }
 

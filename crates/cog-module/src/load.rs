@@ -175,7 +175,7 @@ fn read_prompt(
             Some("") => {
                 let message = "the prompt after the front matter is missing";
                 Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message)
-                    .suggest("write the instructions for the model below the second `---`"))
+                    .suggest("Write the instructions for the model below the second `---`."))
             }
             body => Ok(Prompt::parse(body.unwrap_or_default())),
         };
@@ -185,12 +185,12 @@ fn read_prompt(
         Err(FileError::Missing) => {
             let message = format!("{name} is missing");
             Err(Diagnostic::error(Rule::PromptMissing, origin.path_of(""), message)
-                .suggest(format!("write the instructions for the model in {name}")))
+                .suggest(format!("Write the instructions for the model in {name}.")))
         }
         Err(FileError::Empty) => {
             let message = format!("{name} is empty");
             Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message)
-                .suggest("write the instructions for the model in it"))
+                .suggest("Write the instructions for the model in it."))
         }
         Err(error) => Err(unreadable(&origin.path_of(name), &error)),
     }
@@ -223,7 +223,7 @@ fn lints(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic
     let mut found = Vec::new();
     if let Some(since) = deprecation(manifest.format) {
         let message = format!("format {} is {since}", manifest.format);
-        let help = format!("run `cog migrate {}` to upgrade it", origin.display_name());
+        let help = format!("Run `cog migrate {}` to upgrade it.", origin.display_name());
         found.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
     }
     if let Origin::Directory(path) = origin
@@ -232,7 +232,7 @@ fn lints(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic
         && directory != ".."
     {
         let message = format!("module `{}` is in a directory named `{directory}`", shown(&manifest.name));
-        let help = "modules are found by directory name: use the same name for both";
+        let help = "Modules are found by directory name: use the same name for both.";
         found.push(Diagnostic::warning(Rule::NameDirectory, file, message).suggest(help));
     }
     found
@@ -271,7 +271,7 @@ fn unused_media_placeholder(
         return None;
     }
     let message = "`$MEDIA_INPUTS` has no effect: the module accepts text only";
-    let help = "list the accepted types under `modalities.input`";
+    let help = "List the accepted types under `modalities.input`.";
     Some(Diagnostic::warning(Rule::PromptPlaceholder, origin.path_of(family.prompt()), message).suggest(help))
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn read(root: &Node, context: LoadContext<'_>, findings: &Findings<'_
     }
     sections::read(&fields, &mut manifest, context);
     if format.asks_for_envelope() && tier.is_none() && !fields.has("tier") {
-        let help = Some(format!("add `tier:` with one of: {}", Tier::NAMES.join(", ")));
+        let help = Some(format!("Add `tier:` with one of: {}.", Tier::NAMES.join(", ")));
         fields.missing_but_optional("tier", help);
     }
     fields.finish();
@@ -65,7 +65,7 @@ pub(crate) fn format_of(root: &Node, context: LoadContext<'_>) -> Format {
 fn identity(fields: &Fields<'_>) -> String {
     let Some(name) = fields.required_text("name") else { return "unnamed".to_owned() };
     if !is_module_name(&name) {
-        let help = similar_module_name(&name).map(|similar| format!("rename it to `{similar}`"));
+        let help = similar_module_name(&name).map(|similar| format!("Rename it to `{similar}`."));
         let message = format!(
             "`{}` is not a valid module name: use lower case letters, digits and hyphens, starting with a letter",
             shown(&name)
@@ -78,7 +78,7 @@ fn identity(fields: &Fields<'_>) -> String {
 fn excludes(fields: &Fields<'_>, format: Format) -> Vec<String> {
     let excludes = fields.texts("excludes");
     if excludes.is_none() && !fields.has("excludes") {
-        let help = Some("add `excludes:` with a list of things that the module must not do".to_owned());
+        let help = Some("Add `excludes:` with a list of things that the module must not do.".to_owned());
         match format {
             Format::V0 | Format::V1 => fields.missing("excludes", help),
             Format::V21 | Format::V22 | Format::V25 => fields.missing_but_optional("excludes", help),

@@ -52,9 +52,9 @@ impl ScaffoldError {
         match self {
             Self::Name { name } => {
                 let similar = similar_module_name(name);
-                Some(format!("try `{}`", similar.as_deref().unwrap_or("my-module")))
+                Some(format!("Try `{}`.", similar.as_deref().unwrap_or("my-module")))
             }
-            Self::Exists { .. } => Some("choose another name, or move the existing directory".to_owned()),
+            Self::Exists { .. } => Some("Choose another name, or move the existing directory.".to_owned()),
             Self::Source(_) => None,
             Self::Write { error, .. } => Some(error.suggestion().to_owned()),
         }

@@ -98,7 +98,7 @@ impl SchemaFile {
         self.repeated.iter().map(|pointer| {
             let message = "this key is repeated in its object; only the last one counts";
             let diagnostic = Diagnostic::warning(Rule::SchemaDuplicate, &self.source.path, message);
-            diagnostic.at(&self.source, self.span_of_key(pointer)).suggest("remove or rename one of them")
+            diagnostic.at(&self.source, self.span_of_key(pointer)).suggest("Remove or rename one of them.")
         })
     }
 
@@ -137,7 +137,7 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
         FileError::Missing => {
             let message = format!("{name} is missing");
             Diagnostic::error(Rule::SchemaMissing, origin.path_of(""), message)
-                .suggest(format!("write the JSON Schema of the module in {name}"))
+                .suggest(format!("Write the JSON Schema of the module in {name}."))
         }
         other => unreadable(&origin.path_of(name), &other),
     })?;
@@ -147,7 +147,7 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
         Ok(_) => {
             let message = format!("{name} is not a JSON object");
             let suggestion =
-                "start with `{`; the sections `input`, `data`, `meta` and `error` are its members";
+                "Start with `{`; the sections `input`, `data`, `meta` and `error` are its members.";
             Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message)
                 .suggest(suggestion)
                 .at(&source, 0..1))
@@ -156,7 +156,7 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
             let message = format!("{name} is not JSON: {error}");
             let span = error.offset()..error.offset() + 1;
             Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message)
-                .suggest("check the commas, quotes and brackets before this position")
+                .suggest("Check the commas, quotes and brackets before this position.")
                 .at(&source, span))
         }
     }

@@ -113,7 +113,7 @@ fn misnamed_tests(module: &Module) -> Option<Diagnostic> {
         .find(|name| module.origin.file_names_in(name).iter().any(|file| file.ends_with(".input.json")))?;
     let message = format!("the golden tests in `{name}` are not read");
     let directory = module.origin.path_of(name);
-    Some(Diagnostic::warning(Rule::GoldenDirectory, directory, message).suggest("rename it to `tests`"))
+    Some(Diagnostic::warning(Rule::GoldenDirectory, directory, message).suggest("Rename it to `tests`."))
 }
 
 #[cfg(test)]

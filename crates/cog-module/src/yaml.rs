@@ -199,9 +199,9 @@ fn explain(source: &Source, error: &Error) -> Diagnostic {
         },
     };
     let suggestion = match rule {
-        Rule::YamlLimit => "write values without aliases and reduce the nesting",
-        _ if matches!(innermost(error), Error::DuplicateMappingKey { .. }) => "remove or rename one of them",
-        _ => "check the indentation, quotes and colons around this line",
+        Rule::YamlLimit => "Write values without aliases and reduce the nesting.",
+        _ if matches!(innermost(error), Error::DuplicateMappingKey { .. }) => "Remove or rename one of them.",
+        _ => "Check the indentation, quotes and colons around this line.",
     };
     let diagnostic = Diagnostic::error(rule, &source.path, message).suggest(suggestion);
     let Some(location) = error.location().filter(|location| location.line() > 0) else { return diagnostic };
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn rejects_duplicate_keys() {
         let error = parse_text("a: 1\na: 2\n").unwrap_err();
-        assert_eq!(error.suggestion.as_deref(), Some("remove or rename one of them"));
+        assert_eq!(error.suggestion.as_deref(), Some("Remove or rename one of them."));
         assert_eq!((error.rule, error.location.unwrap().line), (Rule::YamlSyntax, 2));
     }
 

@@ -286,7 +286,7 @@ impl Driver {
 
     fn timeout_error(&self) -> ErrorBody {
         let message = format!("the run took longer than {:?}", self.run.timeout);
-        ErrorBody::new(Code::StreamTimeout, message).suggest("raise --timeout, or request a shorter answer")
+        ErrorBody::new(Code::StreamTimeout, message).suggest("Raise --timeout, or request a shorter answer.")
     }
 
     /// Returns the time remaining for the run.

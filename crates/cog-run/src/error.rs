@@ -13,7 +13,7 @@ pub(crate) fn from_loading(name: &str, error: &LoadError) -> ErrorBody {
     let errors = error.diagnostics.iter().filter(|found| found.severity == Severity::Error);
     let findings: Vec<_> = errors.map(as_json).collect();
     ErrorBody::new(error.code(), format!("{name}: {error}"))
-        .suggest(format!("`cog validate {name}` shows each location"))
+        .suggest(format!("`cog validate {name}` shows each location."))
         .with_details(Value::from(serde_json::json!({ "diagnostics": findings })))
 }
 

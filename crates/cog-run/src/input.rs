@@ -107,7 +107,7 @@ impl CheckedInput {
         );
         let details = serde_json::json!({ "estimated_tokens": tokens, "max_input_tokens": limit });
         Err(ErrorBody::new(Code::InputTooLarge, message)
-            .suggest("shorten or split the input, or raise runtime_requirements.max_input_tokens")
+            .suggest("Shorten or split the input, or raise runtime_requirements.max_input_tokens.")
             .with_details(Value::from(details)))
     }
 
@@ -210,7 +210,7 @@ fn ambiguous(candidates: &[String]) -> ErrorBody {
         _ => format!("--args is ambiguous: it could set any of the fields {}", candidates.join(", ")),
     };
     ErrorBody::new(Code::InvalidInput, message)
-        .suggest("pass the input as JSON: --input-json '{…}' or a file")
+        .suggest("Pass the input as JSON: --input-json '{…}' or a file.")
 }
 
 /// The maximum number of violations in a message; `details.violations` contains all of them.

@@ -121,7 +121,7 @@ impl Sources {
         let error = media_rejected(errors);
         match errors.first() {
             Some((_, MediaError::Upload { .. })) if self.is_resumed => error.suggest(
-                "the run is repeated, but its files are no longer stored: start a new run and send the files with it",
+                "The run is repeated, but its files are no longer stored: start a new run and send the files with it.",
             ),
             _ => error,
         }

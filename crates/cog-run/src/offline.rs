@@ -26,7 +26,7 @@ pub(crate) fn provider(
         let message =
             "no provider is configured, no golden answer matches the input, and the schema has no sample";
         ErrorBody::new(Code::ProviderUnavailable, message)
-            .suggest("set a provider's key; `cog doctor` lists them")
+            .suggest("Set a provider's key; `cog doctor` lists them.")
     })?;
     let warning = offline.warning();
     Ok((Arc::new(offline), warning))

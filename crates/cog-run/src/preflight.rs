@@ -31,7 +31,7 @@ pub(crate) fn prompt(module: &Module) -> Result<(), ErrorBody> {
         Some(raw) => {
             let message = format!("the prompt of {} calls another module ({raw})", module.manifest.name);
             Err(ErrorBody::new(Code::ModuleInvalid, message)
-                .suggest("composition is not supported yet; run the modules separately"))
+                .suggest("Composition is not supported yet; run the modules separately."))
         }
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), E
     }
     let message = format!("input._context: {} declares no context", manifest.name);
     Err(ErrorBody::new(Code::InvalidInput, message).suggest(
-        "move the data to other fields of the input, or declare it under `context.accepts` in the manifest",
+        "Move the data to other fields of the input, or declare it under `context.accepts` in the manifest.",
     ))
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn structured_output(manifest: &Manifest, provider: &dyn Provider) ->
     );
     Err(ErrorBody::new(Code::ProviderUnavailable, message)
         .with_recoverable(false)
-        .suggest("choose a provider that accepts a schema; `cog doctor` shows which do"))
+        .suggest("Choose a provider that accepts a schema; `cog doctor` shows which do."))
 }
 
 /// Checks that the model can generate the required media of the answer (SPEC 4.1.2). Returns warnings for
@@ -93,7 +93,7 @@ pub(crate) fn media_output(
         let message = format!("{provider}/{model} cannot generate {kinds} for {}", slot.path);
         if slot.is_required {
             return Err(ErrorBody::new(Code::MultimodalNotSupported, message).suggest(
-                "choose a model that can, such as gpt-image-1, gemini-2.5-flash-image or gpt-audio",
+                "Choose a model that can, such as gpt-image-1, gemini-2.5-flash-image or gpt-audio.",
             ));
         }
         warnings.push(Warning::new(WarningCode::MediaNotGenerated, message));

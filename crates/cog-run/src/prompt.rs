@@ -91,7 +91,7 @@ fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, O
 fn too_long() -> ErrorBody {
     let message = format!("the prompt with the inserted input exceeds {MAX_LEN} bytes");
     ErrorBody::new(Code::InputTooLarge, message)
-        .suggest("shorten the input, or use fewer placeholders in the prompt")
+        .suggest("Shorten the input, or use fewer placeholders in the prompt.")
 }
 
 /// Returns whether the system message is the same for every input.

@@ -81,7 +81,7 @@ impl Providers {
         if name == OFFLINE {
             let message = "`offline` cannot be combined with other providers";
             return ErrorBody::new(Code::UnsupportedValue, message)
-                .suggest("use only `offline`, or remove it");
+                .suggest("Use only `offline`, or remove it.");
         }
         let known: Vec<&str> =
             self.default.iter().map(|provider| &*provider.info().name).chain([OFFLINE]).collect();

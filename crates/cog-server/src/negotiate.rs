@@ -81,7 +81,7 @@ impl ResponsePreference<'_> {
 pub(crate) fn not_streaming() -> ApiError {
     let message = "the module does not stream (`response.mode: sync`), but the request requires a stream";
     ErrorBody::new(Code::StreamingNotSupported, message)
-        .suggest("remove require_streaming, or use a module whose mode is streaming or both")
+        .suggest("Remove require_streaming, or use a module whose mode is streaming or both.")
         .into()
 }
 

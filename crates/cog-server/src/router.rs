@@ -68,12 +68,12 @@ fn described() -> OpenApiRouter<App> {
 async fn unknown_route(request: Request) -> ApiError {
     let path: String = request.uri().path().chars().take(200).collect();
     ApiError::new(Code::InvalidReference, format!("route not found: `{}`", path.escape_debug()))
-        .suggest("GET / lists all routes")
+        .suggest("GET / lists all routes.")
         .with_status(StatusCode::NOT_FOUND)
 }
 
 async fn unknown_method(method: Method) -> ApiError {
     ApiError::new(Code::UnsupportedValue, format!("method not allowed: {method}"))
-        .suggest("use a method that the header Allow lists")
+        .suggest("Use a method that the header Allow lists.")
         .with_status(StatusCode::METHOD_NOT_ALLOWED)
 }

@@ -104,8 +104,8 @@ impl SetupError {
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::MissingAuth(error) => error.suggestion(),
-            Self::Origin(_) => "use a form such as --allow-origin https://app.example",
-            Self::Listener(_) => "bind the listener first",
+            Self::Origin(_) => "Use a form such as `--allow-origin https://app.example`.",
+            Self::Listener(_) => "Bind the listener first.",
         }
     }
 }

@@ -196,7 +196,7 @@ impl Conversation {
     async fn too_large<T>(&mut self) -> ControlFlow<Closed, T> {
         let max_bytes = self.app.settings.max_message_bytes;
         let error = ErrorBody::new(Code::InputTooLarge, format!("the message exceeds {max_bytes} bytes"))
-            .suggest("send a smaller input; the operator can raise --max-message-bytes");
+            .suggest("Send a smaller input; the operator can raise --max-message-bytes.");
         if let Break(Closed) = self.send_envelope(&Envelope::failure(error)).await {
             return Break(Closed);
         }
@@ -245,6 +245,6 @@ fn no_run_to_cancel() -> Envelope {
 fn run_in_progress() -> Envelope {
     let message = "a run is already in progress on this connection";
     let error = ErrorBody::new(Code::InvalidInput, message)
-        .suggest(r#"wait until it ends, cancel it with {"type": "cancel"}, or open another connection"#);
+        .suggest(r#"Wait until it ends, cancel it with {"type": "cancel"}, or open another connection."#);
     Envelope::failure(error)
 }

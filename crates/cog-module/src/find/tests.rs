@@ -97,8 +97,8 @@ fn unknown_name_is_not_found() {
 #[test]
 fn suggests_the_nearest_name() {
     let (_root, finder) = setup();
-    assert_eq!(finder.find("sortre").unwrap_err().suggestion(), "did you mean `sorter`?");
-    assert_eq!(finder.find("code-reviwer").unwrap_err().suggestion(), "did you mean `code-reviewer`?");
+    assert_eq!(finder.find("sortre").unwrap_err().suggestion(), "Did you mean `sorter`?");
+    assert_eq!(finder.find("code-reviwer").unwrap_err().suggestion(), "Did you mean `code-reviewer`?");
 }
 
 #[test]

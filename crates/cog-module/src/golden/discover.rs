@@ -102,7 +102,7 @@ impl Reader<'_> {
         let beside = input.strip_suffix(INPUT).map(|case| format!("{case}{EXPECTED}"));
         let beside = beside.unwrap_or_else(|| "examples/output.json".to_owned());
         Diagnostic::warning(Rule::GoldenPair, self.origin.path_of(input), message)
-            .suggest(format!("write the expected answer to {beside}"))
+            .suggest(format!("Write the expected answer to {beside}."))
     }
 
     fn cassette(&self, input: &str, name: &str) -> Option<PathBuf> {
@@ -134,7 +134,8 @@ impl Reader<'_> {
                 let message = format!(
                     "{path} was skipped: the golden tests are larger than {MAX_CASES} bytes in total"
                 );
-                Diagnostic::error(Rule::FileTooLarge, file, message).suggest("remove or shorten some of them")
+                Diagnostic::error(Rule::FileTooLarge, file, message)
+                    .suggest("Remove or shorten some of them.")
             }
             other => unreadable(&file, other),
         }

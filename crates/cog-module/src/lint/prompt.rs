@@ -96,16 +96,17 @@ impl Variable<'_> {
             || nearest(self.name, PLACEHOLDERS).filter(|near| near.len().abs_diff(upper.len()) <= 3);
         let is_constant = upper == self.name;
         if is_constant && let Some(near) = exact().or_else(similar) {
-            return Some(format!("did you mean `${near}`?"));
+            return Some(format!("Did you mean `${near}`?"));
         }
         if self.is_code {
             return None;
         }
         if let Some(near) = exact().or_else(synonym) {
-            return Some(format!("did you mean `${near}`?"));
+            return Some(format!("Did you mean `${near}`?"));
         }
         let is_field = fields.contains(&self.name);
-        is_field.then(|| "a field cannot be inserted; `$INPUT` inserts the complete input as JSON".to_owned())
+        is_field
+            .then(|| "A field cannot be inserted; `$INPUT` inserts the complete input as JSON.".to_owned())
     }
 }
 
@@ -174,7 +175,7 @@ fn undeclared_codes(module: &Module) -> Vec<Note> {
         range: start..start + code.len(),
         rule: Rule::ErrorCodeUndeclared,
         message: format!("the prompt names {code}, which the module does not declare"),
-        help: format!("describe it under `error_codes` in the manifest: `{code}: …`"),
+        help: format!("Describe it under `error_codes` in the manifest: `{code}: …`."),
     };
     codes.take(MAX_VARIABLES).map(note).collect()
 }

@@ -36,7 +36,7 @@ fn misspelt_placeholder_suggests_the_right_one() {
         let [found] = module.warnings.as_slice() else { panic!("{written}: {:?}", module.warnings) };
         assert_eq!(
             found.suggestion.as_deref(),
-            Some(format!("did you mean `{meant}`?").as_str()),
+            Some(format!("Did you mean `{meant}`?").as_str()),
             "{written}"
         );
         assert_eq!((found.rule, found.location.as_ref().unwrap().column), (Rule::PromptPlaceholder, 6));
@@ -125,5 +125,5 @@ fn key_of_a_section_at_the_top_level() {
     let manifest = format!("{MANIFEST}mode: streaming\ntemperature: 0\n");
     let module = Directory::v22().with("module.yaml", manifest).load().unwrap();
     let help: Vec<_> = module.warnings.iter().filter_map(|found| found.suggestion.as_deref()).collect();
-    assert_eq!(help, ["indent it under `response:`", "indent it under `generation:`"]);
+    assert_eq!(help, ["Indent it under `response:`.", "Indent it under `generation:`."]);
 }

@@ -20,7 +20,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Where to find the list of keys.
-const KEYS: &str = "run `cog schema manifest` to list all keys";
+const KEYS: &str = "Run `cog schema manifest` to list all keys.";
 
 /// Keys of sections that authors write at the top level.
 const SECTION_KEYS: [(&str, &[&str]); 6] = [
@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
             Content::Map(entries) => entries.as_slice(),
             _ => {
                 let message = format!("the manifest is {}, not a mapping of keys to values", root.kind());
-                let help = format!("start with `name:`; {KEYS}");
+                let help = format!("Start with `name:`. {KEYS}");
                 findings.error(Rule::ManifestShape, root.span.clone(), message, Some(help));
                 &[]
             }
@@ -100,7 +100,7 @@ impl<'a> Fields<'a> {
         let text = self.text(key).filter(|text| !text.trim().is_empty());
         let is_of_wrong_type = || self.node(key).is_some_and(|node| self.as_text(node).is_none());
         if text.is_none() && !is_of_wrong_type() {
-            self.missing(key, Some(format!("add `{key}:` and a value")));
+            self.missing(key, Some(format!("Add `{key}:` and a value.")));
         }
         text
     }
@@ -215,10 +215,10 @@ impl<'a> Fields<'a> {
         let is_version = semver::Version::parse(&full).is_ok();
         if is_version && trimmed == text {
             let message = format!("version `{}` is incomplete; using `{}`", shown(&text), shown(&full));
-            self.warning_at("version", Rule::VersionForm, message, Some(format!("write `version: {full}`")));
+            self.warning_at("version", Rule::VersionForm, message, Some(format!("Write `version: {full}`.")));
             return Some(full);
         }
-        let help = is_version.then(|| format!("write `version: {full}`"));
+        let help = is_version.then(|| format!("Write `version: {full}`."));
         let message =
             format!("`{}` is not a valid version: expected three numbers such as 1.0.0", shown(&text));
         self.error_at("version", Rule::VersionForm, message, help);
@@ -251,7 +251,7 @@ impl<'a> Fields<'a> {
 
     pub(super) fn bad_test_pair(&self, node: &Node) {
         let message = "not a pair of files in the module's directory".to_owned();
-        let help = "write `tests/case1.input.json -> tests/case1.expected.json`".to_owned();
+        let help = "Write `tests/case1.input.json -> tests/case1.expected.json`.".to_owned();
         self.findings.error(Rule::TestPair, node.span.clone(), message, Some(help));
     }
 
@@ -264,7 +264,7 @@ impl<'a> Fields<'a> {
         let (prefix, found_text) = (&self.prefix, shown(found));
         let message = format!("`{prefix}{key}` cannot be `{found_text}`; use one of: {}", allowed.join(", "));
         let help =
-            nearest(found, allowed.iter().copied()).map(|keyword| format!("did you mean `{keyword}`?"));
+            nearest(found, allowed.iter().copied()).map(|keyword| format!("Did you mean `{keyword}`?"));
         self.findings.error(Rule::KeyValue, node.span.clone(), message, help);
     }
 
@@ -276,7 +276,7 @@ impl<'a> Fields<'a> {
                 continue;
             }
             let message = format!("unknown key `{}{}`; it is ignored", self.prefix, shown(&entry.key));
-            let near = nearest(&entry.key, known.iter().copied()).map(|key| format!("did you mean `{key}`?"));
+            let near = nearest(&entry.key, known.iter().copied()).map(|key| format!("Did you mean `{key}`?"));
             let help = self.belongs(&entry.key).or(near).unwrap_or_else(|| KEYS.to_owned());
             self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, Some(help));
         }
@@ -285,7 +285,7 @@ impl<'a> Fields<'a> {
     /// Returns the section of a key that is written at the top level.
     fn belongs(&self, key: &str) -> Option<String> {
         let (section, _) = SECTION_KEYS.iter().find(|(_, keys)| keys.contains(&key))?;
-        self.prefix.is_empty().then(|| format!("indent it under `{section}:`"))
+        self.prefix.is_empty().then(|| format!("Indent it under `{section}:`."))
     }
 
     fn parse_keyword<T: FromStr<Err = ParseEnumError>>(&self, key: &str, node: &Node) -> Option<T> {

@@ -136,7 +136,7 @@ fn pointer(fields: &Fields<'_>, key: &'static str, schema: Option<&serde_json::V
         return Some(within.to_owned());
     }
     let message = format!("`{}` does not exist in schema.json", shown(&text));
-    fields.error_at(key, Rule::IoPointer, message, Some(format!("write `{key}: \"#/{key}\"`")));
+    fields.error_at(key, Rule::IoPointer, message, Some(format!("Write `{key}: \"#/{key}\"`.")));
     None
 }
 

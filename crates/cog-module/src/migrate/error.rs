@@ -38,8 +38,8 @@ impl MigrateError {
     pub fn suggestion(&self) -> Option<String> {
         match self {
             Self::Load(_) | Self::Result(_) => None,
-            Self::BuiltIn { name } => Some(format!("run `cog new NAME --from {name}` to create a copy")),
-            Self::FlowStyle => Some("write each key on its own line, without braces".to_owned()),
+            Self::BuiltIn { name } => Some(format!("Run `cog new NAME --from {name}` to create a copy.")),
+            Self::FlowStyle => Some("Write each key on its own line, without braces.".to_owned()),
             Self::File { error, .. } => Some(error.suggestion().to_owned()),
         }
     }

@@ -44,7 +44,7 @@ impl Check<'_> {
             _ => format!("the module's format is {format}, not {requested}: it has {missing}"),
         };
         let help =
-            format!("run `cog migrate {}` to upgrade it to {requested}", self.module.origin.display_name());
+            format!("Run `cog migrate {}` to upgrade it to {requested}.", self.module.origin.display_name());
         Some(self.about_manifest(Rule::LevelFormat, message).suggest(help))
     }
 
@@ -60,7 +60,7 @@ impl Check<'_> {
         let alias = part == "data" && self.module.schema.get("output").is_some();
         let message = format!("the schema has no `{part}` section");
         let diagnostic = self.about_schema(Rule::LevelSchemaPart, message, "");
-        Some(if alias { diagnostic.suggest("rename `output` to `data`") } else { diagnostic })
+        Some(if alias { diagnostic.suggest("Rename `output` to `data`.") } else { diagnostic })
     }
 
     fn requires(&self, rule: Rule, part: &str, keys: &[&str]) -> Option<Diagnostic> {
@@ -72,7 +72,7 @@ impl Check<'_> {
             return None;
         }
         let message = format!("the {part} schema does not require {}", missing.join(", "));
-        let help = format!("add {} to its `required`", missing.join(", "));
+        let help = format!("Add {} to its `required`.", missing.join(", "));
         Some(self.about_schema(rule, message, &pointer).suggest(help))
     }
 
@@ -85,7 +85,7 @@ impl Check<'_> {
         let message = "the meta schema does not limit `explain` to 280 characters".to_owned();
         let diagnostic =
             self.about_schema(Rule::LevelMeta, message, &format!("{pointer}/properties/explain"));
-        Some(diagnostic.suggest("add `\"maxLength\": 280`"))
+        Some(diagnostic.suggest("Add `\"maxLength\": 280`."))
     }
 
     fn media(&self) -> Option<Diagnostic> {
@@ -96,7 +96,7 @@ impl Check<'_> {
         let message = "the module accepts media, but its input schema has no media field".to_owned();
         let (_, pointer) = self.find("input").unzip();
         let diagnostic = self.about_schema(Rule::LevelMedia, message, &pointer.unwrap_or_default());
-        Some(diagnostic.suggest("use `\"$ref\": \"#/$defs/MediaInput\"` for a media field"))
+        Some(diagnostic.suggest("Use `\"$ref\": \"#/$defs/MediaInput\"` for a media field."))
     }
 
     /// Returns a section of the schema and its pointer, with references resolved.

@@ -127,5 +127,5 @@ fn misnamed_directory_of_tests_is_reported() {
     let report = validate(&directory.origin(), Level::Any);
     assert_eq!((report.cases, report.diagnostics.len()), (0, 1));
     assert_eq!(report.diagnostics[0].message, "the golden tests in `test` are not read");
-    assert_eq!(report.diagnostics[0].suggestion.as_deref(), Some("rename it to `tests`"));
+    assert_eq!(report.diagnostics[0].suggestion.as_deref(), Some("Rename it to `tests`."));
 }

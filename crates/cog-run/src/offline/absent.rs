@@ -17,5 +17,5 @@ pub(crate) fn provider(
     _input: &CheckedInput,
 ) -> Result<(Arc<dyn Provider>, Warning), ErrorBody> {
     Err(ErrorBody::new(Code::ProviderUnavailable, "no provider is configured")
-        .suggest("configure a provider, or enable the feature `offline` of cog-run"))
+        .suggest("Configure a provider, or enable the feature `offline` of cog-run."))
 }

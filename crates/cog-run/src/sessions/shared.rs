@@ -246,7 +246,7 @@ impl Shared {
         let details = serde_json::json!({ "reason": "left_behind" });
         let error = ErrorBody::new(Code::StreamInterrupted, message)
             .with_recoverable(false)
-            .suggest("read faster; the operator can raise --max-session-bytes")
+            .suggest("Read faster; the operator can raise --max-session-bytes.")
             .with_details(Value::from(details));
         self.error(error)
     }

@@ -59,14 +59,14 @@ async fn collect(body: &mut Body, max_bytes: usize) -> Result<Bytes, Refusal> {
 
 fn too_large(max_bytes: usize) -> Refusal {
     let error = ErrorBody::new(Code::InputTooLarge, format!("the body exceeds {max_bytes} bytes"))
-        .suggest("send a smaller input; the operator can raise --max-body-bytes")
+        .suggest("Send a smaller input; the operator can raise --max-body-bytes.")
         .with_details(Value::from(serde_json::json!({ "limit": "max_body_bytes", "max": max_bytes })));
     Refusal::new(Reason::BodySize, StatusCode::PAYLOAD_TOO_LARGE, error).close()
 }
 
 fn too_slow(message: &str) -> Refusal {
     let error = ErrorBody::new(Code::InvalidInput, message)
-        .suggest("send the complete body before waiting for the response");
+        .suggest("Send the complete body before waiting for the response.");
     Refusal::new(Reason::BodySlow, StatusCode::REQUEST_TIMEOUT, error).close()
 }
 

@@ -30,7 +30,7 @@ impl Drain {
             return Ok(());
         }
         let error = ErrorBody::new(Code::ProviderUnavailable, "the server is shutting down")
-            .suggest("retry in a moment; another instance may respond");
+            .suggest("Retry in a moment; another instance may respond.");
         let refusal = Refusal::new(Reason::Drain, StatusCode::SERVICE_UNAVAILABLE, error);
         Err(refusal.retry_after(std::time::Duration::from_secs(1)).close())
     }

@@ -44,7 +44,7 @@ impl Hosts {
         }
         let message = format!("host not allowed: {}", host.name);
         let error = ErrorBody::new(Code::PermissionDenied, message)
-            .suggest(format!("the operator can allow it: --allow-host {}", host.name));
+            .suggest(format!("The operator can allow it with `--allow-host {}`.", host.name));
         Err(Refusal::new(Reason::Host, StatusCode::FORBIDDEN, error))
     }
 
@@ -104,7 +104,7 @@ fn read(target: &Uri, headers: &HeaderMap) -> Result<Host, Refusal> {
 }
 
 fn malformed(message: &str) -> Refusal {
-    let error = ErrorBody::new(Code::InvalidInput, message).suggest("send one header `Host: NAME[:PORT]`");
+    let error = ErrorBody::new(Code::InvalidInput, message).suggest("Send one header `Host: NAME[:PORT]`.");
     Refusal::new(Reason::Host, StatusCode::BAD_REQUEST, error)
 }
 

@@ -97,7 +97,7 @@ fn default_port(scheme: &str) -> Option<u16> {
 fn refusal(value: &HeaderValue) -> Refusal {
     let origin = value.to_str().unwrap_or("(unreadable)");
     let error = ErrorBody::new(Code::PermissionDenied, format!("origin not allowed: {origin}"))
-        .suggest(format!("the operator can allow it: --allow-origin {origin}"));
+        .suggest(format!("The operator can allow it with `--allow-origin {origin}`."));
     Refusal::new(Reason::Origin, StatusCode::FORBIDDEN, error)
 }
 

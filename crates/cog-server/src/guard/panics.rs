@@ -27,7 +27,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 
 fn internal_error(request_id: &str) -> Response {
     let error = ErrorBody::new(Code::InternalError, "internal server error")
-        .suggest(format!("report this bug; the server log has details under {request_id}"));
+        .suggest(format!("Report this bug; the server log has details under {request_id}."));
     answer::envelope(&Envelope::failure(error))
 }
 

@@ -76,7 +76,7 @@ impl<C: Clock + Clone> Rates<C> {
         let message = format!("rate limit exceeded: {} requests per second", self.per_second);
         let details = serde_json::json!({ "limit": "requests_per_second", "max": self.per_second });
         ErrorBody::new(Code::RateLimited, message)
-            .suggest("wait for the seconds in Retry-After; the operator can raise --requests-per-second")
+            .suggest("Wait for the seconds in Retry-After; the operator can raise --requests-per-second.")
             .with_details(Value::from(details))
     }
 

@@ -89,7 +89,7 @@ impl Slots {
 fn refusal(reason: Reason, message: String, limit: &str, max: usize) -> Refusal {
     let flag = limit.replace('_', "-");
     let error = ErrorBody::new(Code::RateLimited, message)
-        .suggest(format!("wait until a stream ends, or cancel one; the operator can raise --{flag}"))
+        .suggest(format!("Wait until a stream ends, or cancel one; the operator can raise --{flag}."))
         .with_details(Value::from(serde_json::json!({ "limit": limit, "max": max })));
     Refusal::new(reason, StatusCode::TOO_MANY_REQUESTS, error).retry_after(WAIT)
 }

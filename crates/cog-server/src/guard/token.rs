@@ -57,7 +57,7 @@ pub struct MissingAuthError(pub SocketAddr);
 impl MissingAuthError {
     /// Returns what to do.
     pub fn suggestion(&self) -> &'static str {
-        "set --token-file FILE, listen on 127.0.0.1, or set --insecure"
+        "Set --token-file FILE, listen on 127.0.0.1, or set --insecure."
     }
 }
 
@@ -129,7 +129,7 @@ fn digest(token: &str) -> [u8; 32] {
 
 fn refusal(message: &str, challenge: &'static str) -> Refusal {
     let error = ErrorBody::new(Code::PermissionDenied, message).suggest(
-        "send `Authorization: Bearer TOKEN`; for a browser's WebSocket, offer the subprotocols `cog` and `cog.token.TOKEN`",
+        "Send `Authorization: Bearer TOKEN`; for a browser's WebSocket, offer the subprotocols `cog` and `cog.token.TOKEN`.",
     );
     Refusal::new(Reason::Token, StatusCode::UNAUTHORIZED, error)
         .header(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))

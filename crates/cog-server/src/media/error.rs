@@ -104,20 +104,20 @@ impl UploadError {
 
     fn suggestion(&self) -> &'static str {
         match self {
-            Self::Media(MediaError::TooLarge { .. }) => "send a smaller file",
+            Self::Media(MediaError::TooLarge { .. }) => "Send a smaller file.",
             Self::Media(error) => error.suggestion(),
-            Self::Busy => "wait until that request ends",
-            Self::Complete => "create another upload",
+            Self::Busy => "Wait until that request ends.",
+            Self::Complete => "Create another upload.",
             Self::WrongOffset { .. } | Self::Interrupted { .. } => {
-                "continue after the received bytes: PUT with `Content-Range: bytes FIRST-LAST/TOTAL`"
+                "Continue after the received bytes: PUT with `Content-Range: bytes FIRST-LAST/TOTAL`."
             }
             Self::OutOfRange { .. } => {
-                "request `Range: bytes=FIRST-LAST` within the file, or the complete file"
+                "Request `Range: bytes=FIRST-LAST` within the file, or the complete file."
             }
-            Self::LengthMismatch { .. } => "send exactly the declared number of bytes",
-            Self::TotalTooLarge { .. } => "send fewer or smaller files",
+            Self::LengthMismatch { .. } => "Send exactly the declared number of bytes.",
+            Self::TotalTooLarge { .. } => "Send fewer or smaller files.",
             Self::Full { .. } => {
-                "delete uploads (DELETE /v1/media/ID) or wait until they expire; the operator can raise the limit that `details.limit` names"
+                "Delete uploads (DELETE /v1/media/ID) or wait until they expire; the operator can raise the limit that `details.limit` names."
             }
         }
     }

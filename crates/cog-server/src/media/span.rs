@@ -55,7 +55,7 @@ fn wrong(text: &str) -> ErrorBody {
     let text: String = text.chars().take(60).collect();
     let message = format!("header Content-Range: `{}` is not valid", text.escape_debug());
     ErrorBody::new(Code::InvalidInput, message)
-        .suggest("use `bytes FIRST-LAST/TOTAL`, or `bytes */TOTAL` to get the progress")
+        .suggest("Use `bytes FIRST-LAST/TOTAL`, or `bytes */TOTAL` to get the progress.")
 }
 
 #[cfg(test)]

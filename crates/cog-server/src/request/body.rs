@@ -80,7 +80,7 @@ impl ExecuteBody {
         let recovery = body_recovery.or(header_recovery);
         let input = value.get("input").map(|input| value.child(input));
         if input.is_none() && recovery.is_none() {
-            return Err(missing("input", r#"send {"input": {…}}"#));
+            return Err(missing("input", r#"Send {"input": {…}}."#));
         }
         let options = value.get("_options").map(Options::read).transpose()?.map(Box::new).unwrap_or_default();
         Ok(Self { input, options, recovery, bytes })
@@ -96,13 +96,13 @@ impl RunBody {
         let (value, bytes) = (object(body)?, body.len());
         allow_only(value.node(), "", &["module", "args", "input", "provider", "model"])?;
         let Some(module) = text(&value, "module")? else {
-            return Err(missing("module", r#"send {"module": "NAME", "input": {…}}"#));
+            return Err(missing("module", r#"Send {"module": "NAME", "input": {…}}."#));
         };
         let input = match (value.get("input"), text(&value, "args")?) {
             (Some(_), Some(_)) => return Err(wrong("`args` and `input` cannot be used together")),
             (Some(input), None) => RunInput::Json(value.child(input)),
             (None, Some(args)) => RunInput::Args(args),
-            (None, None) => return Err(missing("input", "send `input`, an object, or `args`, a string")),
+            (None, None) => return Err(missing("input", "Send `input`, an object, or `args`, a string.")),
         };
         let mut options = Box::<Options>::default();
         options.run.provider = text(&value, "provider")?;
@@ -164,7 +164,7 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
             let message =
                 format!("unsupported {name}: {}", String::from_utf8_lossy(value.as_bytes()).escape_debug());
             Err(ApiError::new(Code::InvalidInput, message)
-                .suggest("send the body without compression")
+                .suggest("Send the body without compression.")
                 .with_status(status))
         }
         _ => Ok(()),
@@ -179,6 +179,6 @@ fn not_json(headers: &HeaderMap) -> ApiError {
         None => "none".to_owned(),
     };
     ApiError::new(Code::InvalidInput, format!("unsupported content type: {found}; allowed: application/json"))
-        .suggest("send the header Content-Type: application/json")
+        .suggest("Send the header Content-Type: application/json.")
         .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
 }

@@ -54,8 +54,8 @@ impl Form {
         let message = format!("the input of `{}` has no media field `{}`", module.manifest.name, shown(name));
         let known: Vec<_> = fields.iter().map(|field| format!("`{}`", field.name)).collect();
         let suggestion = match known.as_slice() {
-            [] => "send only the part `input`: the module accepts no files".to_owned(),
-            _ => format!("name the file after one of its media fields: {}", known.join(", ")),
+            [] => "Send only the part `input`: the module accepts no files.".to_owned(),
+            _ => format!("Name the file after one of its media fields: {}.", known.join(", ")),
         };
         Err(ApiError::new(Code::InvalidInput, message).suggest(suggestion))
     }
@@ -188,7 +188,7 @@ fn check(input: Option<Node<'_>>, files: &[File]) -> Result<(), ApiError> {
         if key.is_empty() || is_again || input.is_some_and(|input| input.get(key).is_some()) {
             let message = format!("the file `{}` has no field of its own in the input", shown(&file.name));
             return Err(ApiError::new(Code::InvalidInput, message)
-                .suggest("name each file after its field in the input, or NAME[] for an item of a list"));
+                .suggest("Name each file after its field in the input, or NAME[] for an item of a list."));
         }
     }
     Ok(())
@@ -237,6 +237,6 @@ fn field_of(name: &str) -> (&str, bool) {
 
 fn wrong(message: &str) -> ApiError {
     ErrorBody::new(Code::InvalidInput, message)
-        .suggest("send the part `input` as JSON, and each file named after its field in the input")
+        .suggest("Send the part `input` as JSON, and each file named after its field in the input.")
         .into()
 }

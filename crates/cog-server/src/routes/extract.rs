@@ -21,7 +21,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
         let name = params.ok().and_then(|params| params.iter().next().map(|(_, value)| value.to_owned()));
         name.map(Self).ok_or_else(|| {
             ApiError::new(Code::InvalidReference, "the path is not UTF-8")
-                .suggest("use lower case letters, digits and hyphens in a name")
+                .suggest("Use lower case letters, digits and hyphens in a name.")
         })
     }
 }

@@ -52,7 +52,7 @@ fn not_a_socket(rejection: &WebSocketUpgradeRejection) -> Response {
         false => (StatusCode::BAD_REQUEST, format!("invalid WebSocket upgrade: {rejection}")),
     };
     let error = ApiError::new(Code::InvalidInput, message)
-        .suggest("connect to ws://…/ws, or POST to …/execute")
+        .suggest("Connect to ws://…/ws, or POST to …/execute.")
         .with_status(status);
     let mut response = error.into_response();
     let headers = response.headers_mut();

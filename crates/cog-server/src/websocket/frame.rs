@@ -58,7 +58,7 @@ pub(super) fn parse(received: Received) -> Incoming {
         }
         Some(Ok(Message::Binary(_))) => Incoming::Invalid(
             ApiError::new(Code::InvalidInput, "binary frames are not supported")
-                .suggest("send the body as a text frame"),
+                .suggest("Send the body as a text frame."),
         ),
         Some(Ok(Message::Ping(_) | Message::Pong(_))) => Incoming::Ignored,
         Some(Err(error)) => unreadable(&error.to_string()),
@@ -89,7 +89,7 @@ fn read(text: &[u8]) -> Result<Frame, ApiError> {
                 Code::UnsupportedValue,
                 format!("type: unknown value `{other}`; allowed: cancel, close"),
             )
-            .suggest(r#"to start a run, send a body without `type`: {"input": {…}}"#))
+            .suggest(r#"To start a run, send a body without `type`: {"input": {…}}."#))
         }
         None => ExecuteBody::from_value(&value, text.len(), None).map(|body| Frame::Run(Box::new(body))),
     }

@@ -308,7 +308,7 @@ async fn file_without_a_media_field_is_refused() {
         assert_eq!(code(&answer), "E1001");
         let message = format!("the input of `sees` has no media field `{name}`");
         assert_eq!(answer.pointer("/error/message").unwrap().as_str(), Some(message.as_str()));
-        let suggestion = "name the file after one of its media fields: `photo`, `pages`";
+        let suggestion = "Name the file after one of its media fields: `photo`, `pages`.";
         assert_eq!(answer.pointer("/error/suggestion").unwrap().as_str(), Some(suggestion));
     }
     assert!(stage.mock.requests().is_empty());

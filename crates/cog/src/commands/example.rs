@@ -23,11 +23,11 @@ pub(super) fn advise(error: ErrorBody, args: &InputArgs, module: &Module) -> Err
     }
     let name = quoted(&args.module);
     if !args.is_empty() {
-        return error.suggest(format!("`cog info {name}` shows the input"));
+        return error.suggest(format!("`cog info {name}` shows the input."));
     }
     let fields = Fields::for_input(module).names().join(", ");
     let example = run(&args.module, module);
-    error.suggest(format!("give an input with {fields} (* = required), for example: {example}"))
+    error.suggest(format!("Give an input with {fields} (* = required), for example `{example}`."))
 }
 
 /// Adds an example command to the error of an envelope.

@@ -56,7 +56,7 @@ fn argument(text: &str) -> Result<String, ErrorBody> {
         None => Ok(text.to_owned()),
         Some(literal) if literal.starts_with('@') => Ok(literal.to_owned()),
         Some(file) => text_of(Path::new(file)).map_err(|error| match error.suggestion {
-            None => error.suggest("write `@@` for a text that starts with `@`"),
+            None => error.suggest("Write `@@` for a text that starts with `@`."),
             Some(_) => error,
         }),
     }
@@ -136,14 +136,14 @@ fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
     };
     let name = name_of(file);
     let suggestion = match error {
-        FileError::Missing if looks_like_json(&name) => "INPUT is a file name; pass JSON with --input-json",
+        FileError::Missing if looks_like_json(&name) => "INPUT is a file name; pass JSON with --input-json.",
         FileError::Missing if name.contains(char::is_whitespace) => {
-            "INPUT is a file name; pass text with --args"
+            "INPUT is a file name; pass text with --args."
         }
         FileError::Nul { .. } | FileError::NotUtf8 { .. } if is_media_name(file) => {
-            "INPUT is a JSON file; pass media with --image, --audio, --video, --pdf or --file FIELD=FILE"
+            "INPUT is a JSON file; pass media with --image, --audio, --video, --pdf or --file FIELD=FILE."
         }
-        FileError::NotAFile => "use a regular file, or stdin: … | cog run MODULE -",
+        FileError::NotAFile => "Use a regular file, or stdin: `… | cog run MODULE -`.",
         _ => error.suggestion(),
     };
     let shown = truncate(&name, MAX_NAME);
@@ -156,9 +156,9 @@ fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
         let at = error.position(text);
         let message = format!("{name} is not JSON: line {}, column {}: {}", at.line, at.column, error.kind());
         let suggestion = match error.kind() {
-            SyntaxErrorKind::TooDeep | SyntaxErrorKind::TooMany => "reduce the nesting, or split the input",
-            _ if looks_like_json(text) => "fix the JSON at this position",
-            _ => "pass plain text with --args",
+            SyntaxErrorKind::TooDeep | SyntaxErrorKind::TooMany => "Reduce the nesting, or split the input.",
+            _ if looks_like_json(text) => "Fix the JSON at this position.",
+            _ => "Pass plain text with --args.",
         };
         ErrorBody::new(Code::ParseError, message).suggest(suggestion)
     })

@@ -27,6 +27,6 @@ pub(crate) fn man(args: &ManArgs, console: &Console) -> Result<Exit, CliError> {
 fn unknown(name: &str) -> CliError {
     CliError::Usage {
         message: format!("unknown command `{name}`"),
-        suggestion: Some("`cog help` lists the commands".to_owned()),
+        suggestion: Some("`cog help` lists the commands.".to_owned()),
     }
 }

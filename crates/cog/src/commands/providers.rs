@@ -128,7 +128,7 @@ fn selection(settings: &Settings) -> Result<(Choice, Vec<Choice>), ErrorBody> {
     let chosen = cog_provider::choose(name, |name| settings.variable(name)).map_err(|error| {
         ErrorBody::new(Code::ProviderUnavailable, error.to_string())
             .with_recoverable(false)
-            .suggest(format!("it is set by {}", settings.provider.source))
+            .suggest(format!("It is set by {}.", settings.provider.source))
     })?;
     match chosen {
         (Choice::Offline, others) if name.is_none() => {
@@ -235,7 +235,7 @@ fn offline(settings: &Settings) -> Selected {
 fn cannot_record(message: &str) -> ErrorBody {
     ErrorBody::new(Code::ProviderUnavailable, message)
         .with_recoverable(false)
-        .suggest("give one provider with --provider; `cog doctor --all` lists them")
+        .suggest("Give one provider with --provider; `cog doctor --all` lists them.")
 }
 
 fn unknown_recording(directory: &Path, provider: &str) -> ErrorBody {

@@ -141,7 +141,7 @@ async fn until_signal(
 
 fn cannot_store(error: &SessionError) -> ErrorBody {
     ErrorBody::new(error.code(), format!("cannot store sessions: {error}"))
-        .suggest("use another --state-dir that you own")
+        .suggest("Use another --state-dir that you own.")
 }
 
 /// Raises the limit of open files to its maximum; the usual limit is 1,024.
@@ -179,9 +179,9 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> ErrorBody {
     let error_body = ErrorBody::new(Code::InternalError, format!("cannot listen at {address}: {error}"));
     match error.kind() {
         io::ErrorKind::AddrInUse => error_body
-            .suggest("another program uses this port; choose another --port, or 0 for any free port"),
+            .suggest("Another program uses this port; choose another --port, or 0 for any free port."),
         io::ErrorKind::PermissionDenied => {
-            error_body.suggest("ports below 1024 require privileges; choose another --port")
+            error_body.suggest("Ports below 1024 require privileges; choose another --port.")
         }
         _ => error_body,
     }

@@ -30,7 +30,7 @@ pub(super) fn require(module: &Module) -> Result<(), ErrorBody> {
         Some(_) => {
             let message = format!("`{}` does not stream: its response.mode is sync", module.manifest.name);
             Err(ErrorBody::new(Code::StreamingNotSupported, message).suggest(
-                "set response.mode to streaming or both in its manifest, or omit --require-streaming",
+                "Set response.mode to streaming or both in its manifest, or omit --require-streaming.",
             ))
         }
     }

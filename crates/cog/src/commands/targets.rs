@@ -34,7 +34,7 @@ pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Ve
             Some(origin) => Ok(vec![(".".to_owned(), origin)]),
             None => Err(CliError::Usage {
                 message: "no module is named, and the working directory is not a module".to_owned(),
-                suggestion: Some("name a module, or use --all for every module of `cog list`".to_owned()),
+                suggestion: Some("Name a module, or use --all for every module of `cog list`.".to_owned()),
             }),
         };
     }

@@ -77,15 +77,15 @@ impl SettingsError {
     pub(crate) fn suggestion(&self) -> String {
         match self {
             Self::Forbidden { .. } => {
-                "set URLs, keys, media rules and module directories in the environment or in \
-                 ~/.config/cog/config.toml"
+                "Set URLs, keys, media rules and module directories in the environment or in \
+                 ~/.config/cog/config.toml."
                     .to_owned()
             }
-            Self::UnknownProvider { .. } => "`cog doctor --all` lists the providers".to_owned(),
-            Self::Unreadable { .. } => "replace it with a readable text file, or remove it".to_owned(),
-            Self::Syntax { .. } => "settings files are TOML, such as `timeout = \"30s\"`".to_owned(),
-            Self::Server { .. } => "`cog serve --help` shows the format of each setting".to_owned(),
-            Self::Variable { name, .. } => format!("set {name} to a valid value, or unset it"),
+            Self::UnknownProvider { .. } => "`cog doctor --all` lists the providers.".to_owned(),
+            Self::Unreadable { .. } => "Replace it with a readable text file, or remove it.".to_owned(),
+            Self::Syntax { .. } => "Settings files are TOML, such as `timeout = \"30s\"`.".to_owned(),
+            Self::Server { .. } => "`cog serve --help` shows the format of each setting.".to_owned(),
+            Self::Variable { name, .. } => format!("Set {name} to a valid value, or unset it."),
         }
     }
 }

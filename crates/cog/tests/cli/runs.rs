@@ -207,7 +207,8 @@ fn suggested_examples_work() {
     for module in ["code-reviewer", "task-prioritizer", "image-generator", "./a directory/format-v22"] {
         let refused = json(&place.cog(["run", module]).output().unwrap());
         let suggestion = refused["error"]["suggestion"].as_str().unwrap();
-        let (_, tried) = suggestion.split_once("for example: cog ").unwrap();
+        let (_, tried) = suggestion.split_once("for example `cog ").unwrap();
+        let tried = tried.strip_suffix("`.").unwrap();
         let line = format!("'{}' {tried}", env!("CARGO_BIN_EXE_cog"));
         let mut shell = std::process::Command::new("sh");
         let output = shell
@@ -231,7 +232,7 @@ fn input_in_place_of_file_name() {
     ] {
         let refused = json(&place.cog(["run", "code-reviewer", input]).output().unwrap());
         let suggestion = refused["error"]["suggestion"].as_str().unwrap();
-        assert!(suggestion.ends_with(flag), "{suggestion}");
+        assert!(suggestion.ends_with(&format!("{flag}.")), "{suggestion}");
         assert!(refused["error"]["message"].as_str().unwrap().len() < 250);
     }
 }

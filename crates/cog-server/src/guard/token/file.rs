@@ -56,11 +56,11 @@ impl TokenFileError {
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::Unreadable(error) => error.suggestion(),
-            Self::NoToken | Self::TooShort { .. } => "`openssl rand -base64 32` creates a token",
+            Self::NoToken | Self::TooShort { .. } => "`openssl rand -base64 32` creates a token.",
             Self::Name { .. } | Self::Character { .. } => {
-                "write TOKEN or NAME:TOKEN; a token has letters, digits and -._~+/ and may end with ="
+                "Write TOKEN or NAME:TOKEN; a token has letters, digits and -._~+/ and may end with =."
             }
-            Self::Twice { .. } => "use a different name and token on each line",
+            Self::Twice { .. } => "Use a different name and token on each line.",
         }
     }
 }

@@ -120,7 +120,7 @@ fn no_field(flag: &str, fields: &[MediaField<'_>]) -> ErrorBody {
                 names.join(", ")
             );
             ErrorBody::new(Code::InvalidInput, message)
-                .suggest(format!("name the field: --file {first}=FILE"))
+                .suggest(format!("Name the field: `--file {first}=FILE`."))
         }
     }
 }
@@ -152,14 +152,14 @@ fn source_of(source: &OsStr) -> Result<serde_json::Value, ErrorBody> {
     if source == "-" || is_pipe(Path::new(source)) {
         let message =
             format!("{}: media are read from files and URLs, not from pipes", source.to_string_lossy());
-        return Err(ErrorBody::new(Code::InvalidReference, message).suggest("write it to a file first"));
+        return Err(ErrorBody::new(Code::InvalidReference, message).suggest("Write it to a file first."));
     }
     let path = std::path::absolute(Path::new(source)).ok().and_then(|path| path.to_str().map(str::to_owned));
     match path {
         Some(path) => Ok(json!({ "type": "file", "path": path })),
         None => {
             let message = format!("the file name {} is not valid UTF-8", source.to_string_lossy());
-            Err(ErrorBody::new(Code::InvalidReference, message).suggest("rename the file"))
+            Err(ErrorBody::new(Code::InvalidReference, message).suggest("Rename the file."))
         }
     }
 }

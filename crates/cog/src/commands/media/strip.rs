@@ -24,7 +24,7 @@ pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Consol
     if file.is_none() && console.is_interactive() {
         return Err(CliError::Usage {
             message: "cannot write an image to a terminal".to_owned(),
-            suggestion: Some("write it to a file with -o FILE".to_owned()),
+            suggestion: Some("Write it to a file with -o FILE.".to_owned()),
         });
     }
     emit::check(file)?;

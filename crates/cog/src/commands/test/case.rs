@@ -137,7 +137,7 @@ fn cassette(module: &Module, case: &GoldenCase) -> Result<PathBuf, ErrorBody> {
 pub(super) fn built_in(module: &Module) -> ErrorBody {
     let name = &module.manifest.name;
     ErrorBody::new(Code::PermissionDenied, format!("`{name}` is built in, so its tests cannot be changed"))
-        .suggest(format!("copy it with `cog new NAME --from {name}`"))
+        .suggest(format!("Copy it with `cog new NAME --from {name}`."))
 }
 
 /// Deletes an old recording.
