@@ -54,6 +54,11 @@ impl Listener {
         if let EventKind::Retracted { tentative } = event.kind {
             return self.reset(rules, tentative, out);
         }
+        if self.recognizer.is_beside_wrapper(event) {
+            let recognizer = self.recognizer.start_beside_wrapper();
+            self.reset(rules, false, out);
+            self.recognizer = recognizer;
+        }
         self.recognizer.note(event);
         let is_silent = matches!(self.emitter, Emitter::Silent);
         if is_silent && self.watch.is_none() {
@@ -132,8 +137,8 @@ impl Listener {
         }
     }
 
-    /// Retracts what was emitted of a draft in the model's reasoning. Violations for which the
-    /// provider may have been stopped already count all the same, so that the split does not matter.
+    /// Retracts what was emitted of a draft that is not the answer. Violations for which the provider may have been stopped
+    /// already count all the same, so that the split does not matter.
     fn reset(&mut self, rules: &AnswerRules, tentative: bool, out: &mut Outbox) {
         let has_emitted = match &self.emitter {
             Emitter::Deltas(deltas) => deltas.has_emitted(),

@@ -39,14 +39,33 @@ pub(crate) struct Recognizer {
     has_passed_member: bool,
     /// `data` arrived before `ok: true`.
     has_passed_data: bool,
-    /// The values that began with the path of the root: the document, and each value of the wrapper.
+    /// The values that began with the path of the root: the document, and the value of the wrapper.
     roots: usize,
+    /// One of them is complete.
+    has_complete_root: bool,
 }
 
 impl Recognizer {
     /// `expects_data`: the module's format requests bare data.
     pub(crate) fn new(expects_data: bool) -> Self {
-        Self { expects_data, shape: None, has_passed_member: false, has_passed_data: false, roots: 0 }
+        Self {
+            expects_data,
+            shape: None,
+            has_passed_member: false,
+            has_passed_data: false,
+            roots: 0,
+            has_complete_root: false,
+        }
+    }
+
+    /// Whether an event shows that the value of the wrapper is not the answer, because it is not the only member.
+    pub(crate) fn is_beside_wrapper(&self, event: &Event<'_>) -> bool {
+        self.has_complete_root && !event.path.is_root()
+    }
+
+    /// Starts again at the members beside the wrapper.
+    pub(crate) fn start_beside_wrapper(&self) -> Self {
+        Self { roots: self.roots, ..Self::new(self.expects_data) }
     }
 
     /// Returns the shape, once it is known.
@@ -57,6 +76,7 @@ impl Recognizer {
     /// Processes an event.
     pub(crate) fn note(&mut self, event: &Event<'_>) {
         self.roots += usize::from(event.path.is_root() && event.kind == EventKind::Open);
+        self.has_complete_root |= event.path.is_root() && event.kind == EventKind::Complete;
         if self.shape == Some(Shape::Bare) {
             return;
         }

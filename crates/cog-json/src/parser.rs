@@ -78,8 +78,10 @@ impl Parser {
         Parser { machine, input: Input::new(limits), reply, failed: None }
     }
 
-    /// Emits the value of the key `wrapper` of the root with the path of the root, so that paths start inside it. The tree
-    /// contains the document as it is; [`Parser::unwrapped_root`] returns what is inside.
+    /// Emits the value of the key `wrapper` with the path of the root, so that paths start inside it, if it is the first
+    /// key of the root. A member that follows shows that it was not a wrapper: its path has a first step, although a value
+    /// at the root was complete before. The tree contains the document as it is; [`Parser::unwrapped_root`] returns what is
+    /// inside.
     #[must_use]
     pub fn unwrapping(mut self, wrapper: &'static str) -> Parser {
         self.machine.wrapper = Some(wrapper);

@@ -7,7 +7,7 @@ use cog_spec::{
 use serde_json::json;
 
 use super::*;
-use crate::{Finish, fold, testing::*};
+use crate::{DataAccumulator, Finish, fold, testing::*};
 
 fn emitted(rules: &AnswerRules, text: &str, piece: usize) -> Vec<serde_json::Value> {
     let chunks = chunks(rules, text, piece, Some(FinishReason::Stop));
@@ -77,6 +77,39 @@ fn duplicate_key_is_emitted_again() {
     let text =
         r#"{"ok": true, "data": {"result": "r", "old": 1}, "data": {"result": "s", "rationale": "y"}}"#;
     assert_eq!(answer_text(&plain(), text)["data"], json!({ "result": "s", "rationale": "y" }));
+}
+
+#[test]
+fn member_after_the_wrapper_retracts_its_data() {
+    let mut rules = plain();
+    rules.dialect = Dialect::OpenAiStrict;
+    let inner = reply(json!({ "data": { "result": "first" } }));
+    let cases = [
+        (r#""data": {"result": "second""#, json!({})),
+        (r#""ok": true, "data": {"result": "second""#, json!({ "result": "second" })),
+        (r#""envelope": {"ok": true, "data": {"result": "second""#, json!({})),
+    ];
+    for (member, data) in cases {
+        let text = format!(r#"{{"envelope": {inner}, {member}"#);
+        for size in [1, 7, text.len()] {
+            let chunks = chunks(&rules, &text, size, None);
+            let mut streamed = DataAccumulator::default();
+            chunks.iter().for_each(|chunk| streamed.apply(chunk));
+            assert_eq!(streamed.into_data(), Some(data.clone()), "{member}");
+        }
+    }
+}
+
+#[test]
+fn only_the_first_key_wraps() {
+    let mut rules = plain();
+    rules.dialect = Dialect::OpenAiStrict;
+    let (outer, inner) = (reply(json!({})).to_string(), reply(json!({ "data": { "result": "inner" } })));
+    let text = format!(r#"{}, "envelope": {inner}"#, outer.strip_suffix('}').unwrap());
+    let chunks = chunks(&rules, &text, 5, None);
+    let mut streamed = DataAccumulator::default();
+    chunks.iter().for_each(|chunk| streamed.apply(chunk));
+    assert_eq!(streamed.into_data(), Some(json!({ "result": "fine", "rationale": "It was asked." })));
 }
 
 #[test]

@@ -10,6 +10,9 @@ use crate::parser::tolerance::{LedgerTarget, Tolerance};
 use crate::tape::{Entry, Tag, fingerprint};
 use crate::write::ToJson;
 
+/// The index of the first key of the root.
+const FIRST_KEY: u32 = 1;
+
 /// An open container.
 pub(super) struct Frame {
     pub(super) container: u32,
@@ -134,7 +137,7 @@ impl Machine {
             frame.seen |= bit;
             frame.key = index;
         }
-        if S::LIVE && !self.is_wrapper(self.frames.len(), key) {
+        if S::LIVE && !self.is_wrapper(index, key) {
             self.path.push_key(key);
         }
         self.tape.entries.push(entry.with_key(print));
@@ -145,10 +148,11 @@ impl Machine {
         Ok(true)
     }
 
-    /// Returns whether the value of a key in this many containers has the path of the root.
+    /// Returns whether the value of the key at this index has the path of the root. Only the first key of the root can
+    /// wrap.
     #[inline]
-    pub(super) fn is_wrapper(&self, depth: usize, key: &str) -> bool {
-        self.wrapper.is_some_and(|wrapper| depth == 1 && key == wrapper)
+    pub(super) fn is_wrapper(&self, index: u32, key: &str) -> bool {
+        self.wrapper.is_some_and(|wrapper| index == FIRST_KEY && key == wrapper)
     }
 
     #[inline]

@@ -197,7 +197,7 @@ impl Machine {
             LedgerTarget::Value => self.frames.len(),
             LedgerTarget::Container => self.frames.len().saturating_sub(1),
         };
-        for (outer, frame) in self.frames.iter().take(inner).enumerate() {
+        for frame in self.frames.iter().take(inner) {
             if !frame.object {
                 path.push_index(frame.count.saturating_sub(1) as usize);
                 continue;
@@ -207,7 +207,7 @@ impl Machine {
                 Some(left) => room = left,
                 None => break,
             }
-            if !self.is_wrapper(outer + 1, key) {
+            if !self.is_wrapper(frame.key, key) {
                 path.push_key(key);
             }
         }

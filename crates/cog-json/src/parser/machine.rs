@@ -31,7 +31,7 @@ pub(super) struct Machine {
     pub(super) limits: Limits,
     /// Whether to accept the deviations of rulings R24 and R75.
     pub(super) tolerant: bool,
-    /// The key of the root whose value has the path of the root.
+    /// The key whose value has the path of the root if it is the first of the root.
     pub(super) wrapper: Option<&'static str>,
     pub(super) ledger: Ledger,
 }
