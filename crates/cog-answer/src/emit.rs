@@ -5,4 +5,4 @@ mod checkpoint;
 mod deltas;
 mod drafts;
 
-pub(crate) use self::{deltas::Deltas, drafts::Drafts};
+pub(crate) use self::{checkpoint::CheckpointHasher, deltas::Deltas, drafts::Drafts};

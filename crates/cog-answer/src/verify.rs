@@ -6,9 +6,11 @@
 
 mod chunk;
 mod consistency;
+mod content;
 mod detect;
 mod envelope;
 mod form;
+mod item;
 mod media;
 mod module;
 mod read;

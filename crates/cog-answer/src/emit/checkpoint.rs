@@ -6,7 +6,7 @@ const EVERY: u64 = 4096;
 
 /// Hashes the emitted text of one string, so that a client can report how much of it arrived.
 #[derive(Debug, Clone, Default)]
-pub(super) struct CheckpointHasher {
+pub(crate) struct CheckpointHasher {
     hash: Sha256,
     bytes: u64,
     /// Bytes at the last checkpoint.
@@ -16,15 +16,25 @@ pub(super) struct CheckpointHasher {
 impl CheckpointHasher {
     /// Adds a delta. Returns its checkpoint if it is the last of its string or the first after another 4,096 bytes.
     pub(super) fn add(&mut self, delta: &str, is_last: bool) -> Option<Checkpoint> {
-        self.hash.update(delta);
-        self.bytes += delta.len() as u64;
+        self.push(delta);
         if !is_last && self.bytes / EVERY == self.marked / EVERY {
             return None;
         }
         self.marked = self.bytes;
+        Some(self.checkpoint())
+    }
+
+    /// Adds a part of the text.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.hash.update(text);
+        self.bytes += text.len() as u64;
+    }
+
+    /// Returns the checkpoint of the text so far.
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
         let digest = self.hash.clone().finalize();
         let hash = digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect();
-        Some(Checkpoint { offset: self.bytes, hash })
+        Checkpoint { offset: self.bytes, hash }
     }
 }
 

@@ -1,36 +1,14 @@
-use std::collections::BTreeSet;
-
 use cog_json::{Node, Value};
 use cog_schema::Violation;
 
 use super::{
     chunk::{self, Part},
+    content,
+    item::{Item, sorted},
     module::Standard,
     read::Document,
 };
-use crate::{accumulator::DataAccumulator, error::violation};
-
-/// A chunk, and its index among all chunks.
-#[derive(Clone, Copy)]
-struct Item<'a> {
-    index: usize,
-    node: Node<'a>,
-    part: Option<Part>,
-}
-
-impl Item<'_> {
-    fn path(&self, inner: &str) -> String {
-        match inner {
-            "" => format!("[{}]", self.index),
-            _ if inner.starts_with('[') => format!("[{}]{inner}", self.index),
-            _ => format!("[{}].{inner}", self.index),
-        }
-    }
-
-    fn seq(&self) -> Option<u64> {
-        self.node.get("chunk")?.get("seq")?.as_u64()
-    }
-}
+use crate::error::violation;
 
 /// Checks the chunks of a stream: each chunk, then their order (SPEC 3.2.3). Keep-alives, `{}`, are ignored.
 pub(super) fn check(standard: &Standard<'_>, document: &Document, found: &mut Vec<Violation>) {
@@ -51,7 +29,7 @@ pub(super) fn check(standard: &Standard<'_>, document: &Document, found: &mut Ve
     check_ends(&items, found);
     check_sessions(&items, found);
     check_numbers(&items, found);
-    check_content(&items, found);
+    content::check(&items, found);
 }
 
 /// Checks that only the first chunk is meta, and only the last one ends the stream.
@@ -104,48 +82,4 @@ fn check_numbers(items: &[Item<'_>], found: &mut Vec<Violation>) {
         }
         expected = seq.saturating_add(1);
     }
-}
-
-/// Checks that the chunks of each field add up to its final value (ruling R45).
-fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
-    let is_resumed = items.iter().any(|item| item.node.get("resumed").is_some());
-    let end = items.iter().find(|item| item.part == Some(Part::Final));
-    let Some((end, data)) = end.and_then(|end| Some((end, end.node.get("data")?))).filter(|_| !is_resumed)
-    else {
-        return;
-    };
-    let (streamed, fields) = accumulate(items);
-    let mut last = DataAccumulator::default();
-    last.replace("data", data.to_serde());
-    for field in fields {
-        let Some(value) = streamed.at(&field) else { continue };
-        if last.at(&field).map(Value::from) != Some(Value::from(value)) {
-            let message = format!("the chunks of `{field}` do not add up to its final value");
-            found.push(violation(&end.path(&field), "content", message));
-        }
-    }
-}
-
-/// Returns the data of all chunks, and the fields in them.
-fn accumulate(items: &[Item<'_>]) -> (DataAccumulator, BTreeSet<String>) {
-    let (mut data, mut fields) = (DataAccumulator::default(), BTreeSet::new());
-    for (item, _) in sorted(items) {
-        let Some(chunk) = item.node.get("chunk") else { continue };
-        let field = chunk.get("field").and_then(Node::as_str).unwrap_or("data");
-        if let Some(delta) = chunk.get("delta").and_then(Node::as_str) {
-            data.append(field, delta);
-        } else if let Some(value) = chunk.get("data") {
-            data.replace(field, value.to_serde());
-        }
-        if field.starts_with("data") {
-            fields.insert(field.to_owned());
-        }
-    }
-    (data, fields)
-}
-
-fn sorted<'a, 'b>(items: &'b [Item<'a>]) -> Vec<(&'b Item<'a>, u64)> {
-    let mut numbered: Vec<_> = items.iter().filter_map(|item| Some((item, item.seq()?))).collect();
-    numbered.sort_by_key(|(_, seq)| *seq);
-    numbered
 }

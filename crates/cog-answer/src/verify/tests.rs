@@ -237,6 +237,28 @@ mod streams {
     }
 
     #[test]
+    fn checkpoints_must_match_the_text_so_far() {
+        let marked = |seq: u64, text: &str, offset: u64, hash: &str| {
+            let checkpoint = json!({ "offset": offset, "hash": hash });
+            let chunk = json!({ "seq": seq, "type": "delta", "field": "data.a", "delta": text, "checkpoint": checkpoint });
+            json!({ "chunk": chunk }).to_string()
+        };
+        // The SHA-256 of `x` starts with 2d7116, that of `xy` with 769a4e.
+        let (one, two) = (marked(1, "x", 1, "2d7116"), marked(2, "y", 2, "769a4e"));
+        assert_eq!(rules_of(&[META, &one, &two, END]), [] as [&str; 0]);
+        assert_eq!(
+            rules_of(&[META, &one, &marked(2, "y", 3, "769a4e"), END]),
+            ["[2].chunk.checkpoint checkpoint"]
+        );
+        let wrong = rules_of(&[META, &marked(1, "x", 1, "000000"), &two]);
+        assert_eq!(wrong, ["[2] order", "[1].chunk.checkpoint checkpoint"]);
+        let start = r#"{"chunk": {"seq": 1, "type": "snapshot", "field": "data", "data": {"a": "x"}}}"#;
+        assert_eq!(rules_of(&[META, start, &two, END]), [] as [&str; 0]);
+        let again = r#"{"chunk": {"seq": 2, "type": "snapshot", "data": {}}}"#;
+        assert_eq!(rules_of(&[META, &one, again, &marked(3, "xy", 2, "769a4e"), END]), [] as [&str; 0]);
+    }
+
+    #[test]
     fn error_must_have_the_session_of_its_stream() {
         let error = |session: &str| {
             let error = json!({ "code": "E2002", "message": "Stream interrupted: timeout exceeded", "recoverable": true });
