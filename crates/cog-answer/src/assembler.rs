@@ -200,11 +200,17 @@ impl Assembler {
         self.attempt < self.rules.attempts() && failure.is_contract_violation()
     }
 
-    /// Starts another attempt. Emits the violations of the failed one that were not emitted yet.
-    fn restart(&mut self, error: &ErrorBody) {
-        for violation in error::violations(error) {
-            self.outbox.violation(violation);
+    /// Reports the violations of an answer that were not reported while it arrived (ruling R49).
+    fn report(&mut self, failure: &Failure) {
+        if failure.is_contract_violation() {
+            for violation in error::violations(&failure.error) {
+                self.outbox.violation(violation);
+            }
         }
+    }
+
+    /// Starts another attempt.
+    fn restart(&mut self) {
         self.attempt += 1;
         self.outbox.retract();
     }

@@ -70,9 +70,9 @@ impl Listener {
                 self.on_data(rules, event.path, event, out);
             }
             (Some(Shape::Envelope { .. }), Some(Segment::Key("meta")))
-                if event.path.depth() == 1 && !is_silent =>
+                if event.path.depth() == 1 && event.kind == EventKind::Complete =>
             {
-                on_meta(rules, event, out);
+                self.on_meta(rules, event, out);
             }
             _ => {}
         }
@@ -163,14 +163,16 @@ impl Listener {
             watch.on_event(rules, path, event, out);
         }
     }
-}
 
-/// Emits the model's own meta once it is complete and valid (ruling R42).
-fn on_meta(rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
-    if event.kind != EventKind::Complete {
-        return;
-    }
-    if let Some(meta) = reply_meta::preview(event.node, &rules.contract) {
-        out.snapshot("meta", meta);
+    /// Emits the model's own meta if it is valid (ruling R42), and checks it.
+    fn on_meta(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
+        if !matches!(self.emitter, Emitter::Silent)
+            && let Some(meta) = reply_meta::preview(event.node, &rules.contract)
+        {
+            out.snapshot("meta", meta);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.on_meta(rules, event, out);
+        }
     }
 }

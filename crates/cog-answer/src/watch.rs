@@ -2,9 +2,9 @@ use cog_json::{Event, EventKind, Path, Segment};
 use cog_schema::Violation;
 use cog_spec::ViolationNote;
 
-use crate::{AnswerRules, outbox::Outbox, place};
+use crate::{AnswerRules, outbox::Outbox, place, repair::reply_meta};
 
-/// Checks each value when it is complete (ruling R48).
+/// Checks each value when it is complete (rulings R48, R68).
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// The first violation stops the provider.
@@ -28,10 +28,27 @@ impl Watch {
 
     /// Processes an event of the data. `path` is its path in the envelope.
     pub(crate) fn on_event(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut Outbox) {
-        if event.kind != EventKind::Complete || !is_watched(path) || self.is_open(rules, path) {
-            return;
+        // `data` itself is checked at the end, after insights over the limit were removed.
+        if event.kind == EventKind::Complete && path.depth() > 1 && !self.is_open(rules, path) {
+            self.add(rules, rules.contract.check_at(path, event.node), path, event, out);
         }
-        for violation in rules.contract.check_at(path, event.node) {
+    }
+
+    /// Processes the complete meta of an envelope.
+    pub(crate) fn on_meta(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
+        self.add(rules, reply_meta::violations(event.node, rules), event.path, event, out);
+    }
+
+    /// Reports violations of the value at `path`.
+    fn add(
+        &mut self,
+        rules: &AnswerRules,
+        violations: Vec<Violation>,
+        path: &Path,
+        event: &Event<'_>,
+        out: &mut Outbox,
+    ) {
+        for violation in violations {
             if !self.is_excused(&violation, path, event) && out.violation(note(rules, &violation)) {
                 self.violations.push(violation);
             }
@@ -62,12 +79,6 @@ impl Watch {
         let node = place::resolve_below(event.node, &whole, path.depth());
         matches!(whole.last(), Some(Segment::Key(_))) && node.is_some_and(|node| node.is_null())
     }
-}
-
-/// `data` itself and `extensions` are checked at the end, with what the manifest allows beyond the schema.
-fn is_watched(path: &Path) -> bool {
-    let mut steps = path.segments().skip(1);
-    steps.next().is_some_and(|step| step != Segment::Key("extensions"))
 }
 
 fn note(rules: &AnswerRules, violation: &Violation) -> ViolationNote {

@@ -4,9 +4,10 @@ mod custom_value;
 mod data;
 mod error;
 mod insights;
+mod live;
 mod meta;
 
-use cog_json::{Node, Path, Segment};
+use cog_json::{Node, Path};
 use cog_spec::Code;
 
 use crate::contract::Contract;
@@ -43,44 +44,6 @@ impl Contract {
     fn is_media_type(&self, schema: &str) -> bool {
         schema.ends_with("/media_type/pattern")
             && self.document.media.iter().any(|media| schema.starts_with(media))
-    }
-
-    /// Checks one completed value of a partial answer (ruling R48). `path` starts at `data`, `meta` or `error`. A
-    /// complete part is checked like the complete answer. A value inside the data is checked along properties, items,
-    /// `allOf` and `$ref`.
-    ///
-    /// Every violation that it returns is also one of the complete answer. It may miss violations that depend on the
-    /// values around this one (`oneOf`, `required`); the check of the complete answer finds them.
-    pub fn check_at(&self, path: &Path, node: Node<'_>) -> Vec<Violation> {
-        let mut steps = path.segments();
-        let Some(Segment::Key(part)) = steps.next() else { return Vec::new() };
-        match (part, path.segments().len()) {
-            ("data", 1) => self.check_data(node).violations,
-            ("meta", 1) => self.check_meta(node),
-            ("error", 1) => self.check_error(node),
-            ("data", _) => self.check_inside_data(path, steps, node),
-            _ => Vec::new(),
-        }
-    }
-
-    fn check_inside_data<'p>(
-        &self,
-        path: &Path,
-        steps: impl Iterator<Item = Segment<'p>>,
-        node: Node<'_>,
-    ) -> Vec<Violation> {
-        if path.to_string() == "data.rationale"
-            && let Some(violation) = self.check_rationale_text(node)
-        {
-            return vec![violation];
-        }
-        let Some(data) = &self.data else { return Vec::new() };
-        let mut violations: Vec<Violation> = Vec::new();
-        for id in self.graph.follow(data.id, steps) {
-            let found = self.violations(&self.errors(id, node), (path, node), answer_code);
-            violations.extend(unreported(found, &violations));
-        }
-        violations
     }
 
     /// Returns the errors of a value at `base` as violations, with the codes that `code` returns.

@@ -120,12 +120,14 @@ impl PendingReply {
                 assembler.emit_success(Success { warnings, ..success }, usage, now);
             }
             Err(failure) if assembler.may_retry(&failure) => {
-                assembler.restart(&failure.error);
+                assembler.report(&failure);
+                assembler.restart();
                 out.extend(assembler.outbox.drain());
                 return Finish::Again(Box::new(assembler), Correction::new(attempt_text, &failure.error));
             }
             Err(failure) => {
                 warnings.extend(failure.warnings.clone());
+                assembler.report(&failure);
                 assembler.emit_failure(Failure { warnings, ..failure }, usage, now);
             }
         }

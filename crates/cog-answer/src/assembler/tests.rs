@@ -262,6 +262,75 @@ fn abort_stops_at_the_first_violation() {
     assert_eq!(envelope["partial_data"], json!({ "rationale": "y" }));
 }
 
+/// Returns the path of the violation at which a run with `on_violation: abort` stops, before the reply is complete.
+fn stopped_at(mut rules: AnswerRules, text: &str) -> serde_json::Value {
+    rules.response.on_violation = Some(OnViolation::Abort);
+    for is_streamed in [true, false] {
+        rules.is_streamed = is_streamed;
+        let (mut assembler, first) = Assembler::new(rules.clone());
+        let mut out = vec![first];
+        let step = assembler.event(ModelEvent::Text(text.to_owned()), Duration::ZERO, &mut out);
+        assert_eq!(step, Step::Stop, "{text}");
+        let is_reported =
+            out.iter().any(|chunk| matches!(chunk, Chunk::Progress(one) if one.violation.is_some()));
+        assert_eq!(is_reported, is_streamed, "{text}");
+        assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Ended));
+        let envelope = envelope(fold(out));
+        if !is_streamed {
+            return envelope["error"]["details"]["violations"][0]["path"].clone();
+        }
+    }
+    json!(null)
+}
+
+#[test]
+fn every_part_of_the_contract_stops_the_provider() {
+    let meta = r#"{"confidence": 0.95, "risk": "low", "explain": "x"}"#;
+    let exec = || rules(manifest(Tier::Exec), &schema(json!({})));
+    let start = format!(r#"{{"ok": true, "meta": {meta}, "data": "#);
+    assert_eq!(stopped_at(exec(), &format!(r#"{start}{{"zz": 1, "#)), "data.zz");
+    let mut closed = schema(json!({}));
+    closed["data"]["additionalProperties"] = json!(false);
+    let closed = rules(manifest(Tier::Exploration), &closed);
+    assert_eq!(stopped_at(closed, &format!(r#"{start}{{"zz": 1, "#)), "data.zz");
+    let insights = format!(r#"{start}{{"extensions": {{"insights": [{{"text": "t"}}"#);
+    assert_eq!(
+        stopped_at(plain(), &format!("{insights}, ")),
+        "data.extensions.insights[0].suggested_mapping"
+    );
+    let mut without_overflow = manifest(Tier::Decision);
+    without_overflow.overflow.enabled = false;
+    let without_overflow = rules(without_overflow, &schema(json!({})));
+    assert_eq!(stopped_at(without_overflow, &format!("{insights}]")), "data.extensions.insights");
+}
+
+#[test]
+fn invalid_meta_stops_the_provider() {
+    for (ok, meta, path) in [
+        (true, r#"{"confidence": 2}"#, "meta.confidence"),
+        (true, r#"{"risk": "bad"}"#, "meta.risk"),
+        (false, r#"{"confidence": "high"}"#, "meta.confidence"),
+        (true, "7", "meta"),
+    ] {
+        assert_eq!(stopped_at(plain(), &format!(r#"{{"ok": {ok}, "meta": {meta}, "#)), path);
+    }
+    let absent = r#"{"ok": true, "meta": {"confidence": null, "explain": " x "}, "#;
+    let mut rules = plain();
+    rules.response.on_violation = Some(OnViolation::Abort);
+    let (mut assembler, _) = Assembler::new(rules);
+    let text = ModelEvent::Text(absent.to_owned());
+    assert_eq!(assembler.event(text, Duration::ZERO, &mut Vec::new()), Step::Continue, "it can be repaired");
+}
+
+#[test]
+fn violations_found_at_the_end_are_reported_before_the_error() {
+    let text = r#"{"result": 7, "rationale": "y"}"#;
+    let emitted = emitted(&plain(), text, 3);
+    let notes: Vec<_> = emitted.iter().filter_map(|chunk| chunk["progress"].get("violation")).collect();
+    assert_eq!(notes.iter().map(|note| &note["path"]).collect::<Vec<_>>(), ["data.result"]);
+    assert_eq!(emitted.last().unwrap()["error"]["code"], "E3001");
+}
+
 #[test]
 fn default_retries_once_at_the_end_of_the_reply() {
     let mut rules = plain();

@@ -1,10 +1,11 @@
 //! The meta of a reply, repaired.
 
 use cog_json::{Node, ToJson, Value, Writer};
-use cog_schema::Contract;
+use cog_schema::{Contract, Violation};
 use cog_spec::{RUNTIME_KEYS, RepairRule, Risk};
 
 use super::{Ledger, explain};
+use crate::AnswerRules;
 
 /// The confidence of an answer without one (ruling R24).
 const DEFAULT_CONFIDENCE: f64 = 0.5;
@@ -116,6 +117,26 @@ pub(crate) fn preview(meta: Node<'_>, contract: &Contract) -> Option<Value> {
     reply_meta.tidy_explain(&mut Ledger::default());
     let meta = value(&reply_meta);
     contract.check_meta(meta.node()).is_empty().then_some(meta)
+}
+
+/// Returns the violations of the complete meta of an envelope. Members that will be filled are valid.
+pub(crate) fn violations(meta: Node<'_>, rules: &AnswerRules) -> Vec<Violation> {
+    if !meta.is_object() {
+        return if meta.is_null() { Vec::new() } else { rules.contract.check_meta(meta) };
+    }
+    let fill = Fill {
+        rationale: None,
+        responsibility: &rules.manifest.responsibility,
+        requires_confidence: rules.manifest.constraints.require_confidence,
+    };
+    let mut ledger = Ledger::default();
+    let repaired = ReplyMeta::from_meta(Some(meta)).repair(&fill, &mut ledger);
+    let filled: Vec<&str> =
+        ledger.entries().iter().filter(|one| one.before.is_none()).map(|one| one.path.as_str()).collect();
+    let is_known = |path: &str| !filled.contains(&path) && (path != "meta" || filled.is_empty());
+    let mut violations = rules.contract.check_meta(repaired.node());
+    violations.retain(|one| is_known(&one.path));
+    violations
 }
 
 fn filled(rule: RepairRule, key: &str, filling: &(impl ToJson + ?Sized), ledger: &mut Ledger) -> Value {

@@ -58,7 +58,7 @@ impl Contract {
     }
 
     fn walk_data(&self, data: Node<'_>, insights_reported: bool) -> DataCheck {
-        let mut walk = DataWalk { contract: self, check: DataCheck::default(), insights_reported };
+        let mut walk = DataWalk::new(self, insights_reported);
         if let Some(part) = self.data.as_ref().filter(|part| self.graph.sees(part.id, walk.filter())) {
             self.graph.walk(&[part.id], data, &PathStack::root("data"), &mut walk);
         }
@@ -92,14 +92,16 @@ impl Contract {
 
 impl DataCheck {
     /// Adds the violations whose path has none yet.
-    fn add(&mut self, violations: Vec<Violation>) {
+    pub(super) fn add(&mut self, violations: Vec<Violation>) {
         self.violations.extend(unreported(violations, &self.violations));
     }
 }
 
-struct DataWalk<'a> {
+/// Finds custom values and members that no schema defines.
+pub(super) struct DataWalk<'a> {
     contract: &'a Contract,
-    check: DataCheck,
+    pub(super) check: DataCheck,
+    /// There is a violation for insights of a module that allows none.
     insights_reported: bool,
 }
 
@@ -112,28 +114,40 @@ impl Visit for DataWalk<'_> {
     }
 
     fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
-        if !shape.is_extensible_enum || !node.is_object() {
-            return;
-        }
-        if let Err(violation) = self.contract.check_custom(node, &stack.path()) {
-            self.check.add(vec![violation]);
+        if shape.is_extensible_enum && node.is_object() {
+            self.custom(node, &stack.path());
         }
     }
 
     fn unnamed(&mut self, member: Node<'_>, stack: &PathStack<'_>) {
-        let path = stack.path();
-        let [Some("data"), Some(key), inner] = keys(&path) else { return self.report(&path) };
-        let allows_insights = self.contract.rules.overflow.enabled || self.insights_reported;
-        match inner {
-            None if key == "extensions" && allows_insights => self.report_extensions(member, &path),
-            None if self.contract.is_known_in_data(key) => {}
-            Some("insights") if path.segments().len() == 3 && key == "extensions" && allows_insights => {}
-            _ => self.report(&path),
-        }
+        self.unnamed_at(member, &stack.path());
     }
 }
 
-impl DataWalk<'_> {
+impl<'a> DataWalk<'a> {
+    pub(super) fn new(contract: &'a Contract, insights_reported: bool) -> Self {
+        Self { contract, check: DataCheck::default(), insights_reported }
+    }
+
+    /// Checks an object that replaces a listed value.
+    pub(super) fn custom(&mut self, object: Node<'_>, path: &Path) {
+        if let Err(violation) = self.contract.check_custom(object, path) {
+            self.check.add(vec![violation]);
+        }
+    }
+
+    /// Reports a member that no schema defines, unless the specification allows it.
+    pub(super) fn unnamed_at(&mut self, member: Node<'_>, path: &Path) {
+        let [Some("data"), Some(key), inner] = keys(path) else { return self.report(path) };
+        let allows_insights = self.contract.rules.overflow.enabled || self.insights_reported;
+        match inner {
+            None if key == "extensions" && allows_insights => self.report_extensions(member, path),
+            None if self.contract.is_known_in_data(key) => {}
+            Some("insights") if path.segments().len() == 3 && key == "extensions" && allows_insights => {}
+            _ => self.report(path),
+        }
+    }
+
     /// Reports the unknown members of `extensions`: all except `insights`.
     fn report_extensions(&mut self, extensions: Node<'_>, path: &Path) {
         for (key, _) in extensions.members().filter(|(key, _)| *key != "insights") {

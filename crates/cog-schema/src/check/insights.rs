@@ -17,7 +17,7 @@ pub struct ExcessInsights {
     pub max: u32,
 }
 
-const KEYS: [&str; 2] = ["extensions", "insights"];
+pub(super) const KEYS: [&str; 2] = ["extensions", "insights"];
 
 /// The result of a check of insights.
 #[derive(Debug, Default)]
@@ -29,6 +29,11 @@ pub(super) struct InsightsCheck {
 /// Returns the insights of an answer, if it has any.
 pub(super) fn insights(data: Node<'_>) -> Option<Node<'_>> {
     data.get(KEYS[0])?.get(KEYS[1])
+}
+
+/// Returns whether the value of `insights` counts as insights: an empty list does not.
+pub(super) fn has_insights(insights: Node<'_>) -> bool {
+    !(insights.is_array() && insights.is_empty())
 }
 
 /// Returns the data without its insights, and without `extensions` if it contains nothing else.
@@ -62,9 +67,20 @@ impl ToJson for Others<'_> {
 impl Contract {
     /// Checks insights by the rules of the manifest. An empty list counts as none.
     pub(super) fn check_insights(&self, insights: Node<'_>) -> InsightsCheck {
+        let mut check = self.check_list(insights);
+        if self.rules.overflow.enabled {
+            for (index, insight) in insights.elements().enumerate() {
+                check.violations.extend(self.check_insight(insight, index));
+            }
+        }
+        check
+    }
+
+    /// Checks a list of insights without what is inside them.
+    pub(super) fn check_list(&self, insights: Node<'_>) -> InsightsCheck {
         let path = insights_path();
         let mut check = InsightsCheck::default();
-        if insights.is_array() && insights.is_empty() {
+        if !has_insights(insights) {
             return check;
         }
         if !self.rules.overflow.enabled {
@@ -80,11 +96,6 @@ impl Contract {
             return check;
         }
         self.check_count(insights, &path, &mut check);
-        for (index, insight) in insights.elements().enumerate() {
-            let mut path = path.clone();
-            path.push_index(index);
-            check.violations.extend(self.check_insight(insight, &path));
-        }
         check
     }
 
@@ -101,15 +112,18 @@ impl Contract {
         }
     }
 
-    fn check_insight(&self, insight: Node<'_>, path: &Path) -> Vec<Violation> {
+    /// Checks the insight at an index.
+    pub(super) fn check_insight(&self, insight: Node<'_>, index: usize) -> Vec<Violation> {
+        let mut path = insights_path();
+        path.push_index(index);
         if !insight.is_object() {
-            return vec![mistyped(path, insight, "an object with `text`")];
+            return vec![mistyped(&path, insight, "an object with `text`")];
         }
         let mut required = vec!["text"];
         if self.rules.overflow.require_suggested_mapping {
             required.push("suggested_mapping");
         }
-        required.into_iter().filter_map(|key| missing_text(insight, key, path)).collect()
+        required.into_iter().filter_map(|key| missing_text(insight, key, &path)).collect()
     }
 }
 

@@ -33,7 +33,20 @@ impl SchemaGraph {
         steps.fold(vec![root], |ids, step| self.step(&ids, step))
     }
 
-    fn step(&self, ids: &[Id], step: Segment<'_>) -> Vec<Id> {
+    /// Returns the schemas that can apply to an inner value.
+    pub(crate) fn follow_possible<'s>(&self, root: Id, steps: impl Iterator<Item = Segment<'s>>) -> Vec<Id> {
+        let start = self.all_possible(&[root]);
+        steps.fold(start, |ids, step| self.all_possible(&self.inside(&ids, step)))
+    }
+
+    /// Returns whether none of the schemas of an object defines a member, and members that they do not define are
+    /// reported. `ids` are all schemas that can apply to the object.
+    pub(crate) fn is_unnamed(&self, ids: &[Id], key: &str) -> bool {
+        self.inside(ids, Segment::Key(key)).is_empty() && self.reports_unnamed(ids) && !self.require(ids, key)
+    }
+
+    /// Returns the schemas that certainly apply to an inner value.
+    pub(crate) fn step(&self, ids: &[Id], step: Segment<'_>) -> Vec<Id> {
         let certain: Vec<Id> = ids.iter().flat_map(|id| &self.get(*id).certain).copied().collect();
         let mut next = self.inside(&certain, step);
         next.sort_unstable();
@@ -146,6 +159,15 @@ impl SchemaNode {
         {
             into.push(id);
         }
+    }
+
+    /// Returns whether it allows no member of this name.
+    pub(crate) fn forbids(&self, key: &str) -> bool {
+        let mut schemas = Vec::new();
+        if self.rest == Rest::Closed {
+            self.push_member(key, &mut 0, &mut schemas);
+        }
+        self.rest == Rest::Closed && schemas.is_empty()
     }
 
     /// Returns the schema of an item.
