@@ -5,6 +5,7 @@ use std::time::Duration;
 use cog_json::{ToJson, Value};
 use cog_spec::{
     Chunk, Cost, Dialect, ErrorBody, Fallback, Meta, ModelEvent, Repair, Risk, RuntimeMeta, Usage, Warning,
+    WarningCode,
 };
 
 use crate::{
@@ -63,8 +64,13 @@ impl Assembler {
     pub fn new(rules: AnswerRules) -> (Self, Chunk) {
         let explain = format!("Running {}", rules.manifest.name);
         let meta = Box::new(Meta::new(None, Risk::Medium, explain));
-        let first =
-            Chunk::Meta { session_id: rules.session_id.clone(), meta, resume_from_seq: rules.resume_from };
+        let is_new_session = |warning: &&Warning| warning.code == WarningCode::SessionNew;
+        let first = Chunk::Meta {
+            session_id: rules.session_id.clone(),
+            meta,
+            resume_from_seq: rules.resume_from,
+            warnings: rules.warnings.iter().filter(is_new_session).cloned().collect(),
+        };
         let model = rules.runtime.model.clone();
         let reply = Reply::new(&rules);
         let outbox = Outbox::new(&rules);

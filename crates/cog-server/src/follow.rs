@@ -10,11 +10,12 @@ use crate::{
 /// A subscriber of a run.
 pub(crate) struct Subscribed {
     pub(crate) subscriber: Subscriber,
-    /// The session could not be resumed from the requested position: the log is read from its start.
+    /// The session could not be resumed from the requested position: this is a new run.
     pub(crate) is_new: bool,
 }
 
-/// Subscribes to the requested run. Where the session cannot be resumed and the request has an input, a new run starts.
+/// Subscribes to the requested run. Where the session cannot be resumed and the request has an input, a new run starts
+/// (ruling R71).
 ///
 /// # Errors
 /// Errors that are known before the model is called; E4012 to E4014 where the session cannot be resumed.
@@ -30,15 +31,8 @@ pub(crate) async fn follow(app: &App, mut request: ExecuteRequest) -> Result<Sub
     if request.body.input.is_none() || !may_start_again {
         return Err(error.into_envelope().into());
     }
-    // If only the position is wrong, the complete session is sent, from its first chunk.
-    let subscriber = match resume_run(app, &id, &request, ResumeFrom::default()).await? {
-        Ok(subscriber) => subscriber,
-        Err(_) => {
-            request.body.options.run.warnings.push(new_session_warning());
-            begin(app, request).await?.follow(After::Start)
-        }
-    };
-    Ok(Subscribed { subscriber, is_new: true })
+    request.body.options.run.warnings.push(new_session_warning(&error));
+    Ok(Subscribed { subscriber: begin(app, request).await?.follow(After::Start), is_new: true })
 }
 
 /// Subscribes to a session, from the client's position on.
@@ -106,7 +100,7 @@ async fn resume(
     Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, slot).await)
 }
 
-fn new_session_warning() -> Warning {
-    let message = "The session has expired; this is a new run.";
+fn new_session_warning(error: &ResumeError) -> Warning {
+    let message = format!("This is a new run, because the session cannot be resumed: {error}.");
     Warning::new(WarningCode::SessionNew, message).with_fallback("new_stream")
 }

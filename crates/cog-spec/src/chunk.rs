@@ -20,6 +20,8 @@ pub enum Chunk {
         meta: Box<Meta>,
         /// For a resumed stream, the last `seq` that the client has.
         resume_from_seq: Option<u64>,
+        /// The warning that the stream is not the one to resume (ruling R71).
+        warnings: Vec<Warning>,
     },
     /// A part of a string.
     Delta {

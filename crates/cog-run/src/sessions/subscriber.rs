@@ -118,10 +118,13 @@ fn read(state: &mut State, next: u64) -> Option<Result<Batch, Dropped>> {
     (next < shown).then(|| state.log.copy(next, shown, MAX_BATCH).map(|(text, marks)| Batch { text, marks }))
 }
 
-/// Returns the meta chunk of a stream that is resumed after this number.
+/// Returns the meta chunk of a stream that is resumed after this number, without the warning of a new stream.
 fn resumed(meta: &str, seq: u64) -> String {
     match meta.split_once(r#""meta":"#) {
-        Some((start, rest)) => format!(r#"{start}"resumed":true,"resume_from_seq":{seq},"meta":{rest}"#),
+        Some((start, rest)) => {
+            let start = start.split_once(r#""_warnings":"#).map_or(start, |(start, _)| start);
+            format!(r#"{start}"resumed":true,"resume_from_seq":{seq},"meta":{rest}"#)
+        }
         None => meta.to_owned(),
     }
 }
@@ -155,10 +158,13 @@ mod tests {
 
     #[test]
     fn meta_of_a_resumed_stream_contains_its_position() {
-        let meta = r#"{"ok":true,"streaming":true,"session_id":"sess_1","meta":{"explain":"\"meta\":"}}"#;
-        assert_eq!(
-            resumed(meta, 7),
-            r#"{"ok":true,"streaming":true,"session_id":"sess_1","resumed":true,"resume_from_seq":7,"meta":{"explain":"\"meta\":"}}"#
-        );
+        for warnings in ["", r#""_warnings":[{"code":"W4013","message":"\"meta\":"}],"#] {
+            let start = r#"{"ok":true,"streaming":true,"session_id":"sess_1","#;
+            let rest = r#""meta":{"explain":"\"meta\":"}}"#;
+            assert_eq!(
+                resumed(&format!("{start}{warnings}{rest}"), 7),
+                format!(r#"{start}"resumed":true,"resume_from_seq":7,{rest}"#)
+            );
+        }
     }
 }

@@ -111,11 +111,11 @@ async fn a_session_of_another_module_is_not_resumed() {
 }
 
 #[tokio::test]
-async fn invalid_checkpoint_restarts_or_is_refused() {
+async fn invalid_checkpoint_starts_a_new_run_or_is_refused() {
     let stage = Stage::answering().await;
     let response = stage.execute("live", BODY).send().await.unwrap();
     let id = response.headers()["x-session-id"].to_str().unwrap().to_owned();
-    let complete = events(&response.text().await.unwrap());
+    response.text().await.unwrap();
     for claim in
         [r#""last_seq": 9999"#, r#""last_seq": 4, "last_checkpoint": {"offset": 1, "hash": "000000"}"#]
     {
@@ -123,10 +123,18 @@ async fn invalid_checkpoint_restarts_or_is_refused() {
         let refused = stage.execute("live", &format!("{{{recovery}}}"));
         assert_eq!(failure(refused).await, (409, "E4014".to_owned()), "{claim}");
         let again = stage.execute("live", &format!(r#"{{"input": {{"query": "?"}}, {recovery}}}"#));
-        let read = events(&again.send().await.unwrap().text().await.unwrap());
-        assert_eq!(read[0].data.get("resume_from_seq").unwrap().as_u64(), Some(0));
-        assert_eq!(read[1..], complete[1..]);
+        let response = again.send().await.unwrap();
+        assert!(response.headers()["x-cognitive-warning"].to_str().unwrap().starts_with("SESSION_AFRESH"));
+        assert_ne!(response.headers()["x-session-id"], id.as_str());
+        let read = events(&response.text().await.unwrap());
+        assert_eq!(read[0].data.get("resumed").map(|resumed| resumed.to_string()), None);
+        for end in [read.first(), read.last()] {
+            let warning = end.unwrap().data.pointer("/_warnings/0/code").unwrap().to_value();
+            assert_eq!(warning.as_str(), Some("W4013"), "{claim}");
+        }
+        assert_eq!(read[1].data.pointer("/chunk/seq").unwrap().as_u64(), Some(1));
     }
+    assert_eq!(stage.mock.requests().len(), 3);
     let other = stage.client.get(stage.url(&format!("/v1/sessions/{id}/events")));
     assert_eq!(failure(other.header("last-event-id", "sess_other:1")).await, (409, "E4014".to_owned()));
 }

@@ -41,6 +41,9 @@ pub(crate) struct MetaForm<'a> {
     /// The last `seq` that the client has.
     #[serde(skip_serializing_if = "Option::is_none")]
     resume_from_seq: Option<u64>,
+    /// The warning that this is a new stream in place of the one to resume.
+    #[serde(rename = "_warnings", skip_serializing_if = "<[Warning]>::is_empty")]
+    warnings: &'a [Warning],
     /// The meta that is known before the reply.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::FirstMeta"))]
     meta: &'a Meta,
@@ -175,12 +178,13 @@ struct StreamError<'a> {
 impl<'a> ChunkForm<'a> {
     pub(super) fn new(chunk: &'a Chunk) -> Self {
         match chunk {
-            Chunk::Meta { session_id, meta, resume_from_seq } => Self::Meta(MetaForm {
+            Chunk::Meta { session_id, meta, resume_from_seq, warnings } => Self::Meta(MetaForm {
                 ok: true,
                 streaming: true,
                 session_id,
                 resumed: resume_from_seq.map(|_| true),
                 resume_from_seq: *resume_from_seq,
+                warnings,
                 meta,
             }),
             Chunk::Delta { seq, field, delta, checkpoint } => {

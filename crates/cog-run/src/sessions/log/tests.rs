@@ -4,7 +4,7 @@ use super::*;
 
 fn meta() -> Chunk {
     let meta = Box::new(Meta::for_failure("e"));
-    Chunk::Meta { session_id: "s".to_owned(), meta, resume_from_seq: None }
+    Chunk::Meta { session_id: "s".to_owned(), meta, resume_from_seq: None, warnings: Vec::new() }
 }
 
 fn delta(seq: u64) -> Chunk {
