@@ -96,8 +96,7 @@ fn read_manifest(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Manifes
     let text = collect_error(ManifestText::read(origin, family), found)?;
     let needs_schema = family == Family::V2 && text.root.get("tier").is_none();
     let schema = if needs_schema { Schema::read(origin, family).ok() } else { None };
-    let context =
-        LoadContext { family, schema: schema.as_ref().map(|schema| &schema.document), constraints: None };
+    let context = LoadContext { family, schema: schema.as_ref().map(|schema| &schema.document) };
     let findings = Findings::new(&text.source);
     let manifest = manifest::read(&text.root, context, &findings);
     found.extend(findings.into_vec());
@@ -111,15 +110,13 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
     let schema = collect_errors(Schema::read(origin, family), found);
     let prompt = collect_error(read_prompt(origin, family, text.as_ref()), found);
     let text = text?;
-    let constraints = read_constraints(origin, family, found);
-    let context = LoadContext {
-        family,
-        schema: schema.as_ref().map(|schema| &schema.document),
-        constraints: constraints.as_ref(),
-    };
+    let context = LoadContext { family, schema: schema.as_ref().map(|schema| &schema.document) };
     let findings = Findings::new(&text.source);
-    let manifest = manifest::read(&text.root, context, &findings);
+    let mut manifest = manifest::read(&text.root, context, &findings);
     found.extend(findings.into_vec());
+    if family == Family::V0 {
+        read_constraints(origin, &mut manifest, found);
+    }
     found.extend(lints(origin, family, &manifest));
     let (schema, prompt) = (schema?, prompt?);
     found.extend(unused_media_placeholder(origin, family, &manifest, &prompt));
@@ -198,22 +195,21 @@ fn read_prompt(
 
 const CONSTRAINTS: &str = "constraints.yaml";
 
-fn read_constraints(origin: &Origin, family: Family, found: &mut Vec<Diagnostic>) -> Option<Node> {
-    if family != Family::V0 {
-        return None;
-    }
+/// Reads `constraints.yaml` of v0 over the constraints of the manifest.
+fn read_constraints(origin: &Origin, manifest: &mut Manifest, found: &mut Vec<Diagnostic>) {
     match origin.read(CONSTRAINTS, files::MAX_PART) {
-        Ok(source) => collect_error(yaml::parse(&source), found),
+        Ok(source) => {
+            let Some(root) = collect_error(yaml::parse(&source), found) else { return };
+            let findings = Findings::new(&source);
+            manifest::read_constraints(&root, manifest, &findings);
+            found.extend(findings.into_vec());
+        }
         Err(FileError::Missing) => {
             let message = "constraints.yaml is missing: no constraints apply";
             found.push(Diagnostic::warning(Rule::ConstraintsMissing, origin.path_of(""), message));
-            None
         }
-        Err(FileError::Empty) => None,
-        Err(error) => {
-            found.push(unreadable(&origin.path_of(CONSTRAINTS), &error));
-            None
-        }
+        Err(FileError::Empty) => {}
+        Err(error) => found.push(unreadable(&origin.path_of(CONSTRAINTS), &error)),
     }
 }
 

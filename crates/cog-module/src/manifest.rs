@@ -21,8 +21,6 @@ pub(crate) struct LoadContext<'a> {
     pub(crate) family: Family,
     /// The schema, if it could be read.
     pub(crate) schema: Option<&'a serde_json::Value>,
-    /// v0: the root of `constraints.yaml`.
-    pub(crate) constraints: Option<&'a Node>,
 }
 
 /// Reads a manifest and reports every error to `findings`.
@@ -47,6 +45,11 @@ pub(crate) fn read(root: &Node, context: LoadContext<'_>, findings: &Findings<'_
     }
     fields.finish();
     manifest
+}
+
+/// Reads the `constraints.yaml` of v0 over the constraints of the manifest.
+pub(crate) fn read_constraints(root: &Node, manifest: &mut Manifest, findings: &Findings<'_>) {
+    sections::constraints_of_file(root, manifest, findings);
 }
 
 /// Returns the format, decided by files and keys only (ruling R5).

@@ -55,6 +55,25 @@ fn v0_reads_constraints_and_adjusts_references() {
 }
 
 #[test]
+fn v0_warns_about_unknown_constraints() {
+    let shape = "no_netwrk: true\nrules:\n  no_external_network: true\n  no_side_effects: true\n";
+    let directory = Directory::example("format-v0").with("constraints.yaml", shape);
+    let module = directory.load().unwrap();
+    assert!(module.manifest.constraints.no_side_effects);
+    let unknown = module.warnings.iter().filter(|found| found.rule == Rule::KeyUnknown);
+    let unknown: Vec<_> = unknown
+        .map(|found| (found.message.as_str(), found.suggestion.as_deref().unwrap_or_default()))
+        .collect();
+    let expected = [
+        ("unknown key `no_netwrk`; it is ignored", "Did you mean `no_network`?"),
+        ("unknown key `rules.no_external_network`; it is ignored", "Did you mean `no_network`?"),
+    ];
+    assert_eq!(unknown, expected);
+    let wrong = Directory::example("format-v0").with("constraints.yaml", "no_network: 7\n");
+    assert!(rules_of(&wrong).contains(&Rule::KeyType.as_str()));
+}
+
+#[test]
 fn v1_prompt_is_the_text_after_the_front_matter() {
     let module = example("format-v1");
     assert!(!module.prompt.text().contains("responsibility:"), "{}", module.prompt.text());

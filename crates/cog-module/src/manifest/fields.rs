@@ -276,7 +276,8 @@ impl<'a> Fields<'a> {
                 continue;
             }
             let message = format!("unknown key `{}{}`; it is ignored", self.prefix, shown(&entry.key));
-            let near = nearest(&entry.key, known.iter().copied()).map(|key| format!("Did you mean `{key}`?"));
+            let near = contained(&entry.key, &known).or_else(|| nearest(&entry.key, known.iter().copied()));
+            let near = near.map(|key| format!("Did you mean `{key}`?"));
             let help = self.belongs(&entry.key).or(near).unwrap_or_else(|| KEYS.to_owned());
             self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, Some(help));
         }
@@ -321,4 +322,11 @@ impl<'a> Fields<'a> {
         let entry = self.entries.iter().find(|entry| entry.key == key).or(self.entries.first());
         entry.map_or(0..0, |entry| entry.span.clone())
     }
+}
+
+/// Returns the key whose words are all in the unknown key, as those of `no_network` in `no_external_network`.
+fn contained<'k>(unknown: &str, known: &BTreeSet<&'k str>) -> Option<&'k str> {
+    let words: BTreeSet<&str> = unknown.split(['_', '-']).collect();
+    let is_contained = |key: &str| key.contains('_') && key.split('_').all(|word| words.contains(word));
+    known.iter().copied().filter(|key| is_contained(key)).max_by_key(|key| key.len())
 }

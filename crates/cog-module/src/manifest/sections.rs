@@ -6,8 +6,8 @@ use cog_spec::{ErrorCode, Manifest, Modality, RiskRule};
 use super::{LoadContext, fields::Fields};
 use crate::{
     Rule,
-    diagnostic::shown,
-    yaml::{Content, Node},
+    diagnostic::{Findings, shown},
+    yaml::{Content, Entry, Node},
 };
 
 pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, context: LoadContext<'_>) {
@@ -21,7 +21,7 @@ pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, context: LoadCo
     io(fields, manifest, context.schema);
     compat(fields, manifest);
     meta(fields, manifest);
-    all_constraints(fields, manifest, context.constraints);
+    fields.section("constraints", |f| constraints(f, manifest));
     invocation(fields, manifest);
     fork_and_declared_context(fields, manifest);
     manifest.composition = fields.node("composition").map(to_value);
@@ -155,14 +155,25 @@ fn meta(fields: &Fields<'_>, manifest: &mut Manifest) {
     fields.section("meta", |f| set(risk_rule, f.keyword("risk_rule")));
 }
 
-/// Reads `constraints` of the manifest, and of `constraints.yaml` in v0, at the top or one level down.
-fn all_constraints(fields: &Fields<'_>, manifest: &mut Manifest, file: Option<&Node>) {
-    fields.section("constraints", |f| constraints(f, manifest));
-    let Some(Node { content: Content::Map(entries), .. }) = file else { return };
-    let sections = entries.iter().map(|entry| &entry.value).chain(file);
-    for section in sections {
-        constraints_of_file(section, manifest);
+/// Reads `constraints.yaml` of v0: the keys of `constraints`, at the top or one level down, under any name.
+pub(super) fn constraints_of_file(root: &Node, manifest: &mut Manifest, findings: &Findings<'_>) {
+    let entries = match &root.content {
+        Content::Map(entries) => entries,
+        Content::Null => return,
+        _ => {
+            let message = format!("constraints.yaml is {}, not a mapping of keys to values", root.kind());
+            return findings.error(Rule::KeyType, root.span.clone(), message, None);
+        }
+    };
+    let fields = Fields::from_root(root, findings);
+    for Entry { key, value, .. } in entries {
+        if let Content::Map(_) = value.content {
+            fields.know(key);
+            fields.within(key, value, |section| constraints(section, manifest));
+        }
     }
+    constraints(&fields, manifest);
+    fields.finish();
 }
 
 fn constraints(fields: &Fields<'_>, manifest: &mut Manifest) {
@@ -172,22 +183,9 @@ fn constraints(fields: &Fields<'_>, manifest: &mut Manifest) {
     set(&mut constraints.no_inventing_data, fields.flag("no_inventing_data"));
     set(&mut constraints.require_confidence, fields.flag("require_confidence"));
     set(&mut constraints.require_rationale, fields.flag("require_rationale"));
-    let max = fields.number("behavior_equivalence_false_max_confidence", 0.0..=1.0);
-    constraints.behavior_equivalence_false_max_confidence = max;
-}
-
-/// Reads `constraints.yaml`, which has no fixed structure: the keys of v1 count, others are ignored.
-fn constraints_of_file(section: &Node, manifest: &mut Manifest) {
-    let constraints = &mut manifest.constraints;
-    let flag = |key: &str| match section.get(key)?.content {
-        Content::Bool(value) => Some(value),
-        _ => None,
-    };
-    set(&mut constraints.no_network, flag("no_network"));
-    set(&mut constraints.no_side_effects, flag("no_side_effects"));
-    set(&mut constraints.no_inventing_data, flag("no_inventing_data"));
-    set(&mut constraints.require_confidence, flag("require_confidence"));
-    set(&mut constraints.require_rationale, flag("require_rationale"));
+    if let Some(max) = fields.number("behavior_equivalence_false_max_confidence", 0.0..=1.0) {
+        constraints.behavior_equivalence_false_max_confidence = Some(max);
+    }
 }
 
 fn invocation(fields: &Fields<'_>, manifest: &mut Manifest) {

@@ -173,6 +173,18 @@ fn preserves_constraints_of_every_form() {
 }
 
 #[test]
+fn reports_constraints_that_are_left_out() {
+    let shape = "no_network: true\nno_netwrk: true\nrules:\n  no_external_network: true\n  behavior_equivalence_false_max_confidence: 0.50\n";
+    let directory = Directory::example("format-v0").with("constraints.yaml", shape);
+    let before = directory.load().unwrap().manifest.constraints;
+    let migration = migrate(&directory, Target::V25);
+    let left_out = |key: &str| migration.notes.iter().any(|note| note.starts_with(&format!("`{key}` of")));
+    assert!(left_out("no_netwrk") && left_out("rules.no_external_network"), "{:?}", migration.notes);
+    assert_eq!(directory.load().unwrap().manifest.constraints, before);
+    assert!(directory.read("module.yaml").contains("confidence: 0.50\n"));
+}
+
+#[test]
 fn adds_a_missing_rationale_to_the_schema() {
     let schema = r##"{"input": {"type": "object"}, "output": {"type": "object", "properties": {"a": {"$ref": "#/output/properties/b"}, "b": {}}, "additionalProperties": false}}"##;
     let manifest = MANIFEST.replace("tier: decision\n", "");

@@ -4,7 +4,7 @@ use super::{MigrateError, draft::Draft, manifest};
 use crate::{
     LoadError, front_matter,
     source::Source,
-    yaml::{Content, Node},
+    yaml::{Content, Entry, Node},
 };
 
 /// v1: `MODULE.md` becomes `module.yaml` and `prompt.md`.
@@ -19,7 +19,11 @@ pub(super) fn split_module_md(draft: &mut Draft<'_>) -> Result<(), MigrateError>
 pub(super) fn gather(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     let (mut yaml, body) = halves(&draft.require("module.md")?)?;
     if let Some(constraints) = draft.read("constraints.yaml")? {
-        yaml.push_str(&constraints_section(&constraints, &yaml)?);
+        let section = constraints_section(&constraints, &yaml)?;
+        yaml.push_str(&section.text);
+        for key in section.omitted {
+            draft.note(format!("`{key}` of constraints.yaml was not copied to module.yaml"));
+        }
         draft.remove("constraints.yaml")?;
     }
     draft.put(manifest::FILE, yaml)?;
@@ -60,46 +64,83 @@ fn halves(source: &Source) -> Result<(String, String), MigrateError> {
     Ok((part(front.yaml).to_owned(), body.to_owned()))
 }
 
-/// Returns `constraints.yaml` as a section of the manifest: as is if it has that key, otherwise indented by one level.
-/// Empty if the manifest already has the section.
-fn constraints_section(file: &Source, manifest: &str) -> Result<String, MigrateError> {
-    let manifest = Source::new(&file.path, manifest);
-    if manifest::parse(&manifest)?.get("constraints").is_some() {
-        return Ok(String::new());
-    }
-    let root = manifest::parse(file)?;
-    if root.get("constraints").is_some() {
-        let is_alone = matches!(&root.content, Content::Map(entries) if entries.len() == 1);
-        return Ok(if is_alone { file.text.clone() } else { named_constraints(&root) });
-    }
-    let has_known =
-        matches!(&root.content, Content::Map(entries) if entries.iter().all(|entry| is_known(&entry.key)));
-    if !has_known {
-        return Ok(named_constraints(&root));
-    }
-    let indent = |line: &str| if line.trim().is_empty() { line.to_owned() } else { format!("  {line}") };
-    Ok(format!("constraints:\n{}", file.text.split_inclusive('\n').map(indent).collect::<String>()))
+/// `constraints.yaml` as a section of the manifest.
+#[derive(Default)]
+struct Section {
+    text: String,
+    /// The paths of the keys that are not in it.
+    omitted: Vec<String>,
 }
 
-const KNOWN: [&str; 5] =
-    ["no_network", "no_side_effects", "no_inventing_data", "require_confidence", "require_rationale"];
+/// Returns `constraints.yaml` as a section: as is if it has that key, otherwise indented by one level. The text is empty if
+/// the manifest already has the section.
+fn constraints_section(file: &Source, manifest: &str) -> Result<Section, MigrateError> {
+    let manifest = Source::new(&file.path, manifest);
+    let root = manifest::parse(file)?;
+    let Content::Map(entries) = &root.content else { return Ok(Section::default()) };
+    if manifest::parse(&manifest)?.get("constraints").is_some() {
+        let omitted = leaves(&root).map(|(path, _, _)| path).collect();
+        return Ok(Section { text: String::new(), omitted });
+    }
+    if root.get("constraints").is_some() && entries.len() == 1 {
+        return Ok(Section { text: file.text.clone(), omitted: Vec::new() });
+    }
+    if !entries.iter().all(|entry| is_known(&entry.key)) {
+        return Ok(named_constraints(&root, file));
+    }
+    let indent = |line: &str| if line.trim().is_empty() { line.to_owned() } else { format!("  {line}") };
+    let text = format!("constraints:\n{}", file.text.split_inclusive('\n').map(indent).collect::<String>());
+    Ok(Section { text, omitted: Vec::new() })
+}
+
+const KNOWN: [&str; 6] = [
+    "no_network",
+    "no_side_effects",
+    "no_inventing_data",
+    "require_confidence",
+    "require_rationale",
+    "behavior_equivalence_false_max_confidence",
+];
 
 fn is_known(key: &str) -> bool {
     KNOWN.contains(&key)
 }
 
-/// Returns the known constraints of a file that also contains other keys.
-fn named_constraints(root: &Node) -> String {
-    let Content::Map(entries) = &root.content else { return String::new() };
-    let sections = entries.iter().map(|entry| &entry.value).chain([root]);
-    let mut lines: Vec<String> = Vec::new();
-    for section in sections {
-        for key in KNOWN {
-            if let Some(Node { content: Content::Bool(value), .. }) = section.get(key) {
-                lines.retain(|line| !line.contains(key));
-                lines.push(format!("  {key}: {value}\n"));
+/// Returns the known constraints of a file that also contains other keys. A key at the top counts more than one below.
+fn named_constraints(root: &Node, file: &Source) -> Section {
+    let mut section = Section::default();
+    let mut named: Vec<(&str, &str)> = Vec::new();
+    for (path, key, value) in leaves(root) {
+        match file.text.get(value.written.clone()).filter(|_| is_known(key)) {
+            Some(text) => {
+                named.retain(|(known, _)| *known != key);
+                named.push((key, text));
             }
+            None => section.omitted.push(path),
         }
     }
-    if lines.is_empty() { String::new() } else { format!("constraints:\n{}", lines.concat()) }
+    if !named.is_empty() {
+        let lines: String = named.iter().map(|(key, text)| format!("  {key}: {text}\n")).collect();
+        section.text = format!("constraints:\n{lines}");
+    }
+    section
+}
+
+/// Returns the keys one level down, then those at the top, each with its path and value.
+fn leaves(root: &Node) -> impl Iterator<Item = (String, &str, &Node)> {
+    let all = entries(root);
+    let below = all.iter().flat_map(move |outer| {
+        entries(&outer.value)
+            .iter()
+            .map(move |entry| (format!("{}.{}", outer.key, entry.key), entry.key.as_str(), &entry.value))
+    });
+    let top = all.iter().filter(|entry| !matches!(entry.value.content, Content::Map(_)));
+    below.chain(top.map(|entry| (entry.key.clone(), entry.key.as_str(), &entry.value)))
+}
+
+fn entries(node: &Node) -> &[Entry] {
+    match &node.content {
+        Content::Map(entries) => entries,
+        _ => &[],
+    }
 }
