@@ -31,8 +31,8 @@ pub struct Assembler {
     attempt: u32,
     /// The tokens of earlier attempts.
     spent: Option<Usage>,
-    /// A reply did not report all of its tokens, so the cost of the run is unknown.
-    is_uncounted: bool,
+    /// The replies that did not report all of their tokens, so that the cost of the run is unknown.
+    uncounted: u32,
     model: Option<String>,
     /// Warnings about the media that the model receives.
     media_warnings: Vec<Warning>,
@@ -79,7 +79,7 @@ impl Assembler {
             reply,
             attempt: 1,
             spent: None,
-            is_uncounted: false,
+            uncounted: 0,
             model,
             media_warnings: Vec::new(),
             outbox,
@@ -191,13 +191,14 @@ impl Assembler {
 
     /// Adds the tokens of this attempt to those of the earlier ones.
     fn count(&mut self, reply: &Reply) {
-        self.is_uncounted |= reply.is_uncounted();
+        self.uncounted += u32::from(reply.is_uncounted());
         self.spent = match (self.spent.take(), &reply.usage) {
             (Some(spent), Some(usage)) => Some(spent.plus(usage)),
             (spent, usage) => spent.or_else(|| usage.clone()),
         };
-        if let Some(spent) = &mut self.spent {
-            spent.cost.take_if(|_| self.is_uncounted);
+        if let Some(spent) = self.spent.as_mut().filter(|_| self.uncounted > 0) {
+            spent.cost = None;
+            spent.uncounted_calls = Some(self.uncounted);
         }
     }
 

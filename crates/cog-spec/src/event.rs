@@ -106,6 +106,8 @@ pub struct Usage {
     pub output_image_tokens: Option<u64>,
     /// The class of service that the provider used, as the provider names it.
     pub service_tier: Option<String>,
+    /// The number of calls whose tokens are unknown or not all counted, because they were stopped; none if there are none.
+    pub uncounted_calls: Option<u32>,
     /// The cost; none if no price is known.
     #[serde(default, deserialize_with = "cost_if_known")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::CostOrNull"))]
@@ -159,6 +161,9 @@ struct UsageForm {
     /// The class of service that the provider used, as the provider names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     service_tier: Option<String>,
+    /// The number of calls whose tokens are unknown or not all counted, because they were stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncounted_calls: Option<u32>,
     /// The cost at list prices, without taxes and discounts; null if no price is known.
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::CostOrNull"))]
     cost: Option<Cost>,
@@ -179,6 +184,7 @@ impl From<Usage> for UsageForm {
             output_audio_tokens: usage.output_audio_tokens,
             output_image_tokens: usage.output_image_tokens,
             service_tier: usage.service_tier,
+            uncounted_calls: usage.uncounted_calls,
             cost: usage.cost,
         }
     }
@@ -218,6 +224,10 @@ impl Usage {
             output_audio_tokens: sum(self.output_audio_tokens, other.output_audio_tokens),
             output_image_tokens: sum(self.output_image_tokens, other.output_image_tokens),
             service_tier: other.service_tier.clone().or_else(|| self.service_tier.clone()),
+            uncounted_calls: match (self.uncounted_calls, other.uncounted_calls) {
+                (None, None) => None,
+                (one, other) => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
+            },
             cost: self.cost.zip(other.cost).map(|(one, other)| one.plus(&other)),
         }
     }

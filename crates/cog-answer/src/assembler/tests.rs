@@ -436,6 +436,31 @@ fn cost_is_that_of_all_attempts() {
 }
 
 #[test]
+fn usage_states_how_many_calls_are_not_counted() {
+    let usage = ModelEvent::Usage(Usage { input_tokens: 7, ..Usage::default() });
+    let end = ModelEvent::Finished(FinishReason::Stop);
+    for (first, uncounted) in [(vec![], json!(1)), (vec![usage.clone(), end.clone()], json!(null))] {
+        let mut rules = plain();
+        rules.response.on_violation = Some(OnViolation::Retry);
+        let (mut assembler, chunk) = Assembler::new(rules);
+        let mut out = vec![chunk];
+        let bad = ModelEvent::Text(reply(json!({ "data": { "result": 7 } })).to_string());
+        for event in first.into_iter().chain([bad]) {
+            let _ = assembler.event(event, Duration::ZERO, &mut out);
+        }
+        let Finish::Again(mut assembler, _) = assembler.finish(Duration::ZERO, &mut out) else {
+            panic!("no retry")
+        };
+        let good = ModelEvent::Text(reply(json!({})).to_string());
+        for event in [good, usage.clone(), end.clone()] {
+            let _ = assembler.event(event, Duration::ZERO, &mut out);
+        }
+        assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Ended));
+        assert_eq!(envelope(fold(out))["meta"]["usage"]["uncounted_calls"], uncounted);
+    }
+}
+
+#[test]
 fn final_check_is_reported_before_a_retry() {
     let mut rules = plain();
     rules.response.on_violation = Some(OnViolation::Retry);
