@@ -32,6 +32,13 @@ pub fn discover(module: &Module) -> Discovery {
     discovery
 }
 
+/// Returns the path of a listed file: in `tests/` if only the name is listed, and the file is not beside the manifest.
+fn located(origin: &Origin, path: String) -> String {
+    let has_file = |directory: &str| origin.file_names_in(directory).contains(&path);
+    let is_in_tests = !path.contains('/') && !has_file("") && has_file("tests");
+    if is_in_tests { format!("tests/{path}") } else { path }
+}
+
 /// The maximum size of all golden tests of a module: 64 MB.
 const MAX_CASES: u64 = 64 * 1024 * 1024;
 
@@ -40,8 +47,9 @@ const EXPECTED: &str = ".expected.json";
 
 /// Returns each pair of files once; the second is none if an input has no expected file.
 fn pairs(module: &Module) -> Vec<(String, Option<String>)> {
+    let locate = |path: &str| located(&module.origin, relative(path));
     let listed = module.manifest.tests.iter();
-    let listed = listed.map(|(input, expected)| (relative(input), Some(relative(expected))));
+    let listed = listed.map(|(input, expected)| (locate(input), Some(locate(expected))));
     let mut seen = HashSet::new();
     listed.chain(found(&module.origin)).filter(|(input, _)| seen.insert(input.clone())).collect()
 }

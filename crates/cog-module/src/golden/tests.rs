@@ -208,6 +208,25 @@ fn finds_each_case_once() {
 }
 
 #[test]
+fn listed_names_are_also_found_in_tests() {
+    let directory = Directory::example("format-v1");
+    let text = directory.read("MODULE.md").replacen("---\n", "---\ntests:\n  - a.input.json -> b.json\n", 1);
+    let (input, output) = (directory.read("examples/input.json"), directory.read("examples/output.json"));
+    let in_tests =
+        directory.with("MODULE.md", text).with("tests/a.input.json", input).with("tests/b.json", output);
+    let discovery = discover(&in_tests.load().unwrap());
+    assert_eq!(discovery.problems, []);
+    let names: Vec<&str> = discovery.cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names, ["a", "example"]);
+    let beside = in_tests.with("a.input.json", "{");
+    assert_eq!(
+        discover(&beside.load().unwrap()).problems[0].rule,
+        Rule::GoldenSyntax,
+        "a file beside the manifest comes first"
+    );
+}
+
+#[test]
 fn examples_of_old_formats_are_cases() {
     for format in ["format-v0", "format-v1"] {
         let directory = Directory::example(format);
