@@ -97,16 +97,23 @@ impl Listener {
         }
     }
 
-    /// Emits what is buffered, because the reply ends before its data.
-    pub(crate) fn flush(&mut self, root: Option<Node<'_>>, out: &mut Outbox) {
-        match &mut self.emitter {
-            Emitter::Silent => {}
-            Emitter::Deltas(deltas) => deltas.flush(out),
-            Emitter::Drafts(drafts) => {
-                if let Some(draft) = root.and_then(|root| self.recognizer.draft(root)) {
-                    drafts.flush(draft, out);
-                }
-            }
+    /// Emits the rest of a failed answer, so that the chunks contain its partial data (ruling R43). `draft` are the data that
+    /// arrived.
+    pub(crate) fn fail(
+        mut self,
+        draft: Option<Node<'_>>,
+        partial: Option<&Value>,
+        placed: &[Path],
+        is_complete: bool,
+        out: &mut Outbox,
+    ) {
+        match (&mut self.emitter, partial, draft) {
+            (Emitter::Deltas(deltas), ..) => deltas.flush(out),
+            (Emitter::Drafts(drafts), None, Some(draft)) => drafts.flush(draft, out),
+            _ => {}
+        }
+        if let Some(partial) = partial {
+            self.finish(partial, placed, is_complete, out);
         }
     }
 

@@ -29,15 +29,16 @@ fn violating(data: Node<'_>, violations: &[Violation]) -> Omitted {
     trim::located(data, "data", &paths.filter(|path| path.depth() > 1).collect())
 }
 
-/// Omits open containers without content. Returns whether the node itself is retained.
+/// Omits open containers and strings without content. Returns whether the node itself is retained.
 fn collect_begun(node: Node<'_>, omitted: &mut Omitted) -> bool {
-    if node.is_complete() || !(node.is_object() || node.is_array()) {
+    if node.is_complete() {
         return true;
     }
     let inner: Vec<Node<'_>> = node.members().map(|(_, member)| member).chain(node.elements()).collect();
     let retained = inner.into_iter().filter(|inner| collect_begun(*inner, omitted)).count();
-    if retained == 0 {
+    let is_retained = retained > 0 || node.as_str().is_some_and(|text| !text.is_empty());
+    if !is_retained {
         omitted.insert(node.id());
     }
-    retained > 0
+    is_retained
 }

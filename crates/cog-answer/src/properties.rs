@@ -1,10 +1,10 @@
 //! Properties of every reply, for any split.
 
-use cog_spec::{ChunkType, Dialect, FinishReason, Format, Manifest, OnViolation, Tier};
+use cog_spec::{Chunk, ChunkType, Dialect, FinishReason, Format, Manifest, OnViolation, Tier};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{AnswerRules, fold, testing::*};
+use crate::{AnswerRules, DataAccumulator, fold, testing::*};
 
 /// JSON of a model, with duplicate keys.
 #[derive(Debug, Clone)]
@@ -298,5 +298,36 @@ proptest! {
         let end = text.floor_char_boundary((text.len() as f64 * cut) as usize);
         let chunks = chunks(&rules, &text[..end], 5, None);
         prop_assert!(!fold(chunks).is_ok());
+    }
+
+    /// The chunks of a failed stream contain its partial data (ruling R43).
+    #[test]
+    fn partial_data_were_emitted(setup in any_setup(), text in reply_text(), cut in 0.0..1.2_f64) {
+        let rules = setup.rules();
+        let end = text.floor_char_boundary(((text.len() as f64 * cut) as usize).min(text.len()));
+        let chunks = chunks(&rules, &text[..end], 5, Some(FinishReason::Stop));
+        let mut streamed = DataAccumulator::default();
+        chunks.iter().for_each(|chunk| streamed.apply(chunk));
+        let partial = chunks.last().and_then(|end| match end {
+            Chunk::Error { partial_data, .. } => partial_data.as_ref().map(cog_json::Value::to_serde),
+            _ => None,
+        });
+        let streamed = streamed.into_data().unwrap_or_default();
+        prop_assert!(partial.is_none_or(|partial| contains(&streamed, &partial)));
+    }
+}
+
+/// Returns whether a value contains another. Lists from which violating elements were removed are not compared.
+fn contains(outer: &serde_json::Value, inner: &serde_json::Value) -> bool {
+    use serde_json::Value::{Array, Object};
+    match (outer, inner) {
+        (Object(outer), Object(inner)) => {
+            inner.iter().all(|(key, inner)| outer.get(key).is_some_and(|outer| contains(outer, inner)))
+        }
+        (Array(outer), Array(inner)) if outer.len() == inner.len() => {
+            outer.iter().zip(inner).all(|(outer, inner)| contains(outer, inner))
+        }
+        (Array(outer), Array(inner)) => outer.len() > inner.len(),
+        (outer, inner) => outer == inner,
     }
 }

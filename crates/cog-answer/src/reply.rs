@@ -125,17 +125,18 @@ impl Reply {
     }
 
     /// Ends the reply with an error and the partial data.
-    pub(crate) fn fail(mut self, rules: &AnswerRules, error: ErrorBody, out: &mut Outbox) -> Box<Failure> {
-        self.listener.flush(self.parser.unwrapped_root(), out);
+    pub(crate) fn fail(self, rules: &AnswerRules, error: ErrorBody, out: &mut Outbox) -> Box<Failure> {
         let ledger = Ledger::new(self.parser.deviations(), self.is_bare());
-        let recognizer = self.listener.recognizer();
-        let several = self.parser.has_second_object();
+        let (several, is_unwrapped) = (self.parser.has_second_object(), self.is_unwrapped());
         // Of several objects none is chosen, not even for partial data.
         let value = self.parser.into_unwrapped_value().filter(|_| !several);
-        let partial_data = value.as_ref().and_then(|value| {
-            let draft = recognizer.draft(value.node())?;
-            partial::from_data(rules, value, draft)
-        });
+        let draft = value.as_ref().and_then(|value| self.listener.recognizer().draft(value.node()));
+        let partial_data =
+            value.as_ref().zip(draft).and_then(|(value, draft)| partial::from_data(rules, value, draft));
+        let is_complete = value
+            .as_ref()
+            .is_some_and(|value| self.listener.recognizer().finish(value.node(), is_unwrapped).1);
+        self.listener.fail(draft, partial_data.as_ref(), &[], is_complete, out);
         Box::new(Failure { partial_data, repairs: ledger.into_entries(), ..Failure::new(error) })
     }
 
@@ -172,12 +173,17 @@ impl Reply {
 
     fn complete(self) -> CompleteReply {
         let tolerated = self.parser.deviations().to_vec();
-        let is_unwrapped = self.parser.root().map(Node::id) != self.parser.unwrapped_root().map(Node::id);
+        let is_unwrapped = self.is_unwrapped();
         let value: Value = self.parser.into_unwrapped_value().unwrap_or_default();
         let (shape, is_complete) = self.listener.recognizer().finish(value.node(), is_unwrapped);
         let ledger = Ledger::new(&tolerated, shape == Shape::Bare);
         let parsed = ParsedReply { value, shape, ledger };
         CompleteReply { parsed, listener: self.listener, is_complete, placed: Vec::new() }
+    }
+
+    /// Whether the envelope is one level deeper.
+    fn is_unwrapped(&self) -> bool {
+        self.parser.root().map(Node::id) != self.parser.unwrapped_root().map(Node::id)
     }
 
     fn is_bare(&self) -> bool {

@@ -104,16 +104,7 @@ impl PendingReply {
     pub fn finish(self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
         let Self { mut assembler, attempt_text, ended, refused, mut warnings } = self;
         let usage = assembler.spent.clone();
-        let ended = ended.and_then(|complete| {
-            let CompleteReply { parsed, listener, is_complete, placed } = complete;
-            let success = match refused.is_empty() {
-                true => judge::judge(&assembler.rules, parsed)?,
-                false => return Err(judge::refused(&assembler.rules, parsed, &refused)),
-            };
-            let changed: Vec<_> = success.changed.iter().chain(&placed).cloned().collect();
-            listener.finish(&success.data, &changed, is_complete, &mut assembler.outbox);
-            Ok(success)
-        });
+        let ended = ended.and_then(|complete| assembler.judge(complete, &refused));
         match ended.map_err(|failure| failure.without(&assembler.rules.keys)) {
             Ok(success) => {
                 warnings.extend(success.warnings);
@@ -143,5 +134,30 @@ impl PendingReply {
         let failure = Failure { partial_data, warnings, ..Failure::new(error) };
         assembler.emit_failure(failure.without(&assembler.rules.keys), usage, now);
         out.extend(assembler.outbox.drain());
+    }
+}
+
+impl Assembler {
+    /// Checks a complete reply, and emits the rest of its data.
+    fn judge(&mut self, complete: CompleteReply, refused: &[Violation]) -> Result<Success, Box<Failure>> {
+        let CompleteReply { parsed, listener, is_complete, placed } = complete;
+        // The data that a model sends with an error are not those that were emitted.
+        let is_complete = is_complete && parsed.shape != Shape::Envelope { ok: false };
+        let judged = match refused {
+            [] => judge::judge(&self.rules, parsed),
+            refused => Err(judge::refused(&self.rules, parsed, refused)),
+        };
+        match &judged {
+            Ok(success) => {
+                let changed: Vec<_> = success.changed.iter().chain(&placed).cloned().collect();
+                listener.finish(&success.data, &changed, is_complete, &mut self.outbox);
+            }
+            Err(failure) if self.may_retry(failure) => {}
+            Err(failure) => {
+                let partial = failure.partial_data.as_ref();
+                listener.fail(None, partial, &placed, is_complete, &mut self.outbox);
+            }
+        }
+        judged
     }
 }

@@ -331,6 +331,44 @@ fn violations_found_at_the_end_are_reported_before_the_error() {
     assert_eq!(emitted.last().unwrap()["error"]["code"], "E3001");
 }
 
+/// Returns the data to which the chunks of a failed stream add up, and its partial data.
+fn streamed_and_partial(rules: &AnswerRules, text: &str, size: usize) -> [serde_json::Value; 2] {
+    let chunks = chunks(rules, text, size, Some(FinishReason::Stop));
+    let mut streamed = DataAccumulator::default();
+    chunks.iter().for_each(|chunk| streamed.apply(chunk));
+    let partial = envelope(fold(chunks))["partial_data"].clone();
+    [streamed.into_data().unwrap_or_default(), partial]
+}
+
+#[test]
+fn chunks_of_a_failed_stream_contain_its_partial_data() {
+    let due = schema(json!({ "due": { "type": ["string", "null"] } }));
+    let mut strict = rules(manifest(Tier::Decision), &due);
+    strict.dialect = Dialect::OpenAiStrict;
+    let mut snapshots = plain();
+    snapshots.response.chunk_type = ChunkType::Snapshot;
+    let bare = r#"{"result": "r", "list": [1, {}]}"#;
+    let envelope = format!(r#"{{"ok": true, "meta": {{}}, "data": {bare}}}"#);
+    let null = r#"{"ok": true, "meta": {}, "data": {"result": "r", "due": null}}"#;
+    let reported = r#"{"ok": false, "meta": {}, "error": {"code": "E2006", "message": "x"}, "partial_data": {"result": "r"}}"#;
+    let cases = [
+        (plain(), bare),
+        (snapshots.clone(), bare),
+        (snapshots, &envelope),
+        (strict, null),
+        (plain(), reported),
+    ];
+    for (rules, text) in cases {
+        for size in [3, text.len()] {
+            for text in [text, text.strip_suffix('}').unwrap_or_default()] {
+                let [streamed, partial] = streamed_and_partial(&rules, text, size);
+                assert_eq!(streamed, partial, "{text}");
+            }
+        }
+        assert_eq!(streamed_and_partial(&rules, text, 3)[1]["result"], "r", "{text}");
+    }
+}
+
 #[test]
 fn default_retries_once_at_the_end_of_the_reply() {
     let mut rules = plain();
