@@ -87,6 +87,11 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
 }
 
 impl Verdict {
+    /// Returns the verdict of a file that is not text, with the reason.
+    pub fn not_text(kind: Option<Kind>, reason: &str) -> Self {
+        Self::new(kind, vec![violation("", "json", format!("not JSON: {reason}"))])
+    }
+
     fn new(kind: Option<Kind>, violations: Vec<Violation>) -> Self {
         Self { valid: violations.is_empty(), kind, violations }
     }

@@ -59,10 +59,12 @@ pub enum FileError {
     #[error("the file is UTF-16, not UTF-8")]
     Utf16,
     /// It is not UTF-8 text.
-    #[error("not UTF-8 text: invalid byte at offset {offset}")]
+    #[error("not UTF-8 text: invalid byte 0x{byte:02X}{} at offset {offset}", in_latin_1(.byte))]
     NotUtf8 {
-        /// The first invalid byte, from 0.
+        /// The offset of the first invalid byte, from 0.
         offset: usize,
+        /// The byte.
+        byte: u8,
     },
     /// It contains a NUL byte, so it is not text.
     #[error("not a text file: NUL byte at offset {offset}")]
@@ -89,6 +91,12 @@ impl FileError {
             Self::Io(_) => "Check that it exists and that you have permission to read and write.",
         }
     }
+}
+
+/// Returns what a byte is in Latin-1, the encoding that most of these files have.
+fn in_latin_1(byte: &u8) -> String {
+    let character = char::from(*byte);
+    if character.is_control() { String::new() } else { format!(" (`{character}` in Latin-1)") }
 }
 
 /// Reads a text file of at most `limit` bytes; a byte order mark is removed.
@@ -129,8 +137,10 @@ pub fn text_of(bytes: Vec<u8>) -> Result<String, FileError> {
     if let Some(offset) = bytes.iter().position(|byte| *byte == 0) {
         return Err(FileError::Nul { offset });
     }
-    let mut text = String::from_utf8(bytes)
-        .map_err(|error| FileError::NotUtf8 { offset: error.utf8_error().valid_up_to() })?;
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        FileError::NotUtf8 { offset, byte: error.as_bytes().get(offset).copied().unwrap_or_default() }
+    })?;
     if text.starts_with('\u{feff}') {
         text.drain(..'\u{feff}'.len_utf8());
     }

@@ -85,18 +85,15 @@ fn requires_text(module: &Module) -> bool {
     field.is_some_and(|field| required.is_some_and(|required| required.iter().any(|name| name == field)))
 }
 
-/// Reads a file, or stdin for `-`, for a command that judges any content. Invalid text is returned as a text that is
-/// not JSON.
+/// Reads a file, or stdin for `-`, for a command that judges any content. The inner error is why it is not text.
 ///
 /// # Errors
 /// E1006 for an unreadable file, E1005 for one that is too large.
-pub(super) fn any_text(file: &Path) -> Result<String, ErrorBody> {
+pub(super) fn any_text(file: &Path) -> Result<Result<String, FileError>, ErrorBody> {
     match read_text(file) {
-        Err(FileError::Empty) => Ok(String::new()),
-        Err(FileError::Utf16 | FileError::NotUtf8 { .. } | FileError::Nul { .. }) => {
-            Ok("\u{fffd}".to_owned())
-        }
-        read => read.map_err(|error| unreadable(file, &error)),
+        Err(FileError::Empty) => Ok(Ok(String::new())),
+        Err(error @ (FileError::Utf16 | FileError::NotUtf8 { .. } | FileError::Nul { .. })) => Ok(Err(error)),
+        read => read.map(Ok).map_err(|error| unreadable(file, &error)),
     }
 }
 

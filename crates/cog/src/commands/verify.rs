@@ -25,9 +25,11 @@ pub(crate) fn verify(
         }
         None => None,
     };
-    let text = input::any_text(&args.file)?;
     let contract = module.as_ref().map(|module| (&*module.manifest, &*module.contract));
-    let verdict = verify::verify(&text, args.kind(), contract);
+    let verdict = match input::any_text(&args.file)? {
+        Ok(text) => verify::verify(&text, args.kind(), contract),
+        Err(error) => Verdict::not_text(args.kind(), &error.to_string()),
+    };
     if console.prints_json(args.format) {
         console.print_json(&verdict)?;
     } else {

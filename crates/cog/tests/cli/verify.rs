@@ -34,6 +34,16 @@ fn verify_rejects_text_that_is_not_json() {
 }
 
 #[test]
+fn names_the_byte_that_is_not_utf8() {
+    let place = Place::new();
+    place.write("latin1.json", b"{\"ok\": true, \"x\": \"caf\xe9\"}");
+    let output = place.cog(["verify", "latin1.json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let message = "not JSON: not UTF-8 text: invalid byte 0xE9 (`é` in Latin-1) at offset 22";
+    assert_eq!(json(&output)["violations"][0]["message"], message);
+}
+
+#[test]
 fn missing_file() {
     snapshot!(Place::new().cog(["verify", "nowhere.json"]));
 }
