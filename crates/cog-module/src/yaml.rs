@@ -7,8 +7,8 @@ use std::{fmt, ops::Range};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{
-    DefaultMessageFormatter, Error, Location, MessageFormatter as _, Options, Spanned, alias_limits, budget,
-    options,
+    DefaultMessageFormatter, Error, Location, MessageFormatter as _, Options, Spanned, UserMessageFormatter,
+    alias_limits, budget, options,
 };
 
 use crate::{Diagnostic, Rule, diagnostic::shown, source::Source};
@@ -195,7 +195,7 @@ fn explain(source: &Source, error: &Error) -> Diagnostic {
                 Rule::YamlLimit,
                 "lists or mappings are nested too deeply, or one contains itself".to_owned(),
             ),
-            message => (Rule::YamlSyntax, message.into_owned()),
+            _ => (Rule::YamlSyntax, sentence(other)),
         },
     };
     let suggestion = match rule {
@@ -207,6 +207,21 @@ fn explain(source: &Source, error: &Error) -> Diagnostic {
     let Some(location) = error.location().filter(|location| location.line() > 0) else { return diagnostic };
     let offset = source.offset(location.line(), location.column());
     diagnostic.at(source, offset..offset + 1)
+}
+
+/// Returns the message of a syntax error, without terms of the library.
+fn sentence(error: &Error) -> String {
+    let message = match error {
+        Error::NullIntoString { .. } => "a key cannot be null; to use the word as a key, put it in quotes",
+        Error::Unexpected { expected: "string scalar", .. } => {
+            "a key must be a string, not a list or a mapping"
+        }
+        Error::UnknownAnchor { .. } => "the alias refers to an anchor that is not defined before it",
+        Error::InvalidScalar { .. } => "the value does not have the type of its tag",
+        Error::NonFiniteFloat { .. } => "the number is not finite",
+        other => return UserMessageFormatter.format_message(other).into_owned(),
+    };
+    message.to_owned()
 }
 
 /// Returns the innermost error.
@@ -247,6 +262,20 @@ mod tests {
         let error = parse_text("a: 1\na: 2\n").unwrap_err();
         assert_eq!(error.suggestion.as_deref(), Some("Remove or rename one of them."));
         assert_eq!((error.rule, error.location.unwrap().line), (Rule::YamlSyntax, 2));
+    }
+
+    #[test]
+    fn messages_use_terms_of_yaml() {
+        for (text, message) in [
+            ("~: x\n", "a key cannot be null; to use the word as a key, put it in quotes"),
+            ("? [a]: b\n", "a key must be a string, not a list or a mapping"),
+            ("a: *x\n", "the alias refers to an anchor that is not defined before it"),
+            ("a: !!int x\n", "the value does not have the type of its tag"),
+            ("a: .nan\n", "the number is not finite"),
+            ("a: {b\n", "unclosed bracket '{'"),
+        ] {
+            assert_eq!(parse_text(text).unwrap_err().message, message, "{text}");
+        }
     }
 
     #[test]
