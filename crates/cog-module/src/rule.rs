@@ -56,6 +56,7 @@ rules! {
     SchemaInvalid "schema-invalid" "Each section of the schema is valid JSON Schema, Draft-07.";
     SchemaDuplicate "schema-duplicate" "No object of the schema contains a key twice.";
     SchemaKeyword "schema-keyword" "Every keyword, format and required name of the schema has an effect.";
+    SchemaNumber "schema-number" "Every number of the schema is a 64-bit integer or has the precision of a 64-bit float.";
     SchemaPart "schema-part" "The schema has an `input` section and a `data` section (formerly `output`).";
     PromptEmpty "prompt-empty" "The prompt is not empty.";
     PromptPlaceholder "prompt-placeholder" "Every placeholder in the prompt can be filled.";

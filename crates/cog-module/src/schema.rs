@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use cog_json::{Event, EventKind, Limits, Parser, SyntaxError, Value};
+use cog_json::{Event, EventKind, Kind, Limits, Node, Parser, SyntaxError, Value};
 use cog_schema::{Contract, SchemaError};
 
 use crate::{
     Diagnostic, Origin, Rule,
+    diagnostic::shown,
     directory::unreadable,
     files::{self, FileError},
     layout::Family,
@@ -15,6 +16,9 @@ use crate::{
 
 /// The maximum nesting of a schema.
 const MAX_DEPTH: u32 = 128;
+
+/// The maximum number of warnings about rounded numbers.
+const MAX_ROUNDED: usize = 100;
 
 /// The schema of a module: one document, and its source files.
 pub(crate) struct Schema {
@@ -63,7 +67,7 @@ impl SchemaSources {
 
     /// Returns the warnings about a schema, each at its keyword.
     pub(crate) fn warnings(&self, contract: &Contract) -> Vec<Diagnostic> {
-        let repeated = self.0.iter().flat_map(SchemaFile::repeated_keys);
+        let own = self.0.iter().flat_map(|file| file.repeated_keys().chain(file.rounded_numbers()));
         let problems = contract.warnings().iter().map(|problem| {
             let (rule, message) = (Rule::SchemaKeyword, problem.message.clone());
             let Some(file) = self.file_of(&problem.pointer) else {
@@ -74,7 +78,7 @@ impl SchemaSources {
             let diagnostic = diagnostic.at(&file.source, file.span_of_key(within));
             Diagnostic { suggestion: problem.suggestion.clone(), ..diagnostic }
         });
-        repeated.chain(problems).collect()
+        own.chain(problems).collect()
     }
 
     fn file_of(&self, pointer: &str) -> Option<&SchemaFile> {
@@ -99,6 +103,18 @@ impl SchemaFile {
             let message = "this key is repeated in its object; only the last one counts";
             let diagnostic = Diagnostic::warning(Rule::SchemaDuplicate, &self.source.path, message);
             diagnostic.at(&self.source, self.span_of_key(pointer)).suggest("Remove or rename one of them.")
+        })
+    }
+
+    /// Returns a warning for each number, up to a maximum, that is enforced with another value.
+    fn rounded_numbers(&self) -> impl Iterator<Item = Diagnostic> {
+        let numbers = numbers(self.tree.node()).map(|node| (node, Value::from(node.to_serde())));
+        let rounded = numbers.filter(|(node, stored)| stored.node() != *node).take(MAX_ROUNDED);
+        rounded.map(|(node, stored)| {
+            let message = format!("{} is rounded to {stored}", shown(&node.to_string()));
+            let diagnostic = Diagnostic::warning(Rule::SchemaNumber, &self.source.path, message);
+            let span = node.offset()..node.offset() + 1;
+            diagnostic.at(&self.source, span).suggest("Use a string, or a number of at most 15 digits.")
         })
     }
 
@@ -130,6 +146,17 @@ impl SchemaFile {
             pointer = pointer.rsplit_once('/').map_or("", |(above, _)| above);
         }
     }
+}
+
+/// Returns the numbers in a value.
+fn numbers<'a>(root: Node<'a>) -> impl Iterator<Item = Node<'a>> {
+    let mut open = vec![root];
+    std::iter::from_fn(move || {
+        let node = open.pop()?;
+        open.extend(node.members().map(|(_, member)| member).chain(node.elements()));
+        Some(node)
+    })
+    .filter(|node| node.kind() == Kind::Number)
 }
 
 fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<SchemaFile, Diagnostic> {

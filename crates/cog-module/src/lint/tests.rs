@@ -104,6 +104,14 @@ fn repeated_key_of_the_schema() {
 }
 
 #[test]
+fn rounded_numbers_of_the_schema() {
+    let schema = SCHEMA.replace("\"other\"]", "12345678901234567890123, 0.1, 1.50, 18446744073709551615]");
+    let found = warnings(&Directory::v22().with("schema.json", schema));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("schema-number: 12345678901234567890123 is rounded to 1.23"), "{found:?}");
+}
+
+#[test]
 fn keys_without_effect() {
     let manifest = |more: &str| Directory::v22().with("module.yaml", format!("{MANIFEST}{more}"));
     for (more, expected) in [
