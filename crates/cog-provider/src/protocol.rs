@@ -18,6 +18,7 @@ mod openai_responses;
 mod parts;
 pub(crate) mod reply;
 mod sse;
+mod surrogates;
 mod template;
 
 pub use error::{DecodeError, VendorError};

@@ -7,6 +7,7 @@ use super::{
     DecodeError, Decoder,
     frames::{Frame, Frames},
     reply::Reply,
+    surrogates::SurrogateJoiner,
     template::Template,
 };
 
@@ -26,13 +27,15 @@ struct FrameReader {
     read: Read,
     json: Reader,
     template: Template,
+    surrogates: SurrogateJoiner,
 }
 
 impl FrameDecoder {
     pub(super) fn new(frames: Frames, read: Read) -> Self {
         let (reply, template) = (Reply::default(), Template::default());
         let json = Reader::new(Limits::default());
-        Self { frames, reader: FrameReader { reply, read, json, template } }
+        let surrogates = SurrogateJoiner::default();
+        Self { frames, reader: FrameReader { reply, read, json, template, surrogates } }
     }
 }
 
@@ -40,8 +43,19 @@ impl FrameReader {
     fn read(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         if let Some(text) = self.template.text_of(frame) {
             self.reply.push_text(text, out);
-            return Ok(());
+            return if self.surrogates.is_waiting() { Err(half_a_character()) } else { Ok(()) };
         }
+        let (joined, before) = (self.surrogates.join(frame.text), out.len());
+        let text = joined.as_deref().unwrap_or(frame.text);
+        self.read_json(&Frame { event: frame.event, text }, out)?;
+        let is_text = |event: &ModelEvent| matches!(event, ModelEvent::Text(text) if !text.is_empty());
+        match self.surrogates.is_overdue() && out.iter().skip(before).any(is_text) {
+            true => Err(half_a_character()),
+            false => Ok(()),
+        }
+    }
+
+    fn read_json(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         self.reply.begin_frame();
         (self.read)(&mut self.reply, frame, &mut self.json, out)?;
         if let Some(range) = self.reply.only_text() {
@@ -49,6 +63,10 @@ impl FrameReader {
         }
         Ok(())
     }
+}
+
+fn half_a_character() -> DecodeError {
+    DecodeError::NotJson("half of a character: an unpaired surrogate".to_owned())
 }
 
 impl Decoder for FrameDecoder {
@@ -60,6 +78,9 @@ impl Decoder for FrameDecoder {
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         let Self { frames, reader } = self;
         frames.finish(&mut |frame| reader.read(&frame, out))?;
+        if reader.surrogates.is_waiting() {
+            return Err(half_a_character());
+        }
         reader.reply.close(out)
     }
 }

@@ -62,6 +62,23 @@ fn files_of_the_mock_are_current() {
     assert!(stale.is_empty(), "out of date; rename these files if the change is intended: {stale:?}");
 }
 
+#[test]
+fn character_that_is_split_between_events_is_joined() {
+    let event = |text: &str| {
+        format!(r#"data: {{"choices": [{{"index": 0, "delta": {{"content": "{text}"}}}}]}}"#) + "\n\n"
+    };
+    let end = r#"data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}"#;
+    let decoded = |texts: &[&str]| {
+        let events: String = texts.iter().map(|text| event(text)).collect();
+        decode(ProtocolKind::OpenAiChat, [format!("{events}{end}\n\n").as_bytes()])
+    };
+    let split = decoded(&["a", "b\\ud83d", "\\ude00c", "d"]);
+    assert!(split.contains(&r#"Text("ab😀cd")"#.to_owned()), "{split:?}");
+    for unpaired in [["a", "b\\ud83d", "c"], ["a", "b", "\\ude00c"], ["a", "b", "c\\ud83d"]] {
+        assert!(decoded(&unpaired).last().unwrap().starts_with("error: "), "{unpaired:?}");
+    }
+}
+
 /// Replays every file of a wire form.
 fn replay(wire: Wire, kind: ProtocolKind) {
     let files = files(&directory(wire));
