@@ -180,6 +180,8 @@ fn second_object_is_reported_and_not_chosen() {
         "\nNo: {\"o\nk\": false}",
         "\nNo: {OK: NULL}",
         "\nNo: {n: +5}",
+        " // or {\"ok\":false}",
+        " /* {\"b\":2} */",
     ] {
         let text = format!("{{\"a\":1}}{second}");
         let outcome = outcome(&text);
@@ -188,6 +190,10 @@ fn second_object_is_reported_and_not_chosen() {
         assert!(super::outcome::run(tolerant(), [format!("So: {text}").as_bytes()]).several, "{text}");
     }
     assert!(!outcome(r#"{"a":1} where {x}, {x: string; y: number} and [1]"#).several);
+    assert!(
+        outcome(r#"/* {"b":2} */ {"a":1}"#).several,
+        "a comment around the answer is text like any other"
+    );
 }
 
 #[test]
