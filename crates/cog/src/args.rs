@@ -1,6 +1,7 @@
 //! The command-line arguments: clap types and help texts, without behaviour.
 
 mod about;
+mod logs;
 mod media;
 mod model;
 mod module;
@@ -20,12 +21,13 @@ pub(crate) use self::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
         SchemaArgs, SchemaName,
     },
+    logs::{LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs},
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
     model::{GenerationArgs, ModelArgs},
     module::{
         InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs, ValidateArgs, VerifyArgs,
     },
-    run::{InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},
+    run::{InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs, TestArgs},
     serve::ServeArgs,
 };
 
@@ -107,6 +109,8 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Run the golden tests of modules
     Test(TestArgs),
+    /// Show past runs, and run one again
+    Logs(LogsArgs),
     /// Check a document against the specification, whatever produced it
     Verify(VerifyArgs),
     /// Inspect media files

@@ -13,6 +13,7 @@ mod info;
 mod input;
 mod list;
 mod logged;
+mod logs;
 mod man;
 mod media;
 mod migrate;
@@ -21,6 +22,7 @@ mod portability;
 mod providers;
 mod render;
 mod run;
+mod run_log;
 mod runtime;
 mod schema;
 mod serve;
@@ -49,6 +51,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Render(args) => render::render(&args, environment, console),
         Command::Serve(args) => serve::serve(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),
+        Command::Logs(args) => logs::logs(args, environment, console),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(args) => config::config(&args, environment, console),
         Command::Capabilities(args) => capabilities::capabilities(&args, console),

@@ -8,6 +8,7 @@ mod error;
 mod file;
 mod generation;
 mod layers;
+mod logs;
 mod media;
 mod protocol;
 mod redactor;
@@ -37,6 +38,7 @@ pub(crate) use self::{
     environment::Environment,
     error::SettingsError,
     generation::GenerationSettings,
+    logs::LogsSettings,
     media::MediaSettings,
     redactor::Redactor,
     renamed::{Deprecated, old_server_flag},
@@ -93,6 +95,8 @@ pub(crate) struct Settings {
     pub(crate) generation: GenerationSettings,
     /// Which media of an input may be opened.
     pub(crate) media: MediaSettings,
+    /// The log of runs.
+    pub(crate) logs: LogsSettings,
     /// The user's home directory.
     pub(crate) home: Option<PathBuf>,
     /// The deprecated names that were used.
@@ -132,6 +136,7 @@ impl Settings {
         let detect = layers.pick(DETECT_OLLAMA, None, DetectUrl::parse, |file| file.detect_ollama.clone())?;
         let generation = GenerationSettings::read(&layers)?;
         let media = MediaSettings::read(&layers, home.as_deref())?;
+        let logs = LogsSettings::read(&layers, home.as_deref())?;
         check_protocols(&environment)?;
         let Layers { project, operator, .. } = layers;
         let files = [&project, &operator].into_iter().flatten();
@@ -152,6 +157,7 @@ impl Settings {
             detected: OnceLock::new(),
             generation,
             media,
+            logs,
             home,
             deprecated,
             environment,
@@ -165,6 +171,11 @@ impl Settings {
     fn with_masked_keys(self) -> Self {
         self.environment.redactor().hide(self.keys());
         self
+    }
+
+    /// Returns the keys that no message and no log contains.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.environment.redactor()
     }
 
     /// Returns the proxy variable whose value is not a valid URL; calls to providers ignore it.

@@ -50,7 +50,7 @@ Environment variables are named COG_ plus the setting: COG_TIMEOUT, COG_MEDIA_FE
 COG_SERVE_PORT. Exceptions are LLM_PROVIDER, LLM_MODEL and COGNITIVE_MODULES_PATH. HTTPS_PROXY, NO_PROXY, \
 SSL_CERT_FILE and SSL_CERT_DIR apply to all calls to providers.
 
-./cog.toml cannot set keys, URLs, media rules or module directories. A settings file:
+./cog.toml cannot set keys, URLs, media rules, module directories or the run log. A settings file:
 
   provider = \"ollama\"
   model = \"qwen3\"
@@ -62,6 +62,8 @@ SSL_CERT_FILE and SSL_CERT_DIR apply to all calls to providers.
   [media]                              # in ~/.config/cog/config.toml only
   allow = [\"10.1.0.0/16\", \"media.internal:8443\"]   # in addition to the public network
   roots = [\"/srv/media\"]               # inputs may name files in these; also: fetch = false
+  [logs]                               # in ~/.config/cog/config.toml only
+  contents = true                      # store the inputs and answers of runs; also: enabled
 
 Examples:
   cog config

@@ -162,6 +162,9 @@ pub(crate) struct RunArgs {
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) check: CheckArgs,
+    /// Continue the last conversation with the module, which no module supports yet (E1004)
+    #[arg(long = "continue", short = 'c', help_heading = "Input")]
+    pub(crate) continues: bool,
     /// Record the raw exchange with the provider in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,

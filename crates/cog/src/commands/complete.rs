@@ -9,7 +9,10 @@ use clap_complete::{
     env::Shells,
 };
 
-use super::targets::finder;
+use super::{
+    run_log::{Entry, RunLog},
+    targets::finder,
+};
 use crate::{
     args::Cli,
     exit::Exit,
@@ -43,13 +46,33 @@ pub(super) fn script(shell: &str) -> std::io::Result<Vec<u8>> {
     Ok(script)
 }
 
-/// The commands, with the modules as candidates of each argument that names one.
+/// The commands, with the modules and the logged runs as candidates of each argument that names one.
 fn command() -> Command {
-    let with_modules = |arg: Arg| match arg.get_value_names() {
+    with_candidates(Cli::command().name(program()))
+}
+
+fn with_candidates(command: Command) -> Command {
+    let add = |arg: Arg| match arg.get_value_names() {
         Some([name]) if name == "MODULE" => arg.add(ArgValueCompleter::new(modules)),
+        Some([name]) if name == "ID" => arg.add(ArgValueCompleter::new(runs)),
         _ => arg,
     };
-    Cli::command().name(program()).mut_subcommands(|command| command.mut_args(with_modules))
+    command.mut_args(add).mut_subcommands(with_candidates)
+}
+
+/// Returns the logged runs whose IDs begin with `current`, the newest first.
+fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
+    const MAX_RUNS: usize = 100;
+    let text = current.to_string_lossy();
+    let settings = Settings::read(Flags::default(), Environment::from_process()).ok();
+    let log = settings.and_then(|settings| RunLog::new(&settings)?.read().ok());
+    let Some(log) = log else { return Vec::new() };
+    let found = log.newest_first().filter(|run| run.id.starts_with(&*text)).take(MAX_RUNS);
+    let candidate = |run: Entry| {
+        let help = format!("{} {} {}", run.time, run.module, run.result());
+        CompletionCandidate::new(run.id).help(Some(help.into()))
+    };
+    found.map(candidate).collect()
 }
 
 /// Returns the modules whose names begin with `current`, or directories if it is a path.

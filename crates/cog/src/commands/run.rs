@@ -5,11 +5,12 @@ use std::sync::Arc;
 use cog_media::Delivery;
 use cog_module::Module;
 use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
-use cog_spec::{Envelope, ErrorBody};
+use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::{
     emit, example, input,
     providers::{self, RecordMode},
+    run_log::RunLog,
     runtime, stream,
 };
 use crate::{
@@ -23,13 +24,24 @@ use crate::{
 
 /// Runs the module and prints its envelope, also when the run fails.
 pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    run_with(args, None, environment, console)
+}
+
+/// Runs the module with this input, if there is one, in place of that of the arguments.
+pub(super) fn run_with(
+    args: &RunArgs,
+    input: Option<RunInput>,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
     if let Err(error) = emit::check(args.request.output.output.as_deref()) {
         console.print_json(&Envelope::failure(error.to_body()))?;
         return Err(error);
     }
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.request.model.flags() };
     let settings = load_settings(flags, environment, console)?;
-    let mut run = Run { args, settings, console, module: None };
+    let log = RunLog::new(&settings);
+    let mut run = Run { args, settings, console, log, module: None, input };
     let result = match run.prepare() {
         Ok(ready) if args.stream.stream => run.stream(ready)?,
         Ok(ready) => run.answer(ready)?,
@@ -42,8 +54,11 @@ struct Run<'a> {
     args: &'a RunArgs,
     settings: Settings,
     console: &'a Console,
+    log: Option<RunLog>,
     /// The module, once it is loaded.
     module: Option<Arc<Module>>,
+    /// The input: that of the caller, and then the one that is logged.
+    input: Option<RunInput>,
 }
 
 /// A run that is ready to start.
@@ -76,7 +91,16 @@ impl Run<'_> {
         if self.args.stream.require_streaming {
             stream::require(&module)?;
         }
-        let input = input::read(&self.args.request.input, &module)?;
+        if self.args.continues {
+            return Err(no_conversation(&module));
+        }
+        let input = match self.input.take() {
+            Some(input) => input,
+            None => input::read(&self.args.request.input, &module)?,
+        };
+        if self.log.as_ref().is_some_and(RunLog::stores_contents) {
+            self.input = Some(input.clone());
+        }
         Ok(Ready { runtime, module, input, note: selected.note })
     }
 
@@ -162,6 +186,8 @@ impl Run<'_> {
 
     /// Prints what was not printed yet, and returns the exit code.
     fn close(&self, result: RunResult) -> Result<Exit, CliError> {
+        let (RunResult::Envelope(envelope) | RunResult::Stream(envelope)) = &result;
+        self.add_to_log(envelope);
         let envelope = match result {
             RunResult::Envelope(envelope) => {
                 self.print(&envelope)?;
@@ -181,6 +207,16 @@ impl Run<'_> {
             return Ok(Exit::Interrupted);
         }
         Ok(runtime::exit(&envelope))
+    }
+
+    /// Adds the run to the log. A log that cannot be written is only reported if it was set up.
+    fn add_to_log(&self, envelope: &Envelope) {
+        let (Some(log), Some(module)) = (&self.log, &self.module) else { return };
+        if let Err(error) = log.add(module, self.input.as_ref(), envelope)
+            && self.settings.logs.are_set()
+        {
+            self.console.note(&format!("this run is not in `cog logs`: {error}"));
+        }
     }
 
     /// Prints a card on a terminal; otherwise JSON, and errors also on stderr.
@@ -218,4 +254,17 @@ impl Run<'_> {
         }
         written
     }
+}
+
+/// Creates the error of `--continue`.
+fn no_conversation(module: &Module) -> ErrorBody {
+    let name = &module.manifest.name;
+    let declared = module.manifest.context.declared.as_ref();
+    let message = match declared.and_then(|declared| declared.get("accepts")) {
+        Some(_) => format!("`{name}` accepts a context, but conversations are not supported yet"),
+        None => format!("`{name}` does not accept a conversation: its manifest has no `context.accepts`"),
+    };
+    ErrorBody::new(Code::UnsupportedValue, message).suggest(
+        "Omit --continue, and repeat what the module needs in the input; `cog logs show` has the last run.",
+    )
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, ffi::OsString, path::PathBuf};
 use super::Redactor;
 
 /// The environment variables of the process, read once. A blank variable counts as unset.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
     variables: HashMap<OsString, OsString>,
     redactor: Redactor,

@@ -77,7 +77,7 @@ impl SettingsError {
     pub(crate) fn suggestion(&self) -> String {
         match self {
             Self::Forbidden { .. } => {
-                "Set URLs, keys, media rules and module directories in the environment or in \
+                "Set URLs, keys, media rules, module directories and the run log in the environment or in \
                  ~/.config/cog/config.toml."
                     .to_owned()
             }

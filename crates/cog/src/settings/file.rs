@@ -16,6 +16,7 @@ use super::{
     Deprecated, DetectUrl, SERVER_SETTINGS, SettingsError, duration::Span, protocol, renamed::rename_keys,
 };
 
+use self::media::Size;
 pub(super) use self::media::{MediaContent, Parsed};
 
 /// The maximum size of a settings file.
@@ -53,9 +54,21 @@ pub(super) struct Content {
     #[serde(default)]
     pub(super) media: MediaContent,
     #[serde(default)]
+    pub(super) logs: LogsContent,
+    #[serde(default)]
     pub(super) server: toml::Table,
     #[serde(default)]
     pub(super) providers: BTreeMap<String, VendorContent>,
+}
+
+/// `[logs]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogsContent {
+    pub(super) enabled: Option<bool>,
+    pub(super) contents: Option<bool>,
+    pub(super) max_bytes: Option<Size>,
+    pub(super) directory: Option<PathBuf>,
 }
 
 /// `[providers.NAME]` of a settings file.
@@ -115,6 +128,9 @@ impl SettingsFile {
         }
         if self.content.media != MediaContent::default() {
             return Err(forbidden("media".to_owned()));
+        }
+        if self.content.logs != LogsContent::default() {
+            return Err(forbidden("logs".to_owned()));
         }
         let is_operators = |key: &&String| {
             SERVER_SETTINGS.iter().any(|setting| setting.is_operators && setting.key() == **key)

@@ -1,9 +1,10 @@
 use crate::support::{Place, snapshot, stderr, stdout};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "run",
     "render",
     "test",
+    "logs",
     "verify",
     "list",
     "info",
@@ -138,6 +139,16 @@ fn completion_offers_modules() {
     assert_eq!(candidates(&place, &["test", "my-module", "code-r"]), ["code-reviewer"]);
     assert_eq!(candidates(&place, &["new", "x", "--from", "code-r"]), ["code-reviewer"]);
     assert_eq!(candidates(&place, &["run", "./cog"]), ["./cognitive/"]);
+}
+
+#[test]
+fn completion_offers_logged_runs() {
+    let place = Place::new();
+    assert_eq!(candidates(&place, &["logs", "show", "2"]), Vec::<String>::new());
+    assert!(place.cog(["run", "code-reviewer", "--args", "x"]).output().unwrap().status.success());
+    let id = &candidates(&place, &["logs", "replay", ""])[0];
+    assert_eq!(candidates(&place, &["logs", "show", &id[..3]]), std::slice::from_ref(id));
+    assert_eq!(candidates(&place, &["logs", "--module", "code-r"]), ["code-reviewer"]);
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod about;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod media;
 #[cfg(test)]
 mod media_check;

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 const SCENE: &str = r#"
     echo '{"code": "x = 1"}' > input.json
     git init -q . && git add input.json && echo '{"code": "x = 2"}' > input.json
-    LLM_PROVIDER=offline cog run code-reviewer input.json > answer.json 2> notes
+    LLM_PROVIDER=offline COG_LOGS_CONTENTS=on cog run code-reviewer input.json > answer.json 2> notes
+    sed -i 's/"id":"[^"]*"/"id":"7fk2mq3d"/' ~/.local/state/cog/logs/runs.ndjson
     /usr/bin/convert -size 64x48 xc:orange photo.jpg
     /usr/bin/convert -size 64x48 xc:orange served.png
     ffmpeg -loglevel error -f lavfi -i testsrc=d=2:s=96x64 -f lavfi -i sine=d=2 -pix_fmt yuv420p talk.mp4
