@@ -25,7 +25,8 @@ pub(crate) use self::{
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
     model::{GenerationArgs, ModelArgs},
     module::{
-        InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs, ValidateArgs, VerifyArgs,
+        InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs, ValidateArgs, ValidateFormat,
+        VerifyArgs,
     },
     run::{InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs, TestArgs},
     serve::ServeArgs,

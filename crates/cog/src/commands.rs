@@ -1,5 +1,6 @@
 //! The commands, one file per command.
 
+mod annotation;
 mod capabilities;
 mod complete;
 mod completions;

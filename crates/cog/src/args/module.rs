@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, builder::PossibleValuesParser};
+use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use cog_answer::verify::Kind;
 use cog_provider::vendors::VENDORS;
 use cog_spec::Tier;
@@ -96,6 +96,8 @@ working directory.
 Examples:
   cog validate my-module
   cog validate --all --deny-warnings
+  cog validate --all --format github
+  cog validate --all --format sarif > cog.sarif
   cog validate --all --format json
   cog validate ./my-module --v22")]
 pub(crate) struct ValidateArgs {
@@ -110,8 +112,22 @@ pub(crate) struct ValidateArgs {
     pub(crate) deny_warnings: bool,
     #[command(flatten)]
     pub(crate) level: LevelArgs,
-    #[command(flatten)]
-    pub(crate) format: ListFormat,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "human", hide_default_value = true)]
+    pub(crate) format: ValidateFormat,
+}
+
+/// The format of findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ValidateFormat {
+    /// Text
+    Human,
+    /// JSON
+    Json,
+    /// Annotations for GitHub Actions
+    Github,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
 }
 
 /// The format that a module must have.

@@ -206,6 +206,8 @@ pub(crate) enum ReportFormat {
     Junit,
     /// One HTML page.
     Html,
+    /// Annotations for GitHub Actions.
+    Github,
 }
 
 /// `cog test`.

@@ -3,6 +3,7 @@
 mod answer;
 mod case;
 mod figures;
+mod github;
 mod html;
 mod judge;
 mod junit;
@@ -93,6 +94,7 @@ impl Bench<'_> {
                     let unreadable = loaded.problems.iter().map(CaseReport::unreadable);
                     let read = loaded.cases.iter().map(|case| CaseReport {
                         name: case.name.clone(),
+                        file: case.expected_file.clone(),
                         attempts: attempts.by_ref().take(self.args.repeat as usize).collect(),
                     });
                     Ok(unreadable.chain(read).collect())
@@ -110,6 +112,7 @@ impl Bench<'_> {
             ReportFormat::Json => cog_json::ToJson::to_json(report),
             ReportFormat::Junit => junit::xml(report)?,
             ReportFormat::Html => html::page(report),
+            ReportFormat::Github => github::annotations(report),
         };
         match self.args.output.as_deref().filter(|path| !emit::is_stdout(path)) {
             Some(path) => emit::file(path, &text, self.console),

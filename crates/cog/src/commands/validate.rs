@@ -1,11 +1,14 @@
 //! `cog validate`: checks module files.
 
-use cog_json::Array;
-use cog_module::{Level, Report, Severity};
+mod github;
+mod sarif;
+
+use cog_json::{Array, Value};
+use cog_module::{Diagnostic, Level, Report, Severity};
 
 use super::targets::{default_finder, targets};
 use crate::{
-    args::{LevelArgs, ValidateArgs},
+    args::{LevelArgs, ValidateArgs, ValidateFormat},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -23,10 +26,12 @@ pub(crate) fn validate(
     let targets = targets(&finder, &args.modules, args.all)?;
     let reports: Vec<Report> =
         targets.iter().map(|(_, origin)| cog_module::validate(origin, level)).collect();
-    match reports.as_slice() {
-        [only] if args.format.is_json() && !args.all => console.print_json(only)?,
-        all if args.format.is_json() => console.print_json(&Array(all))?,
-        all => {
+    match (args.format, reports.as_slice()) {
+        (ValidateFormat::Json, [only]) if !args.all => console.print_json(only)?,
+        (ValidateFormat::Json, all) => console.print_json(&Array(all))?,
+        (ValidateFormat::Github, all) => console.print(&github::annotations(all))?,
+        (ValidateFormat::Sarif, all) => console.print_json(&Value::from(sarif::log(all)))?,
+        (ValidateFormat::Human, all) => {
             let names = targets.iter().map(|(name, _)| name.as_str());
             let text: Vec<_> = names.zip(all).map(|(name, report)| describe(name, report, console)).collect();
             console.print(&text.join("\n"))?;
@@ -43,6 +48,14 @@ const fn level(args: LevelArgs) -> Level {
         LevelArgs { v25: true, .. } => Level::V25,
         _ => Level::Any,
     }
+}
+
+/// Returns the line of a finding, and its first and last column; both in characters, from 1.
+fn span(found: &Diagnostic) -> Option<(u32, u32, u32)> {
+    let location = found.location.as_ref()?;
+    let marked = location.excerpt.get(location.marked.clone()).unwrap_or_default();
+    let length = u32::try_from(marked.chars().count()).unwrap_or(0);
+    Some((location.line, location.column, location.column.saturating_add(length)))
 }
 
 /// Formats the findings and a summary line.

@@ -53,6 +53,47 @@ fn validate_reports_what_has_no_effect() {
     snapshot!(place.cog(["validate", "./format-v22"]));
 }
 
+/// Creates a module with an error in its manifest and a warning in its schema.
+fn faulty(place: &Place) {
+    place.copy_module("format-v22", "format-v22");
+    let schema = place.read("format-v22/schema.json").replacen("\"properties\"", "\"propertes\"", 1);
+    let manifest = place.read("format-v22/module.yaml").replacen("tier: ", "tier: x", 1);
+    place.write("format-v22/schema.json", schema).write("format-v22/module.yaml", manifest);
+}
+
+#[test]
+fn validate_annotates_files_for_github() {
+    let place = Place::new();
+    faulty(&place);
+    snapshot!(place.cog(["validate", "./format-v22", "code-reviewer", "--format", "github"]));
+}
+
+#[test]
+fn validate_as_sarif() {
+    let place = Place::new();
+    faulty(&place);
+    let output =
+        place.cog(["validate", "./format-v22", "code-reviewer", "--format", "sarif"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let log = json(&output);
+    assert_eq!((&log["version"], log["runs"].as_array().unwrap().len()), (&"2.1.0".into(), 1));
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2, "{results:?}");
+    for result in results {
+        let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
+        assert_eq!(rule["id"], result["ruleId"]);
+    }
+    let location = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!(
+        (&results[0]["level"], &location["artifactLocation"]["uri"]),
+        (&"error".into(), &"format-v22/module.yaml".into())
+    );
+    assert!(location["region"]["startLine"].as_u64() > Some(1));
+    let valid = json(&place.cog(["validate", "code-reviewer", "--format", "sarif"]).output().unwrap());
+    assert_eq!(valid["runs"][0]["results"], serde_json::json!([]));
+}
+
 #[test]
 fn validate_several_as_json() {
     let place = Place::new();

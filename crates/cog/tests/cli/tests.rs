@@ -57,6 +57,14 @@ fn different_answer_as_junit() {
 }
 
 #[test]
+fn different_answer_as_annotation_for_github() {
+    let answer = r#"{"answer": "Bad.\n::warning::x", "rationale": "It is."}"#;
+    let (place, mock) = (place(DATA), Mock::start([reply(answer)]));
+    snapshot!(asking(&place, &mock, &["--provider", "openai", "--model", "m", "--format", "github"]));
+    snapshot!(place.cog(["test", "./m", "--require-model", "--format", "github"]));
+}
+
+#[test]
 fn replays_recording_without_key() {
     let (place, mock) = (place(DATA), Mock::start([reply(DATA)]));
     let record = ["--provider", "openai", "--model", "m", "--record"];

@@ -1,4 +1,4 @@
-//! The program together with other tools: shells, jq, git, curl, man, exiftool, ImageMagick.
+//! The program together with other tools: shells, jq, git, curl, man, exiftool, ImageMagick, npm.
 
 #[cfg(unix)]
 #[cfg(test)]
@@ -12,6 +12,9 @@ mod media_run;
 #[cfg(unix)]
 #[cfg(test)]
 mod metadata;
+#[cfg(unix)]
+#[cfg(test)]
+mod sarif;
 #[cfg(unix)]
 #[cfg(test)]
 mod shells;

@@ -1,5 +1,7 @@
 //! The test report, as text and as JSON.
 
+use std::path::PathBuf;
+
 use cog_json::{Array, ToJson, Writer};
 use cog_module::{Diagnostic, Severity, golden::Mismatch};
 use cog_spec::{Code, Cost, ErrorBody};
@@ -33,6 +35,8 @@ pub(super) struct Suite {
 /// The report of one case.
 pub(super) struct CaseReport {
     pub(super) name: String,
+    /// The expected file, or the file that cannot be read.
+    pub(super) file: PathBuf,
     /// Its runs; one, unless it is repeated.
     pub(super) attempts: Vec<Attempt>,
 }
@@ -171,7 +175,7 @@ impl Report {
 }
 
 impl Suite {
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.cases.as_ref().is_ok_and(Vec::is_empty)
     }
 
@@ -225,7 +229,7 @@ impl CaseReport {
             Severity::Error => Verdict::failed("", problem.rule.as_str(), &problem.message),
             Severity::Warning => Verdict::ContractOnly,
         };
-        Self { name, attempts: vec![Attempt::new(verdict)] }
+        Self { name, file: problem.file.clone(), attempts: vec![Attempt::new(verdict)] }
     }
 
     /// Returns the first attempt that failed, otherwise the first one.
