@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use cog_spec::{Code, Modality};
 
 use crate::{Refusal, kind::conversion};
@@ -272,6 +274,9 @@ impl MediaError {
                 "Write {\"type\": \"url\", \"url\": …}, or use base64, file or upload_ref."
             }
             Self::SourceUnavailable { .. } => "Send the file as base64.",
+            Self::Unreadable { path, .. } if Path::new(path).is_absolute() => {
+                "Check the path and its permissions."
+            }
             Self::Unreadable { .. } => {
                 "Check the path; a relative path of an input starts at the module's directory."
             }

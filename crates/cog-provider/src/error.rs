@@ -8,7 +8,10 @@ use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
-use crate::{ConnectErrorKind, RequestError, vendors::InvalidBaseUrl};
+use crate::{
+    ConnectErrorKind, RequestError,
+    vendors::{Commands, InvalidBaseUrl, VENDORS},
+};
 
 pub use rejected::{OptionalPart, RejectedPart};
 
@@ -90,10 +93,12 @@ pub enum ProviderError {
         reason: &'static str,
     },
     /// Too many requests, or the quota is used up (429).
-    #[error("rate limit of {vendor} exceeded: {message}")]
+    #[error("{}: {message}", limit_reached(vendor, *is_quota))]
     RateLimited {
         /// The display name of the vendor.
         vendor: &'static str,
+        /// Whether it is the quota of the account, so that waiting does not help.
+        is_quota: bool,
         /// The error message of the vendor.
         message: String,
         /// The wait that the vendor requests.
@@ -248,6 +253,19 @@ impl Deadline {
     }
 }
 
+/// Returns which limit of a vendor is reached.
+fn limit_reached(vendor: &str, is_quota: bool) -> String {
+    match is_quota {
+        true => format!("the quota of the {vendor} account is used up"),
+        false => format!("rate limit of {vendor} exceeded"),
+    }
+}
+
+/// Returns the commands of a vendor whose server runs on the user's machine.
+fn commands(vendor: &str) -> Option<Commands> {
+    VENDORS.iter().find(|row| row.title == vendor)?.commands
+}
+
 impl ProviderError {
     /// Returns the error code of the specification (docs/spec/errors.md, ruling R40).
     pub const fn code(&self) -> Code {
@@ -379,16 +397,25 @@ impl ProviderError {
             Self::KeyRejected { variable, .. } => {
                 format!("Check the key in {variable}, its permissions and its region.")
             }
+            Self::UnknownModel { vendor, model, .. } if let Some(commands) = commands(vendor) => {
+                format!("Download it with `{} {model}`, or choose a model that `cog doctor` lists.", commands.pull)
+            }
             Self::UnknownModel { .. } => {
                 "Choose a model that `cog doctor` lists with --model, or check the base URL.".to_owned()
             }
             Self::ContextOverflow { .. } => {
                 "Shorten the input, or choose a model with a larger context window.".to_owned()
             }
-            Self::RateLimited { retry_after: Some(wait), .. }
+            Self::RateLimited { retry_after: Some(wait), is_quota: false, .. }
             | Self::Unavailable { retry_after: Some(wait), .. }
             | Self::CircuitOpen { retry_after: wait, .. } => format!("Try again in {}.", seconds(wait)),
-            Self::RateLimited { .. } => "Try again later, or check the quota of the account.".to_owned(),
+            Self::RateLimited { is_quota: true, .. } => {
+                "Check the plan and the billing of the account; waiting does not help.".to_owned()
+            }
+            Self::RateLimited { .. } => "Try again later, or check the limits of the account.".to_owned(),
+            Self::Unavailable { vendor, .. } if let Some(commands) = commands(vendor) => {
+                format!("Start the server with `{}`. `cog doctor` shows its URL.", commands.start)
+            }
             Self::Unavailable { .. } => {
                 "Try again later. `cog doctor` checks each provider and shows its URL.".to_owned()
             }

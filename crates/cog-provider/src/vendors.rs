@@ -50,6 +50,8 @@ pub struct Vendor {
     pub default_model: Option<&'static str>,
     /// The path whose reply contains `version`, if a server at the default base URL is used without a setting.
     pub version_path: Option<&'static str>,
+    /// The commands of a server on the user's machine.
+    pub commands: Option<Commands>,
     /// The models that the vendor will shut down, with the date; a name also matches its versions (`o3-mini` for `o3`).
     pub retirements: &'static [(&'static str, &'static str)],
     /// The schema dialect that the vendor supports for answers.
@@ -68,6 +70,15 @@ pub struct Vendor {
     pub models: &'static [ModelSettings],
     /// The differences from its protocol.
     pub quirks: Quirks,
+}
+
+/// The commands of a server that runs on the user's machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commands {
+    /// Starts the server: `ollama serve`.
+    pub start: &'static str,
+    /// Downloads a model, whose name follows: `ollama pull`.
+    pub pull: &'static str,
 }
 
 /// Models that differ from the others of their vendor in the media that they accept or generate.

@@ -43,6 +43,15 @@ async function listModules() {
   }
 }
 
+// Shows another module, without the answer or the error of the one before.
+function chooseModule() {
+  if (!running) {
+    clear();
+    show("");
+  }
+  return showModule();
+}
+
 async function showModule() {
   try {
     const module = await get(`/v1/modules/${encodeURIComponent(at("module").value)}`);
@@ -254,7 +263,7 @@ function clear() {
 
 at("run").addEventListener("submit", run);
 at("stop").addEventListener("click", () => running?.abort());
-at("module").addEventListener("change", showModule);
+at("module").addEventListener("change", chooseModule);
 at("file").addEventListener("change", upload);
 at("token").addEventListener("change", listModules);
 listModules();

@@ -5,7 +5,7 @@ use std::{any::Any, ops::Deref, sync::Arc};
 use axum::http::Extensions;
 use cog_module::Module;
 use cog_run::{Runtime, sessions::Sessions};
-use cog_spec::ErrorBody;
+use cog_spec::{Code, ErrorBody};
 
 use crate::{
     MediaStore, ServerSettings,
@@ -43,7 +43,7 @@ impl App {
     /// # Errors
     /// As [`Runtime::load_name`].
     pub(crate) async fn load(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.runtime.load_name_async(name).await
+        self.runtime.load_name_async(name).await.map_err(for_client)
     }
 
     /// Sets the options of a caller's run: owner, trace, and where generated media are stored.
@@ -71,6 +71,15 @@ impl Deref for App {
 
     fn deref(&self) -> &Shared {
         &self.0
+    }
+}
+
+/// Replaces the advice to use the command line, unless it names a similar module.
+fn for_client(error: ErrorBody) -> ErrorBody {
+    let names_module = error.suggestion.as_deref().is_some_and(|text| text.starts_with("Did you mean"));
+    match error.code == Code::ModuleNotFound.into() && !names_module {
+        true => error.suggest("`GET /v1/modules` lists the modules."),
+        false => error,
     }
 }
 

@@ -145,8 +145,12 @@ async fn rejected_requests_do_not_count() {
 #[tokio::test(start_paused = true)]
 async fn retry_after_extends_the_pause() {
     let wait = Some(Duration::from_secs(90));
-    let limited =
-        ProviderError::RateLimited { vendor: "Unstable", message: "slow".to_owned(), retry_after: wait };
+    let limited = ProviderError::RateLimited {
+        vendor: "Unstable",
+        is_quota: false,
+        message: "slow".to_owned(),
+        retry_after: wait,
+    };
     let (unstable, breaker) = Unstable::failing(limited);
     call_times(&breaker, 5).await;
     tokio::time::sleep(Duration::from_secs(89)).await;

@@ -89,8 +89,18 @@ impl Context<'_> {
             }
             Kind::Model => Failure::permanent(ProviderError::UnknownModel { vendor, model, message }),
             Kind::Context => Failure::permanent(ProviderError::ContextOverflow { model, message }),
-            Kind::Quota => Failure::permanent(ProviderError::RateLimited { vendor, message, retry_after }),
-            Kind::Rate => Failure::temporary(ProviderError::RateLimited { vendor, message, retry_after }),
+            Kind::Quota => Failure::permanent(ProviderError::RateLimited {
+                vendor,
+                is_quota: true,
+                message,
+                retry_after,
+            }),
+            Kind::Rate => Failure::temporary(ProviderError::RateLimited {
+                vendor,
+                is_quota: false,
+                message,
+                retry_after,
+            }),
             Kind::Rejected => {
                 let part = status.filter(|status| matches!(status, 400 | 422));
                 let part = part.and_then(|_| rejected_part(&error.to_string(), self.body));

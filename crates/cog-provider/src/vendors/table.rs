@@ -7,7 +7,7 @@ use cog_spec::{
     Modality::{self, Audio, Document, Image, Text, Video},
 };
 
-use super::{Auth, AuthRequirement, MediaModel, Quirks, Vendor, model_table as models};
+use super::{Auth, AuthRequirement, Commands, MediaModel, Quirks, Vendor, model_table as models};
 use crate::{Formats, protocol::ProtocolKind};
 
 /// Every vendor, in the order in which keys are looked up (docs/spec/settings.md).
@@ -62,6 +62,7 @@ const OPENAI_LIKE: Vendor = Vendor {
     auth: Auth::Bearer,
     default_model: None,
     version_path: None,
+    commands: None,
     retirements: &[],
     dialect: Dialect::OpenAiStrict,
     engine: None,
@@ -207,6 +208,7 @@ const OLLAMA: Vendor = Vendor {
     key_vars: &["OLLAMA_API_KEY"],
     default_model: Some("qwen3"),
     version_path: Some("/api/version"),
+    commands: Some(Commands { start: "ollama serve", pull: "ollama pull" }),
     dialect: Dialect::Ollama,
     formats: Formats { types: &["image/jpeg", "image/png"], ..OPENAI_FORMATS },
     models: models::OLLAMA,

@@ -246,7 +246,7 @@ async fn errors_have_their_codes() {
         (
             Reply::error(429, "You exceeded your current quota"),
             Code::RateLimited,
-            "rate limit of OpenAI exceeded",
+            "the quota of the OpenAI account is used up",
         ),
         (
             Reply::raw("not found").status(404),
@@ -291,6 +291,17 @@ async fn refused_connection_names_the_url() {
     assert_eq!((error.code(), error.recoverable()), (Code::ProviderUnavailable, true));
     let text = error.to_string();
     assert!(text.contains(&closed) && text.to_lowercase().contains("refused"), "{text}");
+    assert!(error.suggestion().unwrap().contains("`ollama serve`"));
+}
+
+#[tokio::test]
+async fn missing_model_of_a_local_server_names_the_command_that_downloads_it() {
+    let mock = Mock::start([Reply::error(404, "model 'a-model' not found")]);
+    let error = events_of(&provider(Wire::Ollama, &mock), &simple_request()).await.unwrap_err();
+    assert!(error.suggestion().unwrap().contains("`ollama pull a-model`"), "{error}");
+    let mock = Mock::start([Reply::error(404, "model 'a-model' not found")]);
+    let error = events_of(&provider(Wire::OpenAi, &mock), &simple_request()).await.unwrap_err();
+    assert!(!error.suggestion().unwrap().contains("ollama"), "{error}");
 }
 
 #[tokio::test]

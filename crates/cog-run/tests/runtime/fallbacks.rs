@@ -68,7 +68,15 @@ async fn only_provider_errors_fall_back() {
     let late = |deadline| ProviderError::Timeout { vendor: "One", deadline, limit: Duration::from_secs(1) };
     let cases = [
         (unavailable(), true),
-        (ProviderError::RateLimited { vendor: "One", message: "slow".to_owned(), retry_after: None }, true),
+        (
+            ProviderError::RateLimited {
+                vendor: "One",
+                is_quota: false,
+                message: "slow".to_owned(),
+                retry_after: None,
+            },
+            true,
+        ),
         (ProviderError::KeyRejected { vendor: "One", variable: "K", message: "no".to_owned() }, true),
         (
             ProviderError::Interrupted {
@@ -102,7 +110,12 @@ async fn only_provider_errors_fall_back() {
 #[tokio::test]
 async fn last_error_is_returned_with_the_earlier_ones() {
     let directory = directory("Answer.", &[]);
-    let slow = ProviderError::RateLimited { vendor: "Two", message: "slow".to_owned(), retry_after: None };
+    let slow = ProviderError::RateLimited {
+        vendor: "Two",
+        is_quota: false,
+        message: "slow".to_owned(),
+        retry_after: None,
+    };
     let (_, runtime) = in_order([Scripted::failing(unavailable()).named("one"), Scripted::failing(slow)]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;

@@ -40,6 +40,9 @@ pub(crate) struct RunBody {
     pub(crate) bytes: usize,
 }
 
+/// The advice for a body that is the input itself.
+const WRAP: &str = r#"Wrap the input: {"input": {…}}."#;
+
 /// Reads a JSON body.
 ///
 /// # Errors
@@ -74,13 +77,14 @@ impl ExecuteBody {
         bytes: usize,
         header_recovery: Option<Recovery>,
     ) -> Result<Self, ApiError> {
-        allow_only(value.node(), "", &["input", "_options", "_recovery"])?;
+        allow_only(value.node(), "", &["input", "_options", "_recovery"])
+            .map_err(|error| if value.get("input").is_some() { error } else { error.suggest(WRAP) })?;
         let body_recovery =
             value.get("_recovery").filter(|it| !it.is_null()).map(recovery::from_body).transpose()?;
         let recovery = body_recovery.or(header_recovery);
         let input = value.get("input").map(|input| value.child(input));
         if input.is_none() && recovery.is_none() {
-            return Err(missing("input", r#"Send {"input": {…}}."#));
+            return Err(missing("input", WRAP));
         }
         let options = value.get("_options").map(Options::read).transpose()?.map(Box::new).unwrap_or_default();
         Ok(Self { input, options, recovery, bytes })

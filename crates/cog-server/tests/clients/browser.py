@@ -105,6 +105,18 @@ class Browser:
             self.driver.save_screenshot(image)
         return find("state").text, [field.text for field in find("fields").find_elements(By.TAG_NAME, "dt")]
 
+    def choose_after_error(self, source):
+        """Runs the chosen module with a wrong input, then chooses it again; the error, and what is shown after."""
+        find = lambda name: self.driver.find_element(By.ID, name)
+        wait = WebDriverWait(self.driver, LONG)
+        find("input").clear()
+        find("input").send_keys(source)
+        find("start").click()
+        wait.until(lambda _: find("state").get_attribute("class") == "error")
+        error = find("state").text
+        self.driver.execute_script("arguments[0].dispatchEvent(new Event('change'))", find("module"))
+        return error, find("state").text, find("raw").is_displayed()
+
     def images(self):
         """The sizes of the images among the fields, once all of them are there."""
         images = lambda: self.driver.find_elements(By.CSS_SELECTOR, "#fields img")

@@ -174,6 +174,8 @@ def pages(page, images):
         where = lambda name: images and os.path.join(images, name)
         shown, fields = page.at(address + "/").run_a_module("m", "query", '{"query": "why?"}', where("run.png"))
         assert "Confidence 0.95, risk low" in shown and fields == ["data.result", "data.rationale"], (shown, fields)
+        error, state, raw = page.choose_after_error('{"query": 5}')
+        assert error.startswith("E1003") and (state, raw) == ("", False), (error, state, raw)
         assert page.at(address + "/docs").articles(where("docs.png")) > 30
         assert page.complaints() == [], page.complaints()
         print("  pages: a module run, the reference read", flush=True)

@@ -37,6 +37,20 @@ async fn invalid_body_has_a_precise_error() {
 }
 
 #[tokio::test]
+async fn body_without_input_shows_how_to_wrap_it() {
+    let stage = Stage::answering().await;
+    let advice = async |module: &str, body: &str| {
+        let failed = envelope(stage.execute(module, body).send().await.unwrap()).await;
+        failed.pointer("/error/suggestion").map(|advice| advice.as_str().unwrap().to_owned())
+    };
+    let wrap = Some(r#"Wrap the input: {"input": {…}}."#.to_owned());
+    assert_eq!(advice("live", r#"{"query": "?"}"#).await, wrap);
+    assert_eq!(advice("live", "{}").await, wrap);
+    assert_eq!(advice("live", r#"{"input": {"query": "?"}, "more": 1}"#).await, None);
+    assert_eq!(advice("xyz", BODY).await.as_deref(), Some("`GET /v1/modules` lists the modules."));
+}
+
+#[tokio::test]
 async fn syntax_error_contains_its_line() {
     let stage = Stage::answering().await;
     let failed = envelope(stage.execute("live", "{\n  \"input\": oops\n}").send().await.unwrap()).await;

@@ -220,8 +220,9 @@ fn replayed(settings: &Settings, directory: &Path) -> Result<Selected, ErrorBody
 fn offline(settings: &Settings) -> Selected {
     let reason = match &settings.provider.source {
         Source::Default if let Some(Some(server)) = settings.detected.get() => {
-            let (title, model) = (server.vendor.title, server.vendor.default_model.unwrap_or_default());
-            format!("{title} at {} has no models; run `ollama pull {model}`", server.base_url)
+            let Vendor { title, default_model, commands, .. } = server.vendor;
+            let (pull, model) = (commands.map_or("", |it| it.pull), default_model.unwrap_or_default());
+            format!("{title} at {} has no models; run `{pull} {model}`", server.base_url)
         }
         Source::Default => "no provider is configured; see `cog doctor --all`".to_owned(),
         source => format!("set by {source}"),

@@ -175,14 +175,17 @@ fn cannot_serve(error: &SetupError) -> CliError {
     CliError::Usage { message: error.to_string(), suggestion: Some(error.suggestion().to_owned()) }
 }
 
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> ErrorBody {
-    let error_body = ErrorBody::new(Code::InternalError, format!("cannot listen at {address}: {error}"));
-    match error.kind() {
-        io::ErrorKind::AddrInUse => error_body
-            .suggest("Another program uses this port; choose another --port, or 0 for any free port."),
-        io::ErrorKind::PermissionDenied => {
-            error_body.suggest("Ports below 1024 require privileges; choose another --port.")
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> CliError {
+    let suggestion = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            Some("Another program uses this port; choose another --port, or 0 for any free port.")
         }
-        _ => error_body,
-    }
+        io::ErrorKind::PermissionDenied => {
+            Some("Ports below 1024 require privileges; choose another --port.")
+        }
+        io::ErrorKind::AddrNotAvailable => Some("This machine does not have the IP address of --listen."),
+        _ => None,
+    };
+    let message = format!("cannot listen at {address}: {error}");
+    CliError::Usage { message, suggestion: suggestion.map(str::to_owned) }
 }

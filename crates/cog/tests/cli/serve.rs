@@ -29,6 +29,19 @@ fn invalid_origin() {
 }
 
 #[test]
+fn port_in_use_is_a_usage_error() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = Place::new().cog(["serve", "--provider", "offline", "--port", &port]).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("error: cannot listen at") && message.contains("choose another --port"),
+        "{message}"
+    );
+}
+
+#[test]
 fn modules_of_paths_are_served() {
     let place = Place::new();
     place.copy_module("format-v25", "work/format-v25").copy_module("format-v22", "set/format-v22");

@@ -14,21 +14,37 @@ use serde_json::{Map, json};
 
 use crate::args::MediaFlags;
 
-/// A kind of media: its flag, and the names of fields that accept it.
+/// A kind of media: its flag, the names of fields that accept it, and the extensions of its files.
 struct Kind {
     flag: &'static str,
     names: &'static [&'static str],
+    extensions: &'static [&'static str],
 }
 
-const IMAGE: Kind = Kind { flag: "--image", names: &["image", "picture", "photo", "screenshot"] };
-const AUDIO: Kind = Kind { flag: "--audio", names: &["audio", "sound", "speech", "voice", "recording"] };
-const VIDEO: Kind = Kind { flag: "--video", names: &["video", "film", "movie", "clip"] };
-const PDF: Kind = Kind { flag: "--pdf", names: &["pdf", "document"] };
+const IMAGE: Kind = Kind {
+    flag: "--image",
+    names: &["image", "picture", "photo", "screenshot"],
+    extensions: &["png", "jpg", "jpeg", "gif", "webp", "heic", "avif", "svg", "bmp", "tif", "tiff"],
+};
+const AUDIO: Kind = Kind {
+    flag: "--audio",
+    names: &["audio", "sound", "speech", "voice", "recording"],
+    extensions: &["mp3", "wav", "ogg", "opus", "m4a", "aac", "flac", "webm", "mp4"],
+};
+const VIDEO: Kind = Kind {
+    flag: "--video",
+    names: &["video", "film", "movie", "clip"],
+    extensions: &["mp4", "mov", "webm", "mkv", "avi", "3gp"],
+};
+const PDF: Kind = Kind { flag: "--pdf", names: &["pdf", "document"], extensions: &["pdf"] };
+
+const KINDS: [Kind; 4] = [IMAGE, AUDIO, VIDEO, PDF];
 
 /// Adds the media to the input.
 ///
 /// # Errors
-/// E1001 if there is no field for a flag, or more than one; E1006 for a path that is not UTF-8.
+/// E1001 if there is no field for a flag, or more than one; E1006 for a path that is not UTF-8; E1010 for a file whose
+/// name is that of another kind.
 pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Result<RunInput, ErrorBody> {
     let (text, mut object) = split(input)?;
     let fields = module.contract.media_fields();
@@ -37,7 +53,10 @@ pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Resul
     {
         if !sources.is_empty() {
             let field = field_of(&kind, &fields, &missing(module, &fields, &object))?;
-            sources.iter().try_for_each(|source| put(&mut object, field, source))?;
+            sources.iter().try_for_each(|source| {
+                check_kind(&kind, source)?;
+                put(&mut object, field, source)
+            })?;
         }
     }
     for named in &flags.file {
@@ -97,8 +116,7 @@ fn field_of<'a>(
         let name = field.name.to_lowercase();
         kind.names.iter().any(|kind_name| name.contains(kind_name))
     };
-    let has_any_kind =
-        |field: &MediaField<'_>| [IMAGE, AUDIO, VIDEO, PDF].iter().any(|kind| has_kind(field, kind));
+    let has_any_kind = |field: &MediaField<'_>| KINDS.iter().any(|kind| has_kind(field, kind));
     let named: Vec<_> = fields.iter().copied().filter(|field| has_kind(field, kind)).collect();
     let unnamed: Vec<_> = fields.iter().copied().filter(|field| !has_any_kind(field)).collect();
     match (named.as_slice(), missing, fields, unnamed.as_slice()) {
@@ -122,6 +140,21 @@ fn no_field(flag: &str, fields: &[MediaField<'_>]) -> ErrorBody {
             ErrorBody::new(Code::InvalidInput, message)
                 .suggest(format!("Name the field: `--file {first}=FILE`."))
         }
+    }
+}
+
+/// Rejects a file whose name has an extension of another kind only.
+fn check_kind(kind: &Kind, source: &OsStr) -> Result<(), ErrorBody> {
+    let extension = Path::new(source).extension().and_then(OsStr::to_str).unwrap_or_default();
+    let is_of = |kind: &Kind| kind.extensions.iter().any(|known| known.eq_ignore_ascii_case(extension));
+    match KINDS.iter().find(|other| is_of(other)) {
+        Some(other) if !is_of(kind) => {
+            let message =
+                format!("{} {}: .{extension} is not a file of this kind", kind.flag, source.display());
+            let advice = format!("Use {}, or --file FIELD=FILE for any type.", other.flag);
+            Err(ErrorBody::new(Code::UnsupportedMediaType, message).suggest(advice))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -216,6 +249,19 @@ mod tests {
         assert_eq!(object["audio"], json!({"type": "url", "url": "https://x.test/a.png"}));
         let error = put(&mut object, field("audio", false), source).unwrap_err();
         assert_eq!(error.message, "input.audio accepts one media file and already has one");
+    }
+
+    #[test]
+    fn file_of_another_kind_names_its_flag() {
+        let advice =
+            |kind: &Kind, name: &str| check_kind(kind, OsStr::new(name)).map_err(|error| error.suggestion);
+        let use_image = Err(Some("Use --image, or --file FIELD=FILE for any type.".to_owned()));
+        assert_eq!(advice(&PDF, "a.PNG"), use_image);
+        assert_eq!(advice(&IMAGE, "https://x.test/a.png"), Ok(()));
+        assert!(advice(&IMAGE, "a.wav").is_err() && advice(&PDF, "a.mp4").is_err());
+        for (kind, name) in [(&AUDIO, "a.webm"), (&VIDEO, "a.webm"), (&PDF, "report"), (&IMAGE, "a.docx")] {
+            assert_eq!(advice(kind, name), Ok(()), "{name}");
+        }
     }
 
     #[test]
