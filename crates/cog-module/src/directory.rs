@@ -6,6 +6,7 @@ use std::{
 use crate::{
     Diagnostic, ModuleFiles, Rule,
     builtin::BuiltinModule,
+    diagnostic::nearest,
     files::{self, FileError},
     source::Source,
 };
@@ -102,6 +103,13 @@ impl Origin {
         };
         Ok(Source::new(self.path_of(relative), text))
     }
+}
+
+/// Returns the advice to rename a file whose name is similar to that of a missing one.
+pub(crate) fn rename_advice(origin: &Origin, missing: &str) -> Option<String> {
+    let names = origin.file_names();
+    let near = nearest(missing, names.iter().map(String::as_str).filter(|name| !name.starts_with('.')))?;
+    Some(format!("`{near}` is not read; rename it to `{missing}`."))
 }
 
 /// Returns the diagnostic of a file that could not be read.

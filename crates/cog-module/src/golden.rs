@@ -4,12 +4,14 @@ mod compare;
 mod contract;
 mod discover;
 mod expected;
+mod paths;
 
 use std::path::PathBuf;
 
 use cog_json::{Node, Value};
 use serde::Serialize;
 
+pub(crate) use self::paths::unknown_paths;
 pub use self::{
     contract::check_case,
     discover::{Discovery, discover},

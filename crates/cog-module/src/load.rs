@@ -8,7 +8,7 @@ use cog_spec::{Format, Manifest, Modality};
 use crate::{
     Diagnostic, LoadError, Module, ModuleFiles, Origin, Prompt, PromptPart, Rule, Severity,
     diagnostic::{Findings, shown},
-    directory::unreadable,
+    directory::{rename_advice, unreadable},
     files::{self, FileError},
     front_matter,
     layout::{self, Family},
@@ -181,8 +181,9 @@ fn read_prompt(
         Ok(source) => Ok(Prompt::parse(source.text)),
         Err(FileError::Missing) => {
             let message = format!("{name} is missing");
-            Err(Diagnostic::error(Rule::PromptMissing, origin.path_of(""), message)
-                .suggest(format!("Write the instructions for the model in {name}.")))
+            let help = rename_advice(origin, name)
+                .unwrap_or_else(|| format!("Write the instructions for the model in {name}."));
+            Err(Diagnostic::error(Rule::PromptMissing, origin.path_of(""), message).suggest(help))
         }
         Err(FileError::Empty) => {
             let message = format!("{name} is empty");

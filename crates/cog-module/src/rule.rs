@@ -76,6 +76,7 @@ rules! {
     GoldenPair "golden-pair" "Each golden input has an expected file.";
     GoldenSyntax "golden-syntax" "Golden files are valid JSON.";
     GoldenInput "golden-input" "Each golden input is valid for the input schema.";
+    GoldenPath "golden-path" "Each path of an expected file names a field of the schema.";
     GoldenExpected "golden-expected" "Each expected file is valid for the schema and the tier.";
 }
 

@@ -8,7 +8,7 @@ use cog_schema::{Contract, SchemaError};
 use crate::{
     Diagnostic, Origin, Rule,
     diagnostic::shown,
-    directory::unreadable,
+    directory::{rename_advice, unreadable},
     files::{self, FileError},
     layout::Family,
     source::Source,
@@ -163,8 +163,9 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
     let source = origin.read(name, files::MAX_PART).map_err(|error| match error {
         FileError::Missing => {
             let message = format!("{name} is missing");
-            Diagnostic::error(Rule::SchemaMissing, origin.path_of(""), message)
-                .suggest(format!("Write the JSON Schema of the module in {name}."))
+            let help = rename_advice(origin, name)
+                .unwrap_or_else(|| format!("Write the JSON Schema of the module in {name}."));
+            Diagnostic::error(Rule::SchemaMissing, origin.path_of(""), message).suggest(help)
         }
         other => unreadable(&origin.path_of(name), &other),
     })?;

@@ -49,6 +49,7 @@ pub fn validate(origin: &Origin, level: Level) -> Report {
     for case in &discovery.cases {
         diagnostics
             .extend(golden::check_case(&module, case).into_iter().map(|found| case_finding(case, found)));
+        diagnostics.extend(golden::unknown_paths(&module, case));
     }
     diagnostics.extend(misnamed_tests(&module));
     diagnostics.extend(level::check(&module, &sources, level));

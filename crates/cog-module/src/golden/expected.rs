@@ -145,7 +145,7 @@ fn check_assertions(assertions: Node<'_>) -> Result<(), ExpectedError> {
 }
 
 /// The operators of `_validate`: the suffix of a key, and its rule.
-const OPERATORS: [(&str, &str); 6] = [
+pub(super) const OPERATORS: [(&str, &str); 6] = [
     ("_min", "min"),
     ("_max", "max"),
     ("_contains", "contains"),

@@ -110,7 +110,7 @@ impl Variable<'_> {
     }
 }
 
-/// Returns the variables of a text: `$name`, `${name}`, `{{name}}` and `$INPUT.name`, except placeholders.
+/// Returns the variables of a text: `$name`, `${name}`, `{{name}}`, `{name}` and `$INPUT.name`, except placeholders.
 fn variables(text: &str) -> Vec<Variable<'_>> {
     let mut found = Vec::new();
     let (mut start, mut is_block) = (0, false);
@@ -118,6 +118,9 @@ fn variables(text: &str) -> Vec<Variable<'_>> {
         is_block ^= line.trim_start().starts_with("```");
         for (at, _) in line.match_indices(['$', '{']) {
             let (before, rest) = line.split_at(at);
+            if rest.starts_with('{') && before.ends_with(['{', '$']) {
+                continue;
+            }
             if let Some((written, name)) = variable(rest) {
                 let is_code = is_block || before.matches('`').count() % 2 == 1;
                 found.push(Variable { start: start + at, written, name, is_code });
@@ -133,7 +136,7 @@ fn variables(text: &str) -> Vec<Variable<'_>> {
 
 /// Returns the variable at the start of a text, as written, and its name.
 fn variable(text: &str) -> Option<(&str, &str)> {
-    for (opening, closing) in [("{{", "}}"), ("${", "}")] {
+    for (opening, closing) in [("{{", "}}"), ("${", "}"), ("{", "}")] {
         if let Some(inner) = text.strip_prefix(opening) {
             let near = inner.get(..inner.floor_char_boundary(MAX_BRACES))?;
             let (inside, _) = near.split_once(closing)?;

@@ -31,6 +31,7 @@ fn misspelt_placeholder_suggests_the_right_one() {
         ("{{ ARGUMENTS }}", "$ARGUMENTS"),
         ("{{$ARGUMENTS}}", "$ARGUMENTS"),
         ("${INPUT}", "$INPUT"),
+        ("{input}", "$INPUT"),
     ] {
         let module = Directory::v22().with("prompt.md", format!("Sort {written} now.\n")).load().unwrap();
         let [found] = module.warnings.as_slice() else { panic!("{written}: {:?}", module.warnings) };
@@ -45,7 +46,7 @@ fn misspelt_placeholder_suggests_the_right_one() {
 
 #[test]
 fn field_of_the_input_is_not_a_placeholder() {
-    for written in ["$text", "{{text}}", "${text}", "$INPUT.text"] {
+    for written in ["$text", "{{text}}", "${text}", "{text}", "$INPUT.text"] {
         let found = of_prompt(&format!("Sort {written}. Then {written} again."));
         assert_eq!(
             found,
@@ -59,7 +60,7 @@ fn field_of_the_input_is_not_a_placeholder() {
 #[test]
 fn other_text_with_signs_is_not_a_placeholder() {
     let prompt = "Sort $ARGUMENTS, $0 and $ARGUMENTS[1] or $INPUT. It costs $5.00 or $USD 5.\n\
-        Keep `$input` and `{{text}}` as they are; so is $HOME, {text}, {{name}} and ${PATH}.\n\
+        Keep `$input` and `{{text}}` as they are; so is $HOME, {name}, {{name}} and ${PATH}.\n\
         ```sh\necho $text $input {{input}}\n```\n";
     assert_eq!(of_prompt(prompt), [""; 0]);
 }

@@ -22,6 +22,17 @@ pub(super) struct Fields<'a> {
 /// Where to find the list of keys.
 const KEYS: &str = "Run `cog schema manifest` to list all keys.";
 
+/// Returns where to set what authors expect in a manifest.
+fn elsewhere(key: &str) -> Option<String> {
+    let flag = match key {
+        "model" | "models" => "--model or LLM_MODEL",
+        "provider" | "providers" => "--provider or LLM_PROVIDER",
+        "timeout" => "--timeout or COG_TIMEOUT",
+        _ => return None,
+    };
+    Some(format!("A run chooses it, with {flag}."))
+}
+
 /// Keys of sections that authors write at the top level.
 const SECTION_KEYS: [(&str, &[&str]); 6] = [
     ("response", &["mode", "chunk_type", "buffer_size", "on_violation", "max_attempts"]),
@@ -278,7 +289,8 @@ impl<'a> Fields<'a> {
             let message = format!("unknown key `{}{}`; it is ignored", self.prefix, shown(&entry.key));
             let near = contained(&entry.key, &known).or_else(|| nearest(&entry.key, known.iter().copied()));
             let near = near.map(|key| format!("Did you mean `{key}`?"));
-            let help = self.belongs(&entry.key).or(near).unwrap_or_else(|| KEYS.to_owned());
+            let help = elsewhere(&entry.key).or_else(|| self.belongs(&entry.key)).or(near);
+            let help = help.unwrap_or_else(|| KEYS.to_owned());
             self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, Some(help));
         }
     }

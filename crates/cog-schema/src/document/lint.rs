@@ -2,6 +2,7 @@
 
 mod keywords;
 mod list;
+mod meta;
 mod required;
 mod values;
 
@@ -29,6 +30,7 @@ pub(super) fn warnings(document: &Value, parts: &Parts, reached: &Reached) -> Ve
         }
     }
     required::check(&mut warnings, document, parts, reached);
+    meta::check(&mut warnings, document, parts.meta.as_ref());
     warnings.into_vec()
 }
 
@@ -74,11 +76,40 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
     let problem = |finding: Finding| SchemaError {
         pointer: format!("{root}{}", finding.at),
         message: format!("not valid JSON Schema (Draft-07): {}", finding.message),
-        suggestion: finding
-            .suggestion
-            .or_else(|| without_quotes(schema.pointer(&finding.at)?, &finding.rule)),
+        suggestion: finding.suggestion.or_else(|| advice(schema, &finding.at, &finding.rule)),
     };
     findings.map(problem).collect()
+}
+
+/// Returns the suggestion for common mistakes at a keyword.
+fn advice(schema: &Value, at: &str, rule: &str) -> Option<String> {
+    let value = schema.pointer(at)?;
+    let mut names = at.rsplit('/');
+    let keyword = names.next().filter(|_| names.next() != Some("properties"))?;
+    match (keyword, value) {
+        ("required", Value::Bool(_)) => {
+            Some("List the name of the field in the `required` of its object.".to_owned())
+        }
+        ("items", Value::String(name)) => {
+            Some(format!("Write a schema, such as `{{ \"type\": \"{name}\" }}`."))
+        }
+        ("type", Value::String(name)) => type_name(name).map(|known| format!("Write {}.", quoted(known))),
+        _ => without_quotes(value, rule),
+    }
+}
+
+/// Returns the name in JSON Schema of a type of another language.
+fn type_name(name: &str) -> Option<&'static str> {
+    Some(match name.to_lowercase().as_str() {
+        "text" | "str" | "string" | "varchar" | "char" | "date" | "datetime" => "string",
+        "int" | "long" | "integer" => "integer",
+        "float" | "double" | "decimal" | "number" => "number",
+        "bool" | "boolean" => "boolean",
+        "list" | "tuple" | "set" | "array" => "array",
+        "dict" | "map" | "json" | "object" | "struct" | "record" => "object",
+        "none" | "nil" | "null" => "null",
+        _ => return None,
+    })
 }
 
 /// Returns the suggestion for a number or boolean that is written as a string.

@@ -107,6 +107,39 @@ fn values_that_are_never_allowed() {
 }
 
 #[test]
+fn default_that_the_enum_does_not_list() {
+    assert_warns(
+        json!({ "enum": ["a", "b"], "default": "c" }),
+        "/data/properties/a/default: the default is not allowed",
+    );
+    let listed = json!({ "data": { "properties": { "a": { "enum": ["a", null], "default": null } } } });
+    assert_eq!(warnings(listed).len(), 0);
+}
+
+#[test]
+fn meta_of_another_form() {
+    let meta = |fields: Value| warnings(json!({ "data": {}, "meta": { "properties": fields } }));
+    for (confidence, at) in [
+        (json!({ "type": "integer", "maximum": 100 }), "/confidence/type: "),
+        (json!({ "type": "number", "minimum": 0, "maximum": 100 }), "/confidence/maximum: "),
+        (json!({ "type": "string" }), "/confidence/type: "),
+    ] {
+        let found = meta(json!({ "confidence": confidence }));
+        assert!(found.len() == 1 && found[0].contains(at), "{found:?}");
+    }
+    let found = meta(json!({ "risk": { "enum": ["low", "green"] } }));
+    assert!(
+        found.len() == 1 && found[0].contains("/risk/enum/1: `green` is not a level of risk"),
+        "{found:?}"
+    );
+    let right = json!({
+        "confidence": { "type": ["number", "null"], "minimum": 0.5, "maximum": 1 },
+        "risk": { "enum": ["none", "low"] },
+    });
+    assert_eq!(meta(right).len(), 0);
+}
+
+#[test]
 fn required_field_that_is_not_defined() {
     let object =
         |required: Value| json!({ "type": "object", "required": required, "properties": { "title": {} } });

@@ -13,7 +13,8 @@ const RANGES: [[&str; 2]; 4] = [
     ["minProperties", "maxProperties"],
 ];
 
-/// Warns about bounds that contradict each other, and about listed values of another type.
+/// Warns about bounds that contradict each other, about listed values of another type, and about a default that is not
+/// listed.
 pub(super) fn check(warnings: &mut Warnings, pointer: &str, schema: &Map<String, Value>) {
     for [low, high] in RANGES {
         let bound = |keyword| schema.get(keyword).and_then(Value::as_f64);
@@ -30,6 +31,13 @@ pub(super) fn check(warnings: &mut Warnings, pointer: &str, schema: &Map<String,
     }
     if let Some(value) = schema.get("const") {
         mistyped(warnings, &format!("{pointer}/const"), schema, value);
+    }
+    if let (Some(default), Some(listed)) =
+        (schema.get("default"), schema.get("enum").and_then(Value::as_array))
+        && !listed.contains(default)
+    {
+        let message = "the default is not allowed: `enum` does not list it".to_owned();
+        warnings.add(&format!("{pointer}/default"), message, "Add it to `enum`, or correct it.".to_owned());
     }
 }
 
