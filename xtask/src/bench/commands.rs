@@ -1,4 +1,6 @@
-//! What whole commands cost, beside `/bin/true` and `curl`.
+//! What whole commands cost, beside `/bin/true`, `curl`, and the time that a model takes.
+
+mod cases;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -29,11 +31,13 @@ pub(crate) fn run() -> Outcome {
     ]))?;
     let binaries = target_directory()?.join("release");
     let cog = binaries.join("cog").display().to_string();
-    let model = Model::start(&binaries.join("cog-mock"))?;
+    let mock = binaries.join("cog-mock");
+    let model = Model::start(&mock, ANSWER)?;
     let mut kept = vec![
         start_up(&cog, &["--version"], &Bound { what: "cog --version ÷ /bin/true", at_most: 4.0 })?,
         start_up(&cog, &["list"], &Bound { what: "cog list ÷ /bin/true", at_most: 8.0 })?,
         a_run(&cog, &model)?,
+        cases::in_parallel(&cog, &mock)?,
     ];
     for module in shipped_modules()? {
         let what = format!("cog validate {module} ÷ /bin/true");
@@ -117,15 +121,16 @@ struct Model {
 }
 
 impl Model {
-    fn start(program: &Path) -> Outcome<Self> {
+    /// Starts a vendor with this script.
+    fn start(program: &Path, script: &str) -> Outcome<Self> {
         let mut command = Command::new(program);
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| format!("{}: {error}", program.display()))?;
-        if let Some(mut script) = process.stdin.take() {
-            script.write_all(ANSWER.as_bytes()).map_err(|error| error.to_string())?;
+        if let Some(mut stdin) = process.stdin.take() {
+            stdin.write_all(script.as_bytes()).map_err(|error| error.to_string())?;
         }
         let mut address = String::new();
         if let Some(stdout) = process.stdout.take() {
