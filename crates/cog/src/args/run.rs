@@ -223,6 +223,7 @@ Examples:
   cog test my-module --provider openai --record
   cog test my-module --provider openai --repeat 10 --jobs 8
   cog test my-module --provider openai,anthropic --matrix --format html -o report.html
+  cog test my-module --provider openai --model gpt-6-luna,gpt-6-sol --matrix
   cog test my-module --provider openai --update")]
 pub(crate) struct TestArgs {
     /// Module names, or paths of their directories [default: the working directory]
@@ -240,7 +241,7 @@ pub(crate) struct TestArgs {
     /// Run each case this many times; it passes if every run passes
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true, hide_default_value = true)]
     pub(crate) repeat: u32,
-    /// Compare the providers of --provider: each runs every case
+    /// Compare the providers of --provider, or the models in the comma-separated list --model: each runs every case
     #[arg(long, requires = "provider", conflicts_with_all = ["record", "update"])]
     pub(crate) matrix: bool,
     /// Provider that judges the criteria of `$judge` in expected files [default: the provider of the case]

@@ -67,15 +67,32 @@ pub(super) fn names(settings: &Settings) -> Result<String, ErrorBody> {
     Ok(names.join(", "))
 }
 
-/// Creates each selected provider by itself, without fallbacks, with its name.
+/// A provider without fallbacks, to be compared with others.
+pub(super) struct Contender {
+    pub(super) provider: &'static str,
+    /// The model; empty for the offline provider.
+    pub(super) model: String,
+    pub(super) providers: Providers,
+}
+
+/// Creates each selected provider by itself; with several models, the only provider once for each of them.
 ///
 /// # Errors
-/// As [`select`].
-pub(super) fn each(settings: &Settings) -> Result<Vec<(&'static str, Providers)>, ErrorBody> {
+/// As [`select`]; E1001 for several providers with several models.
+pub(super) fn each(settings: &Settings, models: &[&str]) -> Result<Vec<Contender>, ErrorBody> {
     let (first, others) = selection(settings)?;
-    let ranked =
-        std::iter::once((first, Rank::First)).chain(others.into_iter().map(|one| (one, Rank::Other)));
-    ranked.map(|(choice, rank)| Ok((choice.name(), alone(settings, choice, rank)?))).collect()
+    if models.len() > 1 {
+        let create = |model: &&str| contender(settings, first, Rank::First, Some(model));
+        return if others.is_empty() { models.iter().map(create).collect() } else { Err(too_many()) };
+    }
+    let others = others.into_iter().map(|one| (one, Rank::Other));
+    let ranked = std::iter::once((first, Rank::First)).chain(others);
+    ranked.map(|(choice, rank)| contender(settings, choice, rank, None)).collect()
+}
+
+fn too_many() -> ErrorBody {
+    ErrorBody::new(Code::InvalidInput, "several models are compared on one provider, but several are given")
+        .suggest("Give several providers, or several models of one provider.")
 }
 
 /// Creates the provider with this name, without fallbacks.
@@ -87,17 +104,24 @@ pub(super) fn named(settings: &Settings, name: &str) -> Result<Providers, ErrorB
     let (choice, _) = chosen.map_err(|error| {
         ErrorBody::new(Code::ProviderUnavailable, error.to_string()).with_recoverable(false)
     })?;
-    alone(settings, choice, Rank::Other)
+    Ok(contender(settings, choice, Rank::Other, None)?.providers)
 }
 
-fn alone(settings: &Settings, choice: Choice, rank: Rank) -> Result<Providers, ErrorBody> {
-    match choice {
-        Choice::Vendor(vendor) => {
-            let provider = HttpProvider::new(vendor, provider_settings(settings, vendor, rank));
-            Ok(Providers::single(wrap(settings, provider.map_err(|error| ErrorBody::from(&error))?)))
-        }
-        Choice::Offline => Ok(offline(settings).providers),
-    }
+fn contender(
+    settings: &Settings,
+    choice: Choice,
+    rank: Rank,
+    model: Option<&str>,
+) -> Result<Contender, ErrorBody> {
+    let Choice::Vendor(vendor) = choice else {
+        let providers = offline(settings).providers;
+        return Ok(Contender { provider: choice.name(), model: String::new(), providers });
+    };
+    let mut own = provider_settings(settings, vendor, rank);
+    own.model = model.map(str::to_owned).or(own.model);
+    let provider = HttpProvider::new(vendor, own).map_err(|error| ErrorBody::from(&error))?;
+    let model = provider.info().model.to_string();
+    Ok(Contender { provider: vendor.name, model, providers: Providers::single(wrap(settings, provider)) })
 }
 
 /// Returns the settings of one provider.

@@ -101,7 +101,7 @@ impl Bench<'_> {
                 }
                 Err(error) => Err(error.clone()),
             };
-            suites.push(Suite { module: module.name.clone(), provider: variant.provider, cases });
+            suites.push(Suite { module: module.name.clone(), column: variant.column.clone(), cases });
         }
         Report { suites, requires_model: self.args.require_model, requires_tests: !self.args.all }
     }

@@ -181,6 +181,22 @@ fn matrix_runs_every_case_on_every_provider() {
     snapshot!(command);
 }
 
+#[test]
+fn matrix_compares_models_of_one_provider() {
+    let bad = r#"{"answer": "Bad.", "rationale": "It is."}"#;
+    let (place, mock) = (place(DATA), Mock::start([reply(DATA), reply(bad)]));
+    let args = ["--provider", "openai", "--model", "m1,m2", "--matrix", "--jobs", "1", "--format", "html"];
+    let page = stdout(&asking(&place, &mock, &args).output().unwrap());
+    assert!(page.contains("<th>Case<th>openai/m1<th>openai/m2\n<tr><td>case1<td>"), "{page}");
+    assert!(page.contains("href=\"#./m-on-openai/m2-case1\">failed</a>"), "{page}");
+    assert!(page.contains("id=\"./m-on-openai/m2-case1\""), "{page}");
+    let models: Vec<_> = mock.requests().iter().map(|it| it.body["model"].clone()).collect();
+    assert_eq!(models, ["m1", "m2"]);
+    let args = ["--provider", "openai,mistral", "--model", "m1,m2", "--matrix"];
+    let refused = asking(&place, &mock, &args).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+}
+
 const JUDGED: &str =
     r#"{"_validate": {"answer_min": 1}, "$judge": ["The answer is polite.", "It names a number."]}"#;
 

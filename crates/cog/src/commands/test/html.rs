@@ -20,21 +20,22 @@ pub(super) fn page(report: &Report) -> String {
         Escaped(&report.summary())
     );
     page += &table(report);
+    page += &comparison(report);
     report.suites.iter().for_each(|suite| page += &section(suite));
     page + "</html>\n"
 }
 
-/// The table of all modules; with several providers it compares them.
+/// The table of all modules; with several models it compares them.
 fn table(report: &Report) -> String {
     const HEADER: [&str; 7] =
-        ["Module", "Provider", "Passed", "Input tokens", "Output tokens", "Cost", "Time per run"];
+        ["Module", "Model", "Passed", "Input tokens", "Output tokens", "Cost", "Time per run"];
     let mut table = "<table>\n<tr>".to_owned();
     HEADER.iter().for_each(|name| table += &format!("<th>{name}"));
     for suite in &report.suites {
         let figures = suite.figures();
-        let link = format!("<a href=\"#{0}\">{0}</a>", Escaped(&suite.title()));
+        let link = format!("<a href=\"#{}\">{}</a>", Escaped(&id(suite)), Escaped(&suite.module));
         let cells = [
-            suite.provider.unwrap_or("").to_owned(),
+            suite.column.as_ref().map(ToString::to_string).unwrap_or_default(),
             suite.passed(),
             figures.input(),
             figures.output(),
@@ -47,26 +48,72 @@ fn table(report: &Report) -> String {
     table + "\n</table>\n"
 }
 
+/// A table for each module that runs on several models: the verdict of each case on each of them.
+fn comparison(report: &Report) -> String {
+    let modules = report.suites.chunk_by(|one, other| one.module == other.module);
+    modules.filter(|suites| suites.len() > 1).map(grid).collect()
+}
+
+fn grid(suites: &[Suite]) -> String {
+    let Some((name, Ok(cases))) = suites.first().map(|suite| (&suite.module, &suite.cases)) else {
+        return String::new();
+    };
+    let mut table = format!("<h2>{}</h2>\n<table>\n<tr><th>Case", Escaped(name));
+    for column in suites.iter().filter_map(|suite| suite.column.as_ref()) {
+        table += &format!("<th>{}", Escaped(&column.to_string()));
+    }
+    for (index, case) in cases.iter().enumerate() {
+        table += &format!("\n<tr><td>{}", Escaped(&case.name));
+        for suite in suites {
+            let case = suite.cases.iter().flatten().nth(index);
+            table += &case.map(|case| verdict_cell(suite, case)).unwrap_or_default();
+        }
+    }
+    table + "\n</table>\n"
+}
+
+/// The verdict of a case, with a link to its details.
+fn verdict_cell(suite: &Suite, case: &CaseReport) -> String {
+    let (verdict, (passed, all)) = (case.verdict().as_str(), case.passed());
+    let share = if all > 1 { format!(" {passed} of {all}") } else { String::new() };
+    let link = Escaped(&anchor(suite, case)).to_string();
+    format!("<td><a class=\"{}\" href=\"#{link}\">{verdict}</a>{share}", class_of(verdict))
+}
+
+/// Returns the ID of the section of a suite. An ID contains no spaces.
+fn id(suite: &Suite) -> String {
+    suite.title().replace(char::is_whitespace, "-")
+}
+
+fn anchor(suite: &Suite, case: &CaseReport) -> String {
+    format!("{}-{}", id(suite), case.name.replace(char::is_whitespace, "-"))
+}
+
+fn class_of(verdict: &str) -> &'static str {
+    match verdict {
+        "passed" => "passed",
+        "failed" => "failed",
+        _ => "other",
+    }
+}
+
 fn section(suite: &Suite) -> String {
     let title = suite.title();
-    let mut section = format!("<h2 id=\"{0}\">{0}</h2>\n", Escaped(&title));
+    let mut section = format!("<h2 id=\"{}\">{}</h2>\n", Escaped(&id(suite)), Escaped(&title));
     match &suite.cases {
-        Ok(cases) => cases.iter().for_each(|case| section += &details(case)),
+        Ok(cases) => cases.iter().for_each(|case| section += &details(suite, case)),
         Err(error) => section += &format!("<p class=\"failed\">{}</p>\n", Escaped(&error.message)),
     }
     section
 }
 
 /// A case; one that failed is open.
-fn details(case: &CaseReport) -> String {
+fn details(suite: &Suite, case: &CaseReport) -> String {
     let verdict = case.verdict().as_str();
-    let (class, open) = match verdict {
-        "passed" => ("passed", ""),
-        "failed" => ("failed", " open"),
-        _ => ("other", ""),
-    };
+    let (class, open) = (class_of(verdict), if verdict == "failed" { " open" } else { "" });
     let mut text = format!(
-        "<details{open}><summary><b class=\"{class}\">{verdict}</b> {} <small>{}</small></summary>\n",
+        "<details{open} id=\"{}\"><summary><b class=\"{class}\">{verdict}</b> {} <small>{}</small></summary>\n",
+        Escaped(&anchor(suite, case)),
         Escaped(&case.name),
         Escaped(&case.facts())
     );

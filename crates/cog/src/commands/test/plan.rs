@@ -1,6 +1,9 @@
 //! What `cog test` runs: the cases of each module, on each provider.
 
-use std::sync::Arc;
+use std::{
+    fmt::{self, Display, Formatter},
+    sync::Arc,
+};
 
 use cog_module::{
     Diagnostic, Module, Origin,
@@ -12,7 +15,7 @@ use cog_spec::ErrorBody;
 use super::Bench;
 use crate::{
     commands::{
-        providers::{self, RecordMode},
+        providers::{self, Contender, RecordMode},
         runtime,
         targets::Target,
     },
@@ -27,10 +30,27 @@ pub(super) struct Plan {
 
 /// What answers the cases.
 pub(super) struct Variant {
-    /// The provider, if several are compared.
-    pub(super) provider: Option<&'static str>,
+    /// The provider and the model, if several are compared.
+    pub(super) column: Option<Column>,
     /// The runtime that calls the provider; none if recordings answer, or each case is recorded.
     pub(super) runtime: Option<Runtime>,
+}
+
+/// A provider and its model, which are compared with others.
+#[derive(Clone, PartialEq)]
+pub(super) struct Column {
+    pub(super) provider: &'static str,
+    /// Empty for the offline provider.
+    pub(super) model: String,
+}
+
+impl Display for Column {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.model.as_str() {
+            "" => f.write_str(self.provider),
+            model => write!(f, "{}/{model}", self.provider),
+        }
+    }
 }
 
 pub(super) struct PlannedModule {
@@ -93,17 +113,20 @@ impl Bench<'_> {
 
     fn variants(&self) -> Result<Vec<Variant>, CliError> {
         if !self.args.model.names_provider() || self.args.record {
-            return Ok(vec![Variant { provider: None, runtime: None }]);
+            return Ok(vec![Variant { column: None, runtime: None }]);
         }
         let create = |providers| Some(runtime::runtime(self.settings, providers));
         if self.args.matrix {
-            let each = providers::each(self.settings)?.into_iter();
-            return Ok(each
-                .map(|(name, providers)| Variant { provider: Some(name), runtime: create(providers) })
-                .collect());
+            let models = self.args.model.model.iter().flat_map(|names| names.split(','));
+            let models: Vec<_> = models.map(str::trim).filter(|name| !name.is_empty()).collect();
+            let variant = |Contender { provider, model, providers }| {
+                let column = Some(Column { provider, model });
+                Variant { column, runtime: create(providers) }
+            };
+            return Ok(providers::each(self.settings, &models)?.into_iter().map(variant).collect());
         }
         let selected = providers::select(self.settings, RecordMode::Off)?;
-        Ok(vec![Variant { provider: None, runtime: create(selected.providers) }])
+        Ok(vec![Variant { column: None, runtime: create(selected.providers) }])
     }
 
     fn planned(&self, name: String, origin: &Origin) -> PlannedModule {

@@ -6,8 +6,8 @@ use cog_json::{Array, ToJson, Writer};
 use cog_module::{Diagnostic, Severity, golden::Mismatch};
 use cog_spec::{Code, Cost, ErrorBody};
 
-use super::answer::Answer;
 pub(super) use super::figures::Figures;
+use super::{answer::Answer, plan::Column};
 use crate::{
     exit::Exit,
     output::{Console, Palette, Table},
@@ -22,12 +22,12 @@ pub(super) struct Report {
     pub(super) requires_tests: bool,
 }
 
-/// The report of one module, on one provider if several are compared.
+/// The report of one module, on one model if several are compared.
 pub(super) struct Suite {
     /// The name of the module as given.
     pub(super) module: String,
-    /// The provider, if several are compared.
-    pub(super) provider: Option<&'static str>,
+    /// The provider and the model, if several are compared.
+    pub(super) column: Option<Column>,
     /// Its cases, or the error of loading it.
     pub(super) cases: Result<Vec<CaseReport>, ErrorBody>,
 }
@@ -143,7 +143,7 @@ impl Report {
     pub(super) fn describe(&self, console: &Console) -> String {
         let palette = console.out().palette;
         let mut text: String = self.suites.iter().map(|suite| suite.describe(palette)).collect();
-        if self.suites.iter().any(|suite| suite.provider.is_some()) {
+        if self.suites.iter().any(|suite| suite.column.is_some()) {
             text += &format!("\n{}", self.matrix().render(palette, console.out_columns()));
         }
         let cost = self.cost().map(|cost| format!(" · {cost}")).unwrap_or_default();
@@ -160,14 +160,14 @@ impl Report {
         text
     }
 
-    /// Returns the table that compares the providers.
+    /// Returns the table that compares the models.
     fn matrix(&self) -> Table {
-        let mut table = Table::new(["module", "provider", "passed", "input", "output", "cost", "time"]);
+        let mut table = Table::new(["module", "model", "passed", "input", "output", "cost", "time"]);
         for suite in &self.suites {
-            let provider = suite.provider.unwrap_or_default().to_owned();
+            let model = suite.column.as_ref().map(ToString::to_string).unwrap_or_default();
             let figures = suite.figures();
             let tokens = [figures.input(), figures.output()];
-            let cells = [suite.module.clone(), provider, suite.passed()].into_iter().chain(tokens);
+            let cells = [suite.module.clone(), model, suite.passed()].into_iter().chain(tokens);
             table.row(cells.chain([figures.shown_cost(), figures.time()]));
         }
         table
@@ -204,9 +204,12 @@ impl Suite {
         }
     }
 
-    /// Formats its name, with the provider if several are compared.
+    /// Formats its name, with the model if several are compared.
     pub(super) fn title(&self) -> String {
-        self.provider.map_or_else(|| self.module.clone(), |provider| format!("{} on {provider}", self.module))
+        match &self.column {
+            Some(column) => format!("{} on {column}", self.module),
+            None => self.module.clone(),
+        }
     }
 
     fn describe(&self, palette: Palette) -> String {
@@ -303,7 +306,8 @@ impl ToJson for Suite {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("module", &self.module);
-            w.optional("provider", &self.provider);
+            w.optional("provider", &self.column.as_ref().map(|column| column.provider));
+            w.optional("model", &self.column.as_ref().map(|column| column.model.as_str()));
             match &self.cases {
                 Ok(cases) => w.field("cases", &Array(cases)),
                 Err(error) => w.field("error", error),
