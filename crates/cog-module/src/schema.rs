@@ -108,8 +108,10 @@ impl SchemaFile {
 
     /// Returns a warning for each number, up to a maximum, that is enforced with another value.
     fn rounded_numbers(&self) -> impl Iterator<Item = Diagnostic> {
-        let numbers = numbers(self.tree.node()).map(|node| (node, Value::from(node.to_serde())));
-        let rounded = numbers.filter(|(node, stored)| stored.node() != *node).take(MAX_ROUNDED);
+        let mut numbers: Vec<Node<'_>> = numbers(self.tree.node()).collect();
+        numbers.sort_by_key(|node| node.offset());
+        let stored = numbers.into_iter().map(|node| (node, Value::from(node.to_serde())));
+        let rounded = stored.filter(|(node, stored)| stored.node() != *node).take(MAX_ROUNDED);
         rounded.map(|(node, stored)| {
             let message = format!("{} is rounded to {stored}", shown(&node.to_string()));
             let diagnostic = Diagnostic::warning(Rule::SchemaNumber, &self.source.path, message);
