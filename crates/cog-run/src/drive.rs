@@ -24,6 +24,9 @@ use crate::{
     stream::Outlet,
 };
 
+/// The maximum bytes of text that are processed at once.
+const MAX_TEXT: usize = 8 * 1024;
+
 /// A run in progress.
 pub(crate) struct Driver {
     run: Plan,
@@ -216,6 +219,9 @@ impl Driver {
                     self.reasoning.push(item);
                     Step::Continue
                 }
+                Arrived::Event(ModelEvent::Text(text)) if text.len() > MAX_TEXT => {
+                    Box::pin(self.read_parts(&mut assembler, &text)).await
+                }
                 Arrived::Event(event) => assembler.event(event, self.started.elapsed(), &mut self.out),
                 Arrived::Due => {
                     assembler.tick(self.started.elapsed(), &mut self.out);
@@ -230,7 +236,23 @@ impl Driver {
                 drop(reply);
                 return Box::pin(self.finish(assembler)).await;
             }
+            self.out.make_room().await;
         }
+    }
+
+    /// Processes a long text in parts. The reader takes the chunks of each before those of the next are created.
+    async fn read_parts(&mut self, assembler: &mut Assembler, text: &str) -> Step {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(rest.floor_char_boundary(MAX_TEXT));
+            let event = ModelEvent::Text(part.to_owned());
+            if assembler.event(event, self.started.elapsed(), &mut self.out) == Step::Stop {
+                return Step::Stop;
+            }
+            self.out.make_room().await;
+            rest = after;
+        }
+        Step::Continue
     }
 
     /// Checks a media item that the model generated.

@@ -10,6 +10,7 @@ use std::{
 use cog_answer::EnvelopeBuilder;
 use cog_spec::{Chunk, Envelope};
 use futures_core::Stream;
+use tokio::task::yield_now;
 
 use crate::observe::RunObserver;
 
@@ -26,7 +27,8 @@ pub struct ChunkStream {
     observer: Option<RunObserver>,
 }
 
-/// The queue into which a run writes its chunks. All chunks written before the run waits are read at once.
+/// The queue into which a run writes its chunks. All chunks written before the run waits are read at once. A run that writes
+/// many waits for the reader, see [`Outlet::make_room`].
 #[derive(Clone, Default)]
 pub(crate) struct Outlet(Arc<Mutex<VecDeque<Chunk>>>);
 
@@ -105,9 +107,22 @@ impl Stream for ChunkStream {
             }
         }
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.ready.len(), None)
+    }
 }
 
 impl Outlet {
+    /// Lets the reader take the chunks if there are many.
+    pub(crate) async fn make_room(&self) {
+        const MAX_WAITING: usize = 1_024;
+        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        if waiting >= MAX_WAITING {
+            yield_now().await;
+        }
+    }
+
     pub(crate) fn push(&self, chunk: Chunk) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(chunk);
     }

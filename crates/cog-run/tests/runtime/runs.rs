@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use cog_run::{Caller, RunInput, RunOptions, Runtime};
 use cog_spec::{Chunk, Code, FinishReason, ModelEvent};
-use futures_util::StreamExt as _;
+use futures_util::{Stream as _, StreamExt as _};
 
 use crate::support::{ANSWER, Scripted, code, directory, input, runtime_with, sample_input, write};
 
@@ -33,6 +33,28 @@ async fn folded_stream_equals_the_envelope() {
     let mut folded = cog_answer::fold(chunks);
     folded.meta.runtime.processing_time_ms = sync.meta.runtime.processing_time_ms;
     assert_eq!(folded, sync);
+}
+
+#[tokio::test]
+async fn waiting_chunks_of_a_long_reply_are_bounded() {
+    let directory = directory("Answer.", &[]);
+    let values = vec!["1"; 50_000].join(",");
+    let reply = ANSWER.replace("\"because\"", &format!("\"because\", \"values\": [{values}]"));
+    let events = |size: usize| {
+        let parts = reply.as_bytes().chunks(size).map(|part| String::from_utf8(part.to_vec()).unwrap());
+        parts.map(ModelEvent::Text).chain([ModelEvent::Finished(FinishReason::Stop)]).collect::<Vec<_>>()
+    };
+    for size in [reply.len(), 100] {
+        let (_, runtime, module) = runtime_with(Scripted::new([events(size)]), &directory);
+        let mut stream = runtime.execute_stream(&module, sample_input(), RunOptions::default()).unwrap();
+        let (mut waiting, mut count) = (0, 0);
+        while let Some(chunk) = stream.next().await {
+            waiting = waiting.max(stream.size_hint().0);
+            count += 1;
+            assert!(!matches!(chunk, Chunk::Error { .. }), "{chunk:?}");
+        }
+        assert!(count > 50_000 && waiting < 6_000, "{count} chunks, {waiting} waiting");
+    }
 }
 
 #[tokio::test]

@@ -70,12 +70,23 @@ pub(super) async fn follow(
             chunk = chunks.next() => {
                 let Some(chunk) = chunk else { break };
                 view.push(&chunk)?;
-                envelope.push(chunk);
+                if !(view.reads_only_the_end() && is_data(&chunk)) {
+                    envelope.push(chunk);
+                }
             }
         }
     }
     view.close();
     Ok(envelope.finish())
+}
+
+/// Whether a chunk is a part of the data.
+fn is_data(chunk: &Chunk) -> bool {
+    match chunk {
+        Chunk::Delta { .. } => true,
+        Chunk::Snapshot { field, .. } => field.as_deref() != Some("meta"),
+        Chunk::Meta { .. } | Chunk::Progress(_) | Chunk::Final { .. } | Chunk::Error { .. } => false,
+    }
 }
 
 /// Where chunks are shown.
@@ -131,6 +142,11 @@ impl<'a> View<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether the envelope is created from the last chunk, which contains all data, so that no other data are stored.
+    fn reads_only_the_end(&self) -> bool {
+        matches!(self, Self::Waiting(_))
     }
 
     /// Whether the view is redrawn between chunks.
