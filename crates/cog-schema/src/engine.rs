@@ -127,7 +127,7 @@ fn configure<'i, F: jsonschema::json::Json>(
         .offline()
         .should_validate_formats(true)
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE))
-        .with_content_encoding("base64", is_base64, |_| Ok(None))
+        .with_content_encoding("base64", is_base64, from_base64)
 }
 
 /// Returns the check of a format that a later draft defines.
@@ -149,6 +149,12 @@ fn is_base64(text: &str) -> bool {
     let bytes = text.as_bytes();
     let digits = bytes.strip_suffix(b"==").or_else(|| bytes.strip_suffix(b"=")).unwrap_or(bytes);
     bytes.len().is_multiple_of(4) && digits.iter().all(is_digit)
+}
+
+/// Returns the text that base64 encodes, for `contentMediaType`. Bytes that are not UTF-8 are an empty text: neither is JSON.
+fn from_base64(text: &str) -> Result<Option<String>, jsonschema::ValidationError<'static>> {
+    let bytes = base64_simd::STANDARD.decode_to_vec(text).ok();
+    Ok(bytes.map(|bytes| String::from_utf8(bytes).unwrap_or_default()))
 }
 
 fn is_digit(byte: &u8) -> bool {

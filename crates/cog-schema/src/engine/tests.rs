@@ -167,3 +167,17 @@ fn base64_needs_the_standard_alphabet_and_padding() {
         assert!(!is_base64(bad), "{bad}");
     }
 }
+
+#[test]
+fn json_in_base64_is_decoded() {
+    let schema = json!({ "contentEncoding": "base64", "contentMediaType": "application/json" });
+    let rules = |text: &str| {
+        let errors = errors(schema.clone(), &format!("\"{text}\""));
+        errors.into_iter().map(|error| error.schema).collect::<Vec<_>>()
+    };
+    assert_eq!(rules("eyJhIjogMX0="), [""; 0]);
+    assert_eq!(rules("eyJhIjogMX0"), ["/data/contentEncoding"]);
+    // The text `{"a":`, and bytes that are not UTF-8.
+    assert_eq!(rules("eyJhIjo="), ["/data/contentMediaType"]);
+    assert_eq!(rules("gICA"), ["/data/contentMediaType"]);
+}
