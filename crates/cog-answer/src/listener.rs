@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use cog_json::{Event, EventKind, Node, Path, Segment, Value};
 use cog_schema::Violation;
-use cog_spec::{ChunkType, Dialect};
+use cog_spec::ChunkType;
 
 use crate::{
     AnswerRules,
@@ -33,7 +33,7 @@ enum Emitter {
 
 impl Listener {
     pub(crate) fn new(rules: &AnswerRules) -> Self {
-        let delays_nulls = rules.dialect == Dialect::OpenAiStrict;
+        let delays_nulls = rules.dialect.adds_nulls();
         let emitter = match rules.response.chunk_type {
             _ if !rules.is_streamed => Emitter::Silent,
             ChunkType::Delta => {

@@ -77,8 +77,9 @@ impl<'a> Walk<'a> {
         let at = format!("{pointer}/{keyword}");
         match (keyword, value) {
             ("properties", Value::Object(fields)) => self.fields(fields, &at, path),
-            ("items", Value::Array(all)) | ("allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
-                let path = if keyword == "items" { format!("{path}[]") } else { path.to_owned() };
+            ("items" | "prefixItems" | "allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
+                let is_items = matches!(keyword, "items" | "prefixItems");
+                let path = if is_items { format!("{path}[]") } else { path.to_owned() };
                 (0..all.len()).for_each(|index| self.schema(&format!("{at}/{index}"), &path));
             }
             ("items", _) => self.schema(&at, &format!("{path}[]")),
@@ -109,7 +110,8 @@ impl<'a> Walk<'a> {
 fn is_constraint(keyword: &str, value: &Value) -> bool {
     match keyword {
         "properties" | "then" | "else" | "$schema" | "$id" => false,
-        "items" => value.is_array(),
+        // `prefixItems` is only in projections.
+        "items" | "prefixItems" => value.is_array(),
         "additionalProperties" => *value != Value::Bool(true),
         "minItems" | "minLength" | "minProperties" => value.as_u64() != Some(0),
         "required" => value.as_array().is_some_and(|keys| !keys.is_empty()),

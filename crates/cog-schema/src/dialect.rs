@@ -1,7 +1,15 @@
 //! The schema dialects of providers.
 
 use cog_spec::Dialect;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::grammar::grammar_pattern;
+use crate::pattern::{is_simple, with_plain_classes};
+
+/// The types of a value that can be anything, in dialects whose objects and arrays must be described.
+const SCALARS: &[&str] = &["string", "number", "boolean", "null"];
+/// The types of JSON.
+pub(crate) const ALL_TYPES: &[&str] = &["string", "number", "boolean", "null", "object", "array"];
 
 /// How a dialect differs from JSON Schema.
 #[derive(Debug)]
@@ -20,12 +28,17 @@ pub(crate) struct Profile {
     pub(crate) closes_objects: bool,
     /// Every member is required; optional members become nullable.
     pub(crate) requires_all: bool,
-    /// Every schema needs a type.
-    pub(crate) types_all: bool,
-    /// Schemas may be recursive.
-    pub(crate) recursion: bool,
-    /// Returns whether a keyword that is not structural is supported with this value.
-    pub(crate) supports: fn(keyword: &str, value: &Value) -> bool,
+    /// The types of a value that can be anything: a schema without a type is refused.
+    pub(crate) any: &'static [&'static str],
+    /// Where schemas may be recursive.
+    pub(crate) recursion: Recursion,
+    /// How the schemas of an array's positions are sent.
+    pub(crate) tuples: Tuples,
+    /// Returns whether a keyword that is neither structural nor a pattern is supported with this value, next to the type,
+    /// pattern and format that are sent.
+    pub(crate) supports: fn(keyword: &str, value: &Value, sent: &Map<String, Value>) -> bool,
+    /// Returns a pattern in the form in which it is sent; none if it is not supported.
+    pub(crate) pattern: fn(pattern: &str) -> Option<String>,
     /// The maximum size of a schema.
     pub(crate) limits: Limits,
     /// The dialect for contracts that this one cannot express.
@@ -40,6 +53,26 @@ impl Profile {
     pub(crate) fn wrapper(&self) -> Option<&'static str> {
         (!self.root_choice).then_some(WRAPPER)
     }
+}
+
+/// Where schemas may be recursive.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Recursion {
+    Anywhere,
+    /// Only in members that are not required.
+    InOptionalMembers,
+    Nowhere,
+}
+
+/// How the schemas of an array's positions are sent.
+#[derive(Debug)]
+pub(crate) enum Tuples {
+    /// Not at all: each item matches any of them.
+    AnyOf,
+    /// As `prefixItems`.
+    PrefixItems,
+    /// As a list in `items`, for arrays of exactly this length.
+    ExactItems,
 }
 
 /// The maximum size of a projected schema.
@@ -57,7 +90,12 @@ pub(crate) struct Limits {
     pub(crate) enum_values: usize,
     /// Characters of all names and enum values.
     pub(crate) text: usize,
+    /// Characters of one enum of more than [`LARGE_ENUM`] values.
+    pub(crate) large_enum_text: usize,
 }
+
+/// The number of values from which the text of one enum is limited.
+pub(crate) const LARGE_ENUM: usize = 250;
 
 impl Limits {
     /// No documented limit.
@@ -68,6 +106,7 @@ impl Limits {
         depth: usize::MAX,
         enum_values: usize::MAX,
         text: usize::MAX,
+        large_enum_text: usize::MAX,
     };
 }
 
@@ -78,7 +117,7 @@ pub(crate) fn profile(dialect: Dialect) -> Option<&'static Profile> {
         Dialect::JsonSchema => Some(&JSON_SCHEMA),
         Dialect::Anthropic => Some(&ANTHROPIC),
         Dialect::Gemini => Some(&GEMINI),
-        Dialect::Ollama => Some(&OLLAMA),
+        Dialect::LlamaCpp => Some(&LLAMACPP),
         Dialect::JsonObject | Dialect::Prompt => None,
     }
 }
@@ -92,11 +131,12 @@ const OPENAI_STRICT: Profile = Profile {
     bounds_numbers: true,
     closes_objects: true,
     requires_all: true,
-    types_all: true,
-    recursion: true,
-    supports: |keyword, value| match keyword {
-        "description" | "title" | "const" | "pattern" | "multipleOf" | "minimum" | "maximum"
-        | "exclusiveMinimum" | "exclusiveMaximum" | "minItems" | "maxItems" => true,
+    any: SCALARS,
+    recursion: Recursion::Anywhere,
+    tuples: Tuples::AnyOf,
+    supports: |keyword, value, _| match keyword {
+        "description" | "title" | "const" | "multipleOf" | "minimum" | "maximum" | "exclusiveMinimum"
+        | "exclusiveMaximum" | "minItems" | "maxItems" => true,
         "enum" => are_scalars(value),
         "format" => is_one_of(
             value,
@@ -104,11 +144,19 @@ const OPENAI_STRICT: Profile = Profile {
         ),
         _ => false,
     },
-    limits: Limits { members: 5_000, depth: 10, enum_values: 1_000, text: 120_000, ..Limits::NONE },
+    pattern: |pattern| Some(with_plain_classes(pattern)),
+    limits: Limits {
+        members: 5_000,
+        depth: 10,
+        enum_values: 1_000,
+        text: 120_000,
+        large_enum_text: 15_000,
+        ..Limits::NONE
+    },
     weaker: Dialect::JsonSchema,
 };
 
-/// A JSON Schema in `response_format`, sent as written (vLLM, llama.cpp, Mistral and others; OpenAI without `strict`).
+/// A JSON Schema in `response_format`, sent as written (vLLM, Together and others; OpenAI without `strict`).
 /// The server ignores keywords that its grammar does not support.
 const JSON_SCHEMA: Profile = Profile {
     verbatim: true,
@@ -117,9 +165,11 @@ const JSON_SCHEMA: Profile = Profile {
     bounds_numbers: false,
     closes_objects: false,
     requires_all: false,
-    types_all: false,
-    recursion: true,
-    supports: |_, _| true,
+    any: ALL_TYPES,
+    recursion: Recursion::Anywhere,
+    tuples: Tuples::AnyOf,
+    supports: |_, _, _| true,
+    pattern: |pattern| Some(with_plain_classes(pattern)),
     limits: Limits::NONE,
     weaker: Dialect::JsonObject,
 };
@@ -133,25 +183,26 @@ const ANTHROPIC: Profile = Profile {
     bounds_numbers: false,
     closes_objects: true,
     requires_all: false,
-    types_all: false,
-    recursion: false,
-    supports: |keyword, value| match keyword {
-        "description" | "title" | "const" | "default" => true,
+    any: SCALARS,
+    recursion: Recursion::Nowhere,
+    tuples: Tuples::AnyOf,
+    supports: |keyword, value, _| match keyword {
+        "description" | "title" | "default" => true,
+        "const" => is_scalar(value),
         "enum" => are_scalars(value),
         "format" => is_one_of(
             value,
             &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"],
         ),
         "minItems" => matches!(value.as_u64(), Some(0 | 1)),
-        "pattern" => value.as_str().is_some_and(is_simple),
         _ => false,
     },
+    pattern: |pattern| Some(with_plain_classes(pattern)).filter(|pattern| is_simple(pattern)),
     limits: Limits { optional_members: 24, union_members: 16, ..Limits::NONE },
     weaker: Dialect::Prompt,
 };
 
-/// Gemini's `responseJsonSchema`: a list of supported keywords, and unions with `anyOf`. It supports recursion only in
-/// optional members, so recursion is not used.
+/// Gemini's `responseJsonSchema`: a list of supported keywords, and unions with `anyOf`.
 const GEMINI: Profile = Profile {
     verbatim: false,
     shows_schema: true,
@@ -159,9 +210,10 @@ const GEMINI: Profile = Profile {
     bounds_numbers: true,
     closes_objects: false,
     requires_all: false,
-    types_all: true,
-    recursion: false,
-    supports: |keyword, value| match keyword {
+    any: SCALARS,
+    recursion: Recursion::InOptionalMembers,
+    tuples: Tuples::PrefixItems,
+    supports: |keyword, value, _| match keyword {
         "description" | "title" | "minItems" | "maxItems" | "minimum" | "maximum" => true,
         "enum" => {
             value.as_array().is_some_and(|values| values.iter().all(|one| one.is_string() || one.is_number()))
@@ -169,33 +221,45 @@ const GEMINI: Profile = Profile {
         "format" => is_one_of(value, &["date-time", "date", "time"]),
         _ => false,
     },
+    pattern: |_| None,
     limits: Limits::NONE,
     weaker: Dialect::JsonObject,
 };
 
-/// Ollama's `format`: llama.cpp converts the schema to a grammar. It ignores unknown keywords, cannot combine members
-/// with alternatives, and supports anchored patterns only.
-const OLLAMA: Profile = Profile {
+/// The grammar of llama.cpp, which its server and Ollama's `format` use. It ignores unknown keywords, cannot combine
+/// members with alternatives, contains only one of pattern, format and length, and refuses schemas without a type and
+/// many repetitions.
+const LLAMACPP: Profile = Profile {
     verbatim: false,
     shows_schema: false,
     root_choice: true,
     bounds_numbers: false,
     closes_objects: false,
     requires_all: false,
-    types_all: false,
-    recursion: true,
-    supports: |keyword, value| match keyword {
-        "description" | "title" | "const" | "enum" | "minItems" | "maxItems" | "minLength" | "maxLength" => {
-            true
+    any: ALL_TYPES,
+    recursion: Recursion::Anywhere,
+    tuples: Tuples::ExactItems,
+    supports: |keyword, value, sent| match keyword {
+        "description" | "title" | "const" | "enum" => true,
+        "minItems" | "maxItems" => value.as_u64().is_some_and(|size| size <= MAX_ITEMS),
+        "format" => is_one_of(value, &["date", "time", "date-time", "uuid"]) && !sent.contains_key("pattern"),
+        "minLength" | "maxLength" => {
+            let has_form = sent.contains_key("pattern") || sent.contains_key("format");
+            value.as_u64().is_some_and(|size| size <= MAX_LENGTH) && !has_form
         }
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_i64() || value.is_u64(),
-        "format" => is_one_of(value, &["date", "time", "date-time", "uuid"]),
-        "pattern" => value.as_str().is_some_and(|pattern| pattern.starts_with('^') && pattern.ends_with('$')),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
+            (value.is_i64() || value.is_u64()) && sent.get("type").is_some_and(has_integers_only)
+        }
         _ => false,
     },
+    pattern: |pattern| grammar_pattern(&with_plain_classes(pattern)),
     limits: Limits::NONE,
     weaker: Dialect::JsonObject,
 };
+
+/// The maximum limits of lengths that every version of llama.cpp accepts, in items and characters.
+const MAX_ITEMS: u64 = 1_000;
+const MAX_LENGTH: u64 = 1_999;
 
 /// JSON Schema as it is written in a module.
 pub(crate) const AS_WRITTEN: &Profile = &JSON_SCHEMA;
@@ -205,11 +269,16 @@ fn is_one_of(value: &Value, formats: &[&str]) -> bool {
 }
 
 fn are_scalars(value: &Value) -> bool {
-    value.as_array().is_some_and(|values| values.iter().all(|value| !value.is_object() && !value.is_array()))
+    value.as_array().is_some_and(|values| values.iter().all(is_scalar))
 }
 
-/// Returns whether a pattern has no word boundaries and no counted repetitions, which become large grammars or are
-/// refused.
-fn is_simple(pattern: &str) -> bool {
-    !["\\b", "\\B", "{", "(?"].iter().any(|complex| pattern.contains(complex))
+fn is_scalar(value: &Value) -> bool {
+    !value.is_object() && !value.is_array()
+}
+
+/// Returns whether a type has integers, but no other numbers.
+fn has_integers_only(kind: &Value) -> bool {
+    let has =
+        |name: &str| kind == name || kind.as_array().is_some_and(|kinds| kinds.iter().any(|one| one == name));
+    has("integer") && !has("number")
 }

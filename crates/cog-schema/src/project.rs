@@ -9,7 +9,6 @@ mod loss;
 mod merge;
 mod nulls;
 mod parts;
-mod pattern;
 mod shown;
 mod walk;
 

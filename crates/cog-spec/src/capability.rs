@@ -37,18 +37,25 @@ string_enum! {
     Dialect {
         /// OpenAI's strict schemas: every property is required and may be null, and no others are allowed.
         OpenAiStrict = "openai_strict",
-        /// An unchanged JSON Schema in `response_format` (vLLM, llama.cpp, Mistral and others).
+        /// An unchanged JSON Schema in `response_format` (vLLM, Together and others).
         JsonSchema = "json_schema",
         /// Anthropic's output format.
         Anthropic = "anthropic",
         /// Gemini's `responseJsonSchema`.
         Gemini = "gemini",
-        /// Ollama's `format`.
-        Ollama = "ollama",
+        /// The part of JSON Schema that llama.cpp compiles to a grammar (llama.cpp, Ollama).
+        LlamaCpp = "llamacpp",
         /// No schema, but the answer must be a JSON object.
         JsonObject = "json_object",
         /// Only the prompt requests JSON.
         Prompt = "prompt",
+    }
+}
+
+impl Dialect {
+    /// Returns whether projections to this dialect can make optional members nullable.
+    pub const fn adds_nulls(self) -> bool {
+        matches!(self, Dialect::OpenAiStrict | Dialect::Anthropic)
     }
 }
 

@@ -171,11 +171,12 @@ fn nulls_of_a_strict_dialect_are_members_left_out() {
     let text =
         reply(json!({ "data": { "note": null, "maybe": null, "inner": { "x": null } }, "error": null }));
     let mut strict = rules(manifest(Tier::Decision), &schema);
-    strict.dialect = Dialect::OpenAiStrict;
     strict.strict = true;
-    let envelope = answer(&strict, &text);
     let expected = json!({ "result": "fine", "rationale": "It was asked.", "maybe": null, "inner": {} });
-    assert_eq!(envelope["data"], expected);
+    for dialect in [Dialect::OpenAiStrict, Dialect::Anthropic] {
+        strict.dialect = dialect;
+        assert_eq!(answer(&strict, &text)["data"], expected);
+    }
     let nested =
         r#"{"ok": true, "meta": {}, "data": {"rationale": "y", "result": "r", "more": [{"a": null}, null]}}"#;
     strict.strict = false;

@@ -2,7 +2,7 @@
 
 use cog_json::{Node, Value};
 use cog_schema::Violation;
-use cog_spec::{Dialect, RepairRule};
+use cog_spec::RepairRule;
 
 use super::ParsedReply;
 use crate::{
@@ -67,9 +67,9 @@ pub(super) fn reply_meta(rules: &AnswerRules, reply: &Value) -> Result<ReplyMeta
 
 /// Removes the nulls that the dialect of the request forces the model to write.
 pub(super) fn drop_nulls(rules: &AnswerRules, whole: &Value, part: Node<'_>, name: &str) -> Value {
-    match rules.dialect {
-        Dialect::OpenAiStrict => trim::without_added_nulls(whole, part, name, &rules.contract),
-        _ => whole.child(part),
+    match rules.dialect.adds_nulls() {
+        true => trim::without_added_nulls(whole, part, name, &rules.contract),
+        false => whole.child(part),
     }
 }
 

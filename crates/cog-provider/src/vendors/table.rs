@@ -209,7 +209,7 @@ const OLLAMA: Vendor = Vendor {
     default_model: Some("qwen3"),
     version_path: Some("/api/version"),
     commands: Some(Commands { start: "ollama serve", pull: "ollama pull" }),
-    dialect: Dialect::Ollama,
+    dialect: Dialect::LlamaCpp,
     formats: Formats { types: &["image/jpeg", "image/png"], ..OPENAI_FORMATS },
     models: models::OLLAMA,
     ..LOCAL
@@ -395,6 +395,7 @@ const LLAMACPP: Vendor = Vendor {
     protocol_var: Some("LLAMACPP_PROTOCOL"),
     key_vars: &["LLAMACPP_API_KEY", "LLAMA_API_KEY"],
     default_model: Some("default"),
+    dialect: Dialect::LlamaCpp,
     engine: Some("llamacpp"),
     models: models::LLAMACPP,
     ..LOCAL

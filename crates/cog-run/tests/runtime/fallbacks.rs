@@ -46,7 +46,7 @@ async fn falls_back_to_the_next_provider() {
 #[tokio::test]
 async fn instructions_are_those_of_the_provider_that_is_called() {
     let directory = directory("Answer.", &[]);
-    let dialects = [Dialect::JsonObject, Dialect::OpenAiStrict, Dialect::Ollama];
+    let dialects = [Dialect::JsonObject, Dialect::OpenAiStrict, Dialect::LlamaCpp];
     let (providers, runtime) = in_order([
         Scripted::failing(unavailable()).named("one").with_dialect(dialects[0]),
         Scripted::failing(unavailable()).named("two").with_dialect(dialects[1]),

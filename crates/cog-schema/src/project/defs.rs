@@ -62,25 +62,25 @@ fn plain_name(target: &str) -> String {
     if plain.is_empty() { "root".to_owned() } else { plain }
 }
 
-/// Returns whether any definition is recursive.
-pub(super) fn is_recursive(definitions: &Map<String, Value>) -> bool {
+/// Returns whether any definition is recursive; with `in_required`, through required members only.
+pub(super) fn is_recursive(definitions: &Map<String, Value>, in_required: bool) -> bool {
     definitions.keys().any(|name| {
         let mut seen = HashSet::new();
-        let mut open = references(definitions.get(name));
+        let mut open = references(definitions.get(name), in_required);
         while let Some(next) = open.pop() {
             if next == *name {
                 return true;
             }
             if seen.insert(next.clone()) {
-                open.extend(references(definitions.get(&next)));
+                open.extend(references(definitions.get(&next), in_required));
             }
         }
         false
     })
 }
 
-/// Returns the names of the definitions that a schema refers to.
-fn references(schema: Option<&Value>) -> Vec<String> {
+/// Returns the names of the definitions that a schema refers to; with `in_required`, without those of optional members.
+fn references(schema: Option<&Value>, in_required: bool) -> Vec<String> {
     let mut names = Vec::new();
     let mut open: Vec<&Value> = schema.into_iter().collect();
     while let Some(value) = open.pop() {
@@ -88,11 +88,21 @@ fn references(schema: Option<&Value>) -> Vec<String> {
             Value::Object(members) => {
                 let reference = members.get("$ref").and_then(Value::as_str);
                 names.extend(reference.and_then(|text| text.strip_prefix("#/$defs/")).map(str::to_owned));
-                open.extend(members.values());
+                let keywords = members.iter().filter(|(keyword, _)| *keyword != "properties");
+                open.extend(keywords.map(|(_, value)| value));
+                open.extend(properties(members, in_required));
             }
             Value::Array(items) => open.extend(items),
             _ => {}
         }
     }
     names
+}
+
+/// Returns the schemas of an object's members; with `in_required`, of the required ones.
+fn properties(members: &Map<String, Value>, in_required: bool) -> impl Iterator<Item = &Value> {
+    let required = members.get("required").and_then(Value::as_array);
+    let is_required = move |name: &String| required.is_some_and(|keys| keys.iter().any(|key| key == name));
+    let properties = members.get("properties").and_then(Value::as_object).into_iter().flatten();
+    properties.filter(move |(name, _)| !in_required || is_required(name)).map(|(_, schema)| schema)
 }

@@ -9,9 +9,9 @@ impl Contract {
     /// Returns the nulls in a part of an answer (`data`, `meta`, `error`) that mean an absent member. Paths start at that
     /// part.
     ///
-    /// OpenAI's strict dialect has no optional members, so a projection makes them nullable. If the module's schema
-    /// neither requires a member nor allows null, its null is removed on reading, which is not a repair. In other dialects
-    /// nulls are not removed.
+    /// OpenAI's strict dialect has no optional members, and Anthropic's a limited number, so projections make them nullable.
+    /// If the module's schema neither requires a member nor allows null, its null is removed on reading, which is not a
+    /// repair. In other dialects nulls are not removed.
     pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
         let root = PathStack::root(part);
         let mut walk = NullWalk { contract: self, paths: Vec::new(), known: HashSet::new() };

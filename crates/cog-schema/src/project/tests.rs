@@ -5,6 +5,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Rules;
 
+mod llamacpp;
+mod property;
+mod types;
+mod vendors;
+
 fn contract(document: Value, format: Format) -> Contract {
     let rules = Rules::from(&Manifest::with_defaults("test", format, Some(Tier::Decision)));
     Contract::compile(&document, &rules).unwrap()
@@ -34,7 +39,7 @@ fn success(schema: &Value) -> &Value {
 }
 
 const WITH_SCHEMA: [Dialect; 5] =
-    [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama];
+    [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::Gemini, Dialect::LlamaCpp];
 
 /// Returns `pointer keyword kind` of each loss.
 fn lost(projection: &Projection) -> Vec<String> {
@@ -78,7 +83,7 @@ fn envelope_is_one_level_deeper_where_the_root_must_be_an_object() {
                 assert_eq!(schema["required"], json!(["envelope"]));
                 assert_eq!(schema["additionalProperties"], json!(false));
             }
-            None => assert!(matches!(dialect, Dialect::JsonSchema | Dialect::Ollama), "{dialect}"),
+            None => assert!(matches!(dialect, Dialect::JsonSchema | Dialect::LlamaCpp), "{dialect}"),
         }
     }
     assert_eq!(contract.wrapper(Dialect::Prompt), None);
@@ -93,7 +98,7 @@ fn confidence_is_a_list_of_values_where_bounds_are_not_enforced() {
         success(&schema)["properties"]["meta"]["properties"]["confidence"].clone()
     };
     assert_eq!(confidence(Dialect::OpenAiStrict), json!({ "type": "number", "minimum": 0, "maximum": 1 }));
-    for dialect in [Dialect::JsonSchema, Dialect::Ollama, Dialect::Anthropic] {
+    for dialect in [Dialect::JsonSchema, Dialect::LlamaCpp, Dialect::Anthropic] {
         let values = confidence(dialect)["enum"].as_array().unwrap().clone();
         assert_eq!(values.len(), 21);
         assert_eq!((&values[0], &values[3], &values[20]), (&json!(0.0), &json!(0.15), &json!(1.0)));
@@ -216,11 +221,6 @@ fn unsupported_contract_uses_the_next_weaker_dialect() {
     let openai = contract(map, Format::V22).project(Dialect::OpenAiStrict);
     assert_eq!(openai.dialect, Dialect::JsonSchema);
     assert_eq!(openai.lost[0].reason, "openai_strict: an object with members of any name");
-    let many: Value = (0..30)
-        .map(|n| (format!("p{n}"), json!({ "type": "string" })))
-        .collect::<serde_json::Map<_, _>>()
-        .into();
-    assert_eq!(with(many).project(Dialect::Anthropic).dialect, Dialect::Prompt);
 }
 
 #[test]
@@ -292,13 +292,13 @@ fn only_nulls_of_absent_members_are_added() {
 #[test]
 fn patterns_have_plain_classes_in_every_dialect() {
     let contract = with(json!({ "a": { "type": "string", "pattern": r"^\d+$" } }));
-    for dialect in [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::Ollama] {
+    for dialect in [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::LlamaCpp] {
         let projection = contract.project(dialect);
         assert_eq!(data_of(&projection)["properties"]["a"]["pattern"], "^[0-9]+$", "{dialect}");
         assert!(lost(&projection).contains(&"/data/properties/a pattern projected".to_owned()), "{dialect}");
     }
     let described = contract.project(Dialect::Gemini);
-    let text = "Matches the regular expression `^[0-9]+$`.";
+    let text = r"Matches the regular expression `^\d+$`.";
     assert_eq!(data_of(&described)["properties"]["a"]["description"], text);
     assert_eq!(contract.document().pointer("/data/properties/a/pattern"), Some(&json!(r"^\d+$")));
 }
@@ -322,16 +322,16 @@ fn prompt_schemas_contain_their_definitions() {
 
 #[test]
 fn positions_and_patterns_of_names_are_described() {
-    let projection = with(json!({
+    let contract = with(json!({
         "pair": { "type": "array", "items": [{ "type": "number" }, { "type": "string" }] },
         "map": { "type": "object", "patternProperties": { "^x": { "type": "number" } } },
-    }))
-    .project(Dialect::Gemini);
-    let data = data_of(&projection);
+    }));
+    let anthropic = contract.project(Dialect::Anthropic);
     let pair = r#"Also matches this JSON Schema: {"items": [{"type":"number"},{"type":"string"}]}."#;
-    assert_eq!(data["properties"]["pair"]["description"], pair);
+    assert_eq!(data_of(&anthropic)["properties"]["pair"]["description"], pair);
     let map = r#"Also matches this JSON Schema: {"patternProperties": {"^x":{"type":"number"}}}."#;
-    assert_eq!(data["properties"]["map"]["description"], map);
+    let gemini = contract.project(Dialect::Gemini);
+    assert_eq!(data_of(&gemini)["properties"]["map"]["description"], map);
 }
 
 #[test]
@@ -369,4 +369,18 @@ fn required_member_that_is_not_defined_is_sent() {
     }
     let lost = lost(&contract.project(Dialect::OpenAiStrict));
     assert!(lost.iter().any(|line| line == "/data/properties/basis required projected"), "{lost:?}");
+}
+
+#[test]
+fn large_enum_with_long_values_is_not_sent_as_strict() {
+    let dialect = |count: usize, length: usize| {
+        let values: Vec<String> = (0..count).map(|index| format!("{index:0length$}")).collect();
+        with(json!({ "code": { "type": "string", "enum": values } })).project(Dialect::OpenAiStrict)
+    };
+    assert_eq!(dialect(250, 100).dialect, Dialect::OpenAiStrict);
+    assert_eq!(dialect(300, 50).dialect, Dialect::OpenAiStrict);
+    let refused = dialect(300, 51);
+    assert_eq!(refused.dialect, Dialect::JsonSchema);
+    let reason = "openai_strict: 15300 characters in an enum of over 250 values; the maximum is 15000";
+    assert_eq!(refused.lost[0].reason, reason);
 }

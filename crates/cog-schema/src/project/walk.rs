@@ -7,14 +7,15 @@ use super::describe;
 use super::loss::{Loss, LossKind};
 use super::merge::flattened;
 use super::parts::{self, PartSchema};
-use super::pattern::with_plain_classes;
 use crate::contract::Contract;
-use crate::dialect::Profile;
-use crate::subschema::{children, is_annotation, is_enforced, target, token};
+use crate::dialect::{Profile, Recursion};
+use crate::subschema::{children, is_enforced, target, token};
 
 mod choices;
 mod containers;
 mod limits;
+mod optional;
+mod types;
 
 /// Why a dialect cannot express a schema.
 pub(super) type Unsupported = String;
@@ -49,7 +50,8 @@ impl<'a> Walk<'a> {
         } else {
             self.data_only(contract)?
         };
-        let root = self.with_definitions(root)?;
+        let mut root = self.with_definitions(root)?;
+        self.require_excess(&mut root);
         limits::check(&root, &self.profile.limits)?;
         Ok(root)
     }
@@ -68,13 +70,27 @@ impl<'a> Walk<'a> {
             self.defs.add(name, projected);
         }
         let definitions = std::mem::take(&mut self.defs).into_map();
-        if !self.profile.recursion && is_recursive(&definitions) {
-            return Err("the schema contains itself".to_owned());
-        }
+        self.check_recursion(&definitions)?;
         if let Some(members) = root.as_object_mut().filter(|_| !definitions.is_empty()) {
             members.insert("$defs".to_owned(), Value::Object(definitions));
         }
         Ok(root)
+    }
+
+    fn check_recursion(&mut self, definitions: &Map<String, Value>) -> Result<(), Unsupported> {
+        match self.profile.recursion {
+            Recursion::Nowhere if is_recursive(definitions, false) => {
+                Err("the schema contains itself".to_owned())
+            }
+            Recursion::InOptionalMembers if is_recursive(definitions, true) => {
+                Err("the schema contains itself in a required member".to_owned())
+            }
+            Recursion::InOptionalMembers if is_recursive(definitions, false) => {
+                self.lose("", "$ref", LossKind::Projected, "recursion is unrolled to a limited depth");
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn envelope(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
@@ -99,7 +115,7 @@ impl<'a> Walk<'a> {
 
     /// Returns the schema of `ok` in a success or a failure.
     fn ok(&mut self, value: bool) -> Value {
-        if (self.profile.supports)("const", &Value::Bool(value)) {
+        if (self.profile.supports)("const", &Value::Bool(value), &Map::new()) {
             return json!({ "type": "boolean", "const": value });
         }
         self.lose("", "const", LossKind::EnforcedLocally, "`ok` is not tied to the choice of data or error");
@@ -144,7 +160,7 @@ impl<'a> Walk<'a> {
             return Ok(self.verbatim(schema, at));
         }
         let members = match schema {
-            Value::Object(members) if !has_only_annotations(members) => members,
+            Value::Object(members) => members,
             Value::Bool(false) => return Err("the schema `false` matches nothing".to_owned()),
             _ => return Ok(self.anything(at)),
         };
@@ -173,7 +189,8 @@ impl<'a> Walk<'a> {
                 continue;
             }
             if let Some(pattern) = schema.get_mut("pattern") {
-                *pattern = self.plain_pattern("pattern", pattern, &format!("{at}{pointer}"));
+                let sent = pattern.as_str().and_then(|text| self.pattern(text, &format!("{at}{pointer}")));
+                *pattern = sent.unwrap_or_else(|| pattern.take());
             }
             open.extend(children(schema).into_iter().map(|child| format!("{pointer}{}", child.pointer)));
         }
@@ -182,83 +199,59 @@ impl<'a> Walk<'a> {
 
     /// Projects a schema without combinations.
     fn plain(&mut self, members: &Map<String, Value>, at: &str) -> Result<Value, Unsupported> {
-        let mut projected = Map::new();
-        if let Some(kind) = self.kind(members, at) {
-            projected.insert("type".to_owned(), kind);
+        if let Some(types) = Self::mixed_types(members) {
+            return self.types(members, types, at);
         }
+        let kind = self.kind(members, at);
+        let mut projected = Map::from_iter([("type".to_owned(), kind)]);
         self.add_supported(members, at, &mut projected);
-        if has_type(&projected, "object") {
+        let has_values = projected.contains_key("enum") || projected.contains_key("const");
+        if has_type(&projected, "object") && !has_values {
             self.members(members, at, &mut projected)?;
         }
-        if has_type(&projected, "array") {
+        if has_type(&projected, "array") && !has_values {
             self.items(members, at, &mut projected)?;
         }
         Ok(Value::Object(projected))
     }
 
-    /// Returns the type as written, or the type that the keywords imply if the dialect requires one.
-    fn kind(&mut self, members: &Map<String, Value>, at: &str) -> Option<Value> {
-        if let Some(kind) = members.get("type") {
-            return Some(kind.clone());
-        }
-        let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
-        if has(&["properties", "required", "additionalProperties", "patternProperties"]) {
-            return Some("object".into());
-        }
-        if has(&["items", "minItems", "maxItems", "uniqueItems", "contains"]) {
-            return Some("array".into());
-        }
-        if !self.profile.types_all {
-            return None;
-        }
-        if let Some(values) = values(members) {
-            return Some(types_of(&values));
-        }
-        Some(if has(&["minLength", "maxLength", "pattern", "format", "contentEncoding"]) {
-            "string".into()
-        } else if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) {
-            "number".into()
-        } else {
-            self.lose(at, "type", LossKind::Projected, "any value is allowed; only scalars are requested");
-            scalars()
-        })
-    }
-
     /// Adds the keywords that the dialect supports, and a loss for each of the others, which the description explains.
     fn add_supported(&mut self, members: &Map<String, Value>, at: &str, projected: &mut Map<String, Value>) {
         let mut dropped = Map::new();
-        for (keyword, value) in members.iter().filter(|(keyword, _)| !is_structure(keyword)) {
-            let value = self.plain_pattern(keyword, value, at);
-            if (self.profile.supports)(keyword, &value) {
+        // Whether other keywords of texts are supported depends on these.
+        let first = ["pattern", "format"].into_iter().filter_map(|keyword| members.get_key_value(keyword));
+        let others = members.iter().filter(|(keyword, _)| !is_structure(keyword));
+        let others = others.filter(|(keyword, _)| !matches!(keyword.as_str(), "pattern" | "format"));
+        for (keyword, value) in first.chain(others) {
+            if let Some(value) = self.sent(keyword, value, at, projected) {
                 projected.insert(keyword.clone(), value);
-            } else if keyword == "const" && (self.profile.supports)("enum", &json!([value])) {
+            } else if keyword == "const" && (self.profile.supports)("enum", &json!([value]), projected) {
                 projected.insert("enum".to_owned(), json!([value]));
                 self.lose(at, keyword, LossKind::Projected, "sent as an `enum` of one value");
-            } else if is_enforced(keyword, &value) {
+            } else if is_enforced(keyword, value) {
                 self.lose(at, keyword, LossKind::EnforcedLocally, "the dialect does not support it");
-                dropped.insert(keyword.clone(), value);
+                dropped.insert(keyword.clone(), value.clone());
             }
         }
         describe::add(&dropped, projected);
     }
 
-    /// Returns the value of a keyword; a pattern without the short forms of character classes.
-    fn plain_pattern(&mut self, keyword: &str, value: &Value, at: &str) -> Value {
-        let pattern = value.as_str().filter(|_| keyword == "pattern");
-        let Some(plain) = pattern.map(with_plain_classes).filter(|plain| plain != value) else {
-            return value.clone();
-        };
-        self.lose(at, keyword, LossKind::Projected, r"`\d`, `\w` and `\s` are sent as classes of characters");
-        Value::from(plain)
+    /// Returns the value of a keyword as it is sent; none if the dialect does not support it.
+    fn sent(&mut self, keyword: &str, value: &Value, at: &str, schema: &Map<String, Value>) -> Option<Value> {
+        match value.as_str() {
+            Some(pattern) if keyword == "pattern" => self.pattern(pattern, at),
+            _ => (self.profile.supports)(keyword, value, schema).then(|| value.clone()),
+        }
     }
 
-    /// Returns a schema that allows everything.
-    fn anything(&mut self, at: &str) -> Value {
-        if !self.profile.types_all {
-            return json!({});
+    /// Returns a pattern as it is sent; none if the dialect does not support it.
+    fn pattern(&mut self, pattern: &str, at: &str) -> Option<Value> {
+        let sent = (self.profile.pattern)(pattern)?;
+        if sent != pattern {
+            let reason = format!("sent as `{sent}`, which matches nothing that the pattern does not match");
+            self.lose(at, "pattern", LossKind::Projected, &reason);
         }
-        self.lose(at, "type", LossKind::Projected, "any value is allowed; only scalars are requested");
-        json!({ "type": scalars() })
+        Some(Value::from(sent))
     }
 
     fn lose(&mut self, at: &str, keyword: &str, kind: LossKind, reason: &str) {
@@ -315,10 +308,6 @@ fn has_type(members: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-fn has_only_annotations(members: &Map<String, Value>) -> bool {
-    members.keys().all(|keyword| is_annotation(keyword))
-}
-
 /// Returns whether a keyword is projected by its own code.
 fn is_structure(keyword: &str) -> bool {
     matches!(
@@ -333,42 +322,9 @@ fn is_structure(keyword: &str) -> bool {
     )
 }
 
-fn values(members: &Map<String, Value>) -> Option<Vec<Value>> {
-    match members.get("enum") {
-        Some(Value::Array(values)) => Some(values.clone()),
-        _ => members.get("const").map(|value| vec![value.clone()]),
-    }
-}
-
-fn types_of(values: &[Value]) -> Value {
-    let mut types: Vec<&str> = Vec::new();
-    for value in values {
-        let name = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(number) if number.is_f64() => "number",
-            Value::Number(_) => "integer",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        if !types.contains(&name) {
-            types.push(name);
-        }
-    }
-    match types.as_slice() {
-        [only] => Value::from(*only),
-        _ => json!(types),
-    }
-}
-
 /// Returns a schema for null.
 fn null_type() -> Value {
     json!({ "type": "null" })
-}
-
-fn scalars() -> Value {
-    json!(["string", "number", "boolean", "null"])
 }
 
 /// Returns the pointer of a member's schema.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Unsupported, Walk, allows_null, member_pointer, nullable};
+use crate::dialect::{ALL_TYPES, Tuples};
 use crate::project::describe;
 use crate::project::loss::LossKind;
 
@@ -60,7 +61,8 @@ impl Walk<'_> {
         at: &str,
         name: &str,
     ) -> Result<Value, Unsupported> {
-        match members.get("additionalProperties") {
+        let has_patterns = members.contains_key("patternProperties");
+        match members.get("additionalProperties").filter(|_| !has_patterns) {
             Some(Value::Bool(false)) => Err(format!("`{name}` is required, but not allowed")),
             Some(schema @ Value::Object(_)) => self.schema(schema, &format!("{at}/additionalProperties")),
             _ => {
@@ -98,24 +100,29 @@ impl Walk<'_> {
         at: &str,
         projected: &mut Map<String, Value>,
     ) -> Result<(), Unsupported> {
-        if let Some(patterns) = members.get("patternProperties") {
-            self.lose(at, "patternProperties", LossKind::EnforcedLocally, "the dialect does not support it");
-            if !self.profile.closes_objects {
-                describe::add_one("patternProperties", patterns, projected);
-            }
-        }
         let additional = members.get("additionalProperties");
+        let patterns = members.get("patternProperties");
         if self.profile.closes_objects {
-            if additional.is_some_and(|schema| *schema != Value::Bool(false)) {
-                self.lose(at, "additionalProperties", LossKind::Projected, "only the named members are sent");
+            let lost = patterns.map(|_| "patternProperties").into_iter();
+            let is_open = additional.is_some_and(|schema| *schema != Value::Bool(false));
+            for keyword in lost.chain(is_open.then_some("additionalProperties")) {
+                self.lose(at, keyword, LossKind::Projected, "only the named members are sent");
             }
             projected.insert("additionalProperties".to_owned(), Value::Bool(false));
             return Ok(());
         }
-        let additional = match additional {
-            Some(Value::Object(_)) => {
-                self.schema(additional.unwrap_or(&Value::Null), &format!("{at}/additionalProperties"))?
+        if let Some(patterns) = patterns {
+            self.lose(at, "patternProperties", LossKind::EnforcedLocally, "the dialect does not support it");
+            describe::add_one("patternProperties", patterns, projected);
+            if additional.is_some_and(|schema| *schema != Value::Bool(true)) {
+                // It does not apply to the members with these names.
+                let reason = "it depends on `patternProperties`, which the dialect does not support";
+                self.lose(at, "additionalProperties", LossKind::EnforcedLocally, reason);
             }
+            return Ok(());
+        }
+        let additional = match additional {
+            Some(schema @ Value::Object(_)) => self.schema(schema, &format!("{at}/additionalProperties"))?,
             Some(other) => other.clone(),
             None => return Ok(()),
         };
@@ -130,38 +137,102 @@ impl Walk<'_> {
         projected: &mut Map<String, Value>,
     ) -> Result<(), Unsupported> {
         let items = match members.get("items") {
-            Some(positions @ Value::Array(tuple)) => {
-                describe::add_one("items", positions, projected);
-                self.tuple(tuple, members, at)?
-            }
+            Some(Value::Array(tuple)) => return self.tuple(tuple, members, at, projected),
             Some(schema) => self.schema(schema, &format!("{at}/items"))?,
-            None if self.profile.types_all => self.anything(at),
+            None if self.needs_items(projected) => self.anything(at),
             None => return Ok(()),
         };
         projected.insert("items".to_owned(), items);
         Ok(())
     }
 
-    /// Projects a tuple as an array of any of its items.
+    /// Returns whether an array needs `items`: where any value cannot be an array, and for the limits of its length.
+    fn needs_items(&self, projected: &Map<String, Value>) -> bool {
+        let has_limit = ["minItems", "maxItems"].iter().any(|keyword| projected.contains_key(*keyword));
+        has_limit || self.profile.any != ALL_TYPES
+    }
+
+    /// Projects an array whose positions have schemas.
     fn tuple(
         &mut self,
         tuple: &[Value],
         members: &Map<String, Value>,
         at: &str,
-    ) -> Result<Value, Unsupported> {
-        self.lose(at, "items", LossKind::Projected, "the positions of the items are not sent");
+        projected: &mut Map<String, Value>,
+    ) -> Result<(), Unsupported> {
         let mut schemas = Vec::new();
         for (index, schema) in tuple.iter().enumerate() {
             schemas.push(self.schema(schema, &format!("{at}/items/{index}"))?);
         }
-        if let Some(schema @ Value::Object(_)) = members.get("additionalItems") {
-            schemas.push(self.schema(schema, &format!("{at}/additionalItems"))?);
+        let further = match members.get("additionalItems") {
+            Some(schema @ Value::Object(_)) => Some(self.schema(schema, &format!("{at}/additionalItems"))?),
+            _ => None,
+        };
+        let lengths = Lengths::new(members, tuple.len());
+        match self.profile.tuples {
+            Tuples::PrefixItems => {
+                projected.insert("prefixItems".to_owned(), Value::Array(schemas));
+                projected.extend(further.map(|schema| ("items".to_owned(), schema)));
+                projected.extend(lengths.max.map(|max| ("maxItems".to_owned(), Value::from(max))));
+            }
+            Tuples::ExactItems if lengths.allow(tuple.len()) => {
+                projected.insert("items".to_owned(), Value::Array(schemas));
+                if !lengths.allow_only(tuple.len()) {
+                    let reason = format!("sent as a list of exactly {} items", tuple.len());
+                    self.lose(at, "items", LossKind::Projected, &reason);
+                }
+            }
+            Tuples::ExactItems | Tuples::AnyOf => {
+                schemas.extend(further);
+                self.any_of_items(schemas, members, at, projected);
+            }
         }
+        Ok(())
+    }
+
+    /// Projects a tuple as an array of any of its items.
+    fn any_of_items(
+        &mut self,
+        mut schemas: Vec<Value>,
+        members: &Map<String, Value>,
+        at: &str,
+        projected: &mut Map<String, Value>,
+    ) {
+        let reason =
+            "sent as a list of any of its items; their positions, and items of other schemas, are not sent";
+        self.lose(at, "items", LossKind::Projected, reason);
+        describe::add_one("items", members.get("items").unwrap_or(&Value::Null), projected);
         schemas.dedup();
-        match schemas.as_slice() {
-            [only] => Ok(only.clone()),
-            _ => Ok(json!({ "anyOf": schemas })),
-        }
+        let items = match schemas.as_slice() {
+            [only] => only.clone(),
+            _ => json!({ "anyOf": schemas }),
+        };
+        projected.insert("items".to_owned(), items);
+    }
+}
+
+/// The lengths of an array whose positions have schemas.
+struct Lengths {
+    min: usize,
+    max: Option<usize>,
+}
+
+impl Lengths {
+    fn new(members: &Map<String, Value>, positions: usize) -> Self {
+        let limit = |keyword| {
+            members.get(keyword).and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok())
+        };
+        let is_closed = members.get("additionalItems") == Some(&Value::Bool(false));
+        let max = limit("maxItems").into_iter().chain(is_closed.then_some(positions)).min();
+        Self { min: limit("minItems").unwrap_or(0), max }
+    }
+
+    fn allow(&self, length: usize) -> bool {
+        self.min <= length && self.max.is_none_or(|max| length <= max)
+    }
+
+    fn allow_only(&self, length: usize) -> bool {
+        self.min == length && self.max == Some(length)
     }
 }
 

@@ -2,23 +2,23 @@
 
 use serde_json::{Map, Value};
 
-use crate::dialect::Limits;
+use crate::dialect::{LARGE_ENUM, Limits};
 
 /// The counts of a complete schema.
 #[derive(Debug, Default)]
-struct Count {
+pub(super) struct Count {
     members: usize,
-    optional: usize,
-    unions: usize,
+    pub(super) optional: usize,
+    pub(super) unions: usize,
     depth: usize,
     values: usize,
     text: usize,
+    large_enum_text: usize,
 }
 
 /// Checks that a schema is within the limits of its dialect; returns the reason if it is not.
 pub(super) fn check(schema: &Value, limits: &Limits) -> Result<(), String> {
-    let mut count = Count::default();
-    count.schema(schema, 0);
+    let count = Count::new(schema);
     let over = [
         ("members", count.members, limits.members),
         ("optional members", count.optional, limits.optional_members),
@@ -26,6 +26,7 @@ pub(super) fn check(schema: &Value, limits: &Limits) -> Result<(), String> {
         ("levels of objects", count.depth, limits.depth),
         ("enum values", count.values, limits.enum_values),
         ("characters of names and values", count.text, limits.text),
+        ("characters in an enum of over 250 values", count.large_enum_text, limits.large_enum_text),
     ]
     .into_iter()
     .find(|(_, found, max)| found > max);
@@ -35,7 +36,19 @@ pub(super) fn check(schema: &Value, limits: &Limits) -> Result<(), String> {
     }
 }
 
+/// Returns whether a member accepts several types.
+pub(super) fn is_union(schema: &Value) -> bool {
+    schema.get("anyOf").is_some() || schema.get("type").is_some_and(Value::is_array)
+}
+
 impl Count {
+    /// Counts a complete schema.
+    pub(super) fn new(schema: &Value) -> Self {
+        let mut count = Self::default();
+        count.schema(schema, 0);
+        count
+    }
+
     /// Counts a schema. Definitions are counted once, in `$defs`, so recursion ends.
     fn schema(&mut self, schema: &Value, depth: usize) {
         let Some(members) = schema.as_object() else { return };
@@ -45,13 +58,10 @@ impl Count {
             self.depth = self.depth.max(depth);
             self.properties(properties, members, depth);
         }
-        for value in
-            members.get("enum").and_then(Value::as_array).into_iter().flatten().chain(members.get("const"))
-        {
-            self.values += 1;
-            self.text += value.as_str().map_or(0, |text| text.chars().count());
-        }
-        for branch in members.get("anyOf").and_then(Value::as_array).into_iter().flatten() {
+        self.values(members);
+        let lists =
+            ["anyOf", "prefixItems"].into_iter().filter_map(|keyword| members.get(keyword)?.as_array());
+        for branch in lists.flatten() {
             self.schema(branch, depth);
         }
         for inner in ["items", "additionalProperties"].into_iter().filter_map(|keyword| members.get(keyword))
@@ -64,14 +74,25 @@ impl Count {
         }
     }
 
+    fn values(&mut self, members: &Map<String, Value>) {
+        let listed = members.get("enum").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let length = |value: &Value| value.as_str().map_or(0, |text| text.chars().count());
+        let text = listed.iter().map(length).sum();
+        let constant = members.get("const");
+        self.values += listed.len() + usize::from(constant.is_some());
+        self.text += text + constant.map_or(0, length);
+        if listed.len() > LARGE_ENUM {
+            self.large_enum_text = self.large_enum_text.max(text);
+        }
+    }
+
     fn properties(&mut self, properties: &Map<String, Value>, members: &Map<String, Value>, depth: usize) {
         let required = members.get("required").and_then(Value::as_array);
         for (name, schema) in properties {
             self.members += 1;
             self.text += name.chars().count();
             self.optional += usize::from(!required.is_some_and(|keys| keys.iter().any(|key| key == name)));
-            self.unions +=
-                usize::from(schema.get("anyOf").is_some() || schema.get("type").is_some_and(Value::is_array));
+            self.unions += usize::from(is_union(schema));
             self.schema(schema, depth);
         }
     }

@@ -1,9 +1,14 @@
 //! Patterns with plain character classes.
 
-/// Writes `\d`, `\w` and `\s` of a pattern as classes of characters, because many engines that constrain a model do not
-/// know the short forms. The only white space is the space: JSON requires escapes for the other characters, which such
+use regex_syntax::hir::{Hir, HirKind, Look, Repetition};
+
+/// The maximum number of counted repetitions in a simple pattern.
+const MAX_COUNT: u32 = 100;
+
+/// Writes `\d`, `\w` and `\s` of a pattern as classes of characters, and groups without `?:`, because many engines that
+/// constrain a model do not know the short forms. The only white space is the space: JSON requires escapes for the other characters, which such
 /// engines do not write.
-pub(super) fn with_plain_classes(pattern: &str) -> String {
+pub(crate) fn with_plain_classes(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     let mut class: Option<Class> = None;
     let mut chars = pattern.chars();
@@ -20,6 +25,11 @@ pub(super) fn with_plain_classes(pattern: &str) -> String {
                         class.iter_mut().for_each(|class| class.follows_members = false);
                     }
                 }
+            }
+            // Without references to groups, both kinds of groups are the same.
+            ('(', None) if chars.as_str().starts_with("?:") => {
+                text.push('(');
+                chars.nth(1);
             }
             ('[', None) => {
                 text.push('[');
@@ -39,6 +49,33 @@ pub(super) fn with_plain_classes(pattern: &str) -> String {
         }
     }
     text
+}
+
+/// Returns whether a pattern has only classes, plain groups, greedy repetitions, and the anchors of the complete text. Only
+/// a character or class is repeated a given number of times, at most 100.
+pub(crate) fn is_simple(pattern: &str) -> bool {
+    let has_names = pattern.contains("(?") || pattern.contains(r"\p") || pattern.contains(r"\P");
+    !has_names && regex_syntax::parse(pattern).is_ok_and(|parsed| has_simple_parts(&parsed))
+}
+
+fn has_simple_parts(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => true,
+        HirKind::Look(look) => matches!(look, Look::Start | Look::End),
+        HirKind::Capture(capture) => has_simple_parts(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().all(has_simple_parts),
+        HirKind::Repetition(Repetition { min, max, greedy, sub }) => {
+            let is_counted = !matches!((min, max), (0 | 1, None) | (0, Some(1)));
+            let is_char = match sub.kind() {
+                HirKind::Literal(literal) => {
+                    std::str::from_utf8(&literal.0).is_ok_and(|text| text.chars().count() == 1)
+                }
+                kind => matches!(kind, HirKind::Class(_)),
+            };
+            let is_small = is_char && max.unwrap_or(*min) <= MAX_COUNT;
+            *greedy && (!is_counted || is_small) && has_simple_parts(sub)
+        }
+    }
 }
 
 /// A class of characters that is being read.
@@ -69,13 +106,18 @@ impl Class {
     }
 }
 
+/// The white space of JSON.
+const WHITE_SPACE: &str = r" \t\r\n";
+
 /// Returns the characters of a short form.
 fn members(escaped: char, class: Option<&Class>) -> Option<&'static str> {
     match escaped {
         'd' => Some("0-9"),
         'w' => Some("A-Za-z0-9_"),
-        's' if class.is_some_and(|class| class.is_negated) => Some(r" \t\r\n"),
+        's' if class.is_some_and(|class| class.is_negated) => Some(WHITE_SPACE),
         's' => Some(" "),
+        'D' if class.is_none() => Some("^0-9"),
+        'W' if class.is_none() => Some("^A-Za-z0-9_"),
         _ => None,
     }
 }
@@ -94,12 +136,23 @@ mod tests {
             (r"[.-\w]", "[.A-Za-z0-9_-]"),
             (r"[a-z\d-]", "[a-z0-9-]"),
             (r"[\-\d]", r"[\-0-9]"),
-            (r"\\d\D\[\d\]", r"\\d\D\[[0-9]\]"),
+            (r"\\d\D\[\d\]", r"\\d[^0-9]\[[0-9]\]"),
+            (r"[\D]\(?:(?:a|b)", r"[\D]\(?:(a|b)"),
             (r"[\]\d]", r"[\]0-9]"),
             (r"plain[a-z]", r"plain[a-z]"),
             ("\\", "\\"),
         ] {
             assert_eq!(with_plain_classes(pattern), plain, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn simple_patterns_count_only_characters() {
+        for simple in ["^[A-Z]{3}-[0-9]{4}$", "^(ab)+(c|d)?$", "[0-9]{2,}", "^.{1,100}$", r"^a\.{2}"] {
+            assert!(is_simple(simple), "{simple}");
+        }
+        for complex in ["a{101}", "(a{2}){3}", "^a+?$", r"\ba", r"^\p{L}", "(?<name>a)", "(?=a)", "[a"] {
+            assert!(!is_simple(complex), "{complex}");
         }
     }
 
