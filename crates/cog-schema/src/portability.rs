@@ -52,7 +52,15 @@ impl Contract {
         let sent = projection.schema.as_ref().map(|schema| constraints(schema, "")).unwrap_or_default();
         let sent: Vec<(&str, &Constraint<'_>)> =
             sent.iter().map(|one| (one.path.strip_prefix(&root).unwrap_or(&one.path), one)).collect();
-        let is_in_prompt = !projection.is_shown;
+        let prompted = if projection.is_shown { Vec::new() } else { self.prompt_schemas() };
+        let prompted: Vec<Constraint<'_>> =
+            prompted.iter().flat_map(|(name, schema)| constraints_at(schema, "", name)).collect();
+        let explains = !projection.is_shown && self.rules().format.asks_for_envelope();
+        let is_in_prompt = |constraint: &Constraint<'_>| {
+            let is_same =
+                |one: &Constraint<'_>| (&one.path, one.keyword) == (&constraint.path, constraint.keyword);
+            prompted.iter().any(is_same) || (explains && is_explained(constraint))
+        };
         // A field that is not sent has no description.
         let is_sent = |constraint: &Constraint<'_>| sent.iter().any(|(path, _)| *path == constraint.path);
         let enforced_by = |constraint: &Constraint<'_>| {
@@ -61,10 +69,13 @@ impl Contract {
             };
             match sent.iter().find(is_same) {
                 Some((_, sent)) if engine.is_none_or(|engine| engine.enforces(sent)) => EnforcedBy::Provider,
-                None if is_sent(constraint) && is_describable(constraint.keyword, constraint.value) => {
+                None if projection.is_shown
+                    && is_sent(constraint)
+                    && is_describable(constraint.keyword, constraint.value) =>
+                {
                     EnforcedBy::Words
                 }
-                _ if is_in_prompt => EnforcedBy::Words,
+                _ if is_in_prompt(constraint) => EnforcedBy::Words,
                 _ => EnforcedBy::Check,
             }
         };
@@ -87,15 +98,30 @@ impl Contract {
             .flat_map(|(name, part)| {
                 constraints_at(self.document(), &part.pointer, if in_envelope { name } else { "" })
             })
-            .filter(|constraint| constraint.keyword != "allOf")
+            .filter(|constraint| !matches!(constraint.keyword, "allOf" | "prefixItems"))
             .collect()
     }
+}
+
+/// Returns whether the text of every prompt about the envelope explains a constraint.
+fn is_explained(constraint: &Constraint<'_>) -> bool {
+    let keywords: &[&str] = match constraint.path.as_str() {
+        "meta" | "error" => &["type", "required"],
+        "meta.confidence" => &["type", "minimum", "maximum"],
+        "meta.risk" | "error.code" => &["type", "enum", "pattern"],
+        "meta.explain" => &["type", "maxLength"],
+        "error.message" => &["type"],
+        _ => &[],
+    };
+    keywords.contains(&constraint.keyword)
 }
 
 /// Returns whether a keyword is sent as another, with the same effect: bounds and patterns can be sent as a list of values.
 fn is_form_of(sent: &str, keyword: &str) -> bool {
     let is_listed = || matches!(keyword, "const" | "pattern" | "minimum" | "maximum");
-    sent == keyword || (sent == "enum" && is_listed()) || (sent == "anyOf" && keyword == "oneOf")
+    sent == keyword
+        || (sent == "enum" && is_listed())
+        || matches!((sent, keyword), ("anyOf", "oneOf") | ("prefixItems", "items" | "additionalItems"))
 }
 
 #[cfg(test)]
@@ -140,6 +166,33 @@ mod tests {
             enforced(Dialect::JsonSchema, Some("llamacpp")),
             ["data required Provider", "data.n minimum Words", "data.tags uniqueItems Words"]
         );
+    }
+
+    #[test]
+    fn constraint_that_the_prompt_does_not_mention_is_only_checked() {
+        let manifest =
+            cog_spec::Manifest::with_defaults("m", cog_spec::Format::V22, Some(cog_spec::Tier::Decision));
+        let schema = json!({
+            "input": { "type": "object" },
+            "data": { "type": "object" },
+            "error": { "type": "object", "required": ["code"], "properties": {
+                "code": { "type": "string" },
+                "message": { "type": "string", "minLength": 1 },
+                "details": { "type": "object" },
+                "recoverable": { "type": "boolean" },
+            } },
+        });
+        let contract = Contract::compile(&schema, &Rules::from(&manifest)).unwrap();
+        let checked = |dialect| {
+            let found = contract.portability(dialect, None).constraints.into_iter();
+            let checked = found.filter(|one| one.enforced_by == EnforcedBy::Check);
+            checked.map(|one| format!("{} {}", one.path, one.keyword)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            checked(Dialect::Prompt),
+            ["error.message minLength", "error.details type", "error.recoverable type"]
+        );
+        assert_eq!(checked(Dialect::LlamaCpp), ["error.details type"]);
     }
 
     #[test]

@@ -77,7 +77,10 @@ fn describe(found: &[Row], console: &Console) -> String {
             text += "  only in words: all of them\n";
             continue;
         }
-        text += &list("only in words", row.enforced_by(EnforcedBy::Words), console);
+        text += &match enforced {
+            0 => "  only in words: all except the following\n".to_owned(),
+            _ => list("only in words", row.enforced_by(EnforcedBy::Words), console),
+        };
         text += &list("only checked by cog", row.enforced_by(EnforcedBy::Check), console);
     }
     text
