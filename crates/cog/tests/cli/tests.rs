@@ -90,7 +90,8 @@ fn cost_of_all_cases_is_in_the_report() {
         let (place, mock) = (place(DATA), Mock::start(replies));
         place.write("m/tests/case2.input.json", place.read("m/tests/case1.input.json"));
         place.write("m/tests/case2.expected.json", DATA);
-        let gateway = asking(&place, &mock, &["--provider", "openai", "--record", "--format", "json"]);
+        let flags = ["--provider", "openai", "--record", "--jobs", "1", "--format", "json"];
+        let gateway = asking(&place, &mock, &flags);
         let report = json(&{ gateway }.output().unwrap());
         assert_eq!((&report["passed"], &report["cost"]), (&2.into(), &Value::Null), "{report}");
         drop(mock);
