@@ -39,5 +39,7 @@ fn schema() -> Value {
     let status = Command::new("npm").args(install).arg(&directory).arg(package).status().unwrap();
     assert!(status.success());
     let file = directory.join("node_modules").join(PACKAGE).join(SCHEMA);
-    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+    // Its pattern of languages closes a bracket that is not open, which is not a valid regular expression.
+    let text = std::fs::read_to_string(file).unwrap().replace("{2}]?$", "{2}$");
+    serde_json::from_str(&text).unwrap()
 }
