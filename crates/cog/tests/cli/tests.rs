@@ -193,6 +193,11 @@ fn matrix_compares_models_of_one_provider() {
     assert!(page.contains("id=\"./m-on-openai/m2-case1\""), "{page}");
     let models: Vec<_> = mock.requests().iter().map(|it| it.body["model"].clone()).collect();
     assert_eq!(models, ["m1", "m2"]);
+    place.copy_module("format-v22", "format-v22");
+    let args = ["./format-v22", "--provider", "openai", "--model", "m1,m2", "--matrix"];
+    let table = stdout(&asking(&place, &mock, &args).output().unwrap());
+    let total = table.lines().filter(|line| line.starts_with("all modules")).collect::<Vec<_>>();
+    assert!(total.len() == 2 && total[0].contains("openai/m1") && total[1].contains("0 of "), "{table}");
     let args = ["--provider", "openai,mistral", "--model", "m1,m2", "--matrix"];
     let refused = asking(&place, &mock, &args).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));

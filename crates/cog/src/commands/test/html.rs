@@ -31,18 +31,12 @@ fn table(report: &Report) -> String {
         ["Module", "Model", "Passed", "Input tokens", "Output tokens", "Cost", "Time per run"];
     let mut table = "<table>\n<tr>".to_owned();
     HEADER.iter().for_each(|name| table += &format!("<th>{name}"));
-    for suite in &report.suites {
-        let figures = suite.figures();
-        let link = format!("<a href=\"#{}\">{}</a>", Escaped(&id(suite)), Escaped(&suite.module));
-        let cells = [
-            suite.column.as_ref().map(ToString::to_string).unwrap_or_default(),
-            suite.passed(),
-            figures.input(),
-            figures.output(),
-            figures.shown_cost(),
-            figures.time(),
-        ];
-        table += &format!("\n<tr><td>{link}");
+    let links = report.suites.iter().map(Some).chain(std::iter::repeat(None));
+    for (row, suite) in report.comparison().iter().zip(links) {
+        let [module, cells @ ..] = row;
+        let module = Escaped(module);
+        let link = |suite| format!("<a href=\"#{}\">{module}</a>", Escaped(&id(suite)));
+        table += &format!("\n<tr><td>{}", suite.map_or_else(|| module.to_string(), link));
         cells.iter().for_each(|cell| table += &format!("<td>{}", Escaped(cell)));
     }
     table + "\n</table>\n"

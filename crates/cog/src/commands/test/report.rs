@@ -163,15 +163,40 @@ impl Report {
     /// Returns the table that compares the models.
     fn matrix(&self) -> Table {
         let mut table = Table::new(["module", "model", "passed", "input", "output", "cost", "time"]);
-        for suite in &self.suites {
-            let model = suite.column.as_ref().map(ToString::to_string).unwrap_or_default();
-            let figures = suite.figures();
-            let tokens = [figures.input(), figures.output()];
-            let cells = [suite.module.clone(), model, suite.passed()].into_iter().chain(tokens);
-            table.row(cells.chain([figures.shown_cost(), figures.time()]));
-        }
+        self.comparison().into_iter().for_each(|row| table.row(row));
         table
     }
+
+    /// Returns the cells of the comparison: a row for each module and model, then one for each model.
+    pub(super) fn comparison(&self) -> Vec<[String; 7]> {
+        let model = |suite: &Suite| suite.column.as_ref().map(ToString::to_string).unwrap_or_default();
+        let row = |suite: &Suite| cells(&suite.module, model(suite), suite.passed(), &suite.figures());
+        let mut rows: Vec<_> = self.suites.iter().map(row).collect();
+        let mut columns: Vec<&Column> = Vec::new();
+        for column in self.suites.iter().filter_map(|suite| suite.column.as_ref()) {
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        if columns.len() > 1 && self.suites.len() > columns.len() {
+            rows.extend(columns.into_iter().map(|column| self.total(column)));
+        }
+        rows
+    }
+
+    /// Returns the row of a model for all modules.
+    fn total(&self, column: &Column) -> [String; 7] {
+        let suites = || self.suites.iter().filter(|suite| suite.column.as_ref() == Some(column));
+        let (passed, all) = suites().map(Suite::counts).fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+        let figures = suites().fold(Figures::default(), |sum, suite| sum.plus(&suite.figures()));
+        cells("all modules", column.to_string(), format!("{passed} of {all}"), &figures)
+    }
+}
+
+/// Returns the cells of a row of the comparison.
+fn cells(module: &str, model: String, passed: String, figures: &Figures) -> [String; 7] {
+    let [input, output] = [figures.input(), figures.output()];
+    [module.to_owned(), model, passed, input, output, figures.shown_cost(), figures.time()]
 }
 
 impl Suite {
@@ -194,14 +219,14 @@ impl Suite {
 
     /// Formats the share of runs that passed: `3 of 4`.
     pub(super) fn passed(&self) -> String {
-        match &self.cases {
-            Ok(cases) => {
-                let (passed, all) =
-                    cases.iter().map(CaseReport::passed).fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
-                format!("{passed} of {all}")
-            }
-            Err(_) => "invalid".to_owned(),
-        }
+        let (passed, all) = self.counts();
+        if self.cases.is_err() { "invalid".to_owned() } else { format!("{passed} of {all}") }
+    }
+
+    /// Returns the number of runs that passed, and of all.
+    fn counts(&self) -> (usize, usize) {
+        let cases = self.cases.iter().flatten();
+        cases.map(CaseReport::passed).fold((0, 0), |(a, b), (c, d)| (a + c, b + d))
     }
 
     /// Formats its name, with the model if several are compared.
