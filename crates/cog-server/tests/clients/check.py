@@ -176,6 +176,7 @@ def pages(page, images):
         assert "Confidence 0.95, risk low" in shown and fields == ["data.result", "data.rationale"], (shown, fields)
         error, state, raw = page.choose_after_error('{"query": 5}')
         assert error.startswith("E1003") and (state, raw) == ("", False), (error, state, raw)
+        assert all("400" in told["message"] for told in page.complaints())
         assert page.at(address + "/docs").articles(where("docs.png")) > 30
         assert page.complaints() == [], page.complaints()
         print("  pages: a module run, the reference read", flush=True)
