@@ -28,6 +28,31 @@ pub(crate) fn load(word: &str) -> Outcome {
     execute(cargo().args(["bench", "--package", "cogn", "--bench", "load", "--locked", "--", word]))
 }
 
+/// The time of a siege, in seconds.
+pub(crate) const SIEGE: &str = "20";
+
+/// Puts `cog serve` under siege for so many seconds.
+pub(crate) fn siege(seconds: &str) -> Outcome {
+    execute(cargo().args([
+        "bench",
+        "--package",
+        "cogn",
+        "--bench",
+        "load",
+        "--locked",
+        "--",
+        "siege",
+        seconds,
+    ]))
+}
+
+/// The same for a machine that does other work at the same time: nothing that takes time is compared.
+pub(crate) fn untimed_siege() -> Outcome {
+    let bench =
+        ["bench", "--quiet", "--profile", "dev", "--package", "cogn", "--bench", "load", "--locked", "--"];
+    execute(cargo().args(bench).args(["siege", SIEGE, "untimed"]))
+}
+
 /// Scripts that measure other people's programs.
 fn peers(suffix: &str) -> Outcome<Vec<String>> {
     let scripts = tracked("crates", suffix)?;

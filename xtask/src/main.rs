@@ -46,6 +46,7 @@ usage: cargo xtask COMMAND
   probe URL           measure which keywords of a schema an engine enforces; `random` starts llama.cpp
   semver              compare cog-run with the version published last
   record              write docs/terminal.svg, the recording in the README
+  siege [SECONDS]     put the server under siege by hostile clients, beside healthy ones
   sizes               check the lengths of files and functions
   test [--rust-only]  install what the tests need and run all of them
   words [PATH]        check help, messages, pages, public names and comments for retired words";
@@ -86,6 +87,8 @@ fn run(arguments: &[&str]) -> Outcome {
         ["semver"] => library::semver(),
         ["probe", url] => probe::run(url),
         ["record"] => record::run(),
+        ["siege"] => bench::siege(bench::SIEGE),
+        ["siege", seconds] => bench::siege(seconds),
         ["sizes"] => sizes::run(),
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--rust-only"] => test::run(test::Extent::RustOnly),

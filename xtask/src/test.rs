@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::project::{Outcome, cargo, emptied, execute, root, say, tracked};
-use crate::{clients, engine, replies, terminal, tools};
+use crate::{bench, clients, engine, replies, terminal, tools};
 
 /// How much to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         sdk_checks(&requests)?;
         engine::check()?;
         clients::check()?;
+        bench::untimed_siege()?;
         replies::compare()?;
     }
     say(format_args!("test: everything passed"));

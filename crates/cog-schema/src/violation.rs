@@ -8,6 +8,7 @@ use crate::finding::Finding;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// Its path (ruling R44), from `input`, `data`, `meta` or `error`. For a missing field, the path that it would have.
+    /// A path over 1,024 characters is truncated.
     pub path: String,
     /// The keyword of the schema, or a rule of the runtime: `overflow`, `extensible_enum`, `rationale`.
     pub rule: String,
@@ -23,13 +24,7 @@ pub struct Violation {
 
 impl Violation {
     pub(crate) fn new(path: &Path, rule: &str, code: Code, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_string(),
-            rule: rule.to_owned(),
-            message: message.into(),
-            code,
-            suggestion: None,
-        }
+        Self { path: shown(path), rule: rule.to_owned(), message: message.into(), code, suggestion: None }
     }
 
     pub(crate) fn suggest(mut self, suggestion: impl Into<String>) -> Self {
@@ -50,7 +45,7 @@ impl Violation {
 /// Returns a finding as a violation.
 pub(crate) fn rooted(finding: Finding, path: &Path, code: Code) -> Violation {
     Violation {
-        path: path.to_string(),
+        path: shown(path),
         rule: finding.rule,
         message: finding.message,
         code,
@@ -58,9 +53,28 @@ pub(crate) fn rooted(finding: Finding, path: &Path, code: Code) -> Violation {
     }
 }
 
+/// Returns a path as text, truncated if it is long: a key may be as long as a document.
+fn shown(path: &Path) -> String {
+    const MAX_SHOWN: usize = 1024;
+    let text = path.to_string();
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use cog_json::Segment;
+
     use super::*;
+
+    #[test]
+    fn long_path_is_truncated() {
+        let path = Path::from_iter([Segment::Key("input"), Segment::Key(&"é".repeat(1_000_000))]);
+        let violation = Violation::new(&path, "additionalProperties", Code::InvalidInput, "");
+        assert_eq!(violation.path, format!("input[\"{}…", "é".repeat(1024 - "input[\"".len())));
+    }
 
     #[test]
     fn different_codes_become_the_general_code() {

@@ -49,7 +49,7 @@ pub(crate) async fn deliver(
 
 /// Responds with one envelope.
 async fn envelope(app: &App, request: ExecuteRequest, delivery: Delivery) -> Response {
-    let ExecuteRequest { module, body, files: _files, .. } = request;
+    let ExecuteRequest { module, body, files: _files, lease: _lease, .. } = request;
     let mut options = body.options;
     options.run.warnings.extend(delivery.warning());
     let input = RunInput::Json(body.input.unwrap_or_else(Value::null));

@@ -2,7 +2,11 @@ use std::sync::Arc;
 
 use cog_module::Module;
 
-use crate::{guard::Client, media::UploadLease, request::ExecuteBody};
+use crate::{
+    guard::{BodyLease, Client},
+    media::UploadLease,
+    request::ExecuteBody,
+};
 
 /// A request to run a module.
 pub(crate) struct ExecuteRequest {
@@ -13,4 +17,6 @@ pub(crate) struct ExecuteRequest {
     pub(crate) client: Client,
     /// The files of a form, stored until the run has ended.
     pub(crate) files: Vec<UploadLease>,
+    /// The memory of the body, in use until the run has ended.
+    pub(crate) lease: BodyLease,
 }

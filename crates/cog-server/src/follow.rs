@@ -66,7 +66,7 @@ pub(crate) async fn begin(app: &App, mut request: ExecuteRequest) -> Result<Sess
         return Err(ApiError::new(Code::MissingRequiredField, "missing field `input`"));
     };
     request.files.iter_mut().for_each(UploadLease::retain);
-    let slot = Box::new((slot, request.files));
+    let slot = Box::new((slot, request.files, request.lease));
     let detached = request.body.options.detach;
     let spec = RunSpec::new(request.name, input).options(request.body.options.run);
     let options = SessionOptions::new(request.client.owner()).detached(detached).slot(slot);

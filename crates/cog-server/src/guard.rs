@@ -2,8 +2,8 @@
 //!
 //! One middleware, [`enter`], applies each check in order. Each check is a file with a function and its tests.
 
-pub(crate) mod body;
-
+mod body;
+mod body_memory;
 mod client;
 mod cors;
 mod drain;
@@ -31,6 +31,8 @@ use axum::{
 pub use origin::InvalidOrigin;
 pub use token::{MissingAuthError, TokenFileError, Tokens};
 
+pub(crate) use body::{Bodies, discard};
+pub(crate) use body_memory::BodyLease;
 pub(crate) use client::Client;
 pub(crate) use drain::Drain;
 pub(crate) use host::{Host, Hosts};
@@ -55,7 +57,10 @@ pub(crate) struct Guards {
     pub(crate) origins: Origins,
     pub(crate) access: Access,
     pub(crate) rates: Rates,
+    /// The rate of WebSocket messages that start no run, such as pings.
+    pub(crate) messages: Rates,
     pub(crate) slots: Slots,
+    pub(crate) bodies: Bodies,
     pub(crate) drain: Drain,
     pub(crate) metrics: Metrics,
     /// Whether a path needs no token.

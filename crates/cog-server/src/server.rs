@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use crate::{
     MediaStore, Metrics, ServerSettings, SetupError,
-    guard::{Drain, Guard, Guards, Hosts, Rates, Slots},
+    guard::{Bodies, Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
     router,
     routes::pages,
@@ -77,7 +77,9 @@ impl Server {
             origins,
             access,
             rates: Rates::new(settings.requests_per_second, settings.request_burst),
+            messages: Rates::new(settings.requests_per_second, settings.request_burst),
             slots: Slots::new(settings.max_streams_per_client, settings.max_streams, &drain),
+            bodies: Bodies::new(settings),
             drain,
             metrics: self.metrics.clone(),
             is_public: pages::is_public,

@@ -24,6 +24,7 @@ use crate::{
     error::ApiError,
     execute_request::ExecuteRequest,
     follow::follow,
+    guard::{BodyLease, Client},
     negotiate::{Delivery, ResponsePreference},
     request::ExecuteBody,
     state::{App, Caller},
@@ -70,7 +71,7 @@ impl Conversation {
             let Ok(message) = message else {
                 return self.close(close_code::NORMAL, "idle").await;
             };
-            match parse(&self.app, message).await {
+            match parse(&self.app, &self.caller.client, message).await {
                 Incoming::Frame(Frame::Run(body)) => return Continue(*body),
                 Incoming::Frame(Frame::Close) => return self.close(close_code::NORMAL, "").await,
                 Incoming::Frame(Frame::Cancel) if self.has_run => {}
@@ -81,6 +82,7 @@ impl Conversation {
                 Incoming::Broken(code) => return self.close(code, "").await,
                 Incoming::Closed => return self.closed().await,
                 Incoming::Unread => return self.unread(),
+                Incoming::TooMany => return self.too_many().await,
                 Incoming::Interrupted => return Break(Closed),
             }
         }
@@ -118,7 +120,8 @@ impl Conversation {
         let delivery = preference.delivery(module.manifest.response.mode)?;
         self.app.own(&mut body.options, &self.caller);
         let client = self.caller.client.clone();
-        let request = ExecuteRequest { module, name: self.name.clone(), body, client, files: Vec::new() };
+        let (name, files, lease) = (self.name.clone(), Vec::new(), BodyLease::default());
+        let request = ExecuteRequest { module, name, body, client, files, lease };
         Ok((request, delivery))
     }
 
@@ -137,7 +140,7 @@ impl Conversation {
                         return Continue(());
                     }
                 },
-                message = self.socket.receive() => match parse(&self.app, message).await {
+                message = self.socket.receive() => match parse(&self.app, &self.caller.client, message).await {
                     Incoming::Frame(Frame::Cancel) => {
                         self.app.sessions.cancel(subscriber.session_id(), &self.caller.client.owner());
                     }
@@ -161,7 +164,7 @@ impl Conversation {
         loop {
             tokio::select! {
                 envelope = &mut run => return self.send_envelope(&envelope).await,
-                message = self.socket.receive() => match parse(&self.app, message).await {
+                message = self.socket.receive() => match parse(&self.app, &self.caller.client, message).await {
                     Incoming::Frame(Frame::Cancel) => cancellation.cancel(CancelReason::Cancelled),
                     incoming => self.during_run(incoming).await?,
                 },
@@ -179,6 +182,7 @@ impl Conversation {
             Incoming::Broken(code) => self.close(code, "").await,
             Incoming::Closed => self.closed().await,
             Incoming::Unread => self.unread(),
+            Incoming::TooMany => self.too_many().await,
             Incoming::Interrupted => Break(Closed),
             Incoming::Frame(Frame::Cancel) | Incoming::Ignored => Continue(()),
         }
@@ -214,6 +218,11 @@ impl Conversation {
         Break(Closed)
     }
 
+    async fn too_many<T>(&mut self) -> ControlFlow<Closed, T> {
+        self.app.guard.metrics.http.refused("rate");
+        self.close(close_code::POLICY, "too many messages").await
+    }
+
     /// The client does not read, so nothing more can be sent.
     fn unread<T>(&self) -> ControlFlow<Closed, T> {
         self.app.guard.metrics.http.write_timeout();
@@ -225,9 +234,17 @@ impl Conversation {
     }
 }
 
-/// Parses a message; a large one off the event loop.
-async fn parse(app: &App, received: Received) -> Incoming {
-    app.offload.run(received.bytes(), move || frame::parse(received)).await
+/// Parses a message; a large one off the event loop. Messages that start no run have a rate of their own.
+async fn parse(app: &App, client: &Client, received: Received) -> Incoming {
+    let incoming = app.offload.run(received.bytes(), move || frame::parse(received)).await;
+    match incoming {
+        Incoming::Ignored | Incoming::Invalid(_) | Incoming::Frame(Frame::Cancel)
+            if app.guard.messages.check(client).is_err() =>
+        {
+            Incoming::TooMany
+        }
+        incoming => incoming,
+    }
 }
 
 fn has_end(batch: &Batch) -> bool {

@@ -32,6 +32,8 @@ pub(crate) enum Reason {
     ClientStreams,
     /// Too many streams in total.
     AllStreams,
+    /// Too many large bodies in total.
+    AllBodies,
     /// A body that is too large.
     BodySize,
     /// A body that does not arrive.
@@ -50,6 +52,7 @@ impl Reason {
             Self::Rate => "rate",
             Self::ClientStreams => "max_streams_per_client",
             Self::AllStreams => "max_streams",
+            Self::AllBodies => "max_body_bytes_total",
             Self::BodySize => "body_size",
             Self::BodySlow => "body_slow",
             Self::Drain => "drain",

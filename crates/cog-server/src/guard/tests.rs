@@ -11,7 +11,7 @@ use tower::ServiceExt as _;
 use cog_run::sessions::SessionState;
 
 use super::{trace::Trace, *};
-use crate::metrics::Live;
+use crate::{ServerSettings, metrics::Live};
 
 const TOKEN: &str = "abcdefghij0123456789";
 
@@ -22,7 +22,9 @@ fn guards() -> Guards {
         origins: Origins::new(&["https://app.example".to_owned()]).unwrap(),
         access: Access::Open,
         rates: Rates::new(0, 1),
+        messages: Rates::new(0, 1),
         slots: Slots::new(1, 1, &drain),
+        bodies: Bodies::new(&ServerSettings::default()),
         drain,
         metrics: Metrics::new(),
         is_public: |path| path == "/",

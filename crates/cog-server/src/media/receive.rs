@@ -35,7 +35,7 @@ pub(crate) async fn receive(
     };
     if received.is_err() {
         // A client that is still sending would not receive the response.
-        guard::body::discard(&mut body).await;
+        guard::discard(&mut body).await;
     }
     let upload = received?;
     if span.is_last() {

@@ -12,7 +12,11 @@ use super::{
     Options,
     recovery::{self, Recovery},
 };
-use crate::{ServerSettings, error::ApiError, fields::allow_only, guard};
+use crate::{
+    error::ApiError,
+    fields::allow_only,
+    guard::{Bodies, BodyLease, Client},
+};
 
 /// The body of `POST /v1/modules/{name}/execute`, and of a WebSocket's first frame (docs/spec/http.md).
 #[derive(Debug)]
@@ -46,17 +50,18 @@ const WRAP: &str = r#"Wrap the input: {"input": {…}}."#;
 /// Reads a JSON body.
 ///
 /// # Errors
-/// 415 for another content type or a compressed body, 413 E1005 for a body over the limit.
+/// 415 for another content type or a compressed body; as [`Bodies::read`].
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
-    settings: &ServerSettings,
-) -> Result<Bytes, ApiError> {
+    bodies: &Bodies,
+    client: &Client,
+) -> Result<(Bytes, BodyLease), ApiError> {
     if !is_json(headers) {
         return Err(not_json(headers));
     }
     check_encoding(headers)?;
-    Ok(guard::body::read(body, settings.max_body_bytes, settings.body_timeout).await?)
+    Ok(bodies.read(client, body).await?)
 }
 
 impl ExecuteBody {

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::{ExecuteBody, check_encoding, object, recovery::Recovery};
 use crate::{
     error::ApiError,
-    guard,
+    guard::{BodyLease, Client},
     media::{Span, UploadError, UploadLease, Wanted, receive},
     state::App,
 };
@@ -32,14 +32,16 @@ pub(crate) struct Form {
     pub(crate) body: ExecuteBody,
     /// The files, stored until this value is dropped.
     pub(crate) files: Vec<UploadLease>,
+    /// The memory of the JSON parts.
+    pub(crate) lease: BodyLease,
     /// The names of their parts.
     names: Vec<String>,
 }
 
 impl Form {
     /// Returns a body without files.
-    pub(crate) fn without_files(body: ExecuteBody) -> Self {
-        Self { body, files: Vec::new(), names: Vec::new() }
+    pub(crate) fn without_files(body: ExecuteBody, lease: BodyLease) -> Self {
+        Self { body, files: Vec::new(), lease, names: Vec::new() }
     }
 
     /// Checks that each file is named after a media field of the module. Another field would pass the reference to the
@@ -80,7 +82,7 @@ pub(crate) fn is_form(headers: &HeaderMap) -> bool {
 /// 400 for an invalid form; the error of a file that is not valid.
 pub(crate) async fn read_form(
     app: &App,
-    owner: &str,
+    client: &Client,
     headers: &HeaderMap,
     body: Body,
     recovery: Option<Recovery>,
@@ -89,16 +91,17 @@ pub(crate) async fn read_form(
     let boundary = boundary(headers).unwrap_or_default();
     let mut form = Multipart::new(body.into_data_stream(), boundary);
     let max_time = app.settings.body_timeout;
-    let (mut json, mut named, mut bytes) = (Vec::new(), Vec::new(), 0);
-    let mut files = Files { app, owner, bytes: 0, lent: Vec::new() };
+    let (mut json, mut named, mut bytes, mut lease) = (Vec::new(), Vec::new(), 0, BodyLease::default());
+    let owner = client.owner();
+    let mut files = Files { app, owner: &owner, bytes: 0, lent: Vec::new() };
     while let Some(part) = next(&mut form, max_time).await? {
         if json.len() + named.len() == MAX {
             return Err(wrong(&format!("the form has more than {MAX} parts")));
         }
         let name = part.name().unwrap_or_default().to_owned();
         if JSON.contains(&name.as_str()) {
-            let room = app.settings.max_body_bytes;
-            let text = guard::body::read(Body::from_stream(part), room, max_time).await?;
+            let (text, part_lease) = app.guard.bodies.read(client, Body::from_stream(part)).await?;
+            lease.merge(part_lease);
             bytes += text.len();
             json.push((name, app.offload.run(text.len(), move || object(&text)).await?));
         } else {
@@ -110,7 +113,7 @@ pub(crate) async fn read_form(
     }
     let (files, names) = (files.lent, named.iter().map(|file| file.name.clone()).collect());
     let read = move || ExecuteBody::from_value(&to_body(&json, &named)?, bytes, recovery);
-    Ok(Form { body: app.offload.run(bytes, read).await?, files, names })
+    Ok(Form { body: app.offload.run(bytes, read).await?, files, lease, names })
 }
 
 /// The files of a form that is being read.

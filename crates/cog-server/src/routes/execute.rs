@@ -43,18 +43,19 @@ pub(crate) async fn execute(
     let recovery = request::recovery_from_headers(&parts.headers)?;
     let form = if request::is_form(&parts.headers) {
         // Boxed: the future of every run would be as large as that of a form.
-        Box::pin(request::read_form(&app, &client.owner(), &parts.headers, body, recovery)).await?
+        Box::pin(request::read_form(&app, &client, &parts.headers, body, recovery)).await?
     } else {
-        let body = request::read(&parts.headers, body, &app.settings).await?;
-        Form::without_files(app.offload.run(body.len(), move || ExecuteBody::parse(&body, recovery)).await?)
+        let (body, lease) = request::read(&parts.headers, body, &app.guard.bodies, &client).await?;
+        let parsed = app.offload.run(body.len(), move || ExecuteBody::parse(&body, recovery)).await?;
+        Form::without_files(parsed, lease)
     };
     let module = app.load(&name).await?;
     form.check_fields(&module)?;
-    let Form { mut body, files, .. } = form;
+    let Form { mut body, files, lease, .. } = form;
     app.own(&mut body.options, &caller);
     let preference =
         ResponsePreference { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
     let delivery = preference.delivery(module.manifest.response.mode)?;
     drop(parts); // and with them the memory that the request was read into
-    deliver(&app, ExecuteRequest { module, name, body, client, files }, delivery).await
+    deliver(&app, ExecuteRequest { module, name, body, client, files, lease }, delivery).await
 }

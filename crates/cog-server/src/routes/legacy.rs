@@ -32,7 +32,7 @@ pub(crate) async fn run(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let body = request::read(&parts.headers, body, &app.settings).await?;
+    let (body, _lease) = request::read(&parts.headers, body, &app.guard.bodies, &caller.client).await?;
     let mut body = app.offload.run(body.len(), move || RunBody::parse(&body)).await?;
     app.own(&mut body.options, &caller);
     let module = app.load(&body.module).await?;

@@ -37,7 +37,7 @@ pub(crate) async fn create(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let body = request::read(&parts.headers, body, &app.settings).await?;
+    let (body, _lease) = request::read(&parts.headers, body, &app.guard.bodies, &client).await?;
     let bytes = body.len();
     let read = move || Ok::<_, ApiError>(Wanted::read(&request::object(&body)?)?);
     let wanted = app.offload.run(bytes, read).await?;

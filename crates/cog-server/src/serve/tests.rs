@@ -18,7 +18,7 @@ use cog_run::sessions::SessionState;
 
 use super::*;
 use crate::{
-    guard::{self, Access, Drain, Guards, Hosts, Origins, Rates, Slots},
+    guard::{self, Access, Bodies, Client, Drain, Guards, Hosts, Origins, Rates, Slots},
     metrics::{Live, Metrics},
 };
 
@@ -46,12 +46,19 @@ fn small() -> ServerSettings {
 
 fn guard() -> Guard {
     let drain = Drain::default();
+    let bodies = ServerSettings {
+        max_body_bytes: 1024,
+        body_timeout: Duration::from_millis(300),
+        ..ServerSettings::default()
+    };
     Guard::from(Guards {
         hosts: Hosts::new(Ipv4Addr::LOCALHOST.into(), &[]),
         origins: Origins::new(&[]).unwrap(),
         access: Access::Open,
         rates: Rates::new(0, 1),
+        messages: Rates::new(0, 1),
         slots: Slots::new(100, 100, &drain),
+        bodies: Bodies::new(&bodies),
         drain,
         metrics: Metrics::new(),
         is_public: |_| false,
@@ -70,7 +77,11 @@ fn router(guard: &Guard) -> Router {
         })
     };
     let hang = || async { Body::from_stream(stream::pending::<Result<Bytes, Infallible>>()) };
-    let echo = |body: Body| async { guard::body::read(body, 1024, Duration::from_millis(300)).await };
+    let shared = guard.clone();
+    let echo = move |body: Body| {
+        let guard = shared.clone();
+        async move { guard.bodies.read(&Client::Others, body).await.map(|(bytes, _)| bytes) }
+    };
     Router::new()
         .route("/", get(|| async { "here" }))
         .route("/flood", get(flood))

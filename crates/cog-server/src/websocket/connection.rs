@@ -99,7 +99,8 @@ impl Connection {
     pub(super) async fn close(&mut self, code: CloseCode, reason: &'static str) {
         let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
         let handshake = async {
-            if self.socket.send(close).await.is_ok() {
+            // Nothing may follow the Close frame, so the pong that is due comes first.
+            if self.socket.flush().await.is_ok() && self.socket.send(close).await.is_ok() {
                 while let Some(Ok(_)) = self.socket.next().await {}
             }
         };

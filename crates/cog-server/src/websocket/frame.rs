@@ -45,6 +45,8 @@ pub(super) enum Incoming {
     Closed,
     /// The client sends pings and does not read the pongs.
     Unread,
+    /// The client sends more messages than it may.
+    TooMany,
     /// The connection was interrupted.
     Interrupted,
 }

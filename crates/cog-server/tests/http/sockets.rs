@@ -204,7 +204,7 @@ async fn request_without_upgrade_returns_426() {
 }
 
 /// Opens a connection for frames as bytes, after the handshake.
-async fn raw(stage: &Stage) -> TcpStream {
+pub(crate) async fn raw(stage: &Stage) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut stream = socket.connect(stage.address.parse().unwrap()).await.unwrap();
@@ -228,6 +228,11 @@ fn masked(opcode: u8, payload: &[u8]) -> Vec<u8> {
     [&[0x80 | opcode, 0x80 | length, 0, 0, 0, 0], payload].concat()
 }
 
+/// Starts a stage without a limit for the rate of messages.
+async fn unlimited(replies: [Reply; 1]) -> Stage {
+    Stage::with(replies, |settings| settings.requests_per_second = 0).await
+}
+
 /// Sends pings until the server closes the connection. Reads `drip` bytes after each 64 KiB. Returns the bytes that
 /// were sent, or `None` if the server accepts more than 64 MiB.
 async fn flood(stage: &Stage, drip: usize) -> Option<usize> {
@@ -248,8 +253,25 @@ async fn flood(stage: &Stage, drip: usize) -> Option<usize> {
 }
 
 #[tokio::test]
+async fn messages_over_the_rate_close_with_1008() {
+    let set = |settings: &mut cog_server::ServerSettings| {
+        (settings.requests_per_second, settings.request_burst) = (1, 5);
+    };
+    let pings = masked(0x9, b"").repeat(20);
+    for message in [pings, masked(0xa, b"").repeat(20), masked(0x1, b"{").repeat(20)] {
+        let stage = Stage::with([Reply::text(ANSWER)], set).await;
+        let mut stream = raw(&stage).await;
+        stream.write_all(&message).await.unwrap();
+        let mut received = Vec::new();
+        while stream.read_buf(&mut received).await.is_ok_and(|read| read > 0) {}
+        let close = [&[0x88, 19][..], &1008_u16.to_be_bytes(), b"too many messages"].concat();
+        assert!(received.ends_with(&close), "{}", String::from_utf8_lossy(&received));
+    }
+}
+
+#[tokio::test]
 async fn pings_without_reading_close_the_connection() {
-    let stage = Stage::answering().await;
+    let stage = unlimited([Reply::text(ANSWER)]).await;
     assert!(flood(&stage, 0).await.is_some());
     let metrics = stage.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("cog_write_timeouts_total 1"), "{metrics}");
@@ -257,13 +279,13 @@ async fn pings_without_reading_close_the_connection() {
 
 #[tokio::test]
 async fn pings_while_reading_a_little_close_the_connection() {
-    let stage = Stage::answering().await;
+    let stage = unlimited([Reply::text(ANSWER)]).await;
     assert!(flood(&stage, 1024).await.is_some());
 }
 
 #[tokio::test]
 async fn pings_during_a_run_close_the_connection() {
-    let stage = Stage::hanging().await;
+    let stage = unlimited([begun()]).await;
     let mut stream = raw(&stage).await;
     stream.write_all(&masked(0x1, BODY.as_bytes())).await.unwrap();
     let pings = masked(0x9, &[b'x'; 125]).repeat(500);

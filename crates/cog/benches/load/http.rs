@@ -44,7 +44,11 @@ impl Connection {
     pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: Vec::with_capacity(8192), read: 0, body: Body::Over })
+        Ok(Self::new(stream))
+    }
+
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        Self { stream, buffer: Vec::with_capacity(8192), read: 0, body: Body::Over }
     }
 
     /// Sends the request and reads the complete body into `into`. Returns the status.

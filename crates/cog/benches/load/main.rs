@@ -1,4 +1,4 @@
-//! What the server costs: `cargo xtask load`.
+//! What the server costs: `cargo xtask load`. What hostile clients cost the others: `cargo xtask siege`.
 //!
 //! Everything runs on loopback: a mock vendor and a load client in this process, `cog serve` beside it on a core of its
 //! own. Each figure is compared with that of the raw mock, or of a forwarder that uses the same axum and reqwest, called
@@ -22,14 +22,15 @@ mod mock;
 mod paced;
 mod process;
 mod report;
+mod siege;
 mod streams;
 mod uploads;
 mod whole;
 mod world;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
-use crate::{report::Report, world::World};
+use crate::{report::Report, siege::Extent, world::World};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,9 +39,18 @@ fn main() -> ExitCode {
     {
         return forward::serve(address);
     }
-    let wanted = arguments.into_iter().find(|argument| !argument.starts_with("--"));
+    let words: Vec<_> =
+        arguments.iter().map(String::as_str).filter(|argument| !argument.starts_with("--")).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(run(wanted.as_deref().unwrap_or("")))
+    let siege = |seconds: &str, extent| {
+        let length = Duration::from_secs(seconds.parse().expect("a number of seconds"));
+        runtime.block_on(siege::run(length, extent))
+    };
+    match words.as_slice() {
+        ["siege", seconds] => siege(seconds, Extent::Everything),
+        ["siege", seconds, "untimed"] => siege(seconds, Extent::Untimed),
+        words => runtime.block_on(run(words.first().unwrap_or(&""))),
+    }
 }
 
 /// Runs the scenarios whose name holds this word, each with a server of its own.

@@ -38,7 +38,12 @@ impl Process {
         self.status("VmRSS:")
     }
 
-    /// Threads of the process.
+    /// The peak of resident memory so far, in KiB.
+    pub(crate) fn peak(&self) -> f64 {
+        self.status("VmHWM:")
+    }
+
+    /// A line of the status of the process.
     fn status(&self, key: &str) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();

@@ -14,7 +14,8 @@ response: {mode: both}
 modalities: {input: [text], output: [text]}
 ";
 const SCHEMA: &str = r#"{
-  "input": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
+  "input": {"type": "object", "required": ["text"], "additionalProperties": false, "properties": {
+    "text": {"type": "string"}, "focus": {"type": "array", "uniqueItems": true, "items": {"enum": ["style"]}}}},
   "data": {"type": "object", "required": ["rationale", "text"],
     "properties": {"rationale": {"type": "string"}, "text": {"type": "string"}}}
 }"#;
@@ -38,10 +39,20 @@ pub(crate) enum Side {
 impl World {
     /// The mock is on the core of the rest, except where it is itself what is measured: [`World::raw`].
     pub(crate) fn start() -> Self {
+        let unlimited = ["--requests-per-second", "0", "--max-streams-per-client", "10000"];
+        Self::with_limits(&unlimited)
+    }
+
+    /// A server with the limits that it has by default.
+    pub(crate) fn with_defaults() -> Self {
+        Self::with_limits(&[])
+    }
+
+    fn with_limits(limits: &[&str]) -> Self {
         cores::pin(cores::REST);
         let mock = Mock::start(|| cores::pin(cores::REST)).unwrap();
         let directory = module();
-        let server = Self::serve(directory.path(), mock.address);
+        let server = Self::serve(directory.path(), mock.address, limits);
         Self { mock, server, _directory: directory }
     }
 
@@ -50,20 +61,10 @@ impl World {
         Mock::start(|| cores::pin(cores::MEASURED)).unwrap()
     }
 
-    fn serve(modules: &std::path::Path, mock: SocketAddr) -> Process {
+    fn serve(modules: &std::path::Path, mock: SocketAddr, limits: &[&str]) -> Process {
         let base_url = format!("http://{mock}/v1");
         let modules = modules.display().to_string();
-        let unlimited = [
-            "serve",
-            "--port",
-            "0",
-            "--workers",
-            "1",
-            "--requests-per-second",
-            "0",
-            "--max-streams-per-client",
-            "10000",
-        ];
+        let arguments = [&["serve", "--port", "0", "--workers", "1"], limits].concat();
         let environment = [
             ("PATH", "/usr/bin:/bin"),
             ("HOME", modules.as_str()),
@@ -72,7 +73,7 @@ impl World {
             ("OPENAI_API_KEY", "none"),
             ("OPENAI_BASE_URL", base_url.as_str()),
         ];
-        Process::start(env!("CARGO_BIN_EXE_cog"), &unlimited, &environment)
+        Process::start(env!("CARGO_BIN_EXE_cog"), &arguments, &environment)
     }
 
     /// Where a side is, and the request that has it answer with this script of the mock.
@@ -96,6 +97,11 @@ fn request(script: &str, streams: bool) -> Vec<u8> {
     let body = format!(r#"{{"input":{{"text":"two words"}},"_options":{{"model":"{script}"}}}}"#);
     let accept = if streams { "application/x-ndjson" } else { "application/json" };
     http::post("/v1/modules/load/execute", accept, &body)
+}
+
+/// The request for one envelope.
+pub(crate) fn whole_request() -> Vec<u8> {
+    request("whole", false)
 }
 
 /// What the server is asked for an answer of this script as server-sent events.

@@ -68,6 +68,8 @@ server_settings! {
         "Store sessions in this directory, so that they survive a restart" operator;
     "max-body-bytes" Bytes |it| &mut it.server.max_body_bytes,
         "Maximum request body size";
+    "max-body-bytes-total" Bytes |it| &mut it.server.max_body_bytes_total,
+        "Maximum memory for all large request bodies; further ones wait";
     "max-header-bytes" Bytes |it| &mut it.server.max_header_bytes,
         "Maximum size of all request headers";
     "max-message-bytes" Bytes |it| &mut it.server.max_message_bytes,
