@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod drain;
+mod frames;
 mod media;
 mod negotiation;
 mod offload;
