@@ -69,7 +69,10 @@ impl Driver {
                 out.push(progress("media_fetch", 0));
                 State::Collecting(assembler, sources.open())
             }
-            None => State::Calling(assembler),
+            None => {
+                out.set_prepared();
+                State::Calling(assembler)
+            }
         };
         let started = Instant::now();
         let (generated, reasoning) = (Vec::new(), Vec::new());
@@ -119,6 +122,7 @@ impl Driver {
         match prepared {
             Ok(all) => {
                 assembler.set_media(media_processed(&all), media_validation(&all), media::warnings(&all));
+                self.out.set_prepared();
                 State::Calling(assembler)
             }
             Err(error) => match fallback_code(&error) {

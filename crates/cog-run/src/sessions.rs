@@ -13,6 +13,7 @@ mod info;
 mod internal_options;
 mod journal;
 mod log;
+mod new_session;
 mod partial;
 mod pump;
 mod resume;
@@ -36,6 +37,7 @@ use tokio::{runtime::Handle, task::JoinSet};
 pub use self::{
     error::SessionError,
     info::{SessionInfo, SessionState},
+    new_session::NewSession,
     resume::{ResumeError, ResumeFrom},
     session::Session,
     settings::SessionSettings,
@@ -81,6 +83,20 @@ impl Sessions {
         spec: RunSpec,
         options: SessionOptions,
     ) -> Result<Session, Box<Envelope>> {
+        self.prepare(runtime, module, spec, options).map(NewSession::start)
+    }
+
+    /// Checks a run for a new session.
+    ///
+    /// # Errors
+    /// As [`Sessions::start`].
+    pub fn prepare(
+        &self,
+        runtime: &Runtime,
+        module: &Arc<Module>,
+        spec: RunSpec,
+        options: SessionOptions,
+    ) -> Result<NewSession, Box<Envelope>> {
         let id = generate_id().map_err(|error| {
             let message = format!("cannot generate random numbers: {error}");
             Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, message)))
@@ -94,10 +110,7 @@ impl Sessions {
         let SessionOptions { owner, detached, slot } = options;
         let partial_allowed = module.manifest.failure.partial_allowed;
         let header = Header { id, owner, detached, created_ms: now_ms(), partial_allowed, spec };
-        let session = Arc::new(Shared::new(header));
-        self.0.store.add(&session);
-        self.pump(&session, chunks, slot);
-        Ok(Session::new(session))
+        Ok(NewSession { sessions: self.clone(), chunks, header, slot })
     }
 
     /// Returns a session of this owner.

@@ -2,8 +2,9 @@
 
 use std::{
     collections::VecDeque,
+    future::poll_fn,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
 };
 
@@ -30,7 +31,14 @@ pub struct ChunkStream {
 /// The queue into which a run writes its chunks. All chunks written before the run waits are read at once. A run that writes
 /// many waits for the reader, see [`Outlet::make_room`].
 #[derive(Clone, Default)]
-pub(crate) struct Outlet(Arc<Mutex<VecDeque<Chunk>>>);
+pub(crate) struct Outlet(Arc<Mutex<Queue>>);
+
+#[derive(Default)]
+struct Queue {
+    chunks: VecDeque<Chunk>,
+    /// The media of the input are ready, and the provider is called.
+    is_prepared: bool,
+}
 
 impl ChunkStream {
     /// Returns the stream of the chunks that a run writes into this outlet.
@@ -66,6 +74,27 @@ impl ChunkStream {
             envelope.push(chunk);
         }
         envelope.finish()
+    }
+
+    /// Waits until the media of the input are ready. The chunks so far stay in the stream.
+    ///
+    /// # Errors
+    /// The envelope of a run that fails before the provider is called (ruling R54).
+    pub(crate) async fn prepared(mut self) -> Result<Self, Box<Envelope>> {
+        poll_fn(|context| self.poll_prepared(context)).await;
+        if self.outlet.lock().is_prepared { Ok(self) } else { Err(Box::new(self.fold().await)) }
+    }
+
+    fn poll_prepared(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let is_over = match &mut self.run {
+            Some(run) if !self.outlet.lock().is_prepared => run.as_mut().poll(context).is_ready(),
+            _ => return Poll::Ready(()),
+        };
+        self.ready.append(&mut self.outlet.lock().chunks);
+        if is_over {
+            self.run = None;
+        }
+        if is_over || self.outlet.lock().is_prepared { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Waits for chunks, and adds all available ones to the queue. Returns false after the last.
@@ -117,19 +146,28 @@ impl Outlet {
     /// Lets the reader take the chunks if there are many.
     pub(crate) async fn make_room(&self) {
         const MAX_WAITING: usize = 1_024;
-        let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner).len();
-        if waiting >= MAX_WAITING {
+        let is_full = self.lock().chunks.len() >= MAX_WAITING;
+        if is_full {
             yield_now().await;
         }
     }
 
     pub(crate) fn push(&self, chunk: Chunk) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(chunk);
+        self.lock().chunks.push_back(chunk);
+    }
+
+    /// Records that the provider is called.
+    pub(crate) fn set_prepared(&self) {
+        self.lock().is_prepared = true;
     }
 
     /// Swaps buffers with `ready`, which is empty.
     fn move_to(&self, ready: &mut VecDeque<Chunk>) {
-        std::mem::swap(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), ready);
+        std::mem::swap(&mut self.lock().chunks, ready);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -137,9 +175,9 @@ impl Extend<Chunk> for Outlet {
     fn extend<T: IntoIterator<Item = Chunk>>(&mut self, chunks: T) {
         let mut chunks = chunks.into_iter();
         if let Some(first) = chunks.next() {
-            let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            ready.push_back(first);
-            ready.extend(chunks);
+            let mut queue = self.lock();
+            queue.chunks.push_back(first);
+            queue.chunks.extend(chunks);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     answer,
     error::ApiError,
     execute_request::ExecuteRequest,
-    follow::{begin, follow},
+    follow::{Begin, begin, follow},
     negotiate::Delivery,
     request::Options,
     state::App,
@@ -98,7 +98,7 @@ pub(crate) async fn run(
 }
 
 async fn stream(app: &App, request: ExecuteRequest, wire: Wire) -> Result<Response, ApiError> {
-    let subscribed = follow(app, request).await?;
+    let subscribed = follow(app, request, Begin::WithMedia).await?;
     let mut response = wire.response(subscribed.subscriber, &app.settings);
     if subscribed.is_new {
         response.headers_mut().insert(WARNING, HeaderValue::from_static(NEW_SESSION));
@@ -107,7 +107,7 @@ async fn stream(app: &App, request: ExecuteRequest, wire: Wire) -> Result<Respon
 }
 
 async fn detached(app: &App, request: ExecuteRequest) -> Result<Response, ApiError> {
-    let session = begin(app, request).await?;
+    let session = begin(app, request, Begin::AtOnce).await?;
     let accepted = Accepted(session.id());
     let mut response = answer::json(StatusCode::ACCEPTED, &accepted);
     if let Ok(location) = HeaderValue::from_str(&accepted.events_url()) {

@@ -1,6 +1,11 @@
 //! Subscribers of a request's session: of a new one, or of one that is resumed (docs/spec/streaming.md).
 
-use cog_run::sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, Subscriber};
+use std::pin::pin;
+
+use cog_run::{
+    CancelReason,
+    sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, Subscriber},
+};
 use cog_spec::{Code, Warning, WarningCode};
 
 use crate::{
@@ -14,14 +19,28 @@ pub(crate) struct Subscribed {
     pub(crate) is_new: bool,
 }
 
+/// When the response to a new run begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// When the media of the input are ready, so that their errors have a status (ruling R54).
+    WithMedia,
+    /// At once.
+    AtOnce,
+}
+
 /// Subscribes to the requested run. Where the session cannot be resumed and the request has an input, a new run starts
 /// (ruling R71).
 ///
 /// # Errors
 /// Errors that are known before the model is called; E4012 to E4014 where the session cannot be resumed.
-pub(crate) async fn follow(app: &App, mut request: ExecuteRequest) -> Result<Subscribed, ApiError> {
+pub(crate) async fn follow(
+    app: &App,
+    mut request: ExecuteRequest,
+    when: Begin,
+) -> Result<Subscribed, ApiError> {
     let Some((id, from)) = request.body.recovery.take() else {
-        return Ok(Subscribed { subscriber: begin(app, request).await?.follow(After::Start), is_new: false });
+        let subscriber = begin(app, request, when).await?.follow(After::Start);
+        return Ok(Subscribed { subscriber, is_new: false });
     };
     let error = match resume_run(app, &id, &request, from).await? {
         Ok(subscriber) => return Ok(Subscribed { subscriber, is_new: false }),
@@ -32,7 +51,7 @@ pub(crate) async fn follow(app: &App, mut request: ExecuteRequest) -> Result<Sub
         return Err(error.into_envelope().into());
     }
     request.body.options.run.warnings.push(new_session_warning(&error));
-    Ok(Subscribed { subscriber: begin(app, request).await?.follow(After::Start), is_new: true })
+    Ok(Subscribed { subscriber: begin(app, request, when).await?.follow(After::Start), is_new: true })
 }
 
 /// Subscribes to a session, from the client's position on.
@@ -60,19 +79,30 @@ pub(crate) async fn resubscribe(
 ///
 /// # Errors
 /// Errors that are known before the model is called.
-pub(crate) async fn begin(app: &App, mut request: ExecuteRequest) -> Result<Session, ApiError> {
+pub(crate) async fn begin(app: &App, mut request: ExecuteRequest, when: Begin) -> Result<Session, ApiError> {
     let slot = app.slot(&request.client)?;
     let Some(input) = request.body.input else {
         return Err(ApiError::new(Code::MissingRequiredField, "missing field `input`"));
     };
     request.files.iter_mut().for_each(UploadLease::retain);
     let slot = Box::new((slot, request.files, request.lease));
-    let detached = request.body.options.detach;
+    let (detached, cancellation) =
+        (request.body.options.detach, request.body.options.run.cancellation.clone());
     let spec = RunSpec::new(request.name, input).options(request.body.options.run);
     let options = SessionOptions::new(request.client.owner()).detached(detached).slot(slot);
     let (sessions, runtime, module) = (app.sessions.clone(), app.runtime.clone(), request.module);
-    let begun = app.offload.run(request.body.bytes, move || sessions.start(&runtime, &module, spec, options));
-    Ok(begun.await?)
+    let checked =
+        app.offload.run(request.body.bytes, move || sessions.prepare(&runtime, &module, spec, options));
+    let session = checked.await?;
+    if when == Begin::AtOnce {
+        return Ok(session.start());
+    }
+    let mut opening = pin!(session.open());
+    tokio::select! {
+        opened = &mut opening => return Ok(opened?),
+        () = app.guard.drain.over.cancelled() => cancellation.cancel(CancelReason::Shutdown),
+    }
+    Ok(opening.await?)
 }
 
 /// Resumes a session of the requested module. A session of another module counts as unknown.

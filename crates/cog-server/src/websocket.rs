@@ -23,7 +23,7 @@ use crate::{
     deliver,
     error::ApiError,
     execute_request::ExecuteRequest,
-    follow::follow,
+    follow::{Begin, follow},
     guard::{BodyLease, Client},
     negotiate::{Delivery, ResponsePreference},
     request::ExecuteBody,
@@ -96,7 +96,7 @@ impl Conversation {
         };
         let _in_flight = self.app.guard.drain.enter();
         match request {
-            (request, Delivery::Stream(_)) => match follow(&self.app, request).await {
+            (request, Delivery::Stream(_)) => match follow(&self.app, request, Begin::AtOnce).await {
                 Ok(subscribed) => self.follow(subscribed.subscriber).await,
                 Err(error) => self.refuse(error).await,
             },

@@ -251,6 +251,38 @@ async fn files_of_a_form_have_a_total_limit() {
     assert_eq!((status, code.as_str()), (413, "E1011"), "the limit applies before the body is complete");
 }
 
+#[tokio::test]
+async fn media_errors_of_a_stream_have_a_status() {
+    let stage = Stage::answering().await;
+    let unknown = format!("upl_{}", "0".repeat(32));
+    for (source, status) in [
+        (r#"{"type": "base64", "media_type": "image/png", "data": "not base64"}"#.to_owned(), 422),
+        (
+            format!(
+                r#"{{"type": "base64", "media_type": "image/png", "data": "{}"}}"#,
+                "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
+            ),
+            422,
+        ),
+        (r#"{"type": "url", "url": "http://127.0.0.1/a.png"}"#.to_owned(), 403),
+        (r#"{"type": "file", "path": "/etc/passwd"}"#.to_owned(), 403),
+        (format!(r#"{{"type": "upload_ref", "upload_id": "{unknown}"}}"#), 404),
+    ] {
+        let body = format!(r#"{{"input": {{"photo": {source}}}}}"#);
+        let sync = failure(stage.execute("sees", &body)).await;
+        assert_eq!(sync.0, status, "{source}");
+        for accept in ["text/event-stream", "application/x-ndjson"] {
+            assert_eq!(
+                failure(stage.execute("sees", &body).header("accept", accept)).await,
+                sync,
+                "{source}"
+            );
+        }
+    }
+    assert!(stage.mock.requests().is_empty());
+    assert_eq!(stage.get("/metrics").await.text().await.unwrap().matches("cog_streams_open 0").count(), 1);
+}
+
 /// Starts a run with a file, disconnects during the answer, and returns the session.
 async fn interrupted(stage: &Stage) -> String {
     let url = stage.url("/v1/modules/sees/execute");
