@@ -57,4 +57,4 @@ pub use formats::Formats;
 pub use http::HttpProvider;
 pub use listed_model::ListedModel;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
-pub use request::{ModelRequest, OutputSchema, RequestError, RetryHook, WireRequest};
+pub use request::{ImageRequest, ModelRequest, OutputSchema, RequestError, RetryHook, WireRequest};

@@ -20,6 +20,9 @@ pub struct ModelRequest {
     /// The kinds of media that the answer may contain besides text (SPEC 2.2). A provider generates those that its
     /// model supports ([`ProviderInfo::output_media`](crate::ProviderInfo::output_media)) and otherwise replies in text.
     pub output_media: Vec<Modality>,
+    /// The request for a model that generates only images, which gets no messages; `None` if it gets the texts of the
+    /// messages.
+    pub image: Option<Arc<ImageRequest>>,
     /// The generation options.
     pub generation: Generation,
     /// A name for requests with the same system text and schema, so that the provider can cache them; `None` if the
@@ -41,6 +44,7 @@ impl ModelRequest {
             messages,
             output: None,
             output_media: Vec::new(),
+            image: None,
             generation: Generation::default(),
             cache_key: None,
             stream_options: true,
@@ -48,6 +52,17 @@ impl ModelRequest {
             on_retry: None,
         }
     }
+}
+
+/// What a model that generates only images is sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImageRequest {
+    /// The description of the image.
+    pub prompt: String,
+    /// The width and height, in pixels.
+    pub size: Option<(u32, u32)>,
+    /// The style, such as `natural` or `vivid`.
+    pub style: Option<String>,
 }
 
 /// A callback that receives the error code of each attempt that is retried.

@@ -4,6 +4,7 @@
 
 mod base_url;
 mod choose_protocol;
+mod image_settings;
 mod model_table;
 mod models;
 mod prices;
@@ -16,6 +17,7 @@ use crate::{Formats, protocol::ProtocolKind};
 
 pub use base_url::{InvalidBaseUrl, normalize_base_url};
 pub(crate) use choose_protocol::{is_own, protocol_at};
+pub use image_settings::{ImageSettings, ImageSizes};
 pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
 pub(crate) use prices::cost;
 pub use settings::ProviderSettings;
@@ -92,6 +94,8 @@ pub struct MediaModel {
     pub input: Option<&'static [Modality]>,
     /// Whether they accept a schema for an answer without media.
     pub has_schema: bool,
+    /// What they accept beside a prompt, if they generate only images.
+    pub images: ImageSettings,
     /// The wire form for these models; `None` for the row's own.
     pub protocol: Option<ProtocolKind>,
 }
@@ -103,6 +107,7 @@ impl MediaModel {
         output: &[Modality::Image, Modality::Audio, Modality::Video],
         input: None,
         has_schema: true,
+        images: ImageSettings::NONE,
         protocol: None,
     };
 
@@ -173,6 +178,11 @@ impl Vendor {
     /// Returns the kinds of media that a model generates besides text.
     pub fn output_media(&self, model: &str) -> &'static [Modality] {
         MediaModel::find(self.media_models, model).map_or(&[], |found| found.output)
+    }
+
+    /// Returns what a model that generates only images accepts beside a prompt.
+    pub(crate) fn image_settings(&self, model: &str) -> ImageSettings {
+        MediaModel::find(self.media_models, model).map_or(ImageSettings::NONE, |found| found.images)
     }
 
     /// Returns whether one of its models accepts this modality.

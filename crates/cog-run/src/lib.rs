@@ -6,6 +6,7 @@ mod compiled;
 mod context;
 mod drive;
 mod error;
+mod image_request;
 mod input;
 mod media;
 mod modules;

@@ -19,6 +19,7 @@ use crate::{
     ChunkStream, RunInput, RunOptions,
     context::Shared,
     drive::Driver,
+    image_request,
     input::CheckedInput,
     media::{self, MediaSink, Sources},
     offline,
@@ -60,7 +61,8 @@ pub(crate) fn prepare(
     let media_sink = Arc::new(MediaSink::new(shared, module, options, is_offline));
     let (chosen, preferred) = (options.generation.clone(), shared.generation.or(&module.manifest.generation));
     let observer = shared.observer.clone();
-    let spec = RequestSpec { module: Arc::clone(module), compiled, chosen, preferred, observer };
+    let image = image_request::from_input(module, &input).map(Arc::new);
+    let spec = RequestSpec { module: Arc::clone(module), compiled, chosen, preferred, image, observer };
     let timeout = options.timeout.unwrap_or(shared.timeout);
     let (request, omitted) = spec.first_request(provider.as_ref(), model, &others, &input, timeout)?;
     warnings.extend(omitted);

@@ -32,7 +32,8 @@ pub(crate) fn conversation(
     input: &CheckedInput,
     media: Vec<Part>,
 ) -> Result<Conversation, ErrorBody> {
-    let (mut system, after) = fill(&module.prompt, input, instructions.len()).ok_or_else(too_long)?;
+    let room = module.prompt.text().len() + instructions.len();
+    let (mut system, after) = fill(module.prompt.parts(), input, room).ok_or_else(too_long)?;
     let unplaced = unplaced(&module.prompt, input);
     let user = if media.is_empty() {
         system.extend(after);
@@ -48,14 +49,18 @@ pub(crate) fn conversation(
     Ok(Conversation::new(vec![Message::system(system), Message::new(Role::User, user)]))
 }
 
-/// Expands the placeholders of the prompt, and reserves room for the text after it. The prompt is split at
+/// Expands the placeholders of a prompt into text with room for so many bytes. The prompt is split at
 /// its media. None when it is too long.
-fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, Option<String>)> {
+pub(crate) fn fill(
+    parts: &[PromptPart],
+    input: &CheckedInput,
+    room: usize,
+) -> Option<(String, Option<String>)> {
     let mut before = None;
-    let mut text = String::with_capacity(prompt.text().len() + room);
+    let mut text = String::with_capacity(room);
     let words: Vec<&str> = input.arguments().split_whitespace().collect();
     let input_json = OnceCell::new();
-    for part in prompt.parts() {
+    for part in parts {
         let raw;
         let expanded = match part {
             PromptPart::Text(text) => text,

@@ -6,11 +6,12 @@
 use futures_util::stream;
 
 pub use cog_harmony::{AudioPart, Conversation, FilePart, ImagePart, Message, Part, Role, TextPart};
-pub use cog_provider::vendors::{CacheMark, MediaModel, ModelSettings, PromptCache, Temperature};
+pub use cog_provider::vendors::{
+    CacheMark, ImageSettings, ImageSizes, MediaModel, ModelSettings, PromptCache, Temperature,
+};
 pub use cog_provider::{
-    Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, Interruption, ModelFuture, ModelRequest,
-    ModelStream, OptionalPart, OutputSchema, Provider, ProviderError, ProviderInfo, RejectedPart,
-    RequestError, RetryHook, WireRequest,
+    Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, ImageRequest, Interruption, ModelFuture, ModelRequest, ModelStream, OptionalPart, OutputSchema, Provider, ProviderError,
+    ProviderInfo, RejectedPart, RequestError, RetryHook, WireRequest,
 };
 #[cfg(feature = "providers")]
 pub use cog_provider::{

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use cog_answer::Correction;
 use cog_harmony::{Conversation, Message, Reasoning, Role};
 use cog_module::Module;
-use cog_provider::{ModelRequest, OutputSchema, Provider, ProviderError};
+use cog_provider::{ImageRequest, ModelRequest, OutputSchema, Provider, ProviderError};
 use cog_schema::{Enforcement, Loss};
 use cog_spec::{Dialect, ErrorBody, Generation, Modality, Warning, WarningCode};
 
@@ -24,6 +24,8 @@ pub(crate) struct RequestSpec {
     pub(crate) chosen: Generation,
     /// The parameters that the runtime and the manifest prefer.
     pub(crate) preferred: Generation,
+    /// The request for a model that generates only images, if the module generates images.
+    pub(crate) image: Option<Arc<ImageRequest>>,
     /// Is notified of attempts that a provider retries.
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
@@ -42,6 +44,7 @@ impl RequestSpec {
             messages,
             output: self.output(provider, model),
             output_media: self.makes(provider, model),
+            image: self.image.clone(),
             generation: self.chosen.or(&self.preferred),
             cache_key: self.cache_key(),
             stream_options: true,

@@ -12,7 +12,7 @@ use super::{
     parts::{check, only_text, post},
     reply::{Reply, vendor_error},
 };
-use crate::{ListedModel, RequestError, WireRequest};
+use crate::{ImageRequest, ListedModel, RequestError, WireRequest};
 
 /// The OpenAI Images protocol.
 pub(crate) struct OpenAiImages;
@@ -33,7 +33,14 @@ impl Protocol for OpenAiImages {
         self.check(context)?;
         let url = format!("{}/images/generations", context.base_url);
         Ok(post(url, false, |w| {
-            w.field("model", context.model).field("prompt", &prompt(context));
+            let image = described(context);
+            w.field("model", context.model).field("prompt", &image.prompt);
+            if let Some((width, height)) = image.size {
+                w.field("size", &format!("{width}x{height}"));
+            }
+            if let Some(style) = &image.style {
+                w.field("style", style);
+            }
             // GPT image models always return image data and reject a parameter for it.
             if !context.model.contains("gpt-image") {
                 w.field("response_format", "b64_json");
@@ -57,6 +64,22 @@ impl Protocol for OpenAiImages {
 fn first_media(context: &RequestContext<'_>) -> Option<cog_spec::Modality> {
     let parts = context.request.messages.messages().iter().flat_map(|message| &message.content);
     parts.map(super::parts::modality).find(|kind| *kind != cog_spec::Modality::Text)
+}
+
+/// Returns the image that is requested. What the model accepts in no field of its own is added to the prompt.
+fn described(context: &RequestContext<'_>) -> ImageRequest {
+    let Some(image) = context.request.image.as_deref() else {
+        return ImageRequest { prompt: prompt(context), ..ImageRequest::default() };
+    };
+    let accepted = context.vendor.image_settings(context.model);
+    let mut image = image.clone();
+    if let Some((width, height)) = image.size.take_if(|size| !accepted.sizes.contain(*size)) {
+        image.prompt.push_str(&format!("\n\nSize: {width} by {height} pixels"));
+    }
+    if let Some(style) = image.style.take_if(|style| !accepted.styles.contains(&style.as_str())) {
+        image.prompt.push_str(&format!("\n\nStyle: {style}"));
+    }
+    image
 }
 
 /// Joins the texts of the conversation, without the instructions about the answer's format. A model that generates

@@ -7,7 +7,10 @@ use cog_spec::{
     Modality::{self, Audio, Document, Image, Text, Video},
 };
 
-use super::{Auth, AuthRequirement, Commands, MediaModel, Quirks, Vendor, model_table as models};
+use super::{
+    Auth, AuthRequirement, Commands, ImageSettings, ImageSizes, MediaModel, Quirks, Vendor,
+    model_table as models,
+};
 use crate::{Formats, protocol::ProtocolKind};
 
 /// Every vendor, in the order in which keys are looked up (docs/spec/settings.md).
@@ -77,11 +80,50 @@ const OPENAI_LIKE: Vendor = Vendor {
 const IMAGES_ONLY: MediaModel =
     MediaModel { output: &[Image], protocol: Some(ProtocolKind::OpenAiImages), ..MediaModel::ANY };
 
+/// The sizes of every GPT image model.
+const GPT_IMAGE_SIZES: &[(u32, u32)] = &[(1024, 1024), (1536, 1024), (1024, 1536)];
+
+/// GPT image models accept no style: it belongs in the prompt.
+const GPT_IMAGE_1: MediaModel = MediaModel {
+    images: ImageSettings { sizes: ImageSizes::Listed(GPT_IMAGE_SIZES), styles: &[] },
+    ..IMAGES_ONLY
+};
+
+/// Since GPT Image 2, any size within limits.
+const GPT_IMAGE_2: MediaModel = MediaModel {
+    images: ImageSettings {
+        sizes: ImageSizes::Within {
+            multiple: 16,
+            max_side: 3840,
+            max_ratio: 3,
+            pixels: (655_360, 8_294_400),
+        },
+        styles: &[],
+    },
+    ..IMAGES_ONLY
+};
+
+/// The models that OpenAI has retired, which other servers may still offer.
+const DALL_E_2: MediaModel = MediaModel {
+    images: ImageSettings { sizes: ImageSizes::Listed(&[(256, 256), (512, 512), (1024, 1024)]), styles: &[] },
+    ..IMAGES_ONLY
+};
+const DALL_E_3: MediaModel = MediaModel {
+    images: ImageSettings {
+        sizes: ImageSizes::Listed(&[(1024, 1024), (1792, 1024), (1024, 1792)]),
+        styles: &["natural", "vivid"],
+    },
+    ..IMAGES_ONLY
+};
+
 /// OpenAI's models that generate only images, and those that hear and generate speech. The latter refuse images and
 /// schemas, and the other models refuse audio.
 const OPENAI_MEDIA_MODELS: &[MediaModel] = &[
-    MediaModel { name_contains: "gpt-image", ..IMAGES_ONLY },
-    MediaModel { name_contains: "dall-e", ..IMAGES_ONLY },
+    MediaModel { name_contains: "gpt-image-1", ..GPT_IMAGE_1 },
+    MediaModel { name_contains: "chatgpt-image", ..GPT_IMAGE_1 },
+    MediaModel { name_contains: "gpt-image", ..GPT_IMAGE_2 },
+    MediaModel { name_contains: "dall-e-2", ..DALL_E_2 },
+    MediaModel { name_contains: "dall-e", ..DALL_E_3 },
     MediaModel {
         name_contains: "audio",
         output: &[Audio],
@@ -153,7 +195,7 @@ const ANTHROPIC: Vendor = Vendor {
     input: &[Text, Image, Document],
     formats: Formats {
         max_side: Some(8000),
-        max_image_bytes: Some(ANTHROPIC_IMAGE),
+            max_image_bytes: Some(ANTHROPIC_IMAGE),
         max_request_bytes: Some(32 << 20),
         ..FETCHING
     },
@@ -188,7 +230,7 @@ const GEMINI: Vendor = Vendor {
             "application/pdf",
         ],
         max_side: None,
-        max_image_bytes: Some(20 << 20),
+            max_image_bytes: Some(20 << 20),
         by_url: false,
         // Larger requests need the vendor's files API, which is not supported.
         max_request_bytes: Some(100 << 20),

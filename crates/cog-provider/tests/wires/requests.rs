@@ -46,6 +46,7 @@ pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
             instructions: "Answer in JSON.".into(),
         })),
         output_media: Vec::new(),
+        image: None,
         generation: Generation::default(),
         cache_key: None,
         stream_options: true,
