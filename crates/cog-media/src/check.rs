@@ -10,7 +10,7 @@ use crate::{
     checksum::hex,
     guard::shareable_url,
     header,
-    kind::{convertible_audio, describe_unknown, modality_of, sniff, type_of_name},
+    kind::{convertible, describe_unknown, modality_of, sniff, type_of_name},
 };
 
 /// How much longer than its content audio can be: encoders add silence and fill the last frame.
@@ -188,7 +188,9 @@ pub async fn check(
     }
 }
 
-/// Converts audio that no provider supports, and checks the result.
+/// Converts a file of a type that no provider supports, and checks the result.
+///
+/// An image or video that this ffmpeg cannot convert is of an unsupported type, not damaged.
 async fn convert(
     stored: &Stored,
     found: &str,
@@ -196,13 +198,23 @@ async fn convert(
     rules: &MediaRules,
     tool: &Tool,
 ) -> Result<Media, MediaError> {
-    let original = convertible_audio(found);
-    let media_type = original.ok_or_else(|| MediaError::unsupported(Some(found), &rules.media_types()))?;
+    let unsupported = || MediaError::unsupported(Some(found), &rules.media_types());
+    let (media_type, kind) = convertible(found).ok_or_else(unsupported)?;
     check_declared(expected, media_type)?;
-    let wav = tool.to_wav(stored, media_type).await?;
+    let converted = match kind {
+        Modality::Audio => tool.to_wav(stored, media_type).await?,
+        kind => {
+            check_size(stored, kind, rules)?;
+            let converted = tool.to_common_type(stored, media_type, kind, rules.max_bytes_of(kind)).await;
+            converted.map_err(|error| match error {
+                MediaError::Damaged { .. } => unsupported(),
+                error => error,
+            })?
+        }
+    };
     let any = Expected { media_type: None, ..expected.clone() };
-    let media = check_supported(wav, &any, rules, Some(tool)).await?;
-    Ok(Media { original, declared: expected.clone(), ..media })
+    let media = check_supported(converted, &any, rules, Some(tool)).await?;
+    Ok(Media { original: Some(media_type), declared: expected.clone(), ..media })
 }
 
 /// Checks a file of a supported type.
@@ -262,9 +274,13 @@ fn convertible_track(
     may_be.then_some((Modality::Audio, found?))
 }
 
-/// Checks that the declared type is that of the content.
+/// Checks that the declared type is that of the content. Content of the type HEIC is found as HEIF.
 fn check_declared(expected: &Expected, media_type: &str) -> Result<(), MediaError> {
-    match expected.media_type.as_deref().filter(|declared| !declared.eq_ignore_ascii_case(media_type)) {
+    let is_same = |declared: &&str| {
+        declared.eq_ignore_ascii_case(media_type)
+            || media_type == "image/heif" && declared.eq_ignore_ascii_case("image/heic")
+    };
+    match expected.media_type.as_deref().filter(|declared| !is_same(declared)) {
         None => Ok(()),
         Some(declared) => {
             Err(MediaError::TypeMismatch { declared: declared.to_owned(), found: media_type.to_owned() })

@@ -78,13 +78,24 @@ pub(crate) fn conversion(found: &str) -> &'static str {
     }
 }
 
-/// Returns an audio type that no provider accepts and ffmpeg converts, such as that of voice memos.
-pub(crate) fn convertible_audio(media_type: &str) -> Option<&'static str> {
-    ["audio/mp4", "audio/aac", "audio/flac"].into_iter().find(|known| known.eq_ignore_ascii_case(media_type))
+/// Returns a type that no provider accepts and ffmpeg converts, such as that of voice memos or of a phone's photographs,
+/// and its kind.
+pub(crate) fn convertible(media_type: &str) -> Option<(&'static str, Modality)> {
+    const TYPES: [(&str, Modality); 8] = [
+        ("audio/mp4", Modality::Audio),
+        ("audio/aac", Modality::Audio),
+        ("audio/flac", Modality::Audio),
+        ("image/heif", Modality::Image),
+        ("image/heic", Modality::Image),
+        ("image/avif", Modality::Image),
+        ("video/x-matroska", Modality::Video),
+        ("video/x-msvideo", Modality::Video),
+    ];
+    TYPES.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(media_type))
 }
 
 /// Returns the type that a file name extension suggests: a hint (ruling R61).
-pub(crate) fn type_of_name(path: &Path) -> Option<&'static str> {
+pub fn type_of_name(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match extension.as_str() {
         "jpg" | "jpeg" => "image/jpeg",

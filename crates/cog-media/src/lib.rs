@@ -48,7 +48,7 @@ pub use crate::{
     fetch::{Fetched, Fetcher},
     files::FileGuard,
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
-    kind::{modality_of, sniff},
+    kind::{modality_of, sniff, type_of_name},
     normalise::{MediaCapabilities, Part, Prepared, Step, normalise},
     prepare::prepare,
     report::{Processed, media_processed, media_validation},

@@ -1,6 +1,6 @@
 use cog_spec::{Manifest, MediaConstraints, Modality};
 
-use crate::kind::convertible_audio;
+use crate::kind::convertible;
 
 /// 1 MB is 1,048,576 decoded bytes (ruling R60).
 const MB: u64 = 1 << 20;
@@ -104,7 +104,7 @@ impl MediaRules {
 
     /// Returns whether files of this type are converted to a supported type when they are opened.
     pub(crate) fn converts(&self, media_type: &str) -> bool {
-        !self.is_output && self.kinds.contains(&Modality::Audio) && convertible_audio(media_type).is_some()
+        !self.is_output && convertible(media_type).is_some_and(|(_, kind)| self.kinds.contains(&kind))
     }
 
     /// Returns the supported types.

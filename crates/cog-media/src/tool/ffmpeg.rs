@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use cog_spec::Modality;
+
 use super::{
     Tool,
     child::{Failure, Written},
@@ -135,18 +137,74 @@ impl Tool {
         run_blocking(move || wav(&written.bytes)).await
     }
 
+    /// Converts an image to JPEG, or moves the tracks of a video to MP4 without changing them.
+    ///
+    /// # Errors
+    /// As [`Tool::frames`].
+    pub(crate) async fn to_common_type(
+        &self,
+        stored: &Stored,
+        media_type: &'static str,
+        kind: Modality,
+        max_bytes: u64,
+    ) -> Result<Stored, MediaError> {
+        let arguments: &[&str] = match kind {
+            Modality::Image => &[
+                "-map",
+                "0:v:0",
+                "-frames:v",
+                "1",
+                "-pix_fmt",
+                "yuvj420p",
+                "-q:v",
+                "2",
+                "-c:v",
+                "mjpeg",
+                "-f",
+                "image2pipe",
+                "pipe:1",
+            ],
+            _ => &[
+                "-map",
+                "0:v:0",
+                "-map",
+                "0:a:0?",
+                "-c",
+                "copy",
+                "-map_metadata",
+                "-1",
+                "-movflags",
+                "frag_keyframe+empty_moov+default_base_moof",
+                "-f",
+                "mp4",
+                "pipe:1",
+            ],
+        };
+        self.ffmpeg_within(stored, media_type, arguments, max_bytes).await.map(|written| written.bytes)
+    }
+
     async fn ffmpeg(
         &self,
         stored: &Stored,
         media_type: &'static str,
         arguments: &[&str],
     ) -> Result<Written, MediaError> {
+        self.ffmpeg_within(stored, media_type, arguments, MAX_BYTES).await
+    }
+
+    async fn ffmpeg_within(
+        &self,
+        stored: &Stored,
+        media_type: &'static str,
+        arguments: &[&str],
+        max_bytes: u64,
+    ) -> Result<Written, MediaError> {
         let unavailable = |what: String| MediaError::ReaderUnavailable { what };
         let ffmpeg = self.programs().ffmpeg.as_deref().ok_or_else(|| {
             unavailable("frames, audio tracks and conversions require ffmpeg, which was not found".to_owned())
         })?;
         let command = [&reading(media_type)[..], arguments].concat();
-        let written = self.convert(ffmpeg, stored, &command, MAX_BYTES).await;
+        let written = self.convert(ffmpeg, stored, &command, max_bytes).await;
         written.map_err(|failure| match failure {
             Failure::NotStarted => unavailable(format!("ffmpeg cannot be started: {}", ffmpeg.display())),
             failure => failed(failure, media_type),
@@ -160,7 +218,8 @@ fn reading(media_type: &str) -> [&str; 17] {
         "audio/mpeg" => "mp3",
         "audio/wav" => "wav",
         "audio/ogg" => "ogg",
-        "audio/webm" | "video/webm" => "matroska",
+        "audio/webm" | "video/webm" | "video/x-matroska" => "matroska",
+        "video/x-msvideo" => "avi",
         "audio/aac" => "aac",
         "audio/flac" => "flac",
         _ => "mov",

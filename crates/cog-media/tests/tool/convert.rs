@@ -18,6 +18,8 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     frames_have_their_own_times,
     audio_of_any_type_becomes_wav,
     audio_that_no_provider_supports_becomes_wav,
+    images_and_videos_of_other_types_are_converted,
+    undecodable_image_is_of_an_unsupported_type,
     missing_ffmpeg_is_reported,
 ];
 
@@ -127,6 +129,43 @@ fn audio_that_no_provider_supports_becomes_wav() {
         Some(&converter()),
     ));
     assert_eq!(refusal(long), "E1011 601 seconds; the maximum is 600");
+}
+
+fn images_and_videos_of_other_types_are_converted() {
+    let rules = MediaRules::default();
+    let image = "-an -frames:v 1 -c:v libaom-av1 -cpu-used 8 -still-picture 1 a.avif";
+    for (arguments, original, converted) in [
+        (image, "image/avif", "image/jpeg"),
+        ("a.mkv", "video/x-matroska", "video/mp4"),
+        ("a.avi", "video/x-msvideo", "video/mp4"),
+    ] {
+        let bytes = generate(arguments);
+        let opened = |tool: &Tool| wait(check(stored(&bytes), &Expected::default(), &rules, Some(tool)));
+        let media = opened(&converter()).unwrap();
+        assert_eq!((media.media_type(), media.facts().width), (converted, Some(320)), "{arguments}");
+        let refused = refusal(opened(&tool()));
+        assert!(refused.starts_with(&format!("E1010 {original} is not supported here")), "{refused}");
+    }
+    let frames = |media: &Media| frames(media, FramePlan::default()).len();
+    for arguments in ["a.mkv", "a.avi"] {
+        let media =
+            wait(check(stored(&generate(arguments)), &Expected::default(), &rules, Some(&converter())))
+                .unwrap();
+        // The times of an AVI may begin later.
+        assert!((4..=5).contains(&frames(&media)), "{arguments}");
+        assert!(wait(converter().audio(&media)).unwrap().is_some(), "{arguments}");
+    }
+}
+
+fn undecodable_image_is_of_an_unsupported_type() {
+    let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\x08free";
+    for declared in [None, Some("image/heic".to_owned()), Some("image/heif".to_owned())] {
+        let expected = Expected { media_type: declared, ..Expected::default() };
+        let outcome = wait(check(stored(heic), &expected, &MediaRules::default(), Some(&converter())));
+        let error = outcome.as_ref().unwrap_err();
+        assert_eq!(error.suggestion(), "convert it: heif-convert IN.heic OUT.jpg");
+        assert!(refusal(outcome).starts_with("E1010 image/heif is not supported here"));
+    }
 }
 
 fn missing_ffmpeg_is_reported() {
