@@ -13,7 +13,7 @@ use crate::Stored;
 pub(crate) fn frames(stored: &Stored, media_type: &str) -> Option<u32> {
     let (reader, length) = (stored.reader(), stored.len());
     match media_type {
-        "image/gif" => Some(gif::frames(&mut Scan::new(reader, length))).filter(|frames| *frames > 1),
+        "image/gif" => gif::frames(&mut Scan::new(reader, length)).ok().filter(|frames| *frames > 1),
         "image/png" => in_png(&mut Scan::with_small_buffer(reader, length)).ok().flatten(),
         "image/webp" => webp::frames(&mut Scan::with_small_buffer(reader, length)),
         _ => None,

@@ -30,29 +30,26 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Bro
     }
 }
 
-/// Counts the frames before the end or the first error.
+/// Counts the frames, each of which must be complete.
 #[cfg(feature = "decode")]
-pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> u32 {
+pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Result<u32, Broken> {
     let mut found = 0;
-    let mut count = || -> Result<(), Broken> {
-        let [.., flags, _, _] = scan.take::<13>()?;
-        scan.skip(colours(flags))?;
-        loop {
-            match scan.byte()? {
-                b'!' => scan.skip(1)?,
-                b',' => {
-                    let [.., flags]: [u8; 9] = scan.take()?;
-                    scan.skip(colours(flags) + 1)?;
-                    found += 1;
-                }
-                _ => return Ok(()),
+    let [.., flags, _, _] = scan.take::<13>()?;
+    scan.skip(colours(flags))?;
+    // Some encoders omit the trailer.
+    while scan.at() < scan.length() {
+        match scan.byte()? {
+            b'!' => scan.skip(1)?,
+            b',' => {
+                let [.., flags]: [u8; 9] = scan.take()?;
+                scan.skip(colours(flags) + 1)?;
+                found += 1;
             }
-            blocks(scan)?;
+            _ => break,
         }
-    };
-    // The frames before an error count.
-    let _ = count();
-    found
+        blocks(scan)?;
+    }
+    Ok(found)
 }
 
 /// Returns the size of a colour table in bytes.

@@ -141,6 +141,21 @@ impl<R: Read + Seek> Scan<R> {
         Ok(())
     }
 
+    /// Reads bytes, which must exist, in parts.
+    pub(super) fn read(&mut self, bytes: u64, mut part: impl FnMut(&[u8])) -> Result<(), Broken> {
+        let end = self.at.checked_add(bytes).filter(|end| *end <= self.length).ok_or(Broken)?;
+        while self.at < end {
+            let ahead = self.reader.fill_buf().map_err(|_| Broken)?;
+            let left = usize::try_from(end - self.at).unwrap_or(usize::MAX);
+            let taken = ahead.get(..left.min(ahead.len())).filter(|taken| !taken.is_empty()).ok_or(Broken)?;
+            part(taken);
+            let taken = taken.len();
+            self.reader.consume(taken);
+            self.at += taken as u64;
+        }
+        Ok(())
+    }
+
     /// Skips to the next such byte. Returns false at the end of the file.
     pub(super) fn skip_to(&mut self, byte: u8) -> Result<bool, Broken> {
         loop {

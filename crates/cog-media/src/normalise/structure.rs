@@ -28,7 +28,7 @@ pub(super) fn stripping_plan(
     }
 }
 
-/// Checks that an image is complete: its structure is readable up to its end, or up to the end of its first frame.
+/// Checks that an image is complete: its structure is readable up to its end.
 ///
 /// # Errors
 /// [`MediaError::Damaged`].
@@ -38,7 +38,11 @@ pub(crate) fn check_structure(
     media_type: &'static str,
     is_animated: bool,
 ) -> Result<(), MediaError> {
-    stripping_plan(stored, media_type, is_animated, false)
-        .map(drop)
+    let frames = match media_type {
+        "image/gif" => gif::frames(&mut Scan::new(stored.reader(), stored.len())).map(drop),
+        _ => Ok(()),
+    };
+    frames
+        .and_then(|()| stripping_plan(stored, media_type, is_animated, false).map(drop))
         .map_err(|error| error.into_error(media_type))
 }

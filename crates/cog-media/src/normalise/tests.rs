@@ -261,8 +261,8 @@ fn image_with_one_frame_is_not_animated() {
         assert_eq!(media(&still).facts().frames, None);
     }
     assert_eq!(media(&gif()).facts().frames, Some(3));
-    let truncated = gif();
-    assert_eq!(media(&truncated[..truncated.len() - 30]).facts().frames, Some(2), "readable frames");
+    let without_trailer = gif();
+    assert_eq!(media(&without_trailer[..without_trailer.len() - 1]).facts().frames, Some(3));
 }
 
 #[test]
@@ -359,6 +359,31 @@ fn truncated_image_is_refused() {
             let refused = check_now(store.finish(), &Expected::default(), &MediaRules::default());
             assert_eq!(refused.unwrap_err().code(), cog_spec::Code::MediaDecodeFailed, "{cut}");
         }
+    }
+}
+
+#[test]
+fn gif_that_ends_inside_a_frame_is_refused() {
+    let original = gif();
+    for missing in [2, 3, 30] {
+        let mut store = Store::with_limit(1 << 20);
+        store.push(&original[..original.len() - missing]).unwrap();
+        let refused = check_now(store.finish(), &Expected::default(), &MediaRules::default());
+        assert_eq!(refused.unwrap_err().code(), cog_spec::Code::MediaDecodeFailed, "{missing}");
+    }
+}
+
+#[test]
+fn png_with_a_wrong_checksum_is_refused() {
+    for kind in [b"IHDR", b"IDAT", b"IEND"] {
+        let mut original = png();
+        let at = memchr::memmem::find(&original, kind).unwrap();
+        let length = u32::from_be_bytes(original[at - 4..at].try_into().unwrap());
+        original[at + 4 + usize::try_from(length).unwrap()] ^= 1;
+        let mut store = Store::with_limit(1 << 20);
+        store.push(&original).unwrap();
+        let refused = check_now(store.finish(), &Expected::default(), &MediaRules::default());
+        assert_eq!(refused.unwrap_err().code(), cog_spec::Code::MediaDecodeFailed, "{kind:?}");
     }
 }
 
