@@ -4,7 +4,7 @@ use std::{borrow::Cow, io::Cursor};
 
 use image::{
     DynamicImage, ImageDecoder as _, ImageEncoder, ImageFormat, Limits, Rgba,
-    codecs::{jpeg::JpegEncoder, png::PngEncoder},
+    codecs::{jpeg::JpegEncoder, png::PngEncoder, webp::WebPEncoder},
     metadata::Orientation as Turn,
 };
 
@@ -75,6 +75,7 @@ impl Pixels {
         let mut bytes = Cursor::new(Vec::new());
         match media_type {
             "image/jpeg" => self.write(&self.opaque(), JpegEncoder::new_with_quality(&mut bytes, QUALITY)),
+            "image/webp" => self.write(&self.with_eight_bits(), WebPEncoder::new_lossless(&mut bytes)),
             _ => self.write(&self.image, PngEncoder::new(&mut bytes)),
         }?;
         let bytes = bytes.into_inner();
@@ -85,10 +86,19 @@ impl Pixels {
 
     fn write(&self, image: &DynamicImage, mut encoder: impl ImageEncoder) -> Result<(), MediaError> {
         if let Some(profile) = &self.profile {
-            // Both formats support profiles.
+            // All formats support profiles.
             let _ = encoder.set_icc_profile(profile.clone());
         }
         image.write_with_encoder(encoder).map_err(|error| MediaError::Storage(std::io::Error::other(error)))
+    }
+
+    /// Returns the image in a colour type that WebP supports.
+    fn with_eight_bits(&self) -> Cow<'_, DynamicImage> {
+        match &self.image {
+            DynamicImage::ImageRgb8(_) | DynamicImage::ImageRgba8(_) => Cow::Borrowed(&self.image),
+            image if image.color().has_alpha() => Cow::Owned(DynamicImage::ImageRgba8(image.to_rgba8())),
+            image => Cow::Owned(DynamicImage::ImageRgb8(image.to_rgb8())),
+        }
     }
 
     /// Returns an image without alpha, on a white background, in a colour type that JPEG supports.

@@ -2,10 +2,11 @@
 
 use crate::{Media, MediaError, MediaRules, Stored};
 
-use super::{MediaCapabilities, Prepared, Step, pixels::Pixels};
+use super::{MediaCapabilities, Prepared, Step, pixels::Pixels, structure::is_lossless_webp};
 
 const JPEG: &str = "image/jpeg";
 const PNG: &str = "image/png";
+const WEBP: &str = "image/webp";
 
 /// How many times an image is scaled down to reach the size limit.
 const ATTEMPTS: usize = 12;
@@ -31,13 +32,13 @@ pub(super) fn remake(
     rules: &MediaRules,
 ) -> Result<Prepared, MediaError> {
     // Fail before megabytes are decoded.
-    target(media.media_type(), false, capabilities)?;
+    target(media, false, capabilities)?;
     let mut pixels = Pixels::decode(media, rules)?;
     pixels.rotate(media.rotation());
     if let Some(limit) = capabilities.max_dimension.filter(|limit| pixels.max_side() > *limit) {
         pixels.scale_to(limit);
     }
-    let media_type = target(media.media_type(), pixels.is_transparent(), capabilities)?;
+    let media_type = target(media, pixels.is_transparent(), capabilities)?;
     let (stored, media_type) = encode_within_limit(&mut pixels, media_type, capabilities)?;
     let is_smaller = media.facts().width.max(media.facts().height) > Some(pixels.max_side());
     let is_one_of_several = media.media_type() == "image/gif" || media.facts().frames.is_some();
@@ -51,14 +52,19 @@ pub(super) fn remake(
 }
 
 /// Returns the target type that the provider supports: preferably JPEG for photographs, PNG for drawings and
-/// transparent images.
+/// transparent images. A lossless WebP stays one.
 fn target(
-    media_type: &'static str,
+    media: &Media,
     is_transparent: bool,
     capabilities: &MediaCapabilities,
 ) -> Result<&'static str, MediaError> {
-    let is_drawing = is_transparent || matches!(media_type, PNG | "image/gif");
-    let wanted = if is_drawing { [PNG, JPEG] } else { [JPEG, PNG] };
+    let media_type = media.media_type();
+    let wanted = match media_type {
+        WEBP if is_lossless_webp(media.bytes(), media_type) => [WEBP, PNG, JPEG],
+        PNG | "image/gif" => [PNG, WEBP, JPEG],
+        _ if is_transparent => [PNG, WEBP, JPEG],
+        _ => [JPEG, PNG, WEBP],
+    };
     let supported = wanted.into_iter().find(|wanted| capabilities.media_types.contains(wanted));
     supported.ok_or(MediaError::UnsupportedByProvider { media_type })
 }
@@ -69,7 +75,7 @@ fn estimated_side(limit: u64, found: u64, side: u32) -> u32 {
     u32::try_from(estimate).unwrap_or(side).min(side / 10 * 9).max(1)
 }
 
-/// Encodes the image, as JPEG if PNG is too large, and scales it down until it fits.
+/// Encodes the image, as JPEG if PNG or WebP is too large, and scales it down until it fits.
 fn encode_within_limit(
     pixels: &mut Pixels,
     mut media_type: &'static str,
@@ -81,7 +87,7 @@ fn encode_within_limit(
         if stored.len() <= limit {
             return Ok((stored, media_type));
         }
-        if media_type == PNG && !pixels.is_transparent() && capabilities.media_types.contains(&JPEG) {
+        if media_type != JPEG && !pixels.is_transparent() && capabilities.media_types.contains(&JPEG) {
             media_type = JPEG;
         } else {
             pixels.scale_to(estimated_side(limit, stored.len(), pixels.max_side()));

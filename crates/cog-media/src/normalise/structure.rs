@@ -28,6 +28,12 @@ pub(super) fn stripping_plan(
     }
 }
 
+/// Returns whether this is a WebP whose pixels are stored without loss.
+pub(super) fn is_lossless_webp(stored: &Stored, media_type: &str) -> bool {
+    media_type == "image/webp"
+        && webp::is_lossless(&mut Scan::new(stored.reader(), stored.len())).unwrap_or(false)
+}
+
 /// Checks that an image is complete: its structure is readable up to its end.
 ///
 /// # Errors

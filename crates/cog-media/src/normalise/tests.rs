@@ -239,7 +239,7 @@ fn animation_keeps_the_first_frame() {
 fn partial_first_frame_is_re_encoded() {
     let original = moving_webp(6);
     let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
-    assert_eq!(prepared.steps, [Step::FirstFrame, Step::Converted]);
+    assert_eq!((prepared.media_type, &prepared.steps[..]), ("image/webp", &[Step::FirstFrame][..]));
     let first = decoded(&bytes(&prepared));
     assert_eq!((first.width(), first.height()), (16, 8));
 }
@@ -324,7 +324,7 @@ fn scales_an_image_to_the_size_limit() {
 fn converts_to_a_supported_type() {
     for (original, supported, expected) in [
         (gif(), vec!["image/jpeg", "image/png"], "image/png"),
-        (webp(), vec!["image/jpeg", "image/png"], "image/jpeg"),
+        (webp(), vec!["image/jpeg", "image/png"], "image/png"),
         (png(), vec!["image/jpeg"], "image/jpeg"),
     ] {
         let capabilities = MediaCapabilities { media_types: supported, ..MediaCapabilities::default() };
@@ -370,6 +370,23 @@ fn gif_that_ends_inside_a_frame_is_refused() {
         store.push(&original[..original.len() - missing]).unwrap();
         let refused = check_now(store.finish(), &Expected::default(), &MediaRules::default());
         assert_eq!(refused.unwrap_err().code(), cog_spec::Code::MediaDecodeFailed, "{missing}");
+    }
+}
+
+#[test]
+fn lossless_webp_stays_lossless() {
+    let mut original = Vec::new();
+    let mut encoder = WebPEncoder::new_lossless(&mut original);
+    encoder.set_exif_metadata(exif(6)).unwrap();
+    encoder.write_image(&drawing(41, 31), 41, 31, ExtendedColorType::Rgb8).unwrap();
+    for media_types in [vec!["image/jpeg", "image/png", "image/webp"], vec!["image/jpeg", "image/png"]] {
+        let target = *media_types.last().unwrap();
+        let capabilities = MediaCapabilities { media_types, ..MediaCapabilities::default() };
+        let prepared = normal(&media(&original), &capabilities).unwrap();
+        let upright = bytes(&prepared);
+        assert_eq!((prepared.media_type, prepared.steps[0]), (target, Step::Oriented));
+        assert!(decoded(&upright).to_rgb8() == decoded(&original).rotate90().to_rgb8());
+        assert!(!contains(&upright, SECRET));
     }
 }
 

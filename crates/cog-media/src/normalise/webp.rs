@@ -90,6 +90,22 @@ pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Option<u32> {
     (flags & ANIMATION != 0).then_some(found)
 }
 
+/// Returns whether the pixels of the first frame are stored without loss.
+pub(super) fn is_lossless(scan: &mut Scan<impl Read + Seek>) -> Result<bool, Broken> {
+    let end = file_header(scan)?;
+    while scan.at() < end {
+        let ChunkHeader { kind, padded, .. } = chunk_header(scan)?;
+        match &kind {
+            b"VP8L" => return Ok(true),
+            b"VP8 " => return Ok(false),
+            // The chunks of a frame follow its 16 bytes of header.
+            b"ANMF" => scan.skip(16)?,
+            _ => scan.skip(padded)?,
+        }
+    }
+    Err(Broken)
+}
+
 /// Reads the file header. Returns the end of the file that it declares.
 fn file_header(scan: &mut Scan<impl Read + Seek>) -> Result<u64, Broken> {
     let [b'R', b'I', b'F', b'F', size @ .., b'W', b'E', b'B', b'P'] = scan.take::<12>()? else {

@@ -83,7 +83,7 @@ pub(crate) struct StripArgs {
     /// Image file or http(s) URL, or `-` for stdin
     #[arg(value_name = "SOURCE")]
     pub(crate) source: String,
-    /// Write to this file instead of stdout; may be the source file
+    /// Write to this file instead of stdout; its extension selects the format
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

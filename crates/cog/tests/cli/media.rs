@@ -56,6 +56,26 @@ fn strip_writes_to_file_or_stdout() {
     assert_eq!(again.stdout, PIXEL);
 }
 
+/// A lossless WebP with an orientation.
+const TURNED: &str = "UklGRpwAAABXRUJQVlA4WAoAAAAIAAAAAgAAAQAAVlA4TBMAAAAvAkAAAA8Q87//8x8ObnAQ0f8QAEVYSUZiAAAATU0AKgAAABBF\
+    eGlmTWV0YQAFARIAAwAAAAEABgAAARoABQAAAAEAAABSARsABQAAAAEAAABaASgAAwAAAAEAAgAAAhMAAwAAAAEAAQAAAAAAAAAAAEgAAAABAAAASAAAAAE=";
+
+#[test]
+fn strip_writes_the_format_of_the_file_name() {
+    let place = Place::new();
+    place.write("a.webp", base64_simd::STANDARD.decode_to_vec(TURNED).unwrap());
+    for (name, expected) in
+        [("b.webp", "image/webp"), ("b.png", "image/png"), ("b.jpg", "image/jpeg"), ("b", "image/webp")]
+    {
+        let stripped = place.cog(["media", "strip", "a.webp", "-o", name]).output().unwrap();
+        assert!(stripped.status.success(), "{}", String::from_utf8_lossy(&stripped.stderr));
+        let probed = json(&place.cog(["media", "probe", name]).output().unwrap());
+        let facts = ["media_type", "width", "height"].map(|key| probed[key].clone());
+        assert_eq!(facts, [serde_json::json!(expected), 2.into(), 3.into()]);
+    }
+    snapshot!(place.cog(["media", "strip", "a.webp", "-o", "b.gif"]));
+}
+
 #[test]
 fn strip_rejects_other_files() {
     let place = Place::new();

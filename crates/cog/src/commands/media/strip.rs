@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use cog_media::{MediaCapabilities, MediaError, MediaRules, Prepared, normalise};
+use cog_media::{MediaCapabilities, MediaError, MediaRules, Prepared, normalise, type_of_name};
 use cog_spec::{ErrorBody, Modality};
 
 use super::{super::emit, super::runtime, sources};
@@ -33,10 +33,30 @@ pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Consol
     let Some(opened) = runtime::wait(sources::open(&args.source, &rules, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
-    let stripped = opened.and_then(|media| normalise(&media, &MediaCapabilities::default(), &rules));
+    let capabilities = capabilities(file);
+    let stripped = match opened.and_then(|media| normalise(&media, &capabilities, &rules)) {
+        Err(MediaError::UnsupportedByProvider { media_type }) => return Err(other_format(media_type)),
+        stripped => stripped,
+    };
     let bytes = stripped.and_then(|stripped| read_all(&stripped)).map_err(|error| ErrorBody::from(&error))?;
     write(&bytes, file, console)?;
     Ok(Exit::Ok)
+}
+
+/// Returns the types that the image may have: that of the file name, or any if it names none.
+fn capabilities(file: Option<&Path>) -> MediaCapabilities {
+    let any = MediaCapabilities::default();
+    match file.and_then(type_of_name).filter(|named| any.media_types.contains(named)) {
+        Some(named) => MediaCapabilities { media_types: vec![named], ..any },
+        None => any,
+    }
+}
+
+fn other_format(media_type: &str) -> CliError {
+    CliError::Usage {
+        message: format!("{media_type} cannot be written in the format of the output file's name"),
+        suggestion: Some("use a name that ends with .png, .jpg or .webp".to_owned()),
+    }
 }
 
 fn read_all(stripped: &Prepared) -> Result<Vec<u8>, MediaError> {
