@@ -141,17 +141,25 @@ impl Fetcher {
         hop: u32,
     ) -> Result<Response, MediaError> {
         let client = self.clients.client_for(target).map_err(|what| failed(target, what, None))?;
-        let mut request = client.get(target.url().clone()).header(header::ACCEPT_ENCODING, "identity");
-        if let Some((name, value)) = known.and_then(CachedResponse::condition) {
-            request = request.header(name, value);
-        }
+        let send = || {
+            let request = client.get(target.url().clone()).header(header::ACCEPT_ENCODING, "identity");
+            match known.and_then(CachedResponse::condition) {
+                Some((name, value)) => request.header(name, value).send(),
+                None => request.send(),
+            }
+        };
         let describe = |error: &(dyn Error + 'static)| match client::refusal(error) {
             Some(refusal) => MediaError::Refused { refusal, hop },
             None => failed(target, client::root_cause(error), None),
         };
         self.clients.check(target).await.map_err(|error| describe(&*error))?;
+        let mut sent = send().await;
+        // A server may close a kept connection at any time, and a GET may be repeated (RFC 9110 section 9.2.2).
+        if sent.as_ref().is_err_and(client::is_interrupted) {
+            sent = send().await;
+        }
         // The client's error message contains the URL with its query.
-        request.send().await.map_err(|error| describe(&error.without_url()))
+        sent.map_err(|error| describe(&error.without_url()))
     }
 
     /// Stores the body of a response while it arrives.

@@ -74,6 +74,11 @@ impl Clients {
     }
 }
 
+/// Returns whether a connection was closed after the request was sent, without a response.
+pub(super) fn is_interrupted(error: &reqwest::Error) -> bool {
+    error.is_request() && !error.is_connect() && !error.is_timeout() && refusal(error).is_none()
+}
+
 /// Returns the guard's refusal if the guard stopped the request.
 pub(super) fn refusal(error: &(dyn Error + 'static)) -> Option<Refusal> {
     causes(error).find_map(|cause| cause.downcast_ref::<Refusal>()).cloned()

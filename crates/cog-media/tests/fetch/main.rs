@@ -8,6 +8,8 @@ mod dns;
 #[cfg(test)]
 mod guarded;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod site;
 #[cfg(test)]
 mod support;
