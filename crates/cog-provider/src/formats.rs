@@ -8,12 +8,23 @@ pub struct Formats {
     pub types: &'static [&'static str],
     /// The maximum width and height of an image, in pixels.
     pub max_side: Option<u32>,
+    /// The maximum width and height of each image in a request with many images; `None` if the number does not matter.
+    pub many_images: Option<ManyImages>,
     /// The maximum size of an image in bytes, before base64.
     pub max_image_bytes: Option<u64>,
     /// Whether the provider fetches images from URLs.
     pub by_url: bool,
     /// The maximum size of a complete request in bytes; `None` if the vendor documents none.
     pub max_request_bytes: Option<u64>,
+}
+
+/// The limit for the images of a request with many of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManyImages {
+    /// The number of images up to which it does not apply.
+    pub over: usize,
+    /// The maximum width and height, in pixels.
+    pub max_side: u32,
 }
 
 impl Formats {
@@ -34,6 +45,7 @@ impl Formats {
             "application/pdf",
         ],
         max_side: None,
+        many_images: None,
         max_image_bytes: None,
         by_url: false,
         max_request_bytes: None,

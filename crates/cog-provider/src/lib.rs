@@ -52,7 +52,7 @@ pub use cassette::{Pace, Recording};
 pub use choose::{Choice, OFFLINE, ProviderSelectError, choose, provider_names};
 pub use connect_error::ConnectErrorKind;
 pub use error::{Deadline, Interruption, OptionalPart, ProviderError, RejectedPart};
-pub use formats::Formats;
+pub use formats::{Formats, ManyImages};
 #[cfg(feature = "http")]
 pub use http::HttpProvider;
 pub use listed_model::ListedModel;

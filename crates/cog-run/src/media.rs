@@ -15,7 +15,7 @@ use cog_media::{
 };
 use cog_module::Module;
 use cog_provider::Provider;
-use cog_spec::{ErrorBody, Warning, WarningCode};
+use cog_spec::{ErrorBody, Modality, Warning, WarningCode};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput};
@@ -143,18 +143,45 @@ impl Collected {
         provider: &dyn Provider,
         model: &str,
     ) -> Result<Vec<Processed>, ErrorBody> {
-        let Sources { input, rules, access, .. } = &self.sources;
+        let Sources { input, access, .. } = &self.sources;
         let mut capabilities = capabilities_of(provider, model);
         capabilities.by_url &= access.by_url;
         let mut all = Vec::with_capacity(self.media.len());
         for (media, (path, _)) in self.media.iter().zip(input.media()) {
-            let sent =
-                prepare(media, &capabilities, rules, access.tool.as_deref(), access.owner.as_deref()).await;
-            let sent = sent.map_err(|error| media_rejected(&[(path.clone(), error)]))?;
-            all.push(Processed { path: path.clone(), media: media.clone(), sent });
+            all.push(self.prepare_one(path, media, &capabilities).await?);
+        }
+        if let Some(many) = provider.info().formats.many_images
+            && images_in(&all) > many.over
+        {
+            capabilities.max_dimension = Some(many.max_side);
+            for one in all.iter_mut().filter(|one| is_larger(&one.media, many.max_side)) {
+                *one = self.prepare_one(&one.path, &one.media, &capabilities).await?;
+            }
         }
         Ok(all)
     }
+
+    async fn prepare_one(
+        &self,
+        path: &Path,
+        media: &Media,
+        capabilities: &MediaCapabilities,
+    ) -> Result<Processed, ErrorBody> {
+        let Sources { rules, access, .. } = &self.sources;
+        let sent = prepare(media, capabilities, rules, access.tool.as_deref(), access.owner.as_deref()).await;
+        let sent = sent.map_err(|error| media_rejected(&[(path.clone(), error)]))?;
+        Ok(Processed { path: path.clone(), media: media.clone(), sent })
+    }
+}
+
+fn images_in(all: &[Processed]) -> usize {
+    let parts = all.iter().flat_map(|one| &one.sent);
+    parts.filter(|part| part.media_type.starts_with("image/")).count()
+}
+
+/// Returns whether this is an image with a longer side.
+fn is_larger(media: &Media, max_side: u32) -> bool {
+    media.kind() == Modality::Image && media.facts().width.max(media.facts().height) > Some(max_side)
 }
 
 /// Returns the media capabilities of a model. The offline provider accepts everything.

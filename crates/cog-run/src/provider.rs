@@ -10,7 +10,8 @@ pub use cog_provider::vendors::{
     CacheMark, ImageSettings, ImageSizes, MediaModel, ModelSettings, PromptCache, Temperature,
 };
 pub use cog_provider::{
-    Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, ImageRequest, Interruption, ModelFuture, ModelRequest, ModelStream, OptionalPart, OutputSchema, Provider, ProviderError,
+    Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, ImageRequest, Interruption, ManyImages,
+    ModelFuture, ModelRequest, ModelStream, OptionalPart, OutputSchema, Provider, ProviderError,
     ProviderInfo, RejectedPart, RequestError, RetryHook, WireRequest,
 };
 #[cfg(feature = "providers")]

@@ -11,7 +11,7 @@ use super::{
     Auth, AuthRequirement, Commands, ImageSettings, ImageSizes, MediaModel, Quirks, Vendor,
     model_table as models,
 };
-use crate::{Formats, protocol::ProtocolKind};
+use crate::{Formats, ManyImages, protocol::ProtocolKind};
 
 /// Every vendor, in the order in which keys are looked up (docs/spec/settings.md).
 pub static VENDORS: &[Vendor] = &[
@@ -41,6 +41,7 @@ const OPENAI_FORMATS: Formats = Formats {
         "application/pdf",
     ],
     max_side: None,
+    many_images: None,
     max_image_bytes: Some(20 << 20),
     by_url: false,
     max_request_bytes: None,
@@ -195,7 +196,8 @@ const ANTHROPIC: Vendor = Vendor {
     input: &[Text, Image, Document],
     formats: Formats {
         max_side: Some(8000),
-            max_image_bytes: Some(ANTHROPIC_IMAGE),
+        many_images: Some(ManyImages { over: 20, max_side: 2000 }),
+        max_image_bytes: Some(ANTHROPIC_IMAGE),
         max_request_bytes: Some(32 << 20),
         ..FETCHING
     },
@@ -230,7 +232,8 @@ const GEMINI: Vendor = Vendor {
             "application/pdf",
         ],
         max_side: None,
-            max_image_bytes: Some(20 << 20),
+        many_images: None,
+        max_image_bytes: Some(20 << 20),
         by_url: false,
         // Larger requests need the vendor's files API, which is not supported.
         max_request_bytes: Some(100 << 20),

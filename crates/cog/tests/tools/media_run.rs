@@ -188,6 +188,22 @@ fn each_format_reaches_providers_that_accept_it() {
     }
 }
 
+#[test]
+fn many_images_are_scaled_for_anthropic() {
+    let directory = directory();
+    made(directory.path(), "/usr/bin/convert", "-size 2500x10 xc:red wide.png");
+    let film = "-f lavfi -i testsrc=d=25:s=32x24:r=2 -pix_fmt yuv420p long.mp4";
+    made(directory.path(), "ffmpeg", &format!("-loglevel error {film}"));
+    for (video, is_scaled) in [("a.mp4", false), ("long.mp4", true)] {
+        let arguments = ["--image", "wide.png", "--video", video];
+        let (output, asked) = run(Wire::Anthropic, directory.path(), "image-analyzer", &arguments);
+        let envelope = envelope(&output);
+        assert_eq!(asked.len(), 1, "{envelope}");
+        let processed = envelope["meta"]["media_processed"].to_string();
+        assert_eq!(processed.contains("\"scaled\""), is_scaled, "{processed}");
+    }
+}
+
 /// One pixel.
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
