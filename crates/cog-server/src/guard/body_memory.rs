@@ -87,7 +87,7 @@ impl BodyMemory {
         let message =
             format!("too many large requests: the limit for their bodies is {} bytes", self.max_bytes);
         let error = ErrorBody::new(Code::RateLimited, message)
-            .suggest("retry later; the operator can raise --max-body-bytes-total")
+            .suggest("Retry later; the operator can raise --max-body-bytes-total.")
             .with_details(Value::from(
                 serde_json::json!({ "limit": "max_body_bytes_total", "max": self.max_bytes }),
             ));
