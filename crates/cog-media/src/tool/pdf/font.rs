@@ -14,12 +14,18 @@ pub(super) struct Fonts<'a>(BTreeMap<Vec<u8>, Font<'a>>);
 
 /// A font.
 pub(super) struct Font<'a> {
-    encoding: Encoding<'a>,
+    characters: Characters<'a>,
     /// The widths of characters in multiples of the font size.
     widths: HashMap<u32, f32>,
     default_width: f32,
-    /// Whether a character is two bytes.
-    is_composite: bool,
+}
+
+/// What the codes of a font mean.
+enum Characters<'a> {
+    /// The text of each byte; empty if it has no meaning.
+    Simple(Vec<String>),
+    /// The map of codes that can have several bytes.
+    Composite(Encoding<'a>),
 }
 
 impl<'a> Fonts<'a> {
@@ -37,7 +43,6 @@ impl<'a> Fonts<'a> {
 
 impl<'a> Font<'a> {
     fn read(document: &'a Document, font: &'a Dictionary, max_inflated: usize) -> Option<Self> {
-        let encoding = font.get_font_encoding_with_limit(document, max_inflated).ok()?;
         let descendants = font.get_deref(b"DescendantFonts", document).and_then(Object::as_array).ok();
         let descendant = descendants.and_then(|fonts| Some(document.dereference(fonts.first()?).ok()?.1));
         let descendant = descendant.and_then(|font| font.as_dict().ok());
@@ -45,25 +50,110 @@ impl<'a> Font<'a> {
             Some(font) => composite_widths(document, font),
             None => simple_widths(document, font),
         };
-        Some(Self { encoding, widths, default_width, is_composite: descendant.is_some() })
+        let characters = match descendant {
+            Some(_) => Characters::Composite(composite_encoding(document, font, max_inflated)?),
+            None => Characters::Simple(simple_characters(document, font, max_inflated)?),
+        };
+        Some(Self { characters, widths, default_width })
     }
 
     /// Decodes a string; an empty one if it has no meaning.
     pub(super) fn decode(&self, bytes: &[u8]) -> String {
-        Document::decode_text(&self.encoding, bytes).unwrap_or_default()
+        match &self.characters {
+            Characters::Simple(texts) => {
+                bytes.iter().filter_map(|byte| texts.get(usize::from(*byte))).map(String::as_str).collect()
+            }
+            Characters::Composite(encoding) => Document::decode_text(encoding, bytes).unwrap_or_default(),
+        }
     }
 
     /// Returns the width of a string in multiples of the font size, its characters and its spaces.
     pub(super) fn measure(&self, bytes: &[u8]) -> (f32, f32, f32) {
-        let size = if self.is_composite { 2 } else { 1 };
+        let is_composite = matches!(self.characters, Characters::Composite(_));
+        let size = if is_composite { 2 } else { 1 };
         let codes =
             bytes.chunks(size).map(|code| code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)));
         codes.fold((0.0, 0.0, 0.0), |(width, characters, spaces), code| {
             let own = self.widths.get(&code).copied().unwrap_or(self.default_width);
-            let is_space = !self.is_composite && code == u32::from(b' ');
+            let is_space = !is_composite && code == u32::from(b' ');
             (width + own, characters + 1.0, spaces + f32::from(u8::from(is_space)))
         })
     }
+}
+
+/// Returns the map of a composite font to Unicode: its own, or that of an encoding for Unicode. The codes of any other
+/// font have no meaning.
+fn composite_encoding<'a>(
+    document: &'a Document,
+    font: &'a Dictionary,
+    max_inflated: usize,
+) -> Option<Encoding<'a>> {
+    to_unicode(document, font, max_inflated).or_else(|| {
+        let encoding = font.get_font_encoding_with_limit(document, max_inflated).ok()?;
+        matches!(encoding, Encoding::SimpleEncoding(_)).then_some(encoding)
+    })
+}
+
+/// Returns the text of each byte in a simple font. Its map to Unicode has precedence over its encoding (9.10.2).
+fn simple_characters(document: &Document, font: &Dictionary, max_inflated: usize) -> Option<Vec<String>> {
+    let defined = with_defined_glyphs(document, font);
+    let encoding = defined.get_font_encoding_with_limit(document, max_inflated).ok()?;
+    let map = to_unicode(document, font, max_inflated);
+    let text = |byte: u8| {
+        let mapped = map.as_ref().and_then(|map| mapped(map, byte));
+        mapped.unwrap_or_else(|| Document::decode_text(&encoding, &[byte]).unwrap_or_default())
+    };
+    Some((0..=u8::MAX).map(text).collect())
+}
+
+/// Returns the text of a byte, whose code is written with one byte or, by some producers, with two.
+fn mapped(map: &Encoding<'_>, byte: u8) -> Option<String> {
+    let Encoding::UnicodeMapEncoding(map) = map else { return None };
+    let code = u32::from(byte);
+    let units = map.get(code, 1).or_else(|| map.get(code, 2))?;
+    Some(String::from_utf16_lossy(&units))
+}
+
+/// Returns the map of a font's codes to Unicode.
+fn to_unicode(document: &Document, font: &Dictionary, max_inflated: usize) -> Option<Encoding<'static>> {
+    font.get(b"ToUnicode").ok()?;
+    // The library uses the map only where a font has no other encoding.
+    let mut font = font.clone();
+    font.remove(b"Encoding");
+    match font.get_font_encoding_with_limit(document, max_inflated).ok()? {
+        Encoding::UnicodeMapEncoding(map) => Some(Encoding::UnicodeMapEncoding(map)),
+        _ => None,
+    }
+}
+
+/// Returns a font without the glyphs called `.notdef` in its encoding, which the library takes for an error.
+fn with_defined_glyphs(document: &Document, font: &Dictionary) -> Dictionary {
+    let mut font = font.clone();
+    let encoding = font.get_deref(b"Encoding", document).and_then(Object::as_dict).ok();
+    if let Some(mut encoding) = encoding.cloned() {
+        let differences = defined(list(document, &encoding, b"Differences"));
+        encoding.set("Differences", differences);
+        font.set("Encoding", encoding);
+    }
+    font
+}
+
+/// Returns differences, `code name name ...`, with a code before each name and without `.notdef`.
+fn defined(differences: &[Object]) -> Vec<Object> {
+    let mut code = 0;
+    let mut defined = Vec::new();
+    for object in differences {
+        match object {
+            Object::Integer(first) => code = *first,
+            name => {
+                if !matches!(name, Object::Name(name) if name == b".notdef") {
+                    defined.extend([Object::Integer(code), name.clone()]);
+                }
+                code = code.saturating_add(1);
+            }
+        }
+    }
+    defined
 }
 
 fn number(document: &Document, font: &Dictionary, key: &[u8]) -> Option<f32> {
@@ -109,4 +199,68 @@ fn composite_widths(document: &Document, font: &Dictionary) -> (HashMap<u32, f32
 /// Returns the code of a character, which has at most two bytes.
 fn code(object: &Object) -> Option<u32> {
     u16::try_from(object.as_i64().ok()?).ok().map(u32::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use lopdf::{Stream, dictionary};
+
+    use super::*;
+
+    /// Maps the code of `A` to `ffi`.
+    fn map(codes: &str) -> Stream {
+        let text = format!(
+            "/CIDInit /ProcSet findresource begin\n12 dict begin\nbegincmap\n/CMapType 2 def\n\
+             1 begincodespacerange\n<{codes}00> <{codes}FF>\nendcodespacerange\n\
+             1 beginbfchar\n<{codes}41> <006600660069>\nendbfchar\n\
+             endcmap\nCMapName currentdict /CMap defineresource pop\nend\nend\n"
+        );
+        Stream::new(Dictionary::new(), text.into_bytes())
+    }
+
+    fn decode(document: &Document, font: &Dictionary, bytes: &[u8]) -> String {
+        Font::read(document, font, 1 << 20).map(|font| font.decode(bytes)).unwrap_or_default()
+    }
+
+    #[test]
+    fn map_to_unicode_has_precedence_over_the_encoding() {
+        let mut document = Document::new();
+        let differences = dictionary! { "Differences" => vec![66.into(), Object::Name(b"C".to_vec())] };
+        let encodings = [Object::Null, Object::Name(b"WinAnsiEncoding".to_vec()), differences.into()];
+        for (encoding, rest) in encodings.into_iter().zip(["BC", "BC", "CC"]) {
+            for codes in ["", "00"] {
+                let map = document.add_object(map(codes));
+                let font =
+                    dictionary! { "Type" => "Font", "Encoding" => encoding.clone(), "ToUnicode" => map };
+                assert_eq!(decode(&document, &font, b"ABC"), format!("ffi{rest}"), "{encoding:?} {codes}");
+            }
+        }
+    }
+
+    #[test]
+    fn composite_font_with_an_embedded_encoding_is_decoded_by_its_map() {
+        let mut document = Document::new();
+        let (map, encoding) = (document.add_object(map("00")), document.add_object(map("00")));
+        let descendants = vec![Object::Dictionary(dictionary! { "Type" => "Font" })];
+        let font = dictionary! {
+            "Type" => "Font", "Encoding" => encoding, "ToUnicode" => map, "DescendantFonts" => descendants
+        };
+        assert_eq!(decode(&document, &font, b"\0A"), "ffi");
+        for encoding in [Object::Name(b"Identity-H".to_vec()), encoding.into()] {
+            let mut without = font.clone();
+            without.remove(b"ToUnicode");
+            without.set("Encoding", encoding);
+            assert_eq!(decode(&document, &without, b"\0A"), "", "a code without a meaning");
+        }
+    }
+
+    #[test]
+    fn glyph_without_a_definition_leaves_the_others() {
+        let names = [".notdef", "udieresis", ".notdef", "eacute"];
+        let names = names.map(|name| Object::Name(name.as_bytes().to_vec()));
+        let differences: Vec<Object> = [Object::Integer(64)].into_iter().chain(names).collect();
+        let font =
+            dictionary! { "Type" => "Font", "Encoding" => dictionary! { "Differences" => differences } };
+        assert_eq!(decode(&Document::new(), &font, b"ACD"), "üéD");
+    }
 }
