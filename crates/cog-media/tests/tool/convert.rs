@@ -163,7 +163,7 @@ fn undecodable_image_is_of_an_unsupported_type() {
         let expected = Expected { media_type: declared, ..Expected::default() };
         let outcome = wait(check(stored(heic), &expected, &MediaRules::default(), Some(&converter())));
         let error = outcome.as_ref().unwrap_err();
-        assert_eq!(error.suggestion(), "convert it: heif-convert IN.heic OUT.jpg");
+        assert_eq!(error.suggestion(), "Convert it with `heif-convert IN.heic OUT.jpg`.");
         assert!(refusal(outcome).starts_with("E1010 image/heif is not supported here"));
     }
 }
