@@ -6,7 +6,7 @@ use cog_spec::{Dialect, Format, Manifest, Tier};
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 
-const DIALECTS: [Dialect; 4] = [Dialect::OpenAiStrict, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama];
+const DIALECTS: [Dialect; 4] = [Dialect::OpenAiStrict, Dialect::Anthropic, Dialect::Gemini, Dialect::LlamaCpp];
 
 fuzz_target!(|data: &[u8]| {
     let Ok(schema) = serde_json::from_slice::<serde_json::Value>(data) else { return };
