@@ -18,7 +18,7 @@ pub(crate) struct ModeHeader {
 #[expect(dead_code, reason = "described, not read: `request::recovery_from_headers` reads them")]
 pub(crate) struct RecoveryHeaders {
     /// The last event received, `SESSION:SEQ`. A browser's EventSource sends it when it reconnects.
-    #[param(rename = "Last-Event-ID", required = false, pattern = "^.*:[0-9]{1,19}$")]
+    #[param(rename = "Last-Event-ID", required = false)]
     event: String,
     /// The session of the stream, without `Last-Event-ID`.
     #[param(rename = "X-Cognitive-Recovery-Session", required = false)]
