@@ -22,4 +22,4 @@ mod tool;
 pub use message::{Conversation, Message, Reasoning, Role};
 pub use part::{AudioPart, Detail, FilePart, ImagePart, Part, TextPart, VideoFrame};
 pub use read::Problem;
-pub use tool::ToolCall;
+pub use tool::{ToolCall, ToolChoice, ToolDefinition};

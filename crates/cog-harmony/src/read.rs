@@ -252,5 +252,5 @@ fn read_tool_call(node: Node<'_>, path: &str, problems: &mut Problems) -> Option
     let mut fields = Fields { node: function, path: &path, problems };
     let name = fields.required_string("name");
     let arguments = fields.required("arguments", "a string that contains JSON", text);
-    Some(ToolCall { id: id?, name: name?, arguments: arguments? })
+    Some(ToolCall { id: id?, name: name?, arguments: arguments?, signature: None })
 }

@@ -42,6 +42,7 @@ mod listed_model;
 pub mod protocol;
 mod provider;
 mod request;
+mod tools;
 #[cfg(feature = "http")]
 mod transport;
 pub mod vendors;
@@ -58,3 +59,4 @@ pub use http::HttpProvider;
 pub use listed_model::ListedModel;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
 pub use request::{ImageRequest, ModelRequest, OutputSchema, RequestError, RetryHook, WireRequest};
+pub use tools::ToolRequest;

@@ -8,6 +8,8 @@ use cog_json::{ToJson, Writer};
 use cog_spec::{Code, Dialect, Generation, Modality};
 use thiserror::Error;
 
+use crate::ToolRequest;
+
 /// A request to a model, independent of any vendor's format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
@@ -23,6 +25,8 @@ pub struct ModelRequest {
     /// The request for a model that generates only images, which gets no messages; `None` if it gets the texts of the
     /// messages.
     pub image: Option<Arc<ImageRequest>>,
+    /// The tools that the model may call; `None` for a request without tools.
+    pub tools: Option<Arc<ToolRequest>>,
     /// The generation options.
     pub generation: Generation,
     /// A name for requests with the same system text and schema, so that the provider can cache them; `None` if the
@@ -45,6 +49,7 @@ impl ModelRequest {
             output: None,
             output_media: Vec::new(),
             image: None,
+            tools: None,
             generation: Generation::default(),
             cache_key: None,
             stream_options: true,

@@ -5,14 +5,17 @@
 
 use futures_util::stream;
 
-pub use cog_harmony::{AudioPart, Conversation, FilePart, ImagePart, Message, Part, Role, TextPart};
+pub use cog_harmony::{
+    AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, Role, TextPart, ToolCall,
+    ToolChoice, ToolDefinition,
+};
 pub use cog_provider::vendors::{
     CacheMark, ImageSettings, ImageSizes, MediaModel, ModelSettings, PromptCache, Temperature,
 };
 pub use cog_provider::{
     Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, ImageRequest, Interruption, ManyImages,
     ModelFuture, ModelRequest, ModelStream, OptionalPart, OutputSchema, Provider, ProviderError,
-    ProviderInfo, RejectedPart, RequestError, RetryHook, WireRequest,
+    ProviderInfo, RejectedPart, RequestError, RetryHook, ToolRequest, WireRequest,
 };
 #[cfg(feature = "providers")]
 pub use cog_provider::{

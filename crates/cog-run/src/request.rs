@@ -45,6 +45,7 @@ impl RequestSpec {
             output: self.output(provider, model),
             output_media: self.makes(provider, model),
             image: self.image.clone(),
+            tools: None,
             generation: self.chosen.or(&self.preferred),
             cache_key: self.cache_key(),
             stream_options: true,

@@ -45,6 +45,8 @@ pub struct ToolCallDelta {
     pub name: Option<String>,
     /// A part of the arguments, JSON as text.
     pub arguments: String,
+    /// What the provider requires back unchanged with this call. It is complete, and replaces an earlier one.
+    pub signature: Option<String>,
 }
 
 /// A generated media item as it arrived in a reply, unchecked.

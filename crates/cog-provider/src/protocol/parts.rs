@@ -64,6 +64,9 @@ pub(crate) fn list(w: &mut Writer<'_>, key: &str, values: &[String]) {
 pub(crate) fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
     let vendor = context.vendor.title;
     check_generation(context)?;
+    if context.request.tools.is_some() {
+        return Err(RequestError::Tools { vendor });
+    }
     for message in context.request.messages.messages() {
         if message.role == Role::Tool || !message.tool_calls.is_empty() {
             return Err(RequestError::Tools { vendor });

@@ -47,6 +47,7 @@ pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
         })),
         output_media: Vec::new(),
         image: None,
+        tools: None,
         generation: Generation::default(),
         cache_key: None,
         stream_options: true,

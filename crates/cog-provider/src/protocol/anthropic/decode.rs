@@ -56,7 +56,7 @@ fn complete(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
         block(reply, index, inner, out);
         if let Some(input) = inner.get("input") {
             let arguments = input.to_string();
-            reply.tool_call(ToolCallDelta { index, id: None, name: None, arguments }, out);
+            reply.tool_call(ToolCallDelta { index, id: None, name: None, arguments, signature: None }, out);
         }
     }
     stop(reply, Some(message));
@@ -76,7 +76,7 @@ fn block(reply: &mut Reply, index: u32, node: Node<'_>, out: &mut Vec<ModelEvent
     };
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let (id, name, arguments) = (owned(call.0), owned(call.1), owned(call.2).unwrap_or_default());
-    reply.tool_call(ToolCallDelta { index, id, name, arguments }, out);
+    reply.tool_call(ToolCallDelta { index, id, name, arguments, signature: None }, out);
 }
 
 fn index(node: Node<'_>) -> u32 {

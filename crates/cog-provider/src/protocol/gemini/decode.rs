@@ -68,7 +68,7 @@ fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
         let text = |key: &str| Some(call.get(key)?.as_str()?.to_owned());
         let arguments = call.get("args").map(|args| args.to_string()).unwrap_or_default();
         let (index, id, name) = (reply.next_call(), text("id"), text("name"));
-        reply.tool_call(ToolCallDelta { index, id, name, arguments }, out);
+        reply.tool_call(ToolCallDelta { index, id, name, arguments, signature: None }, out);
     }
 }
 

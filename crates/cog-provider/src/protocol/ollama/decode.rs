@@ -36,7 +36,7 @@ pub(super) fn line(
 fn tool_call(index: u32, call: Node<'_>) -> ToolCallDelta {
     let name = call.pointer("/function/name").and_then(Node::as_str).map(str::to_owned);
     let arguments = call.pointer("/function/arguments").map(|args| args.to_string()).unwrap_or_default();
-    ToolCallDelta { index, id: None, name, arguments }
+    ToolCallDelta { index, id: None, name, arguments, signature: None }
 }
 
 fn finish_reason(reason: Option<&str>) -> FinishReason {

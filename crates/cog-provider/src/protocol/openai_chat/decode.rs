@@ -117,6 +117,7 @@ fn tool_call(position: u32, call: Node<'_>) -> ToolCallDelta {
         id: text(Some(call), "id"),
         name: text(function, "name"),
         arguments: text(function, "arguments").unwrap_or_default(),
+        signature: None,
     }
 }
 

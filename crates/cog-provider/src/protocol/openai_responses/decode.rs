@@ -132,7 +132,7 @@ fn call(
 ) {
     let text = |node: Option<Node<'_>>| Some(node?.as_str()?.to_owned());
     let (id, name, arguments) = (text(id), text(name), text(arguments).unwrap_or_default());
-    reply.tool_call(ToolCallDelta { index, id, name, arguments }, out);
+    reply.tool_call(ToolCallDelta { index, id, name, arguments, signature: None }, out);
 }
 
 /// Returns the index of the item that an event belongs to.
