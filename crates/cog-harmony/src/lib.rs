@@ -18,8 +18,10 @@ mod message;
 mod part;
 mod read;
 mod tool;
+mod tool_calls;
 
 pub use message::{Conversation, Message, Reasoning, Role};
 pub use part::{AudioPart, Detail, FilePart, ImagePart, Part, TextPart, VideoFrame};
 pub use read::Problem;
 pub use tool::{ToolCall, ToolChoice, ToolDefinition};
+pub use tool_calls::ToolCalls;

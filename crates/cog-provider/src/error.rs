@@ -339,7 +339,7 @@ impl ProviderError {
             | Self::Request(RequestError::TooLarge { .. })
             | Self::Rejected { status: 402, .. }
             | Self::Timeout { deadline: Deadline::FirstToken, .. } => true,
-            Self::Request(error) => error.option().is_some(),
+            Self::Request(error) => error.option().is_some() || error.is_about_tools(),
             Self::Rejected { .. }
             | Self::Filtered { .. }
             | Self::ContextOverflow { .. }

@@ -109,6 +109,7 @@ impl HttpProvider {
         info.input = vendor.input_over(vendor.protocol_of(&info.model, protocol));
         info.formats = vendor.formats;
         info.media_models = vendor.media_models.into();
+        info.tools = vendor.tools;
         // Nothing is known about the cache and the prices of a gateway.
         let marks_cache = is_own(vendor, &base_url);
         if marks_cache {

@@ -16,10 +16,12 @@ mod openai_chat;
 mod openai_images;
 mod openai_responses;
 mod parts;
+mod reasoning;
 pub(crate) mod reply;
 mod sse;
 mod surrogates;
 mod template;
+mod tools;
 
 pub use error::{DecodeError, VendorError};
 pub use interface::{Continuation, Decoder, Protocol, RequestContext};

@@ -7,7 +7,7 @@ use futures_core::Stream;
 
 use crate::{
     Formats, ModelRequest, ProviderError, WireRequest,
-    vendors::{MediaModel, ModelSettings, PromptCache, cost},
+    vendors::{MediaModel, ModelSettings, PromptCache, ToolSettings, cost},
 };
 
 /// A reply as it arrives. Dropping it cancels the call.
@@ -70,6 +70,8 @@ pub struct ProviderInfo {
     pub media_models: Cow<'static, [MediaModel]>,
     /// The settings that the models support; the first match for a name applies.
     pub models: &'static [ModelSettings],
+    /// How the models use tools; the first match for a name applies. Empty if they support none.
+    pub tools: &'static [ToolSettings],
     /// The API key, if there is one. It must never appear in a message or log.
     pub key: Option<Secret>,
 }
@@ -87,6 +89,7 @@ impl ProviderInfo {
             formats: Formats::ANY,
             media_models: Cow::Borrowed(&[MediaModel::ANY]),
             models: &[],
+            tools: &[],
             key: None,
         }
     }
@@ -100,6 +103,11 @@ impl ProviderInfo {
     /// provider's own model.
     pub fn prompt_cache(&self, model: &str) -> Option<PromptCache> {
         ModelSettings::find(self.models, self.model_or_default(model))?.cache
+    }
+
+    /// Returns how a model uses tools. An empty name means the provider's own model.
+    pub fn tool_settings(&self, model: &str) -> &'static ToolSettings {
+        ToolSettings::find(self.tools, self.model_or_default(model))
     }
 
     /// Returns the cost of a reply of this model at a time. None if no price is known.

@@ -191,11 +191,53 @@ pub enum RequestError {
         /// The kind.
         modality: Modality,
     },
-    /// Tool calls and tool results.
-    #[error("tool calls cannot be sent to {vendor}")]
+    /// Tools, tool calls or results, for a model that supports none.
+    #[error("{vendor} does not support tools with the model `{model}`")]
     Tools {
         /// The display name of the vendor.
         vendor: &'static str,
+        /// The model.
+        model: String,
+    },
+    /// Tools over Chat Completions, for a model that supports them only over Responses.
+    #[error("{vendor} supports tools with the model `{model}` only over the protocol Responses")]
+    ToolsOverChat {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The model.
+        model: String,
+    },
+    /// An effort beside tools, over Chat Completions.
+    #[error(
+        "over Chat Completions, {vendor} supports tools with the model `{model}` only if `effort` is none"
+    )]
+    EffortWithTools {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The model.
+        model: String,
+    },
+    /// A schema for the answer beside tools.
+    #[error("{vendor} does not support tools together with a schema with the model `{model}`")]
+    SchemaWithTools {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The model.
+        model: String,
+    },
+    /// A choice that forces the model to call a tool.
+    #[error("{vendor} cannot force the model `{model}` to call a tool")]
+    ForcedTool {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The model.
+        model: String,
+    },
+    /// An invalid name of a tool.
+    #[error("`{name}` is not a valid name of a tool: letters, digits, `_` and `-`, at most 64")]
+    ToolName {
+        /// The name.
+        name: String,
     },
     /// An image given by URL, for a vendor that accepts only image data.
     #[error("{vendor} accepts images only as data, not by URL")]
@@ -236,7 +278,12 @@ impl RequestError {
             Self::Option { .. }
             | Self::OptionValue { .. }
             | Self::TemperatureWithReasoning { .. }
-            | Self::Tools { .. } => Code::UnsupportedValue,
+            | Self::Tools { .. }
+            | Self::ToolsOverChat { .. }
+            | Self::EffortWithTools { .. }
+            | Self::SchemaWithTools { .. }
+            | Self::ForcedTool { .. }
+            | Self::ToolName { .. } => Code::UnsupportedValue,
             Self::Modality { .. } | Self::ImageUrl { .. } => Code::MultimodalNotSupported,
             Self::TooLarge { has_media: true, .. } => Code::MediaTooLarge,
             Self::TooLarge { .. } => Code::InputTooLarge,
@@ -249,8 +296,20 @@ impl RequestError {
         match self {
             Self::Option { option, .. } | Self::OptionValue { option, .. } => Some(*option),
             Self::TemperatureWithReasoning { .. } => Some("temperature"),
+            Self::EffortWithTools { .. } => Some("effort"),
             _ => None,
         }
+    }
+
+    /// Returns whether the error is about tools, so that another provider may support the request.
+    pub(crate) const fn is_about_tools(&self) -> bool {
+        matches!(
+            self,
+            Self::Tools { .. }
+                | Self::ToolsOverChat { .. }
+                | Self::SchemaWithTools { .. }
+                | Self::ForcedTool { .. }
+        )
     }
 
     /// Returns a suggestion for fixing the error.
@@ -275,7 +334,17 @@ impl RequestError {
             Self::TooLarge { .. } => {
                 "Send fewer or smaller media or less text, or choose another provider.".to_owned()
             }
-            Self::Tools { .. } => "Choose another provider.".to_owned(),
+            Self::Tools { .. } => "Choose a model that supports tools.".to_owned(),
+            Self::ToolsOverChat { .. } => {
+                "Set the protocol of the provider to responses, or choose another model.".to_owned()
+            }
+            Self::EffortWithTools { .. } => {
+                "Remove `generation.effort` (--effort), or set the protocol of the provider to responses."
+                    .to_owned()
+            }
+            Self::SchemaWithTools { .. } => "Send the schema as text, or choose another model.".to_owned(),
+            Self::ForcedTool { .. } => "Let the model decide, or set --effort none.".to_owned(),
+            Self::ToolName { .. } => "Rename the tool.".to_owned(),
             Self::NoModel { .. } | Self::BadModel { .. } => {
                 "Set a model with --model or LLM_MODEL. `cog doctor` lists the models of a provider."
                     .to_owned()

@@ -10,6 +10,8 @@ mod models;
 mod prices;
 mod settings;
 mod table;
+mod tool_table;
+mod tools;
 
 use cog_spec::{Dialect, Modality};
 
@@ -22,6 +24,7 @@ pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
 pub(crate) use prices::cost;
 pub use settings::ProviderSettings;
 pub use table::VENDORS;
+pub use tools::{ToolSettings, ToolSupport};
 
 /// A vendor: a row of [`VENDORS`] (docs/spec/settings.md).
 #[derive(Debug, PartialEq, Eq)]
@@ -70,6 +73,8 @@ pub struct Vendor {
     pub media_models: &'static [MediaModel],
     /// The settings that its models support; the first match for a name applies.
     pub models: &'static [ModelSettings],
+    /// How its models use tools; the first match for a name applies.
+    pub tools: &'static [ToolSettings],
     /// The differences from its protocol.
     pub quirks: Quirks,
 }

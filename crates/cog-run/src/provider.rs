@@ -7,10 +7,11 @@ use futures_util::stream;
 
 pub use cog_harmony::{
     AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, Role, TextPart, ToolCall,
-    ToolChoice, ToolDefinition,
+    ToolCalls, ToolChoice, ToolDefinition,
 };
 pub use cog_provider::vendors::{
-    CacheMark, ImageSettings, ImageSizes, MediaModel, ModelSettings, PromptCache, Temperature,
+    CacheMark, ImageSettings, ImageSizes, MediaModel, ModelSettings, PromptCache, Temperature, ToolSettings,
+    ToolSupport,
 };
 pub use cog_provider::{
     Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, ImageRequest, Interruption, ManyImages,

@@ -1,11 +1,14 @@
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 /// The reply of the mock to one request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     pub(crate) text: String,
     pub(crate) reasoning: String,
     pub(crate) media: Vec<Media>,
+    pub(crate) tool_calls: Vec<ToolCall>,
     pub(crate) refusal: Option<String>,
     pub(crate) finish: Finish,
     pub(crate) model: String,
@@ -29,6 +32,23 @@ pub(crate) struct Media {
     pub(crate) data: String,
 }
 
+/// A tool call in addition to the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ToolCall {
+    /// The identifier. Ollama has none.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The arguments, JSON as text.
+    pub(crate) arguments: String,
+}
+
+impl ToolCall {
+    /// Returns the arguments as an object; empty if they are not JSON.
+    pub(crate) fn object(&self) -> Value {
+        serde_json::from_str(&self.arguments).unwrap_or_else(|_| json!({}))
+    }
+}
+
 /// The finish reason; each vendor has its own value for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Finish {
@@ -50,6 +70,7 @@ impl Reply {
             text: text.into(),
             reasoning: String::new(),
             media: Vec::new(),
+            tool_calls: Vec::new(),
             refusal: None,
             finish: Finish::Stop,
             model: "mock-model".to_owned(),
@@ -70,6 +91,12 @@ impl Reply {
     /// Creates an error reply with this status, in the vendor's format.
     pub fn error(status: u16, message: impl Into<String>) -> Self {
         Self { status, error: Some(message.into()), ..Self::text("") }
+    }
+
+    /// Creates a reply that calls these tools: their names, and the arguments as JSON. Their identifiers are `call_mock_0`,
+    /// `call_mock_1`, ….
+    pub fn tool_calls<'a>(calls: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        calls.into_iter().fold(Self::text(""), |reply, (name, arguments)| reply.tool_call(name, arguments))
     }
 
     /// Creates a reply with this body.
@@ -93,6 +120,14 @@ impl Reply {
     #[must_use]
     pub fn media(mut self, media_type: impl Into<String>, base64: impl Into<String>) -> Self {
         self.media.push(Media { media_type: media_type.into(), data: base64.into() });
+        self
+    }
+
+    /// Adds a tool call.
+    #[must_use]
+    pub fn tool_call(mut self, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        let id = format!("call_mock_{}", self.tool_calls.len());
+        self.tool_calls.push(ToolCall { id, name: name.into(), arguments: arguments.into() });
         self
     }
 
@@ -169,9 +204,19 @@ impl Reply {
         Self { hangs: true, ..self }
     }
 
-    /// Returns the chunks of the text; at least one, which may be empty.
+    /// Returns the chunks of the text; at least one, which may be empty, unless the reply calls tools.
     pub(crate) fn text_chunks(&self) -> Vec<String> {
-        in_chunks(&self.text, self.chunk_size)
+        if self.has_text() { in_chunks(&self.text, self.chunk_size) } else { Vec::new() }
+    }
+
+    /// Returns whether the reply has a text, which may be empty. Replies that only call tools have none.
+    pub(crate) fn has_text(&self) -> bool {
+        !self.text.is_empty() || self.tool_calls.is_empty()
+    }
+
+    /// Returns the chunks of a call's arguments.
+    pub(crate) fn argument_chunks(&self, call: &ToolCall) -> Vec<String> {
+        in_chunks(&call.arguments, self.chunk_size)
     }
 
     /// Returns the chunks of the reasoning; none if it is empty.

@@ -8,7 +8,7 @@ use crate::{Finish, Reply};
 
 impl Reply {
     /// Reads a reply: `{"text": "…"}`, or `{"status": 429, "message": "…"}`, or `{"raw": "…"}`. Optional
-    /// fields are `media` (`[{"media_type", "data"}]`, base64), `reasoning`, `refusal`, `finish`, `model`, `usage` (`[in, out]`),
+    /// fields are `media` (`[{"media_type", "data"}]`, base64), `tool_calls` (`[{"name", "arguments"}]`), `reasoning`, `refusal`, `finish`, `model`, `usage` (`[in, out]`),
     /// `chunk_size`, `packet_size`, `interrupt_after`, `delay_ms`, `pause_ms`, `hang` and `headers`. A `text` that is not a string
     /// is sent as JSON.
     ///
@@ -36,6 +36,11 @@ impl Reply {
             "media" => value.as_array()?.iter().try_fold(self, |reply, item| {
                 let text = |key: &str| Some(item.get(key)?.as_str()?.to_owned());
                 Some(reply.media(text("media_type")?, text("data")?))
+            })?,
+            "tool_calls" => value.as_array()?.iter().try_fold(self, |reply, call| {
+                let arguments = call.get("arguments")?;
+                let text = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
+                Some(reply.tool_call(call.get("name")?.as_str()?, text))
             })?,
             "usage" => self.usage(value.get(0)?.as_u64()?, value.get(1)?.as_u64()?),
             "chunk_size" => self.chunk_size(number()?),
@@ -75,6 +80,9 @@ mod tests {
         let built =
             Reply::text(r#"{"ok":true}"#).finish(Finish::Length).usage(1, 2).chunk_size(1).header("x-a", "b");
         assert_eq!(Reply::from_json(&script), Ok(built.delay(Duration::from_millis(3))));
+        let calls =
+            Reply::from_json(&json!({ "tool_calls": [{ "name": "search", "arguments": { "q": 1 } }] }));
+        assert_eq!(calls, Ok(Reply::tool_calls([("search", r#"{"q":1}"#)])));
         let failure = Reply::from_json(&json!({ "status": 429, "message": "slow" }));
         assert_eq!(failure, Ok(Reply::error(429, "slow")));
     }

@@ -5,7 +5,7 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, parts};
+use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
 use crate::{ListedModel, RequestError, WireRequest};
 
 /// The OpenAI Chat Completions protocol.
@@ -13,7 +13,7 @@ pub(crate) struct OpenAiChat;
 
 impl Protocol for OpenAiChat {
     fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
-        parts::check(context)
+        request::check(context)
     }
 
     fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {

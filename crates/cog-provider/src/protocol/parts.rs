@@ -4,7 +4,10 @@ use cog_harmony::{FilePart, ImagePart, Message, Part, Role};
 use cog_json::{Value, Writer};
 use cog_spec::{Effort, Generation, Modality, ServiceTier};
 
-use super::RequestContext;
+use super::{
+    RequestContext,
+    tools::{Turn, turns},
+};
 use crate::{
     RequestError, WireRequest,
     vendors::{CacheMark, Temperature},
@@ -64,13 +67,8 @@ pub(crate) fn list(w: &mut Writer<'_>, key: &str, values: &[String]) {
 pub(crate) fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
     let vendor = context.vendor.title;
     check_generation(context)?;
-    if context.request.tools.is_some() {
-        return Err(RequestError::Tools { vendor });
-    }
+    context.check_tools()?;
     for message in context.request.messages.messages() {
-        if message.role == Role::Tool || !message.tool_calls.is_empty() {
-            return Err(RequestError::Tools { vendor });
-        }
         let missing = message.content.iter().map(modality).find(|kind| !context.vendor.accepts(*kind));
         if let Some(modality) = missing {
             return Err(RequestError::Modality { vendor, modality });
@@ -199,21 +197,13 @@ pub(crate) fn modality(part: &Part) -> Modality {
 /// Separates the system text from the other messages, for vendors that require it. Such vendors need at least one
 /// turn; if there is none, the system text is sent as the turn.
 pub(crate) fn split_system<'a>(context: &RequestContext<'a>) -> (Option<String>, Vec<Turn<'a>>) {
-    let (system, turns): (Vec<_>, Vec<_>) =
+    let (system, messages): (Vec<_>, Vec<_>) =
         context.request.messages.messages().iter().partition(|message| message.role == Role::System);
     let text = system.iter().map(|message| message.text()).collect::<Vec<_>>().join("\n\n");
-    if turns.is_empty() {
+    if messages.is_empty() {
         return (None, vec![Turn::Text(text)]);
     }
-    (Some(text).filter(|text| !text.is_empty()), turns.into_iter().map(Turn::Message).collect())
-}
-
-/// A turn of the conversation.
-pub(crate) enum Turn<'a> {
-    /// An unchanged message.
-    Message(&'a Message),
-    /// A user's text.
-    Text(String),
+    (Some(text).filter(|text| !text.is_empty()), turns(messages))
 }
 
 /// Returns the type and base64 data of an image with a `data:` URL.

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use cog_json::Node;
+use cog_json::{Node, Value};
 use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
-use super::{DecodeError, VendorError};
+use super::{DecodeError, VendorError, reasoning::ReasoningParts};
 
 /// Emits the events of one reply in order: the model and reply ID, then content, then usage, then one `Finished`.
 ///
@@ -22,6 +22,10 @@ pub(crate) struct Reply {
     has_content: bool,
     /// The number of tool calls that arrived complete, without an index.
     calls: u32,
+    /// Whether a tool call has been emitted.
+    has_calls: bool,
+    /// The reasoning to send back in a later request.
+    pub(crate) parts: ReasoningParts,
     /// The index of the last message that is not part of the answer.
     pub(crate) commentary: Option<u32>,
     frame: FrameContent,
@@ -105,9 +109,9 @@ impl Reply {
     }
 
     /// Emits a complete item of the reasoning, for a later request.
-    pub(crate) fn reasoning_item(&mut self, item: Node<'_>, out: &mut Vec<ModelEvent>) {
+    pub(crate) fn reasoning_item(&mut self, item: Value, out: &mut Vec<ModelEvent>) {
         self.content();
-        out.push(ModelEvent::ReasoningItem(item.to_value()));
+        out.push(ModelEvent::ReasoningItem(item));
     }
 
     /// Emits a complete media item.
@@ -132,6 +136,7 @@ impl Reply {
     /// Emits part of a tool call.
     pub(crate) fn tool_call(&mut self, call: ToolCallDelta, out: &mut Vec<ModelEvent>) {
         self.content();
+        self.has_calls = true;
         out.push(ModelEvent::ToolCall(call));
     }
 
@@ -172,8 +177,10 @@ impl Reply {
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
+        out.extend(self.parts.members().map(ModelEvent::ReasoningItem));
         let reason = self.reason.take().unwrap_or(FinishReason::Stop);
         let reason = match reason {
+            FinishReason::Stop if self.has_calls => FinishReason::ToolCalls,
             FinishReason::Stop | FinishReason::Refusal(None) if !self.refusal.is_empty() => {
                 FinishReason::Refusal(Some(std::mem::take(&mut self.refusal)))
             }

@@ -82,7 +82,7 @@ impl ModelSettings {
 
     /// Returns the first entry that matches the model's name.
     pub(crate) fn find<'a>(entries: &'a [Self], model: &str) -> Option<&'a Self> {
-        entries.iter().find(|entry| entry.matches(model))
+        entries.iter().find(|entry| has_prefix(entry.names, model))
     }
 
     /// Returns the levels of effort, in their order.
@@ -100,11 +100,12 @@ impl ModelSettings {
     pub(crate) fn service_tier(&self, tier: ServiceTier) -> Option<&'static str> {
         self.service_tiers.iter().find(|(known, _)| *known == tier).map(|(_, name)| *name)
     }
+}
 
-    fn matches(&self, model: &str) -> bool {
-        let name = model.rsplit('/').next().unwrap_or(model);
-        self.names.iter().any(|start| name.starts_with(start))
-    }
+/// Returns whether a model's name, without the part before a slash, begins with one of these.
+pub(super) fn has_prefix(names: &[&str], model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    names.iter().any(|start| name.starts_with(start))
 }
 
 impl Vendor {

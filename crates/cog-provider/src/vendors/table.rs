@@ -9,7 +9,7 @@ use cog_spec::{
 
 use super::{
     Auth, AuthRequirement, Commands, ImageSettings, ImageSizes, MediaModel, Quirks, Vendor,
-    model_table as models,
+    model_table as models, tool_table as tools,
 };
 use crate::{Formats, ManyImages, protocol::ProtocolKind};
 
@@ -74,6 +74,7 @@ const OPENAI_LIKE: Vendor = Vendor {
     formats: OPENAI_FORMATS,
     media_models: &[],
     models: &[],
+    tools: tools::UNKNOWN_SERVER,
     quirks: Quirks::NONE,
 };
 
@@ -156,6 +157,7 @@ const LOCAL: Vendor = Vendor {
     key: AuthRequirement::Optional,
     dialect: Dialect::JsonSchema,
     models: models::LOCAL,
+    tools: tools::LOCAL,
     ..OPENAI_LIKE
 };
 
@@ -175,6 +177,7 @@ const OPENAI: Vendor = Vendor {
     formats: FETCHING,
     media_models: OPENAI_MEDIA_MODELS,
     models: models::OPENAI,
+    tools: tools::OPENAI,
     quirks: Quirks { max_tokens: "max_completion_tokens", pads_events: true, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -202,6 +205,7 @@ const ANTHROPIC: Vendor = Vendor {
         ..FETCHING
     },
     models: models::ANTHROPIC,
+    tools: tools::ANTHROPIC,
     quirks: Quirks { seed: None, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -240,6 +244,7 @@ const GEMINI: Vendor = Vendor {
     },
     media_models: IMAGE_MODELS,
     models: models::GEMINI,
+    tools: tools::GEMINI,
     ..OPENAI_LIKE
 };
 
@@ -257,6 +262,7 @@ const OLLAMA: Vendor = Vendor {
     dialect: Dialect::LlamaCpp,
     formats: Formats { types: &["image/jpeg", "image/png"], ..OPENAI_FORMATS },
     models: models::OLLAMA,
+    tools: tools::OLLAMA,
     ..LOCAL
 };
 
@@ -272,6 +278,7 @@ const DEEPSEEK: Vendor = Vendor {
     dialect: Dialect::JsonObject,
     input: TEXT,
     models: models::DEEPSEEK,
+    tools: tools::DEEPSEEK,
     quirks: Quirks { seed: None, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -287,6 +294,7 @@ const MOONSHOT: Vendor = Vendor {
     default_model: Some("kimi-k2.6"),
     dialect: Dialect::JsonObject,
     models: models::MOONSHOT,
+    tools: tools::MOONSHOT,
     quirks: Quirks { seed: None, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -302,6 +310,7 @@ const QWEN: Vendor = Vendor {
     default_model: Some("qwen-plus"),
     dialect: Dialect::JsonObject,
     models: models::QWEN,
+    tools: tools::QWEN,
     ..OPENAI_LIKE
 };
 
@@ -317,6 +326,7 @@ const MINIMAX: Vendor = Vendor {
     default_model: Some("MiniMax-M3"),
     dialect: Dialect::Prompt,
     input: TEXT,
+    tools: tools::MINIMAX,
     quirks: Quirks {
         max_tokens: "max_completion_tokens",
         seed: None,
@@ -339,6 +349,7 @@ const OPENROUTER: Vendor = Vendor {
     formats: FETCHING,
     media_models: IMAGE_MODELS,
     models: models::OPENROUTER,
+    tools: tools::OPENROUTER,
     quirks: Quirks { extra: &[("provider", r#"{"require_parameters":true}"#)], ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -355,6 +366,7 @@ const GROQ: Vendor = Vendor {
     default_model: Some("openai/gpt-oss-120b"),
     input: TEXT,
     models: models::GROQ,
+    tools: tools::GROQ,
     quirks: Quirks { max_tokens: "max_completion_tokens", streams_schema: false, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -370,6 +382,7 @@ const MISTRAL: Vendor = Vendor {
     key_vars: &["MISTRAL_API_KEY"],
     default_model: Some("mistral-medium-latest"),
     models: models::MISTRAL,
+    tools: tools::MISTRAL,
     quirks: Quirks { seed: Some("random_seed"), stream_options: false, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -402,6 +415,7 @@ const XAI: Vendor = Vendor {
     formats: Formats { types: &["image/jpeg", "image/png"], ..FETCHING },
     media_models: &[MediaModel { name_contains: "image", ..IMAGES_ONLY }],
     models: models::XAI,
+    tools: tools::XAI,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -417,6 +431,7 @@ const AZURE: Vendor = Vendor {
     auth: Auth::Header("api-key"),
     media_models: OPENAI_MEDIA_MODELS,
     models: models::OPENAI,
+    tools: tools::OPENAI,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -443,6 +458,7 @@ const LLAMACPP: Vendor = Vendor {
     dialect: Dialect::LlamaCpp,
     engine: Some("llamacpp"),
     models: models::LLAMACPP,
+    tools: tools::LLAMACPP,
     ..LOCAL
 };
 
@@ -465,5 +481,6 @@ const CUSTOM: Vendor = Vendor {
     key_vars: &["CUSTOM_API_KEY"],
     media_models: OPENAI_MEDIA_MODELS,
     models: models::UNKNOWN_SERVER,
+    tools: tools::UNKNOWN_SERVER,
     ..LOCAL
 };

@@ -1,7 +1,7 @@
 """Validates our wire formats with the vendors' own Python clients.
 
 Requests: each `../wire/*/request-*.snap` must match the client's types, without unknown fields other than those in EXTRAS.
-Replies: each recording is served to the client, which must read the same text as our decoder. The mock's recordings must
+Replies: each recording is served to the client, which must read the same text and tool calls as our decoder. The mock's recordings must
 also match the types strictly.
 
 With a directory, requests of runs with media are validated too: DIRECTORY/VENDOR/NAME.json, which the tests of crates/cog write.
@@ -52,6 +52,12 @@ EXTRAS = {
     "ollama": {"truncate", "shift"},
 }
 
+# Members of a message that the types of the client do not have.
+MESSAGE_EXTRAS = {"reasoning_content", "reasoning_details"}
+
+# Members that may contain any object, after the first level.
+FREE = {"schema", "parameters", "input_schema", "parametersJsonSchema", "input", "args", "response", "arguments"}
+
 # Recordings that the vendor's own client reads differently: other formats, incomplete replies, errors, unknown fields.
 NOT_FOR_CLIENTS = {
     "array", "continuation", "error_in_stream", "image_incomplete", "image_unknown", "incomplete", "linked",
@@ -100,6 +106,8 @@ def check_request(protocol, vendor, body):
 
 
 def openai_request(body):
+    messages = [{key: value for key, value in message.items() if key not in MESSAGE_EXTRAS} for message in body["messages"]]
+    body = {**body, "messages": messages}
     fits(CompletionCreateParamsStreaming if body["stream"] else CompletionCreateParamsNonStreaming, body)
 
 
@@ -116,6 +124,10 @@ def gemini_request(body):
         fits_model(gemini_types.Content, content)
     if "systemInstruction" in body:
         fits_model(gemini_types.Content, body.pop("systemInstruction"))
+    for tool in body.pop("tools", []):
+        fits_model(gemini_types.Tool, tool)
+    if "toolConfig" in body:
+        fits_model(gemini_types.ToolConfig, body.pop("toolConfig"))
     if "generationConfig" in body:
         fits_model(gemini_types.GenerationConfig, body.pop("generationConfig"))
     # A member of the request in the API, but of the configuration in the client.
@@ -130,7 +142,10 @@ def ollama_request(body):
         images = [{"value": image} for image in message.get("images", [])]
         read = fits_model(ollama.Message, {**message, "images": images})
         same(read.model_dump(exclude_unset=True), {"images": [], **message})
-    fits_model(ollama._types.ChatRequest, body)
+    # Its type for the schema of a tool has no `additionalProperties`.
+    for tool in body.get("tools", []):
+        fits_model(ollama.Tool, {**tool, "function": {**tool["function"], "parameters": {}}})
+    fits_model(ollama._types.ChatRequest, {key: value for key, value in body.items() if key != "tools"})
 
 
 def fits_model(kind, body):
@@ -187,7 +202,7 @@ def rejects(check, body):
 def invalid_copies(body):
     """Yields copies of a body, each with one member of another type or with one unknown member."""
     yield "unknown_member", changed(body, ("unknown_member",), 1)
-    for part in {"messages", "contents", "prompt", "input", "text"} & set(body):
+    for part in {"messages", "contents", "prompt", "input", "text", "tools"} & set(body):
         for path, value in members((part,), body[part]):
             if isinstance(value, dict):
                 yield (*path, "unknown_member"), changed(body, (*path, "unknown_member"), 1)
@@ -196,8 +211,8 @@ def invalid_copies(body):
 
 
 def members(path, value):
-    """Yields every value inside a value, with its path. The types allow anything inside a schema."""
-    if path[-1] == "schema":
+    """Yields every value inside a value, with its path, except where the types allow anything."""
+    if path[-1] in MESSAGE_EXTRAS or (len(path) > 1 and path[-1] in FREE and isinstance(value, dict)):
         return
     yield path, value
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -224,7 +239,7 @@ def reply_checks():
             continue
         name = f"{path.parent.name}/{path.name}"
         yield name, lambda path=path: same(read_by_client(path), read_by_us(path))
-        if path.stem == "mock":
+        if path.stem in {"mock", "mock_tools"}:
             yield f"{name} strictly", lambda path=path: fits_strictly(path)
 
 
@@ -254,11 +269,23 @@ def check_listed(adapter, model):
 
 
 def read_by_us(path: Path) -> str:
-    """Returns the text of the answer and the base64 of its media, from the snapshot of our decoder's events."""
+    """Returns the text of the answer, its tool calls and the base64 of its media, from the snapshot of our decoder's events."""
     lines = path.with_name(path.name + ".snap").read_text().splitlines()
     media = re.compile(r'Media\(.* data: "([^"]*)"')
-    parts = (json.loads(line[len("Text(") : -1]) if line.startswith("Text(") else media.match(line) for line in lines)
-    return "".join(part if isinstance(part, str) else part[1] for part in parts if part)
+    call = re.compile(r'ToolCall\(.* name: (None|Some\(("[^"]*")\)), arguments: ("(?:[^"\\]|\\.)*")')
+    texts = []
+    for line in lines:
+        if line.startswith("Text("):
+            texts.append(json.loads(line[len("Text(") : -1]))
+        elif part := media.match(line):
+            texts.append(part[1])
+        elif part := call.match(line):
+            texts += [json.loads(part[2] or '""'), json.loads(part[3])]
+    return "".join(texts)
+
+
+def compact(value) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def read_by_client(path: Path) -> str:
@@ -285,6 +312,9 @@ def openai_text(url: str, stream: bool) -> Iterator[str]:
                 yield from (block.get("text") for block in content)
             else:
                 yield content
+            for call in part.tool_calls or []:
+                yield call.function.name
+                yield call.function.arguments
             if audio := getattr(part, "audio", None):
                 yield audio.transcript
                 yield audio.data
@@ -296,13 +326,20 @@ def responses_text(url: str, stream: bool) -> Iterator[str]:
     client = openai.OpenAI(base_url=url, api_key="none", max_retries=0)
     reply = client.responses.create(model="m", input="?", stream=stream)
     if not stream:
-        final = [item for item in reply.output if item.type == "message" and item.phase != "commentary"]
-        yield from (part.text for item in final for part in item.content if part.type == "output_text")
+        for item in reply.output:
+            if item.type == "message" and item.phase != "commentary":
+                yield from (part.text for part in item.content if part.type == "output_text")
+            if item.type == "function_call":
+                yield item.name + item.arguments
         return
     commentary = set()
     for event in reply:
         if event.type == "response.output_item.added" and getattr(event.item, "phase", None) == "commentary":
             commentary.add(event.output_index)
+        if event.type == "response.output_item.added" and event.item.type == "function_call":
+            yield event.item.name
+        if event.type == "response.function_call_arguments.delta":
+            yield event.delta
         if event.type == "response.output_text.delta" and event.output_index not in commentary:
             yield event.delta
 
@@ -319,11 +356,19 @@ def anthropic_text(url: str, stream: bool) -> Iterator[str]:
     messages = [{"role": "user", "content": "?"}]
     reply = client.messages.create(model="m", max_tokens=9, messages=messages, stream=stream)
     if not stream:
-        yield from (block.text for block in reply.content if block.type == "text")
+        for block in reply.content:
+            if block.type == "text":
+                yield block.text
+            if block.type == "tool_use":
+                yield block.name + compact(block.input)
         return
     for event in reply:
         if event.type == "content_block_start" and event.content_block.type == "text":
             yield event.content_block.text
+        if event.type == "content_block_start" and event.content_block.type == "tool_use":
+            yield event.content_block.name
+        if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+            yield event.delta.partial_json
         if event.type == "content_block_delta" and event.delta.type == "text_delta":
             yield event.delta.text
 
@@ -339,12 +384,16 @@ def gemini_text(url: str, stream: bool) -> Iterator[str]:
                 if not part.thought:
                     yield part.text
                     yield b64encode(part.inline_data.data).decode() if part.inline_data else None
+                if call := part.function_call:
+                    yield call.name + compact(call.args)
 
 
 def ollama_text(url: str, stream: bool) -> Iterator[str]:
     reply = ollama.Client(host=url).chat(model="m", messages=[{"role": "user", "content": "?"}], stream=stream)
     for chunk in reply if stream else [reply]:
         yield chunk.message.content
+        for call in chunk.message.tool_calls or []:
+            yield call.function.name + compact(call.function.arguments)
 
 
 def fits_strictly(path: Path):

@@ -8,3 +8,5 @@ mod requests;
 mod responses;
 #[cfg(test)]
 mod splits;
+#[cfg(test)]
+mod tools;

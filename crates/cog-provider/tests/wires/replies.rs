@@ -43,16 +43,19 @@ fn ollama() {
 fn files_of_the_mock_are_current() {
     let reply = Reply::text("{\"ok\": true, \"note\": \"é漢🙂\"}").chunk_size(5);
     let image = Reply::text("A red dot.").media("image/png", "iVBORw0KGgo=");
+    let calls = Reply::tool_calls([("search", "{\"q\":\"é漢🙂\"}"), ("now", "{}")]).reasoning("Two tools.");
     let images = format!("{}\n", Wire::OpenAiImages.complete(&image));
     let images = (directory(Wire::OpenAiImages).join("mock.json"), images);
     let stale: Vec<String> = Wire::ALL
         .into_iter()
         .flat_map(|wire| {
-            let stream = if wire == Wire::Ollama { "mock.ndjson" } else { "mock.sse" };
-            let complete = format!("{}\n", wire.complete(&reply));
+            let ending = if wire == Wire::Ollama { "ndjson" } else { "sse" };
+            let complete = |reply| format!("{}\n", wire.complete(reply));
             [
-                (directory(wire).join(stream), wire.stream(&reply).concat()),
-                (directory(wire).join("mock.json"), complete),
+                (directory(wire).join(format!("mock.{ending}")), wire.stream(&reply).concat()),
+                (directory(wire).join("mock.json"), complete(&reply)),
+                (directory(wire).join(format!("mock_tools.{ending}")), wire.stream(&calls).concat()),
+                (directory(wire).join("mock_tools.json"), complete(&calls)),
                 (directory(wire).join("models.list"), format!("{}\n", wire.models())),
             ]
         })

@@ -17,7 +17,7 @@ fn provider(name: &str) -> HttpProvider {
 }
 
 /// Creates a provider that calls with this protocol.
-fn provider_over(name: &str, protocol: Option<&str>) -> HttpProvider {
+pub(crate) fn provider_over(name: &str, protocol: Option<&str>) -> HttpProvider {
     let base_url = matches!(name, "azure" | "custom").then(|| "https://llm.example/v1".to_owned());
     let model = Some("a-model".to_owned());
     let key = Some(Secret::new("sk-canary"));

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use crate::{Finish, Reply};
 
 const ID: &str = "msg_mock";
+const SIGNATURE: &str = "c2lnbmF0dXJl";
 
 pub(super) fn stream(reply: &Reply) -> Vec<String> {
     let (input, output) = reply.usage;
@@ -16,11 +17,21 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
     let mut index = 0;
     if !reply.reasoning.is_empty() {
         let start = json!({ "type": "thinking", "thinking": "", "signature": "" });
-        block(&mut events, index, &start, reply.reasoning_chunks(), "thinking");
+        let signature = json!({ "type": "signature_delta", "signature": SIGNATURE });
+        let deltas = deltas(reply.reasoning_chunks(), "thinking_delta", "thinking");
+        block(&mut events, index, &start, deltas.chain([signature]));
         index += 1;
     }
-    if reply.refusal.is_none() {
-        block(&mut events, index, &json!({ "type": "text", "text": "" }), reply.text_chunks(), "text");
+    if reply.refusal.is_none() && reply.has_text() {
+        let deltas = deltas(reply.text_chunks(), "text_delta", "text");
+        block(&mut events, index, &json!({ "type": "text", "text": "" }), deltas);
+        index += 1;
+    }
+    for call in &reply.tool_calls {
+        let start = json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": {} });
+        let deltas = deltas(reply.argument_chunks(call), "input_json_delta", "partial_json");
+        block(&mut events, index, &start, deltas);
+        index += 1;
     }
     if let Some(message) = &reply.error {
         events.push(event(&error_body(529, message)));
@@ -39,13 +50,24 @@ pub(super) fn complete(reply: &Reply) -> Value {
     let (input, output) = reply.usage;
     let content = match reply.refusal {
         Some(_) => json!([]),
-        None => json!([{ "type": "text", "text": reply.text }]),
+        None => content(reply),
     };
     json!({
         "id": ID, "type": "message", "role": "assistant", "model": reply.model, "content": content,
         "stop_reason": stop_reason(reply), "stop_sequence": null, "stop_details": stop_details(reply),
         "usage": { "input_tokens": input, "output_tokens": output },
     })
+}
+
+fn content(reply: &Reply) -> Value {
+    let thinking = json!({ "type": "thinking", "thinking": reply.reasoning, "signature": SIGNATURE });
+    let thinking = (!reply.reasoning.is_empty()).then_some(thinking);
+    let text = reply.has_text().then(|| json!({ "type": "text", "text": reply.text }));
+    let calls = reply
+        .tool_calls
+        .iter()
+        .map(|call| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.object() }));
+    thinking.into_iter().chain(text).chain(calls).collect()
 }
 
 pub(super) fn error_body(status: u16, message: &str) -> Value {
@@ -61,13 +83,14 @@ pub(super) fn error_body(status: u16, message: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": "req_mock" })
 }
 
-fn block(events: &mut Vec<String>, index: usize, start: &Value, chunks: Vec<String>, kind: &str) {
+/// Returns the deltas of a block, each with a chunk in the member `key`.
+fn deltas(chunks: Vec<String>, kind: &'static str, key: &'static str) -> impl Iterator<Item = Value> {
+    chunks.into_iter().map(move |chunk| json!({ "type": kind, key: chunk }))
+}
+
+fn block(events: &mut Vec<String>, index: usize, start: &Value, deltas: impl Iterator<Item = Value>) {
     events.push(event(&json!({ "type": "content_block_start", "index": index, "content_block": start })));
-    for chunk in chunks {
-        let mut delta = json!({ "type": format!("{kind}_delta") });
-        if let Some(fields) = delta.as_object_mut() {
-            fields.insert(kind.to_owned(), chunk.into());
-        }
+    for delta in deltas {
         events.push(event(&json!({ "type": "content_block_delta", "index": index, "delta": delta })));
     }
     events.push(event(&json!({ "type": "content_block_stop", "index": index })));
@@ -81,6 +104,7 @@ fn event(value: &Value) -> String {
 fn stop_reason(reply: &Reply) -> &str {
     match &reply.finish {
         _ if reply.refusal.is_some() => "refusal",
+        Finish::Stop if !reply.tool_calls.is_empty() => "tool_use",
         Finish::Stop => "end_turn",
         Finish::Length => "max_tokens",
         Finish::ContentFilter => "refusal",

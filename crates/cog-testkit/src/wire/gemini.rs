@@ -9,7 +9,7 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
     }
     let thoughts = reply.reasoning_chunks().into_iter().map(|text| json!({ "text": text, "thought": true }));
     let texts = reply.text_chunks().into_iter().map(|text| json!({ "text": text }));
-    let mut parts: Vec<Value> = thoughts.chain(texts).chain(media(reply)).collect();
+    let mut parts: Vec<Value> = thoughts.chain(texts).chain(media(reply)).chain(calls(reply)).collect();
     let last = parts.pop().unwrap_or_default();
     let mut events: Vec<String> = parts.iter().map(|part| data(&response(reply, part, None))).collect();
     match &reply.error {
@@ -29,8 +29,8 @@ pub(super) fn complete(reply: &Reply) -> Value {
             "usageMetadata": usage(reply), "modelVersion": reply.model, "responseId": "mock",
         }),
         None => {
-            let text = json!({ "text": reply.text });
-            let parts: Vec<Value> = std::iter::once(text).chain(media(reply)).collect();
+            let text = reply.has_text().then(|| json!({ "text": reply.text }));
+            let parts: Vec<Value> = text.into_iter().chain(media(reply)).chain(calls(reply)).collect();
             candidate(reply, parts, Some(finish(reply)))
         }
     }
@@ -47,6 +47,17 @@ pub(super) fn error_body(status: u16, message: &str) -> Value {
         _ => "INTERNAL",
     };
     json!({ "error": { "code": status, "message": message, "status": name } })
+}
+
+/// Returns the calls. The first has a signature, which the next request must contain.
+fn calls(reply: &Reply) -> impl Iterator<Item = Value> {
+    reply.tool_calls.iter().enumerate().map(|(index, call)| {
+        let mut part = json!({ "functionCall": { "id": call.id, "name": call.name, "args": call.object() } });
+        if let Some(part) = part.as_object_mut().filter(|_| index == 0) {
+            part.insert("thoughtSignature".to_owned(), "c2lnbmF0dXJl".into());
+        }
+        part
+    })
 }
 
 fn media(reply: &Reply) -> impl Iterator<Item = Value> {

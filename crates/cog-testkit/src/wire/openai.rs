@@ -1,7 +1,7 @@
 use serde_json::{Map, Value, json};
 
 use super::data;
-use crate::{Finish, Reply};
+use crate::{Finish, Reply, reply::ToolCall};
 
 const ID: &str = "chatcmpl-mock";
 const CREATED: u64 = 1_790_000_000;
@@ -18,6 +18,9 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
             events.extend(chunks.iter().map(|text| chunk(reply, &json!({ "content": text }), None)));
             if let Some(images) = inline_images(reply) {
                 events.push(chunk(reply, &json!({ "content": "", "images": images }), None));
+            }
+            for (index, call) in reply.tool_calls.iter().enumerate() {
+                events.extend(call_chunks(reply, index, call));
             }
         }
     }
@@ -77,6 +80,28 @@ pub(super) fn error_body(status: u16, message: &str) -> Value {
     json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
 }
 
+/// Returns the chunks of a call: the first names it, and the others contain the arguments.
+fn call_chunks(reply: &Reply, index: usize, call: &ToolCall) -> Vec<String> {
+    let function = json!({ "name": call.name, "arguments": "" });
+    let first = json!({ "index": index, "id": call.id, "type": "function", "function": function });
+    let arguments = reply.argument_chunks(call).into_iter();
+    let rest = arguments.map(|text| json!({ "index": index, "function": { "arguments": text } }));
+    std::iter::once(first)
+        .chain(rest)
+        .map(|call| chunk(reply, &json!({ "tool_calls": [call] }), None))
+        .collect()
+}
+
+/// Returns the calls of a complete message.
+fn calls(reply: &Reply) -> Option<Value> {
+    let calls = reply.tool_calls.iter().map(|call| {
+        let function = json!({ "name": call.name, "arguments": call.arguments });
+        json!({ "id": call.id, "type": "function", "function": function })
+    });
+    let calls: Vec<Value> = calls.collect();
+    (!calls.is_empty()).then(|| calls.into())
+}
+
 fn chunk(reply: &Reply, delta: &Value, finish: Option<&str>) -> String {
     data(&json!({
         "id": ID, "object": "chat.completion.chunk", "created": CREATED, "model": reply.model,
@@ -88,15 +113,22 @@ fn chunk(reply: &Reply, delta: &Value, finish: Option<&str>) -> String {
 
 fn message(reply: &Reply) -> Map<String, Value> {
     let audio_item = reply.media.iter().find(|media| media.media_type.starts_with("audio/"));
-    let content = (reply.refusal.is_none() && audio_item.is_none()).then_some(&reply.text);
+    let has_content = reply.refusal.is_none() && audio_item.is_none() && reply.has_text();
+    let content = has_content.then_some(&reply.text);
+    let reasoning = Some(&reply.reasoning).filter(|text| !text.is_empty());
     let audio = audio_item.map(|audio_item| {
         json!({ "id": "audio_mock", "data": audio_item.data, "expires_at": CREATED, "transcript": reply.text })
     });
     let always =
         [("role", json!("assistant")), ("content", json!(content)), ("refusal", json!(reply.refusal))];
-    let media = [("images", inline_images(reply)), ("audio", audio)];
-    let media = media.into_iter().filter_map(|(key, value)| Some((key, value?)));
-    always.into_iter().chain(media).map(|(key, value)| (key.to_owned(), value)).collect()
+    let optional = [
+        ("images", inline_images(reply)),
+        ("audio", audio),
+        ("reasoning_content", reasoning.map(|text| json!(text))),
+        ("tool_calls", calls(reply)),
+    ];
+    let optional = optional.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    always.into_iter().chain(optional).map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// Returns the images in the format of OpenRouter.
@@ -114,6 +146,7 @@ fn inline_images(reply: &Reply) -> Option<Value> {
 
 fn finish(reply: &Reply) -> &str {
     match &reply.finish {
+        Finish::Stop if !reply.tool_calls.is_empty() => "tool_calls",
         Finish::Stop => "stop",
         Finish::Length => "length",
         Finish::ContentFilter => "content_filter",

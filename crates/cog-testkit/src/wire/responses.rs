@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::{Finish, Reply};
+use crate::{Finish, Reply, reply::ToolCall};
 
 const ID: &str = "resp_mock";
 const MESSAGE: &str = "msg_mock";
@@ -15,7 +15,10 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
     if !reply.reasoning.is_empty() {
         events.reasoning(reply);
     }
-    events.message(reply);
+    if reply.has_text() {
+        events.message(reply);
+    }
+    reply.tool_calls.iter().for_each(|call| events.call(reply, call));
     if let Some(message) = &reply.error {
         events.add("error", json!({ "code": "server_error", "message": message, "param": null }));
     } else {
@@ -75,6 +78,21 @@ impl Events {
         self.items += 1;
     }
 
+    fn call(&mut self, reply: &Reply, call: &ToolCall) {
+        let id = item_id(call);
+        self.item("response.output_item.added", &call_item(call, "in_progress", ""));
+        for chunk in reply.argument_chunks(call) {
+            let fields = json!({ "item_id": id, "output_index": self.items, "delta": chunk });
+            self.add("response.function_call_arguments.delta", fields);
+        }
+        let done = json!({
+            "item_id": id, "output_index": self.items, "name": call.name, "arguments": call.arguments,
+        });
+        self.add("response.function_call_arguments.done", done);
+        self.item("response.output_item.done", &call_item(call, "completed", &call.arguments));
+        self.items += 1;
+    }
+
     fn message(&mut self, reply: &Reply) {
         let part = (MESSAGE, "content_index");
         let empty = match reply.refusal {
@@ -100,7 +118,21 @@ impl Events {
 
 fn items(reply: &Reply) -> Vec<Value> {
     let reasoning = (!reply.reasoning.is_empty()).then(|| reasoning_item(reply));
-    reasoning.into_iter().chain([message_item("completed", &[content(reply)])]).collect()
+    let message = reply.has_text().then(|| message_item("completed", &[content(reply)]));
+    let calls = reply.tool_calls.iter().map(|call| call_item(call, "completed", &call.arguments));
+    reasoning.into_iter().chain(message).chain(calls).collect()
+}
+
+fn call_item(call: &ToolCall, status: &str, arguments: &str) -> Value {
+    json!({
+        "id": item_id(call), "type": "function_call", "status": status, "call_id": call.id, "name": call.name,
+        "arguments": arguments,
+    })
+}
+
+/// Returns the identifier of the item of a call.
+fn item_id(call: &ToolCall) -> String {
+    format!("fc_{}", call.id)
 }
 
 fn reasoning_item(reply: &Reply) -> Value {

@@ -1,5 +1,6 @@
 use cog_json::{Node, Reader};
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
+use serde_json::json;
 
 use crate::protocol::{
     DecodeError, VendorError,
@@ -27,11 +28,20 @@ pub(super) fn event(
         "content_block_start" => {
             if let Some(inner) = node.get("content_block") {
                 block(reply, index(node), inner, out);
+                start_reasoning(reply, inner, out);
             }
         }
         "content_block_delta" => {
             if let Some(delta) = node.get("delta") {
                 block(reply, index(node), delta, out);
+                if matches!(kind(delta), "thinking_delta" | "signature_delta") {
+                    reply.parts.block(text(delta, "thinking"), text(delta, "signature"));
+                }
+            }
+        }
+        "content_block_stop" => {
+            if let Some(item) = reply.parts.end_block() {
+                reply.reasoning_item(item, out);
             }
         }
         "message_delta" => {
@@ -54,6 +64,10 @@ fn complete(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
     let blocks = message.get("content").into_iter().flat_map(Node::elements);
     for (index, inner) in (0..).zip(blocks) {
         block(reply, index, inner, out);
+        start_reasoning(reply, inner, out);
+        if let Some(item) = reply.parts.end_block() {
+            reply.reasoning_item(item, out);
+        }
         if let Some(input) = inner.get("input") {
             let arguments = input.to_string();
             reply.tool_call(ToolCallDelta { index, id: None, name: None, arguments, signature: None }, out);
@@ -64,9 +78,33 @@ fn complete(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
     reply.end(out);
 }
 
+/// Reads the reasoning in a block, which is sent back unchanged. The position of a call among it is part of it.
+fn start_reasoning(reply: &mut Reply, block: Node<'_>, out: &mut Vec<ModelEvent>) {
+    match kind(block) {
+        "thinking" => reply.parts.block(text(block, "thinking"), text(block, "signature")),
+        "redacted_thinking" => {
+            reply.parts.complete_block();
+            reply.reasoning_item(block.to_value(), out);
+        }
+        "tool_use" if reply.parts.has_blocks() => {
+            let (id, name) = (text(block, "id"), text(block, "name"));
+            reply.reasoning_item(json!({ "type": "tool_use", "id": id, "name": name }).into(), out);
+        }
+        _ => {}
+    }
+}
+
+fn kind(node: Node<'_>) -> &str {
+    text(node, "type").unwrap_or_default()
+}
+
+fn text<'a>(node: Node<'a>, key: &str) -> Option<&'a str> {
+    node.get(key).and_then(Node::as_str)
+}
+
 /// Reads a content block or a delta of one; their fields identify the kind.
 fn block(reply: &mut Reply, index: u32, node: Node<'_>, out: &mut Vec<ModelEvent>) {
-    let text = |key: &str| node.get(key).and_then(Node::as_str);
+    let text = |key: &str| text(node, key);
     reply.reasoning(text("thinking"), out);
     reply.text(node.get("text"), out);
     let call = match node.get("type").and_then(Node::as_str) {

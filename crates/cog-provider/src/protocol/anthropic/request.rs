@@ -1,13 +1,14 @@
-use cog_harmony::{ImagePart, Message, Part};
+use cog_harmony::{ImagePart, Message, Part, ToolChoice, ToolDefinition};
 use cog_json::{Value, Writer};
 use cog_spec::Dialect;
 
 use super::{Anthropic, version_path};
 use crate::{
-    RequestError, WireRequest,
+    RequestError, ToolRequest, WireRequest,
     protocol::{
         Protocol, RequestContext,
-        parts::{Turn, check, inline, list, only_text, post, split_system, text_block},
+        parts::{check, inline, list, only_text, post, split_system, text_block},
+        tools::{Step, ToolResult, Turn, steps, write_arguments},
     },
     vendors::CacheMark,
 };
@@ -31,7 +32,10 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     if let Some(text) = system {
         write_system(w.key("system"), &text, context);
     }
-    w.key("messages").array(|w| turns.iter().for_each(|turn| write_turn(w, turn)));
+    w.key("messages").array(|w| turns.iter().for_each(|turn| write_turn(w, turn, context)));
+    if let Some(tools) = &context.request.tools {
+        write_tools(w, tools);
+    }
     let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     let schema = output.and_then(|output| output.schema.as_ref());
     if schema.is_some() || context.effort().is_some() {
@@ -68,14 +72,72 @@ fn output_config(w: &mut Writer<'_>, schema: Option<&Value>, effort: Option<&str
     });
 }
 
-fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>) {
+/// Writes the tools, and which of them the model may call. The choice also limits the number of calls.
+fn write_tools(w: &mut Writer<'_>, tools: &ToolRequest) {
+    w.key("tools").array(|w| tools.definitions.iter().for_each(|tool| write_tool(w, tool)));
+    let (kind, name) = match &tools.choice {
+        ToolChoice::Auto if tools.parallel => return,
+        ToolChoice::Auto => ("auto", None),
+        ToolChoice::None => ("none", None),
+        ToolChoice::Required => ("any", None),
+        ToolChoice::Named(name) => ("tool", Some(name)),
+    };
+    w.key("tool_choice").object(|w| {
+        w.field("type", kind).optional("name", &name);
+        if !tools.parallel && tools.choice != ToolChoice::None {
+            w.field("disable_parallel_tool_use", &true);
+        }
+    });
+}
+
+fn write_tool(w: &mut Writer<'_>, tool: &ToolDefinition) {
+    w.object(|w| {
+        w.field("name", &tool.name).field("description", &tool.description);
+        w.field("input_schema", &tool.parameters);
+        if tool.strict {
+            w.field("strict", &true);
+        }
+    });
+}
+
+fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>) {
     w.object(|w| match turn {
         Turn::Text(text) => {
             w.field("role", "user").field("content", text);
         }
-        Turn::Message(message) => {
+        Turn::Message(message) if message.tool_calls.is_empty() => {
             w.field("role", message.role.as_str());
             content(w.key("content"), message);
+        }
+        Turn::Message(message) => {
+            let steps = steps(message, context.own_reasoning(message), "id");
+            w.field("role", message.role.as_str()).key("content");
+            w.array(|w| steps.iter().for_each(|step| write_step(w, step)));
+        }
+        Turn::Results(results) => {
+            w.field("role", "user").key("content");
+            w.array(|w| results.iter().for_each(|result| write_result(w, result)));
+        }
+    });
+}
+
+fn write_step(w: &mut Writer<'_>, step: &Step<'_>) {
+    match step {
+        Step::Reasoning(item) => w.node(*item),
+        Step::Text(text) => text_block(w, text),
+        Step::Call(call, _) => w.object(|w| {
+            w.field("type", "tool_use").field("id", &call.id).field("name", &call.name);
+            write_arguments(w.key("input"), call);
+        }),
+    }
+}
+
+fn write_result(w: &mut Writer<'_>, result: &ToolResult<'_>) {
+    w.object(|w| {
+        w.field("type", "tool_result").field("tool_use_id", result.id);
+        content(w.key("content"), result.message);
+        if result.is_error() {
+            w.field("is_error", &true);
         }
     });
 }

@@ -68,7 +68,9 @@ fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
         let text = |key: &str| Some(call.get(key)?.as_str()?.to_owned());
         let arguments = call.get("args").map(|args| args.to_string()).unwrap_or_default();
         let (index, id, name) = (reply.next_call(), text("id"), text("name"));
-        reply.tool_call(ToolCallDelta { index, id, name, arguments, signature: None }, out);
+        let signature = part.get("thoughtSignature").or_else(|| part.get("thought_signature"));
+        let signature = signature.and_then(Node::as_str).map(str::to_owned);
+        reply.tool_call(ToolCallDelta { index, id, name, arguments, signature }, out);
     }
 }
 

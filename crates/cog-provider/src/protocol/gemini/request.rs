@@ -1,14 +1,15 @@
 use bytes::Bytes;
-use cog_harmony::{Message, Part, Role};
+use cog_harmony::{Message, Part, Role, ToolCall, ToolChoice, ToolDefinition};
 use cog_json::Writer;
 use cog_spec::{Dialect, Modality};
 
 use super::{bare_name, version_path};
 use crate::{
-    OutputSchema, RequestError, WireRequest,
+    OutputSchema, RequestError, ToolRequest, WireRequest,
     protocol::{
         RequestContext,
-        parts::{Options, Turn, check_inline, inline, post, split_system},
+        parts::{Options, check_inline, inline, post, split_system},
+        tools::{ToolResult, Turn, media_message, write_arguments, write_object},
     },
 };
 
@@ -52,7 +53,10 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
             w.key("parts").array(|w| text_part(w, &text));
         });
     }
-    w.key("contents").array(|w| turns.iter().for_each(|turn| content(w, turn)));
+    w.key("contents").array(|w| turns.iter().for_each(|turn| content(w, turn, context)));
+    if let Some(tools) = &context.request.tools {
+        write_tools(w, tools);
+    }
     let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     let generation = &context.request.generation;
     let media: Vec<Modality> = context.output_media().collect();
@@ -92,13 +96,73 @@ fn write_output(w: &mut Writer<'_>, output: &OutputSchema) {
     w.optional("responseJsonSchema", &output.schema);
 }
 
-fn content(w: &mut Writer<'_>, turn: &Turn<'_>) {
+/// Writes the tools, and which of them the model may call.
+fn write_tools(w: &mut Writer<'_>, tools: &ToolRequest) {
+    w.key("tools").array(|w| {
+        w.object(|w| {
+            w.key("functionDeclarations")
+                .array(|w| tools.definitions.iter().for_each(|tool| write_declaration(w, tool)));
+        });
+    });
+    let (mode, name) = match &tools.choice {
+        ToolChoice::Auto => return,
+        ToolChoice::None => ("NONE", None),
+        ToolChoice::Required => ("ANY", None),
+        ToolChoice::Named(name) => ("ANY", Some([name])),
+    };
+    w.key("toolConfig").object(|w| {
+        w.key("functionCallingConfig").object(|w| {
+            w.field("mode", mode).optional("allowedFunctionNames", &name);
+        });
+    });
+}
+
+fn write_declaration(w: &mut Writer<'_>, tool: &ToolDefinition) {
+    w.object(|w| {
+        w.field("name", &tool.name).field("description", &tool.description);
+        w.field("parametersJsonSchema", &tool.parameters);
+    });
+}
+
+fn content(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>) {
+    let settings = context.tool_settings();
     w.object(|w| match turn {
         Turn::Text(text) => w.field("role", "user").key("parts").array(|w| text_part(w, text)),
-        Turn::Message(message) => w
-            .field("role", role(message))
-            .key("parts")
-            .array(|w| message.content.iter().for_each(|part| write_part(w, part))),
+        Turn::Message(message) => w.field("role", role(message)).key("parts").array(|w| {
+            message.content.iter().for_each(|part| write_part(w, part));
+            write_calls(w, &message.tool_calls, settings.placeholder);
+        }),
+        Turn::Results(results) => w.field("role", "user").key("parts").array(|w| {
+            results.iter().for_each(|result| write_result(w, result, settings.result_media));
+            let media = media_message(results).filter(|_| !settings.result_media);
+            media.iter().flat_map(|media| &media.content).for_each(|part| write_part(w, part));
+        }),
+    });
+}
+
+/// Writes the calls of a message. Its first call must have a signature, which another provider does not send.
+fn write_calls(w: &mut Writer<'_>, calls: &[ToolCall], placeholder: Option<&str>) {
+    let mut placeholder = placeholder.filter(|_| calls.iter().all(|call| call.signature.is_none()));
+    for call in calls {
+        w.object(|w| {
+            w.key("functionCall").object(|w| {
+                w.field("id", &call.id).field("name", &call.name);
+                write_arguments(w.key("args"), call);
+            });
+            w.optional("thoughtSignature", &call.signature.as_deref().or(placeholder.take()));
+        });
+    }
+}
+
+fn write_result(w: &mut Writer<'_>, result: &ToolResult<'_>, has_media: bool) {
+    w.object(|w| {
+        w.key("functionResponse").object(|w| {
+            w.field("id", result.id).field("name", result.name);
+            write_object(w.key("response"), &result.message.text(), "output");
+            if has_media && result.media().next().is_some() {
+                w.key("parts").array(|w| result.media().for_each(|part| write_part(w, part)));
+            }
+        });
     });
 }
 

@@ -18,7 +18,11 @@ pub(super) fn line(
     check_error(node)?;
     reply.start(node, StartKeys { model: "model", id: "id" }, out);
     if let Some(message) = node.get("message") {
-        reply.reasoning(message.get("thinking").and_then(Node::as_str), out);
+        if let Some(thinking) = message.get("thinking").and_then(Node::as_str).filter(|text| !text.is_empty())
+        {
+            reply.reasoning(Some(thinking), out);
+            reply.parts.text("thinking", thinking);
+        }
         reply.text(message.get("content"), out);
         for call in message.get("tool_calls").into_iter().flat_map(Node::elements) {
             let index = reply.next_call();
@@ -36,7 +40,8 @@ pub(super) fn line(
 fn tool_call(index: u32, call: Node<'_>) -> ToolCallDelta {
     let name = call.pointer("/function/name").and_then(Node::as_str).map(str::to_owned);
     let arguments = call.pointer("/function/arguments").map(|args| args.to_string()).unwrap_or_default();
-    ToolCallDelta { index, id: None, name, arguments, signature: None }
+    let id = call.get("id").and_then(Node::as_str).map(str::to_owned);
+    ToolCallDelta { index, id, name, arguments, signature: None }
 }
 
 fn finish_reason(reason: Option<&str>) -> FinishReason {

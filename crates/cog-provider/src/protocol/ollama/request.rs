@@ -1,4 +1,4 @@
-use cog_harmony::{Message, Part};
+use cog_harmony::{Message, Part, Role, ToolCall, ToolChoice};
 use cog_json::Writer;
 use cog_spec::Dialect;
 
@@ -7,6 +7,7 @@ use crate::{
     protocol::{
         RequestContext,
         parts::{Options, check_inline, inline, post},
+        tools::{Turn, function_tool, media_message, turns, write_arguments},
     },
 };
 
@@ -21,8 +22,14 @@ pub(super) fn request(context: &RequestContext<'_>) -> Result<WireRequest, Reque
 
 fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     w.field("model", context.model);
-    w.key("messages")
-        .array(|w| context.request.messages.messages().iter().for_each(|message| write_message(w, message)));
+    w.key("messages").array(|w| {
+        turns(context.request.messages.messages()).iter().for_each(|turn| write_turn(w, turn, context));
+    });
+    // The protocol has no member for the choice.
+    let tools = context.request.tools.as_deref().filter(|tools| tools.choice != ToolChoice::None);
+    if let Some(tools) = tools {
+        w.key("tools").array(|w| tools.definitions.iter().for_each(|tool| function_tool(w, tool)));
+    }
     if let Some(output) = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt)
     {
         write_output(w, output);
@@ -43,7 +50,25 @@ fn write_output(w: &mut Writer<'_>, output: &OutputSchema) {
     };
 }
 
-fn write_message(w: &mut Writer<'_>, message: &Message) {
+fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>) {
+    match turn {
+        Turn::Message(message) => write_message(w, message, context),
+        Turn::Text(text) => write_message(w, &Message::user(text.as_str()), context),
+        Turn::Results(results) => {
+            for result in results {
+                w.object(|w| {
+                    w.field("role", Role::Tool.as_str()).field("content", &result.message.text());
+                    w.field("tool_name", result.name);
+                });
+            }
+            if let Some(media) = media_message(results) {
+                write_message(w, &media, context);
+            }
+        }
+    }
+}
+
+fn write_message(w: &mut Writer<'_>, message: &Message, context: &RequestContext<'_>) {
     let images = || {
         message.content.iter().filter_map(|part| match part {
             Part::Image(image) => inline(image),
@@ -59,5 +84,18 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
                 });
             });
         }
+        context.write_reasoning_members(w, message);
+        if !message.tool_calls.is_empty() {
+            w.key("tool_calls").array(|w| message.tool_calls.iter().for_each(|call| write_call(w, call)));
+        }
+    });
+}
+
+fn write_call(w: &mut Writer<'_>, call: &ToolCall) {
+    w.object(|w| {
+        w.key("function").object(|w| {
+            w.field("name", &call.name);
+            write_arguments(w.key("arguments"), call);
+        });
     });
 }

@@ -88,12 +88,14 @@ fn images(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) -> Re
 /// Reads the reasoning. Vendors use three fields for it; a vendor that fills two repeats the same text.
 fn reasoning(reply: &mut Reply, delta: Node<'_>, out: &mut Vec<ModelEvent>) {
     let text = |key: &str| delta.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
+    let details = || delta.get("reasoning_details").into_iter().flat_map(Node::elements);
+    details().for_each(|detail| reply.parts.detail(detail));
+    if let Some(text) = text("reasoning_content") {
+        reply.parts.text("reasoning_content", text);
+    }
     match text("reasoning_content").or_else(|| text("reasoning")) {
         Some(text) => reply.reasoning(Some(text), out),
-        None => {
-            let details = delta.get("reasoning_details").into_iter().flat_map(Node::elements);
-            details.for_each(|detail| reply.reasoning(detail.get("text").and_then(Node::as_str), out));
-        }
+        None => details().for_each(|detail| reply.reasoning(detail.get("text").and_then(Node::as_str), out)),
     }
 }
 

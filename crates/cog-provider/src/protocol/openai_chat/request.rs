@@ -1,14 +1,21 @@
-use cog_harmony::{ImagePart, Message, Part, Role};
+use cog_harmony::{ImagePart, Message, Part, Role, ToolChoice};
 use cog_json::{Value, Writer};
-use cog_spec::{Dialect, Modality};
+use cog_spec::{Dialect, Effort, Modality};
 
 use crate::{
-    OutputSchema, RequestError, WireRequest,
+    OutputSchema, RequestError, ToolRequest, WireRequest,
     protocol::{
-        RequestContext,
-        parts::{Options, cached_text, check, file_members, only_text, post, schema_name, text_block},
+        RequestContext, parts,
+        parts::{Options, cached_text, file_members, only_text, post, schema_name, text_block},
+        tools::{self, Turn, choice_name, function_tool, turns},
     },
+    vendors::ToolSupport,
 };
+
+pub(super) fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
+    parts::check(context)?;
+    context.check_tools_over_chat()
+}
 
 pub(super) fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
     check(context)?;
@@ -24,15 +31,18 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&Output
     let quirks = &context.vendor.quirks;
     w.field("model", context.model);
     w.key("messages").array(|w| {
-        context.request.messages.messages().iter().for_each(|message| write_message(w, message, context));
+        turns(context.request.messages.messages()).iter().for_each(|turn| write_turn(w, turn, context));
     });
+    if let Some(tools) = &context.request.tools {
+        write_tools(w, tools, context);
+    }
     if let Some(output) = output {
         response_format(w.key("response_format"), output);
     }
     modalities(w, &context.output_media().collect::<Vec<_>>());
     let options = Options { max_tokens: quirks.max_tokens, seed: quirks.seed, stop: "stop" };
     options.write(w, &context.request.generation);
-    w.optional("reasoning_effort", &context.effort());
+    w.optional("reasoning_effort", &effort(context));
     context.write_effort_members(w);
     w.optional("verbosity", &context.request.generation.verbosity);
     w.optional("service_tier", &context.service_tier());
@@ -45,6 +55,29 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&Output
     }
     for (key, value) in quirks.extra {
         w.optional(key, &Value::parse(value).ok());
+    }
+}
+
+/// Returns the effort. Some models accept tools only if it is `none`.
+fn effort(context: &RequestContext<'_>) -> Option<&'static str> {
+    let only_none =
+        context.request.tools.is_some() && context.tool_settings().over_chat == ToolSupport::WithoutReasoning;
+    if only_none { Some(Effort::None.as_str()) } else { context.effort() }
+}
+
+/// Writes the tools, and which of them the model may call.
+fn write_tools(w: &mut Writer<'_>, tools: &ToolRequest, context: &RequestContext<'_>) {
+    w.key("tools").array(|w| tools.definitions.iter().for_each(|tool| function_tool(w, tool)));
+    w.optional("tool_choice", &choice_name(tools));
+    if let ToolChoice::Named(name) = &tools.choice {
+        w.key("tool_choice").object(|w| {
+            w.field("type", "function").key("function").object(|w| {
+                w.field("name", name);
+            });
+        });
+    }
+    if context.tool_settings().limits_calls {
+        w.field("parallel_tool_calls", &tools.parallel);
     }
 }
 
@@ -78,13 +111,36 @@ fn response_format(w: &mut Writer<'_>, output: &OutputSchema) {
     });
 }
 
+fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>) {
+    match turn {
+        Turn::Message(message) => write_message(w, message, context),
+        Turn::Text(text) => write_message(w, &Message::user(text.as_str()), context),
+        Turn::Results(results) => {
+            for result in results {
+                w.object(|w| {
+                    w.field("role", Role::Tool.as_str()).field("tool_call_id", result.id);
+                    w.field("content", &result.message.text());
+                });
+            }
+            if let Some(media) = tools::media_message(results) {
+                write_message(w, &media, context);
+            }
+        }
+    }
+}
+
 fn write_message(w: &mut Writer<'_>, message: &Message, context: &RequestContext<'_>) {
     w.object(|w| {
         w.field("role", message.role.as_str()).optional("name", &message.name).key("content");
         match only_text(message) {
+            Some("") if !message.tool_calls.is_empty() => w.null(),
             Some(text) if context.has_breakpoint(message) => cached_text(w, "text", text),
             Some(text) => w.string(text),
             None => w.array(|w| message.content.iter().for_each(|part| block(w, part, message.role))),
+        }
+        context.write_reasoning_members(w, message);
+        if !message.tool_calls.is_empty() {
+            w.field("tool_calls", &message.tool_calls);
         }
     });
 }

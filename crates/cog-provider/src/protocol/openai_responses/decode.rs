@@ -68,12 +68,18 @@ fn item_added(reply: &mut Reply, node: Node<'_>, out: &mut Vec<ModelEvent>) {
     }
 }
 
-/// Reads a complete item. Its text has arrived before; only complete reasoning can be sent back.
+/// Reads a complete item. Its text has arrived before; only complete reasoning can be sent back, with the calls and
+/// comments between it.
 fn item_done(reply: &mut Reply, item: Option<Node<'_>>, out: &mut Vec<ModelEvent>) {
-    let reasoning = item.filter(|item| item.get("type").and_then(Node::as_str) == Some("reasoning"));
-    let encrypted = reasoning.filter(|item| item.get("encrypted_content").is_some_and(Node::is_string));
-    if let Some(item) = encrypted {
-        reply.reasoning_item(item, out);
+    let Some(item) = item else { return };
+    let is_sent_back = match item.get("type").and_then(Node::as_str) {
+        Some("reasoning") => item.get("encrypted_content").is_some_and(Node::is_string),
+        Some("function_call") => true,
+        Some("message") => is_commentary(item),
+        _ => false,
+    };
+    if is_sent_back {
+        reply.reasoning_item(item.to_value(), out);
     }
 }
 
@@ -115,9 +121,11 @@ fn complete_item(reply: &mut Reply, index: u32, item: Node<'_>, out: &mut Vec<Mo
                 text(reply, index, part.get("text"), out);
                 reply.refusal(part.get("refusal").and_then(Node::as_str));
             }
+            item_done(reply, Some(item), out);
         }
         Some("function_call") => {
             call(reply, index, (item.get("call_id"), item.get("name"), item.get("arguments")), out);
+            item_done(reply, Some(item), out);
         }
         _ => {}
     }

@@ -1,14 +1,15 @@
 use std::borrow::Cow;
 
-use cog_harmony::{Detail, ImagePart, Message, Part, Role};
-use cog_json::{Value, Writer};
+use cog_harmony::{Detail, ImagePart, Message, Part, Role, ToolChoice, ToolDefinition};
+use cog_json::{Node, Value, Writer};
 use cog_spec::{Dialect, Modality};
 
 use crate::{
-    OutputSchema, RequestError, WireRequest,
+    OutputSchema, RequestError, ToolRequest, WireRequest,
     protocol::{
         RequestContext,
         parts::{self, cached_text, file_members, modality, only_text, post, schema_name},
+        tools::{Step, ToolResult, Turn, choice_name, media_message, steps, turns},
     },
 };
 
@@ -43,8 +44,11 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&Output
     let verbosity = context.request.generation.verbosity;
     w.field("model", context.model);
     w.key("input").array(|w| {
-        context.request.messages.messages().iter().for_each(|message| items(w, message, context));
+        turns(context.request.messages.messages()).iter().for_each(|turn| write_turn(w, turn, context));
     });
+    if let Some(tools) = &context.request.tools {
+        write_tools(w, tools, context);
+    }
     if output.is_some() || verbosity.is_some() {
         w.key("text").object(|w| {
             output.iter().for_each(|output| format(w.key("format"), output));
@@ -89,10 +93,82 @@ fn format(w: &mut Writer<'_>, output: &OutputSchema) {
     });
 }
 
-/// Writes a message, after the reasoning that led to it. Only the vendor that sent a reasoning item can read it.
-fn items(w: &mut Writer<'_>, message: &Message, context: &RequestContext<'_>) {
-    let own = message.reasoning.as_ref().filter(|reasoning| reasoning.provider == context.vendor.name);
-    own.into_iter().flat_map(|reasoning| &reasoning.items).for_each(|item| w.node(item.node()));
+/// Writes the tools, which of them the model may call, and a request for its reasoning, which is sent back.
+fn write_tools(w: &mut Writer<'_>, tools: &ToolRequest, context: &RequestContext<'_>) {
+    let settings = context.tool_settings();
+    w.key("tools").array(|w| tools.definitions.iter().for_each(|tool| function_tool(w, tool)));
+    w.optional("tool_choice", &choice_name(tools));
+    if let ToolChoice::Named(name) = &tools.choice {
+        w.key("tool_choice").object(|w| {
+            w.field("type", "function").field("name", name);
+        });
+    }
+    if settings.limits_calls {
+        w.field("parallel_tool_calls", &tools.parallel);
+    }
+    if settings.encrypted_reasoning {
+        w.field("include", &["reasoning.encrypted_content"]);
+    }
+}
+
+/// Writes a tool. Without `strict: false`, the vendor enforces the schema.
+fn function_tool(w: &mut Writer<'_>, tool: &ToolDefinition) {
+    w.object(|w| {
+        w.field("type", "function").field("name", &tool.name).field("description", &tool.description);
+        w.field("parameters", &tool.parameters).field("strict", &tool.strict);
+    });
+}
+
+fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>) {
+    match turn {
+        Turn::Message(message) if message.tool_calls.is_empty() => items(w, message, context),
+        Turn::Message(message) => {
+            let steps = steps(message, context.own_reasoning(message), "call_id");
+            steps.iter().for_each(|step| write_step(w, step));
+        }
+        Turn::Text(text) => message(w, &Message::user(text.as_str()), context),
+        Turn::Results(results) => {
+            let has_media = context.tool_settings().result_media;
+            results.iter().for_each(|result| write_result(w, result, has_media));
+            if let Some(media) = media_message(results).filter(|_| !has_media) {
+                message(w, &media, context);
+            }
+        }
+    }
+}
+
+fn write_step(w: &mut Writer<'_>, step: &Step<'_>) {
+    match step {
+        Step::Reasoning(item) | Step::Call(_, Some(item)) => w.node(*item),
+        Step::Text(text) => w.object(|w| {
+            w.field("role", Role::Assistant.as_str()).field("content", text);
+        }),
+        Step::Call(call, None) => w.object(|w| {
+            w.field("type", "function_call").field("call_id", &call.id);
+            w.field("name", &call.name).field("arguments", &call.arguments);
+        }),
+    }
+}
+
+fn write_result(w: &mut Writer<'_>, result: &ToolResult<'_>, has_media: bool) {
+    w.object(|w| {
+        w.field("type", "function_call_output").field("call_id", result.id).key("output");
+        match has_media && result.media().next().is_some() {
+            true => w.array(|w| result.message.content.iter().for_each(|part| block(w, part))),
+            false => w.string(&result.message.text()),
+        }
+    });
+}
+
+/// Writes a message, after the reasoning that led to it.
+fn items(w: &mut Writer<'_>, written: &Message, context: &RequestContext<'_>) {
+    let is_reasoning = |item: &&Value| item.get("type").and_then(Node::as_str) == Some("reasoning");
+    let reasoning = context.own_reasoning(written).iter().filter(is_reasoning);
+    reasoning.for_each(|item| w.node(item.node()));
+    message(w, written, context);
+}
+
+fn message(w: &mut Writer<'_>, message: &Message, context: &RequestContext<'_>) {
     w.object(|w| {
         w.field("role", message.role.as_str());
         content(w.key("content"), message, context);

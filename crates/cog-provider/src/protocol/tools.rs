@@ -1,0 +1,232 @@
+//! What the request mappings share about tools.
+
+use cog_harmony::{Message, Part, Role, ToolCall, ToolChoice, ToolDefinition};
+use cog_json::{Node, Value, Writer};
+use cog_spec::{Dialect, Effort};
+
+use super::RequestContext;
+use crate::{
+    RequestError, ToolRequest,
+    vendors::{ToolSettings, ToolSupport},
+};
+
+/// The maximum length of a tool's name.
+const MAX_NAME: usize = 64;
+
+impl RequestContext<'_> {
+    /// Returns how the model uses tools.
+    pub(crate) fn tool_settings(&self) -> &'static ToolSettings {
+        self.vendor.tools_of(self.model)
+    }
+
+    /// Checks that the model supports the tools of the request, and the tool calls of its messages.
+    pub(crate) fn check_tools(&self) -> Result<(), RequestError> {
+        let (vendor, settings) = (self.vendor.title, self.tool_settings());
+        let model = || self.model.to_owned();
+        let messages = self.request.messages.messages();
+        let has_calls = || messages.iter().any(|m| m.role == Role::Tool || !m.tool_calls.is_empty());
+        if !settings.supported && (self.request.tools.is_some() || has_calls()) {
+            return Err(RequestError::Tools { vendor, model: model() });
+        }
+        let Some(tools) = &self.request.tools else { return Ok(()) };
+        if let Some(name) = tools.definitions.iter().map(|tool| &tool.name).find(|name| !is_name(name)) {
+            return Err(RequestError::ToolName { name: name.clone() });
+        }
+        let has_schema = self.request.output.as_ref().is_some_and(|output| output.dialect != Dialect::Prompt);
+        if has_schema && !settings.with_schema {
+            return Err(RequestError::SchemaWithTools { vendor, model: model() });
+        }
+        let is_forced = matches!(tools.choice, ToolChoice::Required | ToolChoice::Named(_));
+        match is_forced && !self.allows(settings.forced) {
+            true => Err(RequestError::ForcedTool { vendor, model: model() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that the model supports the tools of the request over Chat Completions.
+    pub(crate) fn check_tools_over_chat(&self) -> Result<(), RequestError> {
+        let (vendor, model) = (self.vendor.title, self.model.to_owned());
+        let effort = self.request.generation.effort;
+        match self.tool_settings().over_chat {
+            _ if self.request.tools.is_none() => Ok(()),
+            ToolSupport::Rejected => Err(RequestError::ToolsOverChat { vendor, model }),
+            ToolSupport::WithoutReasoning if effort.is_some_and(|effort| effort != Effort::None) => {
+                Err(RequestError::EffortWithTools { vendor, model })
+            }
+            ToolSupport::WithoutReasoning | ToolSupport::Accepted => Ok(()),
+        }
+    }
+
+    fn allows(&self, support: ToolSupport) -> bool {
+        match support {
+            ToolSupport::Accepted => true,
+            ToolSupport::WithoutReasoning => self.request.generation.effort == Some(Effort::None),
+            ToolSupport::Rejected => false,
+        }
+    }
+
+    /// Returns the items of the model's reasoning before a message. Only the vendor that sent them can read them.
+    pub(crate) fn own_reasoning<'m>(&self, message: &'m Message) -> &'m [Value] {
+        let own = message.reasoning.as_ref().filter(|reasoning| reasoning.provider == self.vendor.name);
+        own.map_or(&[], |reasoning| &reasoning.items)
+    }
+
+    /// Writes the members of a message that contain its reasoning, for models that require them back.
+    pub(crate) fn write_reasoning_members(&self, w: &mut Writer<'_>, message: &Message) {
+        let names = self.tool_settings().reasoning;
+        if self.request.tools.is_none() {
+            return;
+        }
+        for (key, value) in self.own_reasoning(message).iter().flat_map(Value::members) {
+            if names.contains(&key) {
+                w.field(key, &value);
+            }
+        }
+    }
+}
+
+/// Returns whether every vendor accepts a name: letters, digits, `_` and `-`, at most 64.
+fn is_name(name: &str) -> bool {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(allowed)
+}
+
+/// A turn of the conversation.
+pub(crate) enum Turn<'a> {
+    /// An unchanged message.
+    Message(&'a Message),
+    /// A user's text.
+    Text(String),
+    /// The results of the calls of one message.
+    Results(Vec<ToolResult<'a>>),
+}
+
+/// The result of a call.
+pub(crate) struct ToolResult<'a> {
+    /// The identifier of the call.
+    pub(crate) id: &'a str,
+    /// The name of the tool.
+    pub(crate) name: &'a str,
+    /// The message that contains the result.
+    pub(crate) message: &'a Message,
+}
+
+impl ToolResult<'_> {
+    /// Returns the parts of the result that are not text.
+    pub(crate) fn media(&self) -> impl Iterator<Item = &Part> {
+        self.message.content.iter().filter(|part| part.as_text().is_none())
+    }
+
+    /// Returns whether the tool reports an error (appendix A.2.2).
+    pub(crate) fn is_error(&self) -> bool {
+        let text = self.message.text();
+        let result = Value::parse(&text).ok().filter(|_| text.contains("error"));
+        result.is_some_and(|result| result.get("status").and_then(Node::as_str) == Some("error"))
+    }
+}
+
+/// Returns the turns of a conversation: adjacent results are one turn.
+pub(crate) fn turns<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Turn<'a>> {
+    let (mut turns, mut calls) = (Vec::new(), [].as_slice());
+    for message in messages {
+        if message.role != Role::Tool {
+            calls = message.tool_calls.as_slice();
+            turns.push(Turn::Message(message));
+            continue;
+        }
+        let result = result_of(message, calls);
+        match turns.last_mut() {
+            Some(Turn::Results(results)) => results.push(result),
+            _ => turns.push(Turn::Results(vec![result])),
+        }
+    }
+    turns
+}
+
+fn result_of<'a>(message: &'a Message, calls: &'a [ToolCall]) -> ToolResult<'a> {
+    let id = message.tool_call_id.as_deref().unwrap_or_default();
+    let called = calls.iter().find(|call| call.id == id).map(|call| call.name.as_str());
+    ToolResult { id, name: called.or(message.name.as_deref()).unwrap_or_default(), message }
+}
+
+/// Returns the message of a user with the media of results, for a form in which results are only text.
+pub(crate) fn media_message(results: &[ToolResult<'_>]) -> Option<Message> {
+    let mut parts = Vec::new();
+    for result in results.iter().filter(|result| result.media().next().is_some()) {
+        parts.push(Part::text(format!("Media in the result of `{}` ({}):", result.name, result.id)));
+        parts.extend(result.media().cloned());
+    }
+    (!parts.is_empty()).then(|| Message::new(Role::User, parts))
+}
+
+/// A part of a message with tool calls.
+pub(crate) enum Step<'a> {
+    /// An item of the reasoning, to be sent back unchanged.
+    Reasoning(Node<'a>),
+    /// The text of the message.
+    Text(String),
+    /// A call, with the vendor's own form of it if the reply contained one.
+    Call(&'a ToolCall, Option<Node<'a>>),
+}
+
+/// Returns the parts of a message with tool calls, in the order in which the model generated them. `id_key` is the member of
+/// an item that identifies a call.
+pub(crate) fn steps<'a>(message: &'a Message, items: &'a [Value], id_key: &str) -> Vec<Step<'a>> {
+    let is_call = |item: &Value| item.get(id_key).is_some() && item.get("name").is_some();
+    let first_call = items.iter().position(is_call).unwrap_or(items.len());
+    let (before, after) = items.split_at(first_call);
+    let mut steps: Vec<Step<'_>> = before.iter().map(|item| Step::Reasoning(item.node())).collect();
+    steps.extend(Some(message.text()).filter(|text| !text.is_empty()).map(Step::Text));
+    let mut missing: Vec<&ToolCall> = message.tool_calls.iter().collect();
+    for item in after {
+        let id = item.get(id_key).and_then(Node::as_str);
+        match missing.iter().position(|call| Some(call.id.as_str()) == id) {
+            Some(index) => steps.push(Step::Call(missing.remove(index), Some(item.node()))),
+            None if is_call(item) => {}
+            None => steps.push(Step::Reasoning(item.node())),
+        }
+    }
+    steps.extend(missing.into_iter().map(|call| Step::Call(call, None)));
+    steps
+}
+
+/// Writes JSON that must be an object. Any other text becomes the member `otherwise` of one.
+pub(crate) fn write_object(w: &mut Writer<'_>, text: &str, otherwise: &str) {
+    match Value::parse(text).ok().filter(Value::is_object) {
+        Some(value) => w.node(value.node()),
+        None => w.object(|w| {
+            if !text.trim().is_empty() {
+                w.field(otherwise, text);
+            }
+        }),
+    }
+}
+
+/// Writes the arguments of a call as an object. A model can generate invalid JSON.
+pub(crate) fn write_arguments(w: &mut Writer<'_>, call: &ToolCall) {
+    write_object(w, &call.arguments, "invalid_arguments");
+}
+
+/// Writes `{type: function, function: {…}}`, which most vendors use.
+pub(crate) fn function_tool(w: &mut Writer<'_>, tool: &ToolDefinition) {
+    w.object(|w| {
+        w.field("type", "function").key("function").object(|w| function_members(w, tool));
+    });
+}
+
+fn function_members(w: &mut Writer<'_>, tool: &ToolDefinition) {
+    w.field("name", &tool.name).field("description", &tool.description);
+    w.field("parameters", &tool.parameters);
+    if tool.strict {
+        w.field("strict", &true);
+    }
+}
+
+/// Returns the choice as OpenAI's protocols name it; `None` for the default and for a named tool.
+pub(crate) fn choice_name(tools: &ToolRequest) -> Option<&'static str> {
+    match tools.choice {
+        ToolChoice::Auto | ToolChoice::Named(_) => None,
+        ToolChoice::None => Some("none"),
+        ToolChoice::Required => Some("required"),
+    }
+}
