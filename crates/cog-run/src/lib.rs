@@ -17,6 +17,7 @@ mod options;
 mod pipeline;
 mod plan;
 mod preflight;
+pub mod private_files;
 mod prompt;
 pub mod provider;
 mod providers;

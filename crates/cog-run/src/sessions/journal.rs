@@ -21,6 +21,7 @@ use super::{
     error::SessionError,
     shared::{Persistence, Shared, State},
 };
+use crate::private_files;
 
 /// The maximum number of open files. A run writes often for a short time.
 const OPEN_FILES: usize = 64;
@@ -47,8 +48,8 @@ impl Journal {
     /// Locks the directory for this program, and creates it when it does not exist.
     pub(crate) fn open(directory: &Path, max_bytes: usize) -> Result<Self, SessionError> {
         let failed = |source| SessionError::Directory { path: directory.to_owned(), source };
-        create_private_dir(directory).map_err(failed)?;
-        let lock = private().write(true).open(directory.join("lock")).map_err(failed)?;
+        private_files::create_directory(directory).map_err(failed)?;
+        let lock = private_files::open_options().write(true).open(directory.join("lock")).map_err(failed)?;
         if let Err(error) = lock.try_lock() {
             return Err(match error {
                 std::fs::TryLockError::WouldBlock => SessionError::InUse { path: directory.to_owned() },
@@ -166,7 +167,7 @@ impl Writer {
         match self.files.get_mut(id) {
             Some(file) => file.write_all(entries.text.as_bytes())?,
             None => {
-                let mut file = private().append(true).open(&path)?;
+                let mut file = private_files::open_options().append(true).open(&path)?;
                 file.write_all(entries.text.as_bytes())?;
                 self.files.insert(id.to_owned(), file);
             }
@@ -222,23 +223,6 @@ fn sync(files: &Receiver<PathBuf>) {
 
 fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name(name.to_owned()).spawn(work)
-}
-
-/// Returns options that create a file only this user may read.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-/// Creates a directory that only this user may read.
-fn create_private_dir(directory: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(directory)?;
-    #[cfg(unix)]
-    std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-    Ok(())
 }
 
 impl Persistence {

@@ -3,7 +3,7 @@
 mod entry;
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
 };
@@ -13,7 +13,7 @@ use cog_module::{
     Module,
     files::{self, FileError},
 };
-use cog_run::RunInput;
+use cog_run::{RunInput, private_files};
 use cog_spec::{Code, Envelope, ErrorBody};
 
 pub(super) use self::entry::{Contents, Entry};
@@ -85,16 +85,16 @@ impl RunLog {
     /// Appends a line with one write, so that the lines of several programs do not mix.
     fn append(&self, line: &str) -> io::Result<()> {
         let path = self.directory.join(CURRENT);
-        let mut file = match private().append(true).open(&path) {
+        let mut file = match private_files::open_options().append(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                create_private_directory(&self.directory)?;
-                private().append(true).open(&path)?
+                private_files::create_directory(&self.directory)?;
+                private_files::open_options().append(true).open(&path)?
             }
             opened => opened?,
         };
         if self.is_full(file.metadata()?.len(), line) {
             self.rotate(line)?;
-            file = private().append(true).open(&path)?;
+            file = private_files::open_options().append(true).open(&path)?;
         }
         file.write_all(line.as_bytes())
     }
@@ -105,7 +105,7 @@ impl RunLog {
 
     /// Replaces the older file with the current one, unless another program has done it meanwhile.
     fn rotate(&self, line: &str) -> io::Result<()> {
-        let lock = private().write(true).open(self.directory.join(LOCK))?;
+        let lock = private_files::open_options().write(true).open(self.directory.join(LOCK))?;
         lock.lock()?;
         let current = self.directory.join(CURRENT);
         match fs::metadata(&current) {
@@ -169,22 +169,4 @@ fn missing(message: &str) -> ErrorBody {
 fn unreadable(path: &Path, error: &FileError) -> ErrorBody {
     let message = format!("cannot read the log {}: {error}", path.display());
     ErrorBody::new(Code::InvalidReference, message).suggest("Remove the file to start a new log.")
-}
-
-/// Returns options that create a file only this user may read.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-/// Creates a directory that only this user may read.
-fn create_private_directory(directory: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
 }

@@ -1,0 +1,29 @@
+//! Files and directories that only this user may read: sessions and the run log contain inputs and answers.
+
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    io,
+    path::Path,
+};
+
+/// Returns options that create a file only this user may read.
+pub fn open_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Creates a directory and its parents if they do not exist, so that only this user may read them. Directories that
+/// exist are not changed.
+///
+/// # Errors
+/// The directory cannot be created.
+pub fn create_directory(directory: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
