@@ -1,5 +1,6 @@
 //! The chores of this workspace, as one program: `cargo xtask COMMAND`.
 
+mod autobahn;
 mod bench;
 mod clients;
 mod conformance;
@@ -29,6 +30,7 @@ use project::{Outcome, say};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
+  autobahn [PYTHON]   test the WebSocket connection with Autobahn, on Python 2.7
   bench [commands]    run the benchmarks, with the peers that they are compared to
   bench model         count the accepted answers of a random and of a real model
   bench replies       compare the parser of replies with those of other projects
@@ -64,6 +66,8 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str]) -> Outcome {
     match arguments {
+        ["autobahn"] => autobahn::run("python2.7"),
+        ["autobahn", python] => autobahn::run(python),
         ["bench"] => bench::run(),
         ["bench", "commands"] => bench::commands::run(),
         ["bench", "model"] => engine::bench(),

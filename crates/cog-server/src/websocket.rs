@@ -236,7 +236,7 @@ impl Conversation {
 
 /// Parses a message; a large one off the event loop. Messages that start no run have a rate of their own.
 async fn parse(app: &App, client: &Client, received: Received) -> Incoming {
-    let incoming = app.offload.run(received.bytes(), move || frame::parse(received)).await;
+    let incoming = app.offload.run(text_bytes(&received), move || frame::parse(received)).await;
     match incoming {
         Incoming::Ignored | Incoming::Invalid(_) | Incoming::Frame(Frame::Cancel)
             if app.guard.messages.check(client).is_err() =>
@@ -244,6 +244,14 @@ async fn parse(app: &App, client: &Client, received: Received) -> Incoming {
             Incoming::TooMany
         }
         incoming => incoming,
+    }
+}
+
+/// Returns the size of a text message.
+fn text_bytes(received: &Received) -> usize {
+    match received {
+        Received::Message(Some(Ok(Message::Text(text)))) => text.len(),
+        _ => 0,
     }
 }
 

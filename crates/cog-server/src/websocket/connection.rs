@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::time::timeout;
 
@@ -32,12 +32,26 @@ pub(super) enum Received {
     TooManyPings,
 }
 
-impl Received {
-    /// The size of the message.
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Self::Message(Some(Ok(Message::Text(text)))) => text.len(),
-            _ => 0,
+/// Why nothing more can be read from a connection.
+pub(super) enum Unreadable {
+    /// A message over the maximum size.
+    TooLarge,
+    /// A protocol error, with the code to close with.
+    Broken(CloseCode),
+    /// The connection was interrupted.
+    Interrupted,
+}
+
+impl From<&axum::Error> for Unreadable {
+    /// The library reports the reason as text only.
+    fn from(error: &axum::Error) -> Self {
+        let error = error.to_string();
+        let contains = |text| error.contains(text);
+        match () {
+            () if contains("too long") => Self::TooLarge,
+            () if contains("UTF-8") => Self::Broken(close_code::INVALID),
+            () if contains("protocol error") => Self::Broken(close_code::PROTOCOL),
+            () => Self::Interrupted,
         }
     }
 }

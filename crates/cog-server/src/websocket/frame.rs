@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 use axum::{
-    extract::ws::{CloseCode, Message, close_code},
+    extract::ws::{CloseCode, Message},
     http::{HeaderMap, HeaderValue, header},
 };
 use cog_spec::Code;
 
-use super::connection::Received;
+use super::connection::{Received, Unreadable};
 use crate::{
     error::ApiError,
     request::{ExecuteBody, object},
@@ -63,20 +63,17 @@ pub(super) fn parse(received: Received) -> Incoming {
                 .suggest("Send the body as a text frame."),
         ),
         Some(Ok(Message::Ping(_) | Message::Pong(_))) => Incoming::Ignored,
-        Some(Err(error)) => unreadable(&error.to_string()),
+        Some(Err(error)) => unreadable(&error),
         Some(Ok(Message::Close(_))) => Incoming::Closed,
         None => Incoming::Interrupted,
     }
 }
 
-/// Why nothing more can be read. The library reports it as text only.
-fn unreadable(error: &str) -> Incoming {
-    let contains = |text| error.contains(text);
-    match () {
-        () if contains("too long") => Incoming::TooLarge,
-        () if contains("UTF-8") => Incoming::Broken(close_code::INVALID),
-        () if contains("protocol error") => Incoming::Broken(close_code::PROTOCOL),
-        () => Incoming::Interrupted,
+fn unreadable(error: &axum::Error) -> Incoming {
+    match Unreadable::from(error) {
+        Unreadable::TooLarge => Incoming::TooLarge,
+        Unreadable::Broken(code) => Incoming::Broken(code),
+        Unreadable::Interrupted => Incoming::Interrupted,
     }
 }
 
