@@ -9,11 +9,9 @@
 //! ```
 //! use cog_harmony::{Conversation, Message};
 //! use cog_provider::{HttpProvider, ModelRequest, Provider, vendors::{ProviderSettings, Vendor}};
-//! use cog_spec::ModelEvent;
-//! use futures_util::TryStreamExt;
+//! use {cog_spec::ModelEvent, futures_util::TryStreamExt};
 //! # let mock = cog_testkit::Mock::start([cog_testkit::Reply::text("{}")]);
 //! # let base_url = Some(mock.base_url(cog_testkit::Wire::Ollama));
-//!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! let vendor = Vendor::by_name("ollama").ok_or("no such vendor")?;
 //! let settings = ProviderSettings { base_url, ..ProviderSettings::default() };
@@ -42,7 +40,6 @@ mod listed_model;
 pub mod protocol;
 mod provider;
 mod request;
-mod tools;
 #[cfg(feature = "http")]
 mod transport;
 pub mod vendors;
@@ -58,5 +55,6 @@ pub use formats::{Formats, ManyImages};
 pub use http::HttpProvider;
 pub use listed_model::ListedModel;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
-pub use request::{ImageRequest, ModelRequest, OutputSchema, RequestError, RetryHook, WireRequest};
-pub use tools::ToolRequest;
+pub use request::{
+    ImageRequest, ModelRequest, OutputSchema, RequestError, RetryHook, ToolRequest, WireRequest,
+};

@@ -3,12 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use cog_harmony::Conversation;
+use cog_harmony::{Conversation, ToolChoice, ToolDefinition};
 use cog_json::{ToJson, Writer};
 use cog_spec::{Code, Dialect, Generation, Modality};
 use thiserror::Error;
-
-use crate::ToolRequest;
 
 /// A request to a model, independent of any vendor's format.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +55,17 @@ impl ModelRequest {
             on_retry: None,
         }
     }
+}
+
+/// The tools that a request offers to the model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolRequest {
+    /// The tools, in a fixed order, so that the provider can cache them.
+    pub definitions: Vec<ToolDefinition>,
+    /// Which of them the model may call.
+    pub choice: ToolChoice,
+    /// Whether the model may call several tools in one reply. Some providers have no parameter for it and ignore `false`.
+    pub parallel: bool,
 }
 
 /// What a model that generates only images is sent.
