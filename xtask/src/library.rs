@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::project::{Outcome, capture, cargo, execute, read, root, say, target_directory};
 
 /// The features of cog-run.
-const FEATURES: [&str; 3] = ["media", "offline", "providers"];
+const FEATURES: [&str; 4] = ["media", "offline", "providers", "tokenizers"];
 
 /// What the program outside the workspace prints.
 const EXPECTED: &str = "billing\n";

@@ -72,6 +72,9 @@ fn model(model: &Value) -> Option<Value> {
     for key in ["id", "match", "prices"] {
         reduced.insert(key.to_owned(), model.get(key)?.clone());
     }
+    if let Some(window) = model.get("context_window").filter(|window| window.is_u64()) {
+        reduced.insert("context_window".to_owned(), window.clone());
+    }
     let has_class = |when: &Value| when.get("service_tier").or(when.get("processing")).is_some();
     let classes: Vec<&Value> = elements(model, "price_variants")
         .filter(|variant| variant.get("when").is_some_and(has_class))

@@ -17,11 +17,15 @@
 mod message;
 mod part;
 mod read;
+mod tokens;
 mod tool;
 mod tool_calls;
+mod trim;
 
 pub use message::{Conversation, Message, Reasoning, Role};
 pub use part::{AudioPart, Detail, FilePart, ImagePart, Part, TextPart, VideoFrame};
 pub use read::Problem;
+pub use tokens::{Estimate, MessageTokens, PartTokens, TokenCounter};
 pub use tool::{ToolCall, ToolChoice, ToolDefinition};
 pub use tool_calls::ToolCalls;
+pub use trim::{Removed, TrimError, Trimmed, is_summary, trim_messages};

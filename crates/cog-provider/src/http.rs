@@ -110,6 +110,7 @@ impl HttpProvider {
         info.formats = vendor.formats;
         info.media_models = vendor.media_models.into();
         info.tools = vendor.tools;
+        info.context_windows = vendor.prices;
         // Nothing is known about the cache and the prices of a gateway.
         let marks_cache = is_own(vendor, &base_url);
         if marks_cache {

@@ -7,7 +7,7 @@ use futures_core::Stream;
 
 use crate::{
     Formats, ModelRequest, ProviderError, WireRequest,
-    vendors::{MediaModel, ModelSettings, PromptCache, ToolSettings, cost},
+    vendors::{MediaModel, ModelSettings, PromptCache, ToolSettings, context_window, cost},
 };
 
 /// A reply as it arrives. Dropping it cancels the call.
@@ -60,6 +60,8 @@ pub struct ProviderInfo {
     pub dialect: Dialect,
     /// The price list: a provider of `genai-prices`.
     pub prices: Option<&'static str>,
+    /// The list of context windows: a provider of `genai-prices`.
+    pub context_windows: Option<&'static str>,
     /// The engine, if what it enforces of a schema was measured (`cog_schema::Enforcement`).
     pub engine: Option<&'static str>,
     /// The supported input modalities; text is always among them (ruling R12).
@@ -84,6 +86,7 @@ impl ProviderInfo {
             model: Cow::Borrowed(model),
             dialect: Dialect::Prompt,
             prices: None,
+            context_windows: None,
             engine: None,
             input: &[Modality::Text],
             formats: Formats::ANY,
@@ -113,6 +116,11 @@ impl ProviderInfo {
     /// Returns the cost of a reply of this model at a time. None if no price is known.
     pub fn cost(&self, model: &str, usage: &Usage, now: SystemTime) -> Option<Cost> {
         cost(self.prices?, model, usage, now)
+    }
+
+    /// Returns the context window of a model in tokens. None if it is unknown. An empty name means the provider's own model.
+    pub fn context_window(&self, model: &str) -> Option<u64> {
+        context_window(self.context_windows?, self.model_or_default(model))
     }
 
     /// Returns the modalities of an input that a model accepts. An empty name means the provider's own model.

@@ -21,7 +21,7 @@ pub use base_url::{InvalidBaseUrl, normalize_base_url};
 pub(crate) use choose_protocol::{is_own, protocol_at};
 pub use image_settings::{ImageSettings, ImageSizes};
 pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
-pub(crate) use prices::cost;
+pub(crate) use prices::{context_window, cost};
 pub use settings::ProviderSettings;
 pub use table::VENDORS;
 pub use tools::{ToolSettings, ToolSupport};

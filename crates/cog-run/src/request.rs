@@ -13,7 +13,7 @@ use crate::{
     compiled::Compiled,
     input::CheckedInput,
     observe::{self, Observer},
-    prompt,
+    preflight, prompt,
 };
 
 /// The request of a run, from which each provider's request is built.
@@ -57,7 +57,7 @@ impl RequestSpec {
     /// Builds the request to the first provider, with the warnings about parameters that were left out.
     ///
     /// # Errors
-    /// The prompt is too long, or neither this provider nor one of the fallback providers supports the request.
+    /// The prompt is too long, also for the context window of the model, or neither this provider nor one of the fallback providers supports the request.
     pub(crate) fn first_request(
         &self,
         provider: &dyn Provider,
@@ -69,6 +69,7 @@ impl RequestSpec {
         let output = self.output(provider, model);
         let instructions = instructions(output.as_deref());
         let messages = prompt::conversation(&self.module, instructions, input, Vec::new())?;
+        preflight::window(provider, provider.info().model_or_default(model), &messages)?;
         let mut request = self.request_for(provider, model, messages, timeout);
         match self.fit(provider, &mut request) {
             Ok(omitted) => Ok((request, omitted)),

@@ -1,4 +1,4 @@
-//! What a reply costs, at the list prices of its vendor.
+//! What a reply costs, at the list prices of its vendor, and the context windows of models.
 //!
 //! The crate `genai-prices` calculates. `prices/` contains its data for the vendors of the table, written by
 //! `cargo xtask generate`. A list is decoded when a vendor replies for the first time.
@@ -72,6 +72,14 @@ fn tier_price(calculator: &Calculator, standard: PriceRequest<'_>, tier: &str) -
     let standard_price = calculator.calculate(&standard).ok()?.total_price;
     let price = calculator.calculate(&standard.with_price_context(key, tier)).ok()?.total_price;
     (price != standard_price).then_some(price)
+}
+
+/// Returns the context window of a model in tokens. None if the list does not have it.
+pub(crate) fn context_window(list: &str, model: &str) -> Option<u64> {
+    let (calculator, counts) = (calculator(list)?, counts(&Usage::default()));
+    let price = calculator.calculate(&PriceRequest::new(model, &counts).with_provider_id(list)).ok()?;
+    let vendor = calculator.find_provider(Some(list), None).ok()??;
+    vendor.models().find(|found| found.id() == price.model_id)?.context_window()
 }
 
 fn counts(usage: &Usage) -> Counts {
@@ -201,6 +209,20 @@ mod tests {
         let dated = micros("openai", "gpt-6-luna-2026-10-01", &usage(None));
         assert!(dated.is_some());
         assert_eq!(dated, micros("openai", "gpt-6-luna", &usage(None)));
+    }
+
+    #[test]
+    fn models_have_a_context_window() {
+        for (list, model, expected) in [
+            ("openai", "gpt-6-luna", Some(1_050_000)),
+            ("openai", "gpt-6-luna-2026-10-01", Some(1_050_000)),
+            ("openai", "gpt-4", Some(8192)),
+            ("anthropic", "claude-sonnet-5-5", Some(1_000_000)),
+            ("openai", "mock-model", None),
+            ("nowhere", "gpt-4", None),
+        ] {
+            assert_eq!(context_window(list, model), expected, "{model}");
+        }
     }
 
     #[test]

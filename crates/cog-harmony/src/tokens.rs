@@ -1,0 +1,199 @@
+//! Counts the tokens of messages for a model (appendix A.9, ruling R64).
+
+mod audio;
+mod image;
+mod models;
+mod size;
+#[cfg_attr(not(feature = "tokenizers"), path = "tokens/bytes.rs")]
+mod tokenizer;
+
+use cog_json::ToJson as _;
+
+use self::{audio::audio_tokens, models::ModelFacts};
+use crate::{AudioPart, Conversation, Message, Part, Reasoning, ToolCall};
+
+pub(crate) use self::size::image_size;
+
+/// The tokens that frame a message: its start, its role, and its end.
+const MESSAGE: u64 = 4;
+/// The tokens that frame a name.
+const NAME: u64 = 1;
+/// The tokens that frame a tool call.
+const CALL: u64 = 8;
+/// The tokens with which the reply of the model begins.
+const REPLY: u64 = 3;
+/// The characters of base64 that count as one token of a file.
+const FILE_CHARS: u64 = 4;
+
+/// Counts the tokens of messages for one model. It reads at most the headers of images and audio, and does no I/O.
+///
+/// The table in `tokens/models.rs` has the tokenizer and the image rule of each model. For a model whose tokenizer is not
+/// published, texts are counted with every tokenizer that is built in, and the largest count applies. Without the
+/// feature `tokenizers`, each byte counts as a token.
+#[derive(Debug, Clone)]
+pub struct TokenCounter {
+    facts: &'static ModelFacts,
+    bound: Bound,
+}
+
+/// Which way a count goes that cannot be exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// Never too low.
+    Upper,
+    /// Never too high.
+    Lower,
+}
+
+/// Why a count is not exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Estimate {
+    /// The dimensions of an image are unknown, so it counts at the maximum.
+    ImageSize,
+    /// The length of an audio part is unknown, so it counts at the maximum for its bytes.
+    AudioLength,
+    /// Files and other parts count by their bytes.
+    File,
+    /// Reasoning in a provider's own form counts by its JSON.
+    Reasoning,
+}
+
+impl Estimate {
+    /// Returns the reason as text.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ImageSize => "unknown image dimensions, counted at the maximum",
+            Self::AudioLength => "unknown audio length, counted at the maximum for its bytes",
+            Self::File => "a file, counted by its bytes",
+            Self::Reasoning => "reasoning in its provider's form, counted by its JSON",
+        }
+    }
+}
+
+/// The tokens of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartTokens {
+    /// The number of tokens.
+    pub tokens: u64,
+    /// Why the number is not exact.
+    pub estimate: Option<Estimate>,
+}
+
+/// The tokens of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessageTokens {
+    /// All tokens of the message, with those that frame it.
+    pub total: u64,
+    /// The number of images.
+    pub images: usize,
+    /// The tokens of the images.
+    pub image_tokens: u64,
+    /// Why the number is not exact, each reason once.
+    pub estimates: Vec<Estimate>,
+}
+
+impl TokenCounter {
+    /// Returns a counter for this model, whose counts are never too low if they are not exact. The name may begin with that
+    /// of a vendor: `openai/gpt-4o`. An empty name is an unknown model.
+    pub fn new(model: &str) -> Self {
+        Self { facts: models::find(model), bound: Bound::Upper }
+    }
+
+    /// Returns a counter whose counts are never too high if they are not exact: the smallest count of the built-in tokenizers,
+    /// and nothing for media of unknown size. Without the feature `tokenizers`, texts count nothing.
+    pub fn at_least(model: &str) -> Self {
+        Self { facts: models::find(model), bound: Bound::Lower }
+    }
+
+    /// Returns the name of the tokenizer: `o200k_base`, `largest of 8 tokenizers`.
+    pub fn tokenizer(&self) -> &'static str {
+        tokenizer::name(self.facts.tokenizer, self.bound)
+    }
+
+    /// Returns whether texts are counted with the model's own tokenizer.
+    pub fn is_exact(&self) -> bool {
+        tokenizer::is_exact(self.facts.tokenizer)
+    }
+
+    /// Returns the tokens of a text.
+    pub fn text(&self, text: &str) -> u64 {
+        tokenizer::count(self.facts.tokenizer, text, self.bound)
+    }
+
+    /// Returns the tokens with which the reply begins.
+    pub(crate) fn reply(&self) -> u64 {
+        REPLY
+    }
+
+    /// Returns the tokens of all messages, and of the start of the reply.
+    pub fn conversation(&self, conversation: &Conversation) -> u64 {
+        self.reply() + conversation.messages().iter().map(|message| self.message(message).total).sum::<u64>()
+    }
+
+    /// Returns the tokens of a message.
+    pub fn message(&self, message: &Message) -> MessageTokens {
+        let mut counted = MessageTokens { total: MESSAGE, ..MessageTokens::default() };
+        for part in &message.content {
+            let tokens = self.part(part);
+            if matches!(part, Part::Image(_)) {
+                counted.images += 1;
+                counted.image_tokens += tokens.tokens;
+            }
+            counted.add(tokens);
+        }
+        counted.total += message.name.as_ref().map_or(0, |name| NAME + self.text(name));
+        counted.total += message.tool_calls.iter().map(|call| self.call(call)).sum::<u64>();
+        if let Some(reasoning) = &message.reasoning {
+            counted.add(self.reasoning(reasoning));
+        }
+        counted
+    }
+
+    /// Returns the tokens of a part.
+    pub fn part(&self, part: &Part) -> PartTokens {
+        let exact = |tokens| PartTokens { tokens, estimate: None };
+        match part {
+            Part::Text(part) => exact(self.text(&part.text)),
+            Part::Image(part) => self.known_or(
+                image_size(&part.url).map(|size| self.facts.images.tokens(size, part.detail)),
+                self.facts.images.maximum(part.detail),
+                Estimate::ImageSize,
+            ),
+            Part::Audio(part) => self.audio(part),
+            _ => self.known_or(None, (part.to_json().len() as u64).div_ceil(FILE_CHARS), Estimate::File),
+        }
+    }
+
+    fn audio(&self, part: &AudioPart) -> PartTokens {
+        let (tokens, is_known) = audio_tokens(part);
+        self.known_or(is_known.then_some(tokens), tokens, Estimate::AudioLength)
+    }
+
+    fn reasoning(&self, reasoning: &Reasoning) -> PartTokens {
+        self.known_or(None, self.text(&reasoning.items.to_json()), Estimate::Reasoning)
+    }
+
+    fn call(&self, call: &ToolCall) -> u64 {
+        CALL + self.text(&call.name) + self.text(&call.arguments)
+    }
+
+    /// Returns a known number, otherwise the maximum or nothing.
+    fn known_or(&self, known: Option<u64>, maximum: u64, estimate: Estimate) -> PartTokens {
+        match (known, self.bound) {
+            (Some(tokens), _) => PartTokens { tokens, estimate: None },
+            (None, Bound::Upper) => PartTokens { tokens: maximum, estimate: Some(estimate) },
+            (None, Bound::Lower) => PartTokens { tokens: 0, estimate: Some(estimate) },
+        }
+    }
+}
+
+impl MessageTokens {
+    fn add(&mut self, part: PartTokens) {
+        self.total += part.tokens;
+        self.estimates.extend(part.estimate.filter(|estimate| !self.estimates.contains(estimate)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+use super::*;
+use crate::Detail;
+
+const PIXEL: &str = "data:image/gif;base64,R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+
+fn image(url: &str, detail: Option<Detail>) -> Part {
+    let mut part = Part::image_at(url);
+    if let Part::Image(image) = &mut part {
+        image.detail = detail;
+    }
+    part
+}
+
+#[test]
+fn message_has_the_tokens_of_its_parts_and_its_frame() {
+    let counter = TokenCounter::new("gpt-4o");
+    let text = "You count words.";
+    let message = Message::system(text);
+    assert_eq!(counter.message(&message).total, MESSAGE + counter.text(text));
+    let named = Message { name: Some("Ada".to_owned()), ..message.clone() };
+    assert_eq!(counter.message(&named).total, MESSAGE + counter.text(text) + NAME + counter.text("Ada"));
+    let (name, arguments) = ("search".to_owned(), r#"{"q":1}"#.to_owned());
+    let call = ToolCall { id: "call_1".to_owned(), name, arguments, ..ToolCall::default() };
+    let calling = Message { tool_calls: vec![call], ..Message::assistant("") };
+    let expected = MESSAGE + CALL + counter.text("search") + counter.text(r#"{"q":1}"#);
+    assert_eq!(counter.message(&calling).total, expected);
+    let conversation = Conversation::new([message.clone(), message.clone()]);
+    assert_eq!(counter.conversation(&conversation), REPLY + 2 * counter.message(&message).total);
+}
+
+#[test]
+fn images_count_by_detail_and_size() {
+    let counter = TokenCounter::new("gpt-4o");
+    let parts = vec![
+        image(PIXEL, Some(Detail::Low)),
+        image("https://example.com/a.png", Some(Detail::Low)),
+        image(PIXEL, None),
+        image("https://example.com/a.png", Some(Detail::High)),
+    ];
+    let counts: Vec<_> = parts.iter().map(|part| counter.part(part).tokens).collect();
+    assert_eq!(counts, [85, 85, 255, 1445]);
+    let counted = counter.message(&Message::new(crate::Role::User, parts));
+    assert_eq!((counted.images, counted.image_tokens), (4, 85 + 85 + 255 + 1445));
+    assert_eq!(counted.estimates, [Estimate::ImageSize]);
+}
+
+#[test]
+fn media_of_unknown_size_count_the_maximum_or_nothing() {
+    for part in [
+        image("https://example.com/a.png", None),
+        Part::media("audio/mpeg", "AAAA".repeat(1000)),
+        Part::media("application/pdf", "AAAA".repeat(1000)),
+    ] {
+        let (high, low) = (TokenCounter::new("").part(&part), TokenCounter::at_least("").part(&part));
+        assert!(high.tokens > 100 && high.estimate.is_some(), "{part:?}");
+        assert_eq!((low.tokens, low.estimate), (0, high.estimate), "{part:?}");
+    }
+}
+
+#[test]
+fn reasoning_counts_by_its_json() {
+    let reasoning = Reasoning {
+        provider: "openai".to_owned(),
+        items: vec![cog_json::Value::parse(r#"{"encrypted":"x"}"#).unwrap()],
+    };
+    let message = Message { reasoning: Some(reasoning), ..Message::assistant("a") };
+    let counted = TokenCounter::new("gpt-4o").message(&message);
+    assert_eq!(counted.estimates, [Estimate::Reasoning]);
+    assert!(counted.total > TokenCounter::new("gpt-4o").message(&Message::assistant("a")).total);
+}
+
+#[test]
+fn upper_bound_is_at_least_the_lower_bound() {
+    for text in ["", "a", "The quick brown fox", "審査する", "\u{0}\u{7f}", "1234567890"] {
+        for model in ["gpt-4o", "claude-sonnet-5-5", "unknown"] {
+            let (high, low) = (TokenCounter::new(model).text(text), TokenCounter::at_least(model).text(text));
+            assert!(low <= high && high <= text.len() as u64, "{model} {text}: {low} to {high}");
+        }
+    }
+}
