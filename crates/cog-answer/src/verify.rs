@@ -12,6 +12,7 @@ mod envelope;
 mod form;
 mod item;
 mod media;
+mod messages;
 mod module;
 mod read;
 mod stream;
@@ -24,6 +25,8 @@ use cog_spec::{Manifest, ParseEnumError};
 use serde::{Serialize, Serializer};
 
 use self::{module::Standard, read::Document};
+
+pub use self::messages::verify_messages;
 use crate::error::violation;
 
 /// A kind of document.
@@ -55,6 +58,9 @@ pub struct Verdict {
     pub kind: Option<Kind>,
     /// The violations. In a stream, a path starts with the index of the chunk.
     pub violations: Vec<Violation>,
+    /// What is valid, but probably not what its author wants. Messages only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Violation>,
 }
 
 /// Checks a document. Without a kind, the members of the document decide it. With a module, the document must also match
@@ -71,6 +77,7 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
     let mut violations = Vec::new();
     let standard = Standard::new(module);
     match (kind, &document) {
+        (Kind::Messages, _) => return verify_messages(text, None),
         (Kind::Stream, document) => stream::check(&standard, document, &mut violations),
         (_, Document::Lines(_)) => {
             violations.push(violation("", "json", format!("found several JSON lines; allowed: one {kind}")));
@@ -79,7 +86,7 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
         (Kind::Chunk, Document::One(value)) => chunk::check(&standard, value.node(), &mut violations),
         (Kind::Media, Document::One(value)) => media::check(value.node(), &mut violations),
         (Kind::Answer, Document::One(value)) => standard.check_data(value.node(), &mut violations),
-        (Kind::Messages | Kind::Handoff, _) => {
+        (Kind::Handoff, _) => {
             violations.push(violation("", "kind", format!("checking {kind} is not supported yet")));
         }
     }
@@ -93,7 +100,7 @@ impl Verdict {
     }
 
     fn new(kind: Option<Kind>, violations: Vec<Violation>) -> Self {
-        Self { valid: violations.is_empty(), kind, violations }
+        Self { valid: violations.is_empty(), kind, violations, warnings: Vec::new() }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Harmony messages: the only format between a prompt and a provider (appendix A).
 //!
 //! A [`Conversation`] is a list of [`Message`]s, and a message has [`Part`]s. The pipeline creates them from a prompt;
-//! providers translate them into their wire protocol.
+//! providers translate them into their wire protocol. [`check`] applies the rules of the format to a history, [`fix`] fixes
+//! what can be fixed, and [`convert`] translates to and from the formats of vendors. This is not the token format of the same
+//! name for gpt-oss.
 //!
 //! ```
 //! use cog_harmony::{Conversation, Message};
@@ -14,17 +16,30 @@
 //! );
 //! ```
 
+mod check;
+mod document;
+mod fix;
 mod message;
+mod other;
 mod part;
+mod problem;
 mod read;
+pub mod rules;
 mod tokens;
 mod tool;
 mod tool_calls;
 mod trim;
 
+pub use check::{PartSupport, check};
+pub use document::Document;
+pub use fix::{Change, Fixed, fix};
 pub use message::{Conversation, Message, Reasoning, Role};
-pub use part::{AudioPart, Detail, FilePart, ImagePart, Part, TextPart, VideoFrame};
-pub use read::Problem;
+pub use part::{
+    AudioPart, Detail, FilePart, FileReferencePart, FileSource, ImagePart, NativePart, Part, RefusalPart,
+    TextPart, VideoFrame,
+};
+pub use problem::Problem;
+pub use rules::{Rule, Severity};
 pub use tokens::{Estimate, MessageTokens, PartTokens, TokenCounter};
 pub use tool::{ToolCall, ToolChoice, ToolDefinition};
 pub use tool_calls::ToolCalls;

@@ -1,9 +1,11 @@
+mod write;
+
 use std::fmt;
 
-use cog_json::{Node, Value};
-use serde::{Serialize, Serializer};
+use cog_json::Value;
+use serde::Serialize;
 
-use crate::{Part, Problem, ToolCall, read};
+use crate::{Part, ToolCall};
 
 /// The author of a message (appendix A.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -59,13 +61,15 @@ pub struct Message {
     pub tool_call_id: Option<String>,
     /// Cost, latency, model and trace (appendix A.6).
     pub metadata: Option<Value>,
-    /// The model's reasoning that led to this message. It is only sent back to its provider, and neither read from JSON
-    /// nor written to it.
+    /// The model's reasoning that led to this message. It is only sent back to its provider.
     pub reasoning: Option<Reasoning>,
+    /// The members that this type does not name, as an object. They are written back unchanged. The role `developer` of
+    /// OpenAI is read as [`Role::System`], and is here as `role`.
+    pub other: Option<Value>,
 }
 
-/// A model's reasoning in its provider's own form.
-#[derive(Debug, Clone, PartialEq)]
+/// A model's reasoning in its provider's own form: `{provider, items}`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reasoning {
     /// The name of the provider, `openai`.
     pub provider: String,
@@ -86,6 +90,7 @@ impl Message {
             tool_call_id: None,
             metadata: None,
             reasoning: None,
+            other: None,
         }
     }
 
@@ -104,59 +109,9 @@ impl Message {
         Self::new(Role::Assistant, vec![Part::text(text)])
     }
 
-    /// Reads and checks a single message. `path` is its path in the document, such as `messages[0]`.
-    ///
-    /// # Errors
-    /// All problems of the message, not only the first.
-    pub fn read(node: Node<'_>, path: &str) -> Result<Self, Vec<Problem>> {
-        read::message(node, path)
-    }
-
     /// Returns the text of the message: its text parts, concatenated.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Part::as_text).collect()
-    }
-}
-
-impl Serialize for Message {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { id, role, name, created_at, tool_calls, tool_call_id, metadata, .. } = self;
-        let content = Content(self);
-        MessageForm { id, role: *role, name, created_at, content, tool_calls, tool_call_id, metadata }
-            .serialize(serializer)
-    }
-}
-
-/// A message as it is written.
-#[derive(Serialize)]
-struct MessageForm<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: &'a Option<String>,
-    role: Role,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: &'a Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    created_at: &'a Option<f64>,
-    content: Content<'a>,
-    #[serde(skip_serializing_if = "<[ToolCall]>::is_empty")]
-    tool_calls: &'a [ToolCall],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: &'a Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: &'a Option<Value>,
-}
-
-/// `content`, written by hand in the form that the role of the message requires (ruling R63).
-struct Content<'a>(&'a Message);
-
-impl Serialize for Content<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let plain = matches!(self.0.role, Role::Assistant | Role::Tool);
-        match self.0.content.as_slice() {
-            [] if plain => serializer.serialize_none(),
-            [Part::Text(text)] if plain && text.index.is_none() => text.text.serialize(serializer),
-            parts => parts.serialize(serializer),
-        }
     }
 }
 
@@ -173,14 +128,6 @@ impl Conversation {
     /// Returns the messages, in order.
     pub fn messages(&self) -> &[Message] {
         &self.0
-    }
-
-    /// Reads an array of messages.
-    ///
-    /// # Errors
-    /// All problems of all messages.
-    pub fn read(node: Node<'_>) -> Result<Self, Vec<Problem>> {
-        read::conversation(node)
     }
 }
 

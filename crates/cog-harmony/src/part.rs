@@ -1,4 +1,7 @@
-use serde::{Serialize, Serializer};
+mod write;
+
+use cog_json::Value;
+use serde::Serialize;
 
 /// A part of a message's content (appendix A.1.2).
 #[derive(Debug, Clone, PartialEq)]
@@ -10,20 +13,25 @@ pub enum Part {
     Image(ImagePart),
     /// `{type: input_audio, input_audio: {…}}`.
     Audio(AudioPart),
-    /// `{type: file, file: {…}}`: an unchanged document or video. The appendix has no such part; it is only sent to
-    /// providers that accept files, and never read from an input.
+    /// `{type: file, file: {file_data, filename?}}`: an unchanged document or video, as OpenAI sends it.
     File(FilePart),
+    /// `{type: file, file: {file_id | url, media_type?, filename?}}`: a file that the provider has, or fetches.
+    FileReference(FileReferencePart),
+    /// `{type: refusal, refusal}`: the text with which a model refuses, as OpenAI sends it.
+    Refusal(RefusalPart),
+    /// `{type: native, native: {provider, item}}`: a part that only one provider reads.
+    Native(NativePart),
 }
 
 impl Part {
     /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(TextPart { text: text.into(), index: None })
+        Self::Text(TextPart { text: text.into(), ..TextPart::default() })
     }
 
     /// Creates an image part that the provider fetches from a URL.
     pub fn image_at(url: impl Into<String>) -> Self {
-        Self::Image(ImagePart { url: url.into(), detail: None, rotation: None, video: None })
+        Self::Image(ImagePart { url: url.into(), ..ImagePart::default() })
     }
 
     /// Creates an image, audio or file part, depending on the media type. `data` is base64.
@@ -32,9 +40,9 @@ impl Part {
             Some(("image", _)) => Self::image_at(format!("data:{media_type};base64,{data}")),
             Some(("audio", format)) => {
                 let format = if format == "mpeg" { "mp3" } else { format };
-                Self::Audio(AudioPart { data, format: format.to_owned(), sample_rate: None })
+                Self::Audio(AudioPart { data, format: format.to_owned(), ..AudioPart::default() })
             }
-            _ => Self::File(FilePart { media_type: media_type.to_owned(), data }),
+            _ => Self::File(FilePart { media_type: media_type.to_owned(), data, ..FilePart::default() }),
         }
     }
 
@@ -42,23 +50,49 @@ impl Part {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(part) => Some(&part.text),
-            Self::Image(_) | Self::Audio(_) | Self::File(_) => None,
+            _ => None,
+        }
+    }
+
+    /// Returns the type of the part in a message.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Image(_) => "image_url",
+            Self::Audio(_) => "input_audio",
+            Self::File(_) | Self::FileReference(_) => "file",
+            Self::Refusal(_) => "refusal",
+            Self::Native(_) => "native",
+        }
+    }
+
+    /// Returns the members that the type of the part does not name, as an object.
+    pub fn other(&self) -> &Option<Value> {
+        match self {
+            Self::Text(part) => &part.other,
+            Self::Image(part) => &part.other,
+            Self::Audio(part) => &part.other,
+            Self::File(part) => &part.other,
+            Self::FileReference(part) => &part.other,
+            Self::Refusal(part) => &part.other,
+            Self::Native(part) => &part.other,
         }
     }
 }
 
 /// The content of a text part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct TextPart {
     /// The text.
     pub text: String,
     /// The index among the parts, if the sender numbers them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u64>,
+    /// The members that this type does not name, as an object. They are written back unchanged.
+    pub other: Option<Value>,
 }
 
 /// An image by URL; a `data:` URL contains the image itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ImagePart {
     /// The URL, with the scheme `https:` or `data:`.
     pub url: String,
@@ -68,6 +102,9 @@ pub struct ImagePart {
     pub rotation: Option<f64>,
     /// The position of the image in a video.
     pub video: Option<VideoFrame>,
+    /// The members that this type does not name, as an object; those of `image_url` and `video_metadata` are in its members
+    /// of the same name.
+    pub other: Option<Value>,
 }
 
 /// The level of detail at which a model reads an image (appendix A.1.2).
@@ -94,82 +131,96 @@ impl Detail {
             Detail::Auto => "auto",
         }
     }
+
+    /// Returns the level with this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|detail| detail.as_str() == name)
+    }
 }
 
 /// `video_metadata` of a frame.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct VideoFrame {
     /// The identifier of the video.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub video_id: Option<String>,
     /// The time from the start of the video, in seconds.
     pub timestamp_sec: f64,
     /// The index of the frame.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_index: Option<u64>,
 }
 
 /// Audio, with its bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct AudioPart {
     /// The bytes as base64: raw PCM or a compressed format.
     pub data: String,
     /// The format: `wav`, `mp3`, …
     pub format: String,
     /// The sample rate in samples per second.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_rate: Option<u64>,
+    /// The members that this type does not name, as an object; those of `input_audio` are in its member `input_audio`.
+    pub other: Option<Value>,
 }
 
 /// A file, with its bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FilePart {
     /// The media type, such as `application/pdf`.
     pub media_type: String,
     /// The bytes as base64.
     pub data: String,
+    /// The name of the file.
+    pub filename: Option<String>,
+    /// The members that this type does not name, as an object; those of `file` are in its member `file`.
+    pub other: Option<Value>,
 }
 
-impl Serialize for Part {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(part) => PartForm::Text(part),
-            Self::Image(ImagePart { url, detail, rotation, video }) => PartForm::ImageUrl {
-                image_url: ImageUrl { url, detail: *detail, rotation: *rotation },
-                video_metadata: video.as_ref(),
-            },
-            Self::Audio(part) => PartForm::InputAudio { input_audio: part },
-            Self::File(part) => PartForm::File { file: part },
-        }
-        .serialize(serializer)
+/// A file that is not in the message.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FileReferencePart {
+    /// Where the file is.
+    pub source: FileSource,
+    /// The media type, if it is known.
+    pub media_type: Option<String>,
+    /// The name of the file.
+    pub filename: Option<String>,
+    /// The members that this type does not name, as an object; those of `file` are in its member `file`.
+    pub other: Option<Value>,
+}
+
+/// Where a file is that is not in the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileSource {
+    /// The identifier of an upload to the provider.
+    Id(String),
+    /// A URL that the provider fetches.
+    Url(String),
+}
+
+impl Default for FileSource {
+    fn default() -> Self {
+        Self::Url(String::new())
     }
 }
 
-/// A part as it is written.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum PartForm<'a> {
-    Text(&'a TextPart),
-    ImageUrl {
-        image_url: ImageUrl<'a>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        video_metadata: Option<&'a VideoFrame>,
-    },
-    InputAudio {
-        input_audio: &'a AudioPart,
-    },
-    File {
-        file: &'a FilePart,
-    },
+/// The text with which a model refuses.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RefusalPart {
+    /// The text.
+    pub refusal: String,
+    /// The members that this type does not name, as an object. They are written back unchanged.
+    pub other: Option<Value>,
 }
 
-#[derive(Serialize)]
-struct ImageUrl<'a> {
-    url: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<Detail>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rotation: Option<f64>,
+/// A part in the form of the provider that sent it, such as the result of a tool that the provider ran.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NativePart {
+    /// The name of the provider, `anthropic`.
+    pub provider: String,
+    /// The part in the provider's form.
+    pub item: Value,
+    /// The members that this type does not name, as an object. They are written back unchanged.
+    pub other: Option<Value>,
 }
 
 #[cfg(test)]
@@ -180,10 +231,11 @@ mod tests {
 
     #[test]
     fn media_becomes_the_part_of_its_type() {
+        let pdf = r#"{"type":"file","file":{"file_data":"data:application/pdf;base64,QQ=="}}"#;
         for (media_type, expected) in [
             ("image/png", r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,QQ=="}}"#),
             ("audio/mpeg", r#"{"type":"input_audio","input_audio":{"data":"QQ==","format":"mp3"}}"#),
-            ("application/pdf", r#"{"type":"file","file":{"media_type":"application/pdf","data":"QQ=="}}"#),
+            ("application/pdf", pdf),
         ] {
             assert_eq!(Part::media(media_type, "QQ==".to_owned()).to_json(), expected);
         }

@@ -1,8 +1,10 @@
 use cog_json::Value;
-use serde::{Serialize, Serializer};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use crate::other::{member, write_members, write_optional, write_other};
 
 /// A tool call that the model requests (appendix A.2.1).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolCall {
     /// The identifier to which the result refers.
     pub id: String,
@@ -11,8 +13,18 @@ pub struct ToolCall {
     /// The arguments: a string that contains JSON, never an object.
     pub arguments: String,
     /// What the provider requires back unchanged with this call, such as a thought signature of Gemini. It is only sent
-    /// back to its provider, and neither read from JSON nor written to it.
+    /// back to its provider.
     pub signature: Option<String>,
+    /// The members that this type does not name, as an object; those of `function` are in its member `function`.
+    pub other: Option<Value>,
+}
+
+impl ToolCall {
+    /// Creates a call without other fields.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
+        let (id, name, arguments) = (id.into(), name.into(), arguments.into());
+        Self { id, name, arguments, signature: None, other: None }
+    }
 }
 
 /// A tool that a model may call.
@@ -44,21 +56,25 @@ pub enum ToolChoice {
 
 impl Serialize for ToolCall {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { id, name, arguments, .. } = self;
-        ToolCallForm { id, r#type: "function", function: Function { name, arguments } }.serialize(serializer)
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("type", "function")?;
+        map.serialize_entry("function", &Function(self))?;
+        write_optional(&mut map, "signature", &self.signature)?;
+        write_other(&mut map, &self.other, &["function"])?;
+        map.end()
     }
 }
 
-/// A tool call as it is written.
-#[derive(Serialize)]
-struct ToolCallForm<'a> {
-    id: &'a str,
-    r#type: &'static str,
-    function: Function<'a>,
-}
+/// The member `function` of a call.
+struct Function<'a>(&'a ToolCall);
 
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    arguments: &'a str,
+impl Serialize for Function<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.0.name)?;
+        map.serialize_entry("arguments", &self.0.arguments)?;
+        write_members(&mut map, member(&self.0.other, "function"), &[])?;
+        map.end()
+    }
 }

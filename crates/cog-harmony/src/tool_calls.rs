@@ -49,7 +49,7 @@ impl ToolCalls {
                 call.arguments.push_str(&arguments);
                 call.signature = signature.or(call.signature.take());
             }
-            None => self.calls.push((index, ToolCall { id, name, arguments, signature })),
+            None => self.calls.push((index, ToolCall { id, name, arguments, signature, other: None })),
         }
     }
 

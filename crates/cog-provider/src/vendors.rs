@@ -190,6 +190,11 @@ impl Vendor {
         MediaModel::find(self.media_models, model).map_or(ImageSettings::NONE, |found| found.images)
     }
 
+    /// Returns the modalities that a model accepts.
+    pub fn input_of(&self, model: &str) -> &'static [Modality] {
+        MediaModel::find(self.media_models, model).and_then(|found| found.input).unwrap_or(self.input)
+    }
+
     /// Returns whether one of its models accepts this modality.
     pub(crate) fn accepts(&self, modality: Modality) -> bool {
         let of_models = self.media_models.iter().filter_map(|model| model.input);

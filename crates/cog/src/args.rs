@@ -3,6 +3,7 @@
 mod about;
 mod logs;
 mod media;
+mod messages;
 mod model;
 mod module;
 mod run;
@@ -23,6 +24,7 @@ pub(crate) use self::{
     },
     logs::{LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs},
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
+    messages::{FixArgs, MessagesArgs, MessagesCommand},
     model::{GenerationArgs, ModelArgs},
     module::{
         InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs, ValidateArgs, ValidateFormat,
@@ -116,6 +118,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Inspect media files
     Media(MediaArgs),
+    /// Fix and convert histories of messages
+    Messages(MessagesArgs),
     /// List the available modules
     List(ListArgs),
     /// Show a module's manifest, input and output

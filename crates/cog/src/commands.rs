@@ -17,6 +17,7 @@ mod logged;
 mod logs;
 mod man;
 mod media;
+mod messages;
 mod migrate;
 mod new;
 mod portability;
@@ -61,6 +62,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Completions(args) => completions::completions(&args, console),
         Command::Man(args) => man::man(&args, console),
         Command::Media(args) => media::media(args, environment, console),
+        Command::Messages(args) => messages::messages(&args, console),
         Command::Verify(args) => verify::verify(&args, environment, console),
         Command::List(args) => list::list(&args, environment, console),
         Command::Info(args) => info::info(&args, environment, console),

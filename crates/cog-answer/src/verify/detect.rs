@@ -13,11 +13,15 @@ const MEDIA_KEYS: [&str; 4] = ["url", "data", "path", "upload_id"];
 /// Returns the kind of a document: the first one whose keys it has.
 pub(super) fn kind(document: &Document, has_module: bool) -> Option<Kind> {
     let node = match document {
+        Document::Lines(lines) if lines.iter().all(|line| line.get("role").is_some()) => {
+            return Some(Kind::Messages);
+        }
         Document::Lines(_) => return Some(Kind::Stream),
         Document::One(value) => Value::node(value),
     };
     let has = |key: &str| node.get(key).is_some();
-    if is_list_of(node, |item| item.get("role").is_some()) {
+    let messages = node.get("messages").unwrap_or(node);
+    if is_list_of(messages, |item| item.get("role").is_some()) {
         Some(Kind::Messages)
     } else if has("protocol") {
         Some(Kind::Handoff)

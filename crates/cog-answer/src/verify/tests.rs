@@ -21,6 +21,8 @@ mod detection {
     fn detects_the_kind() {
         let cases = [
             (r#"[{"role": "user"}]"#, Some(Kind::Messages)),
+            (r#"{"messages": [{"role": "user"}]}"#, Some(Kind::Messages)),
+            ("{\"role\": \"user\"}\n{\"role\": \"user\"}\n", Some(Kind::Messages)),
             (r#"{"protocol": "harmony_handoff_v1"}"#, Some(Kind::Handoff)),
             ("{\"chunk\": {}}\n{\"final\": true}\n", Some(Kind::Stream)),
             (r#"[{"streaming": true}, {}]"#, Some(Kind::Stream)),
@@ -61,7 +63,15 @@ mod detection {
 
     #[test]
     fn unsupported_kinds_are_invalid() {
-        assert_eq!(broken(&verify(r#"[{"role": "user"}]"#, None, None)), [" kind"]);
+        assert_eq!(broken(&verify(r#"{"protocol": "harmony_handoff_v1"}"#, None, None)), [" kind"]);
+    }
+
+    #[test]
+    fn messages_have_errors_and_warnings() {
+        let verdict = verify(r#"[{"role": "user"}, {"role": "developer", "content": "a"}]"#, None, None);
+        assert_eq!(broken(&verdict), ["messages[0].content required"]);
+        assert_eq!(verdict.warnings[0].rule, "role");
+        assert!(verify(r#"[{"role": "developer", "content": "a"}]"#, None, None).valid);
     }
 }
 

@@ -1,6 +1,7 @@
 use cog_json::{ToJson, Value};
 
 use super::*;
+use crate::Problem;
 
 fn read(text: &str) -> Result<Message, Vec<Problem>> {
     Message::read(Value::parse(text).unwrap().node(), "messages[0]")
@@ -13,7 +14,11 @@ fn again(text: &str) -> String {
 
 /// The problems of the text, each as `path rule`.
 fn problems(text: &str) -> Vec<String> {
-    read(text).unwrap_err().into_iter().map(|problem| format!("{} {}", problem.path, problem.rule)).collect()
+    read(text)
+        .unwrap_err()
+        .into_iter()
+        .map(|problem| format!("{} {}", problem.path, problem.rule.name))
+        .collect()
 }
 
 #[test]
@@ -62,7 +67,7 @@ fn refuses_arguments_as_an_object() {
         r#"{"role":"assistant","content":null,"tool_calls":["#,
         r#"{"id":"call_1","type":"function","function":{"name":"search","arguments":{"q":1}}}]}"#,
     );
-    assert_eq!(problems(text), ["messages[0].tool_calls[0].function.arguments type"]);
+    assert_eq!(problems(text), ["messages[0].tool_calls[0].function.arguments arguments-type"]);
     let problem = read(text).unwrap_err().remove(0);
     assert_eq!(problem.message, "found object, expected a string that contains JSON");
 }

@@ -284,11 +284,14 @@ fn unsupported_levels_list_the_supported_ones() {
 #[test]
 fn media_are_sent_in_each_vendors_format() {
     let image = |url: &str| {
-        Part::Image(ImagePart { url: url.to_owned(), detail: Some(Detail::Low), rotation: None, video: None })
+        Part::Image(ImagePart { url: url.to_owned(), detail: Some(Detail::Low), ..ImagePart::default() })
     };
     let inline = image("data:image/png;base64,iVBORw0KGgo=");
-    let audio =
-        Part::Audio(AudioPart { data: "UklGRg==".to_owned(), format: "wav".to_owned(), sample_rate: None });
+    let audio = Part::Audio(AudioPart {
+        data: "UklGRg==".to_owned(),
+        format: "wav".to_owned(),
+        ..AudioPart::default()
+    });
     let request = |parts: Vec<Part>| ModelRequest {
         messages: Conversation::new([
             Message::new(Role::User, parts),
@@ -406,7 +409,8 @@ fn unsupported_requests_are_rejected_before_the_call() {
         "Anthropic does not support `temperature` with the model `a-model`"
     );
 
-    let audio = Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), sample_rate: None });
+    let audio =
+        Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), ..AudioPart::default() });
     let request = ModelRequest {
         messages: Conversation::new([Message::new(Role::User, vec![audio])]),
         ..request_for(Dialect::Prompt)

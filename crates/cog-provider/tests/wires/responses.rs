@@ -39,9 +39,8 @@ fn options_and_media_have_the_names_of_the_protocol() {
         Generation { temperature: Some(0.2), max_tokens: Some(500), ..Generation::default() };
     snapshot("openai_responses", "openai-options", &rendered("openai", &request).unwrap());
 
-    let image = |url: &str, detail| {
-        Part::Image(ImagePart { url: url.to_owned(), detail, rotation: None, video: None })
-    };
+    let image =
+        |url: &str, detail| Part::Image(ImagePart { url: url.to_owned(), detail, ..ImagePart::default() });
     let parts = vec![
         Part::text("What is this?"),
         image("data:image/png;base64,iVBORw0KGgo=", Some(Detail::Low)),
@@ -85,7 +84,8 @@ fn rejects_what_the_protocol_has_no_parameter_for() {
         let error = rendered("openai", &request).unwrap_err();
         assert_eq!((error.to_string().as_str(), error.code()), (expected, Code::UnsupportedValue));
     }
-    let audio = Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), sample_rate: None });
+    let audio =
+        Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), ..AudioPart::default() });
     let messages = Conversation::new([Message::new(Role::User, vec![audio])]);
     let request = ModelRequest { messages, ..request_for(Dialect::Prompt) };
     assert_eq!(rendered("openai", &request).unwrap_err().code(), Code::MultimodalNotSupported);

@@ -46,7 +46,7 @@ fn first_request(vendor: &Vendor) -> ModelRequest {
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
-    ToolCall { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned(), signature: None }
+    ToolCall::new(id, name, arguments)
 }
 
 fn result(id: &str, parts: Vec<Part>) -> Message {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use cog_answer::verify::Kind;
+use cog_harmony::PartSupport;
 use cog_provider::vendors::VENDORS;
 use cog_spec::Tier;
 
@@ -13,12 +14,14 @@ use super::ListFormat;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Prints {\"valid\", \"kind\", \"violations\": [{\"path\", \"rule\", \"message\"}]}; on a terminal, text. Exit code 0 if \
-valid, otherwise 1. --module also checks the document against that module's schema and tier.
+valid, otherwise 1. --module also checks the document against that module's schema and tier. Messages may also have \
+\"warnings\", which do not make them invalid.
 
 Examples:
   cog verify answer.json
   my-runtime code-reviewer | cog verify - --kind envelope --module code-reviewer
-  curl -sN http://localhost:8000/run | cog verify - --kind stream")]
+  curl -sN http://localhost:8000/run | cog verify - --kind stream
+  cog verify history.json --kind messages --model mistral/mistral-large-latest")]
 pub(crate) struct VerifyArgs {
     /// File to check, or `-` for stdin
     #[arg(value_name = "FILE")]
@@ -29,6 +32,9 @@ pub(crate) struct VerifyArgs {
     /// Also check against this module's schema and tier
     #[arg(long, value_name = "MODULE")]
     pub(crate) module: Option<String>,
+    /// Also check whether this model accepts the parts of messages
+    #[arg(long, value_name = "PROVIDER/MODEL", value_parser = super::messages::parse_model, conflicts_with = "module")]
+    pub(crate) model: Option<PartSupport>,
     #[command(flatten)]
     pub(crate) format: ListFormat,
 }

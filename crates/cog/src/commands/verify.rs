@@ -27,6 +27,7 @@ pub(crate) fn verify(
     };
     let contract = module.as_ref().map(|module| (&*module.manifest, &*module.contract));
     let verdict = match input::any_text(&args.file)? {
+        Ok(text) if args.model.is_some() => verify::verify_messages(&text, args.model.as_ref()),
         Ok(text) => verify::verify(&text, args.kind(), contract),
         Err(error) => Verdict::not_text(args.kind(), &error.to_string()),
     };
@@ -41,10 +42,12 @@ pub(crate) fn verify(
 /// Formats one violation per line, then the verdict.
 fn describe(verdict: &Verdict, palette: Palette) -> String {
     let mut text = String::new();
-    for violation in &verdict.violations {
+    let marked = |list, mark| std::iter::repeat(mark).zip(list);
+    let warning = palette.warning("warning: ").to_string();
+    for (mark, violation) in marked(&verdict.violations, "").chain(marked(&verdict.warnings, &*warning)) {
         let path = if violation.path.is_empty() { String::new() } else { format!("{}: ", violation.path) };
         let rule = palette.dim(format_args!("[{}]", violation.rule));
-        text += &format!("{}{} {rule}\n", palette.name(path), violation.message);
+        text += &format!("{mark}{}{} {rule}\n", palette.name(path), violation.message);
     }
     let what = verdict.kind.map_or("unknown", |kind| kind.as_str());
     let result = if verdict.valid { palette.success("valid") } else { palette.error("invalid") };

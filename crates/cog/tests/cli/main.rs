@@ -16,6 +16,7 @@ mod media_check;
 mod media_limits;
 #[cfg(test)]
 mod media_read;
+mod messages;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]

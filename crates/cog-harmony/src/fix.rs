@@ -1,0 +1,229 @@
+//! Fixes what is wrong with a history and can be fixed without inventing anything.
+//!
+//! Arguments that are an object become a string. Results move behind their calls. A result that belongs to no call moves
+//! to `orphans`, beside the messages. Nothing else changes, and fixing a fixed history changes nothing.
+
+use std::collections::HashMap;
+
+use cog_json::{Node, Writer};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+use crate::{
+    Document, Problem, check,
+    rules::{ARGUMENTS_TYPE, RESULT_PLACE, RESULT_REPEATED, RESULT_UNKNOWN, Rule},
+};
+
+/// A fixed document.
+#[derive(Debug, Clone)]
+pub struct Fixed {
+    /// The document as compact JSON, in the form of the original. With orphans it is an object.
+    pub text: String,
+    /// What changed, in the order of the original.
+    pub changes: Vec<Change>,
+    /// The problems that are left.
+    pub problems: Vec<Problem>,
+}
+
+/// A change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The path in the original.
+    pub path: String,
+    /// The rule that was violated.
+    pub rule: &'static Rule,
+    /// What changed.
+    pub message: String,
+}
+
+impl Serialize for Change {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut change = serializer.serialize_struct("Change", 3)?;
+        change.serialize_field("path", &self.path)?;
+        change.serialize_field("rule", self.rule.name)?;
+        change.serialize_field("message", &self.message)?;
+        change.end()
+    }
+}
+
+/// Fixes a document.
+///
+/// # Errors
+/// If it has no array of messages.
+pub fn fix(document: &Document) -> Result<Fixed, Problem> {
+    let messages: Vec<Node<'_>> = document.messages()?.elements().collect();
+    let mut changes = Vec::new();
+    let order = Order::new(&messages);
+    order.report(&messages, &mut changes);
+    let fixed: Vec<String> = order
+        .messages
+        .iter()
+        .filter_map(|at| Some(write_message(*at, *messages.get(*at)?, &mut changes)))
+        .collect();
+    let orphans: Vec<Node<'_>> =
+        order.orphans.iter().filter_map(|orphan| messages.get(orphan.message).copied()).collect();
+    let text = document.write(&fixed, &orphans);
+    let result = Document::parse(&text)?;
+    let problems = check::check(result.messages()?, None);
+    Ok(Fixed { text, changes, problems })
+}
+
+/// The messages in their new order, as indexes of the original.
+struct Order {
+    messages: Vec<usize>,
+    orphans: Vec<Orphan>,
+}
+
+/// A result that belongs to no call.
+struct Orphan {
+    message: usize,
+    rule: &'static Rule,
+}
+
+impl Order {
+    fn new(messages: &[Node<'_>]) -> Self {
+        let (results, orphans) = assign(messages);
+        let mut order = Vec::with_capacity(messages.len());
+        for (at, message) in messages.iter().enumerate().filter(|(_, message)| !is_result(**message)) {
+            order.push(at);
+            let slots = calls(*message).enumerate();
+            order.extend(slots.filter_map(|(index, _)| results.get(&(at, index)).copied()));
+        }
+        Self { messages: order, orphans }
+    }
+
+    /// Lists the results that follow another message than before, and the orphans.
+    fn report(&self, messages: &[Node<'_>], changes: &mut Vec<Change>) {
+        let is_orphan: HashMap<usize, &'static Rule> =
+            self.orphans.iter().map(|orphan| (orphan.message, orphan.rule)).collect();
+        let mut before = HashMap::new();
+        let mut last = None;
+        for at in (0..messages.len()).filter(|at| !is_orphan.contains_key(at)) {
+            before.insert(at, last);
+            last = Some(at);
+        }
+        let mut last = None;
+        for at in &self.messages {
+            let moved =
+                messages.get(*at).is_some_and(|message| is_result(*message)) && before.get(at) != Some(&last);
+            if moved {
+                let id = call_id(messages, *at);
+                changes.push(Change::new(*at, "", &RESULT_PLACE, format!("moved behind the call `{id}`")));
+            }
+            last = Some(*at);
+        }
+        for Orphan { message, rule } in &self.orphans {
+            let id = call_id(messages, *message);
+            changes.push(Change::new(*message, "", rule, format!("moved the result of `{id}` to `orphans`")));
+        }
+    }
+}
+
+impl Change {
+    fn new(message: usize, below: &str, rule: &'static Rule, what: String) -> Self {
+        Self { path: format!("messages[{message}]{below}"), rule, message: what }
+    }
+}
+
+/// A call: the index of its message, and its own in it.
+type Slot = (usize, usize);
+
+/// Assigns each result to a call with its identifier: the last one before it that has no result, otherwise the first one
+/// after it.
+fn assign(messages: &[Node<'_>]) -> (HashMap<Slot, usize>, Vec<Orphan>) {
+    let mut open: HashMap<&str, Vec<Slot>> = HashMap::new();
+    let mut early: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut results = HashMap::new();
+    let mut orphans = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        for (index, call) in calls(*message).enumerate() {
+            if let Some(id) = call.get("id").and_then(Node::as_str) {
+                open.entry(id).or_default().push((at, index));
+            }
+        }
+        if is_result(*message) {
+            match message.get("tool_call_id").and_then(Node::as_str) {
+                None => orphans.push(Orphan { message: at, rule: &RESULT_UNKNOWN }),
+                Some(id) => match open.get_mut(id).map(Vec::pop) {
+                    Some(Some(slot)) => drop(results.insert(slot, at)),
+                    Some(None) => orphans.push(Orphan { message: at, rule: &RESULT_REPEATED }),
+                    None => early.entry(id).or_default().push(at),
+                },
+            }
+        }
+    }
+    for (id, early) in early {
+        let slots = open.get(id).map(Vec::as_slice).unwrap_or_default();
+        let rule = if slots.is_empty() { &RESULT_UNKNOWN } else { &RESULT_REPEATED };
+        results.extend(slots.iter().copied().zip(early.iter().copied()));
+        orphans.extend(early.iter().skip(slots.len()).map(|message| Orphan { message: *message, rule }));
+    }
+    orphans.sort_by_key(|orphan| orphan.message);
+    (results, orphans)
+}
+
+fn is_result(message: Node<'_>) -> bool {
+    message.get("role").and_then(Node::as_str) == Some("tool")
+}
+
+fn calls(message: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let is_caller = message.get("role").and_then(Node::as_str) == Some("assistant");
+    message.get("tool_calls").filter(|_| is_caller).into_iter().flat_map(Node::elements)
+}
+
+fn call_id<'a>(messages: &[Node<'a>], at: usize) -> &'a str {
+    let id = messages.get(at).and_then(|message| message.get("tool_call_id")?.as_str());
+    id.map_or("", crate::read::shown)
+}
+
+/// Writes a message, with arguments that are an object as a string.
+fn write_message(at: usize, message: Node<'_>, changes: &mut Vec<Change>) -> String {
+    let mut out = String::new();
+    if !calls(message).any(|call| arguments(call).is_some_and(Node::is_object)) {
+        message.write(&mut out);
+        return out;
+    }
+    Writer::compact(&mut out).object(|w| {
+        for (key, value) in message.members() {
+            match key {
+                "tool_calls" => w.key(key).array(|w| write_calls(w, at, value, changes)),
+                _ => w.key(key).node(value),
+            }
+        }
+    });
+    out
+}
+
+fn arguments(call: Node<'_>) -> Option<Node<'_>> {
+    call.get("function")?.get("arguments")
+}
+
+fn write_calls(w: &mut Writer<'_>, at: usize, calls: Node<'_>, changes: &mut Vec<Change>) {
+    for (index, call) in calls.elements().enumerate() {
+        let Some(object) = arguments(call).filter(|arguments| arguments.is_object()) else {
+            w.node(call);
+            continue;
+        };
+        let below = format!(".tool_calls[{index}].function.arguments");
+        changes.push(Change::new(at, &below, &ARGUMENTS_TYPE, "wrote the object as a string".to_owned()));
+        w.object(|w| {
+            for (key, value) in call.members() {
+                match key {
+                    "function" => w.key(key).object(|w| write_function(w, value, object)),
+                    _ => w.key(key).node(value),
+                }
+            }
+        });
+    }
+}
+
+fn write_function(w: &mut Writer<'_>, function: Node<'_>, arguments: Node<'_>) {
+    for (key, value) in function.members() {
+        match key {
+            "arguments" => w.key(key).string(&arguments.to_string()),
+            _ => w.key(key).node(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Arguments of `messages`, which changes histories of messages.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use cog_harmony::PartSupport;
+use cog_provider::{
+    provider_names,
+    vendors::{VENDORS, Vendor},
+};
+use cog_spec::Modality;
+
+/// `cog messages`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A history is a JSON array of messages, an object with \"messages\", or one message per line. `cog verify` checks one.")]
+pub(crate) struct MessagesArgs {
+    #[command(subcommand)]
+    pub(crate) command: MessagesCommand,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MessagesCommand {
+    /// Fix what can be fixed without inventing anything
+    Fix(FixArgs),
+}
+
+/// `cog messages fix`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Arguments that are an object become a string. Results of tools move behind their calls, in the order of the calls. \
+A result that belongs to no call moves to \"orphans\", beside \"messages\". Nothing else changes.
+
+Prints the history on stdout, and each change on stderr. Exit code 1 if errors are left, which are printed too.
+
+Examples:
+  cog messages fix history.json -o fixed.json
+  cog messages fix history.json --report report.json | cog verify - --kind messages")]
+pub(crate) struct FixArgs {
+    /// History, or `-` for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Write to a file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write {"changes", "problems"} to this file, in place of the text on stderr
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// Parses `provider/model`, and looks up which parts the model accepts.
+pub(super) fn parse_model(text: &str) -> Result<PartSupport, String> {
+    let (provider, model) =
+        text.split_once('/').ok_or("expected PROVIDER/MODEL, such as openai/gpt-6-luna")?;
+    let vendor = VENDORS.iter().find(|vendor| vendor.name == provider);
+    let vendor = vendor.ok_or_else(|| {
+        format!("unknown provider `{provider}`; known providers: {}", provider_names().join(", "))
+    })?;
+    Ok(support(vendor, model))
+}
+
+fn support(vendor: &Vendor, model: &str) -> PartSupport {
+    let accepts = |modality| vendor.input_of(model).contains(&modality);
+    PartSupport {
+        model: format!("{}/{model}", vendor.name),
+        images: accepts(Modality::Image),
+        image_urls: vendor.formats.by_url,
+        audio: accepts(Modality::Audio),
+        documents: accepts(Modality::Document),
+    }
+}
