@@ -15,6 +15,7 @@ pub(crate) fn empty() -> ErrorBody {
 pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
     let message = match error.kind() {
         SyntaxErrorKind::Nothing => "The reply contains no JSON object".to_owned(),
+        SyntaxErrorKind::TooLarge => format!("The reply is too long: only {} bytes are read", error.offset()),
         _ => format!("The reply is not JSON: {error}"),
     };
     ErrorBody::new(Code::ParseError, message)

@@ -392,6 +392,17 @@ fn warnings_of_a_failure_are_for_the_envelope_and_not_for_its_chunk() {
 }
 
 #[test]
+fn reply_over_the_limit_is_reported_as_too_long() {
+    let mut rules = plain();
+    rules.limits.bytes = 100;
+    let text = reply(json!({ "data": { "result": "r".repeat(200) } })).to_string();
+    let chunks = chunks(&rules, &text, 50, Some(FinishReason::Stop));
+    let answer = envelope(fold(chunks));
+    assert_eq!(answer["error"]["code"], "E1000");
+    assert_eq!(answer["error"]["message"], "The reply is too long: only 100 bytes are read");
+}
+
+#[test]
 fn draft_in_reasoning_is_retracted() {
     let good = reply(json!({})).to_string();
     let draft = reply(json!({ "data": { "result": 7, "more": "of it" } })).to_string();

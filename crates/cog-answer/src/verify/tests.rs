@@ -180,6 +180,25 @@ mod envelopes {
     }
 
     #[test]
+    fn code_that_the_runtime_replaced_is_checked_as_the_model_wrote_it() {
+        let mut schema = schema(json!({}));
+        schema["error"] = json!({ "properties": { "code": { "enum": ["UNSUPPORTED_LANGUAGE", "ODD"] } } });
+        let rules = rules(manifest(Tier::Decision), &schema);
+        let meta = json!({ "confidence": 0.9, "risk": "none", "explain": "e" });
+        for (code, legacy, expected) in [
+            ("E1004", "UNSUPPORTED_LANGUAGE", &[][..]),
+            ("E2004", "ODD", &[]),
+            ("E1004", "ODD", &["error.code enum"]),
+            ("E1004", "OTHER", &["error.code enum"]),
+        ] {
+            let error = json!({ "code": code, "message": "no", "details": { "legacy_code": legacy } });
+            let failure = json!({ "ok": false, "meta": meta, "error": error }).to_string();
+            let module = Some((&*rules.manifest, &*rules.contract));
+            assert_eq!(broken(&verify(&failure, None, module)), expected, "{code} {legacy}");
+        }
+    }
+
+    #[test]
     fn checks_data_without_an_envelope() {
         let rules = plain();
         let module = Some((&*rules.manifest, &*rules.contract));
