@@ -24,14 +24,22 @@ pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, 
     if width == 0 || height == 0 {
         return Err(MediaError::Damaged { media_type, what: "the image has no pixels" });
     }
-    // Unreadable metadata means no rotation.
-    let turn = decoder.orientation().unwrap_or(Turn::NoTransforms);
-    let orientation = Orientation::new(turn.to_exif());
+    let orientation = Orientation::new(turn(&mut decoder).to_exif());
     let (width, height) =
         if orientation.is_some_and(Orientation::swaps_sides) { (height, width) } else { (width, height) };
     let frames = frames(stored, media_type);
     check_structure(stored, media_type, frames.is_some())?;
     Ok(Facts { width: Some(width), height: Some(height), frames, orientation, ..Facts::default() })
+}
+
+/// Returns the rotation of an image. Unreadable metadata means none.
+fn turn(decoder: &mut impl ImageDecoder) -> Turn {
+    let exif = decoder.exif_metadata().ok().flatten().unwrap_or_default();
+    // Some programs begin the Exif of WebP and PNG like that of JPEG.
+    match exif.strip_prefix(b"Exif\0\0") {
+        Some(exif) => Turn::from_exif_chunk(exif).unwrap_or(Turn::NoTransforms),
+        None => decoder.orientation().unwrap_or(Turn::NoTransforms),
+    }
 }
 
 /// Returns a decoder that has read everything before the pixels; oversized metadata is skipped.

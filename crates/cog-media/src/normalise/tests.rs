@@ -374,11 +374,24 @@ fn gif_that_ends_inside_a_frame_is_refused() {
 }
 
 #[test]
-fn lossless_webp_stays_lossless() {
+fn webp_with_exif_that_begins_like_that_of_jpeg_is_turned() {
+    let original = lossless_webp([b"Exif\0\0".as_slice(), &exif(6)].concat());
+    let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
+    assert_eq!(prepared.steps[0], Step::Oriented);
+    assert!(decoded(&bytes(&prepared)).to_rgb8() == decoded(&original).rotate90().to_rgb8());
+}
+
+fn lossless_webp(exif: Vec<u8>) -> Vec<u8> {
     let mut original = Vec::new();
     let mut encoder = WebPEncoder::new_lossless(&mut original);
-    encoder.set_exif_metadata(exif(6)).unwrap();
+    encoder.set_exif_metadata(exif).unwrap();
     encoder.write_image(&drawing(41, 31), 41, 31, ExtendedColorType::Rgb8).unwrap();
+    original
+}
+
+#[test]
+fn lossless_webp_stays_lossless() {
+    let original = lossless_webp(exif(6));
     for media_types in [vec!["image/jpeg", "image/png", "image/webp"], vec!["image/jpeg", "image/png"]] {
         let target = *media_types.last().unwrap();
         let capabilities = MediaCapabilities { media_types, ..MediaCapabilities::default() };
