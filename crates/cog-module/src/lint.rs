@@ -30,7 +30,10 @@ fn not_implemented(module: &Module) -> Vec<Diagnostic> {
             manifest.composition.is_some(),
             "`composition` has no effect: modules cannot call other modules yet",
         ),
-        (manifest.context.declared.is_some(), "`context` has no effect: an input with `_context` is E1001"),
+        (
+            manifest.context.declared.is_some(),
+            "`context` has no effect: `_context` is a field of the input like any other",
+        ),
     ];
     let keys = keys.into_iter().filter(|(is_used, _)| *is_used);
     let keys = keys.map(|(_, message)| warning(module, Rule::KeyNotImplemented, message.to_owned()));

@@ -14,14 +14,15 @@ use crate::{Diagnostic, Module, Rule, diagnostic::nearest};
 /// Members of the data that exist without a schema of their own.
 const COMMON: [&str; 2] = ["rationale", "extensions"];
 
-/// Returns a warning for each path that starts with an unknown field of the data.
+/// Returns a warning for each path that starts with an unknown field of the data, or ends with a length.
 pub(crate) fn unknown_paths(module: &Module, case: &GoldenCase) -> Vec<Diagnostic> {
     let names = property_names(&module.schema);
     if module.contract.data_schema().is_none_or(|data| data.get("properties").is_none()) {
         return Vec::new();
     }
-    let unknown = keys(&case.expected).into_iter().filter_map(|key| unknown_field(&key, &names));
-    unknown.map(|(key, help)| warning(case, &key, help)).collect()
+    let help = |key: &str| length(key, &names).or_else(|| unknown_field(key, &names));
+    let unknown = keys(&case.expected).into_iter().filter_map(|key| Some((help(&key)?, key)));
+    unknown.map(|(help, key)| warning(case, &key, help)).collect()
 }
 
 /// Returns the keys of an expected file that are paths.
@@ -38,8 +39,8 @@ fn keys(expected: &Expected) -> Vec<String> {
     }
 }
 
-/// Returns the key and a suggestion if it starts with a field that no schema of the module defines.
-fn unknown_field(key: &str, names: &HashSet<&str>) -> Option<(String, String)> {
+/// Returns a suggestion if a key starts with a field that no schema of the module defines.
+fn unknown_field(key: &str, names: &HashSet<&str>) -> Option<String> {
     let field = first_field(key)?;
     let is_known = |name: &str| names.contains(name) || COMMON.contains(&name);
     let without_operator = operator(&field).map(|(name, _)| name);
@@ -47,7 +48,7 @@ fn unknown_field(key: &str, names: &HashSet<&str>) -> Option<(String, String)> {
         return None;
     }
     let begins = |name: &&&str| field.strip_prefix(**name).is_some_and(|rest| rest.starts_with('_'));
-    let help = match names.iter().find(begins) {
+    Some(match names.iter().find(begins) {
         Some(name) => {
             let operators: Vec<_> = OPERATORS.iter().map(|(suffix, _)| format!("`{name}{suffix}`")).collect();
             format!("Write one of {}.", operators.join(", "))
@@ -56,8 +57,15 @@ fn unknown_field(key: &str, names: &HashSet<&str>) -> Option<(String, String)> {
             Some(name) => format!("Did you mean `{name}`?"),
             None => "`cog info` lists the fields of the data.".to_owned(),
         },
-    };
-    Some((key.to_owned(), help))
+    })
+}
+
+/// Returns a suggestion for `items.length` or `items.length_min`, unless a schema defines a field of that name.
+fn length(key: &str, names: &HashSet<&str>) -> Option<String> {
+    let (path, rest) = key.rsplit_once(".length")?;
+    let is_end = rest.is_empty() || OPERATORS.iter().any(|(suffix, _)| *suffix == rest);
+    (is_end && !names.contains("length"))
+        .then(|| format!("`{path}_min` and `{path}_max` compare the length of a list or a text."))
 }
 
 /// Returns the first field of a path into the data, with the operator if there is one.

@@ -239,6 +239,29 @@ fn examples_of_old_formats_are_cases() {
 }
 
 #[test]
+fn length_in_a_path_suggests_the_operators_for_lengths() {
+    let directory = Directory::example("format-v22");
+    for (key, help) in [
+        (
+            "rationale.length_min",
+            Some("`rationale_min` and `rationale_max` compare the length of a list or a text."),
+        ),
+        (
+            "data.rationale.length",
+            Some("`data.rationale_min` and `data.rationale_max` compare the length of a list or a text."),
+        ),
+        ("rationale_min", None),
+    ] {
+        let module = directory.load().unwrap();
+        let expected = Expected::read(&Value::from(json!({ "_validate": { key: 1 } }))).unwrap();
+        let case = GoldenCase { expected, ..discover(&module).cases.remove(0) };
+        let found: Vec<_> =
+            unknown_paths(&module, &case).into_iter().map(|one| one.suggestion.unwrap()).collect();
+        assert_eq!(found, help.into_iter().collect::<Vec<_>>(), "{key}");
+    }
+}
+
+#[test]
 fn unusable_operand_is_found_without_an_answer() {
     let directory = Directory::example("format-v22");
     let check = |validate: serde_json::Value| {

@@ -21,6 +21,12 @@ const SYNONYMS: [(&str, &str); 8] = [
     ("IMAGES", "MEDIA_INPUTS"),
 ];
 
+/// Words beside an amount of money.
+const CURRENCY_WORDS: [&str; 22] = [
+    "usd", "us", "dollar", "dollars", "cent", "cents", "cost", "costs", "price", "priced", "fee", "pay",
+    "paid", "budget", "above", "below", "under", "over", "per", "million", "billion", "thousand",
+];
+
 /// The maximum number of variables of a prompt that are checked.
 const MAX_VARIABLES: usize = 1_000;
 /// The maximum length of a variable in braces.
@@ -37,6 +43,7 @@ struct Note {
 /// Returns the warnings about a prompt, each at its first occurrence.
 pub(super) fn lint(module: &Module) -> Vec<Diagnostic> {
     let mut notes = misspelt_placeholders(module);
+    notes.extend(amounts(module.prompt.text()));
     notes.extend(undeclared_codes(module));
     if notes.is_empty() {
         return Vec::new();
@@ -69,6 +76,54 @@ fn misspelt_placeholders(module: &Module) -> Vec<Note> {
         Some(Note { range, rule: Rule::PromptPlaceholder, message, help })
     };
     variables.filter_map(note).collect()
+}
+
+/// Returns a note for each `$n` that is probably an amount of money (ruling R66).
+fn amounts(text: &str) -> Vec<Note> {
+    let mut seen = HashSet::new();
+    let words = text.match_indices('$').filter_map(|(start, _)| {
+        let digits = digits(text.get(start + 1..)?).filter(|digits| !digits.is_empty())?;
+        let written = text.get(start..=start + digits.len())?;
+        let (before, after) = (text.get(..start)?, text.get(start + written.len()..)?);
+        (is_amount(before, digits, after) && seen.insert(written)).then_some((start, written))
+    });
+    let note = |(start, written): (usize, &str)| {
+        let index = written.trim_start_matches('$');
+        Note {
+            range: start..start + written.len(),
+            rule: Rule::PromptPlaceholder,
+            message: format!(
+                "`{written}` is the placeholder of word {index}: an input with so many words replaces it"
+            ),
+            help: format!("Write `{index} dollars` or `USD {index}` if it is an amount of money."),
+        }
+    };
+    words.take(MAX_VARIABLES).map(note).collect()
+}
+
+/// Returns the digits at the start of a text.
+fn digits(text: &str) -> Option<&str> {
+    text.get(..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+/// Returns whether the digits after a dollar sign are a large number, or are beside another number or a currency word.
+fn is_amount(before: &str, digits: &str, after: &str) -> bool {
+    let word = |text: Option<&str>| {
+        let word = text.unwrap_or_default().trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        CURRENCY_WORDS.contains(&word.as_str())
+    };
+    let has_fraction = || {
+        let rest = after.strip_prefix(['.', ',']).unwrap_or_default();
+        rest.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let has_unit = || after.starts_with(['k', 'K', 'm', 'M', 'b', 'B']);
+    let line_before = before.rsplit('\n').next().unwrap_or_default();
+    let line_after = after.lines().next().unwrap_or_default();
+    digits.len() > 1
+        || has_fraction()
+        || has_unit()
+        || word(line_before.split_whitespace().next_back())
+        || word(line_after.split_whitespace().next())
 }
 
 /// Returns the names of the fields of the input, at its top level.

@@ -45,6 +45,27 @@ fn misspelt_placeholder_suggests_the_right_one() {
 }
 
 #[test]
+fn placeholder_beside_a_number_or_a_currency_word_is_probably_money() {
+    for (prompt, amount) in [
+        ("Shipping costs $5.", "$5"),
+        ("It is free above $50 for all.", "$50"),
+        ("Round $3.99 up.", "$3"),
+        ("Say $2 million.", "$2"),
+        ("Say $7k, or more.", "$7"),
+        ("Spend $1,000 at most.", "$1"),
+    ] {
+        let message = format!(
+            "`{amount}` is the placeholder of word {}: an input with so many words replaces it",
+            &amount[1..]
+        );
+        assert_eq!(of_prompt(prompt), [format!("prompt-placeholder: {message} [{amount}]")], "{prompt}");
+    }
+    for prompt in ["Compare $0 with $1.", "Translate $ARGUMENTS[12] now.", "The costs are: $0", "$"] {
+        assert_eq!(of_prompt(prompt), Vec::<String>::new(), "{prompt}");
+    }
+}
+
+#[test]
 fn field_of_the_input_is_not_a_placeholder() {
     for written in ["$text", "{{text}}", "${text}", "{text}", "$INPUT.text"] {
         let found = of_prompt(&format!("Sort {written}. Then {written} again."));
@@ -59,7 +80,7 @@ fn field_of_the_input_is_not_a_placeholder() {
 
 #[test]
 fn other_text_with_signs_is_not_a_placeholder() {
-    let prompt = "Sort $ARGUMENTS, $0 and $ARGUMENTS[1] or $INPUT. It costs $5.00 or $USD 5.\n\
+    let prompt = "Sort $ARGUMENTS, $0 and $ARGUMENTS[1] or $INPUT. It is in $USD.\n\
         Keep `$input` and `{{text}}` as they are; so is $HOME, {name}, {{name}} and ${PATH}.\n\
         ```sh\necho $text $input {{input}}\n```\n";
     assert_eq!(of_prompt(prompt), [""; 0]);
