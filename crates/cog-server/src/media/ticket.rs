@@ -54,7 +54,10 @@ impl Wanted {
         let given = |key: &str| body.get(key);
         let media_type = given("media_type")
             .map(|it| it.as_str().map(str::to_owned).ok_or("media_type: must be a string"));
-        let length = |it: Node<'_>| it.as_u64().filter(|length| *length > 0);
+        // A number over 2^64 is over every limit too.
+        let is_huge = |it: Node<'_>| it.as_f64().is_some_and(|length| length >= 18_446_744_073_709_551_616.0);
+        let whole = |it: Node<'_>| it.as_u64().or_else(|| is_huge(it).then_some(u64::MAX));
+        let length = |it: Node<'_>| whole(it).filter(|length| *length > 0);
         let length =
             given("size_bytes").map(|it| length(it).ok_or("size_bytes: must be a whole number from 1"));
         let wrong = |message| ErrorBody::new(Code::InvalidInput, message);

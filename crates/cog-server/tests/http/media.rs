@@ -155,6 +155,12 @@ async fn invalid_uploads_have_code_and_status() {
     }
     let request = put(&url, PIXEL).header("content-range", "bytes 0-9/35");
     assert_eq!(failure(request).await, (400, "E1001".to_owned()), "more than the range says");
+    for size in ["99999999999", "73786976294838206464"] {
+        let body = format!(r#"{{"media_type": "image/png", "size_bytes": {size}}}"#);
+        let request = stage.client.post(stage.url("/v1/media/upload-url"));
+        let request = request.header("content-type", "application/json").body(body);
+        assert_eq!(failure(request).await, (413, "E1011".to_owned()), "{size}");
+    }
     let small = created(&stage, r#"{"size_bytes": 34}"#).await;
     let small = stage.url(text(&small, "upload_url"));
     assert_eq!(failure(put(&small, PIXEL)).await, (413, "E1011".to_owned()));

@@ -53,7 +53,9 @@ fn different_answer_as_junit() {
     let output = asking(&place, &mock, &["--provider", "openai", "--format", "junit"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let xml = stdout(&output);
-    assert!(xml.contains(r#"<testsuite name="./m" tests="1""#) && xml.contains("<failure message="), "{xml}");
+    for part in [r#"<testsuite name="./m" tests="1""#, r#" classname="./m""#, "<failure message="] {
+        assert!(xml.contains(part), "{part} in {xml}");
+    }
 }
 
 #[test]

@@ -131,7 +131,8 @@ fn no_field(flag: &str, fields: &[MediaField<'_>]) -> ErrorBody {
         None => ErrorBody::new(
             Code::InvalidInput,
             format!("{flag}: the input of this module has no media fields"),
-        ),
+        )
+        .suggest("To send the text of a file, use `--args @FILE`, or a JSON file with `--input FILE`."),
         Some(first) => {
             let message = format!(
                 "{flag}: unclear which input field is meant; these accept media: {}",

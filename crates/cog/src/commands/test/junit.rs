@@ -18,7 +18,7 @@ fn suite(suite: &Suite) -> TestSuite {
     let mut xml = TestSuite::new(suite.title().as_str());
     match &suite.cases {
         Ok(cases) => {
-            xml.add_test_cases(cases.iter().map(case));
+            xml.add_test_cases(cases.iter().map(|one| case(one).set_classname(suite.title()).to_owned()));
         }
         Err(error) => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
