@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::contract::Contract;
 use crate::dialect::profile;
 
-use self::walk::Walk;
+use self::walk::{Unsupported, Walk};
 
 pub(crate) use self::describe::is_describable;
 pub use self::loss::{Loss, LossKind};
@@ -49,12 +49,26 @@ impl Contract {
     /// If a dialect cannot express the contract (maps in a strict mode, recursion, limits), the next weaker dialect is
     /// used, and the losses contain the reason.
     pub fn project(&self, dialect: Dialect) -> Projection {
+        self.project_with(dialect, |walk| walk.root(self))
+    }
+
+    /// Projects the input to a dialect, as the arguments of a tool (docs/tools.md). A dialect without schemas describes
+    /// tools in JSON Schema.
+    pub fn project_input(&self, dialect: Dialect) -> Projection {
+        let dialect = if profile(dialect).is_some() { dialect } else { Dialect::JsonSchema };
+        self.project_with(dialect, |walk| walk.input(self))
+    }
+
+    fn project_with(
+        &self,
+        mut dialect: Dialect,
+        root: impl Fn(&mut Walk<'_>) -> Result<Value, Unsupported>,
+    ) -> Projection {
         let mut lost = Vec::new();
-        let mut dialect = dialect;
         loop {
             let Some(profile) = profile(dialect) else { return without_schema(dialect, lost) };
             let mut walk = Walk::new(self.document(), profile);
-            match walk.root(self) {
+            match root(&mut walk) {
                 Ok(schema) => {
                     lost.extend(walk.into_lost());
                     return Projection {

@@ -6,8 +6,8 @@ use crate::contract::Contract;
 use crate::graph::{Id, PathStack, SchemaNode, Visit, WalkFilter};
 
 impl Contract {
-    /// Returns the nulls in a part of an answer (`data`, `meta`, `error`) that mean an absent member. Paths start at that
-    /// part.
+    /// Returns the nulls in a part of an answer (`data`, `meta`, `error`), or in an `input`, that mean an absent member.
+    /// Paths start at that part.
     ///
     /// OpenAI's strict dialect has no optional members, and Anthropic's a limited number, so projections make them nullable.
     /// If the module's schema neither requires a member nor allows null, its null is removed on reading, which is not a
@@ -15,7 +15,8 @@ impl Contract {
     pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
         let root = PathStack::root(part);
         let mut walk = NullWalk { contract: self, paths: Vec::new(), known: HashSet::new() };
-        if let Some(part) = self.part(part) {
+        let schema = if part == "input" { self.input.as_ref() } else { self.part(part) };
+        if let Some(part) = schema {
             self.graph.walk(&[part.id], node, &root, &mut walk);
         }
         let is_added = part == "data" && !self.facts.names_extensions;

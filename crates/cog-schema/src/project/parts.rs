@@ -37,6 +37,16 @@ pub(super) fn data(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     with_fields(part, &fields, &["rationale"])
 }
 
+/// Returns the module's input schema.
+pub(super) fn input(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
+    let mut part = part(contract, contract.input.as_ref().map(|part| part.pointer.as_str()), lost);
+    if let Some(members) = part.schema.as_object_mut() {
+        members.entry("type").or_insert_with(|| Value::from("object"));
+        members.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
+    part
+}
+
 /// Returns the schema of an answer without an envelope.
 pub(super) fn bare(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     part(contract, contract.data.as_ref().map(|part| part.pointer.as_str()), lost)

@@ -56,6 +56,19 @@ impl<'a> Walk<'a> {
         Ok(root)
     }
 
+    /// Projects the input, which must be an object.
+    pub(super) fn input(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
+        let input = parts::input(contract, &mut self.lost);
+        let mut root = self.alone(input)?;
+        self.require_excess(&mut root);
+        limits::check(&root, &self.profile.limits)?;
+        let is_object = root.get("type").is_some_and(|kind| kind == "object");
+        if self.profile.closes_objects && !is_object {
+            return Err("the root of the schema is not an object".to_owned());
+        }
+        Ok(root)
+    }
+
     /// Projects one part, with the definitions that it refers to.
     pub(super) fn alone(&mut self, part: PartSchema) -> Result<Value, Unsupported> {
         let schema = self.part(part)?;
