@@ -115,7 +115,7 @@ impl Assembler {
             | ModelEvent::Media(_) => {}
         }
         out.extend(self.outbox.drain());
-        if self.reply.is_invalid() { Step::Stop } else { Step::Continue }
+        if self.reply.is_invalid(&self.rules) { Step::Stop } else { Step::Continue }
     }
 
     /// Switches to another provider because the one in `failed` did not answer. `dialect` is that of the new request.
@@ -162,6 +162,27 @@ impl Assembler {
         let Some(usage) = &self.reply.usage else { return };
         let cost = self.model().and_then(|model| cost(model, usage));
         self.reply.usage = Some(Usage { cost, ..usage.clone() });
+    }
+
+    /// Ends a reply that requests tool calls. Its data are retracted; the next reply belongs to the same attempt.
+    pub fn end_round(&mut self, out: &mut impl Extend<Chunk>) {
+        let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
+        self.count(&reply);
+        if self.outbox.has_data() {
+            self.outbox.retract();
+        }
+        out.extend(self.outbox.drain());
+    }
+
+    /// Returns the tokens of the replies that have ended; none if none are known.
+    pub fn usage(&self) -> Option<&Usage> {
+        self.spent.as_ref()
+    }
+
+    /// Adds tokens that were spent beside the replies: by a tool, or before the run was halted.
+    pub fn add_usage(&mut self, usage: &Usage) {
+        self.uncounted += usage.uncounted_calls.unwrap_or(0);
+        self.spent = Some(self.spent.take().map_or_else(|| usage.clone(), |spent| spent.plus(usage)));
     }
 
     /// Checks the complete reply and emits the last chunks.

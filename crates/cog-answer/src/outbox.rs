@@ -17,6 +17,8 @@ pub(crate) struct Outbox {
     last_seq: u64,
     last_checkpoint: Option<Checkpoint>,
     chunks: Vec<Chunk>,
+    /// Data were emitted since the last retraction.
+    has_data: bool,
     /// Only chunks that the envelope needs are emitted.
     is_silent: bool,
     /// The path and rule of each violation that this attempt reported.
@@ -39,6 +41,12 @@ impl Outbox {
         self.last_checkpoint = None;
         self.reported.clear();
         self.snapshot("data", Value::parse("{}").unwrap_or_default());
+        self.has_data = false;
+    }
+
+    /// Whether data were emitted that were not retracted.
+    pub(crate) fn has_data(&self) -> bool {
+        self.has_data
     }
 
     /// Returns how a stream that ends now can be resumed.
@@ -54,6 +62,7 @@ impl Outbox {
     /// Emits a part of a string.
     pub(crate) fn delta(&mut self, field: &str, delta: String, checkpoint: Option<Checkpoint>) {
         let seq = self.next_seq();
+        self.has_data = true;
         if checkpoint.is_some() {
             self.last_checkpoint.clone_from(&checkpoint);
         }
@@ -66,6 +75,7 @@ impl Outbox {
             return;
         }
         let seq = self.next_seq();
+        self.has_data |= field != "meta";
         let field = (field != "data").then(|| field.to_owned());
         self.chunks.push(Chunk::Snapshot { seq, field, data });
     }
@@ -99,5 +109,5 @@ impl Outbox {
 
 fn progress(violation: ViolationNote) -> Progress {
     let stage = Some("checking".to_owned());
-    Progress { percent: PERCENT_DURING_REPLY, stage, message: None, violation: Some(violation) }
+    Progress { percent: PERCENT_DURING_REPLY, stage, violation: Some(violation), ..Progress::default() }
 }

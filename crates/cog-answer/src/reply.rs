@@ -85,10 +85,12 @@ impl Reply {
         has_begun && (self.usage.is_none() || self.finish.is_none())
     }
 
-    /// Whether the reply is already known to be invalid.
-    pub(crate) fn is_invalid(&self) -> bool {
-        let breaks = || self.parser.has_second_object() || !self.listener.stopping_violations().is_empty();
-        self.fault.is_some() || !self.parser.is_tentative() && breaks()
+    /// Whether the reply is already known to be invalid. A text that is not an answer may still be followed by tool calls.
+    pub(crate) fn is_invalid(&self, rules: &AnswerRules) -> bool {
+        let violates = || !self.listener.stopping_violations().is_empty();
+        let is_unreadable = || !rules.calls_tools && self.parser.has_second_object();
+        let is_broken = self.fault.is_some() && !rules.calls_tools;
+        is_broken || !self.parser.is_tentative() && (is_unreadable() || violates())
     }
 
     /// Ends the reply: returns it, or the reason why it is invalid. Text beside generated media need not be JSON.

@@ -25,6 +25,8 @@ pub struct AnswerRules {
     /// last, and the meta of a failure. Values are then checked early only if `response.on_violation` is abort or retry
     /// (rulings R48, R49).
     pub is_streamed: bool,
+    /// Whether the model may call tools, so that a text before its calls is not a failed answer.
+    pub calls_tools: bool,
     /// The meta of the run before the reply: the model, the trace, the media.
     pub runtime: RuntimeMeta,
     /// The warnings of the run so far.
@@ -61,6 +63,7 @@ impl AnswerRules {
             dialect: Dialect::Prompt,
             strict: false,
             is_streamed: true,
+            calls_tools: false,
             runtime: RuntimeMeta::default(),
             warnings: Vec::new(),
             keys: Vec::new(),

@@ -97,9 +97,24 @@ pub struct Progress {
     /// A description of the current step for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The tool that is called (`stage: tool_call`), or whose result is known (`stage: tool_result`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// A violation of the contract that was found while the answer arrives (ruling R49).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violation: Option<ViolationNote>,
+}
+
+impl Progress {
+    /// Returns a description of the current step for people; none for a violation.
+    pub fn description(&self) -> Option<String> {
+        match (&self.tool, &self.message) {
+            (Some(tool), Some(status)) => Some(format!("{tool}: {status}")),
+            (Some(tool), None) => Some(format!("calling {tool}")),
+            (None, message) => message.clone().or_else(|| self.stage.clone()),
+        }
+        .filter(|_| self.violation.is_none())
+    }
 }
 
 /// A violation in a progress chunk.

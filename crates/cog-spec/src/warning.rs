@@ -33,6 +33,8 @@ string_enum! {
         SettingOmitted = "W4015",
         /// The provider rejected a part of the request, which was sent again without it.
         RequestReduced = "W4016",
+        /// A tool that the manifest allows is not available in this run.
+        ToolUnavailable = "W4017",
         /// The session could not be resumed: this is a new one.
         SessionNew = "W4013",
     }
