@@ -10,7 +10,7 @@ use cog_provider::OutputSchema;
 use cog_schema::{Contract, Loss};
 use cog_spec::Dialect;
 
-use crate::words;
+use crate::{tools::ToolInfo, words};
 
 /// The parts of a request to a model that do not depend on the input.
 pub(crate) struct Compiled {
@@ -21,6 +21,8 @@ pub(crate) struct Compiled {
     media_fields: Vec<String>,
     /// The schema of the answer in each dialect, created on first use.
     projected: Vec<OnceLock<ProjectedContract>>,
+    /// The module as a tool, created on first use.
+    tool: OnceLock<ToolInfo>,
 }
 
 /// The contract in the dialect of a provider.
@@ -40,7 +42,12 @@ impl Compiled {
                 Some((contract, fields)) => (Some(contract), fields),
                 None => (None, Vec::new()),
             };
-        Self { model_contract, media_fields, projected }
+        Self { model_contract, media_fields, projected, tool: OnceLock::new() }
+    }
+
+    /// Returns the module as a tool.
+    pub(crate) fn as_tool(&self, module: &Module) -> ToolInfo {
+        self.tool.get_or_init(|| ToolInfo::from_module(module)).clone()
     }
 
     /// Returns the contract in a dialect.

@@ -1,11 +1,25 @@
 //! The state that all runs of a runtime share.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
+use cog_json::Value;
 use cog_media::Access;
-use cog_spec::Generation;
+use cog_module::Module;
+use cog_spec::{Envelope, ErrorBody, Generation};
 
-use crate::{Providers, compiled::Compilations, modules::Modules, observe::Observer};
+use crate::{
+    Providers, RunOptions,
+    compiled::Compilations,
+    modules::Modules,
+    observe::Observer,
+    tools::{HaltedRuns, Tool, ToolLimits},
+};
+
+/// Runs a module as a tool of another one.
+pub(crate) type CallModule = fn(Arc<Shared>, Arc<Module>, Value, RunOptions) -> ModuleCall;
+
+/// The future of a module that runs as a tool. An error is one before the call to the model.
+pub(crate) type ModuleCall = Pin<Box<dyn Future<Output = Result<Envelope, ErrorBody>> + Send>>;
 
 /// The state that all runs of a runtime share.
 pub(crate) struct Shared {
@@ -19,4 +33,16 @@ pub(crate) struct Shared {
     /// The parameters of the generation for runs without their own.
     pub(crate) generation: Generation,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) tools: Tools,
+    pub(crate) call_module: CallModule,
+}
+
+/// The tools of a runtime.
+#[derive(Clone, Default)]
+pub(crate) struct Tools {
+    pub(crate) registered: Vec<Arc<dyn Tool>>,
+    /// The names of tools whose calls a person must confirm.
+    pub(crate) confirm: Vec<String>,
+    pub(crate) limits: ToolLimits,
+    pub(crate) halted: HaltedRuns,
 }

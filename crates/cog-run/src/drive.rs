@@ -1,6 +1,7 @@
 //! The asynchronous part of a run: calls the model and passes its events to the assembler.
 
 mod reply;
+mod tools;
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -22,6 +23,7 @@ use crate::{
     plan::Plan,
     request,
     stream::Outlet,
+    tools::Round,
 };
 
 /// The maximum bytes of text that are processed at once.
@@ -51,6 +53,8 @@ enum State {
     Preparing(Box<Assembler>, Collected),
     /// Calls the provider.
     Calling(Box<Assembler>),
+    /// Executes the tool calls of the reply.
+    CallingTools(Box<Assembler>, Box<Round>),
     /// Reads the reply.
     Reading(Box<Assembler>, ModelStream),
     /// The last chunk is in the outlet.
@@ -69,10 +73,7 @@ impl Driver {
                 out.push(progress("media_fetch", 0));
                 State::Collecting(assembler, sources.open())
             }
-            None => {
-                out.set_prepared();
-                State::Calling(assembler)
-            }
+            None => State::ready(assembler, &mut run, &out),
         };
         let started = Instant::now();
         let (generated, reasoning) = (Vec::new(), Vec::new());
@@ -86,6 +87,7 @@ impl Driver {
                 State::Collecting(assembler, opening) => Box::pin(self.collect(assembler, opening)).await,
                 State::Preparing(assembler, media) => Box::pin(self.prepare(assembler, media)).await,
                 State::Calling(assembler) => self.call(assembler).await,
+                State::CallingTools(assembler, round) => Box::pin(self.call_tools(assembler, *round)).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,
                 State::Ended => return,
             };
@@ -122,8 +124,7 @@ impl Driver {
         match prepared {
             Ok(all) => {
                 assembler.set_media(media_processed(&all), media_validation(&all), media::warnings(&all));
-                self.out.set_prepared();
-                State::Calling(assembler)
+                State::ready(assembler, &mut self.run, &self.out)
             }
             Err(error) => match fallback_code(&error) {
                 Some(code) => self.fall_back(assembler, code, error),
@@ -214,7 +215,11 @@ impl Driver {
                 return self.fail(assembler, reason.error());
             }
             let due = assembler.due().map(|due| self.instant_at(due));
-            let step = match reply.next(due, cancelled.as_mut()).await {
+            let arrived = reply.next(due, cancelled.as_mut()).await;
+            if let (Some(tools), Arrived::Event(event)) = (&mut self.run.tools, &arrived) {
+                tools.observe(event);
+            }
+            let step = match arrived {
                 Arrived::Event(ModelEvent::Media(media)) => match Box::pin(self.check(media)).await {
                     Ok(()) => Step::Continue,
                     Err(error) => return self.fail(assembler, error),
@@ -269,6 +274,10 @@ impl Driver {
 
     async fn finish(&mut self, mut assembler: Box<Assembler>) -> State {
         self.set_cost(&mut assembler);
+        let assembler = match self.request_calls(assembler) {
+            Ok(state) => return state,
+            Err(assembler) => assembler,
+        };
         let generated = std::mem::take(&mut self.generated);
         let mut pending = assembler.close(!generated.is_empty());
         let sink = Arc::clone(&self.run.media_sink);

@@ -9,6 +9,7 @@ mod error;
 mod image_request;
 mod input;
 mod media;
+mod module_call;
 mod modules;
 mod observe;
 #[cfg_attr(not(feature = "offline"), path = "offline/absent.rs")]
@@ -29,6 +30,7 @@ mod session;
 pub mod sessions;
 mod stable_prefix;
 mod stream;
+pub mod tools;
 mod words;
 
 pub use crate::{

@@ -6,9 +6,9 @@ mod setters;
 use std::time::Duration;
 
 use cog_media::{Access, Delivery};
-use cog_spec::{ChunkType, Generation, OnViolation, Warning};
+use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
-use crate::Cancellation;
+use crate::{Cancellation, tools::Continuation};
 
 /// The options of one run. Options that are not set come from the module or the runtime.
 ///
@@ -62,6 +62,16 @@ pub struct RunOptions {
     /// The model is called again. The new stream names this `seq`, replaces the earlier data by an empty
     /// snapshot, and continues the count.
     pub resume_from: Option<u64>,
+    /// The risk of the run. In a run of high risk, every tool that changes something needs a confirmation.
+    pub risk: Option<Risk>,
+    /// The maximum number of rounds of tool calls, at most that of the runtime.
+    pub max_tool_rounds: Option<u32>,
+    /// The maximum number of tool calls, at most that of the runtime.
+    pub max_tool_calls: Option<u32>,
+    /// The halted run that this one continues. The input is that of the halted run.
+    pub continuation: Option<Continuation>,
+    /// The modules that call this one as a tool, from the first.
+    pub(crate) callers: Vec<String>,
     /// Warnings of the answer in addition to those of the run itself.
     pub warnings: Vec<Warning>,
     /// The recovery offer in the final event of a stream that can be resumed.

@@ -28,6 +28,7 @@ use crate::{
     request::{self, RequestSpec},
     session,
     stream::Outlet,
+    tools::{self, Restored, ToolRun},
 };
 
 /// Runs every step before the call to the provider.
@@ -36,13 +37,15 @@ use crate::{
 /// Errors that are known before the provider is called: a caller without permission, an invalid input, or
 /// content that the runtime or the provider does not support.
 pub(crate) fn prepare(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     module: &Arc<Module>,
     input: RunInput,
     options: &RunOptions,
 ) -> Result<Prepared, ErrorBody> {
     preflight::caller(&module.manifest, options.caller)?;
     preflight::prompt(module)?;
+    let Restored { options, input, continued } = tools::restore(shared, module, input, options)?;
+    let options = &*options;
     let input = CheckedInput::new(module, input)?;
     preflight::context(&module.manifest, &input)?;
     let chosen = shared.providers.choose(options.provider.as_deref())?;
@@ -62,16 +65,26 @@ pub(crate) fn prepare(
     let (chosen, preferred) = (options.generation.clone(), shared.generation.or(&module.manifest.generation));
     let observer = shared.observer.clone();
     let image = image_request::from_input(module, &input).map(Arc::new);
-    let spec = RequestSpec { module: Arc::clone(module), compiled, chosen, preferred, image, observer };
+    let (mut tools, missing) = ToolRun::new(shared, module, &input, options, continued.as_deref());
+    warnings.extend(missing);
+    let set = tools.as_ref().map(|tools| tools.set());
+    let spec =
+        RequestSpec { module: Arc::clone(module), compiled, chosen, preferred, image, tools: set, observer };
     let timeout = options.timeout.unwrap_or(shared.timeout);
-    let (request, omitted) = spec.first_request(provider.as_ref(), model, &others, &input, timeout)?;
+    let (mut request, omitted) = spec.first_request(provider.as_ref(), model, &others, &input, timeout)?;
+    request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
     warnings.extend(omitted);
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.info().key.clone()).collect();
+    rules.calls_tools = tools.is_some();
+    if let Some(tools) = &mut tools {
+        tools.set_session(&rules.session_id);
+    }
     let cancellation = options.cancellation.clone();
     Ok(Prepared {
-        plan: Plan { provider, others, spec, request, media, media_sink, timeout, cancellation },
+        plan: Plan { provider, others, spec, request, media, media_sink, tools, timeout, cancellation },
         rules,
+        claim: continued.map(|continued| continued.claim),
     })
 }
 

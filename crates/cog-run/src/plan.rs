@@ -13,6 +13,7 @@ use crate::{
     media::{self, MediaSink, Sources},
     prompt,
     request::{self, RequestSpec},
+    tools::{Claim, ToolRun},
 };
 
 /// A run that passed every check before the call.
@@ -20,6 +21,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// The rules by which the answer is checked.
     pub(crate) rules: AnswerRules,
+    /// The halted run that this one continues.
+    pub(crate) claim: Option<Claim>,
 }
 
 /// The providers, the request and the limits of a run.
@@ -35,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) media: Option<Sources>,
     /// The handling of media that the model generates.
     pub(crate) media_sink: Arc<MediaSink>,
+    /// The tools that the model may call.
+    pub(crate) tools: Option<Box<ToolRun>>,
     pub(crate) timeout: Duration,
     pub(crate) cancellation: Cancellation,
 }
@@ -54,7 +59,10 @@ impl Plan {
         let (parts, all) = encoded.map_err(|error| error::from_task(&error))?;
         let parts = parts.map_err(|error| ErrorBody::from(&error))?;
         let instructions = request::instructions(self.request.output.as_deref());
-        self.request.messages = prompt::conversation(&self.spec.module, instructions, input, parts)?;
+        let messages = prompt::conversation(&self.spec.module, instructions, input, parts)?;
+        let initial = messages.messages().len();
+        let former = std::mem::replace(&mut self.request.messages, messages);
+        self.request.messages.0.extend(former.0.into_iter().skip(initial));
         self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))?;
         Ok(all)
     }

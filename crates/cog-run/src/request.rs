@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::Correction;
-use cog_harmony::{Conversation, Message, Reasoning, Role};
+use cog_harmony::{Conversation, Message, Reasoning, Role, ToolChoice};
 use cog_module::Module;
 use cog_provider::{ImageRequest, ModelRequest, OutputSchema, Provider, ProviderError};
 use cog_schema::{Enforcement, Loss};
@@ -14,6 +14,7 @@ use crate::{
     input::CheckedInput,
     observe::{self, Observer},
     preflight, prompt,
+    tools::ToolSet,
 };
 
 /// The request of a run, from which each provider's request is built.
@@ -26,6 +27,8 @@ pub(crate) struct RequestSpec {
     pub(crate) preferred: Generation,
     /// The request for a model that generates only images, if the module generates images.
     pub(crate) image: Option<Arc<ImageRequest>>,
+    /// The tools that the model may call.
+    pub(crate) tools: Option<Arc<ToolSet>>,
     /// Is notified of attempts that a provider retries.
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
@@ -45,7 +48,10 @@ impl RequestSpec {
             output: self.output(provider, model),
             output_media: self.makes(provider, model),
             image: self.image.clone(),
-            tools: None,
+            tools: self
+                .tools
+                .as_ref()
+                .map(|set| set.request(tool_dialect(provider, model), ToolChoice::Auto)),
             generation: self.chosen.or(&self.preferred),
             cache_key: self.cache_key(),
             stream_options: true,
@@ -153,10 +159,12 @@ impl RequestSpec {
         wanted.copied().filter(|kind| made.contains(kind)).collect()
     }
 
-    /// Returns the dialect of the answer's schema. Models accept no schema while they generate media, and some none at all.
+    /// Returns the dialect of the answer's schema. Models accept no schema while they generate media, some none beside tools,
+    /// and some none at all.
     fn dialect(&self, provider: &dyn Provider, model: &str) -> Dialect {
-        let info = provider.info();
-        let has_schema = self.makes(provider, model).is_empty() && info.has_schema(model);
+        let (info, tools) = (provider.info(), provider.info().tool_settings(model));
+        let fits_tools = self.tools.is_none() || !tools.supported || tools.with_schema;
+        let has_schema = self.makes(provider, model).is_empty() && info.has_schema(model) && fits_tools;
         if has_schema { info.dialect } else { Dialect::Prompt }
     }
 
@@ -212,6 +220,12 @@ pub(crate) fn correct(
 /// Returns the name of the requested model, or the provider's default.
 pub(crate) fn model_of<'a>(request: &'a ModelRequest, provider: &'a dyn Provider) -> &'a str {
     provider.info().model_or_default(&request.model)
+}
+
+/// Returns the dialect in which a model receives the arguments of tools.
+pub(crate) fn tool_dialect(provider: &dyn Provider, model: &str) -> Dialect {
+    let tools = provider.info().tool_settings(model);
+    if tools.supported { tools.dialect } else { provider.info().dialect }
 }
 
 /// Returns the dialect of a request.

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use cog_json::Value;
 use cog_media::Access;
 use cog_module::{Finder, Module};
 use cog_provider::Provider;
@@ -10,11 +11,13 @@ use cog_spec::{Envelope, ErrorBody, Generation};
 use crate::{
     ChunkStream, Providers, Rendered, RunInput, RunOptions,
     compiled::Compilations,
-    context::Shared,
+    context::{Shared, Tools},
+    module_call::call_module,
     modules::{ModuleKey, Modules},
     observe::{self, Observer, RunObserver},
     pipeline,
     plan::Prepared,
+    tools::{Continuation, Decision, HaltedRun, HaltedRuns, Tool, ToolLimits},
 };
 
 /// Runs modules. A program sets it up once, shares it, and uses it from any task.
@@ -33,6 +36,7 @@ pub struct RuntimeBuilder {
     media: Access,
     generation: Generation,
     observer: Option<Arc<dyn Observer>>,
+    tools: Tools,
 }
 
 impl Runtime {
@@ -52,6 +56,7 @@ impl Runtime {
             media: Access::default(),
             generation: Generation::default(),
             observer: None,
+            tools: Tools::default(),
         }
     }
 
@@ -159,6 +164,28 @@ impl Runtime {
         self.begin(module, pipeline::prepare(&self.shared, module, input, &options))
     }
 
+    /// Returns a run that waits for a confirmation (docs/tools.md).
+    ///
+    /// # Errors
+    /// E4013 for an id that is unknown or belongs to another owner, E4014 for one that was used.
+    pub fn halted_run(&self, id: &str, owner: Option<&str>) -> Result<HaltedRun, ErrorBody> {
+        self.shared.tools.halted.get(id, owner)
+    }
+
+    /// Continues a run that waits for a confirmation. Options that are not set are those of the halted run.
+    ///
+    /// [`RunOptions::continuation`] does the same for a run that returns chunks.
+    pub async fn continue_run(&self, id: &str, decision: Decision, options: RunOptions) -> Envelope {
+        let halted = self.halted_run(id, options.owner.as_deref());
+        match halted.and_then(|halted| self.load(&halted.module)) {
+            Ok(module) => {
+                let options = options.continuation(Continuation { id: id.to_owned(), decision });
+                self.execute(&module, RunInput::Json(Value::null()), options).await
+            }
+            Err(error) => Envelope::failure(error),
+        }
+    }
+
     /// Returns the messages that a run would send, and the request in the provider's format. Nothing is sent.
     ///
     /// # Errors
@@ -178,7 +205,11 @@ impl Runtime {
         run: Result<Prepared, ErrorBody>,
     ) -> Result<ChunkStream, Box<Envelope>> {
         let observer = self.shared.observer.as_ref();
-        match run {
+        let claimed = run.and_then(|mut run| match run.claim.take() {
+            Some(claim) => claim.take().map(|()| run),
+            None => Ok(run),
+        });
+        match claimed {
             Ok(run) => {
                 let chunks = pipeline::run(run);
                 Ok(match observer {
@@ -278,6 +309,49 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Registers a tool. The manifest of a module decides whether it may call it. A tool of the same name is replaced.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use cog_run::{Runtime, Value, tools::{ToolError, ToolInfo}};
+    ///
+    /// let time = ToolInfo::new("time", "Returns the time in a city.", &Value::parse(r#"{
+    ///     "type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}
+    /// }"#)?)?
+    /// .function(async |arguments: Value, _| match arguments.get("city").and_then(|city| city.as_str()) {
+    ///     Some("Berlin") => Ok(serde_json::json!({ "time": "12:00" })),
+    ///     _ => Err(ToolError::new("UnknownCity", "Only Berlin is known.")),
+    /// });
+    /// let runtime = Runtime::builder().tool(Arc::new(time)).build();
+    /// # let _ = runtime;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        let name = &tool.info().name;
+        self.tools.registered.retain(|other| other.info().name != *name);
+        self.tools.registered.push(tool);
+        self
+    }
+
+    /// Sets the names of tools whose calls a person must confirm, beside those that require it themselves.
+    pub fn confirmed_tools(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.tools.confirm = names.into_iter().collect();
+        self
+    }
+
+    /// Sets the limits of tool calls.
+    pub fn tool_limits(mut self, limits: ToolLimits) -> Self {
+        self.tools.limits = limits;
+        self
+    }
+
+    /// Sets where runs that wait for a confirmation are stored. By default they are stored in memory.
+    pub fn halted_runs(mut self, halted: HaltedRuns) -> Self {
+        self.tools.halted = halted;
+        self
+    }
+
     /// Sets the interval after which the files of a module are checked again. A check takes longer than the
     /// rest of a short run.
     pub fn recheck(mut self, recheck: Duration) -> Self {
@@ -287,14 +361,24 @@ impl RuntimeBuilder {
 
     /// Builds the runtime.
     pub fn build(self) -> Runtime {
-        let Self { providers, finder, timeout, recheck, media, generation, observer } = self;
+        let Self { providers, finder, timeout, recheck, media, generation, observer, tools } = self;
         let providers = match &observer {
             Some(observer) => providers.observed(observer),
             None => providers,
         };
         let modules = Modules::new(finder, recheck);
         let compilations = Compilations::default();
-        let shared = Shared { providers, modules, compilations, timeout, media, generation, observer };
+        let shared = Shared {
+            providers,
+            modules,
+            compilations,
+            timeout,
+            media,
+            generation,
+            observer,
+            tools,
+            call_module,
+        };
         Runtime { shared: Arc::new(shared) }
     }
 }

@@ -3,10 +3,15 @@ use std::fmt::Write as _;
 /// Returns a new session id: `sess_` and 128 random bits in hexadecimal. No client can guess the session of
 /// another (SPEC 11.2).
 pub(crate) fn generate_id() -> Result<String, getrandom::Error> {
+    random_id("sess_")
+}
+
+/// Returns an id of this prefix and 128 random bits in hexadecimal.
+pub(crate) fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
     let mut bits = [0u8; 16];
     getrandom::fill(&mut bits)?;
-    let mut id = String::with_capacity(37);
-    id.push_str("sess_");
+    let mut id = String::with_capacity(prefix.len() + 32);
+    id.push_str(prefix);
     for byte in bits {
         let _ = write!(id, "{byte:02x}");
     }

@@ -10,7 +10,7 @@ mod error;
 mod file;
 mod header;
 mod info;
-mod internal_options;
+pub(crate) mod internal_options;
 mod journal;
 mod log;
 mod new_session;

@@ -8,7 +8,7 @@ use cog_spec::{Code, ErrorBody};
 use super::RunOptions;
 
 /// The keys of `_options` that belong to a run.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 13] = [
     "chunk_type",
     "provider",
     "model",
@@ -19,11 +19,16 @@ const KEYS: [&str; 10] = [
     "effort",
     "verbosity",
     "service_tier",
+    "risk",
+    "max_tool_rounds",
+    "max_tool_calls",
 ];
 /// The maximum timeout that a request may set: one day in milliseconds.
 const MAX_MS: u64 = 24 * 3600 * 1000;
 /// The maximum number of attempts that a request may set.
 const MAX_ATTEMPTS: u64 = 10;
+/// The maximum number of tool calls that a request may set.
+const MAX_TOOL_CALLS: u32 = 1_000;
 /// The maximum length in bytes of the name of a provider or a model.
 const MAX_NAME: usize = 256;
 
@@ -52,6 +57,9 @@ impl RunOptions {
                 "effort" => options.generation.effort = Some(member.keyword()?),
                 "verbosity" => options.generation.verbosity = Some(member.keyword()?),
                 "service_tier" => options.generation.service_tier = Some(member.keyword()?),
+                "risk" => options.risk = Some(member.keyword()?),
+                "max_tool_rounds" => options.max_tool_rounds = Some(member.count(MAX_TOOL_CALLS)?),
+                "max_tool_calls" => options.max_tool_calls = Some(member.count(MAX_TOOL_CALLS)?),
                 _ if extra.contains(&key) => {}
                 _ => return Err(unknown(key, extra)),
             }
@@ -75,6 +83,9 @@ impl ToJson for RunOptions {
             w.optional("effort", &self.generation.effort);
             w.optional("verbosity", &self.generation.verbosity);
             w.optional("service_tier", &self.generation.service_tier);
+            w.optional("risk", &self.risk);
+            w.optional("max_tool_rounds", &self.max_tool_rounds);
+            w.optional("max_tool_calls", &self.max_tool_calls);
         });
     }
 }
@@ -98,6 +109,11 @@ impl Member<'_> {
         }
         let number = self.value.as_u64().filter(|number| (1..=max).contains(number));
         number.ok_or_else(|| self.error("bounds", allowed))
+    }
+
+    /// Returns a number from 1 to this maximum.
+    fn count(&self, max: u32) -> Result<u32, ErrorBody> {
+        Ok(u32::try_from(self.number(u64::from(max))?).unwrap_or(max))
     }
 
     fn name(&self) -> Result<String, ErrorBody> {
@@ -173,7 +189,7 @@ mod tests {
 
     #[test]
     fn options_read_back_as_written() {
-        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex"}"#;
+        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex","risk":"high","max_tool_rounds":2,"max_tool_calls":5}"#;
         assert_eq!(read(text).unwrap().to_json(), text);
         assert_eq!(read("{}").unwrap().to_json(), "{}");
     }
@@ -204,6 +220,9 @@ mod tests {
             r#"{"effort": "extreme"}"#,
             r#"{"verbosity": 3}"#,
             r#"{"service_tier": "default"}"#,
+            r#"{"risk": "higher"}"#,
+            r#"{"max_tool_rounds": 0}"#,
+            r#"{"max_tool_calls": 1001}"#,
             r#"{"strict": "yes"}"#,
             r#"{"model": " "}"#,
             r#"{"provider": ["a"]}"#,

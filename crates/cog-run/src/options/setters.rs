@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use cog_media::{Access, Delivery};
-use cog_spec::{ChunkType, Generation, OnViolation, Warning};
+use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use super::{Caller, RecoveryOffer, RunOptions};
-use crate::Cancellation;
+use crate::{Cancellation, tools::Continuation};
 
 impl RunOptions {
     /// Returns options that set nothing.
@@ -130,6 +130,34 @@ impl RunOptions {
     #[must_use]
     pub fn resume_from(mut self, resume_from: u64) -> Self {
         self.resume_from = Some(resume_from);
+        self
+    }
+
+    /// Sets the risk of the run. In a run of high risk, every tool that changes something needs a confirmation.
+    #[must_use]
+    pub fn risk(mut self, risk: Risk) -> Self {
+        self.risk = Some(risk);
+        self
+    }
+
+    /// Sets the maximum number of rounds of tool calls, at most that of the runtime.
+    #[must_use]
+    pub fn max_tool_rounds(mut self, rounds: u32) -> Self {
+        self.max_tool_rounds = Some(rounds);
+        self
+    }
+
+    /// Sets the maximum number of tool calls, at most that of the runtime.
+    #[must_use]
+    pub fn max_tool_calls(mut self, calls: u32) -> Self {
+        self.max_tool_calls = Some(calls);
+        self
+    }
+
+    /// Continues a halted run with its input and options.
+    #[must_use]
+    pub fn continuation(mut self, continuation: Continuation) -> Self {
+        self.continuation = Some(continuation);
         self
     }
 

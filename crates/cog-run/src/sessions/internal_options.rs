@@ -4,7 +4,10 @@ use cog_json::{Node, Writer};
 use cog_spec::{Generation, Warning};
 use serde::Deserialize as _;
 
-use crate::{Caller, RunOptions};
+use crate::{
+    Caller, RunOptions,
+    tools::{Continuation, Decision},
+};
 
 /// Writes the options that are set, as an object.
 pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions) {
@@ -13,6 +16,7 @@ pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions) {
         w.optional("trace_id", &options.trace_id);
         w.optional("by_agent", &(options.caller == Caller::Agent).then_some(true));
         w.optional("buffer_size", &options.buffer_size);
+        w.optional("continues", &options.continuation.as_ref().map(|halted| halted.id.clone()));
         w.optional("temperature", temperature);
         w.optional("max_tokens", max_tokens);
         w.optional("seed", seed);
@@ -28,6 +32,9 @@ pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
     if node.get("by_agent").is_some() {
         options.caller = Caller::Agent;
     }
+    // A run that has continued cannot start again: its id was used.
+    let continues = node.get("continues").and_then(text);
+    options.continuation = continues.map(|id| Continuation { id, decision: Decision::Deny });
     options.buffer_size = node.get("buffer_size").and_then(|size| size.as_u64());
     options.generation = Generation {
         temperature: node.get("temperature").and_then(|it| it.as_f64()),
@@ -70,6 +77,7 @@ mod tests {
             trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),
             caller: Caller::Agent,
             buffer_size: Some(64),
+            continuation: Some(Continuation { id: "halt_1".to_owned(), decision: Decision::Deny }),
             generation,
             warnings: vec![Warning::new(WarningCode::SessionNew, "a new run")],
             ..RunOptions::default()
@@ -77,6 +85,7 @@ mod tests {
         let read_back = round_trip(&options);
         assert_eq!(read_back.trace_id, options.trace_id);
         assert_eq!((read_back.caller, read_back.buffer_size), (options.caller, options.buffer_size));
+        assert_eq!(read_back.continuation, options.continuation);
         assert_eq!((read_back.generation, read_back.warnings), (options.generation, options.warnings));
     }
 

@@ -12,3 +12,4 @@ mod prompts;
 mod runs;
 mod sessions;
 mod support;
+mod tools;

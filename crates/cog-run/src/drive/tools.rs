@@ -1,0 +1,76 @@
+//! The tool calls of a run: executed between two replies of the model.
+
+use cog_answer::Assembler;
+use cog_harmony::Reasoning;
+
+use super::{Driver, State};
+use crate::{
+    plan::Plan,
+    request,
+    stream::Outlet,
+    tools::{Round, RoundEnd, ToolRun},
+};
+
+impl State {
+    /// Returns the state of a run whose media are ready. One that was halted first executes the calls of that round.
+    pub(super) fn ready(mut assembler: Box<Assembler>, run: &mut Plan, out: &Outlet) -> Self {
+        out.set_prepared();
+        let Some(tools) = &mut run.tools else { return Self::Calling(assembler) };
+        if let Some(usage) = tools.earlier_usage() {
+            assembler.add_usage(&usage);
+        }
+        match tools.take_pending() {
+            Some(round) => Self::CallingTools(assembler, Box::new(round)),
+            None => Self::Calling(assembler),
+        }
+    }
+}
+
+impl Driver {
+    /// Adds the message of a reply that requests tool calls to the conversation. Returns the assembler if the reply
+    /// requests none.
+    pub(super) fn request_calls(&mut self, mut assembler: Box<Assembler>) -> Result<State, Box<Assembler>> {
+        let Some(tools) = &mut self.run.tools else { return Err(assembler) };
+        let provider = self.run.provider.info().name.clone().into_owned();
+        let Some((mut message, round)) = tools.take_round() else { return Err(assembler) };
+        let items = std::mem::take(&mut self.reasoning);
+        message.reasoning = (!items.is_empty()).then_some(Reasoning { provider, items });
+        self.generated.clear();
+        assembler.end_round(&mut self.out);
+        if let Err(error) = tools.begin(&round, assembler.usage()) {
+            return Ok(self.fail(assembler, error));
+        }
+        self.run.request.messages.0.push(message);
+        Ok(State::CallingTools(assembler, Box::new(round)))
+    }
+
+    /// Executes the calls of a round, and calls the model with their results.
+    pub(super) async fn call_tools(&mut self, mut assembler: Box<Assembler>, round: Round) -> State {
+        let Some(mut tools) = self.run.tools.take() else { return State::Calling(assembler) };
+        let (out, mut spent) = (self.out.clone(), Vec::new());
+        let executed = self.within_deadline(async { Ok(tools.execute(round, &out, &mut spent).await) }).await;
+        spent.iter().for_each(|usage| assembler.add_usage(usage));
+        let state = match executed {
+            Ok(RoundEnd::Complete(results)) => {
+                self.run.request.messages.0.extend(results);
+                self.prepare_next_reply(&tools);
+                State::Calling(assembler)
+            }
+            Ok(RoundEnd::Halted(round)) => {
+                let error = tools.halt(round, &self.run.request.messages, assembler.usage()).await;
+                self.fail(assembler, error)
+            }
+            Err(error) => self.fail(assembler, error),
+        };
+        self.run.tools = Some(tools);
+        state
+    }
+
+    /// Prepares the request for the reply after a round. A correction of that reply leaves the rounds in the conversation.
+    fn prepare_next_reply(&mut self, tools: &ToolRun) {
+        self.initial_messages = self.run.request.messages.messages().len();
+        let dialect = request::tool_dialect(self.run.provider.as_ref(), &self.run.request.model);
+        self.run.request.tools = Some(tools.next_request(dialect));
+        self.run.request.timeout = Some(self.remaining());
+    }
+}

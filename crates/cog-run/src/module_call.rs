@@ -1,0 +1,26 @@
+//! Runs a module as a tool of another one.
+
+use std::sync::Arc;
+
+use cog_json::Value;
+use cog_module::Module;
+
+use crate::{
+    RunInput, RunOptions,
+    context::{ModuleCall, Shared},
+    pipeline,
+};
+
+/// Runs a module whose input is the arguments of a call.
+pub(crate) fn call_module(
+    shared: Arc<Shared>,
+    module: Arc<Module>,
+    arguments: Value,
+    options: RunOptions,
+) -> ModuleCall {
+    Box::pin(async move {
+        let mut run = pipeline::prepare(&shared, &module, RunInput::Json(arguments), &options)?;
+        run.rules.is_streamed = false;
+        Ok(pipeline::run(run).fold().await)
+    })
+}

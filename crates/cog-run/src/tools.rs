@@ -1,0 +1,46 @@
+//! Tools that a model may call during a run (docs/tools.md).
+//!
+//! [`Tool`] is implemented by host programs and by crates that connect to other systems; a module that `tools.allowed` names
+//! is a tool too. [`RuntimeBuilder::tool`](crate::RuntimeBuilder::tool) registers one, and the manifest of a module decides
+//! whether it may call it. A run without tools uses none of this.
+
+mod access;
+mod arguments;
+mod calls;
+mod claim;
+mod content;
+mod continuation;
+mod error;
+mod execute;
+mod function;
+mod halted;
+mod info;
+mod limits;
+mod module_tool;
+mod output;
+mod progress;
+mod restore;
+mod round;
+mod run;
+mod schema;
+mod set;
+mod state;
+mod tool;
+
+pub(crate) use self::{
+    claim::Claim,
+    restore::{Restored, restore},
+    round::{Round, RoundEnd},
+    run::ToolRun,
+    set::ToolSet,
+};
+pub use self::{
+    continuation::{Continuation, Decision},
+    error::ToolError,
+    function::FunctionTool,
+    halted::{HaltedRun, HaltedRuns},
+    info::{InvalidTool, ToolEffects, ToolInfo},
+    limits::ToolLimits,
+    output::ToolOutput,
+    tool::{Tool, ToolContext, ToolFuture},
+};

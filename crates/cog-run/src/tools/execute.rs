@@ -1,0 +1,145 @@
+//! Executes one call: finds its tool, checks its arguments, and runs it within its limits.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use cog_harmony::{Part, ToolCall};
+use cog_json::Value;
+use cog_spec::{Code, Usage};
+use futures_util::FutureExt as _;
+use tokio::time::timeout;
+
+use super::{
+    Tool, ToolContext, ToolError, ToolLimits, ToolOutput, ToolSet, arguments, content, progress,
+    restore::Approval, set::Entry,
+};
+use crate::stream::Outlet;
+
+/// What the calls of a round share.
+pub(super) struct Executor<'a> {
+    pub(super) set: &'a ToolSet,
+    pub(super) limits: &'a ToolLimits,
+    pub(super) context: &'a ToolContext,
+    pub(super) approval: Option<&'a Approval>,
+    pub(super) is_high_risk: bool,
+    pub(super) out: &'a Outlet,
+}
+
+/// The end of a call.
+pub(super) enum Ended {
+    /// The result, or an error for the model.
+    Done(Box<Done>),
+    /// The call waits for a confirmation.
+    Halted,
+}
+
+/// A call that has a result.
+pub(super) struct Done {
+    pub(super) content: Vec<Part>,
+    /// `success`, or the type of the error.
+    pub(super) status: String,
+    pub(super) usage: Option<Usage>,
+    pub(super) is_high_risk: bool,
+}
+
+impl Executor<'_> {
+    /// Executes a call. Every error becomes a result for the model.
+    pub(super) async fn execute(&self, call: &ToolCall) -> Ended {
+        let ended = match self.admit(call) {
+            Ok(Some((entry, arguments))) => self.run(call, entry.tool.as_ref(), arguments).await,
+            Ok(None) => {
+                progress::ended(self.out, &call.name, "halted");
+                return Ended::Halted;
+            }
+            Err(error) => Err(error),
+        };
+        let done = match ended {
+            Ok(output) => Done::success(output),
+            Err(error) => Done::failure(&error),
+        };
+        progress::ended(self.out, &call.name, &done.status);
+        Ended::Done(Box::new(done))
+    }
+
+    /// Returns the tool of a call and its arguments; none if the call needs a confirmation that it does not have.
+    fn admit(&self, call: &ToolCall) -> Result<Option<(&Entry, Value)>, ToolError> {
+        let entry = self.set.find(&call.name).ok_or_else(|| self.unknown(&call.name))?;
+        if let Some(reason) = &entry.refusal {
+            let message = format!("`{}` must not be called: {reason}. It was not executed.", call.name);
+            return Err(ToolError::with_code(Code::PermissionDenied, message));
+        }
+        let arguments = arguments::read(entry.tool.info(), &call.arguments, self.limits.max_arguments_bytes)?;
+        if !entry.needs_confirmation(self.is_high_risk) {
+            return Ok(Some((entry, arguments)));
+        }
+        match self.approval.filter(|approval| approval.is_for(call)) {
+            Some(Approval::Confirmed { .. }) => Ok(Some((entry, arguments))),
+            Some(Approval::Denied { .. }) => Err(denied(&call.name)),
+            None if !self.context.options.callers.is_empty() => Err(cannot_confirm(&call.name)),
+            None => Ok(None),
+        }
+    }
+
+    async fn run(&self, call: &ToolCall, tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
+        progress::called(self.out, &call.name);
+        let limit = self.limits.call_timeout;
+        let limit = tool.info().timeout.map_or(limit, |own| own.min(limit));
+        let context = ToolContext { call_id: call.id.clone(), timeout: limit, ..self.context.clone() };
+        // A panic of a tool must not end the run.
+        let call = AssertUnwindSafe(async { tool.call(arguments, &context).await }).catch_unwind();
+        let output = match timeout(limit, call).await {
+            Ok(Ok(output)) => output?,
+            Ok(Err(_)) => return Err(ToolError::with_code(Code::InternalError, "the tool panicked")),
+            Err(_) => return Err(timed_out(limit)),
+        };
+        match content::size(&output) {
+            size if size > self.limits.max_result_bytes => Err(too_large(size, self.limits.max_result_bytes)),
+            _ => Ok(output),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> ToolError {
+        let message = format!("there is no tool `{name}`; available: {}", self.set.names().join(", "));
+        ToolError::with_code(Code::InvalidReference, message)
+    }
+}
+
+impl Done {
+    fn success(output: ToolOutput) -> Self {
+        let (usage, is_high_risk) = (output.usage.clone(), output.is_high_risk);
+        Self { content: content::success(output), status: "success".to_owned(), usage, is_high_risk }
+    }
+
+    fn failure(error: &ToolError) -> Self {
+        let status = match &error.code {
+            Some(code) => format!("{} {}", code.as_str(), error.error_type),
+            None => error.error_type.clone(),
+        };
+        Self {
+            content: content::failure(error),
+            status,
+            usage: error.usage.as_deref().cloned(),
+            is_high_risk: false,
+        }
+    }
+}
+
+fn denied(name: &str) -> ToolError {
+    let message = format!("the user denied this call of `{name}`. Do not repeat it; continue without it.");
+    ToolError::with_code(Code::PermissionDenied, message)
+}
+
+fn cannot_confirm(name: &str) -> ToolError {
+    let message =
+        format!("`{name}` needs a confirmation, which a module that is itself a tool cannot request");
+    ToolError::with_code(Code::PermissionDenied, message)
+}
+
+fn timed_out(limit: Duration) -> ToolError {
+    ToolError::with_code(Code::Timeout, format!("the tool took longer than {limit:?} and was stopped"))
+}
+
+fn too_large(size: usize, limit: usize) -> ToolError {
+    let message =
+        format!("the result has {size} bytes; at most {limit} are allowed. Request a smaller part.");
+    ToolError::with_code(Code::InputTooLarge, message)
+}

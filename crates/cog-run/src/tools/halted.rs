@@ -1,0 +1,161 @@
+//! The store of halted runs: in memory, or in a directory that other processes read too.
+
+mod directory;
+mod memory;
+mod stored;
+
+use std::{path::PathBuf, sync::Arc};
+
+use cog_json::{ToJson as _, Value};
+use cog_spec::{Code, ErrorBody};
+
+use self::{
+    directory::Directory,
+    memory::Memory,
+    stored::{MAX_BYTES, Stored, is_id},
+};
+use super::state::HaltedState;
+
+/// The store of runs that wait for a confirmation. Clones share it.
+#[derive(Debug, Clone)]
+pub struct HaltedRuns(Arc<Storage>);
+
+#[derive(Debug)]
+enum Storage {
+    Memory(Memory),
+    Directory(Directory),
+}
+
+/// A run that waits for a confirmation.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct HaltedRun {
+    /// The identifier with which the run continues.
+    pub id: String,
+    /// The module, as [`Runtime::load`](crate::Runtime::load) finds it.
+    pub module: String,
+    /// The tool that was not executed.
+    pub tool: String,
+    /// The identifier of the call.
+    pub call_id: String,
+    /// The arguments of the call.
+    pub arguments: Value,
+    /// The creation time in milliseconds since 1970.
+    pub created_ms: u64,
+}
+
+impl Default for HaltedRuns {
+    fn default() -> Self {
+        Self::in_memory()
+    }
+}
+
+impl HaltedRuns {
+    /// Creates a store that ends with this process.
+    pub fn in_memory() -> Self {
+        Self(Arc::new(Storage::Memory(Memory::default())))
+    }
+
+    /// Creates a store in a directory, which is created at the first use. Only this user may read its files.
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        Self(Arc::new(Storage::Directory(Directory::new(directory.into()))))
+    }
+
+    /// Stores a state.
+    ///
+    /// # Errors
+    /// E4000 if the state is too large or cannot be written.
+    pub(super) async fn store(&self, state: HaltedState) -> Result<(), ErrorBody> {
+        let storage = Arc::clone(&self.0);
+        let write = move || {
+            let text = state.to_text();
+            if text.len() > MAX_BYTES {
+                return Err(format!("it has {} bytes; at most {MAX_BYTES} are stored", text.len()));
+            }
+            match &*storage {
+                Storage::Memory(memory) => {
+                    memory.store(&state.id, text);
+                    Ok(())
+                }
+                Storage::Directory(directory) => {
+                    directory.store(&state.id, &text).map_err(|error| error.to_string())
+                }
+            }
+        };
+        let written = tokio::task::spawn_blocking(write).await;
+        written.map_err(|error| crate::error::from_task(&error))?.map_err(|reason| {
+            let message = format!("the run needs a confirmation, but its state cannot be stored: {reason}");
+            ErrorBody::new(Code::InternalError, message)
+                .suggest("Set `tools.state_dir` to a directory that you own.")
+        })
+    }
+
+    /// Returns the state of a run of this owner.
+    ///
+    /// # Errors
+    /// E4013 for an id that is unknown or belongs to another owner, E4014 for one that was used.
+    pub(super) fn open(&self, id: &str, owner: Option<&str>) -> Result<HaltedState, ErrorBody> {
+        let stored = match (&*self.0, is_id(id)) {
+            (_, false) => Stored::Unknown,
+            (Storage::Memory(memory), _) => memory.read(id),
+            (Storage::Directory(directory), _) => directory.read(id),
+        };
+        match stored {
+            Stored::Used => Err(used(id)),
+            Stored::Unknown => Err(unknown(id)),
+            Stored::Text(text) => {
+                let state = HaltedState::read(&text).filter(|state| state.owner.as_deref() == owner);
+                state.ok_or_else(|| unknown(id))
+            }
+        }
+    }
+
+    /// Marks the state of a run as used. Only one caller succeeds.
+    ///
+    /// # Errors
+    /// E4014 if another caller was faster.
+    pub(super) fn claim(&self, id: &str) -> Result<(), ErrorBody> {
+        let is_first = match &*self.0 {
+            Storage::Memory(memory) => memory.claim(id),
+            Storage::Directory(directory) => directory.claim(id),
+        };
+        if is_first { Ok(()) } else { Err(used(id)) }
+    }
+
+    /// Returns a run of this owner that waits for a confirmation.
+    ///
+    /// # Errors
+    /// E4013 for an id that is unknown or belongs to another owner, E4014 for one that was used.
+    pub fn get(&self, id: &str, owner: Option<&str>) -> Result<HaltedRun, ErrorBody> {
+        let state = self.open(id, owner)?;
+        let (call, _) = state.halted_call().ok_or_else(|| unknown(id))?;
+        Ok(HaltedRun {
+            id: state.id.clone(),
+            module: state.directory.clone().unwrap_or_else(|| state.module.clone()),
+            tool: call.name.clone(),
+            call_id: call.id.clone(),
+            arguments: Value::parse(&call.arguments).unwrap_or_default(),
+            created_ms: state.created_ms,
+        })
+    }
+}
+
+fn used(id: &str) -> ErrorBody {
+    let message = format!("the halted run {} has continued already; a confirmation counts once", shown(id));
+    ErrorBody::new(Code::CheckpointInvalid, message)
+        .with_recoverable(false)
+        .suggest("Run the module again. If a tool needs a confirmation, the run gets a new id.")
+        .with_details(Value::from(serde_json::json!({ "reason": "used" })))
+}
+
+fn unknown(id: &str) -> ErrorBody {
+    ErrorBody::new(Code::SessionExpired, format!("there is no halted run {}", shown(id)))
+        .suggest("Check the id in `error.details.halted.id`, or run the module again.")
+        .with_details(Value::from(serde_json::json!({ "reason": "unknown" })))
+}
+
+/// Returns an id for a message.
+fn shown(id: &str) -> String {
+    let short: String = id.chars().take(60).collect();
+    short.to_json()
+}

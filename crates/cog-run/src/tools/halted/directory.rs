@@ -1,0 +1,78 @@
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use cog_module::files::{self, FileError};
+
+use super::stored::{MAX_BYTES, MAX_STATES, Stored, is_id};
+use crate::private_files;
+
+/// States in files: `ID.json`, and an empty `ID.used` for a run that has continued.
+#[derive(Debug)]
+pub(super) struct Directory(PathBuf);
+
+impl Directory {
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Self(directory)
+    }
+
+    /// Writes a state. Its file appears complete or not at all.
+    pub(super) fn store(&self, id: &str, text: &str) -> io::Result<()> {
+        private_files::create_directory(&self.0)?;
+        let new = self.0.join(format!("{id}.new"));
+        let mut file = private_files::open_options().create_new(true).write(true).open(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(new, self.path(id))?;
+        self.prune();
+        Ok(())
+    }
+
+    pub(super) fn read(&self, id: &str) -> Stored {
+        match files::read_text(&self.path(id), MAX_BYTES as u64) {
+            Ok(text) => Stored::Text(text),
+            Err(FileError::Missing) if self.used(id).exists() => Stored::Used,
+            Err(_) => Stored::Unknown,
+        }
+    }
+
+    /// Returns whether the state was not used before: renaming a file succeeds once.
+    pub(super) fn claim(&self, id: &str) -> bool {
+        let used = self.used(id);
+        let is_first = fs::rename(self.path(id), &used).is_ok();
+        if is_first {
+            // The contents are not needed any more; the name shows that the id was used.
+            let _ = OpenOptions::new().write(true).truncate(true).open(used);
+        }
+        is_first
+    }
+
+    /// Removes the oldest states. Files that cannot be removed stay.
+    fn prune(&self) {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let mut ours: Vec<_> = entries
+            .filter(|entry| is_ours(&entry.path()))
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        ours.sort();
+        for (_, path) in ours.iter().take(ours.len().saturating_sub(MAX_STATES)) {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.0.join(format!("{id}.json"))
+    }
+
+    fn used(&self, id: &str) -> PathBuf {
+        self.0.join(format!("{id}.used"))
+    }
+}
+
+fn is_ours(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let is_id = path.file_stem().and_then(|name| name.to_str()).is_some_and(is_id);
+    is_id && matches!(extension, Some("json" | "used" | "new"))
+}

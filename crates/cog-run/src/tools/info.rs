@@ -1,0 +1,211 @@
+use std::{sync::Arc, time::Duration};
+
+use cog_harmony::ToolDefinition;
+use cog_json::Value;
+use cog_module::Module;
+use cog_spec::{Dialect, Policies};
+use thiserror::Error;
+
+use super::schema::ArgumentsSchema;
+
+/// The maximum length of a tool's name, as vendors accept it.
+const MAX_NAME: usize = 64;
+
+/// The name of a tool, the schema of its arguments, and what a call may do.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ToolInfo {
+    /// The name: letters, digits, `_` and `-`, at most 64.
+    pub name: String,
+    /// What the tool does, for the model.
+    pub description: String,
+    /// What a call may do, which the policies of a module allow or deny.
+    pub effects: ToolEffects,
+    /// Whether a person must confirm each call (appendix A, exercise 2).
+    pub needs_confirmation: bool,
+    /// The time limit of a call, if it is shorter than that of the runtime.
+    pub timeout: Option<Duration>,
+    pub(super) schema: Arc<ArgumentsSchema>,
+}
+
+/// What a call of a tool may do (docs/spec/modules.md, `policies`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ToolEffects {
+    /// It uses the network.
+    pub network: bool,
+    /// It writes files.
+    pub filesystem_write: bool,
+    /// It changes something outside the run.
+    pub side_effects: bool,
+    /// It runs code.
+    pub code_execution: bool,
+}
+
+/// Why a tool cannot be registered.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InvalidTool {
+    /// The name is not one that vendors accept.
+    #[error("`{name}` is not a valid tool name; use 1 to 64 letters, digits, `_` or `-`")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The schema of the arguments is not a valid JSON Schema.
+    #[error("the parameters of the tool `{name}` are not a valid schema: {problems}")]
+    Parameters {
+        /// The name of the tool.
+        name: String,
+        /// Every problem with its location.
+        problems: String,
+    },
+}
+
+impl ToolInfo {
+    /// Describes a tool without effects. `parameters` is the JSON Schema of the arguments, which are an object; it is
+    /// compiled once.
+    ///
+    /// # Errors
+    /// A name that vendors do not accept, or a schema that is not valid.
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        parameters: &Value,
+    ) -> Result<Self, InvalidTool> {
+        let name = name.into();
+        if !is_name(&name) {
+            return Err(InvalidTool::Name { name });
+        }
+        let schema = ArgumentsSchema::compile(&parameters.to_serde());
+        let schema = schema.map_err(|problems| InvalidTool::Parameters { name: name.clone(), problems })?;
+        Ok(Self::with_schema(name, description.into(), schema))
+    }
+
+    /// Describes a module as a tool: its input is the arguments.
+    pub(crate) fn from_module(module: &Module) -> Self {
+        let manifest = &module.manifest;
+        let schema = ArgumentsSchema::from_contract(Arc::clone(&module.contract));
+        Self {
+            effects: ToolEffects::from(manifest.policies),
+            ..Self::with_schema(manifest.name.clone(), manifest.responsibility.clone(), schema)
+        }
+    }
+
+    fn with_schema(name: String, description: String, schema: ArgumentsSchema) -> Self {
+        Self {
+            name,
+            description,
+            effects: ToolEffects::default(),
+            needs_confirmation: false,
+            timeout: None,
+            schema: Arc::new(schema),
+        }
+    }
+
+    /// Sets what a call may do.
+    #[must_use]
+    pub fn with_effects(mut self, effects: ToolEffects) -> Self {
+        self.effects = effects;
+        self
+    }
+
+    /// Requires that a person confirms each call.
+    #[must_use]
+    pub fn with_confirmation(mut self) -> Self {
+        self.needs_confirmation = true;
+        self
+    }
+
+    /// Sets a time limit that is shorter than that of the runtime.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Returns the definition for a provider, in the dialect of its schemas.
+    pub(super) fn definition(&self, dialect: Dialect) -> ToolDefinition {
+        let (parameters, strict) = self.schema.projected(dialect);
+        let (name, description) = (self.name.clone(), self.description.clone());
+        ToolDefinition { name, description, parameters, strict }
+    }
+}
+
+impl ToolEffects {
+    /// A call changes something outside the run.
+    pub const SIDE_EFFECTS: Self =
+        Self { network: false, filesystem_write: false, side_effects: true, code_execution: false };
+
+    /// Returns whether a call can change anything.
+    pub const fn changes_something(self) -> bool {
+        self.filesystem_write || self.side_effects || self.code_execution
+    }
+}
+
+/// A module may do what its own tools may do.
+impl From<Policies> for ToolEffects {
+    fn from(policies: Policies) -> Self {
+        Self {
+            network: policies.network_allowed,
+            filesystem_write: policies.filesystem_write_allowed,
+            side_effects: policies.side_effects_allowed,
+            code_execution: policies.code_execution_allowed,
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn info(name: &str, parameters: serde_json::Value) -> Result<ToolInfo, InvalidTool> {
+        ToolInfo::new(name, "Adds.", &Value::from(parameters))
+    }
+
+    #[test]
+    fn rejects_names_that_vendors_do_not_accept() {
+        let long = "x".repeat(65);
+        for name in ["", "a b", "a.b", "ä", "a/b", long.as_str()] {
+            assert!(matches!(info(name, json!({})), Err(InvalidTool::Name { .. })), "{name}");
+        }
+        assert!(info(&"x".repeat(64), json!({})).is_ok());
+    }
+
+    #[test]
+    fn rejects_invalid_schema_with_its_location() {
+        let error = info("add", json!({ "type": "objekt" })).unwrap_err();
+        assert!(error.to_string().contains("type"), "{error}");
+    }
+
+    #[test]
+    fn definition_is_in_the_dialect_of_the_provider() {
+        let parameters = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+        let info = info("add", parameters.clone()).unwrap();
+        let strict = info.definition(Dialect::OpenAiStrict);
+        assert!(strict.strict);
+        assert_eq!(strict.parameters.to_serde()["required"], json!(["a"]));
+        for dialect in [Dialect::JsonSchema, Dialect::Prompt, Dialect::JsonObject] {
+            let plain = info.definition(dialect);
+            assert!(!plain.strict);
+            assert_eq!(plain.parameters.to_serde(), parameters);
+        }
+    }
+
+    #[test]
+    fn definitions_of_the_schema_resolve() {
+        let parameters = json!({ "type": "object", "properties": { "at": { "$ref": "#/$defs/point" } },
+            "$defs": { "point": { "type": "array", "items": { "type": "number" } } } });
+        let info = info("draw", parameters).unwrap();
+        let valid = Value::parse(r#"{"at": [1, 2]}"#).unwrap();
+        let invalid = Value::parse(r#"{"at": ["x"]}"#).unwrap();
+        assert!(info.schema.check(valid.node()).is_empty());
+        assert_eq!(info.schema.check(invalid.node())[0].path, "arguments.at[0]");
+    }
+}

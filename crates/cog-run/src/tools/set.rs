@@ -1,0 +1,92 @@
+//! The tools of one run.
+
+use std::sync::Arc;
+
+use cog_harmony::ToolChoice;
+use cog_module::Module;
+use cog_provider::ToolRequest;
+use cog_spec::{Dialect, Warning, WarningCode};
+
+use super::{Tool, access, module_tool::ModuleTool};
+use crate::{RunOptions, context::Shared, modules::ModuleKey};
+
+/// The tools of one run: those that the module may call, and those that it may not.
+pub(crate) struct ToolSet {
+    tools: Vec<Entry>,
+    /// Whether calls may run at the same time.
+    is_parallel: bool,
+}
+
+/// A tool, and why the module may not call it.
+pub(super) struct Entry {
+    pub(super) tool: Arc<dyn Tool>,
+    pub(super) refusal: Option<String>,
+    /// The operator requires a confirmation for each call.
+    needs_confirmation: bool,
+}
+
+impl Entry {
+    /// Whether a call needs a confirmation, in a run of high risk also one that only changes something.
+    pub(super) fn needs_confirmation(&self, is_high_risk: bool) -> bool {
+        let info = self.tool.info();
+        let is_risky = is_high_risk && info.effects.changes_something();
+        info.needs_confirmation || self.needs_confirmation || is_risky
+    }
+}
+
+impl ToolSet {
+    /// Selects the tools of a run: the registered ones, and the modules that `tools.allowed` names. None if the module may
+    /// call no tool. A tool that the manifest allows and that does not exist is a warning.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        module: &Module,
+        options: &RunOptions,
+    ) -> (Option<Arc<Self>>, Vec<Warning>) {
+        if !module.manifest.policies.tools_allowed {
+            return (None, Vec::new());
+        }
+        let mut tools = shared.tools.registered.clone();
+        let callers: Vec<String> = options.callers.iter().chain([&module.manifest.name]).cloned().collect();
+        let mut warnings = Vec::new();
+        for name in &module.manifest.tools.allowed {
+            if tools.iter().all(|tool| tool.info().name != *name) {
+                match shared.modules.load(ModuleKey::Name, name) {
+                    Ok(found) => tools.push(Arc::new(ModuleTool::new(shared, found, callers.clone()))),
+                    Err(error) => warnings.push(unavailable(name, &error.message)),
+                }
+            }
+        }
+        let needs_confirmation = |name: &String| shared.tools.confirm.contains(name);
+        let entry = |tool: Arc<dyn Tool>| {
+            let refusal = access::refusal(&module.manifest, tool.info());
+            Entry { refusal, needs_confirmation: needs_confirmation(&tool.info().name), tool }
+        };
+        let tools: Vec<Entry> = tools.into_iter().map(entry).collect();
+        let has_any = tools.iter().any(|entry| entry.refusal.is_none());
+        let is_parallel = shared.tools.limits.max_parallel > 1;
+        (has_any.then(|| Arc::new(Self { tools, is_parallel })), warnings)
+    }
+
+    /// Returns the part of a request about the tools that the module may call.
+    pub(crate) fn request(&self, dialect: Dialect, choice: ToolChoice) -> Arc<ToolRequest> {
+        let allowed = self.tools.iter().filter(|entry| entry.refusal.is_none());
+        let definitions = allowed.map(|entry| entry.tool.info().definition(dialect)).collect();
+        Arc::new(ToolRequest { definitions, choice, parallel: self.is_parallel })
+    }
+
+    /// Returns a tool by its name.
+    pub(super) fn find(&self, name: &str) -> Option<&Entry> {
+        self.tools.iter().find(|entry| entry.tool.info().name == name)
+    }
+
+    /// Returns the names of the tools that the module may call.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let allowed = self.tools.iter().filter(|entry| entry.refusal.is_none());
+        allowed.map(|entry| entry.tool.info().name.as_str()).collect()
+    }
+}
+
+fn unavailable(name: &str, reason: &str) -> Warning {
+    let message = format!("`tools.allowed` names `{name}`, which is neither a tool nor a module: {reason}");
+    Warning::new(WarningCode::ToolUnavailable, message)
+}

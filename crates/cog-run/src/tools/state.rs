@@ -1,0 +1,159 @@
+//! The state of a halted run: what it needs to continue in another process.
+
+mod text;
+
+use std::{collections::HashSet, sync::Arc, time::UNIX_EPOCH};
+
+use cog_harmony::{Conversation, Message, ToolCall};
+use cog_json::{ToJson as _, Value};
+use cog_module::{Module, Origin};
+use cog_spec::{Code, ErrorBody, Usage};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{Round, content::CONFIRMATION_REQUIRED};
+use crate::{RunOptions, clock, session::random_id};
+
+/// The number of messages that a run creates again from its input: the prompt and the input.
+pub(crate) const INITIAL_MESSAGES: usize = 2;
+
+/// The counts of a run so far.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Progressed {
+    pub(super) rounds: u32,
+    pub(super) calls: u32,
+    pub(super) is_high_risk: bool,
+    pub(super) notes: Vec<CallNote>,
+    /// The tokens before the run was halted.
+    pub(super) usage: Option<Usage>,
+}
+
+/// A call that was executed, for errors and for the state of a halted run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CallNote {
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) status: String,
+}
+
+/// The state of a halted run.
+#[derive(Debug, Clone)]
+pub(crate) struct HaltedState {
+    pub(super) id: String,
+    pub(super) owner: Option<String>,
+    pub(super) created_ms: u64,
+    /// The name of the module.
+    pub(super) module: String,
+    /// The directory of the module, if it has one.
+    pub(super) directory: Option<String>,
+    /// The hash of each part of the module.
+    pub(super) hashes: Vec<(String, String)>,
+    pub(super) input: Value,
+    pub(super) options: RunOptions,
+    /// The messages after the prompt and the input.
+    pub(super) messages: Vec<Message>,
+    pub(super) round: Round,
+    pub(super) progressed: Progressed,
+}
+
+impl HaltedState {
+    /// Creates the state of a run.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub(super) fn new(
+        module: &Arc<Module>,
+        input: &Value,
+        options: &RunOptions,
+        round: Round,
+    ) -> Result<Self, ErrorBody> {
+        let id = random_id("halt_").map_err(|error| {
+            ErrorBody::new(Code::InternalError, format!("cannot generate random numbers: {error}"))
+        })?;
+        let created = clock::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let directory = match &module.origin {
+            Origin::Directory(directory) => Some(directory.display().to_string()),
+            _ => None,
+        };
+        Ok(Self {
+            id,
+            owner: options.owner.clone(),
+            created_ms: u64::try_from(created.as_millis()).unwrap_or(u64::MAX),
+            module: module.manifest.name.clone(),
+            directory,
+            hashes: hashes(module),
+            input: input.clone(),
+            options: options.clone(),
+            messages: Vec::new(),
+            round,
+            progressed: Progressed::default(),
+        })
+    }
+
+    /// Adds the messages of the conversation that the run does not create from its input.
+    #[must_use]
+    pub(super) fn with_messages(mut self, conversation: &Conversation) -> Self {
+        self.messages = conversation.messages().iter().skip(INITIAL_MESSAGES).cloned().collect();
+        self
+    }
+
+    /// Returns the first call that waits for a confirmation, with the hash of its arguments.
+    pub(super) fn halted_call(&self) -> Option<(&ToolCall, String)> {
+        let (_, call) = self.round.open().next()?;
+        Some((call, hash(&call.arguments)))
+    }
+
+    /// Returns the error that ends the run.
+    pub(super) fn error(&self) -> ErrorBody {
+        let Some((call, hash)) = self.halted_call() else {
+            return ErrorBody::new(Code::InternalError, "the halted run has no call that waits");
+        };
+        let arguments = Value::parse(&call.arguments).map(|it| it.to_serde()).unwrap_or_default();
+        let messages = Conversation::new(self.round.messages()).to_json();
+        let messages = Value::parse(&messages).map(|it| it.to_serde()).unwrap_or_default();
+        let details = serde_json::json!({
+            "reason": CONFIRMATION_REQUIRED,
+            "halted": { "id": self.id, "tool": call.name, "call_id": call.id, "arguments": arguments,
+                "arguments_sha256": hash },
+            "tools": self.progressed.notes,
+            "messages": messages,
+        });
+        let id = &self.id;
+        let message = format!("`{}` needs a confirmation; it was not executed", call.name);
+        ErrorBody::new(Code::PermissionDenied, message)
+            .with_recoverable(true)
+            .suggest(format!(
+                "Check the arguments, then run `cog run --continue {id} --confirm YES`, or `--deny` instead."
+            ))
+            .with_details(Value::from(details))
+    }
+
+    /// Returns the names of the parts of the module that changed since the run was halted.
+    pub(super) fn changed(&self, module: &Module) -> Vec<String> {
+        let now = hashes(module);
+        let changed = self.hashes.iter().filter(|known| !now.contains(known));
+        changed.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Returns the ids of all calls so far.
+    pub(super) fn call_ids(&self) -> HashSet<String> {
+        let calls = self.messages.iter().flat_map(|message| &message.tool_calls);
+        calls.map(|call| call.id.clone()).collect()
+    }
+}
+
+/// Returns the hash of each part of a module that a run depends on.
+fn hashes(module: &Module) -> Vec<(String, String)> {
+    let manifest = format!("{:?}", module.manifest);
+    let parts = [
+        ("manifest", hash(&manifest)),
+        ("prompt", hash(module.prompt.text())),
+        ("schema", hash(&module.schema.to_string())),
+    ];
+    parts.map(|(name, hash)| (name.to_owned(), hash)).into()
+}
+
+/// Returns the SHA-256 of a text in hexadecimal.
+pub(super) fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,141 @@
+//! The state of a halted run as JSON.
+
+use cog_harmony::{Message, Reasoning, ToolCall};
+use cog_json::{Node, Value, Writer};
+use cog_spec::Usage;
+use serde::Deserialize;
+
+use super::{HaltedState, Progressed};
+use crate::{RunOptions, sessions::internal_options, tools::Round};
+
+/// The format version.
+const VERSION: u64 = 1;
+
+impl HaltedState {
+    /// Returns the state as JSON.
+    pub(in crate::tools) fn to_text(&self) -> String {
+        let mut text = String::new();
+        Writer::compact(&mut text).object(|w| {
+            w.field("cog_halted", &VERSION);
+            w.field("id", &self.id);
+            w.optional("owner", &self.owner);
+            w.field("created_ms", &self.created_ms);
+            w.field("module", &self.module);
+            w.optional("directory", &self.directory);
+            w.key("hashes").object(|w| {
+                for (name, hash) in &self.hashes {
+                    w.field(name, hash);
+                }
+            });
+            w.field("input", &self.input);
+            w.field("options", &self.options);
+            internal_options::write(w.key("internal_options"), &self.options);
+            w.key("messages").array(|w| self.messages.iter().for_each(|it| write_message(w, Some(it))));
+            w.key("calls").array(|w| self.round.calls.iter().for_each(|call| write_call(w, call)));
+            w.key("results")
+                .array(|w| self.round.results.iter().for_each(|it| write_message(w, it.as_ref())));
+            write_progressed(w, &self.progressed);
+        });
+        text
+    }
+
+    /// Reads a state; none if it is not one of this version.
+    pub(in crate::tools) fn read(text: &str) -> Option<Self> {
+        let value = Value::parse(text).ok()?;
+        let value = value.node();
+        if value.get("cog_halted")?.as_u64() != Some(VERSION) {
+            return None;
+        }
+        let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
+        internal_options::read(value.get("internal_options")?, &mut options)?;
+        options.owner = string(value, "owner");
+        let hash = |(name, hash): (&str, Node<'_>)| Some((name.to_owned(), hash.as_str()?.to_owned()));
+        Some(Self {
+            id: string(value, "id")?,
+            owner: string(value, "owner"),
+            created_ms: value.get("created_ms")?.as_u64()?,
+            module: string(value, "module")?,
+            directory: string(value, "directory"),
+            hashes: value.get("hashes")?.members().map(hash).collect::<Option<_>>()?,
+            input: value.get("input")?.to_value(),
+            options,
+            messages: value.get("messages")?.elements().map(read_message).collect::<Option<_>>()?,
+            round: Round {
+                calls: value.get("calls")?.elements().map(read_call).collect::<Option<_>>()?,
+                results: value.get("results")?.elements().map(read_result).collect::<Option<_>>()?,
+            },
+            progressed: read_progressed(value)?,
+        })
+    }
+}
+
+/// Writes a message, with the members that are only sent back to its provider beside it. An absent one is null.
+fn write_message(w: &mut Writer<'_>, message: Option<&Message>) {
+    let Some(message) = message else { return w.null() };
+    w.object(|w| {
+        w.field("message", message);
+        if let Some(reasoning) = &message.reasoning {
+            w.field("provider", &reasoning.provider);
+            w.field("reasoning", &reasoning.items);
+        }
+        if message.tool_calls.iter().any(|call| call.signature.is_some()) {
+            let signatures: Vec<_> = message.tool_calls.iter().map(|call| call.signature.clone()).collect();
+            w.field("signatures", &signatures);
+        }
+    });
+}
+
+fn read_message(node: Node<'_>) -> Option<Message> {
+    let mut message = Message::read(node.get("message")?, "message").ok()?;
+    let items = node.get("reasoning").map(|items| items.elements().map(Node::to_value).collect());
+    message.reasoning =
+        string(node, "provider").zip(items).map(|(provider, items)| Reasoning { provider, items });
+    let signatures = node.get("signatures").into_iter().flat_map(Node::elements);
+    for (call, signature) in message.tool_calls.iter_mut().zip(signatures) {
+        call.signature = signature.as_str().map(str::to_owned);
+    }
+    Some(message)
+}
+
+fn read_result(node: Node<'_>) -> Option<Option<Message>> {
+    if node.is_null() { Some(None) } else { read_message(node).map(Some) }
+}
+
+/// Writes a call as the model wrote it: its arguments need not be JSON.
+fn write_call(w: &mut Writer<'_>, call: &ToolCall) {
+    w.object(|w| {
+        w.field("id", &call.id);
+        w.field("name", &call.name);
+        w.field("arguments", &call.arguments);
+        w.optional("signature", &call.signature);
+    });
+}
+
+fn read_call(node: Node<'_>) -> Option<ToolCall> {
+    let call = ToolCall::new(string(node, "id")?, string(node, "name")?, string(node, "arguments")?);
+    Some(ToolCall { signature: string(node, "signature"), ..call })
+}
+
+fn write_progressed(w: &mut Writer<'_>, progressed: &Progressed) {
+    let Progressed { rounds, calls, is_high_risk, notes, usage } = progressed;
+    w.field("round_count", rounds);
+    w.field("call_count", calls);
+    w.field("is_high_risk", is_high_risk);
+    w.field("notes", notes);
+    w.optional("usage", usage);
+}
+
+fn read_progressed(node: Node<'_>) -> Option<Progressed> {
+    let count = |key: &str| node.get(key)?.as_u64().and_then(|count| u32::try_from(count).ok());
+    Some(Progressed {
+        rounds: count("round_count")?,
+        calls: count("call_count")?,
+        is_high_risk: node.get("is_high_risk")?.as_bool()?,
+        notes: Vec::deserialize(node.get("notes")?).ok()?,
+        usage: node.get("usage").and_then(Usage::read),
+    })
+}
+
+fn string(node: Node<'_>, key: &str) -> Option<String> {
+    node.get(key)?.as_str().map(str::to_owned)
+}

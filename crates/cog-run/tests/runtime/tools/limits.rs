@@ -1,0 +1,126 @@
+//! Limits of rounds, calls, time, size, tokens and cost.
+
+use std::time::Duration;
+
+use cog_run::{
+    RunOptions,
+    provider::{ModelEvent, ToolChoice, Usage},
+    tools::ToolOutput,
+};
+use serde_json::json;
+
+use super::script::{Setup, answer, calls, info, results};
+use crate::support::code;
+
+/// Returns a run whose model calls a tool again and again.
+fn endless() -> Setup {
+    let again = calls(&[("", "again", "{}")]);
+    Setup::new(&["again"], [again]).tool(info("again").function(async |_, _| Ok("again")))
+}
+
+#[tokio::test]
+async fn endless_loop_stops_at_the_limit_of_rounds_with_its_calls() {
+    let mut setup = endless();
+    setup.limits.max_rounds = 3;
+    let envelope = setup.run().await;
+    let error = envelope.error().unwrap();
+    assert_eq!(error.code.as_str(), "E2001");
+    let details = error.details.as_ref().unwrap().to_serde();
+    assert_eq!(
+        (&details["limit"], &details["rounds"], &details["calls"]),
+        (&json!("max_rounds"), &json!(3), &json!(3))
+    );
+    assert_eq!(details["tools"].as_array().unwrap().len(), 3);
+    let choices: Vec<_> = setup
+        .provider
+        .requests()
+        .iter()
+        .map(|request| request.tools.as_ref().unwrap().choice.clone())
+        .collect();
+    use ToolChoice::{Auto, None};
+    assert_eq!(choices, [Auto, Auto, Auto, None], "after the last round the model must answer");
+}
+
+#[tokio::test]
+async fn request_may_only_lower_the_limits() {
+    let mut setup = endless();
+    setup.limits.max_rounds = 2;
+    let options = |rounds| RunOptions::new().max_tool_rounds(rounds);
+    for (rounds, expected) in [(1, 1), (100, 2)] {
+        let before = setup.provider.requests().len();
+        assert_eq!(code(&setup.run_with(options(rounds)).await), Some("E2001"));
+        assert_eq!(setup.provider.requests().len() - before, expected + 1);
+    }
+}
+
+#[tokio::test]
+async fn calls_over_the_limit_are_not_executed() {
+    let mut setup = endless();
+    setup.limits.max_calls = 2;
+    let options = RunOptions::new().max_tool_calls(5);
+    let envelope = setup.run_with(options).await;
+    let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
+    assert_eq!((&details["limit"], &details["calls"]), (&json!("max_calls"), &json!(2)));
+}
+
+#[tokio::test]
+async fn tokens_over_the_limit_end_the_run() {
+    let usage = Usage { input_tokens: 60, output_tokens: 1, ..Usage::default() };
+    let mut first = calls(&[("a", "again", "{}")]);
+    first.insert(0, ModelEvent::Usage(usage));
+    let mut setup = Setup::new(&["again"], [first]).tool(info("again").function(async |_, _| Ok("again")));
+    setup.limits.max_tokens = Some(100);
+    let envelope = setup.run().await;
+    assert_eq!(code(&envelope), Some("E2003"));
+    assert_eq!(envelope.meta.runtime.usage.unwrap().input_tokens, 120);
+}
+
+#[tokio::test]
+async fn cost_over_the_limit_ends_the_run() {
+    let usage = Usage { input_tokens: 1_000_000, output_tokens: 1, ..Usage::default() };
+    let mut first = calls(&[("a", "again", "{}")]);
+    first.insert(0, ModelEvent::Usage(usage));
+    let mut setup = Setup::new(&["again"], []).tool(info("again").function(async |_, _| Ok("again")));
+    let provider = crate::support::Scripted::new([first]).priced("openai", "gpt-5.4-mini");
+    setup.provider = std::sync::Arc::new(provider);
+    setup.limits.max_cost = Some(0.000_001);
+    let envelope = setup.run().await;
+    let error = envelope.error().unwrap();
+    assert_eq!(error.details.as_ref().unwrap().to_serde()["limit"], "max_cost", "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_tool_is_stopped_and_the_model_continues() {
+    let slow = info("slow").with_timeout(Duration::from_secs(2)).function(async |_, _| {
+        tokio::time::sleep(Duration::from_secs(1_000)).await;
+        Ok("late")
+    });
+    let setup = Setup::new(&["slow"], [calls(&[("a", "slow", "{}")]), answer()]).tool(slow);
+    assert!(setup.run().await.is_ok());
+    assert_eq!(results(&setup)[0].1["code"], "E2002");
+}
+
+#[tokio::test(start_paused = true)]
+async fn deadline_of_the_run_includes_its_tools() {
+    let slow = info("slow").function(async |_, _| {
+        tokio::time::sleep(Duration::from_secs(50)).await;
+        Ok("late")
+    });
+    let setup = Setup::new(&["slow"], [calls(&[("a", "slow", "{}")]), answer()]).tool(slow);
+    let envelope = setup.run_with(RunOptions::new().timeout(Duration::from_secs(5))).await;
+    assert_eq!(code(&envelope), Some("E2002"));
+}
+
+#[tokio::test]
+async fn large_result_is_an_error_for_the_model() {
+    let large = info("large").function(async |_, _| Ok("x".repeat(2_000_000)));
+    let image = cog_harmony::Part::image_at(format!("data:image/png;base64,{}", "A".repeat(2_000_000)));
+    let drawing = info("drawing").function(move |_, _| {
+        let image = image.clone();
+        async { Ok(ToolOutput::parts(vec![image])) }
+    });
+    let replies = [calls(&[("a", "large", "{}"), ("b", "drawing", "{}")]), answer()];
+    let setup = Setup::new(&["large", "drawing"], replies).tool(large).tool(drawing);
+    assert!(setup.run().await.is_ok());
+    assert!(results(&setup).iter().all(|(_, content)| content["code"] == "E1005"));
+}
