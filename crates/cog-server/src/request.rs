@@ -1,6 +1,7 @@
 //! The contents of a request: body, options, recovery.
 
 mod body;
+mod continuation;
 mod form;
 mod options;
 mod recovery;

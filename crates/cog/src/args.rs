@@ -30,7 +30,9 @@ pub(crate) use self::{
         InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs, ValidateArgs, ValidateFormat,
         VerifyArgs,
     },
-    run::{InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs, TestArgs},
+    run::{
+        InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs, TestArgs, ToolArgs,
+    },
     serve::ServeArgs,
 };
 

@@ -18,6 +18,7 @@ mod server;
 mod shown;
 mod source;
 mod table;
+mod tools;
 
 use std::{path::PathBuf, sync::OnceLock, time::Duration};
 
@@ -46,6 +47,7 @@ pub(crate) use self::{
     server::{SERVER_SETTINGS, ServeSettings, ServerSetting},
     shown::Shown,
     source::{Setting, Source},
+    tools::ToolsSettings,
 };
 
 /// The default maximum run time.
@@ -97,6 +99,8 @@ pub(crate) struct Settings {
     pub(crate) media: MediaSettings,
     /// The log of runs.
     pub(crate) logs: LogsSettings,
+    /// The limits of tool calls, and the tools that need a confirmation.
+    pub(crate) tools: ToolsSettings,
     /// The user's home directory.
     pub(crate) home: Option<PathBuf>,
     /// The deprecated names that were used.
@@ -137,6 +141,7 @@ impl Settings {
         let generation = GenerationSettings::read(&layers)?;
         let media = MediaSettings::read(&layers, home.as_deref())?;
         let logs = LogsSettings::read(&layers, home.as_deref())?;
+        let tools = ToolsSettings::read(&layers, home.as_deref())?;
         check_protocols(&environment)?;
         let Layers { project, operator, .. } = layers;
         let files = [&project, &operator].into_iter().flatten();
@@ -158,6 +163,7 @@ impl Settings {
             generation,
             media,
             logs,
+            tools,
             home,
             deprecated,
             environment,

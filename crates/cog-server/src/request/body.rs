@@ -9,7 +9,7 @@ use cog_run::RunInput;
 use cog_spec::Code;
 
 use super::{
-    Options,
+    Options, continuation,
     recovery::{self, Recovery},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 /// The body of `POST /v1/modules/{name}/execute`, and of a WebSocket's first frame (docs/spec/http.md).
 #[derive(Debug)]
 pub(crate) struct ExecuteBody {
-    /// `input`; optional for a resumed stream.
+    /// `input`; optional for a resumed stream and for a halted run that continues.
     pub(crate) input: Option<Value>,
     /// `_options`. Boxed, because every future that passes them on contains a copy.
     pub(crate) options: Box<Options>,
@@ -82,16 +82,23 @@ impl ExecuteBody {
         bytes: usize,
         header_recovery: Option<Recovery>,
     ) -> Result<Self, ApiError> {
-        allow_only(value.node(), "", &["input", "_options", "_recovery"])
+        allow_only(value.node(), "", &["input", "_options", "_recovery", "_continue"])
             .map_err(|error| if value.get("input").is_some() { error } else { error.suggest(WRAP) })?;
         let body_recovery =
             value.get("_recovery").filter(|it| !it.is_null()).map(recovery::from_body).transpose()?;
         let recovery = body_recovery.or(header_recovery);
-        let input = value.get("input").map(|input| value.child(input));
+        let mut input = value.get("input").map(|input| value.child(input));
+        let continuation = value.get("_continue").filter(|it| !it.is_null());
+        let continuation = continuation.map(continuation::read).transpose()?;
+        if continuation.is_some() {
+            input = Some(Value::null()); // it is that of the halted run
+        }
         if input.is_none() && recovery.is_none() {
             return Err(missing("input", WRAP));
         }
-        let options = value.get("_options").map(Options::read).transpose()?.map(Box::new).unwrap_or_default();
+        let options = value.get("_options").map(Options::read).transpose()?;
+        let mut options = options.map(Box::new).unwrap_or_default();
+        options.run.continuation = continuation;
         Ok(Self { input, options, recovery, bytes })
     }
 }

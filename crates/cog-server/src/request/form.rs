@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The JSON parts: the members of a JSON body.
-const JSON: [&str; 3] = ["input", "_options", "_recovery"];
+const JSON: [&str; 4] = ["input", "_options", "_recovery", "_continue"];
 /// The maximum number of parts; an input has at most ten media files.
 const MAX: usize = 16;
 
@@ -172,7 +172,7 @@ fn to_body(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> 
     check(input, files)?;
     let mut text = String::new();
     Writer::compact(&mut text).object(|w| {
-        for name in ["_options", "_recovery"] {
+        for name in ["_options", "_recovery", "_continue"] {
             w.optional(name, &part(name));
         }
         if input.is_some() || !files.is_empty() {

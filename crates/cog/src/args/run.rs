@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use cog_spec::{ChunkType, OnViolation};
+use cog_spec::{ChunkType, OnViolation, Risk};
 
 use super::{GenerationArgs, ModelArgs, keyword, model::providers};
 
@@ -11,9 +11,10 @@ use super::{GenerationArgs, ModelArgs, keyword, model::providers};
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     /// Module name, or path of its directory
-    pub(crate) module: String,
+    #[arg(required = true, index = 1)]
+    pub(crate) module: Option<String>,
     /// Input: a JSON file, or `-` for stdin [default: piped text if the module requires a text, or an empty object]
-    #[arg(value_name = "INPUT", conflicts_with_all = ["args", "input_json"])]
+    #[arg(value_name = "INPUT", index = 2, conflicts_with_all = ["args", "input_json"])]
     pub(crate) input: Option<PathBuf>,
     /// Input as text, for the text field of the module's schema; `-` for stdin, `@FILE` for a file
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input_json")]
@@ -73,6 +74,11 @@ impl MediaFlags {
 }
 
 impl InputArgs {
+    /// Returns the name or path of the module; empty if a run continues without it.
+    pub(crate) fn module(&self) -> &str {
+        self.module.as_deref().unwrap_or_default()
+    }
+
     /// Whether no input was given.
     pub(crate) fn is_empty(&self) -> bool {
         self.input.is_none() && self.args.is_none() && self.input_json.is_none() && self.media.is_empty()
@@ -137,8 +143,30 @@ pub(crate) struct RequestArgs {
     pub(crate) generation: GenerationArgs,
 }
 
+/// Tool calls of a run.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Tools")]
+pub(crate) struct ToolArgs {
+    /// Continue a run that waits for a confirmation: `error.details.halted.id` of its envelope
+    #[arg(long = "continue", short = 'c', value_name = "ID", conflicts_with_all = ["input", "args", "input_json"])]
+    pub(crate) continues: Option<String>,
+    /// Execute the call that waits, if the text is YES
+    #[arg(long, value_name = "TEXT", requires = "continues")]
+    pub(crate) confirm: Option<String>,
+    /// Continue without the call that waits
+    #[arg(long, requires = "continues", conflicts_with = "confirm")]
+    pub(crate) deny: bool,
+    /// Risk of the run; in a run of high risk, every tool that changes something needs a confirmation
+    #[arg(long, value_name = "LEVEL", value_parser = keyword::<Risk>(Risk::NAMES))]
+    pub(crate) risk: Option<Risk>,
+    /// Maximum rounds of tool calls, at most `tools.max_rounds`
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    pub(crate) max_tool_rounds: Option<u32>,
+}
+
 /// `cog run`.
 #[derive(Debug, Args)]
+#[command(mut_arg("module", |module| module.required(false).required_unless_present("continues")))]
 #[command(after_help = "\
 On a terminal, prints a summary card; in a pipe or with --pretty, JSON. Every run prints an envelope, also when it \
 fails. Only invalid arguments print none.
@@ -154,7 +182,8 @@ Examples:
   cog run image-analyzer --image photo.jpg --args \"What is this?\"
   cog run image-generator --args \"A lighthouse at dawn\" --media-dir out --provider offline
   cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape
-  cog run code-reviewer input.json --stream | jq -c .chunk.field")]
+  cog run code-reviewer input.json --stream | jq -c .chunk.field
+  cog run --continue halt_0af7651916cd43dd8448eb211c80319c --confirm YES")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) request: RequestArgs,
@@ -162,9 +191,8 @@ pub(crate) struct RunArgs {
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) check: CheckArgs,
-    /// Continue the last conversation with the module, which no module supports yet (E1004)
-    #[arg(long = "continue", short = 'c', help_heading = "Input")]
-    pub(crate) continues: bool,
+    #[command(flatten)]
+    pub(crate) tools: ToolArgs,
     /// Record the raw exchange with the provider in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,

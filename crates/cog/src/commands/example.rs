@@ -21,12 +21,12 @@ pub(super) fn advise(error: ErrorBody, args: &InputArgs, module: &Module) -> Err
     if error.suggestion.is_some() || !is_about_input {
         return error;
     }
-    let name = quoted(&args.module);
+    let name = quoted(args.module());
     if !args.is_empty() {
         return error.suggest(format!("`cog info {name}` shows the input."));
     }
     let fields = Fields::for_input(module).names().join(", ");
-    let example = run(&args.module, module);
+    let example = run(args.module(), module);
     error.suggest(format!("Give an input with {fields} (* = required), for example `{example}`."))
 }
 

@@ -182,7 +182,7 @@ mod tests {
 
     fn args(input: Option<&str>, input_json: Option<&str>) -> InputArgs {
         InputArgs {
-            module: "m".to_owned(),
+            module: Some("m".to_owned()),
             input: input.map(Into::into),
             args: None,
             input_json: input_json.map(str::to_owned),

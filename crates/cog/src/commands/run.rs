@@ -1,11 +1,13 @@
 //! `cog run`: runs a module and prints an envelope, or chunks with `--stream`.
 
+mod confirmation;
+
 use std::sync::Arc;
 
 use cog_media::Delivery;
 use cog_module::Module;
-use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
-use cog_spec::{Code, Envelope, ErrorBody};
+use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Value, tools::Continuation};
+use cog_spec::{Envelope, ErrorBody};
 
 use super::{
     emit, example, input,
@@ -41,13 +43,15 @@ pub(super) fn run_with(
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.request.model.flags() };
     let settings = load_settings(flags, environment, console)?;
     let log = RunLog::new(&settings);
-    let mut run = Run { args, settings, console, log, module: None, input };
-    let result = match run.prepare() {
-        Ok(ready) if args.stream.stream => run.stream(ready)?,
-        Ok(ready) => run.answer(ready)?,
-        Err(error) => RunResult::Envelope(Envelope::failure(error)),
-    };
-    run.close(result)
+    let continuation = confirmation::from_args(&args.tools);
+    let mut run = Run { args, settings, console, log, module: None, input, continuation };
+    loop {
+        let result = run.run()?;
+        match confirmation::prompt(result.envelope(), console)? {
+            Some(continuation) => run.continuation = Some(continuation),
+            None => return run.close(result),
+        }
+    }
 }
 
 struct Run<'a> {
@@ -59,6 +63,8 @@ struct Run<'a> {
     module: Option<Arc<Module>>,
     /// The input: that of the caller, and then the one that is logged.
     input: Option<RunInput>,
+    /// The halted run that this one continues.
+    continuation: Option<Continuation>,
 }
 
 /// A run that is ready to start.
@@ -81,20 +87,37 @@ enum RunResult {
 /// The method of the runtime that starts a run.
 type Execute = fn(&Runtime, &Arc<Module>, RunInput, RunOptions) -> Result<ChunkStream, Box<Envelope>>;
 
+impl RunResult {
+    fn envelope(&self) -> &Envelope {
+        let (Self::Envelope(envelope) | Self::Stream(envelope)) = self;
+        envelope
+    }
+}
+
 impl Run<'_> {
+    /// Runs the module, or continues its halted run.
+    fn run(&mut self) -> Result<RunResult, CliError> {
+        match self.prepare() {
+            Ok(ready) if self.args.stream.stream => self.stream(ready),
+            Ok(ready) => self.answer(ready),
+            Err(error) => Ok(RunResult::Envelope(Envelope::failure(error))),
+        }
+    }
+
     /// Prepares the run.
     fn prepare(&mut self) -> Result<Ready, ErrorBody> {
         let selected = providers::select(&self.settings, self.record_mode())?;
         let runtime = runtime::runtime(&self.settings, selected.providers);
-        let module = runtime::load(&runtime, &self.args.request.input.module, &self.settings, self.console)?;
+        let halted = self.continuation.as_ref().map(|it| runtime.halted_run(&it.id, None)).transpose()?;
+        let given = self.args.request.input.module.clone();
+        let name = given.or(halted.map(|halted| halted.module)).unwrap_or_default();
+        let module = runtime::load(&runtime, &name, &self.settings, self.console)?;
         self.module = Some(Arc::clone(&module));
         if self.args.stream.require_streaming {
             stream::require(&module)?;
         }
-        if self.args.continues {
-            return Err(no_conversation(&module));
-        }
         let input = match self.input.take() {
+            _ if self.continuation.is_some() => RunInput::Json(Value::null()),
             Some(input) => input,
             None => input::read(&self.args.request.input, &module)?,
         };
@@ -169,7 +192,7 @@ impl Run<'_> {
     }
 
     fn options(&self, module: &Module, cancellation: Cancellation) -> RunOptions {
-        let RunArgs { stream, check, .. } = self.args;
+        let RunArgs { stream, check, tools, .. } = self.args;
         let mut options = RunOptions::new()
             .media(runtime::access(module, &self.settings, &self.args.request.input.media))
             .delivery(self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory))
@@ -181,13 +204,15 @@ impl Run<'_> {
         options.max_attempts = check.max_attempts;
         options.chunk_type = stream.chunk_type;
         options.buffer_size = stream.buffer_size;
+        options.risk = tools.risk;
+        options.max_tool_rounds = tools.max_tool_rounds;
+        options.continuation.clone_from(&self.continuation);
         options
     }
 
     /// Prints what was not printed yet, and returns the exit code.
     fn close(&self, result: RunResult) -> Result<Exit, CliError> {
-        let (RunResult::Envelope(envelope) | RunResult::Stream(envelope)) = &result;
-        self.add_to_log(envelope);
+        self.add_to_log(result.envelope());
         let envelope = match result {
             RunResult::Envelope(envelope) => {
                 self.print(&envelope)?;
@@ -254,17 +279,4 @@ impl Run<'_> {
         }
         written
     }
-}
-
-/// Creates the error of `--continue`.
-fn no_conversation(module: &Module) -> ErrorBody {
-    let name = &module.manifest.name;
-    let declared = module.manifest.context.declared.as_ref();
-    let message = match declared.and_then(|declared| declared.get("accepts")) {
-        Some(_) => format!("`{name}` accepts a context, but conversations are not supported yet"),
-        None => format!("`{name}` does not accept a conversation: its manifest has no `context.accepts`"),
-    };
-    ErrorBody::new(Code::UnsupportedValue, message).suggest(
-        "Omit --continue, and repeat what the module needs in the input; `cog logs show` has the last run.",
-    )
 }

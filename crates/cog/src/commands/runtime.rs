@@ -22,6 +22,9 @@ pub(super) fn builder(settings: &Settings, providers: Providers) -> RuntimeBuild
         .finder(finder)
         .timeout(settings.timeout.value)
         .generation(settings.generation.preferred())
+        .tool_limits(settings.tools.limits())
+        .confirmed_tools(settings.tools.confirm.value.iter().cloned())
+        .halted_runs(settings.tools.halted_runs())
         .providers(providers)
 }
 

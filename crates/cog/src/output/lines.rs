@@ -4,7 +4,7 @@ use std::io;
 
 use cog_answer::DataAccumulator;
 use cog_json::Value;
-use cog_spec::Chunk;
+use cog_spec::{Chunk, Progress};
 
 use super::{Console, text::printable};
 
@@ -48,12 +48,13 @@ impl Fields {
             Chunk::Snapshot { field: None, data, .. } if data.node().is_empty() => {
                 lines.push("the output so far is retracted; the model is called again".to_owned());
             }
-            Chunk::Progress(progress) => lines.extend(
-                progress
-                    .violation
-                    .as_ref()
-                    .map(|found| printable(&format!("! {}: {}", found.path, found.message))),
-            ),
+            Chunk::Progress(Progress { violation: Some(found), .. }) => {
+                lines.push(printable(&format!("! {}: {}", found.path, found.message)));
+            }
+            Chunk::Progress(progress) if progress.tool.is_some() => {
+                lines.extend(progress.description().map(|text| printable(&text)));
+            }
+            Chunk::Progress(_) => {}
             Chunk::Meta { .. } | Chunk::Snapshot { .. } | Chunk::Final { .. } | Chunk::Error { .. } => {}
         }
         lines

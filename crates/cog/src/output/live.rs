@@ -162,8 +162,8 @@ impl Content {
             return self.notes.push(Note::new(path, message.clone()));
         }
         self.percent = progress.percent;
-        if let Some(doing) = progress.message.as_ref().or(progress.stage.as_ref()) {
-            self.stage = printable(doing);
+        if let Some(doing) = progress.description() {
+            self.stage = printable(&doing);
         }
     }
 

@@ -53,6 +53,10 @@ impl<'a> Progress<'a> {
                 field
             }
             Chunk::Snapshot { field: Some(field), .. } if field != "meta" => field,
+            Chunk::Progress(progress) if progress.tool.is_some() => {
+                self.what = printable(&progress.description().unwrap_or_default());
+                return;
+            }
             Chunk::Meta { .. }
             | Chunk::Snapshot { .. }
             | Chunk::Progress(_)

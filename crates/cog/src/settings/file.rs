@@ -14,10 +14,10 @@ use serde::Deserialize;
 
 use super::{
     Deprecated, DetectUrl, SERVER_SETTINGS, SettingsError, duration::Span, protocol, renamed::rename_keys,
+    tools::ToolsContent,
 };
 
-use self::media::Size;
-pub(super) use self::media::{MediaContent, Parsed};
+pub(super) use self::media::{MediaContent, Parsed, Size};
 
 /// The maximum size of a settings file.
 const LIMIT: u64 = 256 * 1024;
@@ -55,6 +55,8 @@ pub(super) struct Content {
     pub(super) media: MediaContent,
     #[serde(default)]
     pub(super) logs: LogsContent,
+    #[serde(default)]
+    pub(super) tools: ToolsContent,
     #[serde(default)]
     pub(super) server: toml::Table,
     #[serde(default)]
@@ -131,6 +133,9 @@ impl SettingsFile {
         }
         if self.content.logs != LogsContent::default() {
             return Err(forbidden("logs".to_owned()));
+        }
+        if self.content.tools != ToolsContent::default() {
+            return Err(forbidden("tools".to_owned()));
         }
         let is_operators = |key: &&String| {
             SERVER_SETTINGS.iter().any(|setting| setting.is_operators && setting.key() == **key)

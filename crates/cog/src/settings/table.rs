@@ -32,6 +32,7 @@ impl Settings {
         rows.extend(self.generation.rows());
         rows.extend(self.media.rows());
         rows.extend(self.logs.rows());
+        rows.extend(self.tools.rows());
         rows.extend(VENDORS.iter().flat_map(|vendor| self.provider_rows(vendor)));
         rows
     }

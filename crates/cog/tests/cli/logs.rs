@@ -2,7 +2,7 @@ use std::process::Command;
 
 use cog_testkit::{Mock, Reply, Wire};
 
-use crate::support::{Place, json, settings, stderr, stdout, transcript};
+use crate::support::{Place, json, settings, stderr, transcript};
 
 const DIRECTORY: &str = ".local/state/cog/logs";
 const REPLY: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
@@ -174,15 +174,4 @@ fn log_that_cannot_be_written_is_reported_only_if_it_was_set_up() {
     let mut run = place.cog(["run", "code-reviewer", "--args", "x"]);
     let output = run.env("HOME", "/dev/null").output().unwrap();
     assert!(output.status.success() && !stderr(&output).contains("cog logs"), "{}", stderr(&output));
-}
-
-#[test]
-fn conversation_is_not_supported_yet() {
-    let place = Place::new();
-    let refused = place.cog(["run", "code-reviewer", "-c", "--args", "x"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(1));
-    let error = &json(&refused)["error"];
-    assert_eq!(error["code"], "E1004");
-    assert!(error["message"].as_str().unwrap().contains("its manifest has no `context.accepts`"));
-    assert!(stdout(&place.cog(["run", "--help"]).output().unwrap()).contains("-c, --continue"));
 }

@@ -35,4 +35,6 @@ mod support;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tools;
+#[cfg(test)]
 mod verify;

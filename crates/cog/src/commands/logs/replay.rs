@@ -3,7 +3,7 @@
 use cog_spec::{Code, ErrorBody};
 
 use crate::{
-    args::{InputArgs, LogsReplayArgs, MediaFlags, ModelArgs, RequestArgs, RunArgs},
+    args::{InputArgs, LogsReplayArgs, MediaFlags, ModelArgs, RequestArgs, RunArgs, ToolArgs},
     commands::{
         run,
         run_log::{Contents, Entry},
@@ -37,7 +37,7 @@ fn not_stored(entry: &Entry) -> ErrorBody {
 /// Returns the arguments of a run that is equal to the logged one, except where the given ones differ.
 fn run_args(args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs {
     let input = InputArgs {
-        module: entry.directory.clone().unwrap_or_else(|| entry.module.clone()),
+        module: Some(entry.directory.clone().unwrap_or_else(|| entry.module.clone())),
         input: None,
         args: contents.args.clone(),
         input_json: contents.input.as_ref().map(ToString::to_string),
@@ -52,7 +52,7 @@ fn run_args(args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs
         },
         stream: args.stream,
         check: args.check,
-        continues: false,
+        tools: ToolArgs::default(),
         record: None,
         media_dir: None,
         replay: None,

@@ -1,0 +1,120 @@
+use std::process::{Command, Output};
+
+use cog_testkit::{Mock, Reply, Wire};
+use serde_json::{Value, json};
+
+use crate::support::{Place, json, settings, stderr, transcript};
+
+const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
+    "data": {"result": "fine", "rationale": "Nothing was unclear."}, "error": null}"#;
+
+const SCHEMA: &str = r#"{
+    "input": {"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}},
+    "data": {"type": "object", "required": ["result", "rationale"],
+        "properties": {"result": {"type": "string"}, "rationale": {"type": "string"}}}}"#;
+
+/// Returns a place with a module that may call another one.
+fn place() -> Place {
+    let place = Place::new();
+    for (path, more) in [
+        ("cognitive/modules/helper", ""),
+        ("m", "policies: { tools_allowed: true }\ntools: { allowed: [helper] }\n"),
+    ] {
+        let name = path.rsplit('/').next().unwrap();
+        let manifest = format!(
+            "name: {name}\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n{more}"
+        );
+        place.write(&format!("{path}/module.yaml"), manifest);
+        place.write(&format!("{path}/prompt.md"), "Answer this: $ARGUMENTS\n");
+        place.write(&format!("{path}/schema.json"), SCHEMA);
+    }
+    place
+}
+
+fn calling(place: &Place, mock: &Mock, args: &[&str]) -> Command {
+    let mut command = place.cog(args.iter().copied());
+    command.env("OPENAI_API_KEY", "none").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+    command.env("COG_TOOLS_CONFIRM", "helper");
+    command
+}
+
+fn run(place: &Place, mock: &Mock, args: &[&str]) -> Output {
+    calling(place, mock, args).output().unwrap()
+}
+
+/// Returns the mock of a model that calls the tool and then answers.
+fn mock() -> Mock {
+    let call = Reply::tool_calls([("helper", r#"{"query": "how?"}"#)]);
+    Mock::start([call, Reply::text(ANSWER), Reply::text(ANSWER)])
+}
+
+fn id_of(output: &Output) -> String {
+    json(output)["error"]["details"]["halted"]["id"].as_str().unwrap().to_owned()
+}
+
+fn code(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(1));
+    json(output)["error"]["code"].clone()
+}
+
+#[test]
+fn run_continues_in_another_process_after_a_confirmation() {
+    let (place, mock) = (place(), mock());
+    let halted = run(&place, &mock, &["run", "./m", "--args", "why?"]);
+    assert_eq!(code(&halted), "E4007");
+    let id = id_of(&halted);
+    assert!(stderr(&halted).contains(&format!("cog run --continue {id} --confirm YES")));
+    assert_eq!(id_of(&run(&place, &mock, &["run", "--continue", &id])), id, "it stays halted");
+    let continued = run(&place, &mock, &["run", "--continue", &id, "--confirm", "YES"]);
+    assert_eq!(json(&continued)["data"]["result"], "fine", "{}", stderr(&continued));
+    assert_eq!(mock.requests().len(), 3);
+    assert_eq!(code(&run(&place, &mock, &["run", "--continue", &id, "--confirm", "YES"])), "E4014");
+}
+
+#[test]
+fn denied_call_is_reported_to_the_model() {
+    let (place, mock) = (place(), mock());
+    let id = id_of(&run(&place, &mock, &["run", "./m", "--args", "why?"]));
+    let continued = run(&place, &mock, &["run", "./m", "--continue", &id, "--deny"]);
+    assert!(continued.status.success(), "{}", stderr(&continued));
+    let messages = mock.requests()[1].body["messages"].clone();
+    let content = messages[3]["content"].as_str().unwrap();
+    assert!(content.contains("the user denied this call"), "{content}");
+}
+
+#[test]
+fn changed_module_is_refused_with_what_changed() {
+    let (place, mock) = (place(), mock());
+    let id = id_of(&run(&place, &mock, &["run", "./m", "--args", "why?"]));
+    place.write("m/prompt.md", "Something different: $ARGUMENTS\n");
+    let refused = run(&place, &mock, &["run", "--continue", &id, "--confirm", "YES"]);
+    assert_eq!(code(&refused), "E4014");
+    assert_eq!(json(&refused)["error"]["details"]["changed"], json!(["prompt"]));
+    assert_eq!(mock.requests().len(), 1);
+}
+
+#[test]
+fn stream_of_a_halted_run_ends_with_the_error() {
+    let (place, mock) = (place(), mock());
+    place.write("m/module.yaml", place.read("m/module.yaml") + "response: { mode: both }\n");
+    let halted = run(&place, &mock, &["run", "./m", "--args", "why?", "--stream"]);
+    let chunks = crate::support::stdout(&halted);
+    let chunks: Vec<Value> = chunks.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(chunks.last().unwrap()["error"]["details"]["halted"]["tool"], "helper");
+    let stages: Vec<_> = chunks.iter().filter_map(|chunk| chunk.get("progress")).collect();
+    assert_eq!(stages.len(), 1, "{chunks:?}");
+    assert_eq!((&stages[0]["stage"], &stages[0]["tool"]), (&json!("tool_result"), &json!("helper")));
+}
+
+#[test]
+fn unknown_id_is_an_error() {
+    let (place, mock) = (place(), mock());
+    let mut settings = settings();
+    settings.add_filter(r"http://127\.0\.0\.1:\d+", "[MOCK]");
+    settings.bind(|| {
+        let unknown = calling(&place, &mock, &["run", "--continue", "halt_1", "--deny"]);
+        insta::assert_snapshot!("unknown_halted_run", transcript(unknown));
+        let alone = calling(&place, &mock, &["run", "./m", "--confirm", "YES"]);
+        insta::assert_snapshot!("confirm_requires_continue", transcript(alone));
+    });
+}
