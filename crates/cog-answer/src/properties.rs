@@ -182,6 +182,9 @@ fn any_setup() -> impl Strategy<Value = Setup> {
     )
 }
 
+/// Text with anchors, and parts of anchors.
+const ANCHORS: [&str; 7] = ["<cite id=\"cit_01\"/>", "<cite ", "<ci", "<", "/>", "é x ", "<b>"];
+
 /// What a module may say of violations, or nothing.
 fn any_reaction() -> impl Strategy<Value = Option<OnViolation>> {
     prop::option::of(prop::sample::select(OnViolation::ALL.to_vec()))
@@ -216,6 +219,36 @@ proptest! {
             chunks.iter().map(cog_json::ToJson::to_json).collect()
         };
         prop_assert_eq!(lines(&wrapped(&text)), lines(&text));
+    }
+
+    /// Whatever the split, an anchor of a citation is in one delta, and the deltas give the complete text.
+    #[test]
+    fn an_anchor_is_never_split(
+        parts in prop::collection::vec(prop::sample::select(ANCHORS.to_vec()), 0..12),
+        size in 1..20_usize,
+        buffer_size in 0..40_u64,
+    ) {
+        let setup = Setup {
+            format: Format::V22,
+            tier: Tier::Decision,
+            dialect: Dialect::Prompt,
+            chunk_type: ChunkType::Delta,
+            buffer_size,
+        };
+        let text = parts.concat();
+        let reply = json!({
+            "ok": true,
+            "meta": { "confidence": 1, "risk": "low", "explain": "x" },
+            "data": { "rationale": "x", "a": text },
+        });
+        let chunks = chunks(&setup.rules(), &reply.to_string(), size, Some(FinishReason::Stop));
+        let deltas: Vec<&str> = chunks.iter().filter_map(|chunk| match chunk {
+            Chunk::Delta { field, delta, .. } if field == "data.a" => Some(delta.as_str()),
+            _ => None,
+        }).collect();
+        let anchors = |text: &str| text.matches(ANCHORS[0]).count();
+        prop_assert_eq!(deltas.concat(), &*text);
+        prop_assert_eq!(deltas.iter().map(|delta| anchors(delta)).sum::<usize>(), anchors(&text));
     }
 
     /// Chunks in any order fold to the same envelope.

@@ -10,6 +10,7 @@ mod content;
 mod detect;
 mod envelope;
 mod form;
+mod handoff;
 mod item;
 mod media;
 mod messages;
@@ -86,9 +87,7 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
         (Kind::Chunk, Document::One(value)) => chunk::check(&standard, value.node(), &mut violations),
         (Kind::Media, Document::One(value)) => media::check(value.node(), &mut violations),
         (Kind::Answer, Document::One(value)) => standard.check_data(value.node(), &mut violations),
-        (Kind::Handoff, _) => {
-            violations.push(violation("", "kind", format!("checking {kind} is not supported yet")));
-        }
+        (Kind::Handoff, Document::One(value)) => handoff::check(value, &mut violations),
     }
     Verdict::new(Some(kind), violations)
 }

@@ -16,15 +16,20 @@
 //! );
 //! ```
 
+mod canonical;
 mod check;
+pub mod citation;
 mod document;
+mod finding;
 mod fix;
+pub mod handoff;
 mod message;
 mod other;
 mod part;
 mod problem;
 mod read;
 pub mod rules;
+mod time;
 mod tokens;
 mod tool;
 mod tool_calls;
@@ -32,6 +37,7 @@ mod trim;
 
 pub use check::{PartSupport, check};
 pub use document::Document;
+pub use finding::Finding;
 pub use fix::{Change, Fixed, fix};
 pub use message::{Conversation, Message, Reasoning, Role};
 pub use part::{

@@ -125,6 +125,18 @@ impl Tool {
         }
     }
 
+    /// Returns the width and height of each page of a PDF in points, as it is displayed; none for a page that declares no
+    /// size.
+    ///
+    /// # Errors
+    /// As [`Tool::probe`].
+    pub async fn page_sizes(&self, stored: &Stored) -> Result<Vec<Option<(f64, f64)>>, MediaError> {
+        match self.read(stored, page::PDF, &["sizes"]).await? {
+            Report::Sizes(sizes) => Ok(sizes),
+            other => Err(unreadable(page::PDF, other)),
+        }
+    }
+
     async fn read(
         &self,
         stored: &Stored,
@@ -182,7 +194,9 @@ fn failed(failure: Failure, media_type: &'static str) -> MediaError {
 fn unreadable(media_type: &'static str, report: Report) -> MediaError {
     let what = match report {
         Report::Error(error) => error.what(),
-        Report::Facts(_) | Report::Pages(_) => "the reader process returned unexpected output",
+        Report::Facts(_) | Report::Pages(_) | Report::Sizes(_) => {
+            "the reader process returned unexpected output"
+        }
     };
     MediaError::Damaged { media_type, what }
 }

@@ -13,6 +13,8 @@ string_enum! {
         OptionalPartFailed = "W3002",
         /// Insights beyond the limit were removed.
         InsightsTruncated = "W3004",
+        /// A citation of the answer is invalid, or an anchor has none.
+        CitationInvalid = "W3006",
         /// The answer has a field that the schema does not name.
         UnknownField = "W3007",
         /// Aggregation lowered the risk.

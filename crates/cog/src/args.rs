@@ -1,6 +1,7 @@
 //! The command-line arguments: clap types and help texts, without behaviour.
 
 mod about;
+mod cite;
 mod logs;
 mod media;
 mod messages;
@@ -22,6 +23,7 @@ pub(crate) use self::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
         SchemaArgs, SchemaName,
     },
+    cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
     logs::{LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs},
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
     messages::{FixArgs, MessagesArgs, MessagesCommand},
@@ -122,6 +124,8 @@ pub(crate) enum Command {
     Media(MediaArgs),
     /// Fix and convert histories of messages
     Messages(MessagesArgs),
+    /// Check the citations of an answer
+    Cite(CiteArgs),
     /// List the available modules
     List(ListArgs),
     /// Show a module's manifest, input and output

@@ -2,6 +2,7 @@
 
 mod annotation;
 mod capabilities;
+mod cite;
 mod complete;
 mod completions;
 mod config;
@@ -20,6 +21,7 @@ mod media;
 mod messages;
 mod migrate;
 mod new;
+mod opened;
 mod portability;
 mod providers;
 mod render;
@@ -64,6 +66,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Media(args) => media::media(args, environment, console),
         Command::Messages(args) => messages::messages(&args, console),
         Command::Verify(args) => verify::verify(&args, environment, console),
+        Command::Cite(args) => cite::cite(args, environment, console),
         Command::List(args) => list::list(&args, environment, console),
         Command::Info(args) => info::info(&args, environment, console),
         Command::Portability(args) => portability::portability(&args, environment, console),

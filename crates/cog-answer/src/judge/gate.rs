@@ -1,5 +1,6 @@
 //! Applies constraints and tiers to an answer that conforms to its contract.
 
+use cog_harmony::{Finding, citation};
 use cog_json::{Node, ToJson};
 use cog_spec::{Code, ErrorBody, Meta, Risk, Tier, Warning, WarningCode};
 
@@ -9,13 +10,21 @@ use crate::{AnswerRules, error, partial};
 /// The confidence below which tier decision has a warning (ruling R4).
 const LOW_FOR_DECISION: f64 = 0.5;
 
+/// The maximum number of warnings about citations.
+const MAX_REPORTED: usize = 32;
+
 pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Box<Failure>> {
     let Checked { mut meta, states_risk, data, changed, ledger, mut warnings } = checked;
     let model_meta = meta.clone();
     warnings.extend(risk::apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
-    if let Some(error) = refusal(rules, &meta, data.node()) {
+    let citations = citation::check_data(data.node());
+    let refusal = refusal(rules, &meta, data.node());
+    if let Some(error) = refusal.or_else(|| rules.manifest.tier.and_then(|tier| uncited(tier, &citations))) {
         let details = error::details(|w| {
             w.field("meta", &model_meta);
+            if !citations.is_empty() {
+                w.field("citations", citations.get(..MAX_REPORTED).unwrap_or(&citations));
+            }
         });
         return Err(Box::new(Failure {
             partial_data: partial::from_data(rules, &data, data.node()),
@@ -25,6 +34,7 @@ pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Bo
         }));
     }
     warnings.extend(low_confidence(rules, &meta));
+    warnings.extend(citations.iter().take(MAX_REPORTED).map(citation_warning));
     Ok(Success { meta, data, changed, repairs: ledger.into_entries(), warnings })
 }
 
@@ -66,6 +76,22 @@ fn risky(tier: Tier, meta: &Meta) -> Option<ErrorBody> {
         ErrorBody::new(Code::ConstraintViolation, message)
             .suggest("The answer is in partial_data: have a person review it.")
     })
+}
+
+/// Invalid citations in tier exec; in other tiers they are warnings.
+fn uncited(tier: Tier, findings: &[Finding]) -> Option<ErrorBody> {
+    let first = findings.first().filter(|_| tier == Tier::Exec)?;
+    let more = match findings.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let message = format!("The citations are invalid: {}: {}{more}", first.path, first.message);
+    let error = ErrorBody::new(Code::ConstraintViolation, message);
+    Some(error.suggest("The answer is in partial_data: have a person check its sources."))
+}
+
+fn citation_warning(finding: &Finding) -> Warning {
+    Warning::new(WarningCode::CitationInvalid, format!("`{}`: {}.", finding.path, finding.message))
 }
 
 /// Ruling R4.

@@ -238,6 +238,40 @@ mod repair {
     }
 }
 
+mod citations {
+    use super::*;
+
+    fn cited(anchor: &str) -> Value {
+        let map = json!({ "a": { "source_type": "pdf_document", "source_id": "doc" } });
+        json!({ "data": { "result": format!("Yes. <cite id=\"{anchor}\"/>"), "citation_map": map } })
+    }
+
+    #[test]
+    fn invalid_citations_are_warnings_below_tier_exec() {
+        for one in [Tier::Decision, Tier::Exploration] {
+            let envelope = answer(&tier(one), &reply(cited("b")));
+            let codes = warnings(&envelope).into_iter().filter(|code| *code == "W3006").count();
+            assert_eq!((&envelope["ok"], codes), (&json!(true), 2), "{envelope}");
+            assert!(!warnings(&answer(&tier(one), &reply(cited("a")))).contains(&"W3006"));
+        }
+    }
+
+    #[test]
+    fn invalid_citations_fail_in_tier_exec() {
+        let rules = rules(manifest(Tier::Exec), &schema(json!({ "citation_map": {} })));
+        let envelope = answer(&rules, &reply(cited("b")));
+        assert_eq!(envelope["error"]["code"], "E3006", "{envelope}");
+        assert_eq!(envelope["error"]["details"]["citations"][0]["rule"], "unresolved");
+        assert_eq!(answer(&rules, &reply(cited("a")))["ok"], true);
+    }
+
+    #[test]
+    fn anchor_without_a_map_is_text() {
+        let anchor = json!({ "data": { "result": "Yes. <cite id=\"a\"/>" } });
+        assert_eq!(answer(&tier(Tier::Exec), &reply(anchor))["ok"], true);
+    }
+}
+
 mod overflow {
     use super::*;
 

@@ -62,16 +62,33 @@ mod detection {
     }
 
     #[test]
-    fn unsupported_kinds_are_invalid() {
-        assert_eq!(broken(&verify(r#"{"protocol": "harmony_handoff_v1"}"#, None, None)), [" kind"]);
-    }
-
-    #[test]
     fn messages_have_errors_and_warnings() {
         let verdict = verify(r#"[{"role": "user"}, {"role": "developer", "content": "a"}]"#, None, None);
         assert_eq!(broken(&verdict), ["messages[0].content required"]);
         assert_eq!(verdict.warnings[0].rule, "role");
         assert!(verify(r#"[{"role": "developer", "content": "a"}]"#, None, None).valid);
+    }
+}
+
+mod handoffs {
+    use super::*;
+
+    #[test]
+    fn checks_form_and_hashes() {
+        let hash = |digit: &str| format!("sha256:{}", digit.repeat(64));
+        let packet = json!({
+            "protocol": "harmony_handoff_v1",
+            "meta": { "source_agent": "a", "target_agent": "b", "timestamp": "2024-03-20T10:00:00Z" },
+            "context": { "primary_objective": "x" },
+        });
+        assert_eq!(broken(&verify(&packet.to_string(), None, None)), [] as [&str; 0]);
+        let mut sealed = packet.clone();
+        sealed["meta"]["objective_hash"] = hash("0").into();
+        let paths = broken(&verify(&sealed.to_string(), None, None));
+        assert_eq!(paths, ["context.primary_objective objective_hash"]);
+        let mut other = packet;
+        other["protocol"] = "harmony_handoff_v9".into();
+        assert_eq!(broken(&verify(&other.to_string(), None, None)), ["protocol protocol"]);
     }
 }
 

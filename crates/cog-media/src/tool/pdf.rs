@@ -1,6 +1,7 @@
 //! Reads PDF documents: the number of pages, and the text of each.
 
 mod font;
+mod size;
 mod text;
 
 use lopdf::{Document, LoadOptions, Object, ObjectId, content::Content};
@@ -44,6 +45,12 @@ pub(super) fn text(input: Handle) -> Result<Vec<PageText>, ReadError> {
         pages.push(page);
     }
     if pages.is_empty() { Err(ReadError::NoPages) } else { Ok(pages) }
+}
+
+/// Returns the width and height of every page in points.
+pub(super) fn sizes(input: Handle) -> Result<Vec<Option<(f64, f64)>>, ReadError> {
+    let document = open(input)?;
+    Ok(document.page_iter().map(|page| size::size_of(&document, page)).collect())
 }
 
 fn open(input: Handle) -> Result<Document, ReadError> {

@@ -34,6 +34,7 @@ pub fn internal_media(arguments: &[OsString]) -> ExitCode {
     let done = match *names.as_slice() {
         ["probe", media_type] => confined(|input| facts(input, media_type)),
         ["text"] => confined(text),
+        ["sizes"] => confined(sizes),
         _ => Err(io::ErrorKind::InvalidInput.into()),
     };
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -51,6 +52,11 @@ pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, ReadError
 /// Returns the text of a document.
 pub(super) fn text(input: Handle) -> Result<Report, ReadError> {
     caught(|| pdf::text(input)).map(Report::Pages)
+}
+
+/// Returns the sizes of the pages of a document.
+pub(super) fn sizes(input: Handle) -> Result<Report, ReadError> {
+    caught(|| pdf::sizes(input)).map(Report::Sizes)
 }
 
 /// Runs a reader. A panic in it means that the content is damaged.

@@ -14,6 +14,8 @@ pub(super) enum Report {
     Facts(Facts),
     /// The text of a document.
     Pages(Vec<PageText>),
+    /// The width and height of each page.
+    Sizes(Vec<Option<(f64, f64)>>),
     /// Why it cannot be read.
     Error(ReadError),
 }
@@ -82,6 +84,9 @@ impl Report {
         if let Some(pages) = node.get("pages") {
             return pages.elements().map(page_of).collect::<Option<_>>().map(Self::Pages);
         }
+        if let Some(sizes) = node.get("sizes") {
+            return Some(Self::Sizes(sizes.elements().map(size_of).collect()));
+        }
         let name = node.get("error")?.as_str()?;
         ReadError::ALL.into_iter().find(|error| error.name() == name).map(Self::Error)
     }
@@ -106,6 +111,10 @@ fn page_of(node: Node<'_>) -> Option<PageText> {
     Some(PageText { number, text: node.get("text")?.as_str()?.to_owned() })
 }
 
+fn size_of(node: Node<'_>) -> Option<(f64, f64)> {
+    Some((node.at(0)?.as_f64()?, node.at(1)?.as_f64()?))
+}
+
 /// Written by hand: absent facts are not written.
 impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
@@ -115,6 +124,9 @@ impl ToJson for Report {
             }
             Self::Pages(pages) => {
                 w.field("pages", pages);
+            }
+            Self::Sizes(sizes) => {
+                w.field("sizes", sizes);
             }
             Self::Error(error) => {
                 w.field("error", error.name());

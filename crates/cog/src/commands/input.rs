@@ -97,6 +97,14 @@ pub(super) fn any_text(file: &Path) -> Result<Result<String, FileError>, ErrorBo
     }
 }
 
+/// Reads a JSON document from a file, or from stdin for `-`.
+///
+/// # Errors
+/// E1006 for an unreadable file, E1005 for one that is too large, E1000 for invalid JSON.
+pub(super) fn json_of(file: &Path) -> Result<Value, ErrorBody> {
+    parse(&text_of(file)?, &name_of(file))
+}
+
 fn text_of(file: &Path) -> Result<String, ErrorBody> {
     read_text(file).map_err(|error| unreadable(file, &error))
 }

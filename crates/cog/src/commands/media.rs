@@ -7,6 +7,8 @@ mod sources;
 mod strip;
 mod text;
 
+pub(super) use self::sources::classify;
+
 use crate::{
     args::{MediaArgs, MediaCommand},
     error::CliError,

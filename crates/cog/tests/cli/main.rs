@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod about;
+#[cfg(test)]
+mod cite;
 #[cfg(unix)]
 #[cfg(test)]
 mod hostile;

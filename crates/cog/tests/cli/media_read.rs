@@ -7,7 +7,7 @@ use cog_testkit::{Mock, Reply, Wire};
 use crate::support::{Place, snapshot};
 
 /// A PDF of three pages; the second has no text.
-fn document() -> String {
+pub(crate) fn document() -> String {
     let page = |content: usize| {
         format!(
             "<< /Type /Page /Parent 2 0 R /Contents {content} 0 R /Resources << /Font << /F1 << /Type /Font \

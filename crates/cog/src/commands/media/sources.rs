@@ -24,7 +24,7 @@ pub(super) async fn open(
 }
 
 /// Classifies a source: with a scheme, or empty, it is a URL, otherwise a file.
-pub(super) fn classify(source: &str) -> MediaLocation {
+pub(in crate::commands) fn classify(source: &str) -> MediaLocation {
     let scheme = source.split_once(':').map_or("", |(scheme, _)| scheme);
     // A scheme of one letter is a drive.
     let is_scheme = scheme.len() > 1

@@ -1,0 +1,170 @@
+//! The form of a packet.
+
+use cog_json::{Node, Path};
+
+use super::artifact::Artifact;
+use crate::{Finding, canonical, time};
+
+/// The value of `protocol`.
+pub const PROTOCOL: &str = "harmony_handoff_v1";
+
+/// The maximum length of a text of a packet in bytes.
+const MAX_TEXT: usize = 64 * 1024;
+
+/// The maximum number of items of a list.
+const MAX_ITEMS: usize = 1000;
+
+/// Returns every rule that the form of a packet violates.
+pub(super) fn check(packet: Node<'_>) -> Vec<Finding> {
+    let mut checker = Checker { path: Path::root(), findings: Vec::new() };
+    checker.packet(packet);
+    checker.findings
+}
+
+/// Returns every rule that a context violates, which a model writes. Its path is `path`.
+pub(super) fn check_context(context: Node<'_>, path: &Path) -> Vec<Finding> {
+    let mut checker = Checker { path: path.clone(), findings: Vec::new() };
+    if checker.object(context) {
+        checker.context(context, false);
+        checker.text(context, "history_summary", false);
+    }
+    checker.findings
+}
+
+struct Checker {
+    path: Path,
+    findings: Vec<Finding>,
+}
+
+impl Checker {
+    fn packet(&mut self, packet: Node<'_>) {
+        if !self.object(packet) {
+            return;
+        }
+        match packet.get("protocol").map(Node::as_str) {
+            Some(Some(PROTOCOL)) => {}
+            Some(Some(other)) => {
+                let other: String = other.chars().take(40).collect();
+                let message = format!("`{other}` is not a known protocol; known: {PROTOCOL}");
+                self.wrong("protocol", "protocol", message);
+            }
+            Some(None) => self.wrong("protocol", "type", "allowed: a text"),
+            None => self.wrong("protocol", "required", format!("`protocol` is missing; allowed: {PROTOCOL}")),
+        }
+        self.inside(packet, "meta", Self::meta);
+        self.inside(packet, "context", |checker, context| checker.context(context, true));
+        self.text(packet, "history_summary", false);
+    }
+
+    fn meta(&mut self, meta: Node<'_>) {
+        self.text(meta, "source_agent", true);
+        self.text(meta, "target_agent", true);
+        self.text(meta, "timestamp", true);
+        let timestamp = meta.get("timestamp").and_then(Node::as_str).filter(|text| !text.is_empty());
+        if timestamp.is_some_and(|timestamp| !time::is_date_time(timestamp)) {
+            self.wrong("timestamp", "timestamp", "allowed: a date with a time, such as 2024-03-20T10:00:00Z");
+        }
+        for key in ["parent", "objective_hash", "hash"] {
+            let hash = meta.get(key).filter(|hash| !hash.is_null());
+            if hash.is_some_and(|hash| !hash.as_str().is_some_and(canonical::is_hash)) {
+                self.wrong(key, "hash", "allowed: `sha256:` and 64 hex digits in lower case");
+            }
+        }
+    }
+
+    fn context(&mut self, context: Node<'_>, is_complete: bool) {
+        self.text(context, "primary_objective", is_complete);
+        self.text(context, "status", false);
+        self.text(context, "next_immediate_step", false);
+        self.texts(context, "completed_steps");
+        self.texts(context, "constraints");
+        let Some(artifacts) = context.get("artifacts").filter(|artifacts| !artifacts.is_null()) else {
+            return;
+        };
+        self.path.push_key("artifacts");
+        if self.object(artifacts) && self.few(artifacts.len()) {
+            for (name, artifact) in artifacts.members() {
+                if let Err(message) = Artifact::check(artifact) {
+                    self.wrong(name, "artifact", message);
+                }
+            }
+        }
+        self.path.pop();
+    }
+
+    fn inside(&mut self, object: Node<'_>, key: &str, check: impl FnOnce(&mut Self, Node<'_>)) {
+        let Some(member) = object.get(key) else {
+            return self.wrong(key, "required", format!("`{key}` is missing"));
+        };
+        self.path.push_key(key);
+        if self.object(member) {
+            check(self, member);
+        }
+        self.path.pop();
+    }
+
+    fn texts(&mut self, object: Node<'_>, key: &str) {
+        let Some(list) = object.get(key).filter(|list| !list.is_null()) else { return };
+        self.path.push_key(key);
+        if !list.is_array() {
+            self.here("type", format!("found {}; allowed: an array of texts", list.kind()));
+        } else if self.few(list.len()) {
+            for (index, item) in list.elements().enumerate() {
+                self.path.push_index(index);
+                self.one_text(item);
+                self.path.pop();
+            }
+        }
+        self.path.pop();
+    }
+
+    fn text(&mut self, object: Node<'_>, key: &str, is_required: bool) {
+        let Some(text) = object.get(key).filter(|text| is_required || !text.is_null()) else {
+            if is_required {
+                self.wrong(key, "required", format!("`{key}` is missing"));
+            }
+            return;
+        };
+        self.path.push_key(key);
+        self.one_text(text);
+        self.path.pop();
+    }
+
+    fn one_text(&mut self, node: Node<'_>) {
+        match node.as_str() {
+            None => self.here("type", format!("found {}; allowed: a text", node.kind())),
+            Some(text) if text.trim().is_empty() => self.here("type", "allowed: a text that is not empty"),
+            Some(text) if text.len() > MAX_TEXT => {
+                let message = format!("the text has {} bytes; allowed: at most {MAX_TEXT}", text.len());
+                let finding = Finding::new(&self.path, "size", message);
+                self.findings
+                    .push(finding.suggest("Summarize it, or put it into a file among the artifacts."));
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn object(&mut self, node: Node<'_>) -> bool {
+        if !node.is_object() {
+            self.here("type", format!("found {}; allowed: an object", node.kind()));
+        }
+        node.is_object()
+    }
+
+    fn few(&mut self, count: usize) -> bool {
+        if count > MAX_ITEMS {
+            self.here("size", format!("found {count} items; allowed: at most {MAX_ITEMS}"));
+        }
+        count <= MAX_ITEMS
+    }
+
+    fn here(&mut self, rule: &'static str, message: impl Into<String>) {
+        self.findings.push(Finding::new(&self.path, rule, message));
+    }
+
+    fn wrong(&mut self, key: &str, rule: &'static str, message: impl Into<String>) {
+        self.path.push_key(key);
+        self.here(rule, message);
+        self.path.pop();
+    }
+}

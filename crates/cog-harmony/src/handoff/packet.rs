@@ -1,0 +1,161 @@
+use cog_json::{Node, ToJson, Value, Writer};
+
+use super::{artifact::Artifact, form};
+use crate::{Finding, canonical};
+
+/// A handoff packet whose form is right. Members that the protocol does not define are preserved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Handoff {
+    value: Value,
+    /// The hash of the packet without `meta.hash`.
+    hash: String,
+}
+
+impl Handoff {
+    /// Reads a packet, and checks its form.
+    ///
+    /// # Errors
+    /// Every rule that the form violates.
+    pub fn read(value: Value) -> Result<Self, Vec<Finding>> {
+        let findings = form::check(value.node());
+        if !findings.is_empty() {
+            return Err(findings);
+        }
+        let hash = hash(value.node());
+        Ok(Self { value, hash })
+    }
+
+    /// Returns the document.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Returns the hash of the packet, without its own `meta.hash`: the `parent` of the next one.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Checks the hashes that the packet declares against its content.
+    pub fn check_seal(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let objective = self.context("primary_objective").map(canonical::hash);
+        if let Some(declared) = self.meta("objective_hash")
+            && Some(declared) != objective.as_deref()
+        {
+            let message = "the objective is not the one of `meta.objective_hash`: it was changed";
+            findings.push(
+                Finding::new("context.primary_objective", "objective_hash", message)
+                    .suggest("The objective of a chain is immutable: use the packet that was sent."),
+            );
+        }
+        if let Some(declared) = self.meta("hash")
+            && declared != self.hash
+        {
+            let message = format!("the packet was changed after it was created: its hash is {}", self.hash);
+            findings.push(Finding::new("meta.hash", "hash", message).suggest(
+                "Use the packet that was sent, or create another one with `cog handoff new --parent`.",
+            ));
+        }
+        findings
+    }
+
+    /// Returns the agent that hands over.
+    pub fn source_agent(&self) -> &str {
+        self.meta("source_agent").unwrap_or_default()
+    }
+
+    /// Returns the agent that takes over.
+    pub fn target_agent(&self) -> &str {
+        self.meta("target_agent").unwrap_or_default()
+    }
+
+    /// Returns when the packet was created.
+    pub fn timestamp(&self) -> &str {
+        self.meta("timestamp").unwrap_or_default()
+    }
+
+    /// Returns the hash of the packet before this one; none for the first of a chain.
+    pub fn parent(&self) -> Option<&str> {
+        self.meta("parent")
+    }
+
+    /// Returns the hash that the packet declares; none if it was created without one.
+    pub fn declared_hash(&self) -> Option<&str> {
+        self.meta("hash")
+    }
+
+    /// Returns the task, which does not change along a chain.
+    pub fn primary_objective(&self) -> &str {
+        self.text("primary_objective").unwrap_or_default()
+    }
+
+    /// Returns how far the task is.
+    pub fn status(&self) -> Option<&str> {
+        self.text("status")
+    }
+
+    /// Returns the steps that are completed.
+    pub fn completed_steps(&self) -> impl Iterator<Item = &str> {
+        self.texts("completed_steps")
+    }
+
+    /// Returns the next step.
+    pub fn next_immediate_step(&self) -> Option<&str> {
+        self.text("next_immediate_step")
+    }
+
+    /// Returns the constraints.
+    pub fn constraints(&self) -> impl Iterator<Item = &str> {
+        self.texts("constraints")
+    }
+
+    /// Returns the shared artifacts.
+    pub fn artifacts(&self) -> impl Iterator<Item = Artifact<'_>> {
+        self.context("artifacts").into_iter().flat_map(Node::members).filter_map(Artifact::read)
+    }
+
+    /// Returns the summary of the history.
+    pub fn history_summary(&self) -> Option<&str> {
+        self.value.get("history_summary")?.as_str()
+    }
+
+    fn meta(&self, key: &str) -> Option<&str> {
+        self.value.get("meta")?.get(key)?.as_str()
+    }
+
+    pub(super) fn context(&self, key: &str) -> Option<Node<'_>> {
+        self.value.get("context")?.get(key)
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.context(key)?.as_str()
+    }
+
+    fn texts(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.context(key).into_iter().flat_map(Node::elements).filter_map(Node::as_str)
+    }
+}
+
+impl ToJson for Handoff {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        self.value.write_json(w);
+    }
+}
+
+/// Returns the hash of a packet without its own `meta.hash`.
+pub(super) fn hash(packet: Node<'_>) -> String {
+    let mut text = String::new();
+    Writer::compact(&mut text).object(|w| {
+        for (key, member) in packet.members() {
+            match key {
+                "meta" => w.key(key).object(|w| {
+                    for (key, member) in member.members().filter(|(key, _)| *key != "hash") {
+                        w.field(key, &member);
+                    }
+                }),
+                _ => drop(w.field(key, &member)),
+            }
+        }
+    });
+    canonical::hash(Value::parse(&text).unwrap_or_default().node())
+}

@@ -1,0 +1,93 @@
+//! `cog cite`: checks the citations of answers.
+
+mod sources;
+
+use cog_harmony::citation::{self, Citation, CitationReport};
+use cog_json::{ToJson, Writer};
+
+use super::{input, runtime};
+use crate::{
+    args::{CiteArgs, CiteCheckArgs, CiteCommand},
+    commands::settings::load_settings,
+    error::CliError,
+    exit::Exit,
+    output::{Console, Palette},
+    settings::{Environment, Flags},
+};
+
+/// Runs the subcommand.
+pub(crate) fn cite(args: CiteArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    match args.command {
+        CiteCommand::Check(args) => check(&args, environment, console),
+    }
+}
+
+/// Checks the citations of an answer. The exit code is 0 if they are valid, otherwise 1.
+fn check(args: &CiteCheckArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let answer = input::json_of(&args.answer)?;
+    let settings = load_settings(Flags::default(), environment, console)?;
+    let Some(sources) = runtime::wait(sources::open_all(&args.source, &settings.media))? else {
+        return Ok(Exit::Interrupted);
+    };
+    let report = citation::check(answer.node(), &sources, args.min_score);
+    for unused in args.source.iter().filter(|source| !is_cited(&answer, &source.id)) {
+        console.note(&format!("no citation has the source `{}`", unused.id));
+    }
+    if console.prints_json(args.format) {
+        console.print_json(&Report(&report))?;
+    } else {
+        console.print(&describe(&report, console.out().palette))?;
+    }
+    Ok(if report.findings.is_empty() { Exit::Ok } else { Exit::Failed })
+}
+
+fn is_cited(answer: &cog_json::Value, id: &str) -> bool {
+    citation::source_ids(answer.node()).contains(&id)
+}
+
+/// Formats one citation per line, then the findings and the verdict.
+fn describe(report: &CitationReport, palette: Palette) -> String {
+    let mut text: String = report.citations.iter().map(|one| line(one, palette)).collect();
+    for finding in &report.findings {
+        let rule = palette.dim(format_args!("[{}]", finding.rule));
+        text += &format!("{}: {} {rule}\n", palette.name(&finding.path), finding.message);
+    }
+    let verdict = match report.findings.len() {
+        0 => palette.success("valid"),
+        _ => palette.error("invalid"),
+    };
+    let (anchors, citations) =
+        (counted(report.anchors, "anchor"), counted(report.citations.len(), "citation"));
+    text + &format!("{verdict} {anchors}, {citations}\n")
+}
+
+fn line(citation: &Citation, palette: Palette) -> String {
+    let Citation { id, anchors, checked, score, page } = citation;
+    let score = score.map(|score| format!(", score {score}")).unwrap_or_default();
+    let page = page.map(|page| format!(" on page {page}")).unwrap_or_default();
+    let state = if *checked { "" } else { ", source not checked" };
+    let anchors = counted(*anchors, "anchor");
+    format!("{} {anchors}{score}{page}{}\n", palette.name(id), palette.dim(state))
+}
+
+/// `1 anchor`, `2 anchors`.
+fn counted(count: usize, what: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{ending}")
+}
+
+/// The report as it is printed.
+struct Report<'a>(&'a CitationReport);
+
+/// Written by hand: the verdict is computed.
+impl ToJson for Report<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let CitationReport { anchors, citations, findings } = self.0;
+        w.object(|w| {
+            w.field("valid", &findings.is_empty());
+            w.field("anchors", anchors);
+            w.field("citations", citations);
+            w.field("findings", findings);
+        });
+    }
+}
