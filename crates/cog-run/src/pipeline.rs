@@ -56,9 +56,6 @@ pub(crate) fn prepare(
     for other in &others {
         preflight::media_output(module, other.as_ref(), "", options)?;
     }
-    for candidate in others.iter().chain([&provider]) {
-        preflight::structured_output(&module.manifest, candidate.as_ref())?;
-    }
     let compiled = shared.compilations.get(module);
     let media = Sources::new(shared, module, &input, options)?;
     let media_sink = Arc::new(MediaSink::new(shared, module, options, is_offline));
@@ -67,6 +64,9 @@ pub(crate) fn prepare(
     let image = image_request::from_input(module, &input).map(Arc::new);
     let (mut tools, missing) = ToolRun::new(shared, module, &input, options, continued.as_deref());
     warnings.extend(missing);
+    for candidate in others.iter().chain([&provider]) {
+        preflight::structured_output(&module.manifest, candidate.as_ref(), tools.is_some())?;
+    }
     let set = tools.as_ref().map(|tools| tools.set());
     let spec =
         RequestSpec { module: Arc::clone(module), compiled, chosen, preferred, image, tools: set, observer };

@@ -50,15 +50,23 @@ pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), E
 }
 
 /// Checks that the provider accepts a schema when the module requires one.
-pub(crate) fn structured_output(manifest: &Manifest, provider: &dyn Provider) -> Result<(), ErrorBody> {
-    let accepts_schema = !matches!(provider.info().dialect, Dialect::JsonObject | Dialect::Prompt);
+pub(crate) fn structured_output(
+    manifest: &Manifest,
+    provider: &dyn Provider,
+    has_tools: bool,
+) -> Result<(), ErrorBody> {
+    let tools = provider.info().tool_settings("");
+    let loses_schema = has_tools && tools.supported && !tools.with_schema;
+    let has_dialect = !matches!(provider.info().dialect, Dialect::JsonObject | Dialect::Prompt);
+    let accepts_schema = has_dialect && !loses_schema;
     if !manifest.requirements.structured_output || accepts_schema || provider.info().name == "offline" {
         return Ok(());
     }
     let message = format!(
-        "{} requires structured output (`runtime_requirements.structured_output`), but {} accepts no schema",
+        "{} requires structured output (`runtime_requirements.structured_output`), but {} accepts no schema{}",
         manifest.name,
-        provider.info().name
+        provider.info().name,
+        if loses_schema { " beside tools" } else { "" }
     );
     Err(ErrorBody::new(Code::ProviderUnavailable, message)
         .with_recoverable(false)
