@@ -5,19 +5,25 @@ mod limits;
 mod modules;
 mod script;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use cog_harmony::Role;
 use cog_run::{
-    RunOptions,
-    provider::{FinishReason, ModelEvent, Usage},
+    Providers, RunOptions,
+    provider::{
+        FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, Usage,
+        WireRequest,
+    },
     tools::{ToolEffects, ToolError, ToolOutput},
 };
 use cog_spec::Chunk;
 use serde_json::json;
 
 use self::script::{Setup, answer, call, calls, content, info, results};
-use crate::support::{code, sample_input};
+use crate::support::{Scripted, code, sample_input};
 
 #[tokio::test]
 async fn results_are_sent_back_and_the_model_answers() {
@@ -218,4 +224,51 @@ async fn a_missing_tool_is_a_warning() {
     let warnings: Vec<_> = envelope.warnings.iter().map(|warning| warning.code.as_str()).collect();
     assert_eq!(warnings, ["W4017"]);
     assert!(envelope.warnings[0].message.contains("no-such-tool"));
+}
+
+/// Replies once with these events, then fails.
+struct Once {
+    inner: Scripted,
+    failing: Scripted,
+    calls: AtomicUsize,
+}
+
+impl Provider for Once {
+    fn info(&self) -> &ProviderInfo {
+        self.inner.info()
+    }
+
+    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        Ok(None)
+    }
+
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+        match self.calls.fetch_add(1, Ordering::SeqCst) {
+            0 => self.inner.call(request),
+            _ => self.failing.call(request),
+        }
+    }
+}
+
+#[tokio::test]
+async fn fallback_after_a_round_receives_the_round() {
+    let error = ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None };
+    let first = Once {
+        inner: Scripted::new([calls(&[("a", "add", r#"{"a": 1, "b": 2}"#)])]),
+        failing: Scripted::failing(error),
+        calls: AtomicUsize::new(0),
+    };
+    let second = Arc::new(Scripted::new([answer()]).named("second"));
+    let chain: Vec<Arc<dyn Provider>> = vec![Arc::new(first), Arc::clone(&second) as Arc<dyn Provider>];
+    let named = |_: &str| Err(cog_spec::ErrorBody::new(cog_spec::Code::UnsupportedValue, "no name is known"));
+    let add = info("add").function(async |_, _| Ok("done"));
+    let setup = Setup::new(&["add"], []).tool(add);
+    let runtime = setup.builder().providers(Providers::new(chain, named)).build();
+    let module = setup.module();
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let requests = second.requests();
+    let roles: Vec<_> = requests[0].messages.messages().iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool]);
+    assert_eq!(requests[0].tools.as_ref().map(|tools| tools.definitions.len()), Some(1));
 }

@@ -32,8 +32,21 @@ fn place() -> Place {
 }
 
 fn calling(place: &Place, mock: &Mock, args: &[&str]) -> Command {
+    calling_over(Wire::OpenAi, place, mock, args)
+}
+
+fn calling_over(wire: Wire, place: &Place, mock: &Mock, args: &[&str]) -> Command {
     let mut command = place.cog(args.iter().copied());
-    command.env("OPENAI_API_KEY", "none").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+    let (key, base) = match wire.provider() {
+        "openai" => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        "anthropic" => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        "gemini" => ("GEMINI_API_KEY", "GEMINI_BASE_URL"),
+        _ => ("OLLAMA_API_KEY", "OLLAMA_HOST"),
+    };
+    command.env("LLM_PROVIDER", wire.provider()).env(key, "none").env(base, mock.base_url(wire));
+    if let Some(protocol) = wire.protocol_setting() {
+        command.env("OPENAI_PROTOCOL", protocol);
+    }
     command.env("COG_TOOLS_CONFIRM", "helper");
     command
 }
@@ -69,6 +82,39 @@ fn run_continues_in_another_process_after_a_confirmation() {
     assert_eq!(json(&continued)["data"]["result"], "fine", "{}", stderr(&continued));
     assert_eq!(mock.requests().len(), 3);
     assert_eq!(code(&run(&place, &mock, &["run", "--continue", &id, "--confirm", "YES"])), "E4014");
+}
+
+/// Returns the body of the last request.
+fn last_request(mock: &Mock) -> String {
+    mock.requests().last().unwrap().body.to_string()
+}
+
+#[test]
+fn run_over_each_protocol_continues_in_another_process() {
+    for wire in Wire::ALL {
+        let place = place();
+        place.write(
+            "cognitive/modules/look/module.yaml",
+            place.read("cognitive/modules/helper/module.yaml").replace("helper", "look"),
+        );
+        place.write("cognitive/modules/look/prompt.md", "Look.\n");
+        place.write("cognitive/modules/look/schema.json", SCHEMA);
+        place.write("m/module.yaml", place.read("m/module.yaml").replace("[helper]", "[helper, look]"));
+        let looked = ANSWER.replace("fine", "looked at it");
+        let calls = [("look", r#"{"query": "where?"}"#), ("helper", r#"{"query": "how?"}"#)];
+        let calls = Reply::tool_calls(calls).reasoning("I need both.");
+        let mock = Mock::start([calls, Reply::text(looked), Reply::text(ANSWER), Reply::text(ANSWER)]);
+        let halted = calling_over(wire, &place, &mock, &["run", "./m", "--args", "why?"]).output().unwrap();
+        let id = id_of(&halted);
+        let args = ["run", "--continue", &id, "--confirm", "YES"];
+        let continued = calling_over(wire, &place, &mock, &args).output().unwrap();
+        assert_eq!(json(&continued)["data"]["result"], "fine", "{wire:?}: {}", stderr(&continued));
+        assert_eq!(mock.requests().len(), 4, "{wire:?}");
+        let request = last_request(&mock);
+        for part in ["looked at it", "Nothing was unclear", "where?", "how?"] {
+            assert!(request.contains(part), "{wire:?}: {part}: {request}");
+        }
+    }
 }
 
 #[test]
