@@ -116,15 +116,23 @@ impl Run<'_> {
         if self.args.stream.require_streaming {
             stream::require(&module)?;
         }
+        let input = match &self.continuation {
+            Some(_) => RunInput::Json(Value::null()), // it is that of the halted run
+            None => self.read_input(&module)?,
+        };
+        Ok(Ready { runtime, module, input, note: selected.note })
+    }
+
+    /// Reads the input, and stores it if the log contains inputs.
+    fn read_input(&mut self, module: &Module) -> Result<RunInput, ErrorBody> {
         let input = match self.input.take() {
-            _ if self.continuation.is_some() => RunInput::Json(Value::null()),
             Some(input) => input,
-            None => input::read(&self.args.request.input, &module)?,
+            None => input::read(&self.args.request.input, module)?,
         };
         if self.log.as_ref().is_some_and(RunLog::stores_contents) {
             self.input = Some(input.clone());
         }
-        Ok(Ready { runtime, module, input, note: selected.note })
+        Ok(input)
     }
 
     /// Runs the module to one envelope.

@@ -118,6 +118,19 @@ fn run_over_each_protocol_continues_in_another_process() {
 }
 
 #[test]
+fn continued_run_is_logged_without_an_input_of_its_own() {
+    let (place, mock) = (place(), mock());
+    let run = |args: &[&str]| {
+        let mut command = calling(&place, &mock, args);
+        command.env("COG_LOGS_CONTENTS", "true").output().unwrap()
+    };
+    let id = id_of(&run(&["run", "./m", "--args", "why?"]));
+    assert!(run(&["run", "--continue", &id, "--confirm", "YES"]).status.success());
+    let replayed = run(&["logs", "replay"]);
+    assert!(stderr(&replayed).contains("is not stored"), "{}", stderr(&replayed));
+}
+
+#[test]
 fn denied_call_is_reported_to_the_model() {
     let (place, mock) = (place(), mock());
     let id = id_of(&run(&place, &mock, &["run", "./m", "--args", "why?"]));
