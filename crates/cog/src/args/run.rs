@@ -174,6 +174,9 @@ fails. Only invalid arguments print none.
 With --stream, writes each chunk as it arrives, to stdout or the file of -o. The last chunk is `final` or an error. \
 Errors before the call to the model, such as invalid input, are one envelope.
 
+A tool call that needs a confirmation ends the run with E4007. `cog run --continue ID --confirm YES` executes it, and \
+--deny continues without it.
+
 Examples:
   cog run code-reviewer --args \"eval(input())\"
   cog run code-reviewer input.json | jq .data.issues
@@ -182,8 +185,7 @@ Examples:
   cog run image-analyzer --image photo.jpg --args \"What is this?\"
   cog run image-generator --args \"A lighthouse at dawn\" --media-dir out --provider offline
   cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape
-  cog run code-reviewer input.json --stream | jq -c .chunk.field
-  cog run --continue halt_0af7651916cd43dd8448eb211c80319c --confirm YES")]
+  cog run code-reviewer input.json --stream | jq -c .chunk.field")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) request: RequestArgs,
