@@ -21,6 +21,8 @@ const SCENE: &str = r#"
     ffmpeg -loglevel error -f lavfi -i testsrc=d=2:s=96x64 -f lavfi -i sine=d=2 -pix_fmt yuv420p talk.mp4
     ffmpeg -loglevel error -i talk.mp4 talk.mp3
     printf 'https://example.com/a.png\n' > urls.txt
+    echo '[{"role": "user", "content": "What is this?"}]' > history.json
+    echo '{"query": "What is this?"}' > question.json
     printf '#!/bin/sh\ncat %s/answer.json\n' "$PWD" > "$TOOLS/my-runtime" && chmod +x "$TOOLS/my-runtime"
 "#;
 
