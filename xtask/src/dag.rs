@@ -34,6 +34,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-provider",
         ],
     ),
+    ("cog-mcp", &["cog-json", "cog-spec", "cog-run"]),
     ("cog-server", &["cog-json", "cog-spec", "cog-media", "cog-module", "cog-run"]),
     (
         "cogn",
@@ -47,6 +48,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-module",
             "cog-provider",
             "cog-run",
+            "cog-mcp",
             "cog-server",
         ],
     ),

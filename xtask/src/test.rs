@@ -18,6 +18,9 @@ pub(crate) enum Extent {
 /// The vendors' own clients, whose types our requests and the mock's replies must fit.
 const SDKS: &[&str] = &["openai==3.52.0", "anthropic==2.11.0", "google-genai==3.4.0", "ollama==0.6.3"];
 
+/// The official SDK of MCP, of which a server is made.
+const MCP: &[&str] = &["mcp==2.3.0"];
+
 /// Runs the tests.
 pub(crate) fn run(extent: Extent) -> Outcome {
     if extent == Extent::Everything {
@@ -28,7 +31,10 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         terminal::check()?;
         // The tests of the tools leave there what runs sent to vendors.
         let requests = emptied("tmp/requests")?;
-        execute(cargo().args(["test", "--package", "cogn", "--test", "tools", "--locked"]))?;
+        let interpreter = python(MCP)?;
+        let mut tools = cargo();
+        tools.args(["test", "--package", "cogn", "--test", "tools", "--locked"]);
+        execute(tools.env("COG_TEST_PYTHON", interpreter))?;
         sdk_checks(&requests)?;
         engine::check()?;
         clients::check()?;

@@ -17,6 +17,7 @@ mod list;
 mod logged;
 mod logs;
 mod man;
+mod mcp;
 mod media;
 mod messages;
 mod migrate;

@@ -9,6 +9,8 @@ mod file;
 mod generation;
 mod layers;
 mod logs;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod media;
 mod protocol;
 mod redactor;
@@ -101,6 +103,9 @@ pub(crate) struct Settings {
     pub(crate) logs: LogsSettings,
     /// The limits of tool calls, and the tools that need a confirmation.
     pub(crate) tools: ToolsSettings,
+    /// The MCP servers.
+    #[cfg(feature = "mcp")]
+    pub(crate) mcp: Vec<cog_mcp::McpServer>,
     /// The user's home directory.
     pub(crate) home: Option<PathBuf>,
     /// The deprecated names that were used.
@@ -142,6 +147,8 @@ impl Settings {
         let media = MediaSettings::read(&layers, home.as_deref())?;
         let logs = LogsSettings::read(&layers, home.as_deref())?;
         let tools = ToolsSettings::read(&layers, home.as_deref())?;
+        #[cfg(feature = "mcp")]
+        let mcp = mcp::servers(layers.operator.as_ref(), &environment, home.as_deref())?;
         check_protocols(&environment)?;
         let Layers { project, operator, .. } = layers;
         let files = [&project, &operator].into_iter().flatten();
@@ -164,6 +171,8 @@ impl Settings {
             media,
             logs,
             tools,
+            #[cfg(feature = "mcp")]
+            mcp,
             home,
             deprecated,
             environment,
@@ -199,7 +208,10 @@ impl Settings {
     /// Returns the API keys of all configured providers.
     fn keys(&self) -> Vec<Secret> {
         let variables = VENDORS.iter().flat_map(|vendor| vendor.key_vars);
-        variables.filter_map(|name| self.variable(name)).map(Secret::new).collect()
+        let keys = variables.filter_map(|name| self.variable(name)).map(Secret::new);
+        #[cfg(feature = "mcp")]
+        let keys = keys.chain(self.mcp.iter().filter_map(|server| server.token().cloned()));
+        keys.collect()
     }
 
     /// Returns the model that a file sets for one provider; the project's file wins.

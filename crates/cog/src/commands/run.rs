@@ -10,7 +10,7 @@ use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Value, t
 use cog_spec::{Envelope, ErrorBody};
 
 use super::{
-    emit, example, input,
+    emit, example, input, mcp,
     providers::{self, RecordMode},
     run_log::RunLog,
     runtime, stream,
@@ -107,7 +107,9 @@ impl Run<'_> {
     /// Prepares the run.
     fn prepare(&mut self) -> Result<Ready, ErrorBody> {
         let selected = providers::select(&self.settings, self.record_mode())?;
-        let runtime = runtime::runtime(&self.settings, selected.providers);
+        let builder = runtime::builder(&self.settings, selected.providers);
+        let module = self.args.request.input.module.as_deref();
+        let runtime = mcp::add_tools(builder, &self.settings, module, self.console)?.build();
         let halted = self.continuation.as_ref().map(|it| runtime.halted_run(&it.id, None)).transpose()?;
         let given = self.args.request.input.module.clone();
         let name = given.or(halted.map(|halted| halted.module)).unwrap_or_default();

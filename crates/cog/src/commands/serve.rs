@@ -16,7 +16,7 @@ use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
 use super::{
-    providers, runtime,
+    mcp, providers, runtime,
     signals::{ReloadSignal, Signals},
     targets,
 };
@@ -41,7 +41,8 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let finder = targets::finder(&settings);
     let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
     let finder = finder.with_paths(args.paths.iter().cloned().chain(here))?;
-    let runtime = runtime::builder(&settings, selected.providers)
+    let builder = runtime::builder(&settings, selected.providers);
+    let runtime = mcp::add_tools(builder, &settings, None, console)?
         .finder(finder)
         .media(access(&settings, &media))
         .observer(Arc::new(metrics.clone()))

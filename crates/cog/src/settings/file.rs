@@ -17,6 +17,9 @@ use super::{
     tools::ToolsContent,
 };
 
+#[cfg(feature = "mcp")]
+use super::mcp::McpContent;
+
 pub(super) use self::media::{MediaContent, Parsed, Size};
 
 /// The maximum size of a settings file.
@@ -57,6 +60,9 @@ pub(super) struct Content {
     pub(super) logs: LogsContent,
     #[serde(default)]
     pub(super) tools: ToolsContent,
+    #[cfg(feature = "mcp")]
+    #[serde(default)]
+    pub(super) mcp: BTreeMap<String, McpContent>,
     #[serde(default)]
     pub(super) server: toml::Table,
     #[serde(default)]
@@ -136,6 +142,10 @@ impl SettingsFile {
         }
         if self.content.tools != ToolsContent::default() {
             return Err(forbidden("tools".to_owned()));
+        }
+        #[cfg(feature = "mcp")]
+        if let Some(name) = self.content.mcp.keys().next() {
+            return Err(forbidden(format!("mcp.{name}")));
         }
         let is_operators = |key: &&String| {
             SERVER_SETTINGS.iter().any(|setting| setting.is_operators && setting.key() == **key)

@@ -1,4 +1,4 @@
-//! The program together with other tools: shells, jq, git, curl, man, exiftool, ImageMagick, npm.
+//! The program together with other tools: shells, jq, git, curl, man, exiftool, ImageMagick, npm, MCP servers.
 
 #[cfg(unix)]
 #[cfg(test)]
@@ -6,6 +6,9 @@ mod examples;
 #[cfg(unix)]
 #[cfg(test)]
 mod hidden;
+#[cfg(unix)]
+#[cfg(test)]
+mod mcp;
 #[cfg(unix)]
 #[cfg(test)]
 mod media_run;

@@ -1,0 +1,153 @@
+//! Starts servers, connects to them, and lists their tools.
+
+use std::{process::Stdio, sync::Arc};
+
+use cog_run::tools::Tool;
+use rmcp::{
+    ClientLifecycleMode, ClientServiceExt as _, RoleClient,
+    model::{ClientCapabilities, Implementation, ProtocolVersion, Tool as Listed},
+    service::RunningService,
+    transport::{
+        IntoTransport, StreamableHttpClientTransport, async_rw::AsyncRwTransport,
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use tokio::{
+    process::{Child, Command},
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{
+    connection::{Config, Connection, Host, Program},
+    error::{McpError, excerpt},
+    server::{McpServer, McpTransport},
+    stderr,
+    tool::McpTool,
+};
+
+/// The tools of a server.
+pub struct McpTools {
+    /// The tools that can be called.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// The tools that cannot be called, each with the reason.
+    pub skipped: Vec<(String, String)>,
+}
+
+impl McpServer {
+    /// Connects to the server, and lists its tools.
+    ///
+    /// # Errors
+    /// The server cannot be started or reached, violates the protocol, or exceeds the time limit.
+    pub async fn connect(&self) -> Result<McpTools, McpError> {
+        self.connect_on(None).await
+    }
+
+    /// Connects to the server on a thread of its own, and lists its tools. The thread ends with the last tool.
+    ///
+    /// This blocks, so it must not be called in an async task; there, use [`McpServer::connect`].
+    ///
+    /// # Errors
+    /// As [`McpServer::connect`].
+    pub fn connect_blocking(&self) -> Result<McpTools, McpError> {
+        let host = Host::start().map_err(|error| self.violation(&error))?;
+        let handle = host.handle();
+        handle.block_on(self.connect_on(Some(Arc::new(host))))
+    }
+
+    async fn connect_on(&self, host: Option<Arc<Host>>) -> Result<McpTools, McpError> {
+        let connected = timeout(self.startup_timeout, async {
+            let connection = self.open(host).await?;
+            let listed = connection.peer().list_all_tools().await.map_err(|error| self.violation(&error))?;
+            Ok((connection, listed))
+        });
+        match connected.await {
+            Ok(connected) => connected.map(|(connection, listed)| self.tools(connection, listed)),
+            Err(_) => Err(McpError::Timeout { server: self.name.clone(), limit: self.startup_timeout }),
+        }
+    }
+
+    fn tools(&self, connection: Connection, listed: Vec<Listed>) -> McpTools {
+        let connection = Arc::new(connection);
+        let mut found = McpTools { tools: Vec::new(), skipped: Vec::new() };
+        for listed in listed {
+            let name = listed.name.to_string();
+            let tool = McpTool::new(self, listed, Arc::clone(&connection)).map_err(|error| error.to_string());
+            let is_new =
+                |tool: &McpTool| found.tools.iter().all(|other| other.info().name != tool.info().name);
+            match tool {
+                Ok(tool) if is_new(&tool) => found.tools.push(Arc::new(tool)),
+                Ok(_) => {
+                    found.skipped.push((name, "another tool of the server has the same name".to_owned()));
+                }
+                Err(reason) => found.skipped.push((name, reason)),
+            }
+        }
+        found
+    }
+
+    async fn open(&self, host: Option<Arc<Host>>) -> Result<Connection, McpError> {
+        match &self.transport {
+            McpTransport::Stdio { .. } => self.open_program(host).await,
+            McpTransport::Http { url, token } => {
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+                let config = match token {
+                    Some(token) => config.auth_header(token.expose()),
+                    None => config,
+                };
+                let service = self.serve(StreamableHttpClientTransport::from_config(config)).await?;
+                Ok(Connection::new(service, None, host))
+            }
+        }
+    }
+
+    async fn open_program(&self, host: Option<Arc<Host>>) -> Result<Connection, McpError> {
+        let mut child = self.start()?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(self.violation(&"the program has no standard input and output"));
+        };
+        let mut log = JoinSet::new();
+        if let Some(stderr) = child.stderr.take() {
+            log.spawn(stderr::log(self.name.clone(), stderr));
+        }
+        let service = self.serve(AsyncRwTransport::new(stdout, stdin)).await?;
+        let program = Program::new(child, log);
+        Ok(Connection::new(service, Some(program), host))
+    }
+
+    fn start(&self) -> Result<Child, McpError> {
+        let McpTransport::Stdio { command: program, args, env, directory } = &self.transport else {
+            return Err(self.violation(&"it is not a program"));
+        };
+        let mut command = Command::new(program);
+        command.args(args).env_clear().envs(env.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        if let Some(directory) = directory {
+            command.current_dir(directory);
+        }
+        command.spawn().map_err(|source| McpError::Start {
+            server: self.name.clone(),
+            command: program.display().to_string(),
+            source,
+        })
+    }
+
+    /// Starts the protocol. A server of the older revision does not know the first request.
+    async fn serve<T, E, A>(&self, transport: T) -> Result<RunningService<RoleClient, Config>, McpError>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let client = Implementation::new("cog", env!("CARGO_PKG_VERSION"));
+        let config = Config::new(ClientCapabilities::default(), client);
+        let lifecycle = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        };
+        config.serve_with_lifecycle(transport, lifecycle).await.map_err(|error| self.violation(&error))
+    }
+
+    fn violation(&self, error: &dyn std::fmt::Display) -> McpError {
+        McpError::Protocol { server: self.name.clone(), message: excerpt(&error.to_string()) }
+    }
+}

@@ -1,0 +1,22 @@
+//! Tools of MCP servers, over stdio and streamable HTTP.
+//!
+//! * [`McpServer`] is a server that the operator configured: a program or a URL. Nothing of it comes from a module, an input
+//!   or a model.
+//! * [`McpServer::connect`] starts it and lists its tools. Each is a [`Tool`](cog_run::tools::Tool) with the name
+//!   `SERVER__TOOL`.
+//!
+//! The client accepts servers of both revisions of the protocol: 2026-07-28, and those with `initialize`. It offers
+//! neither sampling nor roots nor elicitation.
+
+mod connect;
+mod connection;
+mod error;
+mod name;
+mod output;
+mod server;
+mod stderr;
+mod tool;
+
+pub use connect::McpTools;
+pub use error::McpError;
+pub use server::{McpServer, McpTransport};

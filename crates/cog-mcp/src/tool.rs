@@ -1,0 +1,91 @@
+//! A tool of a server.
+
+use std::sync::Arc;
+
+use cog_json::Value;
+use cog_run::tools::{Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo};
+use rmcp::{
+    ServiceError,
+    model::{CallToolRequestParams, JsonObject, Tool as Listed},
+};
+
+use crate::{connection::Connection, error::excerpt, name::qualified, output::output, server::McpServer};
+
+/// A tool of a server, which stays connected as long as one of its tools exists.
+pub(crate) struct McpTool {
+    info: ToolInfo,
+    /// The name at the server.
+    name: String,
+    server: String,
+    connection: Arc<Connection>,
+}
+
+impl McpTool {
+    /// Creates the tool that a server listed.
+    ///
+    /// # Errors
+    /// A name that is too long, or a schema that is not valid.
+    pub(crate) fn new(
+        server: &McpServer,
+        listed: Listed,
+        connection: Arc<Connection>,
+    ) -> Result<Self, cog_run::tools::InvalidTool> {
+        let schema = Value::from(serde_json::Value::Object(listed.input_schema.as_ref().clone()));
+        let description = listed.description.as_deref().unwrap_or_default();
+        let info = ToolInfo::new(qualified(&server.name, &listed.name), description, &schema)?;
+        let info = info.with_effects(effects(server, &listed));
+        let (name, server) = (listed.name.into_owned(), server.name.clone());
+        Ok(Self { info, name, server, connection })
+    }
+}
+
+/// Returns what a call may do. Only a tool that its server marks as read-only has no side effects.
+fn effects(server: &McpServer, listed: &Listed) -> ToolEffects {
+    let hint = listed.annotations.as_ref().and_then(|annotations| annotations.read_only_hint);
+    ToolEffects {
+        network: server.transport.uses_network(),
+        side_effects: hint != Some(true),
+        ..ToolEffects::default()
+    }
+}
+
+impl Tool for McpTool {
+    fn info(&self) -> &ToolInfo {
+        &self.info
+    }
+
+    fn call<'a>(&'a self, arguments: Value, _context: &'a ToolContext) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let arguments: JsonObject = match arguments.to_serde() {
+                serde_json::Value::Object(arguments) => arguments,
+                _ => JsonObject::new(),
+            };
+            let mut params = CallToolRequestParams::new(self.name.clone());
+            params.arguments = Some(arguments);
+            match self.connection.peer().call_tool(params).await {
+                Ok(result) => output(result),
+                Err(error) => Err(self.error(&error)),
+            }
+        })
+    }
+}
+
+impl McpTool {
+    /// Describes the error of a call for the model.
+    fn error(&self, error: &ServiceError) -> ToolError {
+        let server = &self.server;
+        match error {
+            ServiceError::McpError(error) => ToolError::new("McpError", excerpt(&error.message)),
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => ToolError::new(
+                "ServerUnavailable",
+                format!("The MCP server `{server}` closed the connection."),
+            ),
+            ServiceError::UnexpectedResponse => {
+                let message =
+                    format!("The MCP server `{server}` sent a reply that is not the result of a call.");
+                ToolError::new("UnexpectedReply", message)
+            }
+            other => ToolError::new("McpError", excerpt(&other.to_string())),
+        }
+    }
+}

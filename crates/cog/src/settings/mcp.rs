@@ -1,0 +1,106 @@
+//! The MCP servers of the operator. Only the operator's file names them: a module or a project's file cannot start a program.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use cog_mcp::{McpServer, McpTransport};
+use cog_spec::Secret;
+use serde::Deserialize;
+
+use super::{Environment, SettingsError, duration::Span, file::SettingsFile, layers::expand_home};
+
+/// The default time limit for starting a server.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The variables that a program needs. The keys of providers are not among them.
+const INHERITED: &[&str] = &[
+    "HOME",
+    "LANG",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "USER",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERPROFILE",
+];
+
+/// `[mcp.NAME]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct McpContent {
+    command: Option<PathBuf>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    directory: Option<PathBuf>,
+    url: Option<String>,
+    pub(super) token: Option<String>,
+    startup_timeout: Option<Span>,
+}
+
+/// Returns the servers of the operator's file.
+///
+/// # Errors
+/// A server with neither or both of `command` and `url`, or with an invalid URL or name.
+pub(super) fn servers(
+    operator: Option<&SettingsFile>,
+    environment: &Environment,
+    home: Option<&Path>,
+) -> Result<Vec<McpServer>, SettingsError> {
+    let Some(file) = operator else { return Ok(Vec::new()) };
+    let server = |(name, content): (&String, &McpContent)| {
+        server(name, content, environment, home).map_err(|problem| SettingsError::Syntax {
+            path: file.path.clone(),
+            line: None,
+            message: format!("`mcp.{name}`: {problem}"),
+        })
+    };
+    file.content.mcp.iter().map(server).collect()
+}
+
+fn server(
+    name: &str,
+    content: &McpContent,
+    environment: &Environment,
+    home: Option<&Path>,
+) -> Result<McpServer, &'static str> {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if name.is_empty() || name.len() > 32 || !name.bytes().all(is_letter) {
+        return Err("the name of a server has 1 to 32 letters, digits, `_` or `-`");
+    }
+    let transport = match (&content.command, &content.url) {
+        (Some(command), None) if content.token.is_none() => McpTransport::Stdio {
+            command: expand_home(command, home),
+            args: content.args.clone(),
+            env: variables(content, environment),
+            directory: content.directory.as_deref().map(|directory| expand_home(directory, home)),
+        },
+        (Some(_), None) => return Err("`token` is only for a `url`; pass it to a program in `env`"),
+        (None, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => {
+            if content.args.is_empty() && content.env.is_empty() && content.directory.is_none() {
+                McpTransport::Http { url: url.clone(), token: content.token.clone().map(Secret::new) }
+            } else {
+                return Err("`args`, `env` and `directory` are only for a `command`");
+            }
+        }
+        (None, Some(_)) => return Err("`url` must begin with https:// or http://"),
+        _ => return Err("set either `command` or `url`"),
+    };
+    let startup_timeout = content.startup_timeout.as_ref().map_or(STARTUP_TIMEOUT, |span| span.0);
+    Ok(McpServer { name: name.to_owned(), transport, startup_timeout })
+}
+
+fn variables(content: &McpContent, environment: &Environment) -> Vec<(String, String)> {
+    let inherited = INHERITED.iter().filter(|name| !content.env.contains_key(**name));
+    let inherited = inherited.filter_map(|name| Some(((*name).to_owned(), environment.get(name)?)));
+    inherited.chain(content.env.iter().map(|(name, value)| (name.clone(), value.clone()))).collect()
+}

@@ -1,0 +1,217 @@
+//! Modules that call tools of a real MCP server, made with the official Python SDK, over both transports.
+//!
+//! `cargo xtask test` installs the SDK. `COG_TEST_PYTHON` is a Python interpreter with the package `mcp`.
+
+#![expect(clippy::disallowed_methods, reason = "modules and settings that are written here")]
+
+use std::{
+    net::TcpListener,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+};
+
+use cog_testkit::{Mock, Reply, Wire};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
+    "data": {"result": "fine", "rationale": "Nothing was unclear."}, "error": null}"#;
+
+const SCHEMA: &str = r#"{
+    "input": {"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}},
+    "data": {"type": "object", "required": ["result", "rationale"],
+        "properties": {"result": {"type": "string"}, "rationale": {"type": "string"}}}}"#;
+
+fn python() -> String {
+    #[expect(clippy::disallowed_methods, reason = "the interpreter that the tests use")]
+    std::env::var("COG_TEST_PYTHON").unwrap_or_else(|_| {
+        panic!("set COG_TEST_PYTHON to a Python with the package `mcp`, as `cargo xtask test` does")
+    })
+}
+
+fn server_script() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools/mcp_server.py").display().to_string()
+}
+
+/// Creates a directory with a module that may call these tools, and with settings.
+fn directory(allowed: &str, settings: &str) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = directory.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let manifest = format!(
+        "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n\
+         policies: {{ tools_allowed: true, network: allow }}\ntools: {{ allowed: [{allowed}] }}\n"
+    );
+    write("m/module.yaml", &manifest);
+    write("m/prompt.md", "Answer this: $ARGUMENTS\n");
+    write("m/schema.json", SCHEMA);
+    write("home/.config/cog/config.toml", settings);
+    directory
+}
+
+fn stdio() -> String {
+    let (command, script) = (json!(python()), json!(server_script()));
+    format!("[mcp.py]\ncommand = {command}\nargs = [{script}, \"stdio\"]\nenv = {{ EXTRA = \"1\" }}\n")
+}
+
+fn run(directory: &TempDir, mock: &Mock) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cog"))
+        .args(["run", "./m", "--provider", "openai", "--model", "gpt-4.1", "--args", "why?", "-v"])
+        .current_dir(directory.path())
+        .env_clear()
+        .env("COG_DETECT_OLLAMA", "off")
+        .env("COG_TOOLS_CALL_TIMEOUT", "3s")
+        .env("HOME", directory.path().join("home"))
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("OPENAI_API_KEY", "sk-canary")
+        .env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi))
+        .output()
+        .unwrap()
+}
+
+/// Runs the module with a model that makes these calls at once. Returns the definitions and the content of the results.
+fn results(directory: &TempDir, calls: &[(&str, &str)]) -> (Value, Vec<Value>) {
+    let mock = Mock::start([Reply::tool_calls(calls.iter().copied()), Reply::text(ANSWER)]);
+    let output = run(directory, &mock);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}\n{}", String::from_utf8_lossy(&output.stdout));
+    let requests = mock.requests();
+    let messages = requests[1].body["messages"].as_array().unwrap().clone();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    let results = results.map(|message| serde_json::from_str(message["content"].as_str().unwrap()).unwrap());
+    (requests[0].body["tools"].clone(), results.collect())
+}
+
+fn names(definitions: &Value) -> Vec<&str> {
+    let definitions = definitions.as_array().unwrap().iter();
+    definitions.map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn tools_are_called_over_stdio() {
+    let directory = directory("py__add, py__fail, py__variables, py__delete", &stdio());
+    let calls = [
+        ("py__add", r#"{"a": 2, "b": 3}"#),
+        ("py__fail", r#"{"reason": "no such page"}"#),
+        ("py__add", r#"{"a": "x"}"#),
+        ("py__variables", "{}"),
+        ("py__delete", r#"{"path": "a"}"#),
+    ];
+    let (definitions, results) = results(&directory, &calls);
+    assert_eq!(names(&definitions), ["py__add", "py__fail", "py__variables"], "side effects are denied");
+    assert_eq!(definitions[0]["function"]["description"], "Adds two numbers.");
+    assert_eq!(results[0], json!({ "status": "success", "result": 5 }));
+    assert_eq!((&results[1]["status"], &results[1]["error_type"]), (&json!("error"), &json!("ToolError")));
+    assert_eq!(results[1]["message"], "Error executing tool fail", "the SDK hides the exception");
+    assert_eq!(results[2]["code"], "E1001", "{}", results[2]);
+    let variables = results[3]["result"].to_string();
+    assert!(variables.contains("EXTRA") && variables.contains("PATH"), "{variables}");
+    assert!(!variables.contains("OPENAI"), "{variables}");
+    assert_eq!(results[4]["code"], "E4007", "{}", results[4]);
+}
+
+#[test]
+fn hostile_results_are_errors_for_the_model() {
+    let allowed = "py__hang, py__binary, py__large, py__image, py__add";
+    let directory = directory(allowed, &stdio());
+    let calls = [
+        ("py__hang", "{}"),
+        ("py__binary", "{}"),
+        ("py__large", r#"{"megabytes": 100}"#),
+        ("py__large", r#"{"megabytes": 2}"#),
+        ("py__add", r#"{"a": 1, "b": 1}"#),
+    ];
+    let (_, results) = results(&directory, &calls);
+    assert_eq!(results[0]["code"], "E2002", "{}", results[0]);
+    assert_eq!(results[1]["error_type"], "InvalidMedia");
+    assert_eq!(results[2]["status"], "error");
+    assert!(results[2].to_string().len() < 4000);
+    assert_eq!(results[3]["code"], "E1005", "{}", results[3]["message"]);
+    assert_eq!(results[4]["result"], 2, "the connection stays open");
+}
+
+#[test]
+fn dead_server_is_an_error_for_the_model() {
+    let directory = directory("py__die", &stdio());
+    let (_, results) = results(&directory, &[("py__die", "{}")]);
+    assert_eq!(results[0]["status"], "error", "{}", results[0]);
+    assert_eq!(results[0]["error_type"], "ServerUnavailable", "{}", results[0]);
+}
+
+/// A server that is ended when the test ends.
+struct HttpServer(Child);
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn tools_are_called_over_streamable_http() {
+    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let mut command = Command::new(python());
+    command.args([server_script(), "http".to_owned(), port.to_string()]);
+    let _server = HttpServer(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let directory =
+        directory("web__add, web__image", &format!("[mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\n"));
+    let calls = [("web__add", r#"{"a": 2, "b": 3}"#), ("web__image", "{}")];
+    let (definitions, results) = results(&directory, &calls);
+    assert_eq!(names(&definitions), ["web__add", "web__image"]);
+    assert_eq!(results[0], json!({ "status": "success", "result": 5 }));
+    assert_eq!(results[1]["status"], "success", "{}", results[1]);
+}
+
+#[test]
+fn server_that_cannot_be_started_is_reported_before_the_call() {
+    for (settings, expected) in [
+        ("[mcp.py]\ncommand = \"/does/not/exist\"\n", "cannot be started"),
+        ("[mcp.py]\ncommand = \"true\"\n", "is not available"),
+        ("[mcp.py]\nurl = \"http://127.0.0.1:9/mcp\"\n", "is not available"),
+        ("[mcp.py]\ncommand = \"sleep\"\nargs = [\"60\"]\nstartup_timeout = \"1s\"\n", "within 1 s"),
+    ] {
+        let mock = Mock::start([Reply::text(ANSWER)]);
+        let output = run(&directory("py__add", settings), &mock);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains(expected), "{text}");
+        assert!(mock.requests().is_empty());
+    }
+}
+
+#[test]
+fn module_without_tools_starts_no_server() {
+    let mock = Mock::start([Reply::text(ANSWER)]);
+    let output = run(&directory("", "[mcp.py]\ncommand = \"/does/not/exist\"\n"), &mock);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn settings_name_what_is_wrong() {
+    for (settings, expected) in [
+        ("[mcp.py]\n", "set either `command` or `url`"),
+        ("[mcp.py]\ncommand = \"a\"\nurl = \"http://b\"\n", "set either `command` or `url`"),
+        ("[mcp.py]\nurl = \"ftp://b\"\n", "must begin with"),
+        ("[mcp.py]\nurl = \"http://b\"\nargs = [\"a\"]\n", "only for a `command`"),
+        ("[mcp.py]\ncommand = \"a\"\ntoken = \"b\"\n", "only for a `url`"),
+        ("[mcp.\"a b\"]\ncommand = \"a\"\n", "the name of a server"),
+    ] {
+        let output = run(&directory("", settings), &Mock::start([Reply::text(ANSWER)]));
+        let text =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(expected), "{text}");
+    }
+    let directory = directory("", "");
+    std::fs::write(directory.path().join("cog.toml"), "[mcp.py]\ncommand = \"a\"\n").unwrap();
+    let output = run(&directory, &Mock::start([Reply::text(ANSWER)]));
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("cannot set `mcp.py`"), "{text}");
+}
