@@ -1,9 +1,9 @@
 //! A document with messages.
 
-use cog_json::{Node, SyntaxError, Value, Writer};
+use cog_json::{Node, SyntaxError, ToJson, Value, Writer};
 
 use crate::{
-    Problem,
+    Conversation, Problem,
     problem::Path,
     rules::{JSON, REQUIRED, TYPE},
 };
@@ -66,6 +66,12 @@ impl Document {
                 format!("found {}, expected an array of messages", node.kind()),
             )),
         }
+    }
+
+    /// Returns the text of the document with these messages in place of its own, in the same form.
+    pub fn with_messages(&self, conversation: &Conversation) -> String {
+        let messages: Vec<String> = conversation.messages().iter().map(ToJson::to_json).collect();
+        self.write(&messages, &[])
     }
 
     /// Returns the document with other messages, in the same form.

@@ -10,7 +10,7 @@ mod tokenizer;
 use cog_json::ToJson as _;
 
 use self::{audio::audio_tokens, models::ModelFacts};
-use crate::{AudioPart, Conversation, Message, Part, Reasoning, ToolCall};
+use crate::{AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, ToolCall};
 
 pub(crate) use self::size::image_size;
 
@@ -53,10 +53,10 @@ pub enum Estimate {
     ImageSize,
     /// The length of an audio part is unknown, so it counts at the maximum for its bytes.
     AudioLength,
-    /// Files and other parts count by their bytes.
+    /// Files count by their bytes, and those elsewhere as an image of the maximum.
     File,
-    /// Reasoning in a provider's own form counts by its JSON.
-    Reasoning,
+    /// Reasoning and parts in a provider's own form count by their JSON.
+    Native,
 }
 
 impl Estimate {
@@ -66,7 +66,7 @@ impl Estimate {
             Self::ImageSize => "unknown image dimensions, counted at the maximum",
             Self::AudioLength => "unknown audio length, counted at the maximum for its bytes",
             Self::File => "a file, counted by its bytes",
-            Self::Reasoning => "reasoning in its provider's form, counted by its JSON",
+            Self::Native => "data in a provider's form, counted by their JSON",
         }
     }
 }
@@ -122,7 +122,7 @@ impl TokenCounter {
     }
 
     /// Returns the tokens with which the reply begins.
-    pub(crate) fn reply(&self) -> u64 {
+    pub fn reply(&self) -> u64 {
         REPLY
     }
 
@@ -155,14 +155,22 @@ impl TokenCounter {
         let exact = |tokens| PartTokens { tokens, estimate: None };
         match part {
             Part::Text(part) => exact(self.text(&part.text)),
-            Part::Image(part) => self.known_or(
-                image_size(&part.url).map(|size| self.facts.images.tokens(size, part.detail)),
-                self.facts.images.maximum(part.detail),
-                Estimate::ImageSize,
-            ),
+            Part::Refusal(part) => exact(self.text(&part.refusal)),
+            Part::Image(part) => self.image(part),
             Part::Audio(part) => self.audio(part),
-            _ => self.known_or(None, (part.to_json().len() as u64).div_ceil(FILE_CHARS), Estimate::File),
+            Part::File(part) => self.known_or(None, file_tokens(part), Estimate::File),
+            Part::FileReference(_) => self.known_or(None, self.facts.images.maximum(None), Estimate::File),
+            Part::Native(part) => self.known_or(None, self.text(&part.item.to_json()), Estimate::Native),
         }
+    }
+
+    fn image(&self, part: &ImagePart) -> PartTokens {
+        let (rule, detail) = (self.facts.images, part.detail);
+        let maximum = rule.maximum(detail);
+        // Some rules have one number for every size.
+        let any_size = Some(maximum).filter(|maximum| rule.tokens((1, 1), detail) == *maximum);
+        let known = any_size.or_else(|| image_size(&part.url).map(|size| rule.tokens(size, detail)));
+        self.known_or(known, maximum, Estimate::ImageSize)
     }
 
     fn audio(&self, part: &AudioPart) -> PartTokens {
@@ -171,7 +179,7 @@ impl TokenCounter {
     }
 
     fn reasoning(&self, reasoning: &Reasoning) -> PartTokens {
-        self.known_or(None, self.text(&reasoning.items.to_json()), Estimate::Reasoning)
+        self.known_or(None, self.text(&reasoning.items.to_json()), Estimate::Native)
     }
 
     fn call(&self, call: &ToolCall) -> u64 {
@@ -193,6 +201,10 @@ impl MessageTokens {
         self.total += part.tokens;
         self.estimates.extend(part.estimate.filter(|estimate| !self.estimates.contains(estimate)));
     }
+}
+
+fn file_tokens(part: &FilePart) -> u64 {
+    (part.data.len() as u64).div_ceil(FILE_CHARS)
 }
 
 #[cfg(test)]

@@ -132,8 +132,8 @@ fn temporary_file(directory: &Path) -> std::io::Result<NamedTempFile> {
     builder.tempfile_in(directory)
 }
 
-/// Returns the file name extension of this type.
-fn extension(media_type: &str) -> &str {
+/// Returns the file name extension of a media type: `jpg` of `image/jpeg`.
+pub fn extension(media_type: &str) -> &str {
     match media_type {
         "image/jpeg" => "jpg",
         "audio/mpeg" => "mp3",

@@ -13,7 +13,9 @@ use std::{
 use thiserror::Error;
 
 pub(crate) use self::write::{Sibling, make_directory_of, remove};
-pub use self::write::{check_writable, copy_directory, create, write_atomic, write_directory};
+pub use self::write::{
+    check_writable, copy_directory, create, create_directory, write_atomic, write_directory,
+};
 
 /// The maximum size of a manifest, prompt or schema: 1 MB.
 pub const MAX_PART: u64 = 1024 * 1024;

@@ -2,6 +2,7 @@
 
 mod about;
 mod cite;
+mod history;
 mod logs;
 mod media;
 mod messages;
@@ -24,6 +25,7 @@ pub(crate) use self::{
         SchemaArgs, SchemaName,
     },
     cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
+    history::{ArchiveArgs, CountArgs, ExpandArgs, TrimArgs},
     logs::{LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs},
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
     messages::{FixArgs, MessagesArgs, MessagesCommand},

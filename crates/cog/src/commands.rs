@@ -65,7 +65,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Completions(args) => completions::completions(&args, console),
         Command::Man(args) => man::man(&args, console),
         Command::Media(args) => media::media(args, environment, console),
-        Command::Messages(args) => messages::messages(&args, console),
+        Command::Messages(args) => messages::messages(&args, environment, console),
         Command::Verify(args) => verify::verify(&args, environment, console),
         Command::Cite(args) => cite::cite(args, environment, console),
         Command::List(args) => list::list(&args, environment, console),

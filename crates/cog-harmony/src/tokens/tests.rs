@@ -42,6 +42,8 @@ fn images_count_by_detail_and_size() {
     let counted = counter.message(&Message::new(crate::Role::User, parts));
     assert_eq!((counted.images, counted.image_tokens), (4, 85 + 85 + 255 + 1445));
     assert_eq!(counted.estimates, [Estimate::ImageSize]);
+    let low = counter.part(&image("https://example.com/a.png", Some(Detail::Low)));
+    assert_eq!(low.estimate, None, "low detail has the same tokens for every size");
 }
 
 #[test]
@@ -65,7 +67,7 @@ fn reasoning_counts_by_its_json() {
     };
     let message = Message { reasoning: Some(reasoning), ..Message::assistant("a") };
     let counted = TokenCounter::new("gpt-4o").message(&message);
-    assert_eq!(counted.estimates, [Estimate::Reasoning]);
+    assert_eq!(counted.estimates, [Estimate::Native]);
     assert!(counted.total > TokenCounter::new("gpt-4o").message(&Message::assistant("a")).total);
 }
 

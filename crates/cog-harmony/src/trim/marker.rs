@@ -1,22 +1,19 @@
 //! The texts that replace media.
 
-use crate::{ImagePart, Part, tokens::image_size};
+use crate::{AudioPart, FilePart, FileReferencePart, FileSource, ImagePart, Part, tokens::image_size};
 
 /// The maximum characters of a URL or name in a marker.
 const MAX_CHARS: usize = 120;
 
 /// Returns the text that replaces a media part; none for a part that is not one.
 pub(crate) fn marker(part: &Part) -> Option<String> {
-    if let Part::Image(image) = part {
-        return Some(format!("[image removed: {}]", image_of(image)));
-    }
-    if let Part::Audio(audio) = part {
-        return Some(format!("[audio removed: {}]", short(&audio.format)));
-    }
-    if let Part::File(file) = part {
-        return Some(format!("[file removed: {}]", short(&file.media_type)));
-    }
-    None
+    Some(match part {
+        Part::Image(image) => format!("[image removed: {}]", image_of(image)),
+        Part::Audio(AudioPart { format, .. }) => format!("[audio removed: {}]", short(format)),
+        Part::File(file) => format!("[file removed: {}]", file_of(file)),
+        Part::FileReference(file) => format!("[file removed: {}]", reference_of(file)),
+        Part::Text(_) | Part::Refusal(_) | Part::Native(_) => return None,
+    })
 }
 
 fn image_of(image: &ImagePart) -> String {
@@ -33,6 +30,22 @@ fn source_of(url: &str) -> String {
     };
     let size = image_size(url).map(|(width, height)| format!(", {width}x{height}"));
     format!("{}{}", short(media_type), size.unwrap_or_default())
+}
+
+fn file_of(file: &FilePart) -> String {
+    named(file.filename.as_deref(), Some(&file.media_type))
+}
+
+fn reference_of(file: &FileReferencePart) -> String {
+    let source = match &file.source {
+        FileSource::Id(id) => id,
+        FileSource::Url(url) => url.split(['?', '#']).next().unwrap_or_default(),
+    };
+    named(Some(file.filename.as_deref().unwrap_or(source)), file.media_type.as_deref())
+}
+
+fn named(name: Option<&str>, media_type: Option<&str>) -> String {
+    name.into_iter().chain(media_type).map(short).collect::<Vec<_>>().join(", ")
 }
 
 fn short(text: &str) -> String {

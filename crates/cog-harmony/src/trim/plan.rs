@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Removed, TrimError, is_summary, marker::marker};
-use crate::{Conversation, Message, Part, Role, TokenCounter};
+use crate::{Conversation, Message, Role, TokenCounter};
 
 /// The type of an image part.
 const IMAGE: &str = "image_url";
@@ -182,7 +182,7 @@ fn media(messages: &[Message], counted: &[Counted], counter: &TokenCounter) -> V
             Some(Media {
                 message: index,
                 part: part_index,
-                kind: kind_of(part),
+                kind: part.kind(),
                 tokens: counter.part(part).tokens,
                 marker_tokens: counter.text(&marker),
                 marker,
@@ -193,14 +193,6 @@ fn media(messages: &[Message], counted: &[Counted], counter: &TokenCounter) -> V
     // Images come first; the order within each group stays.
     all.sort_by_key(|media| media.kind != IMAGE);
     all
-}
-
-fn kind_of(part: &Part) -> &'static str {
-    match part {
-        Part::Image(_) => IMAGE,
-        Part::Audio(_) => "input_audio",
-        _ => "file",
-    }
 }
 
 /// Groups messages: the results of tool calls belong to the message with the calls, wherever they are. An id that is used again

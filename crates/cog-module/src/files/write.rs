@@ -82,6 +82,14 @@ fn without_name(error: io::Error) -> FileError {
     FileError::Io(error.kind().into())
 }
 
+/// Creates a directory and those above it, unless they exist.
+///
+/// # Errors
+/// If it cannot be created.
+pub fn create_directory(directory: &Path) -> Result<(), FileError> {
+    Ok(fs::create_dir_all(directory)?)
+}
+
 /// Writes a directory atomically with these files: first a temporary sibling, which then takes its name.
 ///
 /// # Errors

@@ -10,6 +10,8 @@ use cog_provider::{
 };
 use cog_spec::Modality;
 
+use super::history::{ArchiveArgs, CountArgs, ExpandArgs, TrimArgs};
+
 /// `cog messages`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -24,6 +26,14 @@ pub(crate) struct MessagesArgs {
 pub(crate) enum MessagesCommand {
     /// Fix what can be fixed without inventing anything
     Fix(FixArgs),
+    /// Count the tokens of each message
+    Count(CountArgs),
+    /// Remove the oldest images and messages until a history has at most so many tokens
+    Trim(TrimArgs),
+    /// Store a history with its images, before their URLs expire
+    Archive(ArchiveArgs),
+    /// Turn videos into frames and audio, and read the files of an archive
+    Expand(ExpandArgs),
 }
 
 /// `cog messages fix`.

@@ -1,18 +1,31 @@
 //! `cog messages`: changes histories of messages.
 
+mod archive;
+mod count;
+mod expand;
 mod fix;
 mod history;
+mod trim;
 
 use crate::{
     args::{MessagesArgs, MessagesCommand},
     error::CliError,
     exit::Exit,
     output::Console,
+    settings::Environment,
 };
 
 /// Runs the subcommand.
-pub(crate) fn messages(args: &MessagesArgs, console: &Console) -> Result<Exit, CliError> {
+pub(crate) fn messages(
+    args: &MessagesArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
     match &args.command {
         MessagesCommand::Fix(args) => fix::fix(args, console),
+        MessagesCommand::Count(args) => count::count(args, console),
+        MessagesCommand::Trim(args) => trim::trim(args, console),
+        MessagesCommand::Archive(args) => archive::archive(args, environment, console),
+        MessagesCommand::Expand(args) => expand::expand(args, environment, console),
     }
 }

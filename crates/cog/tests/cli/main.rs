@@ -4,6 +4,8 @@
 mod about;
 #[cfg(test)]
 mod cite;
+#[cfg(test)]
+mod history;
 #[cfg(unix)]
 #[cfg(test)]
 mod hostile;

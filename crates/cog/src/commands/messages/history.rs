@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use cog_harmony::{Document, Problem};
+use cog_harmony::{Conversation, Document, Problem};
+use cog_media::Media;
 use cog_spec::{Code, ErrorBody};
 
 use crate::{
@@ -15,6 +16,20 @@ use crate::{
 pub(super) fn read(file: &Path) -> Result<Document, CliError> {
     let text = input::any_text(file)?.map_err(|error| not_readable(file, &error.to_string()))?;
     Document::parse(&text).map_err(|problem| unreadable(file, &problem))
+}
+
+/// Reads the messages of a history.
+pub(super) fn conversation(document: &Document, file: &Path) -> Result<Conversation, CliError> {
+    let messages = document.messages().map_err(|problem| unreadable(file, &problem))?;
+    Conversation::read(messages).map_err(|problems| match problems.first() {
+        Some(problem) => unreadable(file, problem),
+        None => not_readable(file, "the messages are not valid").into(),
+    })
+}
+
+/// Returns the SHA-256 of a media file in hexadecimal; empty if it was not computed.
+pub(super) fn hash_of(media: &Media) -> String {
+    media.bytes().sha256().into_iter().flatten().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Creates the error of a history that cannot be read.
