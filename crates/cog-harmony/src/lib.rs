@@ -32,7 +32,6 @@ pub mod rules;
 mod time;
 mod tokens;
 mod tool;
-mod tool_calls;
 mod trim;
 
 pub use check::{PartSupport, check};
@@ -48,5 +47,4 @@ pub use problem::Problem;
 pub use rules::{Rule, Severity};
 pub use tokens::{Estimate, MessageTokens, PartTokens, TokenCounter};
 pub use tool::{ToolCall, ToolChoice, ToolDefinition};
-pub use tool_calls::ToolCalls;
 pub use trim::{Removed, TrimError, Trimmed, is_summary, trim_messages};

@@ -7,7 +7,7 @@ use futures_util::stream;
 
 pub use cog_harmony::{
     AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, Role, TextPart, ToolCall,
-    ToolCalls, ToolChoice, ToolDefinition,
+    ToolChoice, ToolDefinition,
 };
 pub use cog_provider::vendors::{
     CacheMark, ImageSettings, ImageSizes, MediaModel, ModelSettings, PromptCache, Temperature, ToolSettings,
