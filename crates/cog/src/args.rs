@@ -2,6 +2,7 @@
 
 mod about;
 mod cite;
+mod handoff;
 mod history;
 mod logs;
 mod media;
@@ -25,6 +26,9 @@ pub(crate) use self::{
         SchemaArgs, SchemaName,
     },
     cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
+    handoff::{
+        HandoffApplyArgs, HandoffArgs, HandoffCheckArgs, HandoffCommand, HandoffNewArgs, HandoffShowArgs,
+    },
     history::{ArchiveArgs, CountArgs, ExpandArgs, TrimArgs},
     logs::{LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs},
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
@@ -126,6 +130,8 @@ pub(crate) enum Command {
     Media(MediaArgs),
     /// Fix and convert histories of messages
     Messages(MessagesArgs),
+    /// Hand a task over to another agent
+    Handoff(HandoffArgs),
     /// Check the citations of an answer
     Cite(CiteArgs),
     /// List the available modules

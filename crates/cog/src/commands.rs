@@ -11,6 +11,7 @@ mod doctor;
 mod emit;
 mod errors;
 mod example;
+mod handoff;
 mod info;
 mod input;
 mod list;
@@ -67,6 +68,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Media(args) => media::media(args, environment, console),
         Command::Messages(args) => messages::messages(&args, environment, console),
         Command::Verify(args) => verify::verify(&args, environment, console),
+        Command::Handoff(args) => handoff::handoff(args, environment, console),
         Command::Cite(args) => cite::cite(args, environment, console),
         Command::List(args) => list::list(&args, environment, console),
         Command::Info(args) => info::info(&args, environment, console),

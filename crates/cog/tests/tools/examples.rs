@@ -23,6 +23,9 @@ const SCENE: &str = r#"
     printf 'https://example.com/a.png\n' > urls.txt
     echo '[{"role": "user", "content": "What is this?"}]' > history.json
     echo '{"query": "What is this?"}' > question.json
+    echo '{"handoff": {"primary_objective": "Build a snake game"}}' > plan.json
+    cog handoff new --answer plan.json --from planner --to coder -o p1.json
+    cog handoff new --parent p1.json --to tester -o p2.json
     printf '#!/bin/sh\ncat %s/answer.json\n' "$PWD" > "$TOOLS/my-runtime" && chmod +x "$TOOLS/my-runtime"
 "#;
 

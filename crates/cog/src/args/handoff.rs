@@ -1,0 +1,155 @@
+//! Arguments of `handoff`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{ListFormat, OutputArgs};
+
+/// `cog handoff`.
+#[derive(Debug, Args)]
+pub(crate) struct HandoffArgs {
+    #[command(subcommand)]
+    pub(crate) command: HandoffCommand,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HandoffCommand {
+    /// Create a packet, and list what it loses
+    New(Box<HandoffNewArgs>),
+    /// Check a packet, its artifacts, and the chain that it ends
+    Check(HandoffCheckArgs),
+    /// Print a packet as messages for the agent that receives it
+    Apply(HandoffApplyArgs),
+    /// Show a packet
+    Show(HandoffShowArgs),
+}
+
+/// `cog handoff new`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+With --parent, the packet continues a chain: the objective is that of the parent and cannot be changed, and its steps, \
+constraints, artifacts and summary are included. With --answer, they are those of `data.handoff` in an answer.
+
+Losses are listed on stderr: messages of --history that no summary covers, tool calls without a result, media that are \
+not among the artifacts, and constraints or artifacts of the parent. With --strict, a packet with losses is not created.
+
+Examples:
+  cog handoff new --from planner --to coder --objective \"Build a snake game\" --constraint \"black background\" -o p1.json
+  cog handoff new --parent p1.json --to tester --done \"game loop\" --next \"test it\" -o p2.json
+  cog handoff new --answer plan.json --from planner --to coder -o p1.json")]
+pub(crate) struct HandoffNewArgs {
+    /// Agent that hands over [default: the receiver of --parent]
+    #[arg(long, value_name = "AGENT", required_unless_present = "parent")]
+    pub(crate) from: Option<String>,
+    /// Agent that takes over
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) to: String,
+    /// The task, which does not change along a chain
+    #[arg(long, value_name = "TEXT", required_unless_present_any = ["parent", "answer"])]
+    pub(crate) objective: Option<String>,
+    /// Packet that the sender received: a file or http(s) URL
+    #[arg(long, value_name = "PACKET")]
+    pub(crate) parent: Option<String>,
+    /// Envelope or data with a member `handoff`: a JSON file, or `-` for stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) answer: Option<PathBuf>,
+    /// Progress of the task, such as `in_progress`
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) status: Option<String>,
+    /// Step that is completed
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) done: Vec<String>,
+    /// Next step
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) next: Option<String>,
+    /// Constraint that the receiver must obey
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) constraint: Vec<String>,
+    /// Shared artifact: a path or a URL
+    #[arg(long, value_name = "NAME=REFERENCE", value_parser = artifact)]
+    pub(crate) artifact: Vec<(String, String)>,
+    /// Summary of the history
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) summary: Option<String>,
+    /// Messages of the sender, to list what the packet loses of them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
+    /// Create no packet that loses something
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+fn artifact(text: &str) -> Result<(String, String), &'static str> {
+    match text.split_once('=') {
+        Some((name, reference)) if !name.is_empty() && !reference.is_empty() => {
+            Ok((name.to_owned(), reference.to_owned()))
+        }
+        _ => Err("write NAME=REFERENCE, such as design_doc=spec.md"),
+    }
+}
+
+/// `cog handoff check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Checks the form of the packet and its hashes. Artifacts must exist: files in the working directory or under \
+`media.roots`, and URLs that a run may fetch. References with other schemes are not resolved; --strict refuses them.
+
+With --chain, verifies the chain from its end: each packet must follow its parent, with the same objective and at least \
+its constraints.
+
+Prints {\"valid\", \"packets\", \"findings\": [{\"path\", \"rule\", \"message\"}]}; on a terminal, text. Exit code 0 if \
+valid, otherwise 1.
+
+Examples:
+  cog handoff check p2.json --chain p1.json
+  cog handoff check - --no-fetch --strict < p1.json")]
+pub(crate) struct HandoffCheckArgs {
+    /// Packet: a file, an http(s) URL, or `-` for stdin
+    #[arg(value_name = "PACKET")]
+    pub(crate) packet: String,
+    /// Earlier packet of the chain: a file or http(s) URL
+    #[arg(long, value_name = "PACKET")]
+    pub(crate) chain: Vec<String>,
+    /// Check URLs of artifacts by their form only
+    #[arg(long)]
+    pub(crate) no_fetch: bool,
+    /// Refuse packets without hashes, and artifacts that cannot be resolved
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+/// `cog handoff apply`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints a list of Harmony messages that contains the complete packet. A packet that is invalid or was changed is refused, \
+and so is one for another agent with --as.
+
+Examples:
+  cog handoff apply p1.json --as coder")]
+pub(crate) struct HandoffApplyArgs {
+    /// Packet: a file, an http(s) URL, or `-` for stdin
+    #[arg(value_name = "PACKET")]
+    pub(crate) packet: String,
+    /// Name of the agent that receives it
+    #[arg(long = "as", value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// `cog handoff show`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cog handoff show p1.json")]
+pub(crate) struct HandoffShowArgs {
+    /// Packet: a file, an http(s) URL, or `-` for stdin
+    #[arg(value_name = "PACKET")]
+    pub(crate) packet: String,
+}
