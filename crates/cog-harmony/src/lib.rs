@@ -19,6 +19,7 @@
 mod canonical;
 mod check;
 pub mod citation;
+mod convert;
 mod document;
 mod finding;
 mod fix;
@@ -35,6 +36,7 @@ mod tool;
 mod trim;
 
 pub use check::{PartSupport, check};
+pub use convert::{Converted, Format, Loss, convert, write_as};
 pub use document::Document;
 pub use finding::Finding;
 pub use fix::{Change, Fixed, fix};

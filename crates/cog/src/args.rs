@@ -32,7 +32,7 @@ pub(crate) use self::{
     history::{ArchiveArgs, CountArgs, ExpandArgs, TrimArgs},
     logs::{LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs},
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
-    messages::{FixArgs, MessagesArgs, MessagesCommand},
+    messages::{ConvertArgs, FixArgs, MessagesArgs, MessagesCommand},
     model::{GenerationArgs, ModelArgs},
     module::{
         InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs, ValidateArgs, ValidateFormat,

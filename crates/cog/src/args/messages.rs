@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use cog_harmony::PartSupport;
+use clap::{
+    Args, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use cog_harmony::{Format, PartSupport};
 use cog_provider::{
     provider_names,
     vendors::{VENDORS, Vendor},
@@ -34,6 +37,8 @@ pub(crate) enum MessagesCommand {
     Archive(ArchiveArgs),
     /// Turn videos into frames and audio, and read the files of an archive
     Expand(ExpandArgs),
+    /// Convert to and from the formats of vendors
+    Convert(ConvertArgs),
 }
 
 /// `cog messages fix`.
@@ -57,6 +62,41 @@ pub(crate) struct FixArgs {
     /// Write {"changes", "problems"} to this file, in place of the text on stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+}
+
+/// `cog messages convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints the history on stdout. What the format cannot hold is listed on stderr, with its path in the Harmony form. \
+The formats of Anthropic and Gemini are objects, because they have the system prompt beside the messages.
+
+Examples:
+  cog messages convert history.json --to anthropic
+  cog messages convert request.json --from gemini --to openai-responses --strict -o input.json
+  cog messages convert history.json --to openai-chat --report losses.json")]
+pub(crate) struct ConvertArgs {
+    /// History, or `-` for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Format to write
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    pub(crate) to: Format,
+    /// Format to read [default: detected]
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    pub(crate) from: Option<Format>,
+    /// Fail if anything is lost, and write nothing
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Write to a file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write {"losses": [{"path", "what", "why"}]} to this file, in place of the text on stderr
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::NAMES).try_map(|name| Format::from_name(&name).ok_or("unknown format"))
 }
 
 /// Parses `provider/model`, and looks up which parts the model accepts.

@@ -1,6 +1,7 @@
 //! `cog messages`: changes histories of messages.
 
 mod archive;
+mod convert;
 mod count;
 mod expand;
 mod fix;
@@ -22,6 +23,7 @@ pub(crate) fn messages(
     console: &Console,
 ) -> Result<Exit, CliError> {
     match &args.command {
+        MessagesCommand::Convert(args) => convert::convert(args, console),
         MessagesCommand::Fix(args) => fix::fix(args, console),
         MessagesCommand::Count(args) => count::count(args, console),
         MessagesCommand::Trim(args) => trim::trim(args, console),

@@ -1,4 +1,4 @@
-use crate::support::{Place, json, snapshot};
+use crate::support::{Place, json, settings, snapshot, transcript};
 
 /// A history with a violation of most rules.
 const BAD: &str = r#"[
@@ -56,6 +56,49 @@ fn fix_needs_messages() {
     let place = Place::new();
     place.write("h.json", r#"{"a": 1}"#);
     snapshot!(place.cog(["messages", "fix", "h.json"]));
+}
+
+/// A history with what only some formats can hold.
+const RICH: &str = r#"[
+  {"role": "system", "content": "Be brief."},
+  {"role": "user", "id": "m1", "content": [
+    {"type": "text", "text": "What is on it?"},
+    {"type": "image_url", "image_url": {"url": "https://example.com/a.png", "detail": "low", "rotation": 90}}]},
+  {"role": "assistant", "content": null, "tool_calls": [
+    {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"q\": 1}"}, "signature": "c2ln"}]},
+  {"role": "tool", "tool_call_id": "a", "content": "{\"status\":\"error\",\"error_type\":\"X\",\"message\":\"y\"}"},
+  {"role": "assistant", "content": "Done."}
+]"#;
+
+#[test]
+fn convert_writes_the_format_and_lists_losses() {
+    let place = Place::new();
+    place.write("h.json", RICH);
+    for format in ["openai-chat", "openai-responses", "anthropic", "gemini", "harmony"] {
+        let name = format!("convert_to_{format}");
+        let transcript = transcript(place.cog(["messages", "convert", "h.json", "--to", format]));
+        settings().bind(|| insta::assert_snapshot!(name, transcript));
+    }
+}
+
+#[test]
+fn strict_conversion_fails_if_anything_is_lost() {
+    let place = Place::new();
+    place.write("h.json", RICH);
+    let args =
+        ["messages", "convert", "h.json", "--to", "gemini", "--strict", "--report", "r.json", "-o", "o.json"];
+    let output = place.cog(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!place.path().join("o.json").exists());
+    let report: serde_json::Value = serde_json::from_str(&place.read("r.json")).unwrap();
+    assert_eq!(report["losses"][0]["path"], "messages[1].id");
+}
+
+#[test]
+fn convert_reports_why_a_history_cannot_be_read() {
+    let place = Place::new();
+    place.write("h.json", r#"{"system": "x", "messages": [{"role": "model"}, {"role": "user"}]}"#);
+    snapshot!(place.cog(["messages", "convert", "h.json", "--to", "harmony"]));
 }
 
 /// The message of the exercise in the documentation.

@@ -26,6 +26,7 @@ const SCENE: &str = r#"
     echo '{"handoff": {"primary_objective": "Build a snake game"}}' > plan.json
     cog handoff new --answer plan.json --from planner --to coder -o p1.json
     cog handoff new --parent p1.json --to tester -o p2.json
+    echo '{"contents": [{"role": "user", "parts": [{"text": "Which pages?"}]}]}' > request.json
     printf '#!/bin/sh\ncat %s/answer.json\n' "$PWD" > "$TOOLS/my-runtime" && chmod +x "$TOOLS/my-runtime"
 "#;
 

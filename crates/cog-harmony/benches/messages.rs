@@ -1,0 +1,82 @@
+//! The time to check and convert messages, compared with parsing and writing them.
+//!
+//! `cargo bench -p cog-harmony --bench messages` prints each ratio with its limit, and fails if one exceeds it. Both sides run
+//! alternately, and the best run of each counts.
+
+#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use cog_harmony::{Conversation, Format, check, write_as};
+use cog_json::{ToJson, Value};
+
+fn main() -> ExitCode {
+    let (short, long) = (history(1000), history(10_000));
+    let value = Value::parse(&long).unwrap_or_default();
+    let few = Value::parse(&short).unwrap_or_default();
+    let conversation = Conversation::read(value.node()).unwrap_or_default();
+    let mut results = vec![
+        limit(10.0, "checking 10,000 messages ÷ parsing them", || ratio(|| verify(&value), || parse(&long))),
+        limit(12.0, "checking 10,000 messages ÷ 1,000", || ratio(|| verify(&value), || verify(&few))),
+    ];
+    for (name, format) in Format::NAMES.iter().zip(Format::ALL) {
+        let what = format!("converting 10,000 messages to {name} ÷ writing them");
+        let convert = || drop(black_box(write_as(black_box(&conversation), format)));
+        results.push(limit(2.0, &what, || ratio(convert, || drop(black_box(conversation.to_json())))));
+    }
+    if results.iter().all(|within| *within) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn history(messages: usize) -> String {
+    let message = |at: usize| match at % 4 {
+        0 => format!(
+            r#"{{"role":"user","content":[{{"type":"text","text":"Question {at}: which of the pages describes the retry policy of the client, and what are its defaults?"}},{{"type":"image_url","image_url":{{"url":"https://example.com/{at}.png"}}}}]}}"#
+        ),
+        1 => format!(
+            r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_{at}","type":"function","function":{{"name":"search","arguments":"{{\"query\":\"retry policy {at}\",\"limit\":10}}"}}}}]}}"#
+        ),
+        2 => format!(
+            r#"{{"role":"tool","tool_call_id":"call_{}","name":"search","content":"{{\"status\":\"success\",\"results\":[{{\"title\":\"Retries\",\"snippet\":\"A request is repeated up to three times, with a delay that doubles after each attempt.\"}}]}}"}}"#,
+            at - 1
+        ),
+        _ => format!(
+            r#"{{"role":"assistant","content":"The client repeats a request up to three times. The delay doubles after each attempt, and a random part is added to it. Page {at} has the details."}}"#
+        ),
+    };
+    format!("[{}]", (0..messages).map(message).collect::<Vec<_>>().join(","))
+}
+
+fn parse(text: &str) {
+    black_box(Value::parse(black_box(text)).is_ok());
+}
+
+fn verify(messages: &Value) {
+    assert!(check(black_box(messages.node()), None).is_empty());
+}
+
+fn limit(bound: f64, what: &str, measure: impl Fn() -> f64) -> bool {
+    let ratio = measure();
+    let within = ratio <= bound;
+    println!("{ratio:6.2}  (at most {bound:4.1}{})  {what}", if within { "" } else { ", EXCEEDED" });
+    within
+}
+
+/// The best time of `ours` over the best time of `theirs`.
+fn ratio(ours: impl Fn(), theirs: impl Fn()) -> f64 {
+    let (mut one, mut other) = (Duration::MAX, Duration::MAX);
+    let end = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < end {
+        one = one.min(time(&ours));
+        other = other.min(time(&theirs));
+    }
+    println!("        {one:?} against {other:?}");
+    one.as_secs_f64() / other.as_secs_f64()
+}
+
+fn time(run: &impl Fn()) -> Duration {
+    let start = Instant::now();
+    run();
+    start.elapsed()
+}

@@ -1,0 +1,351 @@
+//! `messages` and `system` of Anthropic's Messages.
+
+use cog_json::{Node, Value, Writer};
+
+use super::{
+    account::Account,
+    vendor::{Step, Vendor, name_results, read_arguments, steps, write_arguments},
+};
+use crate::{
+    Conversation, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart, Part, Reasoning,
+    Role, TextPart, ToolCall,
+    problem::{Path, Problems},
+    read::data_url,
+    rules::{ENUM, REQUIRED, TYPE},
+};
+
+pub(super) static VENDOR: Vendor = Vendor {
+    title: "Anthropic",
+    provider: "anthropic",
+    namespace: "anthropic",
+    holds: &["filename"],
+    takes,
+    write,
+};
+
+fn takes(role: Role, part: &Part) -> bool {
+    match part {
+        Part::Text(_) => true,
+        Part::Image(_) | Part::FileReference(_) => matches!(role, Role::User | Role::Tool),
+        Part::File(file) => matches!(role, Role::User | Role::Tool) && file.media_type == "application/pdf",
+        Part::Refusal(_) | Part::Audio(_) | Part::Native(_) => false,
+    }
+}
+
+pub(super) fn read(node: Node<'_>, problems: &mut Problems, account: &mut Account) -> Conversation {
+    let mut conversation = Conversation::default();
+    let root = Path::root("messages");
+    if let Some(system) = node.get("system").filter(|system| !system.is_null()) {
+        let path = Path::root("system");
+        let content = contents(system, &path, problems)
+            .into_iter()
+            .filter_map(|(block, at)| part(block, &path.index(at), problems));
+        let content = content.collect();
+        conversation.0.push(Message::new(Role::System, content));
+        if let Some(text) = system.as_str() {
+            conversation.0 = vec![Message::system(text)];
+        }
+    }
+    account.other_members(node, &["system", "messages"]);
+    let messages = node.get("messages").unwrap_or(node);
+    if !messages.is_array() {
+        problems.add(&root, &TYPE, format!("found {}, expected an array of messages", messages.kind()));
+    }
+    for (index, message) in messages.elements().enumerate() {
+        read_message(message, &root.index(index), &mut conversation.0, problems, account);
+    }
+    name_results(&mut conversation);
+    conversation
+}
+
+/// Returns the blocks of a content, each with its index. A string has none.
+fn contents<'a>(node: Node<'a>, path: &Path<'_>, problems: &mut Problems) -> Vec<(Node<'a>, usize)> {
+    if !node.is_array() && !node.is_string() {
+        problems.add(path, &TYPE, format!("found {}, expected a string or blocks", node.kind()));
+    }
+    node.elements().zip(0..).collect()
+}
+
+fn read_message(
+    node: Node<'_>,
+    path: &Path<'_>,
+    messages: &mut Vec<Message>,
+    problems: &mut Problems,
+    account: &mut Account,
+) {
+    let role = match node.get("role").and_then(Node::as_str) {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        Some("system") => Role::System,
+        _ => return problems.add(&path.key("role"), &ENUM, "expected `user`, `assistant` or `system`"),
+    };
+    let Some(content) = node.get("content") else {
+        return problems.add(&path.key("content"), &REQUIRED, "missing, expected a string or blocks");
+    };
+    let other = VENDOR.read_extra(node, &["role", "content"]);
+    let mut current = Message { other, ..Message::new(role, Vec::new()) };
+    current.content.extend(content.as_str().map(Part::text));
+    let path = path.key("content");
+    let start = messages.len();
+    for (block, at) in contents(content, &path, problems) {
+        let path = path.index(at);
+        match block.get("type").and_then(Node::as_str).unwrap_or_default() {
+            "tool_result" => {
+                flush(&mut current, messages);
+                messages.extend(read_result(block, &path, problems));
+            }
+            "tool_use" => read_call(block, &path, &mut current, problems),
+            "thinking" | "redacted_thinking" => read_thinking(block, &mut current, messages),
+            _ => {
+                if !current.tool_calls.is_empty() {
+                    account.add(&path, "the place of the block", "it was after a call, and is before it");
+                }
+                current.content.extend(part(block, &path, problems));
+            }
+        }
+    }
+    if messages.len() == start || !is_empty(&current) {
+        messages.push(current);
+    }
+}
+
+fn is_empty(message: &Message) -> bool {
+    message.content.is_empty() && message.tool_calls.is_empty() && message.reasoning.is_none()
+}
+
+/// Ends the current message, and begins another one of the same role.
+fn flush(current: &mut Message, messages: &mut Vec<Message>) {
+    if !is_empty(current) {
+        let next = Message::new(current.role, Vec::new());
+        messages.push(std::mem::replace(current, next));
+    }
+}
+
+/// Thinking after text belongs to what follows; thinking between calls stays between them.
+fn read_thinking(block: Node<'_>, current: &mut Message, messages: &mut Vec<Message>) {
+    if current.tool_calls.is_empty() && !current.content.is_empty() {
+        flush(current, messages);
+    }
+    reasoning(current).push(block.to_value());
+}
+
+fn reasoning(message: &mut Message) -> &mut Vec<Value> {
+    let empty = || Reasoning { provider: VENDOR.provider.to_owned(), items: Vec::new() };
+    &mut message.reasoning.get_or_insert_with(empty).items
+}
+
+fn read_call(node: Node<'_>, path: &Path<'_>, message: &mut Message, problems: &mut Problems) {
+    let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+    let (Some(id), Some(name)) = (text("id"), text("name")) else {
+        return problems.add(path, &REQUIRED, "expected `id` and `name`");
+    };
+    // A call between blocks of thinking shows their order.
+    if message.reasoning.is_some() {
+        reasoning(message).push(node.to_value());
+    }
+    let other = VENDOR.read_extra(node, &["type", "id", "name", "input"]);
+    message.tool_calls.push(ToolCall { other, ..ToolCall::new(id, name, read_arguments(node.get("input"))) });
+}
+
+fn read_result(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Message> {
+    let Some(id) = node.get("tool_use_id").and_then(Node::as_str) else {
+        problems.add(&path.key("tool_use_id"), &REQUIRED, "missing, expected a string");
+        return None;
+    };
+    let content = node.get("content");
+    let mut parts: Vec<Part> = content.and_then(Node::as_str).map(Part::text).into_iter().collect();
+    let path = path.key("content");
+    let blocks = content.into_iter().flat_map(Node::elements).enumerate();
+    parts.extend(blocks.filter_map(|(at, block)| part(block, &path.index(at), problems)));
+    let mut message = Message::new(Role::Tool, parts);
+    message.tool_call_id = Some(id.to_owned());
+    let is_error = node.get("is_error").and_then(Node::as_bool).unwrap_or_default();
+    // A result that reports an error as JSON needs no other mark.
+    let known: &[&str] = &["type", "tool_use_id", "content", "is_error"];
+    let known = if is_error == reports_error(&message) { known } else { &["type", "tool_use_id", "content"] };
+    message.other = VENDOR.read_extra(node, known);
+    Some(message)
+}
+
+/// Returns whether a result is JSON with the status `error`.
+fn reports_error(message: &Message) -> bool {
+    let text = message.content.iter().find_map(Part::as_text).unwrap_or_default();
+    let value = text.contains("\"error\"").then(|| Value::parse(text).ok()).flatten();
+    value.is_some_and(|value| value.get("status").and_then(Node::as_str) == Some("error"))
+}
+
+/// Reads a block. A block that Harmony has no part for stays as it is.
+fn part(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Part> {
+    if node.get("type").and_then(Node::as_str).is_none() {
+        problems.add(&path.key("type"), &REQUIRED, "missing, expected the type of the block");
+        return None;
+    }
+    Some(known_part(node).unwrap_or_else(|| {
+        Part::Native(NativePart { provider: VENDOR.provider.to_owned(), item: node.to_value(), other: None })
+    }))
+}
+
+fn known_part(node: Node<'_>) -> Option<Part> {
+    match node.get("type")?.as_str()? {
+        "text" => {
+            let other = VENDOR.read_extra(node, &["type", "text"]);
+            Some(Part::Text(TextPart { text: node.get("text")?.as_str()?.to_owned(), index: None, other }))
+        }
+        "image" => {
+            let (url, _) = source(node.get("source")?)?;
+            let FileSource::Url(url) = url else { return None };
+            let other = VENDOR.read_extra(node, &["type", "source"]);
+            Some(Part::Image(ImagePart { url, other, ..ImagePart::default() }))
+        }
+        "document" => document(node),
+        _ => None,
+    }
+}
+
+fn document(node: Node<'_>) -> Option<Part> {
+    let filename = node.get("title").and_then(Node::as_str).map(str::to_owned);
+    let other = VENDOR.read_extra(node, &["type", "source", "title"]);
+    let (source, media_type) = source(node.get("source")?)?;
+    if let FileSource::Url(url) = &source
+        && let Some((media_type, data)) = data_url(url)
+    {
+        let (media_type, data) = (media_type.to_owned(), data.to_owned());
+        return Some(Part::File(FilePart { media_type, data, filename, other }));
+    }
+    Some(Part::FileReference(FileReferencePart { source, media_type, filename, other }))
+}
+
+/// Reads a source as a URL or an identifier, with the media type if it is known.
+fn source(node: Node<'_>) -> Option<(FileSource, Option<String>)> {
+    let text = |key: &str| node.get(key).and_then(Node::as_str);
+    match text("type")? {
+        "base64" => {
+            Some((FileSource::Url(format!("data:{};base64,{}", text("media_type")?, text("data")?)), None))
+        }
+        "url" => Some((FileSource::Url(text("url")?.to_owned()), None)),
+        "file" => Some((FileSource::Id(text("file_id")?.to_owned()), None)),
+        _ => None,
+    }
+}
+
+fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account) {
+    let messages = conversation.messages();
+    let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+    let (system, turns) = messages.split_at(leading);
+    if leading > 1 {
+        let why = "Anthropic has one system prompt";
+        account.add(&"messages[1]", "the boundary between system messages", why);
+    }
+    w.object(|w| {
+        match system {
+            [] => {}
+            [message] if VENDOR.only_text(message).is_some() => drop(w.field("system", &message.text())),
+            system => {
+                let parts = system.iter().flat_map(|message| VENDOR.parts(message));
+                w.key("system").array(|w| parts.for_each(|part| write_part(w, part)));
+            }
+        }
+        w.key("messages").array(|w| turns.chunk_by(joins).for_each(|turn| write_turn(w, turn, account)));
+    });
+}
+
+/// Whether two messages are one turn: results with what follows from the user, and what an assistant says in steps.
+fn joins(previous: &Message, next: &Message) -> bool {
+    match (previous.role, next.role) {
+        (Role::Tool, Role::Tool) => true,
+        (Role::Tool, Role::User) => VENDOR.parts(next).next().is_some(),
+        (Role::Assistant, Role::Assistant) => {
+            next.reasoning.as_ref().is_some_and(|reasoning| reasoning.provider == VENDOR.provider)
+        }
+        _ => false,
+    }
+}
+
+fn write_turn(w: &mut Writer<'_>, turn: &[Message], account: &mut Account) {
+    let Some(first) = turn.first() else { return };
+    let role = if first.role == Role::Tool { Role::User } else { first.role };
+    w.object(|w| {
+        w.field("role", role.as_str()).key("content");
+        match turn {
+            [only] if only.role != Role::Tool && only.tool_calls.is_empty() && only.reasoning.is_none() => {
+                match VENDOR.only_text(only) {
+                    Some(text) => w.string(text),
+                    None => w.array(|w| VENDOR.parts(only).for_each(|part| write_part(w, part))),
+                }
+            }
+            turn => w.array(|w| turn.iter().for_each(|message| write_blocks(w, message, account))),
+        }
+        VENDOR.write_extra(w, &first.other.clone().filter(|_| first.role != Role::Tool));
+    });
+}
+
+fn write_blocks(w: &mut Writer<'_>, message: &Message, account: &mut Account) {
+    if message.role == Role::Tool {
+        return w.object(|w| write_result(w, message));
+    }
+    for step in steps(message, VENDOR.reasoning(message), "id") {
+        match step {
+            Step::Reasoning(item) => w.node(item),
+            Step::Content => VENDOR.parts(message).for_each(|part| write_part(w, part)),
+            Step::Call(call) => w.object(|w| {
+                w.field("type", "tool_use").field("id", &call.id).field("name", &call.name);
+                write_arguments(w.key("input"), call, account);
+                VENDOR.write_extra(w, &call.other);
+            }),
+        }
+    }
+}
+
+fn write_result(w: &mut Writer<'_>, message: &Message) {
+    w.field("type", "tool_result").optional("tool_use_id", &message.tool_call_id);
+    match VENDOR.only_text(message) {
+        Some(text) => drop(w.field("content", text)),
+        None if message.content.is_empty() => {}
+        None => w.key("content").array(|w| VENDOR.parts(message).for_each(|part| write_part(w, part))),
+    }
+    if reports_error(message) && !VENDOR.extra(&message.other).any(|(key, _)| key == "is_error") {
+        w.field("is_error", &true);
+    }
+    VENDOR.write_extra(w, &message.other);
+}
+
+fn write_part(w: &mut Writer<'_>, part: &Part) {
+    if let Part::Native(native) = part {
+        return w.node(native.item.node());
+    }
+    w.object(|w| {
+        match part {
+            Part::Text(text) => drop(w.field("type", "text").field("text", &text.text)),
+            Part::Image(image) => {
+                w.field("type", "image");
+                write_source(w.key("source"), &image.url);
+            }
+            Part::File(FilePart { media_type, data, filename, .. }) => {
+                w.field("type", "document").optional("title", filename);
+                w.key("source").object(|w| {
+                    w.field("type", "base64").field("media_type", media_type).field("data", data);
+                });
+            }
+            Part::FileReference(FileReferencePart { source, filename, .. }) => {
+                w.field("type", "document").optional("title", filename);
+                match source {
+                    FileSource::Url(url) => write_source(w.key("source"), url),
+                    FileSource::Id(id) => w.key("source").object(|w| {
+                        w.field("type", "file").field("file_id", id);
+                    }),
+                }
+            }
+            _ => {}
+        }
+        VENDOR.write_extra(w, part.other());
+    });
+}
+
+fn write_source(w: &mut Writer<'_>, url: &str) {
+    w.object(|w| match data_url(url) {
+        Some((media_type, data)) => {
+            w.field("type", "base64").field("media_type", media_type).field("data", data);
+        }
+        None => drop(w.field("type", "url").field("url", url)),
+    });
+}

@@ -1,0 +1,161 @@
+//! `messages` of OpenAI's Chat Completions. They are read as Harmony, which is a superset.
+
+use cog_json::{Node, Value, Writer};
+
+use super::{account::Account, vendor::Vendor};
+use crate::{
+    Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, Role, ToolCall,
+    other::member, problem::Path,
+};
+
+pub(super) static VENDOR: Vendor = Vendor {
+    title: "OpenAI Chat",
+    provider: "openai",
+    namespace: "openai_chat",
+    holds: &[
+        "name",
+        "role",
+        "refusal",
+        "annotations",
+        "audio",
+        "detail",
+        "filename",
+        "file_data",
+        "file_id",
+        "prompt_cache_breakpoint",
+    ],
+    takes,
+    write,
+};
+
+/// The members that Harmony does not name, but OpenAI Chat does.
+const OWN: [&str; 4] = ["refusal", "annotations", "audio", "prompt_cache_breakpoint"];
+
+fn takes(role: Role, part: &Part) -> bool {
+    match part {
+        Part::Text(_) => true,
+        Part::Refusal(_) => role == Role::Assistant,
+        Part::Image(_) | Part::File(_) => matches!(role, Role::User | Role::Tool),
+        Part::Audio(audio) => role == Role::User && matches!(audio.format.as_str(), "wav" | "mp3"),
+        Part::FileReference(file) => role == Role::User && matches!(file.source, FileSource::Id(_)),
+        Part::Native(_) => false,
+    }
+}
+
+fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account) {
+    let root = Path::root("messages");
+    w.array(|w| {
+        let mut media: Vec<&Part> = Vec::new();
+        for (index, message) in conversation.messages().iter().enumerate() {
+            if message.role != Role::Tool {
+                flush_media(w, &mut media);
+            }
+            w.object(|w| write_message(w, message));
+            if message.role == Role::Tool {
+                let path = root.index(index);
+                collect_media(message, &path.key("content"), &mut media, account);
+            }
+        }
+        flush_media(w, &mut media);
+    });
+}
+
+/// A result contains only text. Its images follow in a user message, after the last result.
+fn collect_media<'a>(
+    message: &'a Message,
+    path: &Path<'_>,
+    media: &mut Vec<&'a Part>,
+    account: &mut Account,
+) {
+    for (index, part) in message.content.iter().enumerate() {
+        if matches!(part, Part::Image(_) | Part::File(_)) {
+            let why = "a result contains only text; it is in a user message after the results";
+            account.add(&path.index(index), format!("the place of the part `{}`", part.kind()), why);
+            media.push(part);
+        }
+    }
+}
+
+fn flush_media(w: &mut Writer<'_>, media: &mut Vec<&Part>) {
+    if media.is_empty() {
+        return;
+    }
+    w.object(|w| {
+        w.field("role", "user");
+        w.key("content").array(|w| media.drain(..).for_each(|part| write_part(w, part)));
+    });
+}
+
+fn write_message(w: &mut Writer<'_>, message: &Message) {
+    let role = member(&message.other, "role").and_then(Node::as_str);
+    w.field("role", role.unwrap_or(message.role.as_str()));
+    if message.role != Role::Tool {
+        w.optional("name", &message.name);
+    }
+    write_content(w.key("content"), message);
+    if !message.tool_calls.is_empty() {
+        w.key("tool_calls").array(|w| message.tool_calls.iter().for_each(|call| write_call(w, call)));
+    }
+    if message.role == Role::Tool {
+        w.optional("tool_call_id", &message.tool_call_id);
+    }
+    write_own(w, &message.other);
+}
+
+fn write_content(w: &mut Writer<'_>, message: &Message) {
+    let own = |part: &Part| OWN.iter().any(|key| member(part.other(), key).is_some());
+    let mut parts =
+        VENDOR.parts(message).filter(|part| message.role != Role::Tool || matches!(part, Part::Text(_)));
+    match (message.content.as_slice(), message.role) {
+        ([part @ Part::Text(text)], _) if !own(part) => w.string(&text.text),
+        ([], Role::Assistant) => w.null(),
+        ([], Role::Tool) => w.string(""),
+        _ => w.array(|w| parts.by_ref().for_each(|part| write_part(w, part))),
+    }
+}
+
+fn write_own(w: &mut Writer<'_>, other: &Option<Value>) {
+    for key in OWN {
+        if let Some(value) = member(other, key) {
+            w.key(key).node(value);
+        }
+    }
+}
+
+fn write_part(w: &mut Writer<'_>, part: &Part) {
+    w.object(|w| {
+        w.field("type", part.kind());
+        match part {
+            Part::Text(text) => drop(w.field("text", &text.text)),
+            Part::Refusal(refusal) => drop(w.field("refusal", &refusal.refusal)),
+            Part::Image(image) => w.key("image_url").object(|w| write_image(w, image)),
+            Part::Audio(audio) => w.key("input_audio").object(|w| {
+                w.field("data", &audio.data).field("format", &audio.format);
+            }),
+            Part::File(FilePart { media_type, data, filename, .. }) => w.key("file").object(|w| {
+                w.optional("filename", filename);
+                w.field("file_data", &format!("data:{media_type};base64,{data}"));
+            }),
+            Part::FileReference(FileReferencePart { source: FileSource::Id(id), filename, .. }) => {
+                w.key("file").object(|w| {
+                    w.field("file_id", id).optional("filename", filename);
+                });
+            }
+            Part::FileReference(_) | Part::Native(_) => {}
+        }
+        write_own(w, part.other());
+    });
+}
+
+fn write_image(w: &mut Writer<'_>, image: &ImagePart) {
+    let original = member(&image.other, "image_url").and_then(|image| image.get("detail")?.as_str());
+    w.field("url", &image.url).optional("detail", &image.detail.map(Detail::as_str).or(original));
+}
+
+fn write_call(w: &mut Writer<'_>, call: &ToolCall) {
+    w.object(|w| {
+        w.field("id", &call.id).field("type", "function").key("function").object(|w| {
+            w.field("name", &call.name).field("arguments", &call.arguments);
+        });
+    });
+}

@@ -1,0 +1,370 @@
+//! `input` of OpenAI's Responses: a list of items.
+
+use cog_json::{Node, Value, Writer};
+
+use super::{
+    account::Account,
+    vendor::{Step, Vendor, name_results, steps},
+};
+use crate::{
+    Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart, Part,
+    Reasoning, RefusalPart, Role, TextPart, ToolCall,
+    other::member,
+    problem::{Path, Problems},
+    read::data_url,
+    rules::{REQUIRED, TYPE},
+};
+
+pub(super) static VENDOR: Vendor = Vendor {
+    title: "OpenAI Responses",
+    provider: "openai",
+    namespace: "openai_responses",
+    holds: &["role", "detail", "filename"],
+    takes,
+    write,
+};
+
+fn takes(role: Role, part: &Part) -> bool {
+    match part {
+        Part::Text(_) => true,
+        Part::Refusal(_) => role == Role::Assistant,
+        Part::Image(_) | Part::File(_) | Part::FileReference(_) => matches!(role, Role::User | Role::Tool),
+        Part::Audio(_) | Part::Native(_) => false,
+    }
+}
+
+pub(super) fn read(node: Node<'_>, problems: &mut Problems, account: &mut Account) -> Conversation {
+    let mut reader = Reader::default();
+    account.other_members(node, &["input", "output", "instructions"]);
+    reader.messages.extend(node.get("instructions").and_then(Node::as_str).map(Message::system));
+    let input = node.get("input").or_else(|| node.get("output")).unwrap_or(node);
+    reader.messages.extend(input.as_str().map(Message::user));
+    let root = Path::root("input");
+    if !input.is_array() && !input.is_string() {
+        problems.add(&root, &TYPE, format!("found {}, expected an array of items", input.kind()));
+    }
+    for (index, item) in input.elements().enumerate() {
+        reader.read_item(item, &root.index(index), problems, account);
+    }
+    reader.flush();
+    let mut conversation = Conversation(reader.messages);
+    name_results(&mut conversation);
+    conversation
+}
+
+/// Assembles the items of an assistant's turn into messages.
+#[derive(Default)]
+struct Reader {
+    messages: Vec<Message>,
+    current: Option<Message>,
+}
+
+impl Reader {
+    fn flush(&mut self) {
+        self.messages.extend(self.current.take());
+    }
+
+    fn assistant(&mut self) -> &mut Message {
+        self.current.get_or_insert_with(|| Message::new(Role::Assistant, Vec::new()))
+    }
+
+    fn read_item(&mut self, item: Node<'_>, path: &Path<'_>, problems: &mut Problems, account: &mut Account) {
+        let kind = item.get("type").and_then(Node::as_str);
+        match kind.or_else(|| item.get("role").map(|_| "message")) {
+            Some("message") => self.read_message(item, path, problems, account),
+            Some("function_call") => self.read_call(item, path, problems),
+            Some("function_call_output") => {
+                self.flush();
+                self.messages.extend(read_output(item, path, problems));
+            }
+            Some("reasoning") => {
+                if self
+                    .current
+                    .as_ref()
+                    .is_some_and(|message| !message.content.is_empty() && message.tool_calls.is_empty())
+                {
+                    self.flush();
+                }
+                reasoning(self.assistant()).push(item.to_value());
+            }
+            Some(_) => self.read_native(item, path, account),
+            None => problems.add(&path.key("type"), &REQUIRED, "missing, expected the type of the item"),
+        }
+    }
+
+    /// An item of a tool that the provider runs, or of a kind that Harmony has no part for.
+    fn read_native(&mut self, item: Node<'_>, path: &Path<'_>, account: &mut Account) {
+        let message = self.assistant();
+        if !message.tool_calls.is_empty() {
+            account.add(path, "the place of the item", "it was after a call, and is before it");
+        }
+        let (provider, item) = (VENDOR.provider.to_owned(), item.to_value());
+        message.content.push(Part::Native(NativePart { provider, item, other: None }));
+    }
+
+    fn read_message(
+        &mut self,
+        item: Node<'_>,
+        path: &Path<'_>,
+        problems: &mut Problems,
+        account: &mut Account,
+    ) {
+        let role = item.get("role").and_then(Node::as_str).unwrap_or_default();
+        if role != "assistant" {
+            self.flush();
+            self.messages.extend(read_input(item, role, path, problems));
+            return;
+        }
+        let content = read_content(item.get("content"), path, problems);
+        let is_begun = |message: &Message| {
+            message.tool_calls.is_empty()
+                && !message.content.iter().all(|part| matches!(part, Part::Native(_)))
+        };
+        if self.current.as_ref().is_some_and(is_begun) {
+            self.flush();
+        }
+        let message = self.assistant();
+        if !message.tool_calls.is_empty() {
+            account.add(path, "the place of the message", "it was after a call, and is before it");
+        }
+        message.content.extend(content);
+        message.id = item.get("id").and_then(Node::as_str).map(str::to_owned);
+        message.other = VENDOR.read_extra(item, &["type", "role", "content", "id"]);
+    }
+
+    fn read_call(&mut self, item: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
+        let text = |key: &str| item.get(key).and_then(Node::as_str).map(str::to_owned);
+        let (Some(id), Some(name), Some(arguments)) = (text("call_id"), text("name"), text("arguments"))
+        else {
+            return problems.add(path, &REQUIRED, "expected `call_id`, `name` and `arguments`");
+        };
+        let message = self.assistant();
+        // A call between items of reasoning shows their order.
+        if message.reasoning.is_some() {
+            reasoning(message).push(item.to_value());
+        }
+        let other = VENDOR.read_extra(item, &["type", "call_id", "name", "arguments"]);
+        message.tool_calls.push(ToolCall { other, ..ToolCall::new(id, name, arguments) });
+    }
+}
+
+fn reasoning(message: &mut Message) -> &mut Vec<Value> {
+    let empty = || Reasoning { provider: VENDOR.provider.to_owned(), items: Vec::new() };
+    &mut message.reasoning.get_or_insert_with(empty).items
+}
+
+fn read_input(item: Node<'_>, role: &str, path: &Path<'_>, problems: &mut Problems) -> Option<Message> {
+    let role_here = match role {
+        "user" => Role::User,
+        "system" | "developer" => Role::System,
+        _ => {
+            problems.add(
+                &path.key("role"),
+                &REQUIRED,
+                "expected `user`, `assistant`, `system` or `developer`",
+            );
+            return None;
+        }
+    };
+    let mut message = Message::new(role_here, read_content(item.get("content"), path, problems));
+    message.other = VENDOR.read_extra(item, &["type", "role", "content"]);
+    if role == "developer" {
+        let extra = message.other.as_ref().and_then(|other| other.get(VENDOR.namespace));
+        let mut text = String::new();
+        Writer::compact(&mut text).object(|w| {
+            w.field("role", role).optional(VENDOR.namespace, &extra);
+        });
+        message.other = Value::parse(&text).ok();
+    }
+    Some(message)
+}
+
+fn read_output(item: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Message> {
+    let Some(id) = item.get("call_id").and_then(Node::as_str) else {
+        problems.add(&path.key("call_id"), &REQUIRED, "missing, expected a string");
+        return None;
+    };
+    let mut message = Message::new(Role::Tool, read_content(item.get("output"), path, problems));
+    message.tool_call_id = Some(id.to_owned());
+    message.other = VENDOR.read_extra(item, &["type", "call_id", "output"]);
+    Some(message)
+}
+
+fn read_content(content: Option<Node<'_>>, path: &Path<'_>, problems: &mut Problems) -> Vec<Part> {
+    let Some(content) = content else {
+        problems.add(path, &REQUIRED, "expected a content");
+        return Vec::new();
+    };
+    let native = |part: Node<'_>| {
+        Part::Native(NativePart { provider: VENDOR.provider.to_owned(), item: part.to_value(), other: None })
+    };
+    let text = content.as_str().map(Part::text);
+    text.into_iter()
+        .chain(content.elements().map(|part| read_part(part).unwrap_or_else(|| native(part))))
+        .collect()
+}
+
+fn read_part(node: Node<'_>) -> Option<Part> {
+    let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+    match node.get("type")?.as_str()? {
+        "input_text" | "output_text" | "text" => {
+            // Every text of a model has a list of annotations.
+            let is_plain = node.get("annotations").is_some_and(|list| list.is_array() && list.is_empty());
+            let known: &[&str] = if is_plain { &["type", "text", "annotations"] } else { &["type", "text"] };
+            let other = VENDOR.read_extra(node, known);
+            Some(Part::Text(TextPart { text: text("text")?, index: None, other }))
+        }
+        "refusal" => Some(Part::Refusal(RefusalPart { refusal: text("refusal")?, other: None })),
+        "input_image" => {
+            let detail = text("detail").and_then(|detail| Detail::from_name(&detail));
+            let known: &[&str] = &["type", "image_url", "detail"];
+            let known = known.get(..if detail.is_some() { 3 } else { 2 }).unwrap_or(known);
+            let other = VENDOR.read_extra(node, known);
+            Some(Part::Image(ImagePart { url: text("image_url")?, detail, other, ..ImagePart::default() }))
+        }
+        "input_file" => read_file(node),
+        _ => None,
+    }
+}
+
+fn read_file(node: Node<'_>) -> Option<Part> {
+    let text = |key: &str| node.get(key).and_then(Node::as_str);
+    let filename = text("filename").map(str::to_owned);
+    let other = VENDOR.read_extra(node, &["type", "filename", "file_data", "file_id", "file_url"]);
+    if let Some((media_type, data)) = text("file_data").and_then(data_url) {
+        let (media_type, data) = (media_type.to_owned(), data.to_owned());
+        return Some(Part::File(FilePart { media_type, data, filename, other }));
+    }
+    let source = match (text("file_id"), text("file_url")) {
+        (Some(id), _) => FileSource::Id(id.to_owned()),
+        (None, Some(url)) => FileSource::Url(url.to_owned()),
+        (None, None) => return None,
+    };
+    Some(Part::FileReference(FileReferencePart { source, media_type: None, filename, other }))
+}
+
+fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account) {
+    let root = Path::root("messages");
+    w.array(|w| {
+        for (index, message) in conversation.messages().iter().enumerate() {
+            match message.role {
+                Role::Assistant => write_assistant(w, message, &root.index(index), account),
+                Role::Tool => w.object(|w| {
+                    w.field("type", "function_call_output").optional("call_id", &message.tool_call_id);
+                    write_content(w.key("output"), message);
+                    VENDOR.write_extra(w, &message.other);
+                }),
+                Role::User | Role::System => w.object(|w| {
+                    let role = member(&message.other, "role").and_then(Node::as_str);
+                    w.field("role", role.unwrap_or(message.role.as_str()));
+                    write_content(w.key("content"), message);
+                    VENDOR.write_extra(w, &message.other);
+                }),
+            }
+        }
+    });
+}
+
+fn write_assistant(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, account: &mut Account) {
+    for step in steps(message, VENDOR.reasoning(message), "call_id") {
+        match step {
+            Step::Reasoning(item) => w.node(item),
+            Step::Content => write_items(w, message, path, account),
+            Step::Call(call) => w.object(|w| {
+                w.field("type", "function_call").field("call_id", &call.id);
+                w.field("name", &call.name).field("arguments", &call.arguments);
+                VENDOR.write_extra(w, &call.other);
+            }),
+        }
+    }
+}
+
+/// Writes the content of an assistant's message: items of its own, and its text as one item.
+fn write_items(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, account: &mut Account) {
+    let parts: Vec<&Part> = VENDOR.parts(message).collect();
+    for run in parts.chunk_by(|a, b| matches!(a, Part::Native(_)) == matches!(b, Part::Native(_))) {
+        if let [Part::Native(_), ..] = run {
+            run.iter().for_each(|part| write_part(w, part));
+        } else {
+            w.object(|w| write_text(w, message, run, path, account));
+        }
+    }
+    let is_bare = message.tool_calls.is_empty() && VENDOR.reasoning(message).is_empty();
+    if parts.is_empty() && is_bare {
+        w.object(|w| {
+            w.field("role", "assistant").key("content").array(|_| {});
+            VENDOR.write_extra(w, &message.other);
+        });
+    }
+}
+
+/// Writes text of an assistant. A message that came from the API has an identifier and a list of texts; another one has only
+/// a text, since the API accepts no list without an identifier.
+fn write_text(w: &mut Writer<'_>, message: &Message, run: &[&Part], path: &Path<'_>, account: &mut Account) {
+    let has_status = VENDOR.extra(&message.other).any(|(key, _)| key == "status");
+    if let Some(id) = message.id.as_ref().filter(|_| has_status) {
+        w.field("type", "message").field("id", id).field("role", "assistant");
+        w.key("content").array(|w| run.iter().for_each(|part| write_output(w, part)));
+    } else {
+        let text = |part: &&Part| match part {
+            Part::Refusal(refusal) => refusal.refusal.clone(),
+            part => part.as_text().unwrap_or_default().to_owned(),
+        };
+        if run.len() > 1 {
+            let why = "a message without an identifier of OpenAI has one text";
+            account.add(&path.key("content"), format!("the boundaries of {} parts", run.len()), why);
+        }
+        w.field("role", "assistant").field("content", &run.iter().map(text).collect::<String>());
+    }
+    VENDOR.write_extra(w, &message.other);
+}
+
+fn write_output(w: &mut Writer<'_>, part: &Part) {
+    w.object(|w| match part {
+        Part::Refusal(refusal) => drop(w.field("type", "refusal").field("refusal", &refusal.refusal)),
+        part => {
+            w.field("type", "output_text").field("text", part.as_text().unwrap_or_default());
+            if !VENDOR.extra(part.other()).any(|(key, _)| key == "annotations") {
+                w.key("annotations").array(|_| {});
+            }
+            VENDOR.write_extra(w, part.other());
+        }
+    });
+}
+
+fn write_content(w: &mut Writer<'_>, message: &Message) {
+    match VENDOR.only_text(message) {
+        Some(text) => w.string(text),
+        None => w.array(|w| VENDOR.parts(message).for_each(|part| write_part(w, part))),
+    }
+}
+
+fn write_part(w: &mut Writer<'_>, part: &Part) {
+    if let Part::Native(native) = part {
+        return w.node(native.item.node());
+    }
+    w.object(|w| {
+        match part {
+            Part::Text(text) => drop(w.field("type", "input_text").field("text", &text.text)),
+            Part::Image(image) => {
+                w.field("type", "input_image").field("image_url", &image.url);
+                if !VENDOR.extra(&image.other).any(|(key, _)| key == "detail") {
+                    w.field("detail", image.detail.map_or("auto", Detail::as_str));
+                }
+            }
+            Part::File(FilePart { media_type, data, filename, .. }) => {
+                w.field("type", "input_file").optional("filename", filename);
+                w.field("file_data", &format!("data:{media_type};base64,{data}"));
+            }
+            Part::FileReference(FileReferencePart { source, filename, .. }) => {
+                w.field("type", "input_file").optional("filename", filename);
+                match source {
+                    FileSource::Id(id) => w.field("file_id", id),
+                    FileSource::Url(url) => w.field("file_url", url),
+                };
+            }
+            _ => {}
+        }
+        VENDOR.write_extra(w, part.other());
+    });
+}

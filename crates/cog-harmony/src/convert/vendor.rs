@@ -1,0 +1,209 @@
+//! What the formats of vendors share: the fields that they hold, and the members that only one of them has.
+
+use cog_json::{Node, Value, Writer};
+
+use super::account::Account;
+use crate::{Conversation, Detail, Message, Part, Role, ToolCall, other::member, problem::Path};
+
+/// A format of a vendor.
+pub(super) struct Vendor {
+    /// The name in an account, `Anthropic`.
+    pub(super) title: &'static str,
+    /// The provider of reasoning and native parts, as in the settings: `openai`.
+    pub(super) provider: &'static str,
+    /// The member of `other` with what only this format has.
+    pub(super) namespace: &'static str,
+    /// The fields that the format holds, of messages, parts and calls.
+    pub(super) holds: &'static [&'static str],
+    /// Whether a message of this role may contain a part.
+    pub(super) takes: fn(Role, &Part) -> bool,
+    /// Writes the messages.
+    pub(super) write: fn(&Conversation, &mut Writer<'_>, &mut Account),
+}
+
+impl Vendor {
+    /// Lists what the format cannot hold.
+    pub(super) fn account(&self, conversation: &Conversation, account: &mut Account) {
+        let root = Path::root("messages");
+        for (index, message) in conversation.messages().iter().enumerate() {
+            self.account_message(message, &root.index(index), account);
+        }
+    }
+
+    fn account_message(&self, message: &Message, path: &Path<'_>, account: &mut Account) {
+        let from_vendor = member(&message.other, self.namespace).is_some();
+        self.field(path, "id", message.id.is_some() && !from_vendor, account);
+        // The name of a result is that of its call.
+        self.field(path, "name", message.name.is_some() && message.role != Role::Tool, account);
+        self.field(path, "created_at", message.created_at.is_some(), account);
+        self.field(path, "metadata", message.metadata.is_some(), account);
+        let reasoning = message.reasoning.as_ref().filter(|reasoning| reasoning.provider != self.provider);
+        if let Some(reasoning) = reasoning {
+            let why = format!("only {} reads it", reasoning.provider);
+            account.add(&path.key("reasoning"), "the reasoning", why);
+        }
+        self.unknown(path, &message.other, &[], account);
+        let parts = path.key("content");
+        for (index, part) in message.content.iter().enumerate() {
+            self.account_part(message.role, part, &parts.index(index), account);
+        }
+        let calls = path.key("tool_calls");
+        for (index, call) in message.tool_calls.iter().enumerate() {
+            self.account_call(call, &calls.index(index), account);
+        }
+    }
+
+    fn account_part(&self, role: Role, part: &Part, path: &Path<'_>, account: &mut Account) {
+        if !self.keeps(role, part) {
+            let why = format!("a {role} message of {} cannot contain it", self.title);
+            return account.add(path, format!("the part `{}`", part.kind()), why);
+        }
+        match part {
+            Part::Text(text) => self.field(path, "index", text.index.is_some(), account),
+            Part::Image(image) => {
+                let has_detail = image.detail.is_some_and(|detail| detail != Detail::Auto);
+                self.field(path, "detail", has_detail, account);
+                self.field(path, "rotation", image.rotation.is_some_and(|angle| angle != 0.0), account);
+                self.field(path, "video_metadata", image.video.is_some(), account);
+            }
+            Part::Audio(audio) => self.field(path, "sample_rate", audio.sample_rate.is_some(), account),
+            Part::File(file) => self.field(path, "filename", file.filename.is_some(), account),
+            Part::FileReference(file) => self.field(path, "filename", file.filename.is_some(), account),
+            Part::Refusal(_) | Part::Native(_) => {}
+        }
+        self.unknown(path, part.other(), &["image_url", "video_metadata", "input_audio", "file"], account);
+    }
+
+    fn account_call(&self, call: &ToolCall, path: &Path<'_>, account: &mut Account) {
+        self.field(path, "signature", call.signature.is_some(), account);
+        self.unknown(path, &call.other, &["function"], account);
+    }
+
+    fn field(&self, path: &Path<'_>, field: &str, is_set: bool, account: &mut Account) {
+        if is_set && !self.holds.contains(&field) {
+            account.add(&path.key(field), format!("`{field}`"), format!("{} has no such field", self.title));
+        }
+    }
+
+    /// Lists the members that this format does not hold, also those of the objects `inner`.
+    fn unknown(&self, path: &Path<'_>, other: &Option<Value>, inner: &[&str], account: &mut Account) {
+        for (key, value) in other.iter().flat_map(Value::members).filter(|(key, _)| *key != self.namespace) {
+            if inner.contains(&key) {
+                let path = path.key(key);
+                value.members().for_each(|(key, _)| self.field(&path, key, true, account));
+            } else {
+                self.field(path, key, true, account);
+            }
+        }
+    }
+
+    /// Returns whether a message contains the part in this format.
+    pub(super) fn keeps(&self, role: Role, part: &Part) -> bool {
+        match part {
+            Part::Native(native) => native.provider == self.provider && role != Role::Tool,
+            part => (self.takes)(role, part),
+        }
+    }
+
+    /// Returns the parts of a message that the format holds.
+    pub(super) fn parts<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = &'a Part> {
+        message.content.iter().filter(|part| self.keeps(message.role, part))
+    }
+
+    /// Returns the only text of a message, if it has no other content, and nothing beside the text.
+    pub(super) fn only_text<'a>(&self, message: &'a Message) -> Option<&'a str> {
+        match message.content.as_slice() {
+            [Part::Text(text)] if self.extra(&text.other).next().is_none() => Some(&text.text),
+            _ => None,
+        }
+    }
+
+    /// Returns the items of the reasoning, if they are this vendor's.
+    pub(super) fn reasoning<'a>(&self, message: &'a Message) -> &'a [Value] {
+        let reasoning = message.reasoning.as_ref().filter(|reasoning| reasoning.provider == self.provider);
+        reasoning.map(|reasoning| reasoning.items.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns what only this format has.
+    pub(super) fn extra<'a>(&self, other: &'a Option<Value>) -> impl Iterator<Item = (&'a str, Node<'a>)> {
+        member(other, self.namespace).into_iter().flat_map(Node::members)
+    }
+
+    /// Writes what only this format has.
+    pub(super) fn write_extra(&self, w: &mut Writer<'_>, other: &Option<Value>) {
+        self.extra(other).for_each(|(key, value)| w.key(key).node(value));
+    }
+
+    /// Reads what only this format has: the members that are not `known`.
+    pub(super) fn read_extra(&self, node: Node<'_>, known: &[&str]) -> Option<Value> {
+        let unknown = || node.members().filter(|(key, value)| !known.contains(key) && !value.is_null());
+        unknown().next()?;
+        let mut text = String::new();
+        Writer::compact(&mut text).object(|w| {
+            w.key(self.namespace).object(|w| unknown().for_each(|(key, value)| w.key(key).node(value)));
+        });
+        Value::parse(&text).ok()
+    }
+}
+
+/// A step of an assistant's message, in the order in which the model generated it.
+pub(super) enum Step<'a> {
+    /// An item of the reasoning.
+    Reasoning(Node<'a>),
+    /// The content.
+    Content,
+    /// A call.
+    Call(&'a ToolCall),
+}
+
+/// Returns the steps of an assistant's message. The items of its reasoning can contain calls, named by `id_key`, to show the
+/// order of the items after the first call.
+pub(super) fn steps<'a>(message: &'a Message, items: &'a [Value], id_key: &str) -> Vec<Step<'a>> {
+    let is_call = |item: &Value| item.get(id_key).is_some() && item.get("name").is_some();
+    let (before, after) = items.split_at(items.iter().position(is_call).unwrap_or(items.len()));
+    let mut steps: Vec<Step<'_>> = before.iter().map(|item| Step::Reasoning(item.node())).collect();
+    steps.push(Step::Content);
+    let mut left: Vec<&ToolCall> = message.tool_calls.iter().collect();
+    for item in after {
+        let id = item.get(id_key).and_then(Node::as_str);
+        match left.iter().position(|call| Some(call.id.as_str()) == id) {
+            Some(index) => steps.push(Step::Call(left.remove(index))),
+            None if is_call(item) => {}
+            None => steps.push(Step::Reasoning(item.node())),
+        }
+    }
+    steps.extend(left.into_iter().map(Step::Call));
+    steps
+}
+
+/// Writes the arguments of a call as an object.
+pub(super) fn write_arguments(w: &mut Writer<'_>, call: &ToolCall, account: &mut Account) {
+    match Value::parse(&call.arguments).ok().filter(Value::is_object) {
+        Some(value) => w.node(value.node()),
+        None => {
+            let why = "they are not a JSON object, and become its member `invalid_arguments`";
+            account.add(&format_args!("call {}", crate::read::shown(&call.id)), "the arguments", why);
+            w.object(|w| {
+                w.field("invalid_arguments", &call.arguments);
+            });
+        }
+    }
+}
+
+/// Reads arguments that are an object.
+pub(super) fn read_arguments(node: Option<Node<'_>>) -> String {
+    node.filter(|node| node.is_object()).map_or_else(|| "{}".to_owned(), |node| node.to_string())
+}
+
+/// Returns the name of the function that each call of a conversation calls.
+pub(super) fn name_results(conversation: &mut Conversation) {
+    let mut names = std::collections::HashMap::new();
+    for message in &mut conversation.0 {
+        for call in &message.tool_calls {
+            names.insert(call.id.clone(), call.name.clone());
+        }
+        if message.role == Role::Tool && message.name.is_none() {
+            message.name = message.tool_call_id.as_ref().and_then(|id| names.get(id).cloned());
+        }
+    }
+}
