@@ -164,6 +164,12 @@ impl Assembler {
         self.reply.usage = Some(Usage { cost, ..usage.clone() });
     }
 
+    /// Returns the tokens of the current reply, as they count for the run; none if none are known.
+    pub fn reply_usage(&self) -> Option<Usage> {
+        let usage = self.reply.usage.clone()?;
+        Some(if self.reply.is_uncounted() { Usage { cost: None, ..usage } } else { usage })
+    }
+
     /// Ends a reply that requests tool calls. Its data are retracted; the next reply belongs to the same attempt.
     pub fn end_round(&mut self, out: &mut impl Extend<Chunk>) {
         let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));

@@ -25,6 +25,7 @@ mod finding;
 mod fix;
 pub mod handoff;
 mod message;
+mod metadata;
 mod other;
 mod part;
 mod problem;
@@ -41,6 +42,7 @@ pub use document::Document;
 pub use finding::Finding;
 pub use fix::{Change, Fixed, fix};
 pub use message::{Conversation, Message, Reasoning, Role};
+pub use metadata::{Latency, Metadata, SafetyCheck, TokenUsage};
 pub use part::{
     AudioPart, Detail, FilePart, FileReferencePart, FileSource, ImagePart, NativePart, Part, RefusalPart,
     TextPart, VideoFrame,

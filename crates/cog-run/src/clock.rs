@@ -1,4 +1,4 @@
-//! The wall clock, for the prices of a reply.
+//! The wall clock, for the prices of a reply and the creation time of messages.
 
 use std::time::SystemTime;
 

@@ -1,12 +1,13 @@
 //! The asynchronous part of a run: calls the model and passes its events to the assembler.
 
+mod record;
 mod reply;
 mod tools;
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, Assembler, Finish, Step};
-use cog_harmony::Reasoning;
+use cog_harmony::{Message, Reasoning};
 use cog_json::Value;
 use cog_media::{media_processed, media_validation};
 use cog_provider::{ModelStream, ProviderError};
@@ -146,6 +147,7 @@ impl Driver {
     }
 
     async fn call(&mut self, assembler: Box<Assembler>) -> State {
+        self.record_request();
         let call = async { self.run.provider.call(&self.run.request).await };
         let reply = tokio::select! {
             biased;
@@ -216,8 +218,8 @@ impl Driver {
             }
             let due = assembler.due().map(|due| self.instant_at(due));
             let arrived = reply.next(due, cancelled.as_mut()).await;
-            if let (Some(tools), Arrived::Event(event)) = (&mut self.run.tools, &arrived) {
-                tools.observe(event);
+            if let Arrived::Event(event) = &arrived {
+                self.observe(event);
             }
             let step = match arrived {
                 Arrived::Event(ModelEvent::Media(media)) => match Box::pin(self.check(media)).await {
@@ -278,6 +280,7 @@ impl Driver {
             Ok(state) => return state,
             Err(assembler) => assembler,
         };
+        self.record_answer(&assembler);
         let generated = std::mem::take(&mut self.generated);
         let mut pending = assembler.close(!generated.is_empty());
         let sink = Arc::clone(&self.run.media_sink);
@@ -292,6 +295,9 @@ impl Driver {
                 let provider = self.run.provider.info().name.clone().into_owned();
                 let reasoning = Reasoning { provider, items: std::mem::take(&mut self.reasoning) };
                 let messages = &mut self.run.request.messages;
+                if let Some(recorder) = &mut self.run.recorder {
+                    recorder.add([Message::user(correction.feedback.clone())]);
+                }
                 request::correct(messages, self.initial_messages, correction, reasoning);
                 State::Calling(assembler)
             }
@@ -311,6 +317,7 @@ impl Driver {
 
     fn fail(&mut self, mut assembler: Box<Assembler>, error: ErrorBody) -> State {
         self.set_cost(&mut assembler);
+        self.record_answer(&assembler);
         assembler.fail(error, self.started.elapsed(), &mut self.out);
         State::Ended
     }

@@ -31,6 +31,7 @@ pub mod sessions;
 mod stable_prefix;
 mod stream;
 pub mod tools;
+mod trace;
 mod words;
 
 pub use crate::{
@@ -43,6 +44,7 @@ pub use crate::{
     runtime::{Runtime, RuntimeBuilder},
     stable_prefix::StablePrefix,
     stream::ChunkStream,
+    trace::Trace,
 };
 // The types of other crates in the public interface, so that a program needs no other dependency.
 pub use cog_json::{DeserializeError, Path, SerializeError, ToJson, Value};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
-use crate::{Cancellation, tools::Continuation};
+use crate::{Cancellation, Trace, tools::Continuation};
 
 /// The options of one run. Options that are not set come from the module or the runtime.
 ///
@@ -70,6 +70,8 @@ pub struct RunOptions {
     pub max_tool_calls: Option<u32>,
     /// The halted run that this one continues. The input is that of the halted run.
     pub continuation: Option<Continuation>,
+    /// The messages of the run with their metadata. None records nothing.
+    pub trace: Option<Trace>,
     /// The modules that call this one as a tool, from the first.
     pub(crate) callers: Vec<String>,
     /// Warnings of the answer in addition to those of the run itself.

@@ -29,6 +29,7 @@ use crate::{
     session,
     stream::Outlet,
     tools::{self, Restored, ToolRun},
+    trace::Recorder,
 };
 
 /// Runs every step before the call to the provider.
@@ -80,9 +81,21 @@ pub(crate) fn prepare(
     if let Some(tools) = &mut tools {
         tools.set_session(&rules.session_id);
     }
+    let recorder = Recorder::new(options, &rules.session_id);
     let cancellation = options.cancellation.clone();
     Ok(Prepared {
-        plan: Plan { provider, others, spec, request, media, media_sink, tools, timeout, cancellation },
+        plan: Plan {
+            provider,
+            others,
+            spec,
+            request,
+            media,
+            media_sink,
+            tools,
+            recorder,
+            timeout,
+            cancellation,
+        },
         rules,
         claim: continued.map(|continued| continued.claim),
     })

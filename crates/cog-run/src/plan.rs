@@ -14,6 +14,7 @@ use crate::{
     prompt,
     request::{self, RequestSpec},
     tools::{Claim, ToolRun},
+    trace::Recorder,
 };
 
 /// A run that passed every check before the call.
@@ -40,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) media_sink: Arc<MediaSink>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Box<ToolRun>>,
+    /// Records the messages of the run.
+    pub(crate) recorder: Option<Box<Recorder>>,
     pub(crate) timeout: Duration,
     pub(crate) cancellation: Cancellation,
 }

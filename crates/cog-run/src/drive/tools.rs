@@ -36,6 +36,9 @@ impl Driver {
         let items = std::mem::take(&mut self.reasoning);
         message.reasoning = (!items.is_empty()).then_some(Reasoning { provider, items });
         self.generated.clear();
+        if let Some(recorder) = &mut self.run.recorder {
+            message = recorder.end_reply(&assembler, message);
+        }
         assembler.end_round(&mut self.out);
         if let Err(error) = tools.begin(&round, assembler.usage()) {
             return Ok(self.fail(assembler, error));
@@ -47,16 +50,19 @@ impl Driver {
     /// Executes the calls of a round, and calls the model with their results.
     pub(super) async fn call_tools(&mut self, mut assembler: Box<Assembler>, round: Round) -> State {
         let Some(mut tools) = self.run.tools.take() else { return State::Calling(assembler) };
+        self.record_request();
         let (out, mut spent) = (self.out.clone(), Vec::new());
         let executed = self.within_deadline(async { Ok(tools.execute(round, &out, &mut spent).await) }).await;
         spent.iter().for_each(|usage| assembler.add_usage(usage));
         let state = match executed {
             Ok(RoundEnd::Complete(results)) => {
+                self.record(&results);
                 self.run.request.messages.0.extend(results);
                 self.prepare_next_reply(&tools);
                 State::Calling(assembler)
             }
             Ok(RoundEnd::Halted(round)) => {
+                self.record(&round.messages());
                 let error = tools.halt(round, &self.run.request.messages, assembler.usage()).await;
                 self.fail(assembler, error)
             }

@@ -6,12 +6,19 @@ use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use super::{Caller, RecoveryOffer, RunOptions};
-use crate::{Cancellation, tools::Continuation};
+use crate::{Cancellation, Trace, tools::Continuation};
 
 impl RunOptions {
     /// Returns options that set nothing.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets where the messages of the run are recorded.
+    #[must_use]
+    pub fn trace(mut self, trace: Trace) -> Self {
+        self.trace = Some(trace);
+        self
     }
 
     /// Sets the provider by name, or several names in the order in which they are called: `a,b`.

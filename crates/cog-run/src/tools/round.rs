@@ -47,7 +47,7 @@ impl Round {
     }
 
     /// Returns one message for each call; the calls that wait for a confirmation are halted.
-    pub(super) fn messages(&self) -> Vec<Message> {
+    pub(crate) fn messages(&self) -> Vec<Message> {
         let results = self.calls.iter().zip(&self.results);
         let message = |(call, result): (&ToolCall, &Option<Message>)| match result {
             Some(result) => result.clone(),

@@ -1,6 +1,6 @@
 //! The tool calls of one run: what was requested, what may still be called, and the limits.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use cog_harmony::{Conversation, Message, ToolChoice};
 use cog_json::Value;
@@ -8,6 +8,7 @@ use cog_module::Module;
 use cog_provider::ToolRequest;
 use cog_spec::{Code, Dialect, ErrorBody, ModelEvent, Risk, Usage, Warning};
 use futures_util::{StreamExt as _, stream};
+use tokio::time::Instant;
 
 use super::{
     HaltedRuns, Round, RoundEnd, ToolContext, ToolLimits, ToolSet, arguments,
@@ -17,7 +18,7 @@ use super::{
     restore::{Approval, Continued},
     state::{CallNote, HaltedState, Progressed},
 };
-use crate::{RunOptions, context::Shared, input::CheckedInput, stream::Outlet};
+use crate::{RunOptions, context::Shared, input::CheckedInput, stream::Outlet, trace};
 
 /// The tool calls of one run.
 pub(crate) struct ToolRun {
@@ -182,18 +183,24 @@ impl ToolRun {
             out,
         };
         let executor = &executor;
-        let calls: Vec<_> =
-            round.open().map(|(at, call)| async move { (at, executor.execute(call).await) }).collect();
-        let ended: Vec<(usize, Ended)> =
+        let calls: Vec<_> = round
+            .open()
+            .map(|(at, call)| async move {
+                let started = Instant::now();
+                (at, executor.execute(call).await, started.elapsed())
+            })
+            .collect();
+        let ended: Vec<(usize, Ended, Duration)> =
             stream::iter(calls).buffered(self.limits.max_parallel.max(1)).collect().await;
         self.approval = None;
-        for (position, ended) in ended {
+        for (position, ended, elapsed) in ended {
             if let (Ended::Done(done), Some(call)) = (ended, round.calls.get(position).cloned()) {
                 let Done { content, status, usage, is_high_risk } = *done;
                 self.progressed.is_high_risk |= is_high_risk;
                 self.progressed.notes.push(CallNote { id: call.id.clone(), tool: call.name.clone(), status });
+                let message = content::message(&call, content);
+                round.set(position, trace::result(&self.context, message, usage.as_ref(), elapsed));
                 spent.extend(usage);
-                round.set(position, content::message(&call, content));
             }
         }
         round.end()

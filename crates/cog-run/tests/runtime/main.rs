@@ -13,3 +13,4 @@ mod runs;
 mod sessions;
 mod support;
 mod tools;
+mod trace;

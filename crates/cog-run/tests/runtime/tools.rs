@@ -3,7 +3,7 @@
 mod confirmation;
 mod limits;
 mod modules;
-mod script;
+pub(crate) mod script;
 
 use std::sync::{
     Arc,

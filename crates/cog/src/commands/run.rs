@@ -1,12 +1,13 @@
 //! `cog run`: runs a module and prints an envelope, or chunks with `--stream`.
 
 mod confirmation;
+mod trace;
 
 use std::sync::Arc;
 
 use cog_media::Delivery;
 use cog_module::Module;
-use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Value, tools::Continuation};
+use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Trace, Value, tools::Continuation};
 use cog_spec::{Envelope, ErrorBody};
 
 use super::{
@@ -36,7 +37,8 @@ pub(super) fn run_with(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    if let Err(error) = emit::check(args.request.output.output.as_deref()) {
+    let files = [args.request.output.output.as_deref(), args.trace.as_deref()];
+    if let Err(error) = files.into_iter().try_for_each(emit::check) {
         console.print_json(&Envelope::failure(error.to_body()))?;
         return Err(error);
     }
@@ -44,7 +46,8 @@ pub(super) fn run_with(
     let settings = load_settings(flags, environment, console)?;
     let log = RunLog::new(&settings);
     let continuation = confirmation::from_args(&args.tools);
-    let mut run = Run { args, settings, console, log, module: None, input, continuation };
+    let trace = args.trace.as_ref().map(|_| Trace::new());
+    let mut run = Run { args, settings, console, log, module: None, input, continuation, trace };
     loop {
         let result = run.run()?;
         match confirmation::prompt(result.envelope(), console)? {
@@ -65,6 +68,8 @@ struct Run<'a> {
     input: Option<RunInput>,
     /// The halted run that this one continues.
     continuation: Option<Continuation>,
+    /// The messages of the run.
+    trace: Option<Trace>,
 }
 
 /// A run that is ready to start.
@@ -217,12 +222,14 @@ impl Run<'_> {
         options.risk = tools.risk;
         options.max_tool_rounds = tools.max_tool_rounds;
         options.continuation.clone_from(&self.continuation);
+        options.trace.clone_from(&self.trace);
         options
     }
 
     /// Prints what was not printed yet, and returns the exit code.
     fn close(&self, result: RunResult) -> Result<Exit, CliError> {
         self.add_to_log(result.envelope());
+        let traced = self.write_trace();
         let envelope = match result {
             RunResult::Envelope(envelope) => {
                 self.print(&envelope)?;
@@ -241,7 +248,7 @@ impl Run<'_> {
             self.console.note("interrupted: the call to the provider was cancelled");
             return Ok(Exit::Interrupted);
         }
-        Ok(runtime::exit(&envelope))
+        traced.map(|()| runtime::exit(&envelope))
     }
 
     /// Adds the run to the log. A log that cannot be written is only reported if it was set up.

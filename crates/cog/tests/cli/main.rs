@@ -41,4 +41,6 @@ mod tests;
 #[cfg(test)]
 mod tools;
 #[cfg(test)]
+mod traces;
+#[cfg(test)]
 mod verify;

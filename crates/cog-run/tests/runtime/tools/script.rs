@@ -17,24 +17,24 @@ use tempfile::TempDir;
 use crate::support::{ANSWER, Scripted, directory, sample_input};
 
 /// A module with tools, and the model that calls them.
-pub(super) struct Setup {
-    pub(super) provider: Arc<Scripted>,
-    pub(super) directory: TempDir,
-    pub(super) halted: HaltedRuns,
-    pub(super) limits: ToolLimits,
-    pub(super) confirm: Vec<String>,
-    pub(super) modules: Vec<std::path::PathBuf>,
-    pub(super) tools: Vec<Arc<dyn Tool>>,
+pub(crate) struct Setup {
+    pub(crate) provider: Arc<Scripted>,
+    pub(crate) directory: TempDir,
+    pub(crate) halted: HaltedRuns,
+    pub(crate) limits: ToolLimits,
+    pub(crate) confirm: Vec<String>,
+    pub(crate) modules: Vec<std::path::PathBuf>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
 }
 
 impl Setup {
     /// Creates a module that may call these tools, and a model with these replies.
-    pub(super) fn new(allowed: &[&str], replies: impl IntoIterator<Item = Vec<ModelEvent>>) -> Self {
+    pub(crate) fn new(allowed: &[&str], replies: impl IntoIterator<Item = Vec<ModelEvent>>) -> Self {
         let allowed = format!("tools: {{ allowed: [{}] }}", allowed.join(", "));
         Self::with_manifest(&["policies: { tools_allowed: true }", &allowed], replies)
     }
 
-    pub(super) fn with_manifest(
+    pub(crate) fn with_manifest(
         manifest: &[&str],
         replies: impl IntoIterator<Item = Vec<ModelEvent>>,
     ) -> Self {
@@ -49,12 +49,12 @@ impl Setup {
         }
     }
 
-    pub(super) fn tool(mut self, tool: impl Tool + 'static) -> Self {
+    pub(crate) fn tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
         self
     }
 
-    pub(super) fn builder(&self) -> RuntimeBuilder {
+    pub(crate) fn builder(&self) -> RuntimeBuilder {
         let builder = Runtime::builder()
             .provider(Arc::clone(&self.provider) as Arc<dyn Provider>)
             .finder(Finder::new(".", self.modules.clone(), None))
@@ -65,29 +65,29 @@ impl Setup {
     }
 
     /// Returns a new runtime, as another process would have.
-    pub(super) fn runtime(&self) -> Runtime {
+    pub(crate) fn runtime(&self) -> Runtime {
         self.builder().build()
     }
 
-    pub(super) fn module(&self) -> Arc<Module> {
+    pub(crate) fn module(&self) -> Arc<Module> {
         self.runtime().load(self.directory.path().to_str().unwrap()).unwrap()
     }
 
-    pub(super) async fn run(&self) -> Envelope {
+    pub(crate) async fn run(&self) -> Envelope {
         self.run_with(RunOptions::default()).await
     }
 
-    pub(super) async fn run_with(&self, options: RunOptions) -> Envelope {
+    pub(crate) async fn run_with(&self, options: RunOptions) -> Envelope {
         self.runtime().execute(&self.module(), sample_input(), options).await
     }
 
-    pub(super) fn stream(&self, options: RunOptions) -> ChunkStream {
+    pub(crate) fn stream(&self, options: RunOptions) -> ChunkStream {
         self.runtime().execute_stream(&self.module(), sample_input(), options).unwrap()
     }
 }
 
 /// Describes a tool that accepts the integers `a` and `b`; both are required of the tool `add`.
-pub(super) fn info(name: &str) -> ToolInfo {
+pub(crate) fn info(name: &str) -> ToolInfo {
     let required = if name == "add" { json!(["a", "b"]) } else { json!([]) };
     let number = json!({ "type": "integer" });
     let parameters = json!({ "type": "object", "required": required, "additionalProperties": false,
@@ -96,12 +96,12 @@ pub(super) fn info(name: &str) -> ToolInfo {
 }
 
 /// Returns the event of one call.
-pub(super) fn call(id: &str, tool: &str, arguments: &str) -> Vec<ModelEvent> {
+pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> Vec<ModelEvent> {
     calls(&[(id, tool, arguments)]).into_iter().take(1).collect()
 }
 
 /// Returns a reply that requests these calls: id, tool, arguments.
-pub(super) fn calls(calls: &[(&str, &str, &str)]) -> Vec<ModelEvent> {
+pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Vec<ModelEvent> {
     let event = |(index, (id, tool, arguments)): (usize, &(&str, &str, &str))| {
         ModelEvent::ToolCall(ToolCallDelta {
             index: u32::try_from(index).unwrap(),
@@ -116,17 +116,17 @@ pub(super) fn calls(calls: &[(&str, &str, &str)]) -> Vec<ModelEvent> {
 }
 
 /// Returns a reply with a valid answer.
-pub(super) fn answer() -> Vec<ModelEvent> {
+pub(crate) fn answer() -> Vec<ModelEvent> {
     vec![ModelEvent::Text(ANSWER.to_owned()), ModelEvent::Finished(FinishReason::Stop)]
 }
 
 /// Returns the JSON of a tool message.
-pub(super) fn content(message: &Message) -> serde_json::Value {
+pub(crate) fn content(message: &Message) -> serde_json::Value {
     serde_json::from_str(message.content[0].as_text().unwrap()).unwrap()
 }
 
 /// Returns the id and the JSON of each result in the last request.
-pub(super) fn results(setup: &Setup) -> Vec<(String, serde_json::Value)> {
+pub(crate) fn results(setup: &Setup) -> Vec<(String, serde_json::Value)> {
     let requests = setup.provider.requests();
     let messages = requests.last().unwrap().messages.messages();
     let tools = messages.iter().filter(|message| message.role == Role::Tool);

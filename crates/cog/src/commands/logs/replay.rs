@@ -54,6 +54,7 @@ fn run_args(args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs
         check: args.check,
         tools: ToolArgs::default(),
         record: None,
+        trace: None,
         media_dir: None,
         replay: None,
     }
