@@ -22,6 +22,7 @@ pub mod private_files;
 mod prompt;
 pub mod provider;
 mod providers;
+mod recorder;
 mod reduce;
 mod rendered;
 mod request;

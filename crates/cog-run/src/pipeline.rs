@@ -25,11 +25,11 @@ use crate::{
     offline,
     plan::{Plan, Prepared},
     preflight,
+    recorder::Recorder,
     request::{self, RequestSpec},
     session,
     stream::Outlet,
     tools::{self, Restored, ToolRun},
-    trace::Recorder,
 };
 
 /// Runs every step before the call to the provider.

@@ -12,9 +12,9 @@ use crate::{
     input::CheckedInput,
     media::{self, MediaSink, Sources},
     prompt,
+    recorder::Recorder,
     request::{self, RequestSpec},
     tools::{Claim, ToolRun},
-    trace::Recorder,
 };
 
 /// A run that passed every check before the call.

@@ -18,7 +18,7 @@ use super::{
     restore::{Approval, Continued},
     state::{CallNote, HaltedState, Progressed},
 };
-use crate::{RunOptions, context::Shared, input::CheckedInput, stream::Outlet, trace};
+use crate::{RunOptions, context::Shared, input::CheckedInput, recorder, stream::Outlet};
 
 /// The tool calls of one run.
 pub(crate) struct ToolRun {
@@ -199,7 +199,7 @@ impl ToolRun {
                 self.progressed.is_high_risk |= is_high_risk;
                 self.progressed.notes.push(CallNote { id: call.id.clone(), tool: call.name.clone(), status });
                 let message = content::message(&call, content);
-                round.set(position, trace::result(&self.context, message, usage.as_ref(), elapsed));
+                round.set(position, recorder::result(&self.context, message, usage.as_ref(), elapsed));
                 spent.extend(usage);
             }
         }
