@@ -198,7 +198,7 @@ pub(crate) struct RunArgs {
     /// Record the raw exchange with the provider in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Write every message of the run with its tokens, cost and time to this file, for `cog trace show`
+    /// Write every message of the run with its tokens, cost and time to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
     /// Write generated media to files in this directory, created if missing [default: base64 in the answer]
