@@ -10,10 +10,9 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use cog_answer::AnswerRules;
 use cog_module::Module;
-use cog_provider::{ModelRequest, Provider};
-use cog_spec::{Code, ErrorBody, Response, Warning};
+use cog_provider::Provider;
+use cog_spec::{ErrorBody, Warning};
 
 use crate::{
     ChunkStream, RunInput, RunOptions,
@@ -21,13 +20,12 @@ use crate::{
     drive::Driver,
     image_request,
     input::CheckedInput,
-    media::{self, MediaSink, Sources},
+    media::{MediaSink, Sources},
     offline,
-    plan::{Plan, Prepared},
+    plan::{Plan, Prepared, answer_rules},
     preflight,
     recorder::Recorder,
-    request::{self, RequestSpec},
-    session,
+    request::RequestSpec,
     stream::Outlet,
     tools::{self, Restored, ToolRun},
 };
@@ -75,7 +73,7 @@ pub(crate) fn prepare(
     let (mut request, omitted) = spec.first_request(provider.as_ref(), model, &others, &input, timeout)?;
     request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
     warnings.extend(omitted);
-    let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
+    let mut rules = answer_rules(module, &request, provider.as_ref(), options, warnings)?;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.info().key.clone()).collect();
     rules.calls_tools = tools.is_some();
     if let Some(tools) = &mut tools {
@@ -124,38 +122,4 @@ fn or_offline(
     }
     let (offline, warning) = offline::provider(module, input)?;
     Ok((offline, chosen, vec![warning]))
-}
-
-/// Returns the rules by which the answer is checked.
-fn rules(
-    module: &Module,
-    request: &ModelRequest,
-    provider: &dyn Provider,
-    options: &RunOptions,
-    warnings: Vec<Warning>,
-) -> Result<AnswerRules, ErrorBody> {
-    let session_id = options.session_id.clone().map_or_else(session::generate_id, Ok).map_err(|error| {
-        ErrorBody::new(Code::InternalError, format!("cannot generate random numbers: {error}"))
-    })?;
-    let own = module.manifest.response;
-    let mut rules = AnswerRules::new(session_id, Arc::clone(&module.manifest), Arc::clone(&module.contract));
-    rules.response = Response {
-        on_violation: options.on_violation.or(own.on_violation),
-        max_attempts: options.max_attempts.or(own.max_attempts),
-        chunk_type: options.chunk_type.unwrap_or(own.chunk_type),
-        buffer_size: options.buffer_size.unwrap_or(own.buffer_size),
-        ..own
-    };
-    rules.provider = provider.info().name.clone().into_owned();
-    rules.runtime.model = Some(format!("{}/{}", provider.info().name, request::model_of(request, provider)));
-    rules.runtime.trace_id = options.trace_id.clone();
-    rules.dialect = request::dialect_of(request, provider);
-    rules.strict = options.strict;
-    if rules.makes_media() {
-        rules.limits = media::limits(rules.limits, module);
-    }
-    rules.warnings = options.warnings.iter().cloned().chain(warnings).collect();
-    rules.resume_from = options.resume_from;
-    rules.recovery = options.recovery;
-    Ok(rules)
 }

@@ -1,5 +1,7 @@
 //! The plan of a run that is ready to call the model.
 
+mod rules;
+
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::AnswerRules;
@@ -7,6 +9,7 @@ use cog_media::Processed;
 use cog_provider::{ModelRequest, Provider};
 use cog_spec::ErrorBody;
 
+pub(crate) use self::rules::answer_rules;
 use crate::{
     Cancellation, error,
     input::CheckedInput,
