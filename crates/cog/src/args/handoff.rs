@@ -36,7 +36,7 @@ Losses are listed on stderr: messages of --history that no summary covers, tool 
 not among the artifacts, and constraints or artifacts of the parent. With --strict, a packet with losses is not created.
 
 Examples:
-  cog handoff new --from planner --to coder --objective \"Build a game\" --constraint \"in black\" -o p1.json
+  cog handoff new --from planner --to coder --objective \"Build a game\" -o p1.json
   cog handoff new --parent p1.json --to tester --done \"game loop\" --next \"test it\" -o p2.json
   cog handoff new --answer plan.json --from planner --to coder -o p1.json")]
 pub(crate) struct HandoffNewArgs {
