@@ -59,7 +59,7 @@ pub struct Verdict {
     pub kind: Option<Kind>,
     /// The violations. In a stream, a path starts with the index of the chunk.
     pub violations: Vec<Violation>,
-    /// What is valid, but probably not what its author wants. Messages only.
+    /// What is valid, but probably not what its author wants.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Violation>,
 }
@@ -89,7 +89,8 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
         (Kind::Answer, Document::One(value)) => standard.check_data(value.node(), &mut violations),
         (Kind::Handoff, Document::One(value)) => handoff::check(value, &mut violations),
     }
-    Verdict::new(Some(kind), violations)
+    let (warnings, violations) = violations.into_iter().partition(|one| standard.is_warning(one));
+    Verdict { warnings, ..Verdict::new(Some(kind), violations) }
 }
 
 impl Verdict {

@@ -128,6 +128,12 @@ impl Contract {
         self.schema_of(self.error.as_ref())
     }
 
+    /// Returns whether the data schema defines or requires a field `rationale` (ruling R72).
+    pub fn names_rationale(&self) -> bool {
+        let is_required = |part: &Part| self.requires(part.id, "rationale");
+        self.facts.names_rationale || self.data.as_ref().is_some_and(is_required)
+    }
+
     /// Returns whether data can have a rationale: it is required, or the schema has the field.
     pub fn takes_rationale(&self) -> bool {
         self.facts.requires_rationale || self.facts.names_rationale

@@ -41,6 +41,15 @@ impl<'a> Standard<'a> {
         found.extend(missing.filter(|_| self.module.is_none()));
     }
 
+    /// Returns whether a violation is only a warning: the rationale is missing, and neither the module's schema nor its
+    /// constraints name it (ruling R67).
+    pub(super) fn is_warning(&self, violation: &Violation) -> bool {
+        let is_named = |(manifest, contract): (&Manifest, &Contract)| {
+            contract.names_rationale() || manifest.constraints.require_rationale
+        };
+        violation.rule == "rationale" && self.module.is_some_and(|module| !is_named(module))
+    }
+
     /// Checks data against the module's schema, if there is a module.
     pub(super) fn check_data(&self, data: Node<'_>, found: &mut Vec<Violation>) {
         let Some((_, contract)) = self.module else { return };

@@ -197,6 +197,26 @@ mod envelopes {
     }
 
     #[test]
+    fn missing_rationale_that_the_module_does_not_name_is_a_warning() {
+        let silent = json!({ "data": { "properties": { "result": { "type": "string" } } } });
+        let required = json!({ "data": { "required": ["rationale"] } });
+        let bare = manifest(Tier::Decision);
+        let mut strict = manifest(Tier::Decision);
+        strict.constraints.require_rationale = true;
+        let cases = [(&bare, &silent, true), (&bare, &required, false), (&strict, &silent, false)];
+        for (manifest, schema, is_warning) in cases {
+            let rules = rules(manifest.clone(), schema);
+            let answer = reply(json!({ "data": { "rationale": "" } })).to_string();
+            let verdict = verify(&answer, None, Some((&rules.manifest, &rules.contract)));
+            assert_eq!(
+                (verdict.valid, verdict.warnings.len()),
+                (is_warning, usize::from(is_warning)),
+                "{schema}"
+            );
+        }
+    }
+
+    #[test]
     fn code_that_the_runtime_replaced_is_checked_as_the_model_wrote_it() {
         let mut schema = schema(json!({}));
         schema["error"] = json!({ "properties": { "code": { "enum": ["UNSUPPORTED_LANGUAGE", "ODD"] } } });
