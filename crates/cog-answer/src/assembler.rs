@@ -1,3 +1,4 @@
+mod parts;
 mod pending;
 
 use std::time::Duration;
@@ -15,7 +16,10 @@ use crate::{
     reply::Reply,
 };
 
-pub use self::pending::PendingReply;
+pub use self::{
+    parts::{FailedParts, PartsSummary},
+    pending::PendingReply,
+};
 
 /// Converts a model's events to the chunks of one stream (SPEC 3.2).
 ///
@@ -218,6 +222,9 @@ impl Assembler {
 
     /// Adds the tokens of this attempt to those of the earlier ones.
     fn count(&mut self, reply: &Reply) {
+        if self.rules.is_from_parts {
+            return; // no model was called
+        }
         self.uncounted += u32::from(reply.is_uncounted());
         self.spent = match (self.spent.take(), &reply.usage) {
             (Some(spent), Some(usage)) => Some(spent.plus(usage)),
@@ -258,11 +265,16 @@ impl Assembler {
     }
 
     fn emit_failure(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
+        let is_resumable = error::can_be_resumed(&failure.error);
+        self.emit_error(failure, usage, is_resumable, now);
+    }
+
+    fn emit_error(&mut self, failure: Failure, usage: Option<Usage>, is_resumable: bool, now: Duration) {
         let Failure { error, meta, partial_data, repairs, warnings } = failure;
         let mut meta = meta.unwrap_or_else(|| Meta::for_failure(&error.message));
         meta.runtime = self.runtime(repairs, usage, now);
         self.outbox.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());
-        let offer = self.rules.recovery.filter(|_| error::can_be_resumed(&error));
+        let offer = self.rules.recovery.filter(|_| is_resumable);
         let recovery = offer.map(|offer| self.outbox.recovery(offer));
         self.outbox.push(Chunk::Error {
             session_id: self.rules.session_id.clone(),

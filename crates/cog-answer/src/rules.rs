@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use cog_json::Limits;
 use cog_schema::Contract;
-use cog_spec::{Dialect, Manifest, OnViolation, Response, RuntimeMeta, Secret, Warning};
+use cog_spec::{Dialect, Manifest, OnViolation, Response, Risk, RuntimeMeta, Secret, Warning};
 
 /// The requirements for one run's answer, and what is known of the run before the reply.
 #[derive(Debug, Clone)]
@@ -27,6 +27,11 @@ pub struct AnswerRules {
     pub is_streamed: bool,
     /// Whether the model may call tools, so that a text before its calls is not a failed answer.
     pub calls_tools: bool,
+    /// The greatest risk of the parts of a composition. The answer has at least this risk, unless the manifest says
+    /// `meta.risk_rule: explicit`.
+    pub parts_risk: Option<Risk>,
+    /// Whether the parts of a composition give the answer, so that no model is called for it.
+    pub is_from_parts: bool,
     /// The meta of the run before the reply: the model, the trace, the media.
     pub runtime: RuntimeMeta,
     /// The warnings of the run so far.
@@ -64,6 +69,8 @@ impl AnswerRules {
             strict: false,
             is_streamed: true,
             calls_tools: false,
+            parts_risk: None,
+            is_from_parts: false,
             runtime: RuntimeMeta::default(),
             warnings: Vec::new(),
             keys: Vec::new(),
@@ -79,9 +86,9 @@ impl AnswerRules {
             && self.contract.has_media_outputs()
     }
 
-    /// The maximum number of model calls (rulings R49, R73).
+    /// The maximum number of model calls (rulings R49, R73). The parts of a composition do not run again.
     pub(crate) fn attempts(&self) -> u32 {
-        self.response.attempts(self.manifest.tier)
+        if self.is_from_parts { 1 } else { self.response.attempts(self.manifest.tier) }
     }
 
     /// Whether the first violation stops the provider (ruling R49). Otherwise the answer is checked at its end.

@@ -50,7 +50,7 @@ impl Cancellation {
     }
 
     /// Waits until the run is cancelled.
-    pub(crate) async fn wait(&self) -> CancelReason {
+    pub async fn wait(&self) -> CancelReason {
         loop {
             // Created before the check, so that no notification in between is missed.
             let notified = self.0.notify.notified();
@@ -77,7 +77,8 @@ impl CancelReason {
         !matches!(self, Self::Cancelled)
     }
 
-    pub(crate) fn error(self) -> ErrorBody {
+    /// Returns the error of a run that was cancelled for this reason.
+    pub fn error(self) -> ErrorBody {
         let message = match self {
             Self::Cancelled => "The run was cancelled",
             Self::ClientGone => "The run was cancelled because its last client disconnected",

@@ -10,6 +10,7 @@ use cog_spec::{Envelope, ErrorBody, Generation};
 use crate::{
     Providers, RunOptions,
     compiled::Compilations,
+    composition::Composer,
     modules::Modules,
     observe::Observer,
     tools::{HaltedRuns, Tool, ToolLimits},
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) tools: Tools,
     pub(crate) call_module: CallModule,
+    /// Finds the parts of composed modules.
+    pub(crate) composer: Option<Arc<dyn Composer>>,
 }
 
 /// The tools of a runtime.

@@ -1,5 +1,6 @@
 //! The asynchronous part of a run: calls the model and passes its events to the assembler.
 
+mod compose;
 mod record;
 mod reply;
 mod tools;
@@ -20,6 +21,7 @@ use tokio::{
 use self::reply::{Arrived, Reply};
 use crate::{
     clock,
+    composition::PartsFuture,
     media::{self, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
     request,
@@ -52,6 +54,8 @@ enum State {
     Collecting(Box<Assembler>, Opening),
     /// Prepares the media for the provider.
     Preparing(Box<Assembler>, Collected),
+    /// Runs the parts of a composed module.
+    Composing(Box<Assembler>, PartsFuture),
     /// Calls the provider.
     Calling(Box<Assembler>),
     /// Executes the tool calls of the reply.
@@ -87,6 +91,7 @@ impl Driver {
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
                 State::Collecting(assembler, opening) => Box::pin(self.collect(assembler, opening)).await,
                 State::Preparing(assembler, media) => Box::pin(self.prepare(assembler, media)).await,
+                State::Composing(assembler, parts) => Box::pin(self.compose(assembler, parts)).await,
                 State::Calling(assembler) => self.call(assembler).await,
                 State::CallingTools(assembler, round) => Box::pin(self.call_tools(assembler, *round)).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,

@@ -20,7 +20,7 @@ pub(crate) fn from_input(module: &Module, input: &CheckedInput) -> Option<ImageR
         return None;
     }
     let parts = without_contract(module.prompt.parts());
-    let (mut text, after) = prompt::fill(&parts, input, module.prompt.text().len())?;
+    let (mut text, after) = prompt::fill(&parts, input, &[], module.prompt.text().len())?;
     text.extend(after);
     let mut request = ImageRequest { prompt: text.trim().to_owned(), ..ImageRequest::default() };
     let has = |part| parts.contains(&part);

@@ -3,6 +3,7 @@
 mod cancellation;
 mod clock;
 mod compiled;
+pub mod composition;
 mod context;
 mod drive;
 mod error;
@@ -55,6 +56,6 @@ pub use cog_media::{AllowRule, FetchLimits, Fetcher, Proxy, UrlGuard};
 pub use cog_module::{Finder, LoadError, Module, ModuleFiles, Origin};
 pub use cog_spec::{
     Checkpoint, Chunk, ChunkType, Code, DataError, Effort, Envelope, ErrorBody, ErrorCode, Fallback,
-    Generation, Meta, OnViolation, Outcome, Progress, Recovery, Repair, Risk, RiskValue, RuntimeMeta,
-    ServiceTier, Tier, Verbosity, Warning, WarningCode,
+    Generation, Meta, OnViolation, Outcome, PartAnswer, PartProgress, PartReport, PartStatus, Progress,
+    Recovery, Repair, Risk, RiskValue, RuntimeMeta, ServiceTier, Tier, Verbosity, Warning, WarningCode,
 };

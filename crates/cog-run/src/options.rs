@@ -8,7 +8,11 @@ use std::time::Duration;
 use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
-use crate::{Cancellation, Trace, tools::Continuation};
+use crate::{
+    Cancellation, Trace,
+    composition::{Composed, FinishedParts},
+    tools::Continuation,
+};
 
 /// The options of one run. Options that are not set come from the module or the runtime.
 ///
@@ -74,6 +78,11 @@ pub struct RunOptions {
     pub trace: Option<Trace>,
     /// The modules that call this one as a tool, from the first.
     pub(crate) callers: Vec<String>,
+    /// How a module runs that calls other modules.
+    pub(crate) composed: Composed,
+    /// The answers of the parts of an interrupted composition. The run continues from them, and records further ones in its
+    /// chunks. None records nothing.
+    pub finished_parts: Option<FinishedParts>,
     /// Warnings of the answer in addition to those of the run itself.
     pub warnings: Vec<Warning>,
     /// The recovery offer in the final event of a stream that can be resumed.

@@ -8,7 +8,7 @@
 //! returns every error that is known before the provider is called (ruling R54). Later errors are chunks, and
 //! [`ChunkStream::fold`] folds the chunks into one envelope.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_module::Module;
 use cog_provider::Provider;
@@ -16,6 +16,7 @@ use cog_spec::{ErrorBody, Warning};
 
 use crate::{
     ChunkStream, RunInput, RunOptions,
+    composition::{self, ComposedModule, PartsReply, PendingParts},
     context::Shared,
     drive::Driver,
     image_request,
@@ -42,14 +43,14 @@ pub(crate) fn prepare(
     options: &RunOptions,
 ) -> Result<Prepared, ErrorBody> {
     preflight::caller(&module.manifest, options.caller)?;
-    preflight::prompt(module)?;
+    let composed = composition::composed(shared, module, options)?;
     let Restored { options, input, continued } = tools::restore(shared, module, input, options)?;
     let options = &*options;
     let input = CheckedInput::new(module, input)?;
     preflight::context(&module.manifest, &input)?;
     let chosen = shared.providers.choose(options.provider.as_deref())?;
     let is_offline = chosen.is_empty();
-    let (provider, others, mut warnings) = or_offline(chosen, module, &input)?;
+    let (provider, others, mut warnings) = providers(chosen, composed.as_deref(), module, &input)?;
     let model = options.model.as_deref().unwrap_or_default();
     warnings.extend(preflight::media_output(module, provider.as_ref(), model, options)?);
     for other in &others {
@@ -67,9 +68,19 @@ pub(crate) fn prepare(
         preflight::structured_output(&module.manifest, candidate.as_ref(), tools.is_some())?;
     }
     let set = tools.as_ref().map(|tools| tools.set());
-    let spec =
-        RequestSpec { module: Arc::clone(module), compiled, chosen, preferred, image, tools: set, observer };
-    let timeout = options.timeout.unwrap_or(shared.timeout);
+    let texts = options.composed.texts();
+    let spec = RequestSpec {
+        module: Arc::clone(module),
+        compiled,
+        chosen,
+        preferred,
+        image,
+        texts,
+        tools: set,
+        observer,
+    };
+    let limit = composed.as_ref().and_then(|composed| composed.timeout());
+    let timeout = options.timeout.unwrap_or(shared.timeout).min(limit.unwrap_or(Duration::MAX));
     let (mut request, omitted) = spec.first_request(provider.as_ref(), model, &others, &input, timeout)?;
     request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
     warnings.extend(omitted);
@@ -79,6 +90,7 @@ pub(crate) fn prepare(
     if let Some(tools) = &mut tools {
         tools.set_session(&rules.session_id);
     }
+    let parts = composed.map(|composed| Box::new(PendingParts::new(shared, composed, options, input)));
     let recorder = Recorder::new(options, &rules.session_id);
     let cancellation = options.cancellation.clone();
     Ok(Prepared {
@@ -89,6 +101,7 @@ pub(crate) fn prepare(
             request,
             media,
             media_sink,
+            parts,
             tools,
             recorder,
             timeout,
@@ -109,6 +122,19 @@ pub(crate) fn run(run: Prepared) -> ChunkStream {
 
 /// The first provider, its fallbacks, and the warnings of the choice.
 type Chain = (Arc<dyn Provider>, VecDeque<Arc<dyn Provider>>, Vec<Warning>);
+
+/// Returns the providers of a run. A composed module whose parts give the answer calls none itself.
+fn providers(
+    chosen: Vec<Arc<dyn Provider>>,
+    composed: Option<&dyn ComposedModule>,
+    module: &Module,
+    input: &CheckedInput,
+) -> Result<Chain, ErrorBody> {
+    if composed.is_some_and(|composed| !composed.uses_own_prompt()) {
+        return Ok((Arc::new(PartsReply::new(String::new())), VecDeque::new(), Vec::new()));
+    }
+    or_offline(chosen, module, input)
+}
 
 /// Returns the providers in their order, or the offline provider when there are none.
 fn or_offline(

@@ -11,7 +11,9 @@ use cog_spec::ErrorBody;
 
 pub(crate) use self::rules::answer_rules;
 use crate::{
-    Cancellation, error,
+    Cancellation,
+    composition::PendingParts,
+    error,
     input::CheckedInput,
     media::{self, MediaSink, Sources},
     prompt,
@@ -42,6 +44,8 @@ pub(crate) struct Plan {
     pub(crate) media: Option<Sources>,
     /// The handling of media that the model generates.
     pub(crate) media_sink: Arc<MediaSink>,
+    /// The parts that run before the first call.
+    pub(crate) parts: Option<Box<PendingParts>>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Box<ToolRun>>,
     /// Records the messages of the run.
@@ -64,8 +68,11 @@ impl Plan {
         let encoded = tokio::task::spawn_blocking(encode).await;
         let (parts, all) = encoded.map_err(|error| error::from_task(&error))?;
         let parts = parts.map_err(|error| ErrorBody::from(&error))?;
+        if let Some(composed) = &mut self.parts {
+            composed.media.clone_from(&parts);
+        }
         let instructions = request::instructions(self.request.output.as_deref());
-        let messages = prompt::conversation(&self.spec.module, instructions, input, parts)?;
+        let messages = prompt::conversation(&self.spec.module, instructions, input, &self.spec.texts, parts)?;
         let initial = messages.messages().len();
         let former = std::mem::replace(&mut self.request.messages, messages);
         self.request.messages.0.extend(former.0.into_iter().skip(initial));

@@ -2,11 +2,11 @@
 
 use cog_harmony::{Conversation, Part, TokenCounter};
 use cog_json::Value;
-use cog_module::{Module, PromptPart};
-use cog_provider::Provider;
+use cog_module::Module;
+use cog_provider::{OFFLINE, Provider};
 use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
-use crate::{Caller, RunOptions, input::CheckedInput};
+use crate::{Caller, RunOptions, composition::COMPOSITION, input::CheckedInput};
 
 /// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
@@ -19,23 +19,6 @@ pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBod
     }
     let message = format!("`invocation.{key}: false` in the manifest of {} forbids this run", manifest.name);
     Err(ErrorBody::new(Code::PermissionDenied, message))
-}
-
-/// Rejects a prompt that calls or references another module.
-pub(crate) fn prompt(module: &Module) -> Result<(), ErrorBody> {
-    let call = module.prompt.parts().iter().find_map(|part| match part {
-        PromptPart::Call(call) => Some(call.raw.as_str()),
-        PromptPart::Reference { raw, .. } => Some(raw.as_str()),
-        _ => None,
-    });
-    match call {
-        None => Ok(()),
-        Some(raw) => {
-            let message = format!("the prompt of {} calls another module ({raw})", module.manifest.name);
-            Err(ErrorBody::new(Code::ModuleInvalid, message)
-                .suggest("Composition is not supported yet; run the modules separately."))
-        }
-    }
 }
 
 /// Checks that the input contains only the context that the manifest declares (docs/spec/context.md).
@@ -59,7 +42,7 @@ pub(crate) fn structured_output(
     let loses_schema = has_tools && tools.supported && !tools.with_schema;
     let has_dialect = !matches!(provider.info().dialect, Dialect::JsonObject | Dialect::Prompt);
     let accepts_schema = has_dialect && !loses_schema;
-    if !manifest.requirements.structured_output || accepts_schema || provider.info().name == "offline" {
+    if !manifest.requirements.structured_output || accepts_schema || !calls_model(provider) {
         return Ok(());
     }
     let message = format!(
@@ -73,6 +56,11 @@ pub(crate) fn structured_output(
         .suggest("Choose a provider that accepts a schema; `cog doctor` shows which do."))
 }
 
+/// Returns whether a provider calls a model.
+fn calls_model(provider: &dyn Provider) -> bool {
+    !matches!(&*provider.info().name, OFFLINE | COMPOSITION)
+}
+
 /// Checks that the model can generate the required media of the answer (SPEC 4.1.2). Returns warnings for
 /// optional media that it cannot generate. An empty model is the provider's default.
 pub(crate) fn media_output(
@@ -83,7 +71,7 @@ pub(crate) fn media_output(
 ) -> Result<Vec<Warning>, ErrorBody> {
     let wanted = &module.manifest.modalities.output;
     let types: Vec<&str> = wanted.iter().flat_map(|kind| kind.output_types()).copied().collect();
-    if types.is_empty() || provider.info().name == "offline" {
+    if types.is_empty() || !calls_model(provider) {
         return Ok(Vec::new());
     }
     let generated = provider.info().output_media(model);

@@ -21,6 +21,8 @@ const GO: &str = "Do the task now, and reply in the requested format.";
 /// Returns the messages of a run: one system message, which ends with the `instructions` about the answer, and
 /// one user message with the input that the prompt did not place.
 ///
+/// `texts` replace the calls and references of the prompt, in their order.
+///
 /// Media are added to the user message, the only one where providers accept them. With `$MEDIA_INPUTS`, they
 /// are placed between the prompt's text before and after it; otherwise they come last.
 ///
@@ -30,10 +32,11 @@ pub(crate) fn conversation(
     module: &Module,
     instructions: &str,
     input: &CheckedInput,
+    texts: &[String],
     media: Vec<Part>,
 ) -> Result<Conversation, ErrorBody> {
     let room = module.prompt.text().len() + instructions.len();
-    let (mut system, after) = fill(module.prompt.parts(), input, room).ok_or_else(too_long)?;
+    let (mut system, after) = fill(module.prompt.parts(), input, texts, room).ok_or_else(too_long)?;
     let unplaced = unplaced(&module.prompt, input);
     let user = if media.is_empty() {
         system.extend(after);
@@ -54,9 +57,11 @@ pub(crate) fn conversation(
 pub(crate) fn fill(
     parts: &[PromptPart],
     input: &CheckedInput,
+    texts: &[String],
     room: usize,
 ) -> Option<(String, Option<String>)> {
     let mut before = None;
+    let mut texts = texts.iter();
     let mut text = String::with_capacity(room);
     let words: Vec<&str> = input.arguments().split_whitespace().collect();
     let input_json = OnceCell::new();
@@ -76,7 +81,10 @@ pub(crate) fn fill(
                 }
                 ""
             }
-            // Calls, references and words that do not exist are text, such as `$5` (ruling R66).
+            PromptPart::Call(_) | PromptPart::Reference { .. } if !texts.as_slice().is_empty() => {
+                texts.next().map_or("", String::as_str)
+            }
+            // Calls and references without results, and words that do not exist, are text, such as `$5` (ruling R66).
             other => {
                 raw = other.raw();
                 &raw
@@ -91,6 +99,12 @@ pub(crate) fn fill(
         Some(before) => (before, Some(text)),
         None => (text, None),
     })
+}
+
+/// Returns a prompt with its placeholders filled; none when it is too long.
+pub(crate) fn text(parts: &[PromptPart], input: &CheckedInput) -> Option<String> {
+    let (before, after) = fill(parts, input, &[], 0)?;
+    Some(before + &after.unwrap_or_default())
 }
 
 fn too_long() -> ErrorBody {
@@ -111,7 +125,14 @@ pub(crate) fn stable_text(prompt: &Prompt) -> String {
 }
 
 fn is_input(part: &PromptPart) -> bool {
-    matches!(part, PromptPart::Arguments | PromptPart::Word { .. } | PromptPart::Input)
+    matches!(
+        part,
+        PromptPart::Arguments
+            | PromptPart::Word { .. }
+            | PromptPart::Input
+            | PromptPart::Call(_)
+            | PromptPart::Reference { .. }
+    )
 }
 
 /// Returns the input that no placeholder used, as JSON; none when nothing is left. Words use it only if all of them are

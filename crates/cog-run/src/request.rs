@@ -27,6 +27,8 @@ pub(crate) struct RequestSpec {
     pub(crate) preferred: Generation,
     /// The request for a model that generates only images, if the module generates images.
     pub(crate) image: Option<Arc<ImageRequest>>,
+    /// The texts in place of the calls and references of the prompt.
+    pub(crate) texts: Arc<[String]>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Arc<ToolSet>>,
     /// Is notified of attempts that a provider retries.
@@ -74,7 +76,7 @@ impl RequestSpec {
     ) -> Result<(ModelRequest, Vec<Warning>), ErrorBody> {
         let output = self.output(provider, model);
         let instructions = instructions(output.as_deref());
-        let messages = prompt::conversation(&self.module, instructions, input, Vec::new())?;
+        let messages = prompt::conversation(&self.module, instructions, input, &self.texts, Vec::new())?;
         preflight::window(provider, provider.info().model_or_default(model), &messages)?;
         let mut request = self.request_for(provider, model, messages, timeout);
         match self.fit(provider, &mut request) {

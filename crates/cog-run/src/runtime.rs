@@ -11,6 +11,7 @@ use cog_spec::{Envelope, ErrorBody, Generation};
 use crate::{
     ChunkStream, Providers, Rendered, RunInput, RunOptions,
     compiled::Compilations,
+    composition::Composer,
     context::{Shared, Tools},
     module_call::call_module,
     modules::{ModuleKey, Modules},
@@ -37,6 +38,7 @@ pub struct RuntimeBuilder {
     generation: Generation,
     observer: Option<Arc<dyn Observer>>,
     tools: Tools,
+    composer: Option<Arc<dyn Composer>>,
 }
 
 impl Runtime {
@@ -57,7 +59,12 @@ impl Runtime {
             generation: Generation::default(),
             observer: None,
             tools: Tools::default(),
+            composer: None,
         }
+    }
+
+    pub(crate) fn from_shared(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared) }
     }
 
     /// Loads a module by name or path, for the operator.
@@ -352,6 +359,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets what finds the parts of composed modules. Without it, the runtime rejects them (E4008).
+    pub fn composer(mut self, composer: Arc<dyn Composer>) -> Self {
+        self.composer = Some(composer);
+        self
+    }
+
     /// Sets the interval after which the files of a module are checked again. A check takes longer than the
     /// rest of a short run.
     pub fn recheck(mut self, recheck: Duration) -> Self {
@@ -361,7 +374,7 @@ impl RuntimeBuilder {
 
     /// Builds the runtime.
     pub fn build(self) -> Runtime {
-        let Self { providers, finder, timeout, recheck, media, generation, observer, tools } = self;
+        let Self { providers, finder, timeout, recheck, media, generation, observer, tools, composer } = self;
         let providers = match &observer {
             Some(observer) => providers.observed(observer),
             None => providers,
@@ -378,6 +391,7 @@ impl RuntimeBuilder {
             observer,
             tools,
             call_module,
+            composer,
         };
         Runtime { shared: Arc::new(shared) }
     }

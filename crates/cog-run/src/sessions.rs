@@ -8,6 +8,7 @@
 mod checkpoint;
 mod error;
 mod file;
+mod finished;
 mod header;
 mod info;
 pub(crate) mod internal_options;
@@ -45,7 +46,10 @@ pub use self::{
     subscriber::{After, Batch, Entry, Subscriber},
 };
 use self::{header::Header, pump::Pump, shared::Shared, store::SessionStore};
-use crate::{CancelReason, ChunkStream, RunInput, RunOptions, Runtime, session::generate_id};
+use crate::{
+    CancelReason, ChunkStream, RunInput, RunOptions, Runtime, composition::FinishedParts,
+    session::generate_id,
+};
 
 /// The sessions of a program, limited in number, time and memory. Clones share the sessions.
 ///
@@ -104,6 +108,7 @@ impl Sessions {
         let run = RunOptions {
             session_id: Some(id.clone()),
             recovery: self.0.store.settings.recovery,
+            finished_parts: Some(FinishedParts::default()),
             ..spec.options.clone()
         };
         let chunks = runtime.execute_stream(module, RunInput::Json(spec.input.clone()), run)?;

@@ -68,9 +68,15 @@ impl ChunkStream {
     }
 
     /// Folds the chunks into the envelope of the run (ruling R40).
-    pub async fn fold(mut self) -> Envelope {
+    pub async fn fold(self) -> Envelope {
+        self.fold_with(|_| {}).await
+    }
+
+    /// Folds the chunks into the envelope of the run, and shows each one as it arrives.
+    pub async fn fold_with(mut self, mut show: impl FnMut(&Chunk)) -> Envelope {
         let mut envelope = EnvelopeBuilder::new();
         while let Some(chunk) = self.next().await {
+            show(&chunk);
             envelope.push(chunk);
         }
         envelope.finish()

@@ -5,7 +5,7 @@ mod form;
 use cog_json::Value;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{ErrorBody, Meta, Usage, Warning};
+use crate::{ErrorBody, Meta, PartProgress, Usage, Warning};
 
 pub(crate) use self::form::ChunkForm;
 
@@ -103,6 +103,9 @@ pub struct Progress {
     /// A violation of the contract that was found while the answer arrives (ruling R49).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violation: Option<ViolationNote>,
+    /// The part of a composition that the progress is about (`stage: part`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Box<PartProgress>>,
 }
 
 impl Progress {

@@ -18,6 +18,7 @@ mod failure;
 mod generation;
 mod manifest;
 mod meta;
+mod part;
 mod repair;
 mod risk;
 #[cfg(feature = "schema")]
@@ -41,6 +42,7 @@ pub use manifest::{
     MediaConstraints, Modalities, Overflow, Policies, Requirements, Response, ToolRules,
 };
 pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
+pub use part::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};
 pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};
 pub use schemas::Schema;

@@ -1,7 +1,7 @@
 use cog_json::{Node, Value};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Code, Repair, Risk, RiskValue, Usage};
+use crate::{Code, PartReport, Repair, Risk, RiskValue, Usage};
 
 /// The keys of `meta` that the runtime writes (ruling R27). A module's meta schema does not apply to them.
 pub const RUNTIME_KEYS: &[&str] = &[
@@ -16,6 +16,7 @@ pub const RUNTIME_KEYS: &[&str] = &[
     "media_processed",
     "media_validation",
     "cost",
+    "parts",
 ];
 
 /// The control plane: what a caller decides by without reading `data` (SPEC 6).
@@ -126,6 +127,9 @@ pub struct RuntimeMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
     pub cost: Option<Value>,
+    /// The parts of a composition, in the order in which they started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartReport>,
 }
 
 /// A provider that failed, so that the next one was called.
@@ -158,6 +162,7 @@ impl RuntimeMeta {
             media_processed: value("media_processed"),
             media_validation: value("media_validation"),
             cost: value("cost"),
+            parts: list(meta.get("parts")),
         }
     }
 }

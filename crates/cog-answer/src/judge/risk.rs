@@ -20,3 +20,12 @@ pub(super) fn apply(rule: RiskRule, data: Node<'_>, states_risk: bool, meta: &mu
         Warning::new(WarningCode::RiskLowered, message)
     })
 }
+
+/// Raises the risk to the greatest one of the parts of a composition, unless the module states it explicitly
+/// (docs/spec/composition.md).
+pub(super) fn raise(rule: RiskRule, parts: Option<Risk>, meta: &mut Meta) {
+    let greater = parts.filter(|risk| rule != RiskRule::Explicit && *risk > meta.risk.level());
+    if let Some(risk) = greater {
+        meta.risk = risk.into();
+    }
+}

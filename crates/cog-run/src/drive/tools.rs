@@ -15,6 +15,11 @@ impl State {
     /// Returns the state of a run whose media are ready. One that was halted first executes the calls of that round.
     pub(super) fn ready(mut assembler: Box<Assembler>, run: &mut Plan, out: &Outlet) -> Self {
         out.set_prepared();
+        let (module, timeout, is_streamed) = (&run.spec.module, run.timeout, assembler.is_streamed());
+        let parts = run.parts.as_mut().and_then(|parts| parts.start(module, timeout, is_streamed, out));
+        if let Some(parts) = parts {
+            return Self::Composing(assembler, parts);
+        }
         let Some(tools) = &mut run.tools else { return Self::Calling(assembler) };
         if let Some(usage) = tools.earlier_usage() {
             assembler.add_usage(&usage);

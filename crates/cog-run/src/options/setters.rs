@@ -6,7 +6,7 @@ use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use super::{Caller, RecoveryOffer, RunOptions};
-use crate::{Cancellation, Trace, tools::Continuation};
+use crate::{Cancellation, Trace, composition::FinishedParts, tools::Continuation};
 
 impl RunOptions {
     /// Returns options that set nothing.
@@ -165,6 +165,13 @@ impl RunOptions {
     #[must_use]
     pub fn continuation(mut self, continuation: Continuation) -> Self {
         self.continuation = Some(continuation);
+        self
+    }
+
+    /// Continues a composition from the answers that its parts had when it was interrupted.
+    #[must_use]
+    pub fn finished_parts(mut self, finished_parts: FinishedParts) -> Self {
+        self.finished_parts = Some(finished_parts);
         self
     }
 

@@ -4,7 +4,9 @@ use std::{any::Any, sync::Arc};
 
 use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 
-use super::{After, RunSpec, SessionState, Sessions, Subscriber, checkpoint, log::Log, shared::Shared};
+use super::{
+    After, RunSpec, SessionState, Sessions, Subscriber, checkpoint, finished, log::Log, shared::Shared,
+};
 use crate::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
@@ -151,11 +153,13 @@ impl Sessions {
     ) -> Result<ChunkStream, Box<Envelope>> {
         let module = runtime.load_name_async(&spec.module).await;
         let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
+        let finished_parts = finished::from_log(&session.lock().log);
         let options = RunOptions {
             cancellation: cancellation.clone(),
             session_id: Some(session.id.clone()),
             resume_from: Some(last_seq),
             recovery: self.0.store.settings.recovery,
+            finished_parts: Some(finished_parts),
             ..spec.options
         };
         runtime.execute_stream(&module, RunInput::Json(spec.input), options)

@@ -1,0 +1,51 @@
+//! The answers of parts that an interrupted composition had.
+
+use std::{collections::HashMap, sync::Arc};
+
+use cog_json::Value;
+use cog_spec::PartAnswer;
+
+/// The answers of the parts of an interrupted composition, by their paths. The composition continues from them.
+///
+/// A run whose options have none does not record the answers of its parts.
+#[derive(Debug, Clone, Default)]
+pub struct FinishedParts {
+    answers: Arc<HashMap<String, PartAnswer>>,
+    /// The path of the part whose own parts are meant, with a `/` at its end.
+    prefix: String,
+}
+
+impl FinishedParts {
+    /// Returns the envelope of a part; none if it has none, or if its module, input or settings have changed since.
+    pub fn get(&self, path: &str, key: &str) -> Option<&Value> {
+        let answer = self.answers.get(&format!("{}{path}", self.prefix))?;
+        (answer.key == key).then_some(&answer.envelope)
+    }
+
+    /// Returns the answers of the parts of a part.
+    #[must_use]
+    pub fn within(&self, path: &str) -> Self {
+        Self { answers: Arc::clone(&self.answers), prefix: format!("{}{path}/", self.prefix) }
+    }
+}
+
+impl FromIterator<(String, PartAnswer)> for FinishedParts {
+    fn from_iter<T: IntoIterator<Item = (String, PartAnswer)>>(answers: T) -> Self {
+        Self { answers: Arc::new(answers.into_iter().collect()), prefix: String::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_count_only_for_the_same_path_and_key() {
+        let answer = PartAnswer { key: "k".to_owned(), envelope: Value::parse("{}").unwrap() };
+        let parts: FinishedParts = [("a/b".to_owned(), answer)].into_iter().collect();
+        assert!(parts.get("a/b", "k").is_some());
+        assert!(parts.get("a/b", "other").is_none());
+        assert!(parts.get("b", "k").is_none());
+        assert!(parts.within("a").get("b", "k").is_some());
+    }
+}

@@ -1,0 +1,58 @@
+//! The parts of a composed module: they run before its own answer.
+
+use std::sync::Arc;
+
+use cog_answer::{Assembler, FailedParts};
+
+use super::{Driver, State};
+use crate::{
+    composition::{COMPOSITION, PartsAnswer, PartsError, PartsFuture, PartsReply, PendingParts},
+    preflight, prompt, request,
+};
+
+impl Driver {
+    /// Waits for the parts. They watch the cancellation and the time limit of the run themselves, because a composition that
+    /// is stopped reports the parts that are done.
+    pub(super) async fn compose(&mut self, mut assembler: Box<Assembler>, parts: PartsFuture) -> State {
+        let (summary, answer) = parts.await;
+        assembler.add_parts(summary);
+        match answer {
+            Ok(PartsAnswer::Texts(texts)) => self.place(assembler, texts.into()),
+            Ok(PartsAnswer::Envelope(envelope)) => {
+                self.run.provider = Arc::new(PartsReply::new(envelope));
+                self.run.others.clear();
+                assembler.answer_from_parts(COMPOSITION, PartsReply::MODEL);
+                State::Calling(assembler)
+            }
+            Err(PartsError { error, partial_data, is_interrupted }) => {
+                let failed = FailedParts { error, partial_data, is_interrupted };
+                assembler.fail_parts(failed, self.started.elapsed(), &mut self.out);
+                State::Ended
+            }
+        }
+    }
+
+    /// Builds the messages with these texts in place of the calls and references of the prompt.
+    fn place(&mut self, assembler: Box<Assembler>, texts: Arc<[String]>) -> State {
+        let run = &mut self.run;
+        let Some(parts) = run.parts.take() else { return State::Calling(assembler) };
+        run.spec.texts = texts;
+        let instructions = request::instructions(run.request.output.as_deref());
+        let PendingParts { input, media, .. } = *parts;
+        let messages = prompt::conversation(&run.spec.module, instructions, &input, &run.spec.texts, media);
+        let provider = run.provider.as_ref();
+        let model = request::model_of(&run.request, provider);
+        let checked = messages.and_then(|messages| {
+            preflight::window(provider, model, &messages)?;
+            Ok(messages)
+        });
+        match checked {
+            Ok(messages) => {
+                run.request.messages = messages;
+                run.request.timeout = Some(run.timeout.saturating_sub(self.started.elapsed()));
+                State::Calling(assembler)
+            }
+            Err(error) => self.fail(assembler, error),
+        }
+    }
+}

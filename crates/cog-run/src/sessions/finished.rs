@@ -1,0 +1,46 @@
+//! The answers of the parts of an interrupted composition, as its log has them.
+
+use cog_json::Value;
+use cog_spec::{PartAnswer, Progress};
+use serde::Deserialize as _;
+
+use super::log::{Event, Log};
+use crate::composition::FinishedParts;
+
+/// Returns the answers of the parts that were done. An answer that was dropped from the log is absent.
+pub(crate) fn from_log(log: &Log) -> FinishedParts {
+    let progress = log.entries().filter(|(mark, _)| mark.event == Event::Progress);
+    progress.filter_map(|(_, line)| answer(line)).collect()
+}
+
+fn answer(line: &str) -> Option<(String, PartAnswer)> {
+    let value = Value::parse(line).ok()?;
+    let progress = Progress::deserialize(value.get("progress")?).ok()?;
+    let part = progress.part?;
+    Some((part.path, part.answer?))
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::{Chunk, PartProgress};
+
+    use super::*;
+
+    #[test]
+    fn finds_the_answers_of_parts() {
+        let part = |path: &str, envelope: Option<&str>| {
+            let answer = envelope.map(|envelope| PartAnswer {
+                key: "k".to_owned(),
+                envelope: Value::parse(envelope).unwrap(),
+            });
+            let part = PartProgress { path: path.to_owned(), answer, ..PartProgress::default() };
+            Chunk::Progress(Progress { part: Some(Box::new(part)), ..Progress::default() })
+        };
+        let mut log = Log::default();
+        log.push(&part("a", None));
+        log.push(&part("a", Some(r#"{"ok":true,"data":{"n":1.50}}"#)));
+        let found = from_log(&log);
+        assert_eq!(found.get("a", "k").unwrap().to_string(), r#"{"ok":true,"data":{"n":1.50}}"#);
+        assert!(found.get("b", "k").is_none());
+    }
+}

@@ -1,0 +1,168 @@
+//! The parts of a composition: what became of them, and their progress (docs/spec/composition.md).
+
+use cog_json::Value;
+use serde::{Deserialize, Serialize};
+
+use crate::{Risk, Usage, string_enum::string_enum};
+
+string_enum! {
+    /// The status of a part.
+    PartStatus {
+        /// It has not started.
+        Waiting = "waiting",
+        /// It runs.
+        Running = "running",
+        /// It has an answer.
+        Done = "done",
+        /// It failed.
+        Failed = "failed",
+        /// It did not run, because no condition selected it.
+        Skipped = "skipped",
+        /// It was cancelled, because its answer was not needed any more.
+        Cancelled = "cancelled",
+    }
+}
+
+/// A part of a composition as `meta.parts` lists it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "part"))]
+pub struct PartReport {
+    /// The path of the part: the names of the modules from the composition down, and the round: `review/style[2]`.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub path: String,
+    /// The name of the module.
+    pub module: String,
+    /// The version of the module; absent if it was not found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The status at the end of the composition.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub status: PartStatus,
+    /// The confidence of its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// The risk of its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub risk: Option<Risk>,
+    /// The model that replied, as `PROVIDER/MODEL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The tokens and the cost, including those of its own parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The time from its start to its answer, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+    /// Whether the answer is that of an earlier, interrupted run.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub restored: bool,
+    /// The error of a part that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<PartError>,
+}
+
+/// The error of a part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "partError"))]
+pub struct PartError {
+    /// The error code.
+    #[cfg_attr(feature = "schema", schemars(with = "String", length(min = 1)))]
+    pub code: String,
+    /// A description of the error for people.
+    pub message: String,
+}
+
+/// The progress of a part: its new status, or a chunk of its answer.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "partProgress"))]
+pub struct PartProgress {
+    /// The path of the part, as in `meta.parts`.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub path: String,
+    /// The new status; absent for a chunk of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub status: Option<PartStatus>,
+    /// The report about a part that has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Box<PartReport>>,
+    /// The field of the part's answer that grows, such as `data.rationale`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The text to append to the field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<String>,
+    /// The value that replaces the one of the field; of all data, if there is no field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Anything"))]
+    pub data: Option<Value>,
+    /// The answer of a part that is done, from which an interrupted composition continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<PartAnswer>,
+}
+
+/// The answer of a part, for a composition that continues after an interruption.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "partAnswer"))]
+pub struct PartAnswer {
+    /// The hash of the module, its input and its settings. The answer counts only for an equal call.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub key: String,
+    /// The envelope of the part.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
+    pub envelope: Value,
+}
+
+impl PartReport {
+    /// Creates the report about a part that has this status.
+    pub fn new(path: impl Into<String>, module: impl Into<String>, status: PartStatus) -> Self {
+        Self {
+            path: path.into(),
+            module: module.into(),
+            version: None,
+            status,
+            confidence: None,
+            risk: None,
+            model: None,
+            usage: None,
+            time_ms: None,
+            restored: false,
+            error: None,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::ToJson as _;
+
+    use super::*;
+
+    #[test]
+    fn report_reads_back_as_written() {
+        let mut report = PartReport::new("a/b[2]", "b", PartStatus::Done);
+        (report.confidence, report.risk) = (Some(0.5), Some(Risk::Low));
+        report.usage = Some(Usage { input_tokens: 3, ..Usage::default() });
+        report.error = Some(PartError { code: "E2002".to_owned(), message: "late".to_owned() });
+        let text = report.to_json();
+        assert!(!text.contains("restored"), "{text}");
+        assert_eq!(PartReport::deserialize(Value::parse(&text).unwrap().node()), Ok(report));
+    }
+
+    #[test]
+    fn progress_of_a_chunk_has_only_its_members() {
+        let progress = PartProgress {
+            path: "a".to_owned(),
+            field: Some("data.x".to_owned()),
+            delta: Some("y".to_owned()),
+            ..PartProgress::default()
+        };
+        assert_eq!(progress.to_json(), r#"{"path":"a","field":"data.x","delta":"y"}"#);
+    }
+}
