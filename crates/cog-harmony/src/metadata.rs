@@ -42,6 +42,12 @@ pub struct TokenUsage {
     pub prompt_tokens: Option<u64>,
     /// The tokens of the output.
     pub completion_tokens: Option<u64>,
+    /// The tokens of the input that were read from the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_input_tokens: Option<u64>,
+    /// The tokens of the output that were used for reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_tokens: Option<u64>,
     /// The cost in US dollars; none if it is unknown, or in another currency.
     pub total_cost_usd: Option<f64>,
 }
@@ -85,6 +91,8 @@ impl Metadata {
         self.token_usage = Some(TokenUsage {
             prompt_tokens: usage.map(|usage| usage.input_tokens),
             completion_tokens: usage.map(|usage| usage.output_tokens),
+            cached_input_tokens: usage.and_then(|usage| usage.cached_input_tokens),
+            reasoning_tokens: usage.and_then(|usage| usage.reasoning_tokens),
             total_cost_usd: in_usd.map(|cost| cost.amount.as_f64()),
         });
         self
@@ -107,6 +115,13 @@ mod tests {
         );
         let json = Metadata::default().with_usage(None).to_json();
         assert!(json.contains(r#""prompt_tokens":null"#), "{json}");
+    }
+
+    #[test]
+    fn cached_and_reasoning_tokens_are_written_if_they_are_known() {
+        let usage = Usage { cached_input_tokens: Some(3), reasoning_tokens: Some(1), ..Usage::default() };
+        let json = Metadata::default().with_usage(Some(&usage)).to_json();
+        assert!(json.contains(r#""cached_input_tokens":3,"reasoning_tokens":1"#), "{json}");
     }
 
     #[test]

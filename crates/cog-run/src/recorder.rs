@@ -156,20 +156,33 @@ impl Reply {
     }
 }
 
+/// When a call of a tool ended, and how long it took.
+pub(crate) struct CallTime {
+    ended_at: f64,
+    elapsed: Duration,
+}
+
+impl CallTime {
+    /// Returns the time of a call that ends now.
+    pub(crate) fn since(started: Instant) -> Self {
+        Self { ended_at: now(), elapsed: started.elapsed() }
+    }
+}
+
 /// Returns the message with the result of a tool; with metadata if the run records its messages.
 pub(crate) fn result(
     tools: &ToolContext,
     message: Message,
     usage: Option<&Usage>,
-    elapsed: Duration,
+    time: &CallTime,
 ) -> Message {
     if tools.options.trace.is_none() {
         return message;
     }
-    let latency = Latency { ttft: None, total_time: milliseconds(elapsed) };
+    let latency = Latency { ttft: None, total_time: milliseconds(time.elapsed) };
     let metadata = Metadata { latency_ms: Some(latency), ..context(&tools.session_id, &tools.options) };
     let metadata = if usage.is_some() { metadata.with_usage(usage) } else { metadata };
-    Message { metadata: Some(metadata.to_value()), created_at: Some(now()), ..message }
+    Message { metadata: Some(metadata.to_value()), created_at: Some(time.ended_at), ..message }
 }
 
 fn context(session_id: &str, options: &RunOptions) -> Metadata {

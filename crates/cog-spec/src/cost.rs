@@ -1,5 +1,7 @@
 //! What replies cost.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::string_enum::string_enum;
@@ -110,16 +112,23 @@ impl<'de> Deserialize<'de> for PriceDate {
     }
 }
 
-/// Three digits that count, and at least cents: `$0.00123`, `$1.50`.
-impl std::fmt::Display for Cost {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let amount = self.amount.as_f64();
+/// The currency and the amount: `$0.00123`, `$1.50`.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.currency {
+            Currency::Usd => write!(f, "${}", self.amount),
+        }
+    }
+}
+
+/// Three digits that count, and at least cents: `0.00123`, `1.50`.
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let amount = self.as_f64();
         let zeros = if amount > 0.0 { (-amount.log10()).floor().clamp(0.0, 9.0) } else { 0.0 };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 9")]
         let digits = if zeros < 1.0 { 2 } else { zeros as usize + 3 };
-        match self.currency {
-            Currency::Usd => write!(f, "${amount:.digits$}"),
-        }
+        write!(f, "{amount:.digits$}")
     }
 }
 

@@ -11,6 +11,7 @@ mod model;
 mod module;
 mod run;
 mod serve;
+mod trace;
 
 use std::str::FromStr;
 
@@ -42,6 +43,7 @@ pub(crate) use self::{
         InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs, TestArgs, ToolArgs,
     },
     serve::ServeArgs,
+    trace::{TraceArgs, TraceCommand, TraceFormat, TraceShowArgs},
 };
 
 /// Runs Cognitive Modules: typed, validated answers from language models.
@@ -124,6 +126,8 @@ pub(crate) enum Command {
     Test(TestArgs),
     /// Show past runs, and run one again
     Logs(LogsArgs),
+    /// Show the messages of a run as a timeline
+    Trace(TraceArgs),
     /// Check a document against the specification, whatever produced it
     Verify(VerifyArgs),
     /// Inspect media files

@@ -37,6 +37,7 @@ mod signals;
 mod stream;
 mod targets;
 mod test;
+mod trace;
 mod validate;
 mod verify;
 
@@ -58,6 +59,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Serve(args) => serve::serve(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),
         Command::Logs(args) => logs::logs(args, environment, console),
+        Command::Trace(args) => trace::trace(&args, console),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(args) => config::config(&args, environment, console),
         Command::Capabilities(args) => capabilities::capabilities(&args, console),

@@ -2,6 +2,7 @@
 
 mod card;
 mod console;
+mod html;
 mod lines;
 mod live;
 pub(crate) mod log;
@@ -15,12 +16,13 @@ mod tree;
 pub(crate) use self::{
     card::card,
     console::Console,
+    html::{Escaped, page},
     lines::LineView,
     live::{FRAME, LiveView},
     messages::ErrorReport,
     palette::Palette,
     progress::Progress,
     table::Table,
-    text::{truncate, width, wrap},
+    text::{printable, truncate, width, wrap},
     tree::Layout,
 };

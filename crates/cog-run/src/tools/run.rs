@@ -1,6 +1,6 @@
 //! The tool calls of one run: what was requested, what may still be called, and the limits.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc};
 
 use cog_harmony::{Conversation, Message, ToolChoice};
 use cog_json::Value;
@@ -187,19 +187,19 @@ impl ToolRun {
             .open()
             .map(|(at, call)| async move {
                 let started = Instant::now();
-                (at, executor.execute(call).await, started.elapsed())
+                (at, executor.execute(call).await, recorder::CallTime::since(started))
             })
             .collect();
-        let ended: Vec<(usize, Ended, Duration)> =
+        let ended: Vec<(usize, Ended, recorder::CallTime)> =
             stream::iter(calls).buffered(self.limits.max_parallel.max(1)).collect().await;
         self.approval = None;
-        for (position, ended, elapsed) in ended {
+        for (position, ended, time) in ended {
             if let (Ended::Done(done), Some(call)) = (ended, round.calls.get(position).cloned()) {
                 let Done { content, status, usage, is_high_risk } = *done;
                 self.progressed.is_high_risk |= is_high_risk;
                 self.progressed.notes.push(CallNote { id: call.id.clone(), tool: call.name.clone(), status });
                 let message = content::message(&call, content);
-                round.set(position, recorder::result(&self.context, message, usage.as_ref(), elapsed));
+                round.set(position, recorder::result(&self.context, message, usage.as_ref(), &time));
                 spent.extend(usage);
             }
         }

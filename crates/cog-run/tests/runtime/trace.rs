@@ -140,6 +140,33 @@ async fn trace_contains_calls_results_and_the_tokens_of_tools() {
     assert_eq!(sum(&messages), reported(&envelope.meta.runtime.usage.unwrap()));
 }
 
+/// Two calls at the same time: each result has the time of its own end.
+#[tokio::test]
+async fn result_has_the_time_at_which_its_call_ended() {
+    let first = Arc::new(tokio::sync::Notify::new());
+    let ended = Arc::clone(&first);
+    let quick = info("quick").function(move |_, _| {
+        ended.notify_one();
+        async { Ok(json!({})) }
+    });
+    let slow = info("slow").function(move |_, _| {
+        let first = Arc::clone(&first);
+        async move {
+            first.notified().await;
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            Ok(json!({}))
+        }
+    });
+    let arguments = r#"{"a": 1, "b": 2}"#;
+    let round = calls(&[("call_1", "quick", arguments), ("call_2", "slow", arguments)]);
+    let setup = Setup::new(&["quick", "slow"], [round, reply(ANSWER, 200)]).tool(quick).tool(slow);
+    let trace = Trace::new();
+    let envelope = setup.run_with(RunOptions::new().trace(trace.clone())).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let messages = trace.messages().0;
+    assert!(messages[3].created_at < messages[4].created_at, "{messages:?}");
+}
+
 #[tokio::test]
 async fn trace_after_a_fallback_is_that_of_the_next_provider() {
     let directory = directory("Answer.", &[]);

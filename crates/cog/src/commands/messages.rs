@@ -5,7 +5,7 @@ mod convert;
 mod count;
 mod expand;
 mod fix;
-mod history;
+pub(super) mod history;
 mod trim;
 
 use crate::{

@@ -45,7 +45,7 @@ pub(crate) fn truncate(text: &str, columns: usize) -> String {
 }
 
 /// Whether a character is a control character, or changes the direction of the text after it.
-fn is_unsafe(c: char) -> bool {
+pub(super) fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

@@ -13,13 +13,13 @@ use crate::{
 };
 
 /// Reads a history from a file, or from stdin for `-`.
-pub(super) fn read(file: &Path) -> Result<Document, CliError> {
+pub(in crate::commands) fn read(file: &Path) -> Result<Document, CliError> {
     let text = input::any_text(file)?.map_err(|error| not_readable(file, &error.to_string()))?;
     Document::parse(&text).map_err(|problem| unreadable(file, &problem))
 }
 
 /// Reads the messages of a history.
-pub(super) fn conversation(document: &Document, file: &Path) -> Result<Conversation, CliError> {
+pub(in crate::commands) fn conversation(document: &Document, file: &Path) -> Result<Conversation, CliError> {
     let messages = document.messages().map_err(|problem| unreadable(file, &problem))?;
     Conversation::read(messages).map_err(|problems| match problems.first() {
         Some(problem) => unreadable(file, problem),
@@ -33,7 +33,7 @@ pub(super) fn hash_of(media: &Media) -> String {
 }
 
 /// Creates the error of a history that cannot be read.
-pub(super) fn unreadable(file: &Path, problem: &Problem) -> CliError {
+pub(in crate::commands) fn unreadable(file: &Path, problem: &Problem) -> CliError {
     let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
     let error = not_readable(file, &format!("{path}{}", problem.message));
     CliError::from(error.suggest(problem.rule.suggestion))
@@ -44,7 +44,11 @@ fn not_readable(file: &Path, reason: &str) -> ErrorBody {
 }
 
 /// Writes text to the file, or to stdout without one.
-pub(super) fn write(text: &str, output: Option<&Path>, console: &Console) -> Result<(), CliError> {
+pub(in crate::commands) fn write(
+    text: &str,
+    output: Option<&Path>,
+    console: &Console,
+) -> Result<(), CliError> {
     match output.filter(|path| !emit::is_stdout(path)) {
         Some(path) => emit::file(path, text, console),
         None => Ok(console.print(text)?),

@@ -1,7 +1,5 @@
 //! The report as one HTML page, without scripts and without other files.
 
-use std::fmt::{self, Display, Formatter, Write as _};
-
 use cog_module::golden::Mismatch;
 use similar::ChangeTag;
 
@@ -9,20 +7,16 @@ use super::{
     answer::Answer,
     report::{CaseReport, Report, Suite},
 };
-
-const STYLE: &str = include_str!("report.css");
+use crate::output::{self, Escaped};
 
 /// Formats the report.
 pub(super) fn page(report: &Report) -> String {
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>cog test: {0}</title>\n\
-         <style>\n{STYLE}</style>\n<h1>cog test</h1>\n<p>{0}</p>\n",
-        Escaped(&report.summary())
-    );
-    page += &table(report);
-    page += &comparison(report);
-    report.suites.iter().for_each(|suite| page += &section(suite));
-    page + "</html>\n"
+    let summary = report.summary();
+    let mut body = format!("<h1>cog test</h1>\n<p>{}</p>\n", Escaped(&summary));
+    body += &table(report);
+    body += &comparison(report);
+    report.suites.iter().for_each(|suite| body += &section(suite));
+    output::page(&format!("cog test: {summary}"), "", &body)
 }
 
 /// The table of all modules; with several models it compares them.
@@ -127,19 +121,4 @@ fn diff(answer: &Answer) -> String {
         ChangeTag::Insert => format!("<ins>+ {}</ins>\n", Escaped(&line)),
     };
     format!("<pre>{}</pre>\n", answer.lines().into_iter().map(line).collect::<String>())
-}
-
-/// Text in HTML, also in an attribute.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|character| match character {
-            '&' => f.write_str("&amp;"),
-            '<' => f.write_str("&lt;"),
-            '>' => f.write_str("&gt;"),
-            '"' => f.write_str("&quot;"),
-            _ => f.write_char(character),
-        })
-    }
 }

@@ -1,0 +1,186 @@
+//! The words of a timeline, which text and HTML share.
+
+use cog_harmony::{
+    Role,
+    timeline::{Content, Entry, Totals},
+};
+use cog_spec::Amount;
+
+use crate::output::{printable, truncate};
+
+/// Formats a duration: `203 ms`, `2.7 s`, `3 min 5 s`, `2 h 0 min`.
+pub(super) fn duration(ms: u64) -> String {
+    let seconds = ms.saturating_add(500) / 1000;
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..59_950 => {
+            let tenths = (ms + 50) / 100;
+            format!("{}.{} s", tenths / 10, tenths % 10)
+        }
+        59_950..3_599_500 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// Formats a number of tokens.
+pub(super) fn tokens(tokens: Option<u64>) -> String {
+    tokens.map_or_else(unknown, |tokens| tokens.to_string())
+}
+
+/// Formats a cost in US dollars.
+pub(super) fn cost(cost: Option<Amount>) -> String {
+    cost.map_or_else(unknown, |cost| format!("${cost}"))
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+/// Formats the author of a message: its role, its name, and its model.
+pub(super) fn author(entry: &Entry<'_>) -> String {
+    let words = [Some(entry.role.as_str()), author_name(entry), entry.model];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the name of the author; of a result, that of the tool.
+pub(super) fn author_name<'a>(entry: &Entry<'a>) -> Option<&'a str> {
+    let tool = entry.content.iter().find_map(|content| match content {
+        Content::ToolResult { name, .. } if entry.role == Role::Tool => *name,
+        _ => None,
+    });
+    entry.name.or(tool)
+}
+
+/// Texts are read up to this many characters for each column.
+const CHARS_PER_COLUMN: usize = 8;
+
+/// Returns the start of a text on one line.
+pub(super) fn short(text: &str, columns: usize) -> String {
+    let text = text.trim_start();
+    let end = text.char_indices().nth((columns + 1) * CHARS_PER_COLUMN).map(|(end, _)| end);
+    let (start, is_truncated) = match end.and_then(|end| text.get(..end)) {
+        Some(start) => (start, true),
+        None => (text, false),
+    };
+    let line = printable(&start.split_whitespace().collect::<Vec<_>>().join(" "));
+    let line = if is_truncated { line + "…" } else { line };
+    truncate(&line, columns)
+}
+
+/// Returns a result in the form of docs/tools.md without its status, which is shown before it.
+pub(super) fn without_status<'a>(text: &'a str, status: Option<&str>) -> &'a str {
+    let members = status.and_then(|status| {
+        let rest = text.strip_prefix("{\"status\":\"")?.strip_prefix(status)?.strip_prefix('"')?;
+        rest.strip_prefix(',').unwrap_or(rest).strip_suffix('}')
+    });
+    members.unwrap_or(text)
+}
+
+/// Returns the totals as lines: a title and a text each.
+pub(super) fn facts(totals: &Totals<'_>) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if totals.replies > 0 {
+        facts.push(("tokens", token_facts(totals)));
+        facts.push(("cost", cost_facts(totals)));
+    }
+    if let Some(ms) = totals.duration_ms {
+        let (model, tool) = (duration(totals.model_ms), duration(totals.tool_ms));
+        facts.push(("time", format!("{}; sum of replies {model}, of tools {tool}", duration(ms))));
+    }
+    if totals.tool_calls > 0 || !totals.results.is_empty() {
+        facts.push(("tools", tool_facts(totals)));
+    }
+    if !totals.models.is_empty() {
+        facts.push(("models", listed(totals.models.iter().map(ToString::to_string))));
+    }
+    facts
+}
+
+/// `3248 input (2048 cached), 256 output (80 reasoning)`.
+fn token_facts(totals: &Totals<'_>) -> String {
+    let known = &totals.known;
+    let part = |count: u64, word: &str| if count == 0 { String::new() } else { format!(" ({count} {word})") };
+    let text = format!(
+        "{} input{}, {} output{}",
+        known.input_tokens,
+        part(known.cached_input_tokens, "cached"),
+        known.output_tokens,
+        part(known.reasoning_tokens, "reasoning"),
+    );
+    match totals.without_tokens {
+        0 => text,
+        missing if known.input_tokens + known.output_tokens == 0 => {
+            format!("unknown ({})", counted(missing, "message"))
+        }
+        missing => format!("at least {text}; unknown in {}", counted(missing, "message")),
+    }
+}
+
+fn cost_facts(totals: &Totals<'_>) -> String {
+    let missing = counted(totals.without_cost, "message");
+    match totals.cost_usd {
+        Some(cost) => format!("${cost}"),
+        None if totals.known.cost_usd == Amount::default() => format!("unknown ({missing})"),
+        None => format!("at least ${}; unknown in {missing}", totals.known.cost_usd),
+    }
+}
+
+/// `2 calls: 1 success, 1 halted; 1 without result`.
+fn tool_facts(totals: &Totals<'_>) -> String {
+    let results = totals.results.iter().map(|(status, count)| format!("{count} {status}"));
+    let missing = totals.calls_without_result;
+    let missing = (missing > 0).then(|| format!("{missing} without a result"));
+    let parts = listed(results.chain(missing));
+    format!("{}: {parts}", counted(totals.tool_calls, "call"))
+}
+
+/// Formats a number with its noun: `1 message`, `2 messages`.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// The maximum number of values in a list.
+const MAX_LISTED: usize = 8;
+
+fn listed(values: impl Iterator<Item = String>) -> String {
+    let values: Vec<String> = values.collect();
+    let mut text = values.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", ");
+    if values.len() > MAX_LISTED {
+        text += &format!(" and {} more", values.len() - MAX_LISTED);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_two_digits_or_more() {
+        let shown = [0, 999, 1_000, 2_733, 59_949, 59_950, 185_000, 7_199_999, u64::MAX].map(duration);
+        let expected = ["0 ms", "999 ms", "1.0 s", "2.7 s", "59.9 s", "1 min 0 s", "3 min 5 s", "2 h 0 min"];
+        assert_eq!(shown[..8], expected);
+        assert!(shown[8].ends_with(" min"), "{}", shown[8]);
+    }
+
+    #[test]
+    fn texts_are_one_line_without_control_characters() {
+        assert_eq!(short("\n a\u{1b}[2J\n\tb\u{202e}c ", 40), "a\u{fffd}[2J b\u{fffd}c");
+        assert_eq!(short("one two three", 8), "one two…");
+        assert_eq!(short(&format!("a{}", "\u{301}".repeat(1_000_000)), 8).chars().count(), 8 * 9 + 1);
+    }
+
+    #[test]
+    fn status_is_not_repeated() {
+        let shown = |text| without_status(text, Some("success"));
+        assert_eq!(shown(r#"{"status":"success","a":1}"#), r#""a":1"#);
+        assert_eq!(shown(r#"{"status":"success"}"#), "");
+        assert_eq!(shown(r#"{"status":"error"}"#), r#"{"status":"error"}"#);
+        assert_eq!(shown("plain"), "plain");
+    }
+
+    #[test]
+    fn long_lists_are_counted() {
+        assert_eq!(listed((0..10).map(|n| n.to_string())), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+    }
+}
