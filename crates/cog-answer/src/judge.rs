@@ -1,6 +1,7 @@
 //! Checks a complete reply: a valid answer, or why it is not one.
 
 mod check;
+mod emitted;
 mod gate;
 mod model_error;
 mod open;
@@ -20,9 +21,12 @@ pub(crate) fn judge(rules: &AnswerRules, mut parsed: ParsedReply) -> Result<Succ
     if parsed.shape == (Shape::Envelope { ok: false }) {
         return Err(Box::new(model_error::judge(rules, parsed)));
     }
-    let opened = open::open(rules, parsed);
+    let emitted = emitted::read(rules, &parsed.value);
+    let mut opened = open::open(rules, parsed);
+    opened.violations.extend(emitted.violations);
     let checked = check::check(rules, opened)?;
-    gate::admit(rules, checked)
+    let success = gate::admit(rules, checked)?;
+    Ok(Success { emitted: emitted.context, ..success })
 }
 
 /// Records the members of an envelope that are not part of the answer (ruling R74). A null arm counts as absent, and

@@ -25,24 +25,16 @@ fn not_implemented(module: &Module) -> Vec<Diagnostic> {
         .parts()
         .iter()
         .any(|part| matches!(part, PromptPart::Call(_) | PromptPart::Reference { .. }));
-    let keys = [
-        (
-            manifest.composition.is_some(),
-            "`composition` has no effect: modules cannot call other modules yet",
-        ),
-        (
-            manifest.context.declared.is_some(),
-            "`context` has no effect: `_context` is a field of the input like any other",
-        ),
-    ];
-    let keys = keys.into_iter().filter(|(is_used, _)| *is_used);
-    let keys = keys.map(|(_, message)| warning(module, Rule::KeyNotImplemented, message.to_owned()));
+    let composition = manifest.composition.is_some().then(|| {
+        let message = "`composition` has no effect: modules cannot call other modules yet";
+        warning(module, Rule::KeyNotImplemented, message.to_owned())
+    });
     let call = calls.then(|| {
         let message = "the prompt uses the result of another module, which is not supported: a run is E4008";
         let file = module.origin.path_of(layout::family_of(manifest.format).prompt());
         Diagnostic::warning(Rule::PromptPlaceholder, file, message)
     });
-    keys.chain(call).collect()
+    composition.into_iter().chain(call).collect()
 }
 
 /// Warns about modalities that no field of the input accepts.

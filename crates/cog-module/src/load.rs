@@ -107,7 +107,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
     let (family, several) = collect_error(layout::detect(origin), found)?;
     found.extend(several);
     let text = collect_error(ManifestText::read(origin, family), found);
-    let schema = collect_errors(Schema::read(origin, family), found);
+    let mut schema = collect_errors(Schema::read(origin, family), found);
     let prompt = collect_error(read_prompt(origin, family, text.as_ref()), found);
     let text = text?;
     let context = LoadContext { family, schema: schema.as_ref().map(|schema| &schema.document) };
@@ -118,6 +118,11 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
         read_constraints(origin, &mut manifest, found);
     }
     found.extend(lints(origin, family, &manifest));
+    for context in manifest::context_schemas(&text.root, &manifest.context) {
+        let Some(schema) = &mut schema else { break };
+        let named = (&text.source, context.span);
+        collect_error(schema.add(origin, &context.file, context.pointer, named), found);
+    }
     let (schema, prompt) = (schema?, prompt?);
     found.extend(unused_media_placeholder(origin, family, &manifest, &prompt));
     let Schema { document, sources } = schema;

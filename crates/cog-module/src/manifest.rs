@@ -1,10 +1,12 @@
 //! Reads a [`Manifest`] from YAML and resolves every default (SPEC 2.2, 5.2; docs/spec/modules.md).
 
+mod context;
 mod fields;
 mod sections;
 
 use cog_spec::{Format, Manifest, Tier};
 
+pub(crate) use self::context::schemas as context_schemas;
 use self::fields::Fields;
 use crate::{
     Rule,

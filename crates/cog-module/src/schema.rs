@@ -33,8 +33,8 @@ pub(crate) struct SchemaSources(Vec<SchemaFile>);
 struct SchemaFile {
     source: Source,
     tree: Value,
-    /// Empty for a single document, `/input` and `/output` for the files of v0.
-    prefix: &'static str,
+    /// Empty for a single document, `/input` and `/output` for the files of v0, a longer pointer for the schema of a context.
+    prefix: String,
     /// The JSON pointers of keys that their object repeats, at most 100.
     repeated: Vec<String>,
 }
@@ -42,7 +42,7 @@ struct SchemaFile {
 impl Schema {
     /// Reads the schema of a module, or returns one diagnostic per invalid file.
     pub(crate) fn read(origin: &Origin, family: Family) -> Result<Self, Vec<Diagnostic>> {
-        let parts: &[(&str, &'static str)] = match family {
+        let parts: &[(&str, &str)] = match family {
             Family::V0 => &[("input.schema.json", "/input"), ("output.schema.json", "/output")],
             Family::V1 | Family::V2 => &[("schema.json", "")],
         };
@@ -55,6 +55,24 @@ impl Schema {
         }
         let document = merge(&files);
         if problems.is_empty() { Ok(Self { document, sources: SchemaSources(files) }) } else { Err(problems) }
+    }
+
+    /// Adds the file of a schema at a pointer of the document. `named` is where the manifest names the file.
+    pub(crate) fn add(
+        &mut self,
+        origin: &Origin,
+        name: &str,
+        pointer: String,
+        named: (&Source, Range<usize>),
+    ) -> Result<(), Diagnostic> {
+        let (manifest, span) = named;
+        let file = read_file(origin, name, &pointer).map_err(|problem| match problem.rule {
+            Rule::SchemaMissing => Diagnostic { file: manifest.path.clone(), ..problem }.at(manifest, span),
+            _ => problem,
+        })?;
+        insert(&mut self.document, &pointer, file.part());
+        self.sources.0.push(file);
+        Ok(())
     }
 }
 
@@ -73,7 +91,7 @@ impl SchemaSources {
             let Some(file) = self.file_of(&problem.pointer) else {
                 return Diagnostic::warning(rule, "", message);
             };
-            let within = problem.pointer.strip_prefix(file.prefix).unwrap_or_default();
+            let within = problem.pointer.strip_prefix(&file.prefix).unwrap_or_default();
             let diagnostic = Diagnostic::warning(rule, &file.source.path, message);
             let diagnostic = diagnostic.at(&file.source, file.span_of_key(within));
             Diagnostic { suggestion: problem.suggestion.clone(), ..diagnostic }
@@ -82,8 +100,8 @@ impl SchemaSources {
     }
 
     fn file_of(&self, pointer: &str) -> Option<&SchemaFile> {
-        let by_prefix = |file: &&SchemaFile| pointer.starts_with(file.prefix);
-        self.0.iter().find(by_prefix).or(self.0.first())
+        let by_prefix = |file: &&SchemaFile| pointer.starts_with(&file.prefix);
+        self.0.iter().filter(by_prefix).max_by_key(|file| file.prefix.len()).or(self.0.first())
     }
 
     /// Returns an error at the value of a pointer, or at its nearest existing parent.
@@ -91,12 +109,22 @@ impl SchemaSources {
         let Some(file) = self.file_of(pointer) else {
             return Diagnostic::error(rule, "", message);
         };
-        let within = pointer.strip_prefix(file.prefix).unwrap_or_default();
+        let within = pointer.strip_prefix(&file.prefix).unwrap_or_default();
         Diagnostic::error(rule, &file.source.path, message).at(&file.source, file.span_of(within))
     }
 }
 
 impl SchemaFile {
+    /// Returns the schema as a part of the document, with references from its root.
+    fn part(&self) -> serde_json::Value {
+        let mut part = self.tree.to_serde();
+        if let serde_json::Value::Object(members) = &mut part {
+            members.retain(|key, _| key != "$id" && key != "$schema");
+        }
+        prefix_references(&mut part, &self.prefix);
+        part
+    }
+
     /// Returns a warning for each key that an object repeats.
     fn repeated_keys(&self) -> impl Iterator<Item = Diagnostic> {
         self.repeated.iter().map(|pointer| {
@@ -161,7 +189,7 @@ fn numbers<'a>(root: Node<'a>) -> impl Iterator<Item = Node<'a>> {
     .filter(|node| node.kind() == Kind::Number)
 }
 
-fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<SchemaFile, Diagnostic> {
+fn read_file(origin: &Origin, name: &str, prefix: &str) -> Result<SchemaFile, Diagnostic> {
     let source = origin.read(name, files::MAX_PART).map_err(|error| match error {
         FileError::Missing => {
             let message = format!("{name} is missing");
@@ -173,7 +201,9 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
     })?;
     let limits = Limits::default().with_depth(MAX_DEPTH).with_bytes(files::MAX_PART);
     match parse(source.text.as_bytes(), limits) {
-        Ok((tree, repeated)) if tree.is_object() => Ok(SchemaFile { source, tree, prefix, repeated }),
+        Ok((tree, repeated)) if tree.is_object() => {
+            Ok(SchemaFile { source, tree, prefix: prefix.to_owned(), repeated })
+        }
         Ok(_) => {
             let message = format!("{name} is not a JSON object");
             let suggestion =
@@ -209,18 +239,23 @@ fn parse(bytes: &[u8], limits: Limits) -> Result<(Value, Vec<String>), SyntaxErr
 
 /// Joins several files into one document, each under its name, with adjusted references.
 fn merge(files: &[SchemaFile]) -> serde_json::Value {
-    if let [SchemaFile { tree, prefix: "", .. }] = files {
-        return tree.to_serde();
+    if let [file] = files
+        && file.prefix.is_empty()
+    {
+        return file.tree.to_serde();
     }
-    let part = |file: &SchemaFile| {
-        let mut part = file.tree.to_serde();
-        if let serde_json::Value::Object(members) = &mut part {
-            members.retain(|key, _| key != "$id" && key != "$schema");
-        }
-        prefix_references(&mut part, file.prefix);
-        (file.prefix.trim_start_matches('/').to_owned(), part)
-    };
+    let part = |file: &SchemaFile| (file.prefix.trim_start_matches('/').to_owned(), file.part());
     serde_json::Value::Object(files.iter().map(part).collect())
+}
+
+/// Inserts a part at a pointer of a document, whose names need no escapes.
+fn insert(document: &mut serde_json::Value, pointer: &str, part: serde_json::Value) {
+    let mut slot = document;
+    for name in pointer.split('/').skip(1) {
+        let serde_json::Value::Object(members) = slot else { return };
+        slot = members.entry(name).or_insert_with(|| serde_json::Value::Object(serde_json::Map::new()));
+    }
+    *slot = part;
 }
 
 /// Prefixes every `$ref` into the document.

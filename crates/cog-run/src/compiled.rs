@@ -1,5 +1,7 @@
 //! The parts of a request that do not depend on the input, compiled once per module.
 
+mod words;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
@@ -10,7 +12,7 @@ use cog_provider::OutputSchema;
 use cog_schema::{Contract, Loss};
 use cog_spec::Dialect;
 
-use crate::{tools::ToolInfo, words};
+use crate::tools::ToolInfo;
 
 /// The parts of a request to a model that do not depend on the input.
 pub(crate) struct Compiled {

@@ -17,8 +17,8 @@ use cog_spec::{Chunk, Code, ErrorBody, PartProgress, Progress};
 pub use self::finished::FinishedParts;
 pub(crate) use self::provider::{COMPOSITION, PartsReply};
 use crate::{
-    Caller, ChunkStream, RunInput, RunOptions, Runtime, context::Shared, input::CheckedInput, pipeline,
-    stream::Outlet,
+    Caller, ChunkStream, ContextScope, RunInput, RunOptions, Runtime, context::Shared, input::CheckedInput,
+    pipeline, stream::Outlet,
 };
 
 /// Finds the parts of composed modules. [`RuntimeBuilder::composer`](crate::RuntimeBuilder::composer) registers one.
@@ -75,6 +75,7 @@ pub struct Parts {
     module: Arc<Module>,
     input: CheckedInput,
     options: RunOptions,
+    context: ContextScope,
     /// The maximum duration of the composition.
     pub timeout: Duration,
     /// Whether a caller reads the chunks as they arrive.
@@ -130,6 +131,12 @@ impl Parts {
     /// Returns the options of the composed module's run.
     pub fn options(&self) -> &RunOptions {
         &self.options
+    }
+
+    /// Returns the context that the parts share (docs/context.md). A run of a part reads from it and adds to it; the answer of an
+    /// earlier run is added with [`ContextScope::add`].
+    pub fn context(&self) -> &ContextScope {
+        &self.context
     }
 
     /// Returns a prompt with its placeholders filled from the input of the composed module, for the arguments of a call.
@@ -230,6 +237,7 @@ impl Parts {
             risk: options.risk,
             max_tool_rounds: options.max_tool_rounds,
             max_tool_calls: options.max_tool_calls,
+            context: Some(self.context.for_child(self.module.manifest.context.fork)),
             ..RunOptions::default()
         }
     }
@@ -270,7 +278,9 @@ impl PendingParts {
         outlet: &Outlet,
     ) -> Option<PartsFuture> {
         let composed = self.module.take()?;
+        let own = || ContextScope::new(self.input.given_context());
         Some(composed.run(Parts {
+            context: self.options.context.clone().unwrap_or_else(own),
             shared: Arc::clone(&self.shared),
             module: Arc::clone(module),
             input: self.input.clone(),

@@ -11,6 +11,7 @@ use crate::{
     Providers, RunOptions,
     compiled::Compilations,
     composition::Composer,
+    module_context::ContextStore,
     modules::Modules,
     observe::Observer,
     tools::{HaltedRuns, Tool, ToolLimits},
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) generation: Generation,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) tools: Tools,
+    /// The context that modules have emitted.
+    pub(crate) context: ContextStore,
     pub(crate) call_module: CallModule,
     /// Finds the parts of composed modules.
     pub(crate) composer: Option<Arc<dyn Composer>>,

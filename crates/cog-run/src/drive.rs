@@ -3,6 +3,7 @@
 mod compose;
 mod record;
 mod reply;
+mod store;
 mod tools;
 
 use std::{pin::pin, sync::Arc, time::Duration};
@@ -293,7 +294,11 @@ impl Driver {
             pending.fail(error, self.started.elapsed(), &mut self.out);
             return State::Ended;
         }
-        match pending.finish(self.started.elapsed(), &mut self.out) {
+        let mut last = Vec::new();
+        let finish = pending.finish(self.started.elapsed(), &mut last);
+        self.store(&mut last).await;
+        self.out.extend(last);
+        match finish {
             Finish::Ended => State::Ended,
             Finish::Again(assembler, correction) => {
                 self.run.request.timeout = Some(self.remaining());

@@ -3,6 +3,7 @@
 use cog_json::{Path, ToJson, Value};
 use cog_media::MediaError;
 use cog_module::{Diagnostic, FindError, LoadError, Severity};
+use cog_schema::Violation;
 use cog_spec::{Code, ErrorBody};
 
 pub(crate) fn from_search(error: &FindError) -> ErrorBody {
@@ -35,4 +36,41 @@ pub(crate) fn media_rejected(errors: &[(Path, MediaError)]) -> ErrorBody {
 
 fn as_json(diagnostic: &Diagnostic) -> serde_json::Value {
     serde_json::from_str(&diagnostic.to_json()).unwrap_or_default()
+}
+
+/// The maximum number of violations in a message; `details.violations` contains all of them.
+const MAX_LISTED: usize = 20;
+
+/// Returns the error of an invalid input. The code is that of the violations when all agree, otherwise E1001.
+pub(crate) fn from_violations(violations: &[Violation]) -> ErrorBody {
+    let code = match violations {
+        [first, rest @ ..] if rest.iter().all(|other| other.code == first.code) => first.code,
+        _ => Code::InvalidInput,
+    };
+    let message = match violations {
+        [only] => format!("{}: {}", only.path, only.message),
+        many => {
+            let list: Vec<_> = many
+                .iter()
+                .take(MAX_LISTED)
+                .map(|found| format!("{}: {}", found.path, found.message))
+                .collect();
+            let more = if many.len() > MAX_LISTED { "; …" } else { "" };
+            format!("the input violates its schema in {} locations: {}{more}", many.len(), list.join("; "))
+        }
+    };
+    let mut error = ErrorBody::new(code, message).with_details(Value::from(
+        serde_json::json!({ "violations": violations.iter().map(entry).collect::<Vec<_>>() }),
+    ));
+    error.suggestion = violations.iter().find_map(|found| found.suggestion.clone());
+    error
+}
+
+fn entry(violation: &Violation) -> serde_json::Value {
+    serde_json::json!({
+        "path": violation.path,
+        "rule": violation.rule,
+        "message": violation.message,
+        "code": violation.code.as_str(),
+    })
 }

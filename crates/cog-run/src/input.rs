@@ -3,7 +3,6 @@
 use cog_json::{Node, Path, SerializeError, ToJson, Value, Writer};
 use cog_media::MediaSource;
 use cog_module::Module;
-use cog_schema::Violation;
 use cog_spec::{Code, ErrorBody};
 use serde::Serialize;
 
@@ -59,7 +58,11 @@ impl From<Value> for RunInput {
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedInput {
     value: Value,
-    /// The input for the prompt, with a number in place of each media item.
+    /// `_context` as the caller gave it.
+    given_context: Option<Value>,
+    /// `_context` as the model receives it.
+    context: Option<Value>,
+    /// The input for the prompt with its context, and with a number in place of each media item.
     prompt_value: Value,
     /// The media of the input with their paths.
     media: Vec<(Path, MediaSource)>,
@@ -77,23 +80,34 @@ impl CheckedInput {
     /// Builds the input when it is given as text, and checks it.
     ///
     /// # Errors
-    /// E1001 to E1004, with every violation in `details.violations`; E1005 when the input exceeds
-    /// `runtime_requirements.max_input_tokens`.
+    /// E1001 to E1004, with every violation in `details.violations`.
     pub(crate) fn new(module: &Module, input: RunInput) -> Result<Self, ErrorBody> {
         let (value, arguments) = match input {
             RunInput::Json(value) => (value.clone(), arguments_of(&value)),
             RunInput::Args(text) => from_args(module, text, &Value::default())?,
             RunInput::ArgsWith(text, rest) => from_args(module, text, &rest)?,
         };
+        let (value, given_context) = without_context(value);
         let violations = module.contract.check_input(value.node());
         if !violations.is_empty() {
-            return Err(violated(&violations));
+            return Err(error::from_violations(&violations));
         }
         let media = media_of(module, &value)?;
         let prompt_value = if media.is_empty() { value.clone() } else { numbered(&value, &media) };
-        let checked = Self { value, prompt_value, media, arguments };
-        checked.fits_in(module.manifest.requirements.max_input_tokens)?;
-        Ok(checked)
+        Ok(Self { value, given_context, context: None, prompt_value, media, arguments })
+    }
+
+    /// Adds the context as the model receives it, and checks the size of both.
+    ///
+    /// # Errors
+    /// E1005 when they exceed `runtime_requirements.max_input_tokens`.
+    pub(crate) fn with_context(mut self, module: &Module, context: Option<Value>) -> Result<Self, ErrorBody> {
+        if let Some(context) = &context {
+            self.prompt_value = with_member(&self.prompt_value, CONTEXT, context);
+        }
+        self.context = context;
+        self.fits_in(module.manifest.requirements.max_input_tokens)?;
+        Ok(self)
     }
 
     fn fits_in(&self, limit: Option<u64>) -> Result<(), ErrorBody> {
@@ -111,8 +125,30 @@ impl CheckedInput {
             .with_details(Value::from(details)))
     }
 
+    /// Returns the input without `_context`.
     pub(crate) fn node(&self) -> Node<'_> {
         self.value.node()
+    }
+
+    /// Returns `_context` as the caller gave it.
+    pub(crate) fn given_context(&self) -> Option<Node<'_>> {
+        self.given_context.as_ref().map(Value::node)
+    }
+
+    /// Returns the input as the caller gave it.
+    pub(crate) fn original(&self) -> Value {
+        match &self.given_context {
+            Some(context) => with_member(&self.value, CONTEXT, context),
+            None => self.value.clone(),
+        }
+    }
+
+    /// Returns the input with the context that the model receives, for another run that continues this one.
+    pub(crate) fn to_continue(&self) -> Value {
+        match &self.context {
+            Some(context) => with_member(&self.value, CONTEXT, context),
+            None => self.value.clone(),
+        }
     }
 
     /// Returns the input for the prompt.
@@ -178,6 +214,22 @@ fn pointer_in_input(pointer: &str) -> &str {
     pointer.strip_prefix("/input").unwrap_or(pointer)
 }
 
+/// The member of an input with its context.
+const CONTEXT: &str = "_context";
+
+/// Splits an input into the input and its `_context`.
+fn without_context(input: Value) -> (Value, Option<Value>) {
+    let Some(context) = input.get(CONTEXT).map(|context| input.child(context)) else { return (input, None) };
+    let rest = input.members().filter(|(key, _)| *key != CONTEXT).collect();
+    (Value::parse(&Members(rest).to_json()).unwrap_or_default(), Some(context))
+}
+
+/// Returns an object with another member at its end.
+fn with_member(object: &Value, name: &str, member: &Value) -> Value {
+    let members = object.members().filter(|(key, _)| *key != name).chain([(name, member.node())]);
+    Value::parse(&Members(members.collect()).to_json()).unwrap_or_default()
+}
+
 struct Members<'a>(Vec<(&'a str, Node<'a>)>);
 
 /// Written by hand: an object of borrowed members.
@@ -211,41 +263,4 @@ fn ambiguous(candidates: &[String]) -> ErrorBody {
     };
     ErrorBody::new(Code::InvalidInput, message)
         .suggest("Pass the input as JSON: --input-json '{…}' or a file.")
-}
-
-/// The maximum number of violations in a message; `details.violations` contains all of them.
-const MAX_LISTED: usize = 20;
-
-/// Returns the error of an invalid input. The code is that of the violations when all agree, otherwise E1001.
-fn violated(violations: &[Violation]) -> ErrorBody {
-    let code = match violations {
-        [first, rest @ ..] if rest.iter().all(|other| other.code == first.code) => first.code,
-        _ => Code::InvalidInput,
-    };
-    let message = match violations {
-        [only] => format!("{}: {}", only.path, only.message),
-        many => {
-            let list: Vec<_> = many
-                .iter()
-                .take(MAX_LISTED)
-                .map(|found| format!("{}: {}", found.path, found.message))
-                .collect();
-            let more = if many.len() > MAX_LISTED { "; …" } else { "" };
-            format!("the input violates its schema in {} locations: {}{more}", many.len(), list.join("; "))
-        }
-    };
-    let mut error = ErrorBody::new(code, message).with_details(Value::from(
-        serde_json::json!({ "violations": violations.iter().map(entry).collect::<Vec<_>>() }),
-    ));
-    error.suggestion = violations.iter().find_map(|found| found.suggestion.clone());
-    error
-}
-
-fn entry(violation: &Violation) -> serde_json::Value {
-    serde_json::json!({
-        "path": violation.path,
-        "rule": violation.rule,
-        "message": violation.message,
-        "code": violation.code.as_str(),
-    })
 }

@@ -11,6 +11,7 @@ mod image_request;
 mod input;
 mod media;
 mod module_call;
+mod module_context;
 mod modules;
 mod observe;
 #[cfg_attr(not(feature = "offline"), path = "offline/absent.rs")]
@@ -24,27 +25,24 @@ mod prompt;
 pub mod provider;
 mod providers;
 mod recorder;
-mod reduce;
 mod rendered;
 mod request;
 mod runtime;
 mod session;
 pub mod sessions;
-mod stable_prefix;
 mod stream;
 pub mod tools;
 mod trace;
-mod words;
 
 pub use crate::{
     cancellation::{CancelReason, Cancellation},
     input::RunInput,
+    module_context::{ContextScope, ContextStore},
     observe::{Call, CallOutcome, Ended, Observer, RunOutcome},
     options::{Caller, RecoveryOffer, RunOptions},
     providers::Providers,
-    rendered::Rendered,
+    rendered::{Rendered, StablePrefix},
     runtime::{Runtime, RuntimeBuilder},
-    stable_prefix::StablePrefix,
     stream::ChunkStream,
     trace::Trace,
 };

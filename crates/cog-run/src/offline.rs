@@ -44,7 +44,7 @@ impl Offline {
     /// Returns the golden answer for this input, otherwise a sample; none when the schema has no sample.
     fn new(module: &Module, input: &CheckedInput) -> Option<Self> {
         let cases = golden::discover(module).cases;
-        let case = golden::find_case(&cases, input.node());
+        let case = golden::find_case(&cases, input.original().node());
         match case.and_then(|case| Some((case, case.expected.answer()?))) {
             Some((case, answer)) => Some(Self {
                 info: info("golden"),

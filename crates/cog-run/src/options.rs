@@ -9,7 +9,7 @@ use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use crate::{
-    Cancellation, Trace,
+    Cancellation, ContextScope, Trace,
     composition::{Composed, FinishedParts},
     tools::Continuation,
 };
@@ -74,6 +74,8 @@ pub struct RunOptions {
     pub max_tool_calls: Option<u32>,
     /// The halted run that this one continues. The input is that of the halted run.
     pub continuation: Option<Continuation>,
+    /// The context that the modules of a composition share. None has only the input's own.
+    pub context: Option<ContextScope>,
     /// The messages of the run with their metadata. None records nothing.
     pub trace: Option<Trace>,
     /// The modules that call this one as a tool, from the first.

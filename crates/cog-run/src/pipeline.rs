@@ -22,11 +22,13 @@ use crate::{
     image_request,
     input::CheckedInput,
     media::{MediaSink, Sources},
+    module_context::Given,
     offline,
     plan::{Plan, Prepared, answer_rules},
     preflight,
     recorder::Recorder,
     request::RequestSpec,
+    session,
     stream::Outlet,
     tools::{self, Restored, ToolRun},
 };
@@ -46,8 +48,11 @@ pub(crate) fn prepare(
     let composed = composition::composed(shared, module, options)?;
     let Restored { options, input, continued } = tools::restore(shared, module, input, options)?;
     let options = &*options;
+    let session_id = session::given_or_new_id(options.session_id.as_deref())?;
     let input = CheckedInput::new(module, input)?;
-    preflight::context(&module.manifest, &input)?;
+    let parts = (input.given_context(), input.node());
+    let context = Given::read(shared, module, options, &session_id, parts)?;
+    let input = input.with_context(module, context.value)?;
     let chosen = shared.providers.choose(options.provider.as_deref())?;
     let is_offline = chosen.is_empty();
     let (provider, others, mut warnings) = providers(chosen, composed.as_deref(), module, &input)?;
@@ -84,7 +89,8 @@ pub(crate) fn prepare(
     let (mut request, omitted) = spec.first_request(provider.as_ref(), model, &others, &input, timeout)?;
     request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
     warnings.extend(omitted);
-    let mut rules = answer_rules(module, &request, provider.as_ref(), options, warnings)?;
+    let mut rules = answer_rules(module, &request, provider.as_ref(), options, session_id);
+    rules.warnings.extend(warnings);
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.info().key.clone()).collect();
     rules.calls_tools = tools.is_some();
     if let Some(tools) = &mut tools {
@@ -104,6 +110,7 @@ pub(crate) fn prepare(
             parts,
             tools,
             recorder,
+            context: Some(context.sink),
             timeout,
             cancellation,
         },

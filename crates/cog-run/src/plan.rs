@@ -1,5 +1,6 @@
 //! The plan of a run that is ready to call the model.
 
+mod reduce;
 mod rules;
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
@@ -16,6 +17,7 @@ use crate::{
     error,
     input::CheckedInput,
     media::{self, MediaSink, Sources},
+    module_context::ContextSink,
     prompt,
     recorder::Recorder,
     request::{self, RequestSpec},
@@ -50,6 +52,8 @@ pub(crate) struct Plan {
     pub(crate) tools: Option<Box<ToolRun>>,
     /// Records the messages of the run.
     pub(crate) recorder: Option<Box<Recorder>>,
+    /// Stores the context that the answer emits.
+    pub(crate) context: Option<ContextSink>,
     pub(crate) timeout: Duration,
     pub(crate) cancellation: Cancellation,
 }

@@ -6,7 +6,7 @@ use cog_module::Module;
 use cog_provider::{OFFLINE, Provider};
 use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
-use crate::{Caller, RunOptions, composition::COMPOSITION, input::CheckedInput};
+use crate::{Caller, RunOptions, composition::COMPOSITION};
 
 /// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
@@ -19,17 +19,6 @@ pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBod
     }
     let message = format!("`invocation.{key}: false` in the manifest of {} forbids this run", manifest.name);
     Err(ErrorBody::new(Code::PermissionDenied, message))
-}
-
-/// Checks that the input contains only the context that the manifest declares (docs/spec/context.md).
-pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), ErrorBody> {
-    if manifest.context.declared.is_some() || input.node().get("_context").is_none() {
-        return Ok(());
-    }
-    let message = format!("input._context: {} declares no context", manifest.name);
-    Err(ErrorBody::new(Code::InvalidInput, message).suggest(
-        "Move the data to other fields of the input, or declare it under `context.accepts` in the manifest.",
-    ))
 }
 
 /// Checks that the provider accepts a schema when the module requires one.

@@ -1,10 +1,14 @@
 //! Files and directories that only this user may read: sessions and the run log contain inputs and answers.
 
+mod bounded_directory;
+
 use std::{
     fs::{DirBuilder, OpenOptions},
     io,
     path::Path,
 };
+
+pub(crate) use self::bounded_directory::BoundedDirectory;
 
 /// Returns options that create a file only this user may read.
 pub fn open_options() -> OpenOptions {

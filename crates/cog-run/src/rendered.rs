@@ -1,13 +1,13 @@
+mod stable_prefix;
+
 use cog_harmony::{Conversation, Part};
 use cog_json::{ToJson, Writer};
 use cog_provider::WireRequest;
 use cog_schema::Loss;
 use cog_spec::{Dialect, ErrorBody, Warning, WarningCode};
 
-use crate::{
-    StablePrefix,
-    plan::{Plan, Prepared},
-};
+pub use self::stable_prefix::StablePrefix;
+use crate::plan::{Plan, Prepared};
 
 /// The request that a run would send. Each media item is shortened to its first bytes.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use cog_provider::Provider;
 use cog_spec::{Envelope, ErrorBody, Generation};
 
 use crate::{
-    ChunkStream, Providers, Rendered, RunInput, RunOptions,
+    ChunkStream, ContextStore, Providers, Rendered, RunInput, RunOptions,
     compiled::Compilations,
     composition::Composer,
     context::{Shared, Tools},
@@ -39,6 +39,7 @@ pub struct RuntimeBuilder {
     observer: Option<Arc<dyn Observer>>,
     tools: Tools,
     composer: Option<Arc<dyn Composer>>,
+    context: ContextStore,
 }
 
 impl Runtime {
@@ -60,6 +61,7 @@ impl Runtime {
             observer: None,
             tools: Tools::default(),
             composer: None,
+            context: ContextStore::default(),
         }
     }
 
@@ -365,6 +367,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets where the context is stored that modules emit. By default it is stored in memory.
+    pub fn context_store(mut self, store: ContextStore) -> Self {
+        self.context = store;
+        self
+    }
+
     /// Sets the interval after which the files of a module are checked again. A check takes longer than the
     /// rest of a short run.
     pub fn recheck(mut self, recheck: Duration) -> Self {
@@ -374,7 +382,18 @@ impl RuntimeBuilder {
 
     /// Builds the runtime.
     pub fn build(self) -> Runtime {
-        let Self { providers, finder, timeout, recheck, media, generation, observer, tools, composer } = self;
+        let Self {
+            providers,
+            finder,
+            timeout,
+            recheck,
+            media,
+            generation,
+            observer,
+            tools,
+            composer,
+            context,
+        } = self;
         let providers = match &observer {
             Some(observer) => providers.observed(observer),
             None => providers,
@@ -390,6 +409,7 @@ impl RuntimeBuilder {
             generation,
             observer,
             tools,
+            context,
             call_module,
             composer,
         };

@@ -1,5 +1,17 @@
 use std::fmt::Write as _;
 
+use cog_spec::{Code, ErrorBody};
+
+/// Returns the id that is given, or a new one.
+///
+/// # Errors
+/// E4000 if the system has no random numbers for its id.
+pub(crate) fn given_or_new_id(given: Option<&str>) -> Result<String, ErrorBody> {
+    given.map(str::to_owned).map_or_else(generate_id, Ok).map_err(|error| {
+        ErrorBody::new(Code::InternalError, format!("cannot generate random numbers: {error}"))
+    })
+}
+
 /// Returns a new session id: `sess_` and 128 random bits in hexadecimal. No client can guess the session of
 /// another (SPEC 11.2).
 pub(crate) fn generate_id() -> Result<String, getrandom::Error> {

@@ -1,5 +1,6 @@
 //! Checks the four parts of a run against the contract.
 
+mod context;
 mod custom_value;
 mod data;
 mod error;

@@ -16,6 +16,7 @@
 
 mod check;
 mod constraints;
+mod context_pointer;
 mod contract;
 mod dialect;
 mod document;
@@ -40,6 +41,7 @@ mod violation;
 mod wording;
 
 pub use check::{DataCheck, ExcessInsights};
+pub use context_pointer::context_pointer;
 pub use contract::Contract;
 pub use enforcement::Enforcement;
 pub use engine::MAX_VIOLATIONS;

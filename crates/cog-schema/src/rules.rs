@@ -29,6 +29,8 @@ pub struct Rules {
     pub enforce_error_schema: bool,
     /// The module's own codes, E5xxx to E9xxx (ruling R31).
     pub error_codes: Vec<String>,
+    /// The types of context that an answer may emit.
+    pub emits: Vec<String>,
 }
 
 impl From<&Manifest> for Rules {
@@ -47,6 +49,7 @@ impl From<&Manifest> for Rules {
             require_rationale: manifest.constraints.require_rationale,
             enforce_error_schema: manifest.failure.must_return_error_schema,
             error_codes: manifest.error_codes.iter().map(|(code, _)| code.clone()).collect(),
+            emits: manifest.context.emits.iter().map(|emitted| emitted.name.clone()).collect(),
         }
     }
 }

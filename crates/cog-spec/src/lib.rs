@@ -25,6 +25,7 @@ mod risk;
 pub mod schema;
 mod schemas;
 mod secret;
+mod secret_form;
 mod string_enum;
 mod tier;
 mod warning;
@@ -38,8 +39,9 @@ pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 pub use failure::DataError;
 pub use generation::{Effort, Generation, ServiceTier, Verbosity};
 pub use manifest::{
-    Compat, Constraints, ContextRule, Enums, Failure, Format, Invocation, IoPointers, Manifest,
-    MediaConstraints, Modalities, Overflow, Policies, Requirements, Response, ToolRules,
+    AcceptedContext, Compat, Constraints, ContextRule, ContextTtl, EmittedContext, Enums, Failure, Format,
+    Invocation, IoPointers, Manifest, MediaConstraints, Modalities, Overflow, Policies, Requirements,
+    Response, ToolRules,
 };
 pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
 pub use part::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};
@@ -47,6 +49,7 @@ pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};
 pub use schemas::Schema;
 pub use secret::Secret;
+pub use secret_form::{is_secret_name, mask_secrets};
 pub use string_enum::ParseEnumError;
 pub use tier::{ChunkType, EnumStrategy, OnViolation, ResponseMode, Strictness, Tier};
 pub use warning::{Warning, WarningCode};

@@ -1,7 +1,10 @@
 //! The manifest of a module, with every default resolved (SPEC 2.2, docs/spec/modules.md).
 
+mod context;
+
 use cog_json::Value;
 
+pub use self::context::{AcceptedContext, ContextRule, ContextTtl, EmittedContext};
 use crate::{
     ChunkType, EnumStrategy, Generation, Modality, OnViolation, ResponseMode, RiskRule, Strictness, Tier,
     string_enum::string_enum,
@@ -278,15 +281,6 @@ impl Default for Invocation {
     fn default() -> Self {
         Self { user_invocable: true, agent_invocable: true }
     }
-}
-
-/// `context`, as a name or an object (ruling R10, docs/spec/context.md).
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ContextRule {
-    /// Whether children receive a copy (`fork`) instead of the parent's context (`main`).
-    pub fork: bool,
-    /// The object, unparsed, if it is one.
-    pub declared: Option<Value>,
 }
 
 /// `response`: the form of the module's answers (SPEC 2.2).

@@ -37,6 +37,8 @@ string_enum! {
         RequestReduced = "W4016",
         /// A tool that the manifest allows is not available in this run.
         ToolUnavailable = "W4017",
+        /// The context that the module emits could not be stored.
+        ContextNotStored = "W4018",
         /// The session could not be resumed: this is a new one.
         SessionNew = "W4013",
     }

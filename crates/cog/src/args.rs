@@ -117,7 +117,7 @@ pub(crate) enum ColorChoice {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a module and print its envelope
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Print what a run would send, without sending it
     Render(RenderArgs),
     /// Serve modules over HTTP

@@ -36,7 +36,7 @@ pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Bo
     }
     warnings.extend(low_confidence(rules, &meta));
     warnings.extend(citations.iter().take(MAX_REPORTED).map(citation_warning));
-    Ok(Success { meta, data, changed, repairs: ledger.into_entries(), warnings })
+    Ok(Success { meta, data, emitted: None, changed, repairs: ledger.into_entries(), warnings })
 }
 
 fn refusal(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {

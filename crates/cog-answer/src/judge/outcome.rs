@@ -20,6 +20,8 @@ pub(crate) struct ParsedReply {
 pub(crate) struct Success {
     pub(crate) meta: Meta,
     pub(crate) data: Value,
+    /// The context that the answer emits.
+    pub(crate) emitted: Option<Value>,
     /// Paths of the data that were changed.
     pub(crate) changed: Vec<Path>,
     pub(crate) repairs: Vec<Repair>,

@@ -20,9 +20,18 @@ pub fn check_case(module: &Module, case: &GoldenCase) -> Vec<(Rule, Mismatch)> {
     } else {
         (Rule::GoldenInput, Rule::GoldenExpected)
     };
-    let input = module.contract.check_input(case.input.node()).into_iter().map(mismatch);
+    let input = check_input(module, case.input.node()).into_iter().map(mismatch);
     let answer = answer(module, &case.expected).into_iter();
     input.map(|found| (input_rule, found)).chain(answer.map(|found| (answer_rule, found))).collect()
+}
+
+/// Checks the input, and its `_context`, which is not part of the input schema.
+fn check_input(module: &Module, input: Node<'_>) -> Vec<Violation> {
+    let mut violations = module.contract.check_input(input);
+    violations.retain(|violation| !violation.path.starts_with("input._context"));
+    let context = input.get("_context").into_iter().flat_map(Node::members);
+    violations.extend(context.flat_map(|(name, value)| module.contract.check_context(name, value)));
+    violations
 }
 
 fn answer(module: &Module, expected: &Expected) -> Vec<Mismatch> {

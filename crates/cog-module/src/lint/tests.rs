@@ -138,13 +138,13 @@ fn keys_without_effect() {
     let manifest = |more: &str| Directory::v22().with("module.yaml", format!("{MANIFEST}{more}"));
     for (more, expected) in [
         ("composition:\n  requires: []\n", "key-not-implemented: `composition` has no effect"),
-        ("context:\n  accepts: []\n", "key-not-implemented: `context` has no effect"),
         ("modalities:\n  input: [text, image]\n", "modality-field: `modalities.input` lists image"),
         ("meta:\n  risk_rule: max_issues_risk\n", "risk-rule-field: `meta.risk_rule` is `max_issues_risk`"),
     ] {
         let found = warnings(&manifest(more));
         assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
     }
+    assert_eq!(warnings(&manifest("context:\n  accepts: []\n")), [""; 0]);
     assert_eq!(warnings(&manifest("context: fork\nmeta:\n  risk_rule: explicit\n")), [""; 0]);
     let found = of_prompt("Use @call:other and $INPUT.");
     assert!(found.len() == 1 && found[0].starts_with("prompt-placeholder: the prompt uses"), "{found:?}");

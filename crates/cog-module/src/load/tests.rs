@@ -99,14 +99,13 @@ fn reads_both_forms_of_policies_and_context() {
     let manifest =
         Directory::v22().with("module.yaml", MANIFEST.to_owned() + keywords).load().unwrap().manifest;
     assert!(manifest.policies.network_allowed && !manifest.policies.filesystem_write_allowed);
-    assert!(manifest.context.fork && manifest.context.declared.is_none());
+    assert!(manifest.context.fork && manifest.context.accepts.is_empty());
 
-    let objects =
-        "policies: { tools_allowed: true, network_allowed: false }\ncontext:\n  mode: fork\n  accepts: []\n";
+    let objects = "policies: { tools_allowed: true, network_allowed: false }\ncontext:\n  mode: fork\n  accepts: [{ type: environment }]\n";
     let manifest =
         Directory::v22().with("module.yaml", MANIFEST.to_owned() + objects).load().unwrap().manifest;
     assert!(manifest.policies.tools_allowed && !manifest.policies.network_allowed);
-    assert!(manifest.context.fork && manifest.context.declared.is_some());
+    assert!(manifest.context.fork && manifest.context.accepts[0].name == "environment");
 }
 
 #[test]

@@ -342,3 +342,17 @@ fn contained<'k>(unknown: &str, known: &BTreeSet<&'k str>) -> Option<&'k str> {
     let is_contained = |key: &str| key.contains('_') && key.split('_').all(|word| words.contains(word));
     known.iter().copied().filter(|key| is_contained(key)).max_by_key(|key| key.len())
 }
+
+/// Overwrites a default if the key is set.
+pub(super) fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+/// Returns whether a path is relative and contains no `..`.
+pub(super) fn is_within(path: &str) -> bool {
+    let mut steps = std::path::Path::new(path).components();
+    !path.is_empty()
+        && steps.all(|step| matches!(step, std::path::Component::Normal(_) | std::path::Component::CurDir))
+}

@@ -3,14 +3,17 @@
 use cog_json::Value;
 use cog_spec::{ErrorCode, Manifest, Modality, RiskRule};
 
-use super::{LoadContext, fields::Fields};
+use super::{
+    LoadContext, context,
+    fields::{Fields, is_within, set},
+};
 use crate::{
     Rule,
     diagnostic::{Findings, shown},
     yaml::{Content, Entry, Node},
 };
 
-pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, context: LoadContext<'_>) {
+pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, files: LoadContext<'_>) {
     policies(fields, manifest);
     tools(fields, manifest);
     overflow(fields, manifest);
@@ -18,24 +21,17 @@ pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, context: LoadCo
     failure(fields, manifest);
     requirements(fields, manifest);
     generation(fields, manifest);
-    io(fields, manifest, context.schema);
+    io(fields, manifest, files.schema);
     compat(fields, manifest);
     meta(fields, manifest);
     fields.section("constraints", |f| constraints(f, manifest));
     invocation(fields, manifest);
-    fork_and_declared_context(fields, manifest);
+    context::read(fields, &mut manifest.context);
     manifest.composition = fields.node("composition").map(to_value);
     response(fields, manifest);
     modalities(fields, manifest);
     error_codes(fields, manifest);
     tests(fields, manifest);
-}
-
-/// Overwrites a default if the key is set.
-fn set<T>(field: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *field = value;
-    }
 }
 
 const ALLOW_OR_DENY: &[&str; 2] = &["allow", "deny"];
@@ -196,24 +192,6 @@ fn invocation(fields: &Fields<'_>, manifest: &mut Manifest) {
     });
 }
 
-const FORK_OR_MAIN: &[&str; 2] = &["fork", "main"];
-
-/// Reads `context`, a keyword or an object with `mode` (ruling R10).
-fn fork_and_declared_context(fields: &Fields<'_>, manifest: &mut Manifest) {
-    let Some(node) = fields.node("context") else { return };
-    let context = &mut manifest.context;
-    if let Content::Map(_) = node.content {
-        fields.within("context", node, |f| {
-            set(&mut context.fork, f.either("mode", FORK_OR_MAIN));
-            f.node("accepts");
-            f.node("emits");
-        });
-        context.declared = Some(to_value(node));
-    } else {
-        set(&mut context.fork, fields.either("context", FORK_OR_MAIN));
-    }
-}
-
 fn response(fields: &Fields<'_>, manifest: &mut Manifest) {
     let response = &mut manifest.response;
     fields.section("response", |f| {
@@ -294,13 +272,6 @@ fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
             _ => fields.bad_test_pair(node),
         }
     }
-}
-
-/// Returns whether a path is relative and contains no `..`.
-fn is_within(path: &str) -> bool {
-    let mut steps = std::path::Path::new(path).components();
-    !path.is_empty()
-        && steps.all(|step| matches!(step, std::path::Component::Normal(_) | std::path::Component::CurDir))
 }
 
 fn to_value(node: &Node) -> Value {

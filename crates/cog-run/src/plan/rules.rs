@@ -5,24 +5,18 @@ use std::sync::Arc;
 use cog_answer::AnswerRules;
 use cog_module::Module;
 use cog_provider::{ModelRequest, Provider};
-use cog_spec::{Code, ErrorBody, Response, Warning};
+use cog_spec::Response;
 
-use crate::{RunOptions, media, request, session};
+use crate::{RunOptions, media, request};
 
 /// Returns the rules by which the answer to a request is checked.
-///
-/// # Errors
-/// E4000 if the system has no random numbers for the id of the session.
 pub(crate) fn answer_rules(
     module: &Module,
     request: &ModelRequest,
     provider: &dyn Provider,
     options: &RunOptions,
-    warnings: Vec<Warning>,
-) -> Result<AnswerRules, ErrorBody> {
-    let session_id = options.session_id.clone().map_or_else(session::generate_id, Ok).map_err(|error| {
-        ErrorBody::new(Code::InternalError, format!("cannot generate random numbers: {error}"))
-    })?;
+    session_id: String,
+) -> AnswerRules {
     let own = module.manifest.response;
     let mut rules = AnswerRules::new(session_id, Arc::clone(&module.manifest), Arc::clone(&module.contract));
     rules.response = Response {
@@ -40,8 +34,8 @@ pub(crate) fn answer_rules(
     if rules.makes_media() {
         rules.limits = media::limits(rules.limits, module);
     }
-    rules.warnings = options.warnings.iter().cloned().chain(warnings).collect();
+    rules.warnings.clone_from(&options.warnings);
     rules.resume_from = options.resume_from;
     rules.recovery = options.recovery;
-    Ok(rules)
+    rules
 }

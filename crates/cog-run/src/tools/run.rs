@@ -69,7 +69,7 @@ impl ToolRun {
             pending: None,
             origin: Origin {
                 module: Arc::clone(module),
-                input: input.node().to_value(),
+                input: input.to_continue(),
                 halted: shared.tools.halted.clone(),
             },
         };

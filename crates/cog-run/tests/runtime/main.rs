@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says what it expects by failing")]
 
 mod composition;
+mod context;
 mod costs;
 mod cuts;
 mod fallbacks;

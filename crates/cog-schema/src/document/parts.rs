@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::context_pointer;
 use crate::rules::Rules;
 use crate::schema_error::SchemaError;
 use crate::subschema::token;
@@ -51,6 +52,7 @@ impl Parts {
             let names = definitions.into_iter().flat_map(|members| members.keys());
             roots.extend(names.map(|name| format!("/{keyword}/{}", token(name))));
         }
+        roots.extend(context_pointer::pointers(document));
         roots
     }
 }

@@ -2,6 +2,7 @@ use std::collections::HashSet;
 
 use cog_json::{Node, Path, Value};
 
+use crate::context_pointer::context_pointer;
 use crate::contract::Contract;
 use crate::graph::{Id, PathStack, SchemaNode, Visit, WalkFilter};
 
@@ -13,15 +14,25 @@ impl Contract {
     /// If the module's schema neither requires a member nor allows null, its null is removed on reading, which is not a
     /// repair. In other dialects nulls are not removed.
     pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
-        let root = PathStack::root(part);
-        let mut walk = NullWalk { contract: self, paths: Vec::new(), known: HashSet::new() };
         let schema = if part == "input" { self.input.as_ref() } else { self.part(part) };
-        if let Some(part) = schema {
-            self.graph.walk(&[part.id], node, &root, &mut walk);
-        }
+        let mut paths = self.nulls_at(schema.map(|part| part.id), part, node);
         let is_added = part == "data" && !self.facts.names_extensions;
         if is_added && node.get("extensions").is_some_and(Node::is_null) {
-            walk.paths.push(root.key("extensions").path());
+            paths.push(PathStack::root(part).key("extensions").path());
+        }
+        paths
+    }
+
+    /// Returns the nulls in a context of this type that an answer emits, as [`Contract::added_nulls`]. Paths start at the
+    /// type.
+    pub fn added_nulls_of_emitted(&self, name: &str, node: Node<'_>) -> Vec<Path> {
+        self.nulls_at(self.graph.at(&context_pointer("emits", name)), name, node)
+    }
+
+    fn nulls_at(&self, schema: Option<Id>, root: &str, node: Node<'_>) -> Vec<Path> {
+        let mut walk = NullWalk { contract: self, paths: Vec::new(), known: HashSet::new() };
+        if let Some(id) = schema {
+            self.graph.walk(&[id], node, &PathStack::root(root), &mut walk);
         }
         walk.paths
     }

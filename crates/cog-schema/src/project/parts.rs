@@ -5,7 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::merge::flattened;
 use super::{Loss, LossKind};
-use crate::{contract::Contract, subschema::is_annotation};
+use crate::{
+    context_pointer::context_pointer,
+    contract::Contract,
+    subschema::{is_annotation, reference},
+};
 
 /// A part: its schema, and its pointer in the document.
 pub(super) struct PartSchema {
@@ -35,6 +39,31 @@ pub(super) fn data(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     }
     let part = part(contract, contract.data.as_ref().map(|part| part.pointer.as_str()), lost);
     with_fields(part, &fields, &["rationale"])
+}
+
+/// Returns the schema of the context that an answer emits; none if the module emits none.
+pub(super) fn emitted(contract: &Contract) -> Option<PartSchema> {
+    let names = &contract.rules().emits;
+    let properties: Map<String, Value> =
+        names.iter().map(|name| (name.clone(), schema_of_context(contract, name))).collect();
+    let schema = json!({ "type": "object", "properties": properties });
+    (!names.is_empty()).then(|| PartSchema { schema, pointer: String::new() })
+}
+
+/// Returns the schema of one type of emitted context: that of the module, or the usual form.
+fn schema_of_context(contract: &Contract, name: &str) -> Value {
+    let pointer = context_pointer("emits", name);
+    if contract.document().pointer(&pointer).is_some() {
+        return json!({ "$ref": reference(&pointer) });
+    }
+    if name != "conversation_history" {
+        return json!({ "type": "object" });
+    }
+    let text = json!({ "type": "string" });
+    let message = json!({
+        "type": "object", "required": ["role", "content"], "properties": { "role": text, "content": text },
+    });
+    json!({ "type": "array", "items": message })
 }
 
 /// Returns the module's input schema.

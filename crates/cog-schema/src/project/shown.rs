@@ -25,6 +25,7 @@ impl Contract {
             ("data", Some(data)),
             ("meta", Some(meta).filter(|meta| defines_more(meta, &META))),
             ("error", Some(error).filter(|error| defines_more(error, &ERROR))),
+            ("_emitted_context", parts::emitted(self)),
         ];
         parts.into_iter().filter_map(|(name, part)| self.shown(name, part?)).collect()
     }

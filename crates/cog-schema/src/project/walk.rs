@@ -112,7 +112,10 @@ impl<'a> Walk<'a> {
         let data = parts::data(contract, &mut self.lost);
         let error = parts::error(contract, &mut self.lost);
         let (meta, data, error) = (self.part(meta)?, self.part(data)?, self.part(error)?);
-        let success = envelope_of(self.ok(true), meta.clone(), data, null_type());
+        let mut success = envelope_of(self.ok(true), meta.clone(), data, null_type());
+        if let Some(emitted) = parts::emitted(contract) {
+            add_member(&mut success, "_emitted_context", self.part(emitted)?);
+        }
         let failure = envelope_of(self.ok(false), meta, null_type(), error);
         let choice = json!({ "anyOf": [success, failure] });
         Ok(match self.profile.wrapper() {
@@ -281,6 +284,16 @@ fn envelope_of(ok: Value, meta: Value, data: Value, error: Value) -> Value {
         "required": ["ok", "meta", "data", "error"],
         "additionalProperties": false,
     })
+}
+
+/// Adds a required member to the schema of an object.
+fn add_member(object: &mut Value, name: &str, schema: Value) {
+    if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert(name.to_owned(), schema);
+    }
+    if let Some(required) = object.get_mut("required").and_then(Value::as_array_mut) {
+        required.push(Value::from(name));
+    }
 }
 
 /// Returns a schema that also allows null.

@@ -198,6 +198,9 @@ pub(crate) struct RunArgs {
     /// Record the raw exchange with the provider in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
+    /// Directory that stores the context which modules emit, created if missing [default: it is not stored]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
     /// Write every message of the run with its tokens, cost and time to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,

@@ -1,10 +1,14 @@
 //! What `run`, `render` and `test` share: the runtime, loading modules, and waiting.
 
-use std::{future::Future, path::PathBuf, sync::Arc};
+use std::{
+    future::Future,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use cog_media::Access;
 use cog_module::{Module, Origin};
-use cog_run::{Providers, Runtime, RuntimeBuilder};
+use cog_run::{ContextStore, Providers, Runtime, RuntimeBuilder};
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::{input, signals::Signals, targets};
@@ -26,6 +30,14 @@ pub(super) fn builder(settings: &Settings, providers: Providers) -> RuntimeBuild
         .confirmed_tools(settings.tools.confirm.value.iter().cloned())
         .halted_runs(settings.tools.halted_runs())
         .providers(providers)
+}
+
+/// Sets the directory that stores context for later runs. Without one, it is stored in memory.
+pub(super) fn storing(builder: RuntimeBuilder, state_dir: Option<&Path>) -> RuntimeBuilder {
+    match state_dir {
+        Some(directory) => builder.context_store(ContextStore::in_directory(directory.join("context"))),
+        None => builder,
+    }
 }
 
 /// Loads a module, and prints its warnings or errors to stderr.

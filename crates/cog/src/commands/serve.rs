@@ -42,6 +42,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
     let finder = finder.with_paths(args.paths.iter().cloned().chain(here))?;
     let builder = runtime::builder(&settings, selected.providers);
+    let builder = runtime::storing(builder, serving.state_dir.as_deref());
     let runtime = mcp::add_tools(builder, &settings, None, console)?
         .finder(finder)
         .media(access(&settings, &media))

@@ -103,7 +103,8 @@ fn success(end: &Value) -> Value {
     if let (Some(usage), Some(meta)) = (end.get("usage"), meta.as_object_mut()) {
         meta.insert("usage".to_owned(), usage.clone());
     }
-    json!({ "ok": true, "meta": meta, "data": end.get("data"), "_warnings": end.get("_warnings") })
+    let (data, warnings, context) = (end.get("data"), end.get("_warnings"), end.get("_emitted_context"));
+    json!({ "ok": true, "meta": meta, "data": data, "_warnings": warnings, "_emitted_context": context })
 }
 
 fn failure(end: &Value, chunks: &[Value]) -> Value {

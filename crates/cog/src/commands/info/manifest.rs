@@ -2,8 +2,8 @@
 
 use cog_json::{ToJson, Writer};
 use cog_spec::{
-    Constraints, Enums, Generation, Manifest, MediaConstraints, Modalities, Overflow, Policies, Response,
-    Tier,
+    AcceptedContext, Constraints, ContextRule, EmittedContext, Enums, Generation, Manifest, MediaConstraints,
+    Modalities, Overflow, Policies, Response, Tier,
 };
 
 /// The JSON form of a manifest.
@@ -27,7 +27,7 @@ impl ToJson for ManifestJson<'_> {
             write_rules(w, manifest);
             section(w, "constraints", &manifest.constraints, constraints);
             section(w, "generation", &manifest.generation, generation);
-            w.field("context", if manifest.context.fork { "fork" } else { "main" });
+            context(w.key("context"), &manifest.context);
             w.key("response").object(|w| response(w, &manifest.response, manifest.tier));
             section(w, "modalities", &manifest.modalities, modalities);
             write_error_codes(w, manifest);
@@ -38,6 +38,39 @@ impl ToJson for ManifestJson<'_> {
 /// Writes a section of the manifest as an object.
 fn section<T>(w: &mut Writer<'_>, key: &str, value: &T, write: fn(&mut Writer<'_>, &T)) {
     w.key(key).object(|w| write(w, value));
+}
+
+/// Writes the context as a manifest does: a word, or an object with what the module reads and emits.
+fn context(w: &mut Writer<'_>, rule: &ContextRule) {
+    let mode = if rule.fork { "fork" } else { "main" };
+    if rule.accepts.is_empty() && rule.emits.is_empty() {
+        return mode.write_json(w);
+    }
+    w.object(|w| {
+        w.field("mode", mode);
+        w.key("accepts").array(|w| {
+            rule.accepts.iter().for_each(|accepted| w.object(|w| write_accepted(w, accepted)));
+        });
+        w.key("emits")
+            .array(|w| rule.emits.iter().for_each(|emitted| w.object(|w| write_emitted(w, emitted))));
+    });
+}
+
+fn write_accepted(w: &mut Writer<'_>, accepted: &AcceptedContext) {
+    w.field("type", &accepted.name);
+    w.field("required", &accepted.required);
+    w.optional("max_turns", &accepted.max_turns);
+    w.optional("fields", &accepted.fields);
+    w.optional("schema", &accepted.schema);
+    w.optional("ttl", &accepted.ttl);
+    w.optional("from_module", &accepted.from_module);
+}
+
+fn write_emitted(w: &mut Writer<'_>, emitted: &EmittedContext) {
+    w.field("type", &emitted.name);
+    w.field("ttl", &emitted.ttl.seconds());
+    w.field("key_pattern", &emitted.key_pattern);
+    w.optional("schema", &emitted.schema);
 }
 
 fn policies(w: &mut Writer<'_>, policies: &Policies) {

@@ -53,6 +53,7 @@ fn run_args(args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs
         stream: args.stream,
         check: args.check,
         tools: ToolArgs::default(),
+        state_dir: None,
         record: None,
         trace: None,
         media_dir: None,

@@ -24,7 +24,7 @@ pub(crate) fn output_contract(
     });
     text.push('\n');
     if module.manifest.format.asks_for_envelope() {
-        members(&mut text, shows_schema);
+        members(&mut text, &module.manifest, shows_schema);
     }
     if !shows_schema {
         schemas(&mut text, contract);
@@ -40,10 +40,12 @@ pub(crate) fn output_contract(
 }
 
 /// Explains the members of the envelope.
-fn members(text: &mut String, shows_schema: bool) {
-    text.push_str(match shows_schema {
-        true => "This is what its members mean:\n\n",
-        false => "It has these four members, in this order:\n\n",
+fn members(text: &mut String, manifest: &Manifest, shows_schema: bool) {
+    let emits = &manifest.context.emits;
+    text.push_str(match (shows_schema, emits.is_empty()) {
+        (true, _) => "This is what its members mean:\n\n",
+        (false, true) => "It has these four members, in this order:\n\n",
+        (false, false) => "It has these five members, in this order:\n\n",
     });
     text.push_str(
         "- `ok`: `true` if you can do the task, otherwise `false`.\n\
@@ -53,6 +55,15 @@ fn members(text: &mut String, shows_schema: bool) {
          - `data`: your answer, or `null` if `ok` is `false`. Its `rationale` explains how you arrived at the answer.\n\
          - `error`: `null` if `ok` is `true`, otherwise an object with `code` and `message`.\n",
     );
+    if !emits.is_empty() {
+        let names: Vec<String> = emits.iter().map(|emitted| format!("`{}`", emitted.name)).collect();
+        let _ = writeln!(
+            text,
+            "- `_emitted_context`: what later calls should know, an object with the members {}. Leave out those that you \
+             have nothing for. An answer with `ok: false` has no such member.",
+            names.join(", ")
+        );
+    }
 }
 
 fn schemas(text: &mut String, contract: &Contract) {

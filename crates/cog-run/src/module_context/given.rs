@@ -1,0 +1,186 @@
+//! The context of one run: read from its input, its composition and the store, and stored when it succeeds.
+
+use std::{sync::Arc, time::Duration};
+
+use cog_json::{Node, Value};
+use cog_module::Module;
+use cog_schema::{Violation, nearest};
+use cog_spec::{AcceptedContext, Code, ContextRule, ErrorBody, Manifest, Warning, WarningCode};
+
+use super::{ContextScope, ContextStore, entry::AUDIT, key::RunKeys, shape};
+use crate::{RunOptions, clock, context::Shared, error, modules::ModuleKey};
+
+/// The context of one run.
+pub(crate) struct Given {
+    /// `_context` as the model receives it; none if the run has none.
+    pub(crate) value: Option<Value>,
+    pub(crate) sink: ContextSink,
+}
+
+/// Stores what a run emits.
+pub(crate) struct ContextSink {
+    manifest: Arc<Manifest>,
+    keys: RunKeys,
+    store: ContextStore,
+    scope: Option<ContextScope>,
+}
+
+impl Given {
+    /// Reads the context that a module accepts. `given` is `_context` of the input, and `input` the rest of it.
+    ///
+    /// # Errors
+    /// E1001 for a type that the module does not accept and for a value that violates its schema, E1002 for a required type
+    /// that is missing, E1003 if `_context` is not an object, and E1005 if it is too large.
+    pub(crate) fn read(
+        shared: &Shared,
+        module: &Module,
+        options: &RunOptions,
+        session_id: &str,
+        (given, input): (Option<Node<'_>>, Node<'_>),
+    ) -> Result<Self, ErrorBody> {
+        let rule = &module.manifest.context;
+        if let Some(given) = given {
+            check_form(&module.manifest, given)?;
+        }
+        let sink = ContextSink {
+            manifest: Arc::clone(&module.manifest),
+            keys: RunKeys::new(options.owner.as_deref(), session_id, input),
+            store: shared.context.clone(),
+            scope: options.context.clone(),
+        };
+        let mut context = serde_json::Map::new();
+        for accepted in &rule.accepts {
+            let found = given.and_then(|given| given.get(&accepted.name)).filter(|value| !value.is_null());
+            let found = found.map(|value| (value.to_value(), "input"));
+            if let Some((value, source)) = found.or_else(|| sink.read(shared, accepted)) {
+                check_value(module, accepted, &value)?;
+                let (name, bytes) = (&accepted.name, value.to_string().len());
+                tracing::info!(target: AUDIT, module = module.manifest.name, name, source, bytes, "reading context");
+                context.insert(name.clone(), shape::for_model(accepted, value.to_serde()));
+            } else if accepted.required {
+                return Err(missing(accepted));
+            }
+        }
+        let value = (!context.is_empty()).then(|| Value::from(serde_json::Value::Object(context)));
+        Ok(Self { value, sink })
+    }
+}
+
+impl ContextSink {
+    /// Returns a context of the composition, otherwise one that the named module has stored.
+    fn read(&self, shared: &Shared, accepted: &AcceptedContext) -> Option<(Value, &'static str)> {
+        let from_module = accepted.from_module.as_deref();
+        let in_scope = self.scope.as_ref().and_then(|scope| scope.read(&accepted.name, from_module));
+        in_scope.map(|value| (value, "composition")).or_else(|| {
+            let value = self.read_stored(shared, accepted, from_module?)?;
+            Some((value, "store"))
+        })
+    }
+
+    fn read_stored(&self, shared: &Shared, accepted: &AcceptedContext, from: &str) -> Option<Value> {
+        let manifest = match from == self.manifest.name {
+            true => Arc::clone(&self.manifest),
+            false => Arc::clone(&shared.modules.load(ModuleKey::Name, from).ok()?.manifest),
+        };
+        let emitted = manifest.context.emitted(&accepted.name)?;
+        let max_age = accepted.ttl.map(Duration::from_secs);
+        self.store.read(&manifest.name, emitted, &self.keys, max_age, clock::now())
+    }
+
+    /// Stores what a successful answer emits, and adds it to the composition. Returns a warning for each type that could not
+    /// be stored.
+    pub(crate) fn add(&self, emitted: Option<&Value>, data: &Value) -> Vec<Warning> {
+        if let Some(scope) = &self.scope {
+            scope.add(&self.manifest.name, emitted, data);
+        }
+        let members = emitted.into_iter().flat_map(Value::members);
+        let declared =
+            members.filter_map(|(name, value)| Some((self.manifest.context.emitted(name)?, value)));
+        let failed = declared.filter_map(|(declared, value)| {
+            let module = &self.manifest.name;
+            let stored = self.store.write(module, declared, &self.keys, &value.to_value(), clock::now());
+            stored.err().map(|error| not_stored(&declared.name, &error))
+        });
+        failed.collect()
+    }
+
+    /// Whether an answer has anything to store.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.scope.is_some() || !self.manifest.context.emits.is_empty()
+    }
+}
+
+/// Checks that `_context` contains only types that the manifest declares.
+fn check_form(manifest: &Manifest, given: Node<'_>) -> Result<(), ErrorBody> {
+    let accepts = &manifest.context.accepts;
+    if accepts.is_empty() {
+        let message = format!("input._context: {} declares no context", manifest.name);
+        return Err(ErrorBody::new(Code::InvalidInput, message).suggest(
+            "Move the data to other fields of the input, or declare it under `context.accepts` in the manifest.",
+        ));
+    }
+    if !given.is_object() {
+        let message = "input._context: must be an object with one member per type of context";
+        return Err(ErrorBody::new(Code::TypeMismatch, message));
+    }
+    let names = || accepts.iter().map(|accepted| accepted.name.as_str());
+    if let Some((unknown, _)) = given.members().find(|(name, _)| names().all(|known| known != *name)) {
+        return Err(undeclared(manifest, unknown, nearest(unknown, names())));
+    }
+    let bytes = given.to_string().len();
+    if bytes <= ContextRule::MAX_BYTES {
+        return Ok(());
+    }
+    let message = format!("input._context: {bytes} bytes; at most {} are allowed", ContextRule::MAX_BYTES);
+    Err(ErrorBody::new(Code::InputTooLarge, message).suggest("Shorten it, or send fewer turns and fields."))
+}
+
+fn undeclared(manifest: &Manifest, name: &str, near: Option<&str>) -> ErrorBody {
+    let shown: String = name.chars().take(64).collect();
+    let names: Vec<&str> = manifest.context.accepts.iter().map(|accepted| accepted.name.as_str()).collect();
+    let message = format!(
+        "input._context.{shown}: {} does not accept this type; allowed: {}",
+        manifest.name,
+        names.join(", ")
+    );
+    let suggestion = match near {
+        Some(near) => format!("Did you mean `{near}`?"),
+        None => "Declare it under `context.accepts` in the manifest, or remove it.".to_owned(),
+    };
+    ErrorBody::new(Code::InvalidInput, message).suggest(suggestion)
+}
+
+/// Checks a context against its schema; a conversation without one must be a list of messages.
+fn check_value(module: &Module, accepted: &AcceptedContext, value: &Value) -> Result<(), ErrorBody> {
+    let violations: Vec<Violation> = module.contract.check_context(&accepted.name, value.node());
+    if !violations.is_empty() {
+        return Err(error::from_violations(&violations));
+    }
+    let is_conversation = accepted.name == "conversation_history" && accepted.schema.is_none();
+    let is_message = |message: Node<'_>| message.get("role").is_some_and(Node::is_string);
+    if !is_conversation || value.is_array() && value.elements().all(is_message) {
+        return Ok(());
+    }
+    let message =
+        "input._context.conversation_history: must be an array of messages, each with `role` and `content`";
+    Err(ErrorBody::new(Code::InvalidInput, message))
+}
+
+fn missing(accepted: &AcceptedContext) -> ErrorBody {
+    let name = &accepted.name;
+    let message =
+        format!("input._context.{name}: required by `context.accepts` of the manifest, but missing");
+    let suggestion = match &accepted.from_module {
+        Some(module) => format!("Run {module} first, or add `{name}` to `_context` of the input."),
+        None => format!("Add `{name}` to `_context` of the input."),
+    };
+    ErrorBody::new(Code::MissingRequiredField, message).suggest(suggestion)
+}
+
+fn not_stored(name: &str, error: &std::io::Error) -> Warning {
+    tracing::warn!(target: AUDIT, name, %error, "context cannot be stored");
+    Warning::new(
+        WarningCode::ContextNotStored,
+        format!("The emitted context `{name}` was not stored: {error}."),
+    )
+}

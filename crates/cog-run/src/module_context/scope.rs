@@ -1,0 +1,126 @@
+//! The context that the modules of a composition share.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cog_json::{Node, Value};
+
+/// The type under which the result of a module is read.
+const RESULT: &str = "previous_result";
+
+/// The context of a composition: what its modules read beside their inputs, and what they emit.
+///
+/// A run with a scope reads from it what its module declares in `context.accepts`, and adds what it emits and its data, as
+/// `previous_result`, when it succeeds. Clones share the context.
+///
+/// ```
+/// use cog_run::{ContextScope, RunOptions};
+///
+/// let scope = ContextScope::new(None); // the `_context` of the composition's input
+/// let is_fork = false; // `context.mode` of the composed module
+/// let options = RunOptions::new().context(scope.for_child(is_fork));
+/// # let _ = options;
+/// assert_eq!(scope.emitted(), None);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ContextScope(Arc<Mutex<Vec<Shared>>>);
+
+/// A context that modules share.
+#[derive(Debug, Clone)]
+struct Shared {
+    /// The type.
+    name: String,
+    /// The module that emitted it; none for the input of the composition.
+    module: Option<String>,
+    value: Value,
+}
+
+impl ContextScope {
+    /// Returns the scope of a composition whose input has this `_context`.
+    pub fn new(context: Option<Node<'_>>) -> Self {
+        let shared = |(name, value): (&str, Node<'_>)| Shared {
+            name: name.to_owned(),
+            module: None,
+            value: value.to_value(),
+        };
+        let members = context.into_iter().flat_map(Node::members);
+        Self(Arc::new(Mutex::new(members.map(shared).collect())))
+    }
+
+    /// Returns the scope for a child: the same one (`main`), or a copy that no other child sees (`fork`).
+    #[must_use]
+    pub fn for_child(&self, is_fork: bool) -> Self {
+        if is_fork { Self(Arc::new(Mutex::new(self.lock().clone()))) } else { self.clone() }
+    }
+
+    /// Returns what the modules of this scope have emitted, by type; the last value of a type wins.
+    pub fn emitted(&self) -> Option<Value> {
+        let mut emitted = serde_json::Map::new();
+        for shared in self.lock().iter().filter(|shared| shared.module.is_some() && shared.name != RESULT) {
+            emitted.insert(shared.name.clone(), shared.value.to_serde());
+        }
+        (!emitted.is_empty()).then(|| Value::from(serde_json::Value::Object(emitted)))
+    }
+
+    /// Returns the last context of a type, of one module if it is named. The context of the input is from any module.
+    pub(super) fn read(&self, name: &str, from_module: Option<&str>) -> Option<Value> {
+        let is_read = |shared: &&Shared| {
+            let is_given = shared.module.is_none();
+            let is_from = |module: &str| is_given || shared.module.as_deref() == Some(module);
+            shared.name == name && from_module.is_none_or(is_from)
+        };
+        self.lock().iter().rev().find(is_read).map(|shared| shared.value.clone())
+    }
+
+    /// Adds the answer of a module: what it emits, and its data.
+    pub fn add(&self, module: &str, emitted: Option<&Value>, data: &Value) {
+        let context = emitted.into_iter().flat_map(Value::members);
+        let context = context.map(|(name, value)| (name.to_owned(), value.to_value()));
+        let result = (RESULT.to_owned(), data.clone());
+        for (name, value) in [result].into_iter().chain(context) {
+            let module = Some(module.to_owned());
+            let mut shared = self.lock();
+            shared.retain(|other| other.name != name || other.module != module);
+            shared.push(Shared { name, module, value });
+        }
+    }
+
+    /// Locks the context, which is consistent between any two statements.
+    fn lock(&self) -> MutexGuard<'_, Vec<Shared>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        Value::parse(text).unwrap()
+    }
+
+    #[test]
+    fn children_of_main_see_each_other_and_those_of_fork_do_not() {
+        let input = value(r#"{"user_profile": {"name": "Ada"}}"#);
+        let scope = ContextScope::new(Some(input.node()));
+        scope.for_child(true).add("a", None, &value("1"));
+        assert_eq!(scope.read("previous_result", None), None);
+        scope.for_child(false).add("a", Some(&value(r#"{"session_state": 5}"#)), &value("1"));
+        let child = scope.for_child(true);
+        assert_eq!(child.read("previous_result", Some("a")), Some(value("1")));
+        assert_eq!(child.read("session_state", None), Some(value("5")));
+        assert_eq!(child.read("user_profile", None), Some(value(r#"{"name": "Ada"}"#)));
+        assert_eq!(child.read("user_profile", Some("a")), child.read("user_profile", None), "it was given");
+        assert_eq!(child.read("session_state", Some("b")), None);
+        assert_eq!(scope.emitted(), Some(value(r#"{"session_state": 5}"#)));
+    }
+
+    #[test]
+    fn later_result_wins() {
+        let scope = ContextScope::default();
+        scope.add("a", None, &value("1"));
+        scope.add("b", None, &value("2"));
+        scope.add("a", None, &value("3"));
+        assert_eq!(scope.read("previous_result", None), Some(value("3")));
+        assert_eq!(scope.read("previous_result", Some("b")), Some(value("2")));
+    }
+}

@@ -1,0 +1,232 @@
+//! The store of emitted context: in memory, or in a directory.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use cog_json::{ToJson as _, Value};
+use cog_spec::{ContextTtl, EmittedContext};
+
+use super::{
+    directory::Directory,
+    entry::{AUDIT, Entry, EntryId},
+    key::RunKeys,
+    memory::Memory,
+    shape,
+};
+
+/// The store of the context that modules emit (docs/context.md). Clones share it.
+///
+/// A module reads only what it declares with `from_module`, and only what runs of the same owner have stored.
+#[derive(Debug, Clone)]
+pub struct ContextStore(Arc<Storage>);
+
+#[derive(Debug)]
+enum Storage {
+    Memory(Memory),
+    Directory(Directory),
+}
+
+impl Default for ContextStore {
+    fn default() -> Self {
+        Self::in_memory()
+    }
+}
+
+impl ContextStore {
+    /// Creates a store that ends with this process.
+    pub fn in_memory() -> Self {
+        Self(Arc::new(Storage::Memory(Memory::default())))
+    }
+
+    /// Creates a store in a directory, which is created at the first use. Only this user may read its files.
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        Self(Arc::new(Storage::Directory(Directory::new(directory.into()))))
+    }
+
+    /// Stores a context that a module emits, without secrets, unless it is for this request only.
+    ///
+    /// # Errors
+    /// It is too large, or cannot be written.
+    pub(super) fn write(
+        &self,
+        module: &str,
+        emitted: &EmittedContext,
+        keys: &RunKeys,
+        value: &Value,
+        now: SystemTime,
+    ) -> io::Result<()> {
+        if emitted.ttl == ContextTtl::Request {
+            return Ok(());
+        }
+        let mut value = value.to_serde();
+        shape::clean(&mut value);
+        let id = id_of(module, emitted, keys);
+        let Some(entry) = Entry::new(id, emitted.ttl, Value::from(value), now) else { return Ok(()) };
+        let bytes = entry.to_json().len();
+        tracing::info!(target: AUDIT, module, name = emitted.name, owner = keys.owner, bytes, "storing context");
+        match &*self.0 {
+            Storage::Memory(memory) => {
+                memory.write(entry, bytes);
+                Ok(())
+            }
+            Storage::Directory(directory) => directory.write(&entry, now),
+        }
+    }
+
+    /// Returns the context that a module has emitted, if it is not older than `max_age`. An expired one is removed.
+    pub(super) fn read(
+        &self,
+        module: &str,
+        emitted: &EmittedContext,
+        keys: &RunKeys,
+        max_age: Option<Duration>,
+        now: SystemTime,
+    ) -> Option<Value> {
+        let id = id_of(module, emitted, keys);
+        let entry = match &*self.0 {
+            Storage::Memory(memory) => memory.read(&id),
+            Storage::Directory(directory) => directory.read(&id),
+        }?;
+        if !entry.is_fresh(None, now) {
+            self.remove(&id);
+            return None;
+        }
+        entry.is_fresh(max_age, now).then_some(entry.value)
+    }
+
+    fn remove(&self, id: &EntryId) {
+        match &*self.0 {
+            Storage::Memory(memory) => memory.remove(id),
+            Storage::Directory(directory) => directory.remove(id),
+        }
+    }
+}
+
+fn id_of(module: &str, emitted: &EmittedContext, keys: &RunKeys) -> EntryId {
+    EntryId {
+        owner: keys.owner.clone(),
+        module: module.to_owned(),
+        name: emitted.name.clone(),
+        key: keys.key(module, emitted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::module_context::entry::MAX_ENTRIES;
+
+    const START: SystemTime = SystemTime::UNIX_EPOCH;
+
+    fn emitted(ttl: ContextTtl) -> EmittedContext {
+        EmittedContext {
+            name: "user_profile".to_owned(),
+            ttl,
+            key_pattern: "${module}".to_owned(),
+            schema: None,
+        }
+    }
+
+    fn keys(owner: &str) -> RunKeys {
+        RunKeys::new(Some(owner), "sess_1", Value::null().node())
+    }
+
+    fn value(text: &str) -> Value {
+        Value::parse(text).unwrap()
+    }
+
+    fn after(seconds: u64) -> SystemTime {
+        START + Duration::from_secs(seconds)
+    }
+
+    fn stores(directory: &Path) -> [ContextStore; 2] {
+        [ContextStore::in_memory(), ContextStore::in_directory(directory.join("context"))]
+    }
+
+    #[test]
+    fn context_expires() {
+        let directory = tempfile::tempdir().unwrap();
+        for store in stores(directory.path()) {
+            let profile = emitted(ContextTtl::Seconds(10));
+            store.write("m", &profile, &keys("a"), &value("1"), START).unwrap();
+            let read = |max_age: Option<u64>, seconds| {
+                store.read("m", &profile, &keys("a"), max_age.map(Duration::from_secs), after(seconds))
+            };
+            assert_eq!(read(None, 9), Some(value("1")));
+            assert_eq!(read(Some(5), 6), None, "too old for this reader");
+            assert_eq!(read(Some(5), 5), Some(value("1")));
+            assert_eq!(read(None, 10), None);
+            assert_eq!(read(None, 9), None, "an expired entry was removed");
+        }
+    }
+
+    #[test]
+    fn context_of_a_request_is_not_stored_and_unlimited_context_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        for store in stores(directory.path()) {
+            let (request, unlimited) = (emitted(ContextTtl::Request), emitted(ContextTtl::Unlimited));
+            store.write("m", &request, &keys("a"), &value("1"), START).unwrap();
+            assert_eq!(store.read("m", &request, &keys("a"), None, START), None);
+            store.write("m", &unlimited, &keys("a"), &value("2"), START).unwrap();
+            let late = after(100 * 365 * 24 * 3600);
+            assert_eq!(store.read("m", &unlimited, &keys("a"), None, late), Some(value("2")));
+        }
+    }
+
+    #[test]
+    fn owners_and_modules_are_separate() {
+        let directory = tempfile::tempdir().unwrap();
+        for store in stores(directory.path()) {
+            let profile = emitted(ContextTtl::Unlimited);
+            store.write("m", &profile, &keys("a"), &value("1"), START).unwrap();
+            assert_eq!(store.read("m", &profile, &keys("b"), None, START), None);
+            assert_eq!(store.read("n", &profile, &keys("a"), None, START), None);
+            store.write("m", &profile, &keys("b"), &value("2"), START).unwrap();
+            assert_eq!(store.read("m", &profile, &keys("a"), None, START), Some(value("1")));
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_stored() {
+        let directory = tempfile::tempdir().unwrap();
+        for store in stores(directory.path()) {
+            let profile = emitted(ContextTtl::Unlimited);
+            store.write("m", &profile, &keys("a"), &value(r#"{"password": "p", "n": 1}"#), START).unwrap();
+            let read = store.read("m", &profile, &keys("a"), None, START);
+            assert_eq!(read, Some(value(r#"{"password": "***", "n": 1}"#)));
+        }
+    }
+
+    #[test]
+    fn store_in_memory_is_bounded() {
+        let store = ContextStore::in_memory();
+        let large = value(&format!("[\"{}\"]", "x y".repeat(3_000)));
+        let mut last = emitted(ContextTtl::Unlimited);
+        for number in 0..=MAX_ENTRIES {
+            last.key_pattern = number.to_string();
+            store.write("m", &last, &keys("a"), &large, START).unwrap();
+        }
+        let first = EmittedContext { key_pattern: "0".to_owned(), ..last.clone() };
+        assert_eq!(store.read("m", &first, &keys("a"), None, START), None);
+        assert_eq!(store.read("m", &last, &keys("a"), None, START), Some(large));
+    }
+
+    #[test]
+    fn damaged_file_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let profile = emitted(ContextTtl::Unlimited);
+        let store = ContextStore::in_directory(directory.path());
+        store.write("m", &profile, &keys("a"), &value("1"), START).unwrap();
+        let file = std::fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
+        for text in ["", "{", "[]", r#"{"id": {}, "stored_ms": 1, "value": 2}"#] {
+            cog_module::files::write_atomic(&file, text).unwrap();
+            assert_eq!(store.read("m", &profile, &keys("a"), None, START), None);
+        }
+    }
+}
