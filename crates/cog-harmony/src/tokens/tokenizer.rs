@@ -18,16 +18,49 @@ pub(crate) fn is_exact(own: Option<&'static str>) -> bool {
     own.is_some()
 }
 
+/// The bytes after which a count that is never too high stops, so that its time is bounded. The rest counts as if all its
+/// tokens were of the maximum length.
+const MAX_COUNTED: usize = 4 << 20;
+/// The maximum bytes of a token in any vocabulary.
+const MAX_TOKEN: usize = 256;
+/// The bytes that are counted at once. A tokenizer takes about 30 times the memory of the longest word.
+const SLICE: usize = 64 << 10;
+
 /// Returns the tokens of a text: those of the model's own tokenizer, or the largest or smallest of all counts.
 pub(crate) fn count(own: Option<&'static str>, text: &str, bound: Bound) -> u64 {
-    let counts =
-        ALL.iter().filter(|name| own.is_none_or(|own| own == **name)).filter_map(|name| with(name, text));
+    let (counted, rest) = match bound {
+        Bound::Upper => (text, ""),
+        Bound::Lower => text.split_at(text.floor_char_boundary(MAX_COUNTED)),
+    };
+    let known = ALL.iter().filter(|name| own.is_none_or(|own| own == **name));
+    let counts = known.filter_map(|name| with(name, counted));
     let found = if bound == Bound::Upper { counts.max() } else { counts.min() };
-    found.unwrap_or_else(|| bytes(text, bound))
+    found.unwrap_or_else(|| bytes(counted, bound)) + (rest.len() / MAX_TOKEN) as u64
 }
 
 fn with(name: &str, text: &str) -> Option<u64> {
-    tiktoken::get_encoding(name).map(|tokenizer| tokenizer.count(text) as u64)
+    let tokenizer = tiktoken::get_encoding(name)?;
+    Some(slices(text).map(|slice| tokenizer.count(slice) as u64).sum())
+}
+
+/// Splits a text before single spaces, where every tokenizer ends a token. A longer word is split anywhere.
+fn slices(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (slice, after) = rest.split_at(end_of_slice(rest));
+        rest = after;
+        (!slice.is_empty()).then_some(slice)
+    })
+}
+
+fn end_of_slice(text: &str) -> usize {
+    if text.len() <= SLICE {
+        return text.len();
+    }
+    let bytes = text.as_bytes();
+    let is_word = |at: usize| bytes.get(at).is_some_and(|byte| !byte.is_ascii_whitespace());
+    let is_end = |at: &usize| bytes.get(*at) == Some(&b' ') && is_word(at - 1) && is_word(at + 1);
+    (SLICE / 2..SLICE).rev().find(is_end).unwrap_or_else(|| text.floor_char_boundary(SLICE))
 }
 
 /// A token has at least one byte.
@@ -67,6 +100,26 @@ mod tests {
             assert_eq!(Some(count(None, text, Bound::Upper)), each.iter().copied().max());
             assert_eq!(Some(count(None, text, Bound::Lower)), each.iter().copied().min());
         }
+    }
+
+    #[test]
+    fn slices_of_words_have_the_tokens_of_the_text() {
+        let words =
+            (0..40_000).map(|number| format!("word{number}, (Wörter) {{it}}\n  next")).collect::<Vec<_>>();
+        let text = words.join(" ");
+        assert!(text.len() > 10 * SLICE && slices(&text).all(|slice| slice.len() <= SLICE));
+        assert_eq!(slices(&text).collect::<String>(), text);
+        for name in ALL {
+            let direct = tiktoken::get_encoding(name).unwrap().count(&text) as u64;
+            assert_eq!(with(name, &text), Some(direct), "{name}");
+        }
+    }
+
+    #[test]
+    fn lower_bound_stops_after_its_maximum() {
+        let (start, all) = ("x".repeat(MAX_COUNTED), "x".repeat(MAX_COUNTED + MAX_TOKEN));
+        let [start, all] = [start, all].map(|text| count(Some("o200k_base"), &text, Bound::Lower));
+        assert_eq!(all, start + 1);
     }
 
     #[test]
