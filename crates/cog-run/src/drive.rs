@@ -38,7 +38,7 @@ pub(crate) struct Driver {
     run: Plan,
     /// The number of messages in the request, without those that correct a failed answer.
     initial_messages: usize,
-    /// The media for a fallback provider, when there is one.
+    /// The media for a fallback provider, and for the input of a halted run.
     media: Option<Collected>,
     state: State,
     /// The generated media of the reply so far.
@@ -127,7 +127,8 @@ impl Driver {
             Ok(all) => self.run.add_media(media.input(), all).await,
             Err(error) => Err(error),
         };
-        self.media = (!self.run.others.is_empty()).then_some(media);
+        let is_needed = !self.run.others.is_empty() || self.run.tools.is_some();
+        self.media = is_needed.then_some(media);
         match prepared {
             Ok(all) => {
                 assembler.set_media(media_processed(&all), media_validation(&all), media::warnings(&all));

@@ -210,7 +210,7 @@ fn numbered(input: &Value, media: &[(Path, MediaSource)]) -> Value {
 }
 
 /// Strips the leading `input` from a pointer.
-fn pointer_in_input(pointer: &str) -> &str {
+pub(crate) fn pointer_in_input(pointer: &str) -> &str {
     pointer.strip_prefix("/input").unwrap_or(pointer)
 }
 

@@ -4,6 +4,7 @@
 mod generated;
 mod output;
 mod parts;
+mod stored_input;
 mod written;
 
 use std::pin::Pin;

@@ -1,5 +1,7 @@
 //! The tool calls of a run: executed between two replies of the model.
 
+use std::sync::Arc;
+
 use cog_answer::Assembler;
 use cog_harmony::Reasoning;
 
@@ -68,7 +70,11 @@ impl Driver {
             }
             Ok(RoundEnd::Halted(round)) => {
                 self.record(&round.messages());
-                let error = tools.halt(round, &self.run.request.messages, assembler.usage()).await;
+                let input = match self.media.take() {
+                    Some(media) => media.stored_input(Arc::clone(&self.run.spec.module)).await,
+                    None => None,
+                };
+                let error = tools.halt(round, input, &self.run.request.messages, assembler.usage()).await;
                 self.fail(assembler, error)
             }
             Err(error) => self.fail(assembler, error),

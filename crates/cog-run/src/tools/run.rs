@@ -206,17 +206,20 @@ impl ToolRun {
         round.end()
     }
 
-    /// Stores a run whose calls wait for a confirmation, and returns the error that ends it.
+    /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `stored_input` replaces the
+    /// input if its media have sources that can expire.
     pub(crate) async fn halt(
         &self,
         round: Round,
+        stored_input: Option<Value>,
         messages: &Conversation,
         usage: Option<&Usage>,
     ) -> ErrorBody {
         let mut progressed = self.progressed.clone();
         progressed.usage = usage.cloned();
         let Origin { module, input, halted } = &self.origin;
-        let halting = HaltedState::new(module, input, &self.context.options, round);
+        let halting =
+            HaltedState::new(module, stored_input.as_ref().unwrap_or(input), &self.context.options, round);
         let state = match halting {
             Ok(state) => HaltedState { progressed, ..state }.with_messages(messages),
             Err(error) => return error,

@@ -1,0 +1,49 @@
+//! The input of a run that is stored, with the content of media whose source can expire.
+
+use std::sync::Arc;
+
+use cog_json::Value;
+use cog_media::{Media, MediaError, MediaLocation, encode_base64};
+use cog_module::Module;
+use serde_json::{Map, json};
+
+use super::Collected;
+use crate::{
+    RunInput,
+    input::{CheckedInput, pointer_in_input},
+};
+
+impl Collected {
+    /// Returns the input with the content of each media item that has a URL or an upload as its source. A link can expire
+    /// before a stored run continues. Returns none if the content cannot be read, or if the module does not accept base64.
+    pub(crate) async fn stored_input(self, module: Arc<Module>) -> Option<Value> {
+        let (media, input) = (self.media, self.sources.input);
+        let work = move || with_content(&input, &media);
+        let input = tokio::task::spawn_blocking(work).await.ok()?.ok()?;
+        CheckedInput::new(&module, RunInput::Json(input.clone())).is_ok().then_some(input)
+    }
+}
+
+fn with_content(input: &CheckedInput, media: &[Media]) -> Result<Value, MediaError> {
+    let mut json = input.original().to_serde();
+    for (media, (path, source)) in media.iter().zip(input.media()) {
+        let can_expire = matches!(source.location, MediaLocation::Url(_) | MediaLocation::Upload(_));
+        let slot = json.pointer_mut(pointer_in_input(&path.pointer()));
+        if let Some(slot) = slot.filter(|_| can_expire) {
+            *slot = base64_source(media)?;
+        }
+    }
+    Ok(Value::from(json))
+}
+
+/// Returns the source of a media item with its content.
+fn base64_source(media: &Media) -> Result<serde_json::Value, MediaError> {
+    let mut source = Map::new();
+    source.insert("type".to_owned(), json!("base64"));
+    source.insert("media_type".to_owned(), json!(media.media_type()));
+    source.insert("data".to_owned(), json!(encode_base64(media.bytes())?));
+    source.extend(media.detail().map(|detail| ("detail".to_owned(), json!(detail.as_str()))));
+    let rotation = media.rotation().degrees();
+    source.extend((rotation != 0).then(|| ("rotation".to_owned(), json!(rotation))));
+    Ok(serde_json::Value::Object(source))
+}
