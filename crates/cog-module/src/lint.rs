@@ -5,36 +5,15 @@ mod prompt;
 use cog_spec::{Modality, RiskRule};
 use serde_json::Value;
 
-use crate::{Diagnostic, Module, PromptPart, Rule, layout, schema::SchemaSources};
+use crate::{Diagnostic, Module, Rule, schema::SchemaSources};
 
 /// Returns the warnings about a module that loads.
 pub(crate) fn lint(module: &Module, sources: &SchemaSources) -> Vec<Diagnostic> {
     let mut found = sources.warnings(&module.contract);
-    found.extend(not_implemented(module));
     found.extend(media(module));
     found.extend(risk_rule(module));
     found.extend(prompt::lint(module));
     found
-}
-
-/// Warns about keys and placeholders that this version only reads.
-fn not_implemented(module: &Module) -> Vec<Diagnostic> {
-    let manifest = &module.manifest;
-    let calls = module
-        .prompt
-        .parts()
-        .iter()
-        .any(|part| matches!(part, PromptPart::Call(_) | PromptPart::Reference { .. }));
-    let composition = manifest.composition.is_some().then(|| {
-        let message = "`composition` has no effect: modules cannot call other modules yet";
-        warning(module, Rule::KeyNotImplemented, message.to_owned())
-    });
-    let call = calls.then(|| {
-        let message = "the prompt uses the result of another module, which is not supported: a run is E4008";
-        let file = module.origin.path_of(layout::family_of(manifest.format).prompt());
-        Diagnostic::warning(Rule::PromptPlaceholder, file, message)
-    });
-    composition.into_iter().chain(call).collect()
 }
 
 /// Warns about modalities that no field of the input accepts.

@@ -143,14 +143,14 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
 }
 
 /// The manifest as text and tree, and the prompt if it is in the same file.
-struct ManifestText {
-    source: Source,
-    root: Node,
+pub(crate) struct ManifestText {
+    pub(crate) source: Source,
+    pub(crate) root: Node,
     body: Option<String>,
 }
 
 impl ManifestText {
-    fn read(origin: &Origin, family: Family) -> Result<Self, Diagnostic> {
+    pub(crate) fn read(origin: &Origin, family: Family) -> Result<Self, Diagnostic> {
         let name = family.manifest();
         let source =
             origin.read(name, files::MAX_PART).map_err(|error| unreadable(&origin.path_of(name), &error))?;
@@ -171,10 +171,12 @@ fn read_prompt(
     manifest: Option<&ManifestText>,
 ) -> Result<Prompt, Diagnostic> {
     let name = family.prompt();
+    // A composition may consist of other modules only.
+    let is_optional = manifest.is_some_and(|manifest| manifest.root.get("composition").is_some());
     if family == Family::V1 {
         let body = manifest.and_then(|manifest| manifest.body.as_deref()).map(str::trim_start);
         return match body {
-            Some("") => {
+            Some("") if !is_optional => {
                 let message = "the prompt after the front matter is missing";
                 Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message)
                     .suggest("Write the instructions for the model below the second `---`."))
@@ -184,6 +186,7 @@ fn read_prompt(
     }
     match origin.read(name, files::MAX_PART) {
         Ok(source) => Ok(Prompt::parse(source.text)),
+        Err(FileError::Missing | FileError::Empty) if is_optional => Ok(Prompt::parse("")),
         Err(FileError::Missing) => {
             let message = format!("{name} is missing");
             let help = rename_advice(origin, name)

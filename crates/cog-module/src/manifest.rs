@@ -1,5 +1,6 @@
 //! Reads a [`Manifest`] from YAML and resolves every default (SPEC 2.2, 5.2; docs/spec/modules.md).
 
+mod composition;
 mod context;
 mod fields;
 mod sections;

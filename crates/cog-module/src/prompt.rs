@@ -1,6 +1,11 @@
 //! Parses the prompt once (docs/spec/modules.md, *Placeholders*).
 
+mod call;
 mod parse;
+
+use std::{ops::Range, time::Duration};
+
+use cog_spec::Tier;
 
 /// A prompt: its source text, and its parts.
 ///
@@ -50,10 +55,36 @@ pub struct Call {
     pub name: String,
     /// The text between the parentheses; none without parentheses.
     pub arguments: Option<String>,
-    /// The items between the brackets.
-    pub options: Vec<String>,
+    /// The options between the brackets.
+    pub options: CallOptions,
+    /// The invalid options.
+    pub errors: Vec<CallError>,
     /// The source text.
     pub raw: String,
+}
+
+/// The options of a call: `[async, timeout=30s, optional, tier=exec]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallOptions {
+    /// Whether later calls need not wait for this one.
+    pub is_async: bool,
+    /// Whether the prompt continues without the result.
+    pub optional: bool,
+    /// The maximum duration of the call.
+    pub timeout: Option<Duration>,
+    /// The tier whose thresholds the answer must meet.
+    pub tier: Option<Tier>,
+}
+
+/// An invalid option of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallError {
+    /// The byte range of the option in the source text of the call.
+    pub range: Range<usize>,
+    /// What was found.
+    pub message: String,
+    /// What to write.
+    pub suggestion: String,
 }
 
 impl Prompt {
@@ -72,6 +103,15 @@ impl Prompt {
     /// Returns the parts, in order; texts are never adjacent.
     pub fn parts(&self) -> &[PromptPart] {
         &self.parts
+    }
+
+    /// Returns the parts with their byte ranges in the source.
+    pub fn located(&self) -> impl Iterator<Item = (Range<usize>, &PromptPart)> {
+        self.parts.iter().scan(0, |start, part| {
+            let range = *start..*start + part.raw().len();
+            *start = range.end;
+            Some((range, part))
+        })
     }
 
     /// Returns whether a placeholder includes the input, which is then not sent separately.

@@ -43,7 +43,6 @@ rules! {
     ManifestShape "manifest-shape" "The manifest is a mapping of keys to values.";
     KeyMissing "key-missing" "Every required key is present.";
     KeyUnknown "key-unknown" "Every key is defined by the specification.";
-    KeyNotImplemented "key-not-implemented" "Every key has an effect in this version.";
     KeyType "key-type" "Every value has the type of its key.";
     KeyValue "key-value" "Every value is allowed for its key.";
     NameForm "name-form" "The name uses lower case letters, digits and hyphens, and starts with a letter.";
@@ -60,7 +59,14 @@ rules! {
     SchemaPart "schema-part" "The schema has an `input` section and a `data` section (formerly `output`).";
     PromptEmpty "prompt-empty" "The prompt is not empty.";
     PromptPlaceholder "prompt-placeholder" "Every placeholder in the prompt can be filled.";
+    PromptCall "prompt-call" "Every call and every reference in the prompt names a module that it runs, with valid options.";
     ErrorCodeUndeclared "error-code-undeclared" "Every code of the module that the prompt names is in `error_codes`.";
+    CompositionModule "composition-module" "Every module that is called exists, loads, and has an allowed version.";
+    CompositionCycle "composition-cycle" "No module calls itself, not even through other modules.";
+    CompositionDepth "composition-depth" "Calls are nested at most `max_depth` deep.";
+    CompositionStep "composition-step" "Every step reads a result that exists, has a target, and can run.";
+    CompositionMapping "composition-mapping" "Every path of a mapping is valid, and its values fit the schema of the target.";
+    CompositionCondition "composition-condition" "Every condition is valid, fits the schemas, and can be true.";
     ModalityField "modality-field" "A module that accepts media has a media field in its input.";
     RiskRuleField "risk-rule-field" "The data contains the list that `meta.risk_rule` reads.";
     LevelFormat "level-format" "The module has the requested format.";

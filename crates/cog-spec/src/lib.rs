@@ -11,6 +11,7 @@
 mod capability;
 mod chunk;
 mod code;
+mod composition;
 mod cost;
 mod envelope;
 mod event;
@@ -33,6 +34,9 @@ mod warning;
 pub use capability::{Capabilities, Dialect, Modality, Transport};
 pub use chunk::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 pub use code::{Category, Code, ErrorCode, Recoverable};
+pub use composition::{
+    Aggregate, Composition, DataflowStep, IterationRule, Pattern, Requirement, RoutingRule,
+};
 pub use cost::{Amount, Cost, Currency, PriceDate, PriceSource};
 pub use envelope::{Envelope, ErrorBody, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};

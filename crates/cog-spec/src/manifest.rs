@@ -6,8 +6,8 @@ use cog_json::Value;
 
 pub use self::context::{AcceptedContext, ContextRule, ContextTtl, EmittedContext};
 use crate::{
-    ChunkType, EnumStrategy, Generation, Modality, OnViolation, ResponseMode, RiskRule, Strictness, Tier,
-    string_enum::string_enum,
+    ChunkType, Composition, EnumStrategy, Generation, Modality, OnViolation, ResponseMode, RiskRule,
+    Strictness, Tier, string_enum::string_enum,
 };
 
 string_enum! {
@@ -82,8 +82,8 @@ pub struct Manifest {
     pub invocation: Invocation,
     /// The context that it accepts and emits.
     pub context: ContextRule,
-    /// The composition, unparsed.
-    pub composition: Option<Value>,
+    /// The modules that it calls; none if the manifest has no `composition`.
+    pub composition: Option<Composition>,
     /// The form of its answers.
     pub response: Response,
     /// The kinds of content beyond text.

@@ -4,7 +4,9 @@ use std::{collections::HashSet, ops::Range};
 
 use cog_spec::ErrorCode;
 
-use crate::{Diagnostic, Module, Rule, diagnostic::nearest, files, layout};
+use crate::{
+    CallError, Diagnostic, Module, Prompt, PromptPart, Rule, Severity, diagnostic::nearest, files, layout,
+};
 
 /// The placeholders for an input.
 const PLACEHOLDERS: [&str; 3] = ["ARGUMENTS", "INPUT", "MEDIA_INPUTS"];
@@ -32,19 +34,21 @@ const MAX_VARIABLES: usize = 1_000;
 /// The maximum length of a variable in braces.
 const MAX_BRACES: usize = 80;
 
-/// A warning about a part of the prompt.
+/// A diagnostic of a part of the prompt.
 struct Note {
+    severity: Severity,
     range: Range<usize>,
     rule: Rule,
     message: String,
     help: String,
 }
 
-/// Returns the warnings about a prompt, each at its first occurrence.
+/// Returns the diagnostics of a prompt; warnings are at their first occurrence.
 pub(super) fn lint(module: &Module) -> Vec<Diagnostic> {
     let mut notes = misspelt_placeholders(module);
     notes.extend(amounts(module.prompt.text()));
     notes.extend(undeclared_codes(module));
+    notes.extend(call_options(&module.prompt));
     if notes.is_empty() {
         return Vec::new();
     }
@@ -53,8 +57,8 @@ pub(super) fn lint(module: &Module) -> Vec<Diagnostic> {
     // In a v1 module the prompt follows the front matter.
     let offset = source.as_ref().and_then(|source| source.text.rfind(module.prompt.text()));
     let diagnostic = |note: Note| {
-        let found =
-            Diagnostic::warning(note.rule, module.origin.path_of(name), note.message).suggest(note.help);
+        let found = Diagnostic::warning(note.rule, module.origin.path_of(name), note.message);
+        let found = Diagnostic { severity: note.severity, ..found }.suggest(note.help);
         match (&source, offset) {
             (Some(source), Some(offset)) => {
                 found.at(source, offset + note.range.start..offset + note.range.end)
@@ -65,6 +69,23 @@ pub(super) fn lint(module: &Module) -> Vec<Diagnostic> {
     notes.into_iter().map(diagnostic).collect()
 }
 
+/// Returns an error for each invalid option of a call.
+fn call_options(prompt: &Prompt) -> Vec<Note> {
+    let calls = prompt.located().filter_map(|(range, part)| match part {
+        PromptPart::Call(call) => Some((range.start, call)),
+        _ => None,
+    });
+    let errors = calls.flat_map(|(start, call)| call.errors.iter().map(move |error| (start, error)));
+    let note = |(start, error): (usize, &CallError)| Note {
+        severity: Severity::Error,
+        range: start + error.range.start..start + error.range.end,
+        rule: Rule::PromptCall,
+        message: error.message.clone(),
+        help: error.suggestion.clone(),
+    };
+    errors.map(note).collect()
+}
+
 fn misspelt_placeholders(module: &Module) -> Vec<Note> {
     let fields = input_fields(module);
     let mut seen = HashSet::new();
@@ -73,7 +94,7 @@ fn misspelt_placeholders(module: &Module) -> Vec<Note> {
         let help = variable.help(&fields)?;
         let message = format!("`{}` is not a placeholder: the model reads it as written", variable.written);
         let range = variable.start..variable.start + variable.written.len();
-        Some(Note { range, rule: Rule::PromptPlaceholder, message, help })
+        Some(Note { severity: Severity::Warning, range, rule: Rule::PromptPlaceholder, message, help })
     };
     variables.filter_map(note).collect()
 }
@@ -90,6 +111,7 @@ fn amounts(text: &str) -> Vec<Note> {
     let note = |(start, written): (usize, &str)| {
         let index = written.trim_start_matches('$');
         Note {
+            severity: Severity::Warning,
             range: start..start + written.len(),
             rule: Rule::PromptPlaceholder,
             message: format!(
@@ -230,6 +252,7 @@ fn undeclared_codes(module: &Module) -> Vec<Note> {
         (is_alone && seen.insert(code) && !declared(code)).then_some((start, code))
     });
     let note = |(start, code): (usize, &str)| Note {
+        severity: Severity::Warning,
         range: start..start + code.len(),
         rule: Rule::ErrorCodeUndeclared,
         message: format!("the prompt names {code}, which the module does not declare"),

@@ -137,7 +137,6 @@ fn rounded_numbers_of_the_schema() {
 fn keys_without_effect() {
     let manifest = |more: &str| Directory::v22().with("module.yaml", format!("{MANIFEST}{more}"));
     for (more, expected) in [
-        ("composition:\n  requires: []\n", "key-not-implemented: `composition` has no effect"),
         ("modalities:\n  input: [text, image]\n", "modality-field: `modalities.input` lists image"),
         ("meta:\n  risk_rule: max_issues_risk\n", "risk-rule-field: `meta.risk_rule` is `max_issues_risk`"),
     ] {
@@ -146,8 +145,7 @@ fn keys_without_effect() {
     }
     assert_eq!(warnings(&manifest("context:\n  accepts: []\n")), [""; 0]);
     assert_eq!(warnings(&manifest("context: fork\nmeta:\n  risk_rule: explicit\n")), [""; 0]);
-    let found = of_prompt("Use @call:other and $INPUT.");
-    assert!(found.len() == 1 && found[0].starts_with("prompt-placeholder: the prompt uses"), "{found:?}");
+    assert_eq!(warnings(&manifest("composition:\n  requires: []\n")), [""; 0]);
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! Reads the sections of a manifest over the defaults of the tier.
 
-use cog_json::Value;
 use cog_spec::{ErrorCode, Manifest, Modality, RiskRule};
 
 use super::{
-    LoadContext, context,
+    LoadContext, composition, context,
     fields::{Fields, is_within, set},
 };
 use crate::{
@@ -27,7 +26,7 @@ pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, files: LoadCont
     fields.section("constraints", |f| constraints(f, manifest));
     invocation(fields, manifest);
     context::read(fields, &mut manifest.context);
-    manifest.composition = fields.node("composition").map(to_value);
+    composition::read(fields, manifest);
     response(fields, manifest);
     modalities(fields, manifest);
     error_codes(fields, manifest);
@@ -272,8 +271,4 @@ fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
             _ => fields.bad_test_pair(node),
         }
     }
-}
-
-fn to_value(node: &Node) -> Value {
-    Value::from(node.to_json())
 }

@@ -1,4 +1,4 @@
-use super::{Call, PromptPart};
+use super::{PromptPart, call};
 use crate::name::is_module_name;
 
 /// Splits a text at its placeholders, in one pass.
@@ -37,7 +37,8 @@ fn placeholder(text: &str) -> Option<(PromptPart, &str)> {
     if let Some(rest) = text.strip_prefix('$') {
         dollar(rest)
     } else if let Some(rest) = text.strip_prefix("@call:") {
-        call(text, rest)
+        let (call, after) = call::call(text, rest)?;
+        Some((PromptPart::Call(call), after))
     } else {
         reference(text)
     }
@@ -84,53 +85,6 @@ fn is_end_of_short(after: &str) -> bool {
         Some('.' | ',') => !next.next().is_some_and(|c| c.is_ascii_digit()),
         _ => true,
     }
-}
-
-fn call<'a>(text: &'a str, rest: &'a str) -> Option<(PromptPart, &'a str)> {
-    let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(rest.len());
-    let (name, mut after) = rest.split_at(length);
-    if !is_module_name(name) {
-        return None;
-    }
-    let mut arguments = None;
-    if after.starts_with('(') {
-        let (inside, behind) = enclosed(after, b'(', b')')?;
-        (arguments, after) = (Some(inside.to_owned()), behind);
-    }
-    let mut options = Vec::new();
-    if after.starts_with('[')
-        && let Some((inside, behind)) = enclosed(after, b'[', b']')
-    {
-        options = inside.split(',').map(|option| option.trim().to_owned()).collect();
-        after = behind;
-    }
-    let raw = text.get(..text.len() - after.len())?.to_owned();
-    Some((PromptPart::Call(Call { name: name.to_owned(), arguments, options, raw }), after))
-}
-
-/// The maximum length of a placeholder in bytes, which bounds the work on look-alikes.
-const MAX_PLACEHOLDER: usize = 2_000;
-
-/// The maximum nesting of brackets in a placeholder.
-const MAX_NESTING: usize = 32;
-
-/// Returns the text between matching brackets, and the rest.
-fn enclosed(text: &str, opening: u8, closing: u8) -> Option<(&str, &str)> {
-    let mut depth = 0_usize;
-    for (at, byte) in text.bytes().enumerate().take(MAX_PLACEHOLDER) {
-        if byte == opening {
-            depth += 1;
-        } else if byte == closing {
-            depth -= 1;
-        }
-        if depth > MAX_NESTING {
-            return None;
-        }
-        if depth == 0 {
-            return Some((text.get(1..at)?, text.get(at + 1..)?));
-        }
-    }
-    None
 }
 
 /// Reads `{{module.path}}`; other text between braces is literal.

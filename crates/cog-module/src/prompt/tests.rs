@@ -69,7 +69,7 @@ fn call_has_arguments_and_options() {
     let found = parts("see @call:ui-spec($ARGUMENTS (all))[async, timeout=30s] and @call:other.");
     let PromptPart::Call(call) = &found[1] else { panic!("{found:?}") };
     assert_eq!((call.name.as_str(), call.arguments.as_deref()), ("ui-spec", Some("$ARGUMENTS (all)")));
-    assert_eq!(call.options, ["async", "timeout=30s"]);
+    assert!(call.options.is_async && call.options.timeout == Some(Duration::from_secs(30)));
     let PromptPart::Call(bare) = &found[3] else { panic!("{found:?}") };
     assert_eq!(
         (bare.name.as_str(), bare.arguments.as_deref(), found.last()),
@@ -82,6 +82,13 @@ fn reference_has_module_and_path() {
     let found = parts("{{risk-check.meta.risk}}!");
     let PromptPart::Reference { module, path, .. } = &found[0] else { panic!("{found:?}") };
     assert_eq!((module.as_str(), path.as_str()), ("risk-check", "meta.risk"));
+}
+
+#[test]
+fn parts_have_ranges() {
+    let prompt = Prompt::parse("see @call:a and {{a.data}}");
+    let ranges: Vec<_> = prompt.located().map(|(range, _)| &prompt.text()[range]).collect();
+    assert_eq!(ranges, ["see ", "@call:a", " and ", "{{a.data}}"]);
 }
 
 #[test]

@@ -1,0 +1,204 @@
+//! Parses `@call:NAME(ARGUMENTS)[OPTIONS]` (docs/spec/composition.md).
+
+use std::time::Duration;
+
+use cog_spec::Tier;
+
+use super::{Call, CallError, CallOptions};
+use crate::{
+    diagnostic::{nearest, shown},
+    name::is_module_name,
+};
+
+/// The options of a call, for suggestions.
+const OPTIONS: [&str; 4] = ["async", "optional", "timeout", "tier"];
+
+/// The maximum of `timeout`: one day.
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Parses the call at the start of `text`, and returns the rest. `rest` is the text after `@call:`.
+pub(super) fn call<'a>(text: &'a str, rest: &'a str) -> Option<(Call, &'a str)> {
+    let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(rest.len());
+    let (name, mut after) = rest.split_at(length);
+    if !is_module_name(name) {
+        return None;
+    }
+    let mut arguments = None;
+    if after.starts_with('(') {
+        let (inside, behind) = enclosed(after, b'(', b')')?;
+        (arguments, after) = (Some(inside.to_owned()), behind);
+    }
+    let (mut options, mut errors) = (CallOptions::default(), Vec::new());
+    if after.starts_with('[')
+        && let Some((inside, behind)) = enclosed(after, b'[', b']')
+    {
+        let offset = text.len() - after.len() + 1;
+        (options, errors) = self::options(inside, offset);
+        after = behind;
+    }
+    let raw = text.get(..text.len() - after.len())?.to_owned();
+    Some((Call { name: name.to_owned(), arguments, options, errors, raw }, after))
+}
+
+/// Parses the text between the brackets, which starts at `offset` of the placeholder.
+fn options(text: &str, offset: usize) -> (CallOptions, Vec<CallError>) {
+    let (mut options, mut errors) = (CallOptions::default(), Vec::new());
+    let mut start = offset;
+    for item in text.split(',') {
+        let option = item.trim();
+        let at = start + (item.len() - item.trim_start().len());
+        if let Err((message, suggestion)) = set(&mut options, option) {
+            errors.push(CallError { range: at..at + option.len(), message, suggestion });
+        }
+        start += item.len() + 1;
+    }
+    (options, errors)
+}
+
+type OptionError = (String, String);
+
+/// Sets one option.
+fn set(options: &mut CallOptions, option: &str) -> Result<(), OptionError> {
+    match option.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
+        None if option == "async" => options.is_async = true,
+        None if option == "optional" => options.optional = true,
+        Some(("timeout", value)) => options.timeout = Some(timeout(value)?),
+        Some(("tier", value)) => options.tier = Some(tier(value)?),
+        None if OPTIONS.contains(&option) => {
+            let message = format!("the option `{option}` has no value");
+            return Err((message, format!("Write `{option}={}`.", example(option))));
+        }
+        Some((name @ ("async" | "optional"), _)) => {
+            let message = format!("the option `{name}` takes no value");
+            return Err((message, format!("Write `{name}`.")));
+        }
+        _ => return Err(unknown(option)),
+    }
+    Ok(())
+}
+
+fn example(option: &str) -> &'static str {
+    if option == "tier" { "exec" } else { "30s" }
+}
+
+fn unknown(option: &str) -> OptionError {
+    let name = option.split('=').next().unwrap_or_default().trim();
+    let message = match option {
+        "" => "an option is empty".to_owned(),
+        _ => format!("unknown option `{}` of a call", shown(option)),
+    };
+    let suggestion = match nearest(name, OPTIONS) {
+        Some(near) if !name.is_empty() => format!("Did you mean `{near}`?"),
+        _ => "Use `async`, `optional`, `timeout=30s` or `tier=exec`.".to_owned(),
+    };
+    (message, suggestion)
+}
+
+fn tier(value: &str) -> Result<Tier, OptionError> {
+    value.parse().map_err(|_| {
+        let message = format!("`{}` is not a tier", shown(value));
+        let near = nearest(value, Tier::NAMES.iter().copied());
+        let suggestion = match near {
+            Some(near) => format!("Did you mean `{near}`?"),
+            None => format!("Use one of: {}.", Tier::NAMES.join(", ")),
+        };
+        (message, suggestion)
+    })
+}
+
+/// Parses a duration: an integer with `ms`, `s` or `m`.
+fn timeout(value: &str) -> Result<Duration, OptionError> {
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = value.split_at(digits);
+    let number: Option<u64> = number.parse().ok();
+    let duration = match unit {
+        "ms" => number.map(Duration::from_millis),
+        "s" => number.map(Duration::from_secs),
+        "m" => number.and_then(|minutes| minutes.checked_mul(60)).map(Duration::from_secs),
+        _ => None,
+    };
+    let is_valid = |duration: &Duration| !duration.is_zero() && *duration <= MAX_TIMEOUT;
+    duration.filter(is_valid).ok_or_else(|| {
+        let message = format!("`{}` is not a valid timeout, from 1ms to one day", shown(value));
+        (message, "Write a number with `ms`, `s` or `m`, such as `timeout=30s`.".to_owned())
+    })
+}
+
+/// The maximum length of a placeholder in bytes, which bounds the work on look-alikes.
+const MAX_PLACEHOLDER: usize = 2_000;
+
+/// The maximum nesting of brackets in a placeholder.
+const MAX_NESTING: usize = 32;
+
+/// Returns the text between matching brackets, and the rest.
+fn enclosed(text: &str, opening: u8, closing: u8) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate().take(MAX_PLACEHOLDER) {
+        if byte == opening {
+            depth += 1;
+        } else if byte == closing {
+            depth -= 1;
+        }
+        if depth > MAX_NESTING {
+            return None;
+        }
+        if depth == 0 {
+            return Some((text.get(1..at)?, text.get(at + 1..)?));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Call {
+        call(text, text.strip_prefix("@call:").unwrap()).unwrap().0
+    }
+
+    #[test]
+    fn options_have_types() {
+        let call = parsed("@call:a(x)[async, timeout=1500ms,optional , tier = exec]");
+        let expected = CallOptions {
+            is_async: true,
+            optional: true,
+            timeout: Some(Duration::from_millis(1500)),
+            tier: Some(Tier::Exec),
+        };
+        assert_eq!((call.options, call.errors), (expected, Vec::new()));
+    }
+
+    #[test]
+    fn each_invalid_option_is_an_error_at_its_column() {
+        let text = "@call:a(x)[asinc, timeout=soon, tier=exce, async=1, timeout, , x]";
+        let found: Vec<_> = parsed(text)
+            .errors
+            .into_iter()
+            .map(|error| (text[error.range].to_owned(), error.message, error.suggestion))
+            .collect();
+        let found: Vec<_> = found.iter().map(|(at, message, help)| (&**at, &**message, &**help)).collect();
+        let units = "Write a number with `ms`, `s` or `m`, such as `timeout=30s`.";
+        let all = "Use `async`, `optional`, `timeout=30s` or `tier=exec`.";
+        assert_eq!(
+            found,
+            [
+                ("asinc", "unknown option `asinc` of a call", "Did you mean `async`?"),
+                ("timeout=soon", "`soon` is not a valid timeout, from 1ms to one day", units),
+                ("tier=exce", "`exce` is not a tier", "Did you mean `exec`?"),
+                ("async=1", "the option `async` takes no value", "Write `async`."),
+                ("timeout", "the option `timeout` has no value", "Write `timeout=30s`."),
+                ("", "an option is empty", all),
+                ("x", "unknown option `x` of a call", all),
+            ]
+        );
+    }
+
+    #[test]
+    fn timeout_is_bounded() {
+        for value in ["0s", "25h", "1441m", "86401s", "99999999999999999999s", "", "s", "-1s", "1.5s"] {
+            assert!(timeout(value).is_err(), "{value}");
+        }
+        assert_eq!(timeout("1440m"), Ok(MAX_TIMEOUT));
+    }
+}
