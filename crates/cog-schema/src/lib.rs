@@ -11,6 +11,7 @@
 //! - [`Contract::sample`] generates an answer that satisfies the contract.
 //! - [`Contract::args_target`] and [`Contract::media_paths`] find the fields for text and media in an input,
 //!   [`Contract::place_media`] the fields for generated media in an answer.
+//! - [`Contract::shape`] returns the types and members of a part, for checks without a value.
 //!
 //! Checks read the tree of `cog_json` directly; no second tree is built.
 
@@ -36,6 +37,7 @@ mod rules;
 mod sample;
 mod schema_error;
 mod search;
+mod shape;
 mod subschema;
 mod violation;
 mod wording;
@@ -51,5 +53,6 @@ pub use portability::{EnforcedBy, Portability, PortableConstraint};
 pub use project::{Loss, LossKind, Projection};
 pub use rules::Rules;
 pub use schema_error::SchemaError;
+pub use shape::{Member, Shape, Types};
 pub use violation::Violation;
 pub use wording::nearest;

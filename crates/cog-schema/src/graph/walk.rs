@@ -45,6 +45,16 @@ impl SchemaGraph {
         self.inside(ids, Segment::Key(key)).is_empty() && self.reports_unnamed(ids) && !self.require(ids, key)
     }
 
+    /// Returns whether an object has no member of this name: none of its schemas defines it, and they define others.
+    pub(crate) fn is_absent(&self, ids: &[Id], key: &str) -> bool {
+        let is_open = |id: &Id| matches!(self.get(*id).rest, Rest::Like(_));
+        let defines = |id: &Id| self.get(*id).names_members() || self.get(*id).rest == Rest::Closed;
+        self.inside(ids, Segment::Key(key)).is_empty()
+            && ids.iter().any(defines)
+            && !ids.iter().any(is_open)
+            && !self.require(ids, key)
+    }
+
     /// Returns the schemas that certainly apply to an inner value.
     pub(crate) fn step(&self, ids: &[Id], step: Segment<'_>) -> Vec<Id> {
         let certain: Vec<Id> = ids.iter().flat_map(|id| &self.get(*id).certain).copied().collect();

@@ -1,0 +1,306 @@
+//! What a contract says about the values at a path: their types and members, without a value.
+
+use std::fmt;
+
+use cog_json::Segment;
+use serde_json::Value;
+
+use crate::contract::Contract;
+use crate::graph::{Id, SchemaNode};
+
+/// The JSON types that a value can have.
+///
+/// ```
+/// use cog_schema::Types;
+///
+/// assert!(Types::NUMBER.meet(Types::INTEGER));
+/// assert!(!Types::STRING.meet(Types::NUMBER));
+/// assert_eq!(Types::STRING.or(Types::NULL).to_string(), "string or null");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Types(u8);
+
+/// The types and their names; `number` includes `integer`.
+const NAMES: [(Types, &str); 7] = [
+    (Types::OBJECT, "object"),
+    (Types::ARRAY, "array"),
+    (Types::STRING, "string"),
+    (Types::NUMBER, "number"),
+    (Types::INTEGER, "integer"),
+    (Types::BOOLEAN, "boolean"),
+    (Types::NULL, "null"),
+];
+
+impl Types {
+    /// `null`.
+    pub const NULL: Types = Types(1);
+    /// `true` and `false`.
+    pub const BOOLEAN: Types = Types(2);
+    /// Whole numbers.
+    pub const INTEGER: Types = Types(4);
+    /// All numbers.
+    pub const NUMBER: Types = Types(4 | 8);
+    /// Strings.
+    pub const STRING: Types = Types(16);
+    /// Arrays.
+    pub const ARRAY: Types = Types(32);
+    /// Objects.
+    pub const OBJECT: Types = Types(64);
+    /// Every value.
+    pub const ANY: Types = Types(127);
+
+    /// Returns the types of both.
+    #[must_use]
+    pub const fn or(self, other: Types) -> Types {
+        Types(self.0 | other.0)
+    }
+
+    /// Returns the types that both have.
+    #[must_use]
+    pub const fn and(self, other: Types) -> Types {
+        Types(self.0 & other.0)
+    }
+
+    /// Returns whether a value can have a type of both.
+    pub const fn meet(self, other: Types) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Returns the type of a name in JSON Schema.
+    fn named(name: &str) -> Types {
+        NAMES.iter().find(|(_, known)| *known == name).map_or(Types::ANY, |(types, _)| *types)
+    }
+
+    fn from_value(value: &Value) -> Types {
+        match value {
+            Value::Null => Types::NULL,
+            Value::Bool(_) => Types::BOOLEAN,
+            Value::Number(number) if number.is_f64() => Types::NUMBER,
+            Value::Number(_) => Types::INTEGER,
+            Value::String(_) => Types::STRING,
+            Value::Array(_) => Types::ARRAY,
+            Value::Object(_) => Types::OBJECT,
+        }
+    }
+}
+
+impl fmt::Display for Types {
+    /// `string or null`; `any` for all types.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Types::ANY {
+            return f.write_str("any");
+        }
+        let (mut rest, mut separator) = (*self, "");
+        for (types, name) in NAMES {
+            if rest.and(types) == types {
+                write!(f, "{separator}{name}")?;
+                (rest, separator) = (Types(rest.0 & !types.0), " or ");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The schemas that can apply to a value of a contract.
+#[derive(Debug, Clone)]
+pub struct Shape<'c> {
+    contract: &'c Contract,
+    ids: Vec<Id>,
+}
+
+/// What a contract says about a member of an object.
+#[derive(Debug, Clone)]
+pub enum Member<'c> {
+    /// It can exist, with this shape.
+    Known(Shape<'c>),
+    /// It can exist, with any value.
+    Any,
+    /// No schema defines it, and others are defined.
+    Absent,
+}
+
+/// The maximum depth of alternatives in alternatives that are read for a type.
+const MAX_DEPTH: usize = 8;
+
+impl Contract {
+    /// Returns the shape of `input`, `data`, `meta` or `error`; none if the contract does not have the part.
+    pub fn shape(&self, part: &str) -> Option<Shape<'_>> {
+        let part = if part == "input" { self.input.as_ref() } else { self.part(part) };
+        part.map(|part| Shape { contract: self, ids: vec![part.id] })
+    }
+
+    /// Returns the types that the values of a schema can have.
+    fn types(&self, id: Id, depth: usize) -> Types {
+        if depth > MAX_DEPTH {
+            return Types::ANY;
+        }
+        let either = |ids: &[Id]| match ids {
+            [] => Types::ANY,
+            ids => ids.iter().fold(Types::default(), |sum, id| sum.or(self.types(*id, depth + 1))),
+        };
+        self.graph.certain(id).fold(Types::ANY, |types, schema| {
+            types.and(self.own_types(schema)).and(either(&schema.links.any)).and(either(&schema.links.one))
+        })
+    }
+
+    /// Returns the types that the keywords of one schema allow.
+    fn own_types(&self, schema: &SchemaNode) -> Types {
+        let named = match self.keyword(schema, "type") {
+            Some(Value::String(name)) => Types::named(name),
+            Some(Value::Array(names)) => names
+                .iter()
+                .filter_map(Value::as_str)
+                .fold(Types::default(), |sum, name| sum.or(Types::named(name))),
+            _ => Types::ANY,
+        };
+        let listed = match (self.keyword(schema, "enum"), self.keyword(schema, "const")) {
+            (Some(Value::Array(values)), _) => {
+                values.iter().fold(Types::default(), |sum, value| sum.or(Types::from_value(value)))
+            }
+            (_, Some(value)) => Types::from_value(value),
+            _ => Types::ANY,
+        };
+        named.and(listed)
+    }
+}
+
+impl<'c> Shape<'c> {
+    /// Returns the types that the value can have.
+    pub fn types(&self) -> Types {
+        self.ids.iter().fold(Types::default(), |sum, id| sum.or(self.contract.types(*id, 0)))
+    }
+
+    /// Returns what is known about a member.
+    pub fn member(&self, name: &str) -> Member<'c> {
+        let graph = &self.contract.graph;
+        let possible = graph.all_possible(&self.ids);
+        let inside = graph.inside(&possible, Segment::Key(name));
+        if !inside.is_empty() {
+            return Member::Known(Shape { contract: self.contract, ids: inside });
+        }
+        if graph.is_absent(&possible, name) { Member::Absent } else { Member::Any }
+    }
+
+    /// Returns the shape of the elements of an array; none if it says nothing about them.
+    pub fn elements(&self) -> Option<Shape<'c>> {
+        let graph = &self.contract.graph;
+        let possible = graph.all_possible(&self.ids);
+        let ids = graph.inside(&possible, Segment::Index(usize::MAX));
+        (!ids.is_empty()).then_some(Shape { contract: self.contract, ids })
+    }
+
+    /// Returns the members that are defined by name, each once.
+    pub fn member_names(&self) -> Vec<&'c str> {
+        let graph = &self.contract.graph;
+        let mut names: Vec<&str> = Vec::new();
+        for id in graph.all_possible(&self.ids) {
+            for (name, _) in graph.get(id).properties() {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+
+    /// Returns the values of an enum, if the value has only these.
+    pub fn listed_values(&self) -> Option<Vec<&'c Value>> {
+        let [id] = self.ids.as_slice() else { return None };
+        let listed = |schema| self.contract.keyword(schema, "enum").and_then(Value::as_array);
+        let values = self.contract.graph.certain(*id).find_map(listed)?;
+        Some(values.iter().collect())
+    }
+
+    /// Returns whether an object certainly needs a member.
+    pub fn requires(&self, name: &str) -> bool {
+        let [id] = self.ids.as_slice() else { return false };
+        self.contract.requires(*id, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::{Format, Manifest};
+    use serde_json::json;
+
+    use crate::Rules;
+
+    use super::*;
+
+    fn contract(data: Value) -> Contract {
+        let manifest = Manifest::with_defaults("x", Format::V21, None);
+        let schema = json!({ "data": data, "$defs": { "Id": { "type": ["string", "integer"] } } });
+        Contract::compile(&schema, &Rules::from(&manifest)).unwrap()
+    }
+
+    fn types_of(schema: Value) -> String {
+        contract(schema).shape("data").unwrap().types().to_string()
+    }
+
+    #[test]
+    fn types_follow_the_keywords() {
+        for (schema, types) in [
+            (json!({}), "any"),
+            (json!({ "$ref": "#/$defs/Id" }), "string or integer"),
+            (json!({ "enum": ["a", 1, null] }), "string or integer or null"),
+            (json!({ "const": 1.5 }), "number"),
+            (json!({ "anyOf": [{ "type": "string" }, { "type": "number" }] }), "string or number"),
+            (json!({ "type": ["array", "null"], "oneOf": [{ "type": "null" }, {}] }), "array or null"),
+            (json!({ "allOf": [{ "type": ["string", "null"] }, { "type": "string" }] }), "string"),
+        ] {
+            assert_eq!(types_of(schema.clone()), types, "{schema}");
+        }
+    }
+
+    #[test]
+    fn members_are_known_any_or_absent() {
+        let contract = contract(json!({
+            "type": "object",
+            "required": ["note"],
+            "properties": {
+                "open": { "type": "object" },
+                "map": { "additionalProperties": { "type": "string" } },
+                "closed": { "additionalProperties": false },
+                "list": { "items": { "$ref": "#/$defs/Id" } },
+                "either": { "anyOf": [{ "properties": { "a": {} } }, { "properties": { "b": { "type": "null" } } }] },
+            },
+        }));
+        let data = contract.shape("data").unwrap();
+        let member = |path: &str| {
+            path.split('.').fold(Member::Known(data.clone()), |member, name| match member {
+                Member::Known(shape) => shape.member(name),
+                other => other,
+            })
+        };
+        let show = |path: &str| match member(path) {
+            Member::Known(shape) => shape.types().to_string(),
+            Member::Any => "unknown".to_owned(),
+            Member::Absent => "absent".to_owned(),
+        };
+        for (path, expected) in [
+            ("open", "object"),
+            ("open.x", "unknown"),
+            ("map.x", "string"),
+            ("closed.x", "absent"),
+            ("either.b", "null"),
+            ("either.c", "absent"),
+            ("note", "unknown"),
+            ("other", "absent"),
+        ] {
+            assert_eq!(show(path), expected, "{path}");
+        }
+        let Member::Known(list) = member("list") else { panic!("no list") };
+        assert_eq!(list.elements().unwrap().types().to_string(), "string or integer");
+        assert_eq!(data.member_names(), ["open", "map", "closed", "list", "either"]);
+        assert!(data.requires("note") && !data.requires("list"));
+    }
+
+    #[test]
+    fn recursive_schema_has_types() {
+        let schema =
+            json!({ "anyOf": [{ "type": "null" }, { "properties": { "next": { "$ref": "#/data" } } }] });
+        let contract = contract(schema);
+        let Member::Known(next) = contract.shape("data").unwrap().member("next") else { panic!("no member") };
+        assert_eq!(next.types(), Types::ANY);
+    }
+}
