@@ -34,8 +34,9 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-provider",
         ],
     ),
+    ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-run"]),
     ("cog-mcp", &["cog-json", "cog-spec", "cog-run"]),
-    ("cog-server", &["cog-json", "cog-spec", "cog-media", "cog-module", "cog-run"]),
+    ("cog-server", &["cog-json", "cog-spec", "cog-media", "cog-module", "cog-run", "cog-flow"]),
     (
         "cogn",
         &[
@@ -48,6 +49,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-module",
             "cog-provider",
             "cog-run",
+            "cog-flow",
             "cog-mcp",
             "cog-server",
         ],

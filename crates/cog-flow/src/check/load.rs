@@ -1,0 +1,175 @@
+//! Loads all modules that a module calls, each once.
+
+use std::{collections::HashMap, sync::Arc};
+
+use cog_module::{Module, Rule, Severity};
+use cog_schema::nearest;
+use cog_spec::Code;
+use semver::Version;
+
+use crate::{
+    Finding, Lookup, LookupError, Part, Plan, PlanId,
+    finding::FindingLocation,
+    plan::{PartDraft, compile},
+};
+
+/// The maximum number of modules of a composition.
+const MAX_MODULES: usize = 10_000;
+
+/// A plan, and where it names its parts.
+pub(super) struct LoadedPlan {
+    pub(super) plan: Plan,
+    /// The location of each part.
+    pub(super) locations: Vec<FindingLocation>,
+}
+
+/// Loads modules.
+pub(super) struct Loader<'a> {
+    modules: &'a dyn Lookup,
+    plans: Vec<LoadedPlan>,
+    drafts: Vec<Vec<PartDraft>>,
+    /// What was found under each name.
+    found: HashMap<String, Result<PlanId, LookupError>>,
+    findings: Vec<Finding>,
+    /// The names of all modules, when a name was not found.
+    names: Option<Vec<String>>,
+}
+
+impl<'a> Loader<'a> {
+    pub(super) fn new(root: Arc<Module>, modules: &'a dyn Lookup) -> Self {
+        let mut loader = Self {
+            modules,
+            plans: Vec::new(),
+            drafts: Vec::new(),
+            found: HashMap::new(),
+            findings: Vec::new(),
+            names: None,
+        };
+        loader.add(root);
+        loader
+    }
+
+    /// Loads the parts of each module, including those that were loaded in the meantime.
+    pub(super) fn load_all(&mut self) {
+        let mut index = 0;
+        while index < self.plans.len() {
+            let drafts = self.drafts.get_mut(index).map(std::mem::take).unwrap_or_default();
+            let parts = drafts.iter().map(|draft| self.part(index, draft)).collect();
+            if let Some(loaded) = self.plans.get_mut(index) {
+                loaded.plan.parts = parts;
+                loaded.locations = drafts.into_iter().map(|draft| draft.location).collect();
+            }
+            index += 1;
+        }
+    }
+
+    pub(super) fn finish(self) -> (Vec<LoadedPlan>, Vec<Finding>) {
+        (self.plans, self.findings)
+    }
+
+    fn add(&mut self, module: Arc<Module>) -> PlanId {
+        let compiled = compile(&module);
+        let id = PlanId(u32::try_from(self.plans.len()).unwrap_or(u32::MAX));
+        self.plans.push(LoadedPlan { plan: compiled.plan, locations: Vec::new() });
+        self.drafts.push(compiled.parts);
+        self.findings.extend(compiled.findings.into_iter().map(|finding| finding.of(&module)));
+        id
+    }
+
+    /// Returns a part with its plan, or without one if it is missing.
+    fn part(&mut self, caller: usize, draft: &PartDraft) -> Part {
+        let plan = match self.find(&draft.name) {
+            Ok(id) => self.check_version(caller, draft, id).then_some(id),
+            Err(error) => {
+                self.report_missing(caller, draft, &error);
+                None
+            }
+        };
+        Part {
+            name: draft.name.clone(),
+            plan,
+            optional: draft.optional,
+            fallback: draft.fallback,
+            timeout: draft.timeout,
+        }
+    }
+
+    /// Returns the plan of a module that another one calls.
+    fn find(&mut self, name: &str) -> Result<PlanId, LookupError> {
+        if let Some(found) = self.found.get(name) {
+            return found.clone();
+        }
+        let found = self.modules.find(name).and_then(|module| self.identify(module));
+        self.found.insert(name.to_owned(), found.clone());
+        found
+    }
+
+    /// Returns the plan of a loaded module: that of the root, if it is the same module, otherwise a new one.
+    fn identify(&mut self, module: Arc<Module>) -> Result<PlanId, LookupError> {
+        if self.plans.first().is_some_and(|root| root.plan.module.origin == module.origin) {
+            return Ok(PlanId(0));
+        }
+        if self.plans.len() >= MAX_MODULES {
+            let message = format!("the composition has more than {MAX_MODULES} modules");
+            return Err(LookupError::Invalid(message));
+        }
+        Ok(self.add(module))
+    }
+
+    fn check_version(&mut self, caller: usize, draft: &PartDraft, id: PlanId) -> bool {
+        let Some((written, range)) = &draft.version else { return true };
+        let Some(found) = self.plans.get(id.index()) else { return true };
+        let version = found.plan.module.manifest.version.clone();
+        let matches = Version::parse(&version).is_ok_and(|version| range.matches(&version));
+        if !matches {
+            let message =
+                format!("`{}` has version {version}, but the composition requires `{written}`", draft.name);
+            let help = format!("Install a matching version, or change `version` to `{version}`.");
+            self.report_unusable(caller, draft, message, help, Code::ModuleNotFound);
+        }
+        matches
+    }
+
+    fn report_missing(&mut self, caller: usize, draft: &PartDraft, error: &LookupError) {
+        let name = &draft.name;
+        let (message, help, code) = match error {
+            LookupError::NotFound => {
+                (format!("module `{name}` not found"), self.similar(name), Code::ModuleNotFound)
+            }
+            LookupError::Invalid(reason) => {
+                let help = format!("Run `cog validate {name}` to see all errors.");
+                (format!("module `{name}` cannot be used: {reason}"), help, Code::ModuleInvalid)
+            }
+        };
+        self.report_unusable(caller, draft, message, help, code);
+    }
+
+    /// Reports a part without a module: a warning if the composition can do without it.
+    fn report_unusable(
+        &mut self,
+        caller: usize,
+        draft: &PartDraft,
+        message: String,
+        help: String,
+        code: Code,
+    ) {
+        let Some(caller) = self.plans.get(caller) else { return };
+        let finding =
+            Finding::error(Rule::CompositionModule, draft.location.clone(), message).suggest(help).code(code);
+        let finding = if draft.fallback.is_some() || draft.optional {
+            Finding { severity: Severity::Warning, ..finding }
+        } else {
+            finding
+        };
+        let finding = finding.of(&caller.plan.module);
+        self.findings.push(finding);
+    }
+
+    fn similar(&mut self, name: &str) -> String {
+        let names = self.names.get_or_insert_with(|| self.modules.names());
+        match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("Did you mean `{near}`?"),
+            None => "Run `cog list` to see all modules.".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,375 @@
+use cog_spec::Code;
+
+use super::*;
+use crate::{
+    Answer, Callee,
+    testing::{Modules, checked, composed, findings, module, shown},
+};
+
+const PIPELINE: &str = "requires:
+  - {name: reader, version: ^1.0.0, timeout_ms: 500}
+  - {name: judge, optional: true, fallback: plain}
+pattern: sequential
+dataflow:
+  - {from: input, to: reader, mapping: {text: $.text}}
+  - {from: reader.output, to: judge, mapping: {ids: '$.data.issues[*].id'}, condition: $.data.issues.length > 0}
+  - {from: [reader.output, judge.output], to: output, mapping: {issues: $.reader.data.issues, score: $.judge.data.score}}";
+
+fn code(checked: &Checked) -> Code {
+    checked.findings.first().unwrap_or_else(|| panic!("no finding")).code
+}
+
+#[test]
+fn pipeline_has_no_findings() {
+    let checked = checked(PIPELINE, "");
+    assert_eq!(shown(&checked), [""; 0]);
+    let flow = checked.into_flow().unwrap();
+    let root = flow.root();
+    let names: Vec<_> = root.parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(names, ["reader", "judge", "plain"]);
+    assert_eq!((root.answer, root.steps.len(), root.outputs.len()), (Answer::Output, 2, 1));
+    assert_eq!(root.parts[0].timeout, Some(std::time::Duration::from_millis(500)));
+    assert!(root.parts[1].optional && root.parts[1].fallback == Some(2));
+    assert!(flow.plans().skip(1).all(|(_, plan)| !plan.is_composed()));
+}
+
+#[test]
+fn module_without_a_composition_is_not_composed() {
+    let checked = check(module("root", "", "Do it.", crate::testing::ROOT), &Modules::new());
+    assert_eq!(shown(&checked), [""; 0]);
+    assert!(!checked.into_flow().unwrap().is_composed());
+}
+
+#[test]
+fn missing_module_is_an_error_unless_it_is_optional() {
+    let step = "dataflow:\n  - {from: input, to: reder, mapping: {text: $.text}}";
+    assert_eq!(
+        findings(step, ""),
+        ["error composition-module: module `reder` not found (Did you mean `reader`?)"]
+    );
+    assert_eq!(code(&checked(step, "")), Code::ModuleNotFound);
+    for requires in ["{name: reder, optional: true}", "{name: reder, fallback: reader}"] {
+        let found = checked(&format!("requires: [{requires}]\n{step}"), "");
+        assert!(shown(&found)[0].starts_with("warning composition-module: module `reder` not found"));
+        let flow = found.into_flow().unwrap();
+        assert_eq!(flow.root().parts[0].plan, None);
+    }
+    let called = findings("requires: []", "Use @call:reder[optional].");
+    assert!(called[0].starts_with("warning composition-module: module `reder`"), "{called:?}");
+}
+
+#[test]
+fn version_must_be_in_the_range() {
+    let found = |version: &str| {
+        let requires = format!("requires: [{{name: plain, version: '{version}'}}]");
+        findings(&format!("{requires}\ndataflow:\n  - {{from: input, to: plain}}"), "")
+    };
+    for version in ["1.2.0", ">=1.0.0", "^1.0.0", "~1.2.0", "*", ">=1.0, <2"] {
+        assert_eq!(found(version), [""; 0], "{version}");
+    }
+    for version in ["1.0.0", ">=2.0.0", "^0.9.0", "~1.1.0"] {
+        let message = format!(
+            "error composition-module: `plain` has version 1.2.0, but the composition requires `{version}` \
+             (Install a matching version, or change `version` to `1.2.0`.)"
+        );
+        assert_eq!(found(version), [message], "{version}");
+    }
+    let help = "(Write `1.0.0`, `>=1.0.0`, `^1.0.0`, `~1.0.0` or `*`.)";
+    assert_eq!(
+        found("latest"),
+        [format!("error composition-module: `latest` is not a range of versions {help}")]
+    );
+}
+
+#[test]
+fn cycle_is_reported_with_its_path() {
+    let step = |to: &str| format!("dataflow:\n  - {{from: input, to: {to}}}");
+    let modules = || Modules::new().composed("a", &step("b")).composed("b", &step("c"));
+    let root = || composed("root", &step("a"), "");
+    let found = check(root(), &modules().composed("c", &step("a")));
+    assert_eq!(
+        shown(&found),
+        ["error composition-cycle: modules call each other in a cycle: a → b → c → a \
+          (Remove one of these calls, or move the common part into a module that calls no other.)"]
+    );
+    assert_eq!(code(&found), Code::CircularDependency);
+    let through_fallback = "requires: [{name: plain, fallback: a}]\ndataflow:\n  - {from: input, to: plain}";
+    assert!(shown(&check(root(), &modules().composed("c", through_fallback)))[0].contains("a → b → c → a"));
+    let called = composed("c", "requires: []", "Use @call:a.");
+    assert!(shown(&check(root(), &modules().with("c", called)))[0].contains("a → b → c → a"));
+    let back_to_root = root();
+    let modules = modules().composed("c", &step("root")).with("root", Arc::clone(&back_to_root));
+    assert!(shown(&check(back_to_root, &modules))[0].contains("root → a → b → c → root"));
+}
+
+#[test]
+fn module_that_calls_itself_is_a_cycle() {
+    for (composition, prompt) in [
+        ("requires: [{name: root}]", ""),
+        ("requires: [{name: plain, fallback: root}]\ndataflow:\n  - {from: input, to: plain}", ""),
+        ("requires: []", "Use @call:root."),
+    ] {
+        let found = checked(composition, prompt);
+        assert!(
+            shown(&found)[0].starts_with("error composition-cycle: the module calls itself: root → root")
+        );
+        assert_eq!(code(&found), Code::CircularDependency);
+    }
+    let fallbacks = "requires: [{name: plain, fallback: judge}, {name: judge, fallback: plain}]\ndataflow:\n  - {from: input, to: plain}";
+    assert_eq!(
+        findings(fallbacks, "")[0],
+        "error composition-cycle: the fallbacks lead to each other: plain → judge → plain (Remove one of the fallbacks.)"
+    );
+}
+
+#[test]
+fn own_prompt_as_a_step_is_not_a_cycle() {
+    let steps = "dataflow:
+  - {from: input, to: reader, mapping: {text: $.text}}
+  - {from: reader.output, to: root, mapping: {text: $.data.summary}}";
+    let found = checked(steps, "Judge $INPUT.");
+    assert_eq!(shown(&found), [""; 0]);
+    let flow = found.into_flow().unwrap();
+    assert_eq!(flow.root().steps[1].to, crate::Target::Modules(vec![Callee::Own]));
+    assert_eq!(flow.root().answer, Answer::Result);
+    assert_eq!(
+        findings(steps, "")[0],
+        "error composition-step: `root` is this module, whose prompt is empty"
+    );
+}
+
+#[test]
+fn child_with_the_name_of_its_parent_is_another_module() {
+    let child = composed("root", "dataflow:\n  - {from: input, to: root}", "Answer.");
+    let root = composed("root", "dataflow:\n  - {from: input, to: child}", "");
+    let found = check(root, &Modules::new().with("child", child));
+    assert_eq!(shown(&found), [""; 0]);
+}
+
+#[test]
+fn depth_is_limited() {
+    let chain = |length: usize, max: &str| {
+        let step = |next: usize| format!("{max}dataflow:\n  - {{from: input, to: m{next}}}");
+        let last = module(&format!("m{length}"), "", "Do it.", crate::testing::ROOT);
+        let modules = (2..length)
+            .fold(Modules::new(), |modules, index| modules.composed(&format!("m{index}"), &step(index + 1)));
+        check(composed("m1", &step(2), ""), &modules.with(&format!("m{length}"), last))
+    };
+    assert_eq!(shown(&chain(5, "")), [""; 0]);
+    let found = chain(6, "");
+    assert_eq!(
+        shown(&found),
+        [
+            "error composition-depth: 6 modules call each other in a row, but `max_depth` is 5: m1 → m2 → m3 → m4 → m5 → m6 \
+          (Flatten the composition, or raise `composition.max_depth` (at most 32).)"
+        ]
+    );
+    assert_eq!(code(&found), Code::MaxDepthExceeded);
+    assert_eq!(shown(&chain(6, "max_depth: 6\n")), [""; 0]);
+    let long = shown(&chain(1_000, ""));
+    assert!(long[0].contains("1000 modules") && long[0].contains("(960 more)"), "{}", &long[0][..80]);
+}
+
+#[test]
+fn invalid_child_is_reported_in_its_own_file() {
+    let child = "dataflow:\n  - {from: input, to: plain, condition: $.x = 1}";
+    let found = check(
+        composed("root", "dataflow:\n  - {from: input, to: child}", ""),
+        &Modules::new().composed("child", child),
+    );
+    assert_eq!(
+        shown(&found),
+        ["error composition-condition: invalid condition, column 5: unknown operator `=` (Write `==`.)"]
+    );
+    assert_eq!(
+        found.findings[0].to_error(&found.flow().root().module).message,
+        "child: invalid condition, column 5: unknown operator `=`"
+    );
+    let location = found.findings[0].diagnostic().location.unwrap();
+    assert_eq!((location.line, location.excerpt.get(location.marked.clone())), (9, Some("=")));
+}
+
+#[test]
+fn names_are_suggested() {
+    for (step, expected) in [
+        (
+            "{from: inptu, to: plain}",
+            "error composition-step: `inptu` is not a source (Did you mean `input`?)",
+        ),
+        (
+            "{from: reader, to: plain}",
+            "error composition-step: `reader` is not a source (Write `reader.output`.)",
+        ),
+        (
+            "{from: reader.data, to: plain}",
+            "error composition-step: `reader.data` is not a source (Write `reader.output`.)",
+        ),
+        (
+            "{from: reader.output, to: plain.output}",
+            "error composition-step: `plain.output` is a source, not a target (Write `plain`.)",
+        ),
+        (
+            "{from: input, to: [plain, output]}",
+            "error composition-step: `output` cannot be in a list with modules (Add a step of its own for `output`.)",
+        ),
+        (
+            "{from: input, to: ../plain}",
+            "error composition-module: `../plain` is not a valid module name (Use the name of a module, not a path; `cog list` shows all names.)",
+        ),
+        ("{from: input, to: [plain, plain]}", "error composition-step: `plain` is listed twice in `to`"),
+        (
+            "{from: judge.output, to: plain}",
+            "error composition-step: the step reads the result of `judge`, which nothing runs (Add a step with `to: judge` before it.)",
+        ),
+        (
+            "{from: plain.output, to: plain}",
+            "error composition-step: the step reads the result of `plain`, which runs in a later step (Write the steps in the order in which they run.)",
+        ),
+    ] {
+        let found = findings(
+            &format!("dataflow:\n  - {{from: input, to: reader, mapping: {{text: $.text}}}}\n  - {step}"),
+            "",
+        );
+        assert!(found.contains(&expected.to_owned()), "{step}: {found:?}");
+    }
+}
+
+#[test]
+fn what_has_no_effect_is_a_warning() {
+    let step = "dataflow:\n  - {from: input, to: plain}";
+    for (composition, prompt, expected) in [
+        (
+            "requires: [{name: judge}]",
+            "Do it.",
+            "warning composition-module: `judge` is required, but nothing runs it",
+        ),
+        (
+            &*format!("pattern: conditional\n{step}"),
+            "",
+            "warning composition-step: the pattern `conditional` has no conditions",
+        ),
+        (
+            &*format!("{step}\niteration: {{max_rounds: 2}}"),
+            "",
+            "warning composition-step: `iteration` has no effect in the pattern `sequential`",
+        ),
+        (
+            &*step.replace("plain", "plain, condition: 1 > 2"),
+            "",
+            "warning composition-condition: the condition is never true: this step never runs",
+        ),
+        (
+            &*format!("{step}\nrouting:\n  - {{next: null}}\n  - {{next: judge}}"),
+            "",
+            "warning composition-condition: this rule never decides: rule 1 before it is always true",
+        ),
+        (
+            &*format!("{step}\n  - {{from: plain.output, to: output}}"),
+            "Do it.",
+            "warning composition-step: the prompt is not used: no step runs it",
+        ),
+        (step, "Do it.", "warning composition-step: the prompt reads no result of the steps"),
+    ] {
+        let found = findings(composition, prompt);
+        assert!(found.iter().any(|found| found.starts_with(expected)), "{composition}: {found:?}");
+        assert!(found.iter().all(|found| found.starts_with("warning")), "{composition}: {found:?}");
+    }
+}
+
+#[test]
+fn composition_without_an_answer_is_an_error() {
+    for (composition, expected) in [
+        ("requires: []", "error composition-step: the composition has no answer"),
+        (
+            "pattern: iterative\ndataflow:\n  - {from: input, to: plain}",
+            "error composition-step: the pattern `iterative` has no `iteration`",
+        ),
+        (
+            "dataflow:\n  - {from: input, to: output, aggregate: array}",
+            "error composition-step: an answer is an object, not a list",
+        ),
+        (
+            "dataflow:\n  - {from: input, to: plain}\nrouting:\n  - {next: output}",
+            "error composition-step: `output` is not a module",
+        ),
+    ] {
+        let found = findings(composition, "");
+        assert!(found[0].starts_with(expected), "{composition}: {found:?}");
+    }
+}
+
+#[test]
+fn references_and_calls_of_the_prompt() {
+    let steps = "dataflow:\n  - {from: input, to: reader, mapping: {text: $.text}}";
+    assert_eq!(findings(steps, "Judge {{reader.data.issues[0].title}} {{reader.meta.risk}}."), [""; 0]);
+    for (prompt, expected) in [
+        (
+            "See {{readr.data}}.",
+            "error prompt-call: `{{readr.data}}` reads the result of `readr`, which nothing runs (Did you mean `reader`?)",
+        ),
+        (
+            "{{reader.data.isues}}",
+            "error prompt-call: `{{reader.data.isues}}`: no schema defines the member `isues` (Did you mean `issues`?)",
+        ),
+        (
+            "{{reader.issues}}",
+            "error prompt-call: `{{reader.issues}}`: no schema defines the member `issues` (Write `$.data.issues`.)",
+        ),
+        (
+            "@call:plain @call:plain {{reader.data}}",
+            "error prompt-call: `@call:plain` is in the prompt twice (Read its result again with `{{plain.data}}`.)",
+        ),
+        (
+            "@call:plain(@call:judge) {{reader.data}}",
+            "error prompt-call: `@call:judge` is inside the arguments of another call (Call it before, and read its result with `{{judge.data}}`.)",
+        ),
+        (
+            "@call:plain({{judge.data}}) {{reader.data}}",
+            "error prompt-call: `{{judge.data}}` reads a result that no earlier call of the prompt has",
+        ),
+    ] {
+        let found = findings(steps, prompt);
+        assert!(found.contains(&expected.to_owned()), "{prompt}: {found:?}");
+    }
+    let calls = checked(
+        "requires: []",
+        "@call:plain(a $INPUT)[async, timeout=2s, tier=exec] @call:judge({{plain.data}})",
+    );
+    assert_eq!(shown(&calls), [""; 0]);
+    let flow = calls.into_flow().unwrap();
+    let (first, second) = (&flow.root().calls[0], &flow.root().calls[1]);
+    assert!(first.is_async && first.tier == Some(cog_spec::Tier::Exec) && !second.is_async);
+    assert_eq!((first.timeout, second.timeout), (Some(std::time::Duration::from_secs(2)), None));
+    assert_eq!((flow.root().answer, first.arguments.as_ref().unwrap().parts().len()), (Answer::OwnPrompt, 2));
+}
+
+#[test]
+fn routed_step_waits_for_its_rule() {
+    let found = checked(
+        "pattern: conditional
+dataflow:
+  - {from: input, to: reader, mapping: {text: $.text}}
+  - {from: reader.output, to: judge, mapping: {text: $.data.summary}}
+routing:
+  - {condition: $.meta.confidence >= 0.8, next: null}
+  - {next: judge}",
+        "",
+    );
+    assert_eq!(shown(&found), [""; 0]);
+    let flow = found.into_flow().unwrap();
+    assert_eq!(flow.root().steps.iter().map(|step| step.is_routed).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(
+        flow.root().routes.iter().map(|route| route.next).collect::<Vec<_>>(),
+        [None, Some(Callee::Part(1))]
+    );
+}
+
+#[test]
+fn lists_of_a_step_are_limited() {
+    let targets: Vec<String> = (0..257).map(|index| format!("m{index}")).collect();
+    let found = findings(&format!("dataflow:\n  - {{from: input, to: [{}]}}", targets.join(", ")), "");
+    assert!(
+        found.iter().any(|found| found.ends_with("the list has 257 items; the maximum is 256")),
+        "{found:?}"
+    );
+}

@@ -1,0 +1,183 @@
+//! Parses a condition by the binding powers of its operators.
+
+use std::{ops::Range, vec::IntoIter};
+
+use super::{
+    Content, Expression, Operand,
+    lexer::{Kind, Token, tokens},
+};
+use crate::cursor::TextError;
+
+/// The maximum length of a condition, in bytes.
+pub(super) const MAX_LENGTH: usize = 4096;
+/// The maximum nesting of parentheses and negations.
+const MAX_DEPTH: usize = 32;
+
+/// How strongly the operators bind their operands.
+const OR: u8 = 1;
+const AND: u8 = 2;
+
+/// Parses a complete condition.
+pub(super) fn parse(text: &str) -> Result<Expression, TextError> {
+    if text.len() > MAX_LENGTH {
+        let message = format!("the condition has {} bytes; the maximum is {MAX_LENGTH}", text.len());
+        return Err(TextError::new(0..0, message).suggest("Split it into several steps or rules."));
+    }
+    let end = text.trim_end().len();
+    let mut parser = Parser { tokens: tokens(text)?.into_iter(), end: end..end };
+    let expression = parser.expression(0, 0)?;
+    match parser.tokens.next() {
+        None => Ok(expression),
+        Some(Token { range, kind: Kind::Close }) => Err(TextError::new(range, "this `)` closes nothing")),
+        Some(token) => Err(TextError::new(token.range, "expected `&&`, `||` or a comparison")),
+    }
+}
+
+struct Parser {
+    tokens: IntoIter<Token>,
+    /// The range for an error at the end.
+    end: Range<usize>,
+}
+
+impl Parser {
+    /// Parses operators that bind more strongly than `min`.
+    fn expression(&mut self, min: u8, depth: usize) -> Result<Expression, TextError> {
+        let mut left = self.prefix(depth)?;
+        loop {
+            let power = match self.peek() {
+                Some(Kind::Or) => OR,
+                Some(Kind::And) => AND,
+                _ => return Ok(left),
+            };
+            if power <= min {
+                return Ok(left);
+            }
+            self.tokens.next();
+            let right = self.expression(power, depth)?;
+            left = if power == OR { any(left, right) } else { all(left, right) };
+        }
+    }
+
+    /// Parses a negation, a group, `exists`, or an operand with its comparison.
+    fn prefix(&mut self, depth: usize) -> Result<Expression, TextError> {
+        let Some(Token { range, kind }) = self.tokens.next() else {
+            return Err(TextError::new(self.end.clone(), "the condition ends here; expected a value"));
+        };
+        if depth >= MAX_DEPTH && matches!(kind, Kind::Not | Kind::Open) {
+            return Err(TextError::new(range, format!("nested more than {MAX_DEPTH} levels deep")));
+        }
+        match kind {
+            Kind::Not => self.negation(depth),
+            Kind::Open => {
+                let inner = self.expression(0, depth + 1)?;
+                self.close(range)?;
+                self.refuse_comparison().map(|()| inner)
+            }
+            Kind::Exists => self.exists(range),
+            Kind::Operand(content) => self.comparison(Operand { range, content }),
+            Kind::Close => Err(TextError::new(range, "expected a value before `)`")),
+            Kind::And | Kind::Or | Kind::Comparison(_) => {
+                Err(TextError::new(range, "expected a value before this operator"))
+            }
+        }
+    }
+
+    /// Parses what `!` negates: a group, `exists`, a negation or a value, but no comparison.
+    fn negation(&mut self, depth: usize) -> Result<Expression, TextError> {
+        let is_value = matches!(self.peek(), Some(Kind::Operand(_)));
+        let inner = self.prefix(depth + 1)?;
+        match inner {
+            Expression::Compare(left, ..) if is_value => {
+                Err(TextError::new(left.range, "`!` negates a value, not a comparison")
+                    .suggest("Write `!(…)` around the comparison."))
+            }
+            inner => Ok(Expression::Not(Box::new(inner))),
+        }
+    }
+
+    fn exists(&mut self, name: Range<usize>) -> Result<Expression, TextError> {
+        let form =
+            |range| TextError::new(range, "expected a path in parentheses").suggest("Write `exists($.x)`.");
+        let Some(Token { range: open, kind: Kind::Open }) = self.tokens.next() else {
+            return Err(form(name));
+        };
+        match self.tokens.next() {
+            Some(Token { range, kind: Kind::Operand(content) })
+                if !matches!(content, Content::Literal(_)) =>
+            {
+                self.close(open)?;
+                Ok(Expression::Exists(Operand { range, content }))
+            }
+            Some(token) => Err(form(token.range)),
+            None => Err(form(open)),
+        }
+    }
+
+    fn comparison(&mut self, left: Operand) -> Result<Expression, TextError> {
+        let Some(Kind::Comparison(comparison)) = self.peek() else { return truth(left) };
+        let comparison = *comparison;
+        self.tokens.next();
+        let right = match self.tokens.next() {
+            Some(Token { range, kind: Kind::Operand(content) }) => Operand { range, content },
+            Some(token) => return Err(TextError::new(token.range, "expected a value after the comparison")),
+            None => return Err(TextError::new(self.end.clone(), "expected a value after the comparison")),
+        };
+        self.refuse_comparison()?;
+        Ok(Expression::Compare(left, comparison, right))
+    }
+
+    fn refuse_comparison(&self) -> Result<(), TextError> {
+        match self.tokens.as_slice().first() {
+            Some(Token { range, kind: Kind::Comparison(_) }) => {
+                Err(TextError::new(range.clone(), "comparisons cannot follow each other")
+                    .suggest("Join them with `&&`: `$.x > 1 && $.x < 5`."))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn close(&mut self, open: Range<usize>) -> Result<(), TextError> {
+        match self.tokens.next() {
+            Some(Token { kind: Kind::Close, .. }) => Ok(()),
+            Some(token) => Err(TextError::new(token.range, "expected `)`, `&&`, `||` or a comparison")),
+            None => Err(TextError::new(open, "this `(` is not closed")),
+        }
+    }
+
+    fn peek(&self) -> Option<&Kind> {
+        self.tokens.as_slice().first().map(|token| &token.kind)
+    }
+}
+
+/// Returns a value that is a condition by itself.
+fn truth(operand: Operand) -> Result<Expression, TextError> {
+    match &operand.content {
+        Content::Literal(value) if value.as_bool().is_none() => {
+            Err(TextError::new(operand.range, "this value is neither true nor false")
+                .suggest("Compare it: `$.x == 'text'`."))
+        }
+        Content::Length(_) => Err(TextError::new(operand.range, "a length is neither true nor false")
+            .suggest("Write `$.x.length > 0`.")),
+        _ => Ok(Expression::Truth(operand)),
+    }
+}
+
+fn any(left: Expression, right: Expression) -> Expression {
+    match left {
+        Expression::Any(mut all) => {
+            all.push(right);
+            Expression::Any(all)
+        }
+        left => Expression::Any(vec![left, right]),
+    }
+}
+
+fn all(left: Expression, right: Expression) -> Expression {
+    match left {
+        Expression::All(mut all) => {
+            all.push(right);
+            Expression::All(all)
+        }
+        left => Expression::All(vec![left, right]),
+    }
+}

@@ -1,0 +1,220 @@
+//! The edges of a drawing.
+
+use super::diagram::{Builder, DiagramEdge, DiagramField, EdgeKind, INPUT};
+use crate::{Answer, Callee, Plan, PlanId, Source, Step, Target, mapping::MappedField, typing::Known};
+
+/// Returns whether the own prompt runs.
+pub(super) fn uses_prompt(plan: &Plan) -> bool {
+    let is_own = |step: &Step| matches!(&step.to, Target::Modules(list) if list.contains(&Callee::Own));
+    plan.answer == Answer::OwnPrompt
+        || plan.steps.iter().any(is_own)
+        || plan.routes.iter().any(|route| route.next == Some(Callee::Own))
+}
+
+/// Adds all edges.
+pub(super) fn add(builder: &mut Builder<'_>) {
+    let plan = builder.plan;
+    calls(builder);
+    for step in plan.steps.iter().chain(&plan.outputs) {
+        self::step(builder, step);
+    }
+    rounds(builder);
+    routes(builder);
+    answer(builder);
+    fallbacks(builder);
+    nested(builder);
+}
+
+fn calls(builder: &mut Builder<'_>) {
+    for call in &builder.plan.calls {
+        let node = builder.callee_node(Callee::Part(call.part));
+        let note = call.is_async.then(|| "async".to_owned());
+        builder.edge(DiagramEdge { from: INPUT, to: node, kind: EdgeKind::Call, fields: Vec::new(), note });
+        let Some(prompt) = builder.prompt_node() else { continue };
+        builder.edge(plain(node, prompt, EdgeKind::Call, None));
+    }
+}
+
+fn step(builder: &mut Builder<'_>, step: &Step) {
+    let targets = match &step.to {
+        Target::Output => vec![None],
+        Target::Modules(list) => list.iter().map(|callee| Some(*callee)).collect(),
+    };
+    let condition = step.condition.as_ref().map(|condition| format!("if {}", condition.text()));
+    for target in targets {
+        let to = match target {
+            Some(callee) => builder.callee_node(callee),
+            None => builder.output_node(),
+        };
+        for source in &step.from.sources {
+            let from = source_node(builder, *source);
+            let fields = fields(builder, step, *source, target);
+            let note = condition.clone();
+            let kind = if step.is_routed { EdgeKind::Route } else { EdgeKind::Step };
+            builder.edge(DiagramEdge { from, to, kind, fields, note });
+        }
+    }
+}
+
+fn source_node(builder: &mut Builder<'_>, source: Source) -> usize {
+    match source {
+        Source::Input => INPUT,
+        Source::Output(callee) => builder.callee_node(callee),
+    }
+}
+
+/// Returns the fields that a step passes from one of its sources.
+fn fields(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
+    match &step.mapping {
+        Some(mapping) => {
+            let document = builder.sources.document(&step.from);
+            let is_alone = step.from.sources.len() == 1 || step.from.aggregate.is_some();
+            let name = builder.plan.source_name(source);
+            let reads =
+                |field: &&MappedField| is_alone || field.path.first_key().is_none_or(|key| key == name);
+            let field = |field: &MappedField| DiagramField {
+                name: field.name.clone(),
+                types: document
+                    .select(&field.path)
+                    .map_or_else(|_| "unknown".to_owned(), |known| known.describe()),
+                path: Some(field.text.clone()),
+            };
+            mapping.fields().iter().filter(reads).map(field).collect()
+        }
+        None => payload(builder, step, source, target),
+    }
+}
+
+/// Returns the fields of a payload that the target has.
+fn payload(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
+    let payload = builder.sources.payload_of(source);
+    let target = match target {
+        Some(callee) => builder.sources.input_of(callee),
+        None => builder.sources.answer(),
+    };
+    let is_alone = step.from.sources.len() == 1 || step.from.aggregate.is_some();
+    let names = target.member_names();
+    let common = names.into_iter().filter(|_| is_alone).filter_map(|name| {
+        let known: Known<'_> = payload.member(name)?;
+        payload.member_names().contains(&name).then(|| DiagramField {
+            name: name.to_owned(),
+            types: known.describe(),
+            path: None,
+        })
+    });
+    let common: Vec<DiagramField> = common.collect();
+    if !common.is_empty() {
+        return common;
+    }
+    vec![DiagramField { name: String::new(), types: payload.describe(), path: None }]
+}
+
+fn rounds(builder: &mut Builder<'_>) {
+    let Some(iteration) = &builder.plan.iteration else { return };
+    let until = iteration.until.as_ref().map(|until| format!(" until {}", until.text())).unwrap_or_default();
+    let note = format!("again{until}, at most {} rounds", iteration.max_rounds);
+    let first = builder.plan.steps.iter().find_map(target_of);
+    let last = builder.sources.latest().last().copied();
+    if let (Some(first), Some(last)) = (first, last) {
+        let (from, to) = (builder.callee_node(last), builder.callee_node(first));
+        builder.edge(plain(from, to, EdgeKind::Round, Some(note)));
+    }
+}
+
+fn target_of(step: &Step) -> Option<Callee> {
+    match &step.to {
+        Target::Modules(targets) => targets.first().copied(),
+        Target::Output => None,
+    }
+}
+
+fn routes(builder: &mut Builder<'_>) {
+    let plan = builder.plan;
+    let latest = builder.sources.latest();
+    for route in &plan.routes {
+        let note = match &route.condition {
+            Some(condition) => format!("if {}", condition.text()),
+            None if plan.routes.len() > 1 => "otherwise".to_owned(),
+            None => "always".to_owned(),
+        };
+        let to = match route.next {
+            Some(callee) => builder.callee_node(callee),
+            None => builder.output_node(),
+        };
+        for from in &latest {
+            let from = builder.callee_node(*from);
+            builder.edge(plain(from, to, EdgeKind::Route, Some(note.clone())));
+        }
+        if let (Some(next), true) = (route.next, plan.answer == Answer::Result) {
+            let (from, to) = (builder.callee_node(next), builder.output_node());
+            builder.edge(plain(from, to, EdgeKind::Step, None));
+        }
+    }
+}
+
+/// Adds what gives the answer, apart from the steps to `output` and the routes.
+fn answer(builder: &mut Builder<'_>) {
+    let output = builder.output_node();
+    match builder.plan.answer {
+        Answer::Output => {}
+        Answer::OwnPrompt => {
+            let Some(prompt) = builder.prompt_node() else { return };
+            builder.edge(plain(INPUT, prompt, EdgeKind::Step, None));
+            for callee in read_by_prompt(builder.plan) {
+                let from = builder.callee_node(callee);
+                builder.edge(plain(from, prompt, EdgeKind::Call, None));
+            }
+            builder.edge(plain(prompt, output, EdgeKind::Step, None));
+        }
+        Answer::Result => {
+            let note = (!builder.plan.routes.is_empty()).then(|| "otherwise".to_owned());
+            let always = builder.plan.routes.iter().any(|route| route.condition.is_none());
+            for callee in builder.sources.latest().into_iter().filter(|_| !always) {
+                let from = builder.callee_node(callee);
+                builder.edge(plain(from, output, EdgeKind::Step, note.clone()));
+            }
+        }
+    }
+}
+
+/// Returns the modules whose results the own prompt reads, without those that it calls.
+fn read_by_prompt(plan: &Plan) -> Vec<Callee> {
+    let read = plan.module.prompt.parts().iter().filter_map(|part| match part {
+        cog_module::PromptPart::Reference { module, .. } => {
+            plan.parts.iter().position(|part| part.name == *module)
+        }
+        _ => None,
+    });
+    read.map(Callee::Part).collect()
+}
+
+fn fallbacks(builder: &mut Builder<'_>) {
+    for (index, part) in builder.plan.parts.iter().enumerate() {
+        let Some(fallback) = part.fallback else { continue };
+        let (from, to) =
+            (builder.callee_node(Callee::Part(index)), builder.callee_node(Callee::Part(fallback)));
+        builder.edge(plain(from, to, EdgeKind::Fallback, Some("fallback".to_owned())));
+    }
+}
+
+/// Adds the calls of modules that are compositions themselves, at any depth.
+fn nested(builder: &mut Builder<'_>) {
+    let plans: Vec<(PlanId, &Plan)> =
+        builder.flow.plans().skip(1).filter(|(_, plan)| plan.is_composed()).collect();
+    for (id, plan) in plans {
+        let from = builder.flow.plans().find_map(|(caller, other)| {
+            let part = other.parts.iter().position(|part| part.plan == Some(id))?;
+            Some((caller, other, part))
+        });
+        let Some((caller, other, part)) = from else { continue };
+        let from = builder.part_node(caller, other, part);
+        for part in 0..plan.parts.len() {
+            let to = builder.part_node(id, plan, part);
+            builder.edge(plain(from, to, EdgeKind::Call, Some("calls".to_owned())));
+        }
+    }
+}
+
+const fn plain(from: usize, to: usize, kind: EdgeKind, note: Option<String>) -> DiagramEdge {
+    DiagramEdge { from, to, kind, fields: Vec::new(), note }
+}

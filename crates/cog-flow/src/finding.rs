@@ -1,0 +1,105 @@
+//! What a check of a composition found.
+
+use std::{ops::Range, sync::Arc};
+
+use cog_module::{Diagnostic, Locator, Module, Rule, Severity};
+use cog_spec::{Code, ErrorBody};
+
+use crate::cursor::TextError;
+
+/// A finding of a check: an error prevents every run.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// Whether it prevents a run.
+    pub severity: Severity,
+    /// The check.
+    pub rule: Rule,
+    /// The code of a run: E4004, E4005, E4006 or E4008.
+    pub code: Code,
+    /// What was found.
+    pub message: String,
+    /// What to do about it.
+    pub suggestion: Option<String>,
+    pub(crate) location: FindingLocation,
+    /// The module that it is about.
+    pub(crate) module: Option<Arc<Module>>,
+}
+
+/// The location of a finding in the files of its module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FindingLocation {
+    /// A value of the manifest, by its JSON pointer, and a byte range in its text.
+    Manifest(String, Option<Range<usize>>),
+    /// A byte range of the prompt.
+    Prompt(Range<usize>),
+}
+
+impl Finding {
+    pub(crate) fn error(rule: Rule, location: FindingLocation, message: impl Into<String>) -> Self {
+        let (severity, code, message) = (Severity::Error, Code::ModuleInvalid, message.into());
+        Self { severity, rule, code, message, suggestion: None, location, module: None }
+    }
+
+    pub(crate) fn warning(rule: Rule, location: FindingLocation, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(rule, location, message) }
+    }
+
+    #[must_use]
+    pub(crate) fn code(self, code: Code) -> Self {
+        Self { code, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn suggest(self, suggestion: impl Into<Option<String>>) -> Self {
+        Self { suggestion: suggestion.into(), ..self }
+    }
+
+    /// Returns the finding about an invalid text of the manifest.
+    pub(crate) fn invalid_text(
+        rule: Rule,
+        pointer: String,
+        what: &str,
+        text: &str,
+        error: TextError,
+    ) -> Self {
+        let column = text.get(..error.range.start).unwrap_or_default().chars().count() + 1;
+        let message = format!("{what}, column {column}: {}", error.message);
+        let location = FindingLocation::Manifest(pointer, Some(error.range));
+        Self::error(rule, location, message).suggest(error.suggestion)
+    }
+
+    /// Sets the module that it is about.
+    #[must_use]
+    pub(crate) fn of(self, module: &Arc<Module>) -> Self {
+        Self { module: Some(Arc::clone(module)), ..self }
+    }
+
+    /// Returns it as a diagnostic with file, line and column.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let found = Diagnostic::error(self.rule, "", &self.message);
+        let found = Diagnostic { severity: self.severity, suggestion: self.suggestion.clone(), ..found };
+        let Some(module) = &self.module else { return found };
+        let locator = Locator::new(module);
+        match &self.location {
+            FindingLocation::Manifest(pointer, within) => locator.in_manifest(found, pointer, within.clone()),
+            FindingLocation::Prompt(range) => locator.in_prompt(found, range.clone()),
+        }
+    }
+
+    /// Returns it as the error of a run of a module.
+    pub fn to_error(&self, root: &Module) -> ErrorBody {
+        let name = self.module.as_ref().map_or(&root.manifest.name, |module| &module.manifest.name);
+        let error = ErrorBody::new(self.code, format!("{name}: {}", self.message));
+        match &self.suggestion {
+            Some(suggestion) => error.suggest(suggestion),
+            None => error,
+        }
+    }
+}
+
+impl FindingLocation {
+    /// Returns the location of a value of `composition`.
+    pub(crate) fn composition(pointer: impl AsRef<str>) -> Self {
+        FindingLocation::Manifest(format!("/composition{}", pointer.as_ref()), None)
+    }
+}

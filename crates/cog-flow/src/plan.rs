@@ -1,0 +1,113 @@
+//! The plan of one module: its steps, routes and calls, compiled.
+
+mod calls;
+mod compile;
+mod parts;
+mod steps;
+mod usage;
+
+use std::{sync::Arc, time::Duration};
+
+use cog_module::Module;
+use cog_spec::{Pattern, Tier};
+
+use crate::{Answer, Callee, Condition, PlanId, Selection, Step, Target};
+
+pub(crate) use self::{compile::compile, parts::PartDraft};
+
+/// The plan of a module: what it calls, in which order, with which values.
+#[derive(Debug)]
+pub struct Plan {
+    /// The module, as it was loaded for the check.
+    pub module: Arc<Module>,
+    /// The order of the steps.
+    pub pattern: Pattern,
+    /// The maximum number of modules on a path of calls, this one included.
+    pub max_depth: u32,
+    /// The maximum duration of the whole composition.
+    pub timeout: Duration,
+    /// The modules that it calls, each once; a [`Callee::Part`] is an index of this list.
+    pub parts: Vec<Part>,
+    /// The calls of the prompt, in its order.
+    pub calls: Vec<PromptCall>,
+    /// The steps to modules, in the order of the manifest. A step that [`Step::is_routed`] waits for its route.
+    pub steps: Vec<Step>,
+    /// The rounds of the steps; none if they run once.
+    pub iteration: Option<Iteration>,
+    /// The rules that decide after the steps.
+    pub routes: Vec<Route>,
+    /// The steps to `output`; their values are merged, later ones win.
+    pub outputs: Vec<Step>,
+    /// Where the answer comes from.
+    pub answer: Answer,
+}
+
+impl Plan {
+    /// Returns whether the module calls others. One that does not is run by the runtime alone.
+    pub fn is_composed(&self) -> bool {
+        !self.parts.is_empty() || !self.steps.is_empty() || !self.outputs.is_empty()
+    }
+
+    /// Returns the step whose values a routed module receives.
+    pub fn routed_step(&self, next: Callee) -> Option<&Step> {
+        let leads_to = |step: &&Step| matches!(&step.to, Target::Modules(targets) if targets.contains(&next));
+        self.steps.iter().filter(|step| step.is_routed).find(leads_to)
+    }
+}
+
+/// A module that a plan calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its name in the manifest or the prompt.
+    pub name: String,
+    /// Its plan; none if the module is missing and the part is optional or has a fallback.
+    pub plan: Option<PlanId>,
+    /// Whether the composition continues without its result.
+    pub optional: bool,
+    /// The index of the part that runs if this one fails or is missing.
+    pub fallback: Option<usize>,
+    /// Its maximum duration.
+    pub timeout: Option<Duration>,
+}
+
+/// A call of a module in the prompt: `@call:NAME(ARGUMENTS)[OPTIONS]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptCall {
+    /// The index of the called part.
+    pub part: usize,
+    /// The index of the [`cog_module::PromptPart`] that the result replaces.
+    pub position: usize,
+    /// The text between the parentheses, parsed: its placeholders are filled first. If the text is a JSON object, it is the
+    /// input; other text is the arguments. Without text, the input is that of this module.
+    pub arguments: Option<cog_module::Prompt>,
+    /// Whether later calls need not wait for this one.
+    pub is_async: bool,
+    /// Whether the composition continues without its result.
+    pub optional: bool,
+    /// Its maximum duration.
+    pub timeout: Option<Duration>,
+    /// The tier whose thresholds its answer must meet; none for its own.
+    pub tier: Option<Tier>,
+}
+
+/// The rounds of the pattern `iterative`.
+#[derive(Debug)]
+pub struct Iteration {
+    /// The source of the condition; none for the result so far.
+    pub from: Option<Selection>,
+    /// The condition after which no further round starts; none for all rounds.
+    pub until: Option<Condition>,
+    /// The maximum number of rounds, at least 1.
+    pub max_rounds: u32,
+}
+
+/// A rule of `routing`.
+#[derive(Debug)]
+pub struct Route {
+    /// The source of the condition; none for the result so far.
+    pub from: Option<Selection>,
+    /// The condition; none is always true.
+    pub condition: Option<Condition>,
+    /// What runs next; none makes the result so far the answer.
+    pub next: Option<Callee>,
+}

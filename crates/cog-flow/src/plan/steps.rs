@@ -1,0 +1,264 @@
+//! The steps, routes and rounds of a composition.
+
+use cog_module::Rule;
+use cog_schema::nearest;
+use cog_spec::{Aggregate, Composition, DataflowStep, RoutingRule};
+
+use super::compile::Compiler;
+use crate::{
+    Callee, Condition, Iteration, Mapping, Route, Selection, Source, Step, Target,
+    finding::{Finding, FindingLocation},
+    json_path::JsonPath,
+    mapping::MappedField,
+};
+
+/// The target of the answer.
+const OUTPUT: &str = "output";
+/// The source of the module's input.
+const INPUT: &str = "input";
+/// The maximum number of sources, and of targets, of a step.
+const MAX_LISTED: usize = 256;
+
+impl Compiler<'_> {
+    pub(super) fn dataflow(&mut self, composition: &Composition) {
+        for (index, written) in composition.dataflow.iter().enumerate() {
+            let pointer = format!("/dataflow/{index}");
+            let from = self.selection(&pointer, &written.from, written.aggregate);
+            let to = self.target(&pointer, written);
+            let condition = self.condition(&format!("{pointer}/condition"), written.condition.as_deref());
+            let mapping = self.mapping(&pointer, written);
+            let (Some(from), Some(to)) = (from, to) else { continue };
+            let is_routed = self.is_routed(&to, &composition.routing);
+            let is_output = to == Target::Output;
+            let step = Step { index, from, to, mapping, condition, is_routed };
+            if is_output { self.outputs.push(step) } else { self.steps.push(step) }
+        }
+    }
+
+    /// Returns whether a rule of the routing names a target.
+    fn is_routed(&self, to: &Target, rules: &[RoutingRule]) -> bool {
+        let Target::Modules(targets) = to else { return false };
+        let names = |callee: &Callee, name: &str| match callee {
+            Callee::Own => name == self.module.manifest.name,
+            Callee::Part(part) => self.parts.find(name) == Some(*part),
+        };
+        let mut next = rules.iter().filter_map(|rule| rule.next.as_deref());
+        next.any(|next| targets.iter().any(|target| names(target, next)))
+    }
+
+    pub(super) fn routing(&mut self, rules: &[RoutingRule]) {
+        for (index, rule) in rules.iter().enumerate() {
+            let pointer = format!("/routing/{index}");
+            let from = match rule.from.as_slice() {
+                [] => None,
+                from => self.selection(&pointer, from, None),
+            };
+            let condition = self.condition(&format!("{pointer}/condition"), rule.condition.as_deref());
+            if condition.is_none() && rule.condition.is_some() {
+                continue;
+            }
+            let location = FindingLocation::composition(format!("{pointer}/next"));
+            let next = match rule.next.as_deref() {
+                None => None,
+                Some(name @ (OUTPUT | "null" | "~")) => {
+                    let finding =
+                        Finding::error(Rule::CompositionStep, location, format!("`{name}` is not a module"));
+                    self.report(
+                        finding.suggest("Write `next: null` to return the result so far.".to_owned()),
+                    );
+                    continue;
+                }
+                Some(name) => match self.callee(name, location) {
+                    Some(callee) => Some(callee),
+                    None => continue,
+                },
+            };
+            self.routes.push(Route { from, condition, next });
+        }
+    }
+
+    pub(super) fn iteration(&mut self, composition: &Composition) {
+        let location = || FindingLocation::composition("/iteration");
+        match (&composition.iteration, Self::is_iterative(composition)) {
+            (None, false) => {}
+            (None, true) => {
+                let message = "the pattern `iterative` has no `iteration`";
+                let finding =
+                    Finding::error(Rule::CompositionStep, FindingLocation::composition("/pattern"), message);
+                self.report(finding.suggest("Add `iteration:` with `until` and `max_rounds`.".to_owned()));
+            }
+            (Some(_), false) => {
+                let message = format!("`iteration` has no effect in the pattern `{}`", composition.pattern);
+                let finding = Finding::warning(Rule::CompositionStep, location(), message);
+                self.report(finding.suggest("Write `pattern: iterative`.".to_owned()));
+            }
+            (Some(rule), true) => {
+                let from = match rule.from.as_slice() {
+                    [] => None,
+                    from => self.selection("/iteration", from, None),
+                };
+                let until = self.condition("/iteration/until", rule.until.as_deref());
+                self.iteration = Some(Iteration { from, until, max_rounds: rule.max_rounds });
+            }
+        }
+    }
+
+    /// Reads the sources of a step.
+    fn selection(
+        &mut self,
+        pointer: &str,
+        from: &[String],
+        aggregate: Option<Aggregate>,
+    ) -> Option<Selection> {
+        self.check_length(&format!("{pointer}/from"), from)?;
+        let mut sources = Vec::new();
+        for (index, text) in from.iter().enumerate() {
+            let item = if from.len() > 1 { format!("/{index}") } else { String::new() };
+            let location = FindingLocation::composition(format!("{pointer}/from{item}"));
+            let source = self.source(text, location.clone())?;
+            if sources.contains(&source) {
+                let message = format!("`{text}` is listed twice in `from`");
+                self.report(Finding::warning(Rule::CompositionStep, location, message));
+            } else {
+                sources.push(source);
+            }
+        }
+        if sources.len() == 1 && matches!(aggregate, Some(Aggregate::Merge | Aggregate::First)) {
+            let location = FindingLocation::composition(format!("{pointer}/aggregate"));
+            let message = "`aggregate` has no effect: the step has one source";
+            self.report(Finding::warning(Rule::CompositionStep, location, message));
+        }
+        (!sources.is_empty()).then_some(Selection { sources, aggregate })
+    }
+
+    fn check_length(&mut self, pointer: &str, list: &[String]) -> Option<()> {
+        if list.len() <= MAX_LISTED {
+            return Some(());
+        }
+        let message = format!("the list has {} items; the maximum is {MAX_LISTED}", list.len());
+        self.report(Finding::error(Rule::CompositionStep, FindingLocation::composition(pointer), message));
+        None
+    }
+
+    fn source(&mut self, text: &str, location: FindingLocation) -> Option<Source> {
+        if text == INPUT {
+            return Some(Source::Input);
+        }
+        if let Some(name) = text.strip_suffix(".output") {
+            return self.callee(name, location).map(Source::Output);
+        }
+        let shown: String = text.chars().take(80).collect();
+        let finding = Finding::error(
+            Rule::CompositionStep,
+            location,
+            format!("`{}` is not a source", shown.escape_debug()),
+        );
+        let is_known = text == self.module.manifest.name || self.parts.find(text).is_some();
+        let name = text.split_once('.').map_or(text, |(name, _)| name);
+        let help = if is_known || (name != text && self.parts.find(name).is_some()) {
+            format!("Write `{name}.output`.")
+        } else if nearest(text, [INPUT]).is_some() {
+            "Did you mean `input`?".to_owned()
+        } else {
+            "Write `input`, or `NAME.output` for the result of a module.".to_owned()
+        };
+        self.report(finding.suggest(help));
+        None
+    }
+
+    fn target(&mut self, pointer: &str, written: &DataflowStep) -> Option<Target> {
+        if let [only] = written.to.as_slice()
+            && only == OUTPUT
+        {
+            return Some(Target::Output);
+        }
+        self.check_length(&format!("{pointer}/to"), &written.to)?;
+        let mut targets = Vec::new();
+        for (index, name) in written.to.iter().enumerate() {
+            let item = if written.to.len() > 1 { format!("/{index}") } else { String::new() };
+            let location = FindingLocation::composition(format!("{pointer}/to{item}"));
+            let target = self.target_module(name, location.clone())?;
+            if targets.contains(&target) {
+                let message = format!("`{name}` is listed twice in `to`");
+                self.report(Finding::error(Rule::CompositionStep, location, message));
+            } else {
+                targets.push(target);
+            }
+        }
+        (!targets.is_empty()).then_some(Target::Modules(targets))
+    }
+
+    fn target_module(&mut self, name: &str, location: FindingLocation) -> Option<Callee> {
+        let error = |message: String, help: &str| {
+            Finding::error(Rule::CompositionStep, location.clone(), message).suggest(help.to_owned())
+        };
+        let finding = match name {
+            OUTPUT => error(
+                "`output` cannot be in a list with modules".into(),
+                "Add a step of its own for `output`.",
+            ),
+            INPUT => error("`input` is not a target".into(), "Write the name of a module, or `output`."),
+            _ => match name.strip_suffix(".output") {
+                Some(module) => {
+                    error(format!("`{name}` is a source, not a target"), &format!("Write `{module}`."))
+                }
+                None => return self.callee(name, location),
+            },
+        };
+        self.report(finding);
+        None
+    }
+
+    /// Returns the module that a step or a route names: the own prompt, or a part.
+    fn callee(&mut self, name: &str, location: FindingLocation) -> Option<Callee> {
+        if name == self.module.manifest.name {
+            if !self.has_prompt() {
+                let message = format!("`{name}` is this module, whose prompt is empty");
+                self.report(Finding::error(Rule::CompositionStep, location, message));
+                return None;
+            }
+            return Some(Callee::Own);
+        }
+        self.is_callable(name, &location).then(|| Callee::Part(self.parts.index(name, location)))
+    }
+
+    fn condition(&mut self, pointer: &str, text: Option<&str>) -> Option<Condition> {
+        let text = text?;
+        let pointer = format!("/composition{pointer}");
+        match Condition::parse(text) {
+            Ok(condition) => Some(condition),
+            Err(error) => {
+                let finding = Finding::invalid_text(
+                    Rule::CompositionCondition,
+                    pointer,
+                    "invalid condition",
+                    text,
+                    error,
+                );
+                self.report(finding);
+                None
+            }
+        }
+    }
+
+    fn mapping(&mut self, pointer: &str, written: &DataflowStep) -> Option<Mapping> {
+        let mut fields = Vec::new();
+        for (name, text) in written.mapping.as_ref()? {
+            let token = name.replace('~', "~0").replace('/', "~1");
+            match JsonPath::parse(text) {
+                Ok(path) => fields.push(MappedField { name: name.clone(), text: text.clone(), path }),
+                Err(error) => {
+                    let pointer = format!("/composition{pointer}/mapping/{token}");
+                    self.report(Finding::invalid_text(
+                        Rule::CompositionMapping,
+                        pointer,
+                        "invalid path",
+                        text,
+                        error,
+                    ));
+                }
+            }
+        }
+        Some(Mapping::new(fields))
+    }
+}

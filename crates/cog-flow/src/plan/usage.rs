@@ -1,0 +1,230 @@
+//! Checks that everything in a composition has an effect: sources have results, targets run, rules can decide.
+
+use std::collections::HashSet;
+
+use cog_module::{PromptPart, Rule};
+use cog_spec::{Aggregate, Composition, Pattern};
+
+use super::compile::Compiler;
+use crate::{
+    Answer, Callee, Condition, Selection, Source, Target,
+    finding::{Finding, FindingLocation},
+};
+
+impl Compiler<'_> {
+    /// Reports sources without a result, parts that nothing runs, and rules that never decide.
+    pub(super) fn usage(&mut self, composition: &Composition) {
+        let findings = [
+            self.sources(composition),
+            self.unused_parts(),
+            self.conditions(),
+            self.rules(),
+            self.answers(composition),
+        ];
+        findings.into_iter().flatten().for_each(|finding| self.report(finding));
+    }
+
+    /// Marks the parts that steps and routes run.
+    pub(super) fn mark_targets(&mut self) {
+        let of_steps = self.steps.iter().flat_map(|step| match &step.to {
+            Target::Modules(targets) => targets.as_slice(),
+            Target::Output => &[],
+        });
+        let targets = of_steps.copied().chain(self.routes.iter().filter_map(|route| route.next));
+        for target in targets.collect::<Vec<_>>() {
+            if let Callee::Part(part) = target {
+                self.parts.mark_used(part);
+            }
+        }
+    }
+
+    /// Returns whether a step or a route runs the own prompt.
+    pub(super) fn runs_own_prompt(&self) -> bool {
+        let is_own = |target: &Target| matches!(target, Target::Modules(list) if list.contains(&Callee::Own));
+        self.steps.iter().any(|step| is_own(&step.to))
+            || self.routes.iter().any(|route| route.next == Some(Callee::Own))
+    }
+
+    /// Reports sources that have no result when they are read. In rounds, a step can read the results of the round before.
+    fn sources(&self, composition: &Composition) -> Vec<Finding> {
+        let is_iterative = Self::is_iterative(composition);
+        let mut done: HashSet<Callee> = self.calls.iter().map(|call| Callee::Part(call.part)).collect();
+        let all = done.iter().copied().chain(self.steps.iter().flat_map(|step| targets(&step.to)));
+        let all: HashSet<Callee> = all.chain(self.routes.iter().filter_map(|route| route.next)).collect();
+        let mut findings = Vec::new();
+        for step in &self.steps {
+            let readable = if is_iterative || step.is_routed { &all } else { &done };
+            findings.extend(self.unread(&format!("/dataflow/{}", step.index), &step.from, readable, &all));
+            done.extend(targets(&step.to));
+        }
+        for step in &self.outputs {
+            findings.extend(self.unread(&format!("/dataflow/{}", step.index), &step.from, &all, &all));
+        }
+        let routes =
+            self.routes.iter().enumerate().map(|(index, route)| (format!("/routing/{index}"), &route.from));
+        let iteration = self.iteration.iter().map(|iteration| ("/iteration".to_owned(), &iteration.from));
+        for (pointer, from) in routes.chain(iteration) {
+            findings.extend(from.iter().flat_map(|from| self.unread(&pointer, from, &all, &all)));
+        }
+        findings
+    }
+
+    fn unread(
+        &self,
+        pointer: &str,
+        from: &Selection,
+        readable: &HashSet<Callee>,
+        all: &HashSet<Callee>,
+    ) -> Vec<Finding> {
+        let missing = from.sources.iter().filter_map(|source| match source {
+            Source::Output(callee) if !readable.contains(callee) => Some(*callee),
+            _ => None,
+        });
+        let finding = |callee: Callee| {
+            let name = self.name_of(callee);
+            let location = FindingLocation::composition(format!("{pointer}/from"));
+            let (message, help) = if all.contains(&callee) {
+                let message = format!("the step reads the result of `{name}`, which runs in a later step");
+                (message, "Write the steps in the order in which they run.".to_owned())
+            } else {
+                let message = format!("the step reads the result of `{name}`, which nothing runs");
+                (message, format!("Add a step with `to: {name}` before it."))
+            };
+            Finding::error(Rule::CompositionStep, location, message).suggest(help)
+        };
+        missing.map(finding).collect()
+    }
+
+    fn name_of(&self, callee: Callee) -> &str {
+        match callee {
+            Callee::Own => &self.module.manifest.name,
+            Callee::Part(part) => self.parts.list.get(part).map_or("", |part| &part.name),
+        }
+    }
+
+    fn unused_parts(&self) -> Vec<Finding> {
+        let unused = self.parts.list.iter().filter(|part| part.is_required && !part.is_used);
+        let finding = |part: &super::PartDraft| {
+            let message = format!("`{}` is required, but nothing runs it", part.name);
+            let help = format!("Add a step with `to: {0}`, or `@call:{0}` in the prompt.", part.name);
+            Finding::warning(Rule::CompositionModule, part.location.clone(), message).suggest(help)
+        };
+        unused.map(finding).collect()
+    }
+
+    /// Reports conditions that are never true.
+    fn conditions(&self) -> Vec<Finding> {
+        let steps = self.steps.iter().chain(&self.outputs);
+        let steps = steps.map(|step| {
+            (format!("/dataflow/{}/condition", step.index), &step.condition, "this step never runs")
+        });
+        let routes = self.routes.iter().enumerate();
+        let routes = routes.map(|(index, route)| {
+            (format!("/routing/{index}/condition"), &route.condition, "this rule never decides")
+        });
+        let until = self.iteration.iter();
+        let until =
+            until.map(|rounds| ("/iteration/until".to_owned(), &rounds.until, "the rounds never end early"));
+        let never =
+            steps.chain(routes).chain(until).filter(|(_, condition, _)| constant(condition) == Some(false));
+        let finding = |(pointer, _, effect): (String, _, &str)| {
+            let location = FindingLocation::composition(pointer);
+            Finding::warning(
+                Rule::CompositionCondition,
+                location,
+                format!("the condition is never true: {effect}"),
+            )
+        };
+        never.map(finding).collect()
+    }
+
+    /// Reports rules after one that always decides.
+    fn rules(&self) -> Vec<Finding> {
+        let decides =
+            |condition: &Option<Condition>| condition.is_none() || constant(condition) == Some(true);
+        let Some(last) = self.routes.iter().position(|route| decides(&route.condition)) else {
+            return Vec::new();
+        };
+        let finding = |index: usize| {
+            let location = FindingLocation::composition(format!("/routing/{index}"));
+            let message = format!("this rule never decides: rule {} before it is always true", last + 1);
+            Finding::warning(Rule::CompositionCondition, location, message)
+        };
+        (last + 1..self.routes.len()).map(finding).collect()
+    }
+
+    /// Reports a composition without an answer, and prompts and results that the answer does not use.
+    fn answers(&self, composition: &Composition) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self
+            .outputs
+            .iter()
+            .filter_map(|step| {
+                let is_list = step.mapping.is_none() && step.from.aggregate == Some(Aggregate::Array);
+                let location = FindingLocation::composition(format!("/dataflow/{}/aggregate", step.index));
+                let finding =
+                    Finding::error(Rule::CompositionStep, location, "an answer is an object, not a list");
+                is_list.then(|| {
+                    finding.suggest("Add `mapping:` with a field for the list: `items: $`.".to_owned())
+                })
+            })
+            .collect();
+        let is_empty = self.steps.is_empty() && self.outputs.is_empty() && self.routes.is_empty();
+        let answer = self.answer();
+        if is_empty && answer != Answer::OwnPrompt && self.module.manifest.composition.is_some() {
+            let message = "the composition has no answer: the prompt is empty, and there are no steps";
+            findings.push(Finding::error(Rule::CompositionStep, FindingLocation::composition(""), message));
+        }
+        if answer != Answer::OwnPrompt && self.has_prompt() && !self.runs_own_prompt() {
+            let message = "the prompt is not used: no step runs it";
+            let help = format!("Add a step with `to: {}`, or empty the prompt.", self.module.manifest.name);
+            let finding = Finding::warning(Rule::CompositionStep, FindingLocation::Prompt(0..0), message);
+            findings.push(finding.suggest(help));
+        }
+        findings.extend(self.unread_results(answer, composition));
+        findings.extend(self.pattern(composition));
+        findings
+    }
+
+    /// Reports an own prompt that reads no result of the steps before it.
+    fn unread_results(&self, answer: Answer, composition: &Composition) -> Option<Finding> {
+        let reads = |part: &PromptPart| matches!(part, PromptPart::Reference { .. });
+        if answer != Answer::OwnPrompt
+            || composition.dataflow.is_empty()
+            || self.module.prompt.parts().iter().any(reads)
+        {
+            return None;
+        }
+        let name = &self.module.manifest.name;
+        let message = "the prompt reads no result of the steps";
+        let help = format!(
+            "Write `{{{{NAME.data}}}}` in the prompt, or add a step with `to: {name}` and a mapping."
+        );
+        Some(
+            Finding::warning(Rule::CompositionStep, FindingLocation::composition("/dataflow"), message)
+                .suggest(help),
+        )
+    }
+
+    fn pattern(&self, composition: &Composition) -> Option<Finding> {
+        let has_condition = composition.dataflow.iter().any(|step| step.condition.is_some());
+        if composition.pattern != Pattern::Conditional || has_condition || !composition.routing.is_empty() {
+            return None;
+        }
+        let message = "the pattern `conditional` has no conditions";
+        let finding =
+            Finding::warning(Rule::CompositionStep, FindingLocation::composition("/pattern"), message);
+        Some(finding.suggest("Add `routing:` or a `condition:` to a step.".to_owned()))
+    }
+}
+
+/// Returns the modules that a target runs.
+fn targets(target: &Target) -> Vec<Callee> {
+    match target {
+        Target::Modules(list) => list.clone(),
+        Target::Output => Vec::new(),
+    }
+}
+
+fn constant(condition: &Option<Condition>) -> Option<bool> {
+    condition.as_ref().and_then(Condition::constant)
+}

@@ -1,0 +1,229 @@
+//! The values of a running composition, and the pure functions that read them.
+
+mod merge;
+
+use cog_json::{Limits, Value, Writer};
+use cog_spec::Aggregate;
+
+use crate::{Iteration, PathError, Plan, Route, Selection, Source, Step};
+
+/// What a step, a route or a prompt calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Callee {
+    /// The module's own prompt.
+    Own,
+    /// A part, by its index in [`Plan::parts`].
+    Part(usize),
+}
+
+/// The input of a composition, and the results so far. Values are shared, so that a clone is cheap.
+#[derive(Debug, Clone)]
+pub struct Results {
+    input: Value,
+    /// The envelope of the own prompt, then that of each part; null if it has none.
+    envelopes: Vec<Value>,
+    latest: Option<Callee>,
+}
+
+/// Which part of a result a step reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum View {
+    /// The envelope, for paths and conditions.
+    Envelope,
+    /// The data, for a step without a mapping.
+    Payload,
+}
+
+impl Results {
+    /// Creates the results of a composition that starts.
+    pub fn new(plan: &Plan, input: Value) -> Self {
+        Self { input, envelopes: vec![Value::null(); plan.parts.len() + 1], latest: None }
+    }
+
+    /// Returns the input of the module.
+    pub fn input(&self) -> &Value {
+        &self.input
+    }
+
+    /// Stores the envelope of a call that succeeded, or `null` for an optional call that failed.
+    pub fn set(&mut self, callee: Callee, envelope: Value) {
+        if let Some(slot) = self.envelopes.get_mut(callee.slot()) {
+            *slot = envelope;
+        }
+    }
+
+    /// Returns the envelope of a call; null if it has none.
+    pub fn get(&self, callee: Callee) -> Value {
+        self.envelopes.get(callee.slot()).cloned().unwrap_or_default()
+    }
+
+    /// Makes a call the result so far, if it has a result.
+    pub fn set_latest(&mut self, callee: Callee) {
+        if !self.get(callee).is_null() {
+            self.latest = Some(callee);
+        }
+    }
+
+    /// Returns the result so far: the call and its envelope.
+    pub fn latest(&self) -> Option<(Callee, Value)> {
+        self.latest.map(|callee| (callee, self.get(callee)))
+    }
+
+    fn source(&self, source: Source, view: View) -> Value {
+        match (source, view) {
+            (Source::Input, _) => self.input.clone(),
+            (Source::Output(callee), View::Envelope) => self.get(callee),
+            (Source::Output(callee), View::Payload) => {
+                let envelope = self.get(callee);
+                envelope.get("data").map_or_else(Value::null, |data| envelope.child(data))
+            }
+        }
+    }
+}
+
+impl Callee {
+    /// Returns its index among the envelopes.
+    const fn slot(self) -> usize {
+        match self {
+            Callee::Own => 0,
+            Callee::Part(index) => index + 1,
+        }
+    }
+}
+
+impl Plan {
+    /// Returns the name of a callee, by which steps refer to it.
+    pub fn name_of(&self, callee: Callee) -> &str {
+        match callee {
+            Callee::Own => &self.module.manifest.name,
+            Callee::Part(index) => self.parts.get(index).map_or("", |part| &part.name),
+        }
+    }
+
+    /// Returns whether a step runs: one of its sources has a value, and its condition is true.
+    pub fn is_selected(&self, step: &Step, results: &Results) -> bool {
+        let has_value = |source: &Source| !results.source(*source, View::Envelope).is_null();
+        step.from.sources.iter().any(has_value)
+            && step.condition.as_ref().is_none_or(|condition| {
+                condition.is_true(self.selected(&step.from, results, View::Envelope).node())
+            })
+    }
+
+    /// Returns the values of a step for its target: the input of a module, or data of the answer.
+    ///
+    /// # Errors
+    /// When a path of the mapping selects too much (E1005).
+    pub fn values(&self, step: &Step, results: &Results) -> Result<Value, PathError> {
+        match &step.mapping {
+            Some(mapping) => mapping.apply(&self.selected(&step.from, results, View::Envelope)),
+            None => Ok(self.selected(&step.from, results, View::Payload)),
+        }
+    }
+
+    /// Returns the input of a module that a route names: the values of its step, otherwise the input of this module.
+    ///
+    /// # Errors
+    /// As [`Plan::values`].
+    pub fn routed_values(&self, next: Callee, results: &Results) -> Result<Value, PathError> {
+        match self.routed_step(next) {
+            Some(step) => self.values(step, results),
+            None => Ok(results.input.clone()),
+        }
+    }
+
+    /// Returns the first rule of the routing whose condition is true.
+    pub fn route(&self, results: &Results) -> Option<&Route> {
+        self.routes.iter().find(|route| {
+            let condition = route.condition.as_ref();
+            condition
+                .is_none_or(|condition| condition.is_true(self.judged(route.from.as_ref(), results).node()))
+        })
+    }
+
+    /// Returns whether no further round starts, after so many rounds.
+    pub fn is_last_round(&self, iteration: &Iteration, rounds: u32, results: &Results) -> bool {
+        let is_done = || {
+            let condition = iteration.until.as_ref();
+            condition.is_some_and(|until| until.is_true(self.judged(iteration.from.as_ref(), results).node()))
+        };
+        rounds >= iteration.max_rounds || is_done()
+    }
+
+    /// Returns the data of the answer, put together by the steps to `output`; later steps win. None if no step ran.
+    ///
+    /// # Errors
+    /// As [`Plan::values`].
+    pub fn output(&self, results: &Results) -> Result<Option<Value>, PathError> {
+        let mut values = Vec::new();
+        for step in self.outputs.iter().filter(|step| self.is_selected(step, results)) {
+            values.push(self.values(step, results)?);
+        }
+        Ok(match values.as_slice() {
+            [] => None,
+            [only] => Some(only.clone()),
+            many => Some(merge::merge(many)),
+        })
+    }
+
+    /// Returns the document of a condition after the steps: the selected sources, otherwise the result so far.
+    fn judged(&self, from: Option<&Selection>, results: &Results) -> Value {
+        match from {
+            Some(from) => self.selected(from, results, View::Envelope),
+            None => results.latest().map_or_else(Value::null, |(_, envelope)| envelope),
+        }
+    }
+
+    /// Returns the sources of a step as one value.
+    fn selected(&self, from: &Selection, results: &Results, view: View) -> Value {
+        if let ([only], None) = (from.sources.as_slice(), from.aggregate) {
+            return results.source(*only, view);
+        }
+        let values = from.sources.iter().map(|source| (*source, results.source(*source, view)));
+        let Some(aggregate) = from.aggregate else { return self.by_name(&values.collect::<Vec<_>>()) };
+        let values: Vec<Value> = values.map(|(_, value)| value).filter(|value| !value.is_null()).collect();
+        match aggregate {
+            Aggregate::Merge => merge::merge(&values),
+            Aggregate::Array => array(&values),
+            Aggregate::First => values.into_iter().next().unwrap_or_else(Value::null),
+        }
+    }
+
+    /// Returns an object with a member for each source.
+    fn by_name(&self, values: &[(Source, Value)]) -> Value {
+        written(|w| {
+            w.object(|w| {
+                for (source, value) in values {
+                    w.field(self.source_name(*source), value);
+                }
+            });
+        })
+    }
+
+    /// Returns the name of a source in a document of several sources.
+    pub(crate) fn source_name(&self, source: Source) -> &str {
+        match source {
+            Source::Input => "input",
+            Source::Output(callee) => self.name_of(callee),
+        }
+    }
+}
+
+fn array(values: &[Value]) -> Value {
+    written(|w| {
+        w.array(|w| {
+            for value in values {
+                w.item(value);
+            }
+        });
+    })
+}
+
+/// Returns a value that is written. Everything that is written was read within limits.
+fn written(write: impl FnOnce(&mut Writer<'_>)) -> Value {
+    let mut text = String::new();
+    write(&mut Writer::compact(&mut text));
+    Value::parse_within(text.as_bytes(), Limits::unbounded()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use crate::testing::findings;
+
+/// Returns the findings of a step that reads `reader.output`.
+fn step(step: &str) -> Vec<String> {
+    findings(
+        &format!("dataflow:\n  - {{from: input, to: reader, mapping: {{text: $.text}}}}\n  - {step}"),
+        "",
+    )
+}
+
+#[test]
+fn source_field_must_exist() {
+    for (path, expected) in [
+        ("$.data.sumary", "no schema defines the member `sumary` (Did you mean `summary`?)"),
+        ("$.summary", "no schema defines the member `summary` (Write `$.data.summary`.)"),
+        ("$.data.issues[*].name", "no schema defines the member `name`"),
+        ("$.data.summary.x", "the value has the type string, so it has no member `x`"),
+        ("$.data.done[0]", "the value has the type boolean, so it has no elements"),
+    ] {
+        let found = step(&format!("{{from: reader.output, to: plain, mapping: {{x: '{path}'}}}}"));
+        assert_eq!(found, [format!("error composition-mapping: {expected}")], "{path}");
+    }
+    assert_eq!(
+        step(
+            "{from: reader.output, to: plain, mapping: {x: '$.data.issues[0].id', y: $..id, z: $.meta.model}}"
+        ),
+        [""; 0]
+    );
+}
+
+#[test]
+fn target_field_must_exist_and_fit() {
+    for (mapping, expected) in [
+        ("{tex: $.data.summary}", "the input of `judge` has no field `tex` (Did you mean `text`?)"),
+        (
+            "{text: $.data.issues}",
+            "`text` in the input of `judge` is string, but the path selects array of object",
+        ),
+        (
+            "{ids: $.data.summary}",
+            "`ids` in the input of `judge` is array of integer, but the path selects string",
+        ),
+        (
+            "{ids: '$.data.issues[*].title'}",
+            "`ids` in the input of `judge` is array of integer, but the path selects array of string",
+        ),
+        ("{text: '$..summary'}", "`text` in the input of `judge` is string, but the path selects array"),
+    ] {
+        let found = step(&format!("{{from: reader.output, to: judge, mapping: {mapping}}}"));
+        assert_eq!(found, [format!("error composition-mapping: {expected}")], "{mapping}");
+    }
+    assert_eq!(
+        step("{from: reader.output, to: judge, mapping: {ids: '$.data.issues[*].id', text: $.data.level}}"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn required_fields_must_be_given() {
+    let found = findings("dataflow:\n  - {from: input, to: reader, mapping: {limit: $.count}}", "");
+    assert_eq!(
+        found,
+        [
+            "error composition-mapping: the input of `reader` requires `text`, which the step does not give (Add `text:` with a path to `mapping`.)"
+        ]
+    );
+    let found = step("{from: reader.output, to: [judge, reader]}");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("the input of `reader` requires `text`"), "{found:?}");
+}
+
+#[test]
+fn payload_must_fit() {
+    let found = findings(
+        "dataflow:\n  - {from: input, to: reader, mapping: {text: $.text}}\n  - {from: [reader.output, input], to: plain, aggregate: array}",
+        "",
+    );
+    assert_eq!(found, [""; 0]);
+    let found = findings(
+        "dataflow:\n  - {from: input, to: reader, mapping: {text: $.text}}\n  - {from: [reader.output, input], to: judge, aggregate: array}",
+        "",
+    );
+    assert!(found[0].contains("the input of `judge` is object, but the step passes array"), "{found:?}");
+}
+
+#[test]
+fn answer_has_its_fields() {
+    let found =
+        step("{from: reader.output, to: output, mapping: {score: $.data.summary, isues: $.data.issues}}");
+    assert_eq!(
+        found,
+        [
+            "error composition-mapping: `score` in the answer is number, but the path selects string",
+            "error composition-mapping: the answer has no field `isues` (Did you mean `issues`?)",
+        ]
+    );
+}
+
+#[test]
+fn conditions_fit_the_schemas() {
+    for (condition, expected) in [
+        ("$.data.level == 1", "column 1: string never equals number"),
+        ("$.data.level == 'hihg'", "column 17: the schema does not list `hihg` (Did you mean `high`?)"),
+        ("$.data.level == 'x'", "column 17: the schema does not list `x` (It lists: low, high.)"),
+        (
+            "$.ok && $.data.isues.length > 1",
+            "column 9: no schema defines the member `isues` (Did you mean `issues`?)",
+        ),
+        ("$.data.summary > 3", "column 1: string and number have no order"),
+        ("$.data.issues < $.data.issues", "column 1: array and array have no order"),
+        ("$.data.summary", "column 1: the value is string, so it is never true (Compare it with a value.)"),
+        ("$.data.done.length > 1", "column 1: the value is boolean, which has no length"),
+        ("!exists($.dat)", "column 9: no schema defines the member `dat` (Did you mean `data`?)"),
+        ("$.meta.confidence == 'high'", "column 1: number or null never equals string"),
+    ] {
+        let found = step(&format!("{{from: reader.output, to: plain, condition: \"{condition}\"}}"));
+        assert_eq!(found, [format!("error composition-condition: condition, {expected}")], "{condition}");
+    }
+    for condition in [
+        "$.data.level == 'high' && $.data.done && $.meta.confidence >= 0.5",
+        "$.data.issues.length == 2 || $.data.summary.length > 3",
+        "$.data.summary == null || $.data.issues[0].id != 3.5",
+        "exists($.data.issues[0].title) && $.data.issues[0].title < 'z'",
+    ] {
+        assert_eq!(
+            step(&format!("{{from: reader.output, to: plain, condition: \"{condition}\"}}")),
+            [""; 0],
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn documents_of_several_sources() {
+    for (from, good, bad) in [
+        ("[input, reader.output]", "$.input.text == $.reader.data.summary", "$.text == 'x'"),
+        ("[input, reader.output], aggregate: merge", "$.text == $.data.summary", "$.nothing == 'x'"),
+        ("[input, reader.output], aggregate: first", "$.text == 'x' || $.ok", "$.reader == 'x'"),
+        ("[input, reader.output], aggregate: array", "$[0].text == $[1].data.summary", "$.text == 'x'"),
+    ] {
+        assert_eq!(step(&format!("{{from: {from}, to: plain, condition: \"{good}\"}}")), [""; 0], "{good}");
+        let found = step(&format!("{{from: {from}, to: plain, condition: \"{bad}\"}}"));
+        assert_eq!(found.len(), 1, "{bad}: {found:?}");
+    }
+}
+
+#[test]
+fn routes_and_rounds_read_the_result_so_far() {
+    let rules = |rule: &str| {
+        findings(
+            &format!(
+                "dataflow:\n  - {{from: input, to: reader, mapping: {{text: $.text}}}}\nrouting:\n  - {{condition: \"{rule}\", next: null}}"
+            ),
+            "",
+        )
+    };
+    assert_eq!(rules("$.data.level == 'low'"), [""; 0]);
+    assert!(rules("$.data.score > 1")[0].contains("no schema defines the member `score`"));
+    let rounds = findings(
+        "pattern: iterative\niteration: {until: $.data.don, max_rounds: 2}\ndataflow:\n  - {from: input, to: reader, mapping: {text: $.text}}",
+        "",
+    );
+    assert!(rounds[0].contains("the member `don` (Did you mean `done`?)"), "{rounds:?}");
+}
