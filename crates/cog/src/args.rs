@@ -2,6 +2,7 @@
 
 mod about;
 mod cite;
+mod graph;
 mod handoff;
 mod history;
 mod logs;
@@ -27,6 +28,7 @@ pub(crate) use self::{
         SchemaArgs, SchemaName,
     },
     cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
+    graph::{GraphArgs, GraphFormat},
     handoff::{
         HandoffApplyArgs, HandoffArgs, HandoffCheckArgs, HandoffCommand, HandoffNewArgs, HandoffShowArgs,
     },
@@ -146,6 +148,8 @@ pub(crate) enum Command {
     Portability(PortabilityArgs),
     /// Check module files
     Validate(ValidateArgs),
+    /// Draw the modules that a composition calls
+    Graph(GraphArgs),
     /// Create a module
     #[command(visible_alias = "init")]
     New(NewArgs),

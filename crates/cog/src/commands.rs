@@ -11,6 +11,7 @@ mod doctor;
 mod emit;
 mod errors;
 mod example;
+mod graph;
 mod handoff;
 mod info;
 mod input;
@@ -76,6 +77,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Info(args) => info::info(&args, environment, console),
         Command::Portability(args) => portability::portability(&args, environment, console),
         Command::Validate(args) => validate::validate(&args, environment, console),
+        Command::Graph(args) => graph::graph(&args, environment, console),
         Command::New(args) => new::new(&args, environment, console),
         Command::Migrate(args) => migrate::migrate(&args, environment, console),
     }

@@ -4,6 +4,7 @@
 mod about;
 #[cfg(test)]
 mod cite;
+mod composition;
 #[cfg(test)]
 mod history;
 #[cfg(unix)]

@@ -1,0 +1,76 @@
+use crate::support::{Place, snapshot};
+
+const SCHEMA: &str = r##"{
+  "meta": {"type": "object", "required": ["confidence", "risk", "explain"], "properties": {"explain": {"type": "string", "maxLength": 280}}},
+  "input": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
+  "data": {"type": "object", "required": ["rationale"], "properties": {
+    "issues": {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}},
+    "text": {"type": "string"}, "rationale": {"type": "string"}}},
+  "error": {"type": "object", "required": ["code", "message"]}
+}"##;
+
+const PIPELINE: &str = "\
+composition:
+  pattern: conditional
+  requires:
+    - {name: reader, version: ^1.0.0, timeout_ms: 500}
+    - {name: judge, optional: true, fallback: writer}
+  dataflow:
+    - {from: input, to: reader, mapping: {text: $.text}}
+    - {from: [input, reader.output], to: [judge, writer], mapping: {text: $.input.text}, condition: $.reader.data.issues.length > 0}
+    - {from: input, to: expert}
+  routing:
+    - {condition: $.meta.confidence >= 0.8, next: null}
+    - {next: expert}
+";
+
+/// Writes a module of the tier exploration; a composed one has no prompt.
+fn write(place: &Place, name: &str, composition: &str) {
+    let path = format!("cognitive/modules/{name}");
+    let manifest = format!(
+        "name: {name}\nversion: 1.0.0\nresponsibility: Read\ntier: exploration\nexcludes: []\n{composition}"
+    );
+    place.write(&format!("{path}/module.yaml"), manifest).write(&format!("{path}/schema.json"), SCHEMA);
+    if composition.is_empty() {
+        place.write(&format!("{path}/prompt.md"), "Read $INPUT.\n");
+    }
+}
+
+fn pipeline() -> Place {
+    let place = Place::new();
+    ["reader", "judge", "writer", "expert"].into_iter().for_each(|name| write(&place, name, ""));
+    write(&place, "pipeline", PIPELINE);
+    place
+}
+
+#[test]
+fn graph() {
+    snapshot!(pipeline().cog(["graph", "pipeline"]));
+}
+
+#[test]
+fn graph_as_mermaid() {
+    snapshot!(pipeline().cog(["graph", "pipeline", "--format", "mermaid"]));
+}
+
+#[test]
+fn graph_as_svg() {
+    snapshot!(pipeline().cog(["graph", "pipeline", "--format", "svg"]));
+}
+
+#[test]
+fn graph_of_a_module_that_calls_none() {
+    snapshot!(pipeline().cog(["graph", "reader"]));
+}
+
+#[test]
+fn validate_composition() {
+    let place = pipeline();
+    let broken = PIPELINE
+        .replace("name: reader, version: ^1.0.0", "name: reder, version: ^2.0.0")
+        .replace("{text: $.text}", "{txt: $.txt}")
+        .replace(">= 0.8", ">= 'high'")
+        .replace("length > 0", "length = 0");
+    write(&place, "pipeline", &broken);
+    snapshot!(place.cog(["validate", "pipeline"]));
+}
