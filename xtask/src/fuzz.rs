@@ -8,8 +8,18 @@ use std::process::Command;
 
 use crate::project::{Outcome, cargo, execute, root};
 
-const TARGETS: &[&str] =
-    &["json_strict", "json_tolerant", "sse", "decoders", "module", "schema", "image", "url", "answer"];
+const TARGETS: &[&str] = &[
+    "json_strict",
+    "json_tolerant",
+    "sse",
+    "decoders",
+    "module",
+    "schema",
+    "image",
+    "url",
+    "answer",
+    "condition",
+];
 
 const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
