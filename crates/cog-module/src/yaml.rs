@@ -70,20 +70,6 @@ impl Node {
         let Content::Map(entries) = &self.content else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
-
-    /// Returns the value as JSON.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
-        match &self.content {
-            Content::Null => serde_json::Value::Null,
-            Content::Bool(value) => (*value).into(),
-            Content::Number(value) => serde_json::Value::Number(value.clone()),
-            Content::Text(value) => value.as_str().into(),
-            Content::List(items) => items.iter().map(Node::to_json).collect(),
-            Content::Map(entries) => {
-                entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect()
-            }
-        }
-    }
 }
 
 impl<'de> Deserialize<'de> for Node {

@@ -2,8 +2,6 @@
 
 mod context;
 
-use cog_json::Value;
-
 pub use self::context::{AcceptedContext, ContextRule, ContextTtl, EmittedContext};
 use crate::{
     ChunkType, Composition, EnumStrategy, Generation, Modality, OnViolation, ResponseMode, RiskRule,

@@ -54,11 +54,6 @@ fn graph_as_mermaid() {
 }
 
 #[test]
-fn graph_as_svg() {
-    snapshot!(pipeline().cog(["graph", "pipeline", "--format", "svg"]));
-}
-
-#[test]
 fn graph_of_a_module_that_calls_none() {
     snapshot!(pipeline().cog(["graph", "reader"]));
 }

@@ -1,0 +1,86 @@
+//! The columns of a drawing, and the order of the items in them.
+
+use std::collections::HashMap;
+
+use super::is_forward;
+use crate::draw::diagram::{Diagram, NodeKind};
+
+/// What takes a row of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Item {
+    /// A node, by its index.
+    Node(usize),
+    /// An edge that passes the column, by its index.
+    Bend(usize),
+}
+
+/// Returns the items of each column, in order.
+pub(super) fn columns(diagram: &Diagram) -> Vec<Vec<Item>> {
+    let numbers = numbers(diagram);
+    let count = numbers.iter().max().map_or(0, |last| last + 1);
+    let mut columns: Vec<Vec<Item>> = vec![Vec::new(); count];
+    for (node, number) in numbers.iter().enumerate() {
+        if let Some(column) = columns.get_mut(*number) {
+            column.push(Item::Node(node));
+        }
+    }
+    // The items before each item, from which it takes its position.
+    let mut before: HashMap<Item, Vec<Item>> = HashMap::new();
+    for (index, edge) in diagram.edges.iter().enumerate().filter(|(_, edge)| is_forward(edge)) {
+        let (Some(from), Some(to)) = (numbers.get(edge.from), numbers.get(edge.to)) else { continue };
+        let mut last = Item::Node(edge.from);
+        for number in from + 1..*to {
+            let bend = Item::Bend(index);
+            if let Some(column) = columns.get_mut(number) {
+                column.push(bend);
+            }
+            before.entry(bend).or_default().push(last);
+            last = bend;
+        }
+        before.entry(Item::Node(edge.to)).or_default().push(last);
+    }
+    order(&mut columns, &before);
+    columns.retain(|column| !column.is_empty());
+    columns
+}
+
+/// Orders the items of each column like those before them.
+fn order(columns: &mut [Vec<Item>], before: &HashMap<Item, Vec<Item>>) {
+    let mut positions: HashMap<Item, usize> = HashMap::new();
+    for column in columns {
+        column.sort_by_key(|item| {
+            let known = before.get(item).into_iter().flatten().filter_map(|item| positions.get(item));
+            let known: Vec<usize> = known.copied().collect();
+            known.iter().sum::<usize>() / known.len().max(1)
+        });
+        // Positions are relative to the middle of the column, so that columns of any length are compared.
+        let middle = 1_000_000 - column.len() * 500;
+        positions.extend(column.iter().enumerate().map(|(row, item)| (*item, middle + row * 1000)));
+    }
+}
+
+/// Returns the column of each node: one more than the greatest column of the nodes before it; the answer is in the last.
+fn numbers(diagram: &Diagram) -> Vec<usize> {
+    let count = diagram.nodes.len();
+    let mut numbers = vec![0_usize; count];
+    // A drawing without a circle is complete after as many passes as it has nodes.
+    for _ in 0..count {
+        let mut changed = false;
+        for edge in diagram.edges.iter().filter(|edge| is_forward(edge)) {
+            let next = numbers.get(edge.from).copied().unwrap_or_default() + 1;
+            if let Some(number) = numbers.get_mut(edge.to).filter(|number| **number < next && next < count) {
+                *number = next;
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    let last = numbers.iter().max().copied().unwrap_or_default();
+    let output = diagram.nodes.iter().position(|node| node.kind == NodeKind::Output);
+    if let Some(number) = output.and_then(|output| numbers.get_mut(output)) {
+        *number = last;
+    }
+    numbers
+}
