@@ -48,10 +48,11 @@ fn has_field(module: &Module, name: &str) -> bool {
     any_below(&module.schema, defines)
 }
 
-/// Returns whether there is a media field below a schema: a reference to `MediaInput`, or its structure.
+/// Returns whether there is a media field below a schema: a reference to `MediaInput`, its structure, or a reference to
+/// `HandoffPacket`, whose artifacts can be media.
 pub(crate) fn has_media(schema: &Value) -> bool {
     any_below(schema, |schema| match schema.get("$ref").and_then(Value::as_str) {
-        Some(reference) => reference.ends_with("/MediaInput"),
+        Some(reference) => reference.ends_with("/MediaInput") || reference.ends_with("/HandoffPacket"),
         None => schema.pointer("/properties/type/const").is_some_and(|kind| kind == "base64"),
     })
 }

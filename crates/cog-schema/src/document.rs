@@ -4,6 +4,8 @@
 //! (ruling R13). Media inputs get the definition of the runtime (ruling R14). Everything that would fail or loop later is
 //! an error with location and suggestion here.
 
+mod builtin;
+mod handoff;
 mod lint;
 mod loops;
 mod media;
@@ -17,7 +19,7 @@ use serde_json::Value;
 use crate::rules::Rules;
 use crate::schema_error::SchemaError;
 
-pub(crate) use self::parts::Parts;
+pub(crate) use self::{builtin::Handoffs, parts::Parts};
 
 /// A document that is ready to be compiled.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Document {
     pub(crate) schemas: Vec<String>,
     /// The JSON pointers of media inputs, which have the definition of the runtime.
     pub(crate) media: Vec<String>,
+    /// The JSON pointers of the runtime's definitions of a handoff.
+    pub(crate) handoffs: Handoffs,
     /// What has no effect or excludes every value.
     pub(crate) warnings: Vec<SchemaError>,
 }
@@ -42,7 +46,7 @@ impl Document {
     pub(crate) fn read(original: &Value, rules: &Rules) -> Result<Self, Vec<SchemaError>> {
         lint::check_size(original).map_err(|problem| vec![problem])?;
         let mut value = original.clone();
-        media::define(&mut value);
+        let handoffs = builtin::define(&mut value);
         let parts = Parts::find(&value, rules)?;
         let reached = reach::reach(&value, &parts.roots(&value))?;
         let mut problems = lint::malformed(&value, &parts.roots(&value));
@@ -55,7 +59,7 @@ impl Document {
         reach::localise(&mut value, &reached);
         let media = media::replace(&mut value, &reached.schemas, rules.documents);
         let schemas = reach::reach(&value, &parts.roots(&value))?.schemas;
-        Ok(Self { value: Arc::new(value), parts, schemas, media, warnings })
+        Ok(Self { value: Arc::new(value), parts, schemas, media, handoffs, warnings })
     }
 }
 

@@ -99,7 +99,8 @@ impl Check<'_> {
         Some(diagnostic.suggest("Use `\"$ref\": \"#/$defs/MediaInput\"` for a media field."))
     }
 
-    /// Returns a section of the schema and its pointer, with references resolved.
+    /// Returns a section of the schema and its pointer, with references resolved. One to a definition of the runtime, which
+    /// the file does not have, stays.
     fn find(&self, part: &str) -> Option<(&Value, String)> {
         let io = &self.module.manifest.io;
         let named = match part {
@@ -109,12 +110,14 @@ impl Check<'_> {
             _ => &io.error,
         };
         let mut pointer = named.clone().unwrap_or_else(|| format!("/{part}"));
+        let mut outer = None;
         for _ in 0..8 {
-            let schema = self.module.schema.pointer(&pointer)?;
+            let Some(schema) = self.module.schema.pointer(&pointer) else { return outer };
             let Some(reference) = schema.get("$ref").and_then(Value::as_str) else {
                 return Some((schema, pointer));
             };
-            reference.strip_prefix('#')?.clone_into(&mut pointer);
+            outer = Some((schema, pointer));
+            pointer = reference.strip_prefix('#')?.to_owned();
         }
         None
     }

@@ -1,57 +1,23 @@
 //! The definitions of media: the four sources of an input (docs/spec/media.md, ruling R14), and an output (SPEC 2.3).
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value, json};
 
-const NAME: &str = "MediaInput";
-const OUTPUT: &str = "MediaOutput";
+/// A media input.
+pub(super) const INPUT: &str = "MediaInput";
 
-/// Adds the definitions that the document refers to without defining them.
-pub(super) fn define(document: &mut Value) {
-    let references = references(document);
-    let is_missing = |keyword: &str, name: &str| {
-        let pointer = format!("/{keyword}/{name}");
-        references.contains(format!("#{pointer}").as_str()) && document.pointer(&pointer).is_none()
-    };
-    let known = ["$defs", "definitions"].into_iter().flat_map(|keyword| [(keyword, NAME), (keyword, OUTPUT)]);
-    let missing: Vec<_> = known.filter(|(keyword, name)| is_missing(keyword, name)).collect();
-    let Some(members) = document.as_object_mut() else { return };
-    for (keyword, name) in missing {
-        let definitions = members.entry(keyword).or_insert_with(|| Value::Object(Map::new()));
-        if let Some(definitions) = definitions.as_object_mut() {
-            let definition = if name == NAME { definition(false) } else { output() };
-            definitions.insert(name.to_owned(), definition);
-        }
-    }
-}
-
-/// Returns the references in a document.
-fn references(document: &Value) -> HashSet<&str> {
-    let mut references = HashSet::new();
-    let mut open = vec![document];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Object(members) => {
-                references.extend(members.get("$ref").and_then(Value::as_str));
-                open.extend(members.values());
-            }
-            Value::Array(items) => open.extend(items),
-            _ => {}
-        }
-    }
-    references
-}
+/// A media output.
+pub(super) const OUTPUT: &str = "MediaOutput";
 
 /// Replaces each media input, found by name or by structure, with the definition of the runtime. Returns their pointers.
 pub(super) fn replace(document: &mut Value, schemas: &[String], documents: bool) -> Vec<String> {
-    let is_named =
-        |pointer: &str| [format!("/$defs/{NAME}"), format!("/definitions/{NAME}")].contains(&pointer.into());
+    let is_named = |pointer: &str| {
+        [format!("/$defs/{INPUT}"), format!("/definitions/{INPUT}")].contains(&pointer.into())
+    };
     let mut replaced = Vec::new();
     for pointer in schemas {
         let Some(schema) = document.pointer_mut(pointer) else { continue };
         if is_named(pointer) || has_structure(schema) {
-            let mut new = definition(documents);
+            let mut new = input(documents);
             copy_annotations(schema, &mut new);
             *schema = new;
             replaced.push(pointer.clone());
@@ -78,7 +44,8 @@ fn copy_annotations(old: &Value, new: &mut Value) {
     }
 }
 
-fn definition(documents: bool) -> Value {
+/// Returns the definition of an input.
+pub(super) fn input(documents: bool) -> Value {
     let kinds = if documents {
         "^((image|audio|video)/[a-z0-9.+-]+|application/pdf)$"
     } else {
@@ -97,7 +64,7 @@ fn definition(documents: bool) -> Value {
 }
 
 /// Returns the definition of an output: SPEC 2.3 with the members of SPEC 4.3.
-fn output() -> Value {
+pub(super) fn output() -> Value {
     json!({
         "type": "object",
         "required": ["type", "media_type"],
