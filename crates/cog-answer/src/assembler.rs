@@ -257,11 +257,11 @@ impl Assembler {
     }
 
     fn emit_success(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
-        let Success { mut meta, data, emitted: emitted_context, repairs, warnings, .. } = success;
+        let Success { mut meta, data, emitted: emitted_context, repairs, warnings, handoff, .. } = success;
         // The final chunk has usage beside meta; the fold moves it there (ruling R40).
         meta.runtime = self.runtime(repairs, None, now);
-        let warnings = self.all_warnings(warnings);
-        self.outbox.push(Chunk::Final { meta: Box::new(meta), data, usage, warnings, emitted_context });
+        let (meta, warnings) = (Box::new(meta), self.all_warnings(warnings));
+        self.outbox.push(Chunk::Final { meta, data, usage, warnings, emitted_context, handoff });
     }
 
     fn emit_failure(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {

@@ -82,10 +82,11 @@ impl EnvelopeBuilder {
     /// Returns the envelope.
     pub fn finish(mut self) -> Envelope {
         match self.end.take() {
-            Some(Chunk::Final { mut meta, data, usage, warnings, emitted_context }) => {
+            Some(Chunk::Final { mut meta, data, usage, warnings, emitted_context, handoff }) => {
                 meta.runtime.usage = usage.or(meta.runtime.usage);
                 let mut envelope = Envelope::success(*meta, data);
                 (envelope.warnings, envelope.emitted_context) = (warnings, emitted_context);
+                envelope.handoff = handoff;
                 envelope
             }
             Some(Chunk::Error { error, partial_data, warnings, .. }) => {

@@ -3,6 +3,7 @@
 mod check;
 mod emitted;
 mod gate;
+mod handoff;
 mod model_error;
 mod open;
 mod outcome;

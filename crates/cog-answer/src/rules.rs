@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use cog_harmony::handoff::Handoff;
 use cog_json::Limits;
 use cog_schema::Contract;
 use cog_spec::{Dialect, Manifest, OnViolation, Response, Risk, RuntimeMeta, Secret, Warning};
@@ -45,6 +46,26 @@ pub struct AnswerRules {
     pub resume_from: Option<u64>,
     /// How an interrupted stream can be resumed; none if it cannot.
     pub recovery: Option<RecoveryOffer>,
+    /// The packet that the run received, and the agent that it hands over to.
+    pub handoff: HandoffRules,
+}
+
+/// The packet that a run received, and the agent that it hands over to (docs/handoff.md).
+#[derive(Debug, Clone, Default)]
+pub struct HandoffRules {
+    /// The packet that the run received as its input. A handoff in the answer must follow it.
+    pub parent: Option<Handoff>,
+    /// The agent that receives the next packet; none to create no packet.
+    pub target: Option<HandoffTarget>,
+}
+
+/// The agent that receives the packet of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandoffTarget {
+    /// Its name.
+    pub agent: String,
+    /// The time in the packet, as RFC 3339.
+    pub timestamp: String,
 }
 
 /// How an interrupted stream (E2010, E2011) can be resumed: `error.recovery` (docs/spec/streaming.md).
@@ -77,6 +98,7 @@ impl AnswerRules {
             limits: Limits::model_output(),
             resume_from: None,
             recovery: None,
+            handoff: HandoffRules::default(),
         }
     }
 

@@ -57,6 +57,8 @@ pub enum Chunk {
         warnings: Vec<Warning>,
         /// The context that the module emits.
         emitted_context: Option<Value>,
+        /// The packet for the agent that the run hands over to.
+        handoff: Option<Value>,
     },
     /// The end of a failed run.
     Error {

@@ -15,6 +15,8 @@ pub struct Envelope {
     pub warnings: Vec<Warning>,
     /// `_emitted_context`: the context that the module emits (docs/spec/context.md).
     pub emitted_context: Option<Value>,
+    /// `_handoff`: the packet for the agent that the run hands over to (docs/handoff.md).
+    pub handoff: Option<Value>,
 }
 
 /// The outcome of a run.
@@ -110,7 +112,7 @@ impl ErrorBody {
 impl Envelope {
     /// Creates an envelope without warnings.
     pub fn new(meta: Meta, outcome: Outcome) -> Self {
-        Self { meta, outcome, warnings: Vec::new(), emitted_context: None }
+        Self { meta, outcome, warnings: Vec::new(), emitted_context: None, handoff: None }
     }
 
     /// Creates the envelope of a successful run, without warnings.
@@ -153,10 +155,10 @@ impl Envelope {
 
 impl Serialize for Envelope {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { meta, outcome, warnings, emitted_context } = self;
+        let Self { meta, outcome, warnings, emitted_context, handoff } = self;
         match outcome {
             Outcome::Success { data } => {
-                EnvelopeForm::Success { ok: true, meta, data, warnings, emitted_context }
+                EnvelopeForm::Success { ok: true, meta, data, warnings, emitted_context, handoff }
                     .serialize(serializer)
             }
             Outcome::Failure { error, partial_data } => {
@@ -190,6 +192,10 @@ pub(crate) enum EnvelopeForm<'a> {
         #[serde(rename = "_emitted_context", skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Anything"))]
         emitted_context: &'a Option<Value>,
+        /// The packet for the agent that the run hands over to.
+        #[serde(rename = "_handoff", skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
+        handoff: &'a Option<Value>,
     },
     /// A failed run.
     #[cfg_attr(feature = "schema", schemars(title = "failure", extend("not" = { "required": ["data"] })))]

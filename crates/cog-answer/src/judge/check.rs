@@ -4,7 +4,7 @@ use cog_json::{Node, Path, Value};
 use cog_schema::{DataCheck, ExcessInsights};
 use cog_spec::{Meta, RepairRule, Warning, WarningCode};
 
-use super::{Failure, open::Opened};
+use super::{Failure, handoff::next_packet, open::Opened};
 use crate::{AnswerRules, error, partial, place, repair::Ledger, repair::trim};
 
 /// The maximum number of warnings about unknown fields.
@@ -18,6 +18,8 @@ pub(super) struct Checked {
     pub(super) changed: Vec<Path>,
     pub(super) ledger: Ledger,
     pub(super) warnings: Vec<Warning>,
+    /// The packet for the next agent.
+    pub(super) handoff: Option<Value>,
 }
 
 pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<Failure>> {
@@ -30,6 +32,13 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
             false => check_data(rules, data, &mut ledger),
         };
     violations.extend(check.violations);
+    let handoff = match violations.is_empty() {
+        true => next_packet(rules, data.node()).unwrap_or_else(|found| {
+            violations = found;
+            None
+        }),
+        false => None,
+    };
     let unknown = check.unknown.iter().filter(|path| !(is_bare && is_of_meta(path)));
     let warnings = warnings(unknown, check.excess_insights);
     let read = Meta::read(meta.node());
@@ -50,7 +59,7 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
         return Err(Box::new(failure(error::repaired(ledger.entries()))));
     }
     let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
-    Ok(Checked { meta, states_risk, data, changed, ledger, warnings })
+    Ok(Checked { meta, states_risk, data, changed, ledger, warnings, handoff })
 }
 
 /// Checks the data. Insights over the limit are removed first (ruling R30).

@@ -14,7 +14,7 @@ const LOW_FOR_DECISION: f64 = 0.5;
 const MAX_REPORTED: usize = 32;
 
 pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Box<Failure>> {
-    let Checked { mut meta, states_risk, data, changed, ledger, mut warnings } = checked;
+    let Checked { mut meta, states_risk, data, changed, ledger, mut warnings, handoff } = checked;
     let model_meta = meta.clone();
     warnings.extend(risk::apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
     risk::raise(rules.manifest.risk_rule, rules.parts_risk, &mut meta);
@@ -36,7 +36,7 @@ pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Bo
     }
     warnings.extend(low_confidence(rules, &meta));
     warnings.extend(citations.iter().take(MAX_REPORTED).map(citation_warning));
-    Ok(Success { meta, data, emitted: None, changed, repairs: ledger.into_entries(), warnings })
+    Ok(Success { meta, data, emitted: None, changed, repairs: ledger.into_entries(), warnings, handoff })
 }
 
 fn refusal(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {

@@ -26,6 +26,8 @@ pub(crate) struct Success {
     pub(crate) changed: Vec<Path>,
     pub(crate) repairs: Vec<Repair>,
     pub(crate) warnings: Vec<Warning>,
+    /// The packet for the next agent.
+    pub(crate) handoff: Option<Value>,
 }
 
 /// A failed answer.

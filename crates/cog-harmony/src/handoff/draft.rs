@@ -49,7 +49,7 @@ impl Draft {
     }
 
     /// Reads what a model writes of a packet: the members of `context`, and `history_summary`. `path` is its path. Lists
-    /// and members that are absent are those of this draft.
+    /// and members that are absent are those of this draft. `artifacts` can also be a list of `{name, reference}`.
     ///
     /// # Errors
     /// Every rule that the form violates.
@@ -70,8 +70,16 @@ impl Draft {
         replace(&mut self.history_summary, "history_summary");
         self.completed_steps = texts("completed_steps").unwrap_or(self.completed_steps);
         self.constraints = texts("constraints").unwrap_or(self.constraints);
-        for (name, artifact) in context.get("artifacts").into_iter().flat_map(Node::members) {
+        let artifacts = context.get("artifacts").filter(|artifacts| !artifacts.is_null());
+        for (name, artifact) in artifacts.into_iter().flat_map(Node::members) {
             self.set_artifact(name, artifact.to_value());
+        }
+        for item in artifacts.into_iter().flat_map(Node::elements) {
+            if let (Some(name), Some(artifact)) =
+                (item.get("name").and_then(Node::as_str), item.get("reference"))
+            {
+                self.set_artifact(name, artifact.to_value());
+            }
         }
         Ok(self)
     }

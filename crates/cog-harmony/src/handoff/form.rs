@@ -1,5 +1,7 @@
 //! The form of a packet.
 
+use std::collections::HashSet;
+
 use cog_json::{Node, Path};
 
 use super::artifact::Artifact;
@@ -78,18 +80,49 @@ impl Checker {
         self.text(context, "next_immediate_step", false);
         self.texts(context, "completed_steps");
         self.texts(context, "constraints");
-        let Some(artifacts) = context.get("artifacts").filter(|artifacts| !artifacts.is_null()) else {
+        if let Some(artifacts) = context.get("artifacts").filter(|artifacts| !artifacts.is_null()) {
+            self.path.push_key("artifacts");
+            match artifacts.is_array() && !is_complete {
+                true => self.artifact_list(artifacts),
+                false => self.artifact_map(artifacts),
+            }
+            self.path.pop();
+        }
+    }
+
+    fn artifact_map(&mut self, artifacts: Node<'_>) {
+        if !(self.object(artifacts) && self.few(artifacts.len())) {
             return;
-        };
-        self.path.push_key("artifacts");
-        if self.object(artifacts) && self.few(artifacts.len()) {
-            for (name, artifact) in artifacts.members() {
-                if let Err(message) = Artifact::check(artifact) {
-                    self.wrong(name, "artifact", message);
-                }
+        }
+        for (name, artifact) in artifacts.members() {
+            if let Err(message) = Artifact::check(artifact) {
+                self.wrong(name, "artifact", message);
             }
         }
-        self.path.pop();
+    }
+
+    /// Checks artifacts as a model writes them: a list of `{name, reference}`.
+    fn artifact_list(&mut self, artifacts: Node<'_>) {
+        if !self.few(artifacts.len()) {
+            return;
+        }
+        let mut names = HashSet::new();
+        for (index, artifact) in artifacts.elements().enumerate() {
+            self.path.push_index(index);
+            if self.object(artifact) {
+                self.text(artifact, "name", true);
+                let checked =
+                    artifact.get("reference").map_or(Err("`reference` is missing"), Artifact::check);
+                if let Err(message) = checked {
+                    self.wrong("reference", "artifact", message);
+                }
+                let name = artifact.get("name").and_then(Node::as_str).unwrap_or_default();
+                if !names.insert(name) {
+                    self.wrong("name", "unique", "another artifact has this name");
+                }
+            }
+            self.path.pop();
+        }
     }
 
     fn inside(&mut self, object: Node<'_>, key: &str, check: impl FnOnce(&mut Self, Node<'_>)) {

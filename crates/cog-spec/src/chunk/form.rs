@@ -138,6 +138,10 @@ pub(crate) struct FinalForm<'a> {
     #[serde(rename = "_emitted_context", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Anything"))]
     emitted_context: Option<&'a Value>,
+    /// The packet for the agent that the run hands over to.
+    #[serde(rename = "_handoff", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
+    handoff: Option<&'a Value>,
 }
 
 /// The end of a failed run.
@@ -197,14 +201,17 @@ impl<'a> ChunkForm<'a> {
                 Self::Numbered(NumberedForm { chunk: ContentForm::Snapshot(snapshot) })
             }
             Chunk::Progress(progress) => Self::Progress(ProgressForm { progress }),
-            Chunk::Final { meta, data, usage, warnings, emitted_context } => Self::Final(FinalForm {
-                is_final: true,
-                meta,
-                data,
-                usage: usage.as_ref(),
-                warnings,
-                emitted_context: emitted_context.as_ref(),
-            }),
+            Chunk::Final { meta, data, usage, warnings, emitted_context, handoff } => {
+                Self::Final(FinalForm {
+                    is_final: true,
+                    meta,
+                    data,
+                    usage: usage.as_ref(),
+                    warnings,
+                    emitted_context: emitted_context.as_ref(),
+                    handoff: handoff.as_ref(),
+                })
+            }
             Chunk::Error { session_id, error, recovery, partial_data, warnings } => Self::Error(ErrorForm {
                 ok: false,
                 streaming: true,
