@@ -51,7 +51,9 @@ impl Expected {
     /// Returns what a source declares; a file name extension is a hint.
     pub(crate) fn from_source(source: &MediaSource) -> Self {
         let (hint, public_url) = match &source.location {
-            MediaLocation::File(path) => (type_of_name(path).map(str::to_owned), None),
+            MediaLocation::File(path) | MediaLocation::Artifact(path) => {
+                (type_of_name(path).map(str::to_owned), None)
+            }
             MediaLocation::Url(url) => (None, shareable_url(url)),
             _ => (None, None),
         };

@@ -86,6 +86,7 @@ fn open(location: &MediaLocation, rules: &MediaRules, access: &Access) -> Result
     let stored = match location {
         MediaLocation::Base64(data) => decode_base64(data.as_str().unwrap_or_default(), store),
         MediaLocation::File(path) => access.file(path, store),
+        MediaLocation::Artifact(path) => access.files.open(path, store),
         MediaLocation::Upload(id) => return access.upload(id),
         MediaLocation::Url(_) => Err(MediaError::SourceUnavailable { what: "URLs" }),
     };

@@ -29,6 +29,8 @@ pub enum MediaLocation {
     Base64(Value),
     /// A file, absolute or relative to the module's directory (SPEC 4.2.3).
     File(PathBuf),
+    /// A file, absolute or relative to the working directory: an artifact of a handoff packet.
+    Artifact(PathBuf),
     /// A previous upload (docs/spec/media.md).
     Upload(String),
 }
@@ -103,7 +105,7 @@ impl MediaLocation {
         match self {
             Self::Url(_) => "url",
             Self::Base64(_) => "base64",
-            Self::File(_) => "file",
+            Self::File(_) | Self::Artifact(_) => "file",
             Self::Upload(_) => "upload_ref",
         }
     }

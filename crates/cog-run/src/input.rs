@@ -1,5 +1,10 @@
 //! Checks the caller's input against the module's contract.
 
+mod packet;
+
+use std::sync::Arc;
+
+use cog_harmony::handoff::Handoff;
 use cog_json::{Node, Path, SerializeError, ToJson, Value, Writer};
 use cog_media::MediaSource;
 use cog_module::Module;
@@ -68,6 +73,8 @@ pub(crate) struct CheckedInput {
     media: Vec<(Path, MediaSource)>,
     /// The value of `$ARGUMENTS` and the field of the input that contains it.
     arguments: Option<Arguments>,
+    /// The input as a handoff packet, if it is one.
+    packet: Option<Arc<Handoff>>,
 }
 
 #[derive(Debug, Clone)]
@@ -80,7 +87,7 @@ impl CheckedInput {
     /// Builds the input when it is given as text, and checks it.
     ///
     /// # Errors
-    /// E1001 to E1004, with every violation in `details.violations`.
+    /// E1001 to E1004, with every violation in `details.violations`, also of a handoff packet.
     pub(crate) fn new(module: &Module, input: RunInput) -> Result<Self, ErrorBody> {
         let (value, arguments) = match input {
             RunInput::Json(value) => (value.clone(), arguments_of(&value)),
@@ -88,13 +95,20 @@ impl CheckedInput {
             RunInput::ArgsWith(text, rest) => from_args(module, text, &rest)?,
         };
         let (value, given_context) = without_context(value);
+        let packet = packet::packet_of(&value)?;
         let violations = module.contract.check_input(value.node());
         if !violations.is_empty() {
             return Err(error::from_violations(&violations));
         }
-        let media = media_of(module, &value)?;
-        let prompt_value = if media.is_empty() { value.clone() } else { numbered(&value, &media) };
-        Ok(Self { value, given_context, context: None, prompt_value, media, arguments })
+        let mut media = media_of(module, &value)?;
+        let fields = media.len();
+        if let Some(packet) = &packet {
+            media.extend(packet::media(packet, module)?);
+        }
+        let prompt_value = if media.is_empty() { value.clone() } else { numbered(&value, &media, fields) };
+        let arguments = arguments.filter(|_| packet.is_none());
+        let packet = packet.map(Arc::new);
+        Ok(Self { value, given_context, context: None, prompt_value, media, arguments, packet })
     }
 
     /// Adds the context as the model receives it, and checks the size of both.
@@ -156,6 +170,11 @@ impl CheckedInput {
         &self.prompt_value
     }
 
+    /// Returns the input as a handoff packet, if it is one.
+    pub(crate) fn packet(&self) -> Option<&Handoff> {
+        self.packet.as_deref()
+    }
+
     /// Returns the media of the input with their paths, starting at `input`.
     pub(crate) fn media(&self) -> &[(Path, MediaSource)] {
         &self.media
@@ -177,6 +196,9 @@ impl CheckedInput {
 }
 
 fn from_args(module: &Module, text: String, rest: &Value) -> Result<(Value, Option<Arguments>), ErrorBody> {
+    if module.contract.requires_packet() {
+        return Err(without_packet(&module.manifest.name));
+    }
     let field = module.contract.args_target().map_err(|candidates| ambiguous(&candidates))?;
     let mut object = serde_json::Map::from_iter([(field.to_owned(), text.clone().into())]);
     object.extend(rest.members().map(|(key, value)| (key.to_owned(), value.to_serde())));
@@ -197,16 +219,28 @@ fn media_of(module: &Module, input: &Value) -> Result<Vec<(Path, MediaSource)>, 
     paths.map(source).collect()
 }
 
-/// Returns the input with a number in place of each media item, from 1. The message parts use the same
-/// numbers.
-fn numbered(input: &Value, media: &[(Path, MediaSource)]) -> Value {
+/// Returns the input with a number in place of each media item, from 1. The message parts use the same numbers. The first
+/// `fields` are fields for media; the others are artifacts, whose references stay.
+fn numbered(input: &Value, media: &[(Path, MediaSource)], fields: usize) -> Value {
     let mut json = input.to_serde();
     for (index, (path, _)) in media.iter().enumerate() {
         if let Some(slot) = json.pointer_mut(pointer_in_input(&path.pointer())) {
-            *slot = serde_json::json!({ "media": index + 1 });
+            let number = serde_json::json!({ "media": index + 1 });
+            *slot = if index < fields { number } else { with_reference(number, slot.take()) };
         }
     }
     Value::from(json)
+}
+
+/// Adds the reference of an artifact to its number.
+fn with_reference(mut number: serde_json::Value, artifact: serde_json::Value) -> serde_json::Value {
+    if let Some(members) = number.as_object_mut() {
+        match artifact {
+            serde_json::Value::Object(own) => members.extend(own),
+            reference => drop(members.insert("reference".to_owned(), reference)),
+        }
+    }
+    number
 }
 
 /// Strips the leading `input` from a pointer.
@@ -263,4 +297,11 @@ fn ambiguous(candidates: &[String]) -> ErrorBody {
     };
     ErrorBody::new(Code::InvalidInput, message)
         .suggest("Pass the input as JSON: --input-json '{…}' or a file.")
+}
+
+fn without_packet(name: &str) -> ErrorBody {
+    let message = format!("{name} takes a handoff packet, not a text");
+    ErrorBody::new(Code::InvalidInput, message).suggest(format!(
+        "Create one: `cog handoff new --from me --to {name} --objective TEXT | cog run {name} -`."
+    ))
 }

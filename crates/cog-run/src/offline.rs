@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cog_harmony::handoff::Handoff;
+use cog_json::Value;
 use cog_module::{Module, golden};
 use cog_provider::{
     ModelFuture, ModelRequest, ModelStream, OFFLINE, Provider, ProviderError, ProviderInfo, WireRequest,
@@ -10,6 +12,9 @@ use cog_spec::{Code, ErrorBody, FinishReason, Modality, ModelEvent, Warning, War
 use futures_util::stream;
 
 use crate::input::CheckedInput;
+
+/// The maximum number of samples to find one with a handoff.
+const MAX_SAMPLES: u64 = 16;
 
 /// The number of bytes per event, so that an offline reply is streamed too.
 const PART_BYTES: usize = 48;
@@ -51,12 +56,19 @@ impl Offline {
                 text: answer.to_string(),
                 warning: format!("No model was called: this is the golden answer `{}`.", case.name),
             }),
-            None => Self::sample(module),
+            None => Self::sample(module, input.packet()),
         }
     }
 
-    fn sample(module: &Module) -> Option<Self> {
-        let data = module.contract.sample(0)?;
+    fn sample(module: &Module, packet: Option<&Handoff>) -> Option<Self> {
+        let contract = &module.contract;
+        let mut data = contract.sample(0)?;
+        if contract.emits_handoff() {
+            // It is optional in some schemas.
+            let mut samples = (0..MAX_SAMPLES).filter_map(|seed| contract.sample(seed));
+            let found = samples.find(|data| data.get("handoff").is_some()).unwrap_or(data);
+            data = with_valid_handoff(&found, packet);
+        }
         let meta = r#"{"confidence":0.0,"risk":"medium","explain":"A sample of the schema, not an answer."}"#;
         Some(Self {
             info: info("sample"),
@@ -81,6 +93,20 @@ impl Offline {
         let finished = ModelEvent::Finished(FinishReason::Stop);
         std::iter::once(started).chain(texts).chain([finished]).map(Ok).collect()
     }
+}
+
+/// Returns a sample whose handoff satisfies what no schema expresses: artifacts that do not repeat a name, and the
+/// objective and the constraints of the packet that it follows.
+fn with_valid_handoff(data: &Value, packet: Option<&Handoff>) -> Value {
+    let mut data = data.to_serde();
+    if let Some(handoff) = data.get_mut("handoff").and_then(serde_json::Value::as_object_mut) {
+        handoff.insert("artifacts".to_owned(), serde_json::json!([]));
+        if let Some(packet) = packet {
+            handoff.remove("primary_objective");
+            handoff.insert("constraints".to_owned(), packet.constraints().collect());
+        }
+    }
+    Value::from(data)
 }
 
 /// Describes the offline provider, which accepts every modality.

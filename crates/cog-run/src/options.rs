@@ -76,6 +76,11 @@ pub struct RunOptions {
     pub continuation: Option<Continuation>,
     /// The context that the modules of a composition share. None has only the input's own.
     pub context: Option<ContextScope>,
+    /// The agent that the run hands over to: `handoff` of the answer becomes its packet, in [`Envelope::handoff`]
+    /// (docs/handoff.md).
+    ///
+    /// [`Envelope::handoff`]: cog_spec::Envelope::handoff
+    pub handoff_to: Option<String>,
     /// The messages of the run with their metadata. None records nothing.
     pub trace: Option<Trace>,
     /// The modules that call this one as a tool, from the first.

@@ -24,7 +24,7 @@ use crate::{
     media::{MediaSink, Sources},
     module_context::Given,
     offline,
-    plan::{Plan, Prepared, answer_rules},
+    plan::{Plan, Prepared, answer_rules, handoff_rules},
     preflight,
     recorder::Recorder,
     request::RequestSpec,
@@ -53,6 +53,7 @@ pub(crate) fn prepare(
     let parts = (input.given_context(), input.node());
     let context = Given::read(shared, module, options, &session_id, parts)?;
     let input = input.with_context(module, context.value)?;
+    let handoff = handoff_rules(module, input.packet().cloned(), options)?;
     let chosen = shared.providers.choose(options.provider.as_deref())?;
     let is_offline = chosen.is_empty();
     let (provider, others, mut warnings) = providers(chosen, composed.as_deref(), module, &input)?;
@@ -91,6 +92,7 @@ pub(crate) fn prepare(
     warnings.extend(omitted);
     let mut rules = answer_rules(module, &request, provider.as_ref(), options, session_id);
     rules.warnings.extend(warnings);
+    rules.handoff = handoff;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.info().key.clone()).collect();
     rules.calls_tools = tools.is_some();
     if let Some(tools) = &mut tools {

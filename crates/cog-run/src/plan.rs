@@ -1,5 +1,6 @@
 //! The plan of a run that is ready to call the model.
 
+mod handoff;
 mod reduce;
 mod rules;
 
@@ -10,7 +11,7 @@ use cog_media::Processed;
 use cog_provider::{ModelRequest, Provider};
 use cog_spec::ErrorBody;
 
-pub(crate) use self::rules::answer_rules;
+pub(crate) use self::{handoff::handoff_rules, rules::answer_rules};
 use crate::{
     Cancellation,
     composition::PendingParts,

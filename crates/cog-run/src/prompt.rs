@@ -18,6 +18,9 @@ const MAX_LEN: usize = 64 * 1024 * 1024;
 /// The user message when nothing else is left to send.
 const GO: &str = "Do the task now, and reply in the requested format.";
 
+/// What `$INPUT` is for a handoff packet. Another agent wrote it, so it is never part of the system message.
+const PACKET: &str = "(the handoff packet in the user message)";
+
 /// Returns the messages of a run: one system message, which ends with the `instructions` about the answer, and
 /// one user message with the input that the prompt did not place.
 ///
@@ -73,6 +76,7 @@ pub(crate) fn fill(
             PromptPart::Word { index, .. } if *index < words.len() => {
                 words.get(*index).copied().unwrap_or_default()
             }
+            PromptPart::Input if input.packet().is_some() => PACKET,
             PromptPart::Input => input_json.get_or_init(|| input.for_prompt().to_string()),
             PromptPart::MediaInputs => {
                 // All media are placed at the first placeholder.
@@ -135,9 +139,12 @@ fn is_input(part: &PromptPart) -> bool {
     )
 }
 
-/// Returns the input that no placeholder used, as JSON; none when nothing is left. Words use it only if all of them are
+/// Returns the input that no placeholder used, as JSON, and any handoff packet; none when nothing is left. Words use it only if all of them are
 /// inserted (ruling R66).
 fn unplaced(prompt: &Prompt, input: &CheckedInput) -> Option<String> {
+    if input.packet().is_some() {
+        return Some(input.for_prompt().to_string());
+    }
     let parts = prompt.parts();
     let has_word =
         |word| parts.iter().any(|part| matches!(part, PromptPart::Word { index, .. } if *index == word));

@@ -8,7 +8,7 @@ use cog_spec::{Code, ErrorBody};
 use super::RunOptions;
 
 /// The keys of `_options` that belong to a run.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "chunk_type",
     "provider",
     "model",
@@ -22,6 +22,7 @@ const KEYS: [&str; 13] = [
     "risk",
     "max_tool_rounds",
     "max_tool_calls",
+    "handoff_to",
 ];
 /// The maximum timeout that a request may set: one day in milliseconds.
 const MAX_MS: u64 = 24 * 3600 * 1000;
@@ -29,7 +30,7 @@ const MAX_MS: u64 = 24 * 3600 * 1000;
 const MAX_ATTEMPTS: u64 = 10;
 /// The maximum number of tool calls that a request may set.
 const MAX_TOOL_CALLS: u32 = 1_000;
-/// The maximum length in bytes of the name of a provider or a model.
+/// The maximum length in bytes of the name of a provider, a model or an agent.
 const MAX_NAME: usize = 256;
 
 impl RunOptions {
@@ -60,6 +61,7 @@ impl RunOptions {
                 "risk" => options.risk = Some(member.keyword()?),
                 "max_tool_rounds" => options.max_tool_rounds = Some(member.count(MAX_TOOL_CALLS)?),
                 "max_tool_calls" => options.max_tool_calls = Some(member.count(MAX_TOOL_CALLS)?),
+                "handoff_to" => options.handoff_to = Some(member.name()?),
                 _ if extra.contains(&key) => {}
                 _ => return Err(unknown(key, extra)),
             }
@@ -86,6 +88,7 @@ impl ToJson for RunOptions {
             w.optional("risk", &self.risk);
             w.optional("max_tool_rounds", &self.max_tool_rounds);
             w.optional("max_tool_calls", &self.max_tool_calls);
+            w.optional("handoff_to", &self.handoff_to);
         });
     }
 }
@@ -189,7 +192,7 @@ mod tests {
 
     #[test]
     fn options_read_back_as_written() {
-        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex","risk":"high","max_tool_rounds":2,"max_tool_calls":5}"#;
+        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex","risk":"high","max_tool_rounds":2,"max_tool_calls":5,"handoff_to":"coder"}"#;
         assert_eq!(read(text).unwrap().to_json(), text);
         assert_eq!(read("{}").unwrap().to_json(), "{}");
     }
@@ -223,6 +226,7 @@ mod tests {
             r#"{"risk": "higher"}"#,
             r#"{"max_tool_rounds": 0}"#,
             r#"{"max_tool_calls": 1001}"#,
+            r#"{"handoff_to": " "}"#,
             r#"{"strict": "yes"}"#,
             r#"{"model": " "}"#,
             r#"{"provider": ["a"]}"#,

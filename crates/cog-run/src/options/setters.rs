@@ -182,6 +182,13 @@ impl RunOptions {
         self
     }
 
+    /// Sets the agent that the run hands over to (docs/handoff.md).
+    #[must_use]
+    pub fn handoff_to(mut self, agent: impl Into<String>) -> Self {
+        self.handoff_to = Some(agent.into());
+        self
+    }
+
     /// Sets the warnings of the answer in addition to those of the run.
     #[must_use]
     pub fn warnings(mut self, warnings: Vec<Warning>) -> Self {

@@ -1,0 +1,87 @@
+//! A handoff packet as the input of a run (docs/handoff.md).
+
+use std::path::{Path as FilePath, PathBuf};
+
+use cog_harmony::{
+    Finding,
+    handoff::{Artifact, Handoff, PROTOCOL, Reference},
+};
+use cog_json::{Path, ToJson as _, Value};
+use cog_media::{Checksum, MediaError, MediaLocation, MediaSource, modality_of, type_of_name};
+use cog_module::Module;
+use cog_spec::{Code, ErrorBody, Modality};
+
+use crate::error;
+
+/// The maximum number of violations in a message; `details.violations` contains all of them.
+const MAX_LISTED: usize = 20;
+
+/// Returns the packet that an input is; none if it is not one.
+///
+/// # Errors
+/// E1001 with every rule that the packet violates, also if it was changed after it was created.
+pub(crate) fn packet_of(input: &Value) -> Result<Option<Handoff>, ErrorBody> {
+    if input.get("protocol").and_then(|protocol| protocol.as_str()) != Some(PROTOCOL) {
+        return Ok(None);
+    }
+    let packet = Handoff::read(input.clone()).map_err(|findings| refused(&findings))?;
+    let findings = packet.check_seal();
+    if findings.is_empty() { Ok(Some(packet)) } else { Err(refused(&findings)) }
+}
+
+/// Returns the artifacts of a packet that are media of the kinds that the module accepts, with their paths.
+///
+/// # Errors
+/// The code of the first artifact that cannot be media.
+pub(crate) fn media(packet: &Handoff, module: &Module) -> Result<Vec<(Path, MediaSource)>, ErrorBody> {
+    let accepted = &module.manifest.modalities.input;
+    let found = packet.artifacts().filter_map(|artifact| {
+        let source = media_source(&artifact, accepted)?;
+        let path = path_of(&artifact);
+        Some(
+            source
+                .map(|source| (path.clone(), source))
+                .map_err(|error| error::media_rejected(&[(path, error)])),
+        )
+    });
+    found.collect()
+}
+
+fn media_source(artifact: &Artifact<'_>, accepted: &[Modality]) -> Option<Result<MediaSource, MediaError>> {
+    let (location, name) = match artifact.reference {
+        Reference::Url(url) if url.starts_with("https://") || url.starts_with("http://") => {
+            (MediaLocation::Url(url.to_owned()), url.split(['?', '#']).next().unwrap_or(url))
+        }
+        Reference::Url(_) => return None,
+        Reference::Path(path) => (MediaLocation::Artifact(PathBuf::from(path)), path),
+    };
+    let media_type = artifact.media_type.or_else(|| type_of_name(FilePath::new(name)))?;
+    modality_of(media_type).filter(|kind| accepted.contains(kind))?;
+    let checksum = artifact.sha256.map(|digest| Checksum::new("sha256", digest)).transpose();
+    Some(checksum.map(|checksum| MediaSource {
+        media_type: artifact.media_type.map(str::to_owned),
+        checksum,
+        ..MediaSource::new(location)
+    }))
+}
+
+fn path_of(artifact: &Artifact<'_>) -> Path {
+    let mut path = Path::root();
+    ["input", "context", "artifacts", artifact.name].iter().for_each(|key| path.push_key(key));
+    path
+}
+
+/// Returns the error of an invalid packet.
+fn refused(findings: &[Finding]) -> ErrorBody {
+    let placed = |finding: &Finding| Finding {
+        path: if finding.path.is_empty() { "input".to_owned() } else { format!("input.{}", finding.path) },
+        ..finding.clone()
+    };
+    let findings: Vec<Finding> = findings.iter().map(placed).collect();
+    let listed = findings.iter().take(MAX_LISTED).map(|one| format!("{}: {}", one.path, one.message));
+    let message = format!("the handoff packet is invalid: {}", listed.collect::<Vec<_>>().join("; "));
+    let details = Value::parse(&format!("{{\"violations\":{}}}", findings.to_json())).unwrap_or_default();
+    let mut error = ErrorBody::new(Code::InvalidInput, message).with_details(details);
+    error.suggestion = findings.iter().find_map(|finding| finding.suggestion.clone());
+    error
+}
