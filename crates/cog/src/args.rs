@@ -42,7 +42,8 @@ pub(crate) use self::{
         VerifyArgs,
     },
     run::{
-        InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs, TestArgs, ToolArgs,
+        HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs,
+        TestArgs, ToolArgs,
     },
     serve::ServeArgs,
     trace::{TraceArgs, TraceCommand, TraceFormat, TraceShowArgs},

@@ -13,7 +13,7 @@ pub(crate) struct InputArgs {
     /// Module name, or path of its directory
     #[arg(required = true, index = 1)]
     pub(crate) module: Option<String>,
-    /// Input: a JSON file, or `-` for stdin [default: piped text if the module requires a text, or an empty object]
+    /// Input: a JSON file, an http(s) URL, or `-` for stdin [default: piped text if the module requires a text or a handoff packet, otherwise an empty object]
     #[arg(value_name = "INPUT", index = 2, conflicts_with_all = ["args", "input_json"])]
     pub(crate) input: Option<PathBuf>,
     /// Input as text, for the text field of the module's schema; `-` for stdin, `@FILE` for a file
@@ -164,6 +164,32 @@ pub(crate) struct ToolArgs {
     pub(crate) max_tool_rounds: Option<u32>,
 }
 
+/// The agent that takes over from a run.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Handoff")]
+pub(crate) struct HandoffToArgs {
+    /// Agent that takes over: `handoff` of the answer becomes its packet
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    pub(crate) handoff_to: Option<String>,
+    /// File of the packet [default: handoff-AGENT.json]
+    #[arg(long, value_name = "FILE", requires = "handoff_to", value_parser = packet_file)]
+    pub(crate) handoff_out: Option<PathBuf>,
+}
+
+fn agent(text: &str) -> Result<String, &'static str> {
+    match text.trim() {
+        "" => Err("name an agent, such as coder"),
+        agent => Ok(agent.to_owned()),
+    }
+}
+
+fn packet_file(text: &str) -> Result<PathBuf, &'static str> {
+    match text {
+        "-" => Err("stdout is the envelope; its member `_handoff` is the packet"),
+        file => Ok(PathBuf::from(file)),
+    }
+}
+
 /// `cog run`.
 #[derive(Debug, Args)]
 #[command(mut_arg("module", |module| module.required(false).required_unless_present("continues")))]
@@ -177,6 +203,8 @@ Errors before the call to the model, such as invalid input, are one envelope.
 A tool call that needs a confirmation ends the run with E4007. `cog run --continue ID --confirm YES` executes it, and \
 --deny continues without it.
 
+With --handoff-to, `handoff` of the answer becomes a packet, which the module of the next agent takes as its input.
+
 Examples:
   cog run code-reviewer --args \"eval(input())\"
   cog run code-reviewer input.json | jq .data.issues
@@ -185,6 +213,7 @@ Examples:
   cog run image-analyzer --image photo.jpg --args \"What is this?\"
   cog run image-generator --args \"A lighthouse at dawn\" --media-dir out --provider offline
   cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape
+  cog run planner --args \"Build a snake game\" --handoff-to coder && cog run coder handoff-coder.json
   cog run code-reviewer input.json --stream | jq -c .chunk.field")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -195,6 +224,8 @@ pub(crate) struct RunArgs {
     pub(crate) check: CheckArgs,
     #[command(flatten)]
     pub(crate) tools: ToolArgs,
+    #[command(flatten)]
+    pub(crate) handoff: HandoffToArgs,
     /// Record the raw exchange with the provider in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,

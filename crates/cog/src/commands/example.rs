@@ -41,6 +41,10 @@ pub(super) fn advised(mut envelope: Envelope, args: &InputArgs, module: &Module)
 /// Returns a command that runs the module with valid input.
 pub(super) fn run(module_name: &str, module: &Module) -> String {
     let name = quoted(module_name);
+    if module.contract.requires_packet() {
+        let agent = &module.manifest.name;
+        return format!("cog handoff new --from me --to {agent} --objective \"…\" | cog run {name} -");
+    }
     if takes_text_alone(module) {
         return format!("cog run {name} --args \"…\"");
     }

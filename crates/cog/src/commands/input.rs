@@ -11,10 +11,11 @@ use cog_module::{
     Module,
     files::{self, FileError},
 };
-use cog_run::RunInput;
+use cog_run::{CancelReason, RunInput};
 use cog_spec::{Code, ErrorBody};
 
-use crate::{args::InputArgs, output::truncate};
+use super::{opened, runtime};
+use crate::{args::InputArgs, output::truncate, settings::MediaSettings};
 
 mod media;
 
@@ -31,10 +32,15 @@ const MAX_NAME: usize = 100;
 /// # Errors
 /// E1006 for an unreadable file, E1005 for one that is too large, E1000 for invalid JSON, E1001 for media without a
 /// field.
-pub(super) fn read(args: &InputArgs, module: &Module) -> Result<RunInput, ErrorBody> {
-    let input = match piped(args, module)? {
-        Some(input) => input,
-        None => without_media(args)?,
+pub(super) fn read(
+    args: &InputArgs,
+    module: &Module,
+    settings: &MediaSettings,
+) -> Result<RunInput, ErrorBody> {
+    let input = match (piped(args, module)?, args.input.as_deref().and_then(url_of)) {
+        (Some(input), _) => input,
+        (None, Some(url)) => RunInput::Json(fetched(url, settings)?),
+        (None, None) => without_media(args)?,
     };
     if args.media.is_empty() { Ok(input) } else { media::add(input, &args.media, module) }
 }
@@ -63,16 +69,20 @@ fn argument(text: &str) -> Result<String, ErrorBody> {
 }
 
 /// Returns what is piped into a run that has no input although its module requires a text: JSON if it is an object,
-/// otherwise the text. Empty stdin counts as no input.
+/// otherwise the text. For a module that takes a handoff packet it is JSON. Empty stdin counts as no input.
 fn piped(args: &InputArgs, module: &Module) -> Result<Option<RunInput>, ErrorBody> {
     let has_input = args.input.is_some() || args.args.is_some() || args.input_json.is_some();
-    if has_input || std::io::stdin().is_terminal() || !requires_text(module) {
+    let takes_packet = module.contract.takes_packet();
+    if has_input || std::io::stdin().is_terminal() || !(takes_packet || requires_text(module)) {
         return Ok(None);
     }
     let text = match read_stdin() {
         Err(FileError::Empty) => return Ok(None),
         read => read.map_err(|error| unreadable(Path::new("-"), &error))?,
     };
+    if takes_packet {
+        return parse(&text, "stdin").map(|value| Some(RunInput::Json(value)));
+    }
     let limits = Limits::default().with_bytes(MAX_INPUT);
     let value = Value::parse_within(text.as_bytes(), limits).ok().filter(|value| value.is_object());
     Ok(Some(value.map_or(RunInput::Args(text), RunInput::Json)))
@@ -107,6 +117,32 @@ pub(super) fn json_of(file: &Path) -> Result<Value, ErrorBody> {
 
 fn text_of(file: &Path) -> Result<String, ErrorBody> {
     read_text(file).map_err(|error| unreadable(file, &error))
+}
+
+/// Returns the http(s) URL that an input is, if it is one.
+fn url_of(file: &Path) -> Option<&str> {
+    let is_url = |url: &&str| url.starts_with("https://") || url.starts_with("http://");
+    file.to_str().filter(is_url)
+}
+
+/// Reads a JSON document at a URL that the operator allows.
+fn fetched(url: &str, settings: &MediaSettings) -> Result<Value, ErrorBody> {
+    let fetched = runtime::wait(fetch(url, settings))?;
+    fetched.unwrap_or_else(|| {
+        let reason = serde_json::json!({ "reason": CancelReason::Cancelled.as_str() });
+        let error = ErrorBody::new(Code::StreamInterrupted, "interrupted while the input was read");
+        Err(error.with_details(Value::from(reason)))
+    })
+}
+
+/// Reads a JSON document at a URL that the operator allows.
+///
+/// # Errors
+/// The codes of media for a URL that cannot be read, E1000 for invalid JSON.
+pub(super) async fn fetch(url: &str, settings: &MediaSettings) -> Result<Value, ErrorBody> {
+    let stored = opened::open(url, settings, MAX_INPUT).await.map_err(|error| ErrorBody::from(&error))?;
+    let text = opened::text(&stored).map_err(|error| ErrorBody::from(&error))?;
+    parse(&text.unwrap_or_default(), "the document at the URL")
 }
 
 fn read_text(file: &Path) -> Result<String, FileError> {

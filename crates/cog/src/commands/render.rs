@@ -46,7 +46,7 @@ fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result
     let selected = providers::select(settings, RecordMode::Off)?;
     let runtime = runtime::runtime(settings, selected.providers);
     let module = runtime::load(&runtime, args.request.input.module(), settings, console)?;
-    let input = input::read(&args.request.input, &module)?;
+    let input = input::read(&args.request.input, &module, &settings.media)?;
     let generation = args.request.generation.generation();
     let options = RunOptions::new().generation(generation).media(runtime::access(
         &module,

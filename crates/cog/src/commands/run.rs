@@ -1,6 +1,7 @@
 //! `cog run`: runs a module and prints an envelope, or chunks with `--stream`.
 
 mod confirmation;
+mod handoff;
 mod trace;
 
 use std::sync::Arc;
@@ -37,7 +38,8 @@ pub(super) fn run_with(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let files = [args.request.output.output.as_deref(), args.trace.as_deref()];
+    let packet = handoff::file(&args.handoff);
+    let files = [args.request.output.output.as_deref(), args.trace.as_deref(), packet.as_deref()];
     if let Err(error) = files.into_iter().try_for_each(emit::check) {
         console.print_json(&Envelope::failure(error.to_body()))?;
         return Err(error);
@@ -135,7 +137,7 @@ impl Run<'_> {
     fn read_input(&mut self, module: &Module) -> Result<RunInput, ErrorBody> {
         let input = match self.input.take() {
             Some(input) => input,
-            None => input::read(&self.args.request.input, module)?,
+            None => input::read(&self.args.request.input, module, &self.settings.media)?,
         };
         if self.log.as_ref().is_some_and(RunLog::stores_contents) {
             self.input = Some(input.clone());
@@ -222,6 +224,7 @@ impl Run<'_> {
         options.buffer_size = stream.buffer_size;
         options.risk = tools.risk;
         options.max_tool_rounds = tools.max_tool_rounds;
+        options.handoff_to.clone_from(&self.args.handoff.handoff_to);
         options.continuation.clone_from(&self.continuation);
         options.trace.clone_from(&self.trace);
         options
@@ -230,7 +233,7 @@ impl Run<'_> {
     /// Prints what was not printed yet, and returns the exit code.
     fn close(&self, result: RunResult) -> Result<Exit, CliError> {
         self.add_to_log(result.envelope());
-        let traced = self.write_trace();
+        let written = self.write_trace().and(self.write_handoff(result.envelope()));
         let envelope = match result {
             RunResult::Envelope(envelope) => {
                 self.print(&envelope)?;
@@ -249,7 +252,7 @@ impl Run<'_> {
             self.console.note("interrupted: the call to the provider was cancelled");
             return Ok(Exit::Interrupted);
         }
-        traced.map(|()| runtime::exit(&envelope))
+        written.map(|()| runtime::exit(&envelope))
     }
 
     /// Adds the run to the log. A log that cannot be written is only reported if it was set up.

@@ -6,6 +6,8 @@ mod about;
 mod cite;
 mod composition;
 #[cfg(test)]
+mod handoff;
+#[cfg(test)]
 mod history;
 #[cfg(unix)]
 #[cfg(test)]

@@ -3,14 +3,11 @@
 use std::path::Path;
 
 use cog_harmony::{Finding, handoff::Handoff};
-use cog_json::{Limits, ToJson as _, Value};
+use cog_json::{ToJson as _, Value};
 use cog_spec::{Code, ErrorBody};
 
-use super::super::{input, opened};
+use super::super::input;
 use crate::{error::CliError, settings::MediaSettings};
-
-/// The maximum size of a packet, 30 MiB.
-const MAX_PACKET: u64 = 30 << 20;
 
 /// Reads a packet from a file, an http(s) URL, or stdin for `-`. The inner error is what is wrong with its form.
 ///
@@ -21,7 +18,7 @@ pub(super) async fn read(
     settings: &MediaSettings,
 ) -> Result<Result<Handoff, Vec<Finding>>, CliError> {
     let value = match source.contains("://") {
-        true => fetched(source, settings).await?,
+        true => input::fetch(source, settings).await?,
         false => input::json_of(Path::new(source))?,
     };
     Ok(Handoff::read(value))
@@ -35,15 +32,6 @@ pub(super) async fn read_valid(source: &str, settings: &MediaSettings) -> Result
     let packet = read(source, settings).await?.map_err(|findings| refused(&findings))?;
     let findings = packet.check_seal();
     if findings.is_empty() { Ok(packet) } else { Err(refused(&findings).into()) }
-}
-
-async fn fetched(url: &str, settings: &MediaSettings) -> Result<Value, CliError> {
-    let stored = opened::open(url, settings, MAX_PACKET).await.map_err(|error| ErrorBody::from(&error))?;
-    let text = opened::text(&stored).map_err(|error| ErrorBody::from(&error))?.unwrap_or_default();
-    let limits = Limits::default().with_bytes(MAX_PACKET);
-    let parsed = Value::parse_within(text.as_bytes(), limits);
-    Ok(parsed
-        .map_err(|error| ErrorBody::new(Code::ParseError, format!("the packet is not JSON: {error}")))?)
 }
 
 /// Returns the error of an invalid packet.

@@ -3,7 +3,7 @@
 use cog_spec::{Code, ErrorBody};
 
 use crate::{
-    args::{InputArgs, LogsReplayArgs, MediaFlags, ModelArgs, RequestArgs, RunArgs, ToolArgs},
+    args::{HandoffToArgs, InputArgs, LogsReplayArgs, MediaFlags, ModelArgs, RequestArgs, RunArgs, ToolArgs},
     commands::{
         run,
         run_log::{Contents, Entry},
@@ -54,6 +54,7 @@ fn run_args(args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs
         check: args.check,
         tools: ToolArgs::default(),
         state_dir: None,
+        handoff: HandoffToArgs::default(),
         record: None,
         trace: None,
         media_dir: None,

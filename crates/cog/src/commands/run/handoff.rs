@@ -1,0 +1,45 @@
+//! The file of `--handoff-to`: the packet for the next agent.
+
+use std::path::PathBuf;
+
+use cog_json::ToJson as _;
+use cog_spec::Envelope;
+
+use super::Run;
+use crate::{args::HandoffToArgs, commands::emit, error::CliError};
+
+/// Returns the file of the packet: that of --handoff-out, otherwise one with the name of the agent; none if the run hands
+/// over to none.
+pub(super) fn file(args: &HandoffToArgs) -> Option<PathBuf> {
+    let agent = args.handoff_to.as_deref()?;
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let default = || format!("handoff-{}.json", agent.chars().map(plain).collect::<String>()).into();
+    Some(args.handoff_out.clone().unwrap_or_else(default))
+}
+
+impl Run<'_> {
+    /// Writes the packet of a successful run, and reports a file that the caller did not name.
+    pub(super) fn write_handoff(&self, envelope: &Envelope) -> Result<(), CliError> {
+        let (Some(path), Some(packet)) = (file(&self.args.handoff), &envelope.handoff) else { return Ok(()) };
+        emit::file(&path, &packet.to_json_pretty(), self.console)?;
+        if self.args.handoff.handoff_out.is_none() {
+            self.console.note(&format!("the handoff packet is in {}", path.display()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_file_is_in_the_working_directory() {
+        let file = |agent: &str| {
+            let args = HandoffToArgs { handoff_to: Some(agent.to_owned()), handoff_out: None };
+            file(&args).unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(file("coder"), "handoff-coder.json");
+        assert_eq!(file("../a b"), "handoff-..-a-b.json");
+    }
+}
