@@ -10,3 +10,6 @@ mod svg;
 mod text;
 
 pub use self::diagram::{Diagram, DiagramEdge, DiagramField, DiagramNode, EdgeKind, NodeKind};
+
+#[cfg(test)]
+mod tests;
