@@ -15,7 +15,7 @@ pub struct ServerSettings {
     pub access: AccessSettings,
     /// The maximum size of a request body, in bytes: 30 MiB.
     pub max_body_bytes: usize,
-    /// The maximum size of all request bodies over 64 KiB whose runs have not ended, in bytes: 128 MiB. Further ones wait.
+    /// The maximum size of all request bodies over 64 KiB whose runs have not ended, in bytes: 64 MiB. Further ones wait.
     pub max_body_bytes_total: usize,
     /// The maximum size of a request's headers, in bytes: 64 KiB.
     pub max_header_bytes: usize,
@@ -54,7 +54,7 @@ impl Default for ServerSettings {
         Self {
             access: AccessSettings::default(),
             max_body_bytes: 30 << 20,
-            max_body_bytes_total: 128 << 20,
+            max_body_bytes_total: 64 << 20,
             max_header_bytes: 64 << 10,
             max_message_bytes: 1 << 20,
             max_connections: 12_000,
