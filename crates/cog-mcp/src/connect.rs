@@ -14,6 +14,7 @@ use rmcp::{
 };
 use tokio::{
     process::{Child, Command},
+    runtime::Handle,
     task::JoinSet,
     time::timeout,
 };
@@ -21,6 +22,7 @@ use tokio::{
 use crate::{
     connection::{Config, Connection, Host, Program},
     error::{McpError, excerpt},
+    link::Link,
     server::{McpServer, McpTransport},
     stderr,
     tool::McpTool,
@@ -57,22 +59,24 @@ impl McpServer {
 
     async fn connect_on(&self, host: Option<Arc<Host>>) -> Result<McpTools, McpError> {
         let connected = timeout(self.startup_timeout, async {
-            let connection = self.open(host).await?;
+            let connection = self.open().await?;
             let listed = connection.peer().list_all_tools().await.map_err(|error| self.violation(&error))?;
             Ok((connection, listed))
         });
         match connected.await {
-            Ok(connected) => connected.map(|(connection, listed)| self.tools(connection, listed)),
+            Ok(connected) => connected.map(|(connection, listed)| {
+                self.tools(Link::new(self, connection, Handle::current(), host), listed)
+            }),
             Err(_) => Err(McpError::Timeout { server: self.name.clone(), limit: self.startup_timeout }),
         }
     }
 
-    fn tools(&self, connection: Connection, listed: Vec<Listed>) -> McpTools {
-        let connection = Arc::new(connection);
+    fn tools(&self, link: Link, listed: Vec<Listed>) -> McpTools {
+        let link = Arc::new(link);
         let mut found = McpTools { tools: Vec::new(), skipped: Vec::new() };
         for listed in listed {
             let name = listed.name.to_string();
-            let tool = McpTool::new(self, listed, Arc::clone(&connection)).map_err(|error| error.to_string());
+            let tool = McpTool::new(self, listed, Arc::clone(&link)).map_err(|error| error.to_string());
             let is_new =
                 |tool: &McpTool| found.tools.iter().all(|other| other.info().name != tool.info().name);
             match tool {
@@ -86,9 +90,10 @@ impl McpServer {
         found
     }
 
-    async fn open(&self, host: Option<Arc<Host>>) -> Result<Connection, McpError> {
+    /// Connects to the server.
+    pub(crate) async fn open(&self) -> Result<Connection, McpError> {
         match &self.transport {
-            McpTransport::Stdio { .. } => self.open_program(host).await,
+            McpTransport::Stdio { .. } => self.open_program().await,
             McpTransport::Http { url, token } => {
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let config = match token {
@@ -96,12 +101,12 @@ impl McpServer {
                     None => config,
                 };
                 let service = self.serve(StreamableHttpClientTransport::from_config(config)).await?;
-                Ok(Connection::new(service, None, host))
+                Ok(Connection::new(service, None))
             }
         }
     }
 
-    async fn open_program(&self, host: Option<Arc<Host>>) -> Result<Connection, McpError> {
+    async fn open_program(&self) -> Result<Connection, McpError> {
         let mut child = self.start()?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(self.violation(&"the program has no standard input and output"));
@@ -111,8 +116,7 @@ impl McpServer {
             log.spawn(stderr::log(self.name.clone(), stderr));
         }
         let service = self.serve(AsyncRwTransport::new(stdout, stdin)).await?;
-        let program = Program::new(child, log);
-        Ok(Connection::new(service, Some(program), host))
+        Ok(Connection::new(service, Some(Program::new(child, log))))
     }
 
     fn start(&self) -> Result<Child, McpError> {

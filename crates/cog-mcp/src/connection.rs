@@ -1,7 +1,5 @@
 //! The connection to a server.
 
-use std::sync::Arc;
-
 use rmcp::{Peer, RoleClient, model::ClientConfig, service::RunningService};
 use tokio::{
     process::Child,
@@ -16,21 +14,20 @@ pub(crate) type Config = ClientConfig;
 pub(crate) struct Connection {
     service: RunningService<RoleClient, Config>,
     _program: Option<Program>,
-    /// Dropped last, since the others run on it.
-    _host: Option<Arc<Host>>,
 }
 
 impl Connection {
-    pub(crate) fn new(
-        service: RunningService<RoleClient, Config>,
-        program: Option<Program>,
-        host: Option<Arc<Host>>,
-    ) -> Self {
-        Self { service, _program: program, _host: host }
+    pub(crate) fn new(service: RunningService<RoleClient, Config>, program: Option<Program>) -> Self {
+        Self { service, _program: program }
     }
 
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {
         self.service.peer()
+    }
+
+    /// Returns whether the server closed the connection.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.peer().is_transport_closed()
     }
 }
 

@@ -3,7 +3,7 @@
 //! * [`McpServer`] is a server that the operator configured: a program or a URL. Nothing of it comes from a module, an input
 //!   or a model.
 //! * [`McpServer::connect`] starts it and lists its tools. Each is a [`Tool`](cog_run::tools::Tool) with the name
-//!   `SERVER__TOOL`.
+//!   `SERVER__TOOL`. A server that dies is started again, once in each run.
 //!
 //! The client accepts servers of both revisions of the protocol: 2026-07-28, and those with `initialize`. It offers
 //! neither sampling nor roots nor elicitation.
@@ -11,6 +11,7 @@
 mod connect;
 mod connection;
 mod error;
+mod link;
 mod name;
 mod output;
 mod server;

@@ -9,7 +9,7 @@ use rmcp::{
     model::{CallToolRequestParams, JsonObject, Tool as Listed},
 };
 
-use crate::{connection::Connection, error::excerpt, name::qualified, output::output, server::McpServer};
+use crate::{error::excerpt, link::Link, name::qualified, output::output, server::McpServer};
 
 /// A tool of a server, which stays connected as long as one of its tools exists.
 pub(crate) struct McpTool {
@@ -17,7 +17,7 @@ pub(crate) struct McpTool {
     /// The name at the server.
     name: String,
     server: String,
-    connection: Arc<Connection>,
+    link: Arc<Link>,
 }
 
 impl McpTool {
@@ -28,14 +28,14 @@ impl McpTool {
     pub(crate) fn new(
         server: &McpServer,
         listed: Listed,
-        connection: Arc<Connection>,
+        link: Arc<Link>,
     ) -> Result<Self, cog_run::tools::InvalidTool> {
         let schema = Value::from(serde_json::Value::Object(listed.input_schema.as_ref().clone()));
         let description = listed.description.as_deref().unwrap_or_default();
         let info = ToolInfo::new(qualified(&server.name, &listed.name), description, &schema)?;
         let info = info.with_effects(effects(server, &listed));
         let (name, server) = (listed.name.into_owned(), server.name.clone());
-        Ok(Self { info, name, server, connection })
+        Ok(Self { info, name, server, link })
     }
 }
 
@@ -54,7 +54,7 @@ impl Tool for McpTool {
         &self.info
     }
 
-    fn call<'a>(&'a self, arguments: Value, _context: &'a ToolContext) -> ToolFuture<'a> {
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let arguments: JsonObject = match arguments.to_serde() {
                 serde_json::Value::Object(arguments) => arguments,
@@ -62,12 +62,21 @@ impl Tool for McpTool {
             };
             let mut params = CallToolRequestParams::new(self.name.clone());
             params.arguments = Some(arguments);
-            match self.connection.peer().call_tool(params).await {
-                Ok(result) => output(result),
-                Err(error) => Err(self.error(&error)),
+            let connection = self.link.connection(&context.session_id, None).await?;
+            let mut reply = connection.peer().call_tool(params.clone()).await;
+            // Only a call that changes nothing can be repeated.
+            if reply.as_ref().is_err_and(is_disconnected) && !self.info.effects.changes_something() {
+                let connection = self.link.connection(&context.session_id, Some(&connection)).await?;
+                reply = connection.peer().call_tool(params).await;
             }
+            reply.map_err(|error| self.error(&error)).and_then(output)
         })
     }
+}
+
+/// Returns whether the server died during a call.
+fn is_disconnected(error: &ServiceError) -> bool {
+    matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_))
 }
 
 impl McpTool {
@@ -76,10 +85,15 @@ impl McpTool {
         let server = &self.server;
         match error {
             ServiceError::McpError(error) => ToolError::new("McpError", excerpt(&error.message)),
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => ToolError::new(
-                "ServerUnavailable",
-                format!("The MCP server `{server}` closed the connection."),
-            ),
+            error if is_disconnected(error) => {
+                let outcome = match self.info.effects.changes_something() {
+                    true => " It is unknown whether the call took effect; check that before you repeat it.",
+                    false => "",
+                };
+                let message =
+                    format!("The MCP server `{server}` closed the connection during the call.{outcome}");
+                ToolError::new("ServerUnavailable", message)
+            }
             ServiceError::UnexpectedResponse => {
                 let message =
                     format!("The MCP server `{server}` sent a reply that is not the result of a call.");

@@ -30,7 +30,11 @@ fn python() -> String {
 }
 
 fn server_script() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools/mcp_server.py").display().to_string()
+    script("mcp_server.py")
+}
+
+fn script(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools").join(name).display().to_string()
 }
 
 /// Creates a directory with a module that may call these tools, and with settings.
@@ -45,6 +49,10 @@ fn directory(allowed: &str, settings: &str) -> TempDir {
         "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n\
          policies: {{ tools_allowed: true, network: allow }}\ntools: {{ allowed: [{allowed}] }}\n"
     );
+    let manifest = match settings.contains("# side effects") {
+        true => manifest.replace("network: allow", "network: allow, side_effects: allow"),
+        false => manifest,
+    };
     write("m/module.yaml", &manifest);
     write("m/prompt.md", "Answer this: $ARGUMENTS\n");
     write("m/schema.json", SCHEMA);
@@ -58,12 +66,17 @@ fn stdio() -> String {
 }
 
 fn run(directory: &TempDir, mock: &Mock) -> Output {
+    run_within("60s", directory, mock)
+}
+
+/// Runs the module with this time limit of a call, which includes a restart of the server.
+fn run_within(limit: &str, directory: &TempDir, mock: &Mock) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cog"))
         .args(["run", "./m", "--provider", "openai", "--model", "gpt-4.1", "--args", "why?", "-v"])
         .current_dir(directory.path())
         .env_clear()
         .env("COG_DETECT_OLLAMA", "off")
-        .env("COG_TOOLS_CALL_TIMEOUT", "3s")
+        .env("COG_TOOLS_CALL_TIMEOUT", limit)
         .env("HOME", directory.path().join("home"))
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("OPENAI_API_KEY", "sk-canary")
@@ -74,12 +87,19 @@ fn run(directory: &TempDir, mock: &Mock) -> Output {
 
 /// Runs the module with a model that makes these calls at once. Returns the definitions and the content of the results.
 fn results(directory: &TempDir, calls: &[(&str, &str)]) -> (Value, Vec<Value>) {
-    let mock = Mock::start([Reply::tool_calls(calls.iter().copied()), Reply::text(ANSWER)]);
-    let output = run(directory, &mock);
+    results_of_rounds(directory, &[calls])
+}
+
+/// Runs the module with a model that makes the calls of each round at once.
+fn results_of_rounds(directory: &TempDir, rounds: &[&[(&str, &str)]]) -> (Value, Vec<Value>) {
+    let replies = rounds.iter().map(|calls| Reply::tool_calls(calls.iter().copied()));
+    let mock = Mock::start(replies.chain([Reply::text(ANSWER)]));
+    let hangs = rounds.iter().any(|calls| calls.iter().any(|(name, _)| name.ends_with("hang")));
+    let output = run_within(if hangs { "3s" } else { "60s" }, directory, &mock);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}\n{}", String::from_utf8_lossy(&output.stdout));
     let requests = mock.requests();
-    let messages = requests[1].body["messages"].as_array().unwrap().clone();
+    let messages = requests.last().unwrap().body["messages"].as_array().unwrap().clone();
     let results = messages.iter().filter(|message| message["role"] == "tool");
     let results = results.map(|message| serde_json::from_str(message["content"].as_str().unwrap()).unwrap());
     (requests[0].body["tools"].clone(), results.collect())
@@ -139,6 +159,43 @@ fn dead_server_is_an_error_for_the_model() {
     let (_, results) = results(&directory, &[("py__die", "{}")]);
     assert_eq!(results[0]["status"], "error", "{}", results[0]);
     assert_eq!(results[0]["error_type"], "ServerUnavailable", "{}", results[0]);
+}
+
+#[test]
+fn dead_server_is_started_again_and_a_call_without_effects_repeated() {
+    let directory = directory("py__die_once, py__add", &stdio());
+    let marker = json!({ "marker": directory.path().join("marker") }).to_string();
+    let (_, results) = results(&directory, &[("py__die_once", &marker), ("py__add", r#"{"a": 1, "b": 1}"#)]);
+    assert_eq!(results[0], json!({ "status": "success", "result": "alive" }));
+    assert_eq!(results[1]["result"], 2, "a call of the same round: {}", results[1]);
+}
+
+#[test]
+fn call_with_side_effects_is_not_repeated_and_the_next_one_reaches_a_new_server() {
+    let directory = directory("py__crash, py__add", &format!("# side effects\n{}", stdio()));
+    let add = ("py__add", r#"{"a": 1, "b": 1}"#);
+    let rounds = [[("py__crash", "{}")], [add], [("py__crash", "{}")], [add]];
+    let rounds: Vec<&[(&str, &str)]> = rounds.iter().map(<[_; 1]>::as_slice).collect();
+    let (_, results) = results_of_rounds(&directory, &rounds);
+    assert_eq!(results[0]["error_type"], "ServerUnavailable", "{}", results[0]);
+    let message = results[0]["message"].as_str().unwrap();
+    assert!(message.contains("unknown whether the call took effect"), "{message}");
+    assert_eq!(results[1]["result"], 2, "{}", results[1]);
+    let message = results[3]["message"].as_str().unwrap();
+    assert!(message.contains("restarted once in a run"), "{message}");
+}
+
+#[test]
+fn servers_of_older_revisions_are_called() {
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18"] {
+        let (command, script) = (json!(python()), json!(script("mcp_old_server.py")));
+        let settings =
+            format!("# side effects\n[mcp.old]\ncommand = {command}\nargs = [{script}, \"{revision}\"]\n");
+        let directory = directory("old__add", &settings);
+        let (definitions, results) = results(&directory, &[("old__add", r#"{"a": 2, "b": 3}"#)]);
+        assert_eq!(names(&definitions), ["old__add"], "{revision}");
+        assert_eq!(results[0], json!({ "status": "success", "result": "5" }), "{revision}");
+    }
 }
 
 /// A server that is ended when the test ends.

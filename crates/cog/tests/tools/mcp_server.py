@@ -57,6 +57,21 @@ def die() -> str:
 
 
 @server.tool(annotations=READ_ONLY)
+def die_once(marker: str) -> str:
+    """Ends the server at its first call."""
+    if os.path.exists(marker):
+        return "alive"
+    open(marker, "w").close()
+    os._exit(7)
+
+
+@server.tool()
+def crash() -> str:
+    """Ends the server during a call with side effects."""
+    os._exit(7)
+
+
+@server.tool(annotations=READ_ONLY)
 def variables() -> list[str]:
     """Lists the names of the environment variables."""
     return sorted(os.environ)
