@@ -7,10 +7,12 @@ mod size;
 #[cfg_attr(not(feature = "tokenizers"), path = "tokens/bytes.rs")]
 mod tokenizer;
 
-use cog_json::ToJson as _;
+use cog_json::{Node, ToJson as _};
 
 use self::{audio::audio_tokens, models::ModelFacts};
-use crate::{AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, ToolCall};
+use crate::{
+    AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, ToolCall, ToolDefinition,
+};
 
 pub(crate) use self::size::image_size;
 
@@ -158,10 +160,32 @@ impl TokenCounter {
             Part::Refusal(part) => exact(self.text(&part.refusal)),
             Part::Image(part) => self.image(part),
             Part::Audio(part) => self.audio(part),
-            Part::File(part) => self.known_or(None, file_tokens(part), Estimate::File),
-            Part::FileReference(_) => self.known_or(None, self.facts.images.maximum(None), Estimate::File),
-            Part::Native(part) => self.known_or(None, self.text(&part.item.to_json()), Estimate::Native),
+            Part::File(part) => self.known_or(None, || file_tokens(part), Estimate::File),
+            Part::FileReference(_) => self.known_or(None, || self.facts.images.maximum(None), Estimate::File),
+            Part::Native(part) => self.known_or(None, || self.text(&part.item.to_json()), Estimate::Native),
         }
+    }
+
+    /// Returns the tokens of the definition of a tool. Providers show it to the model in forms of their own. A lower bound
+    /// has only what each of them contains: names and descriptions.
+    pub fn definition(&self, tool: &ToolDefinition) -> u64 {
+        let schema = match self.bound {
+            Bound::Upper => self.text(&tool.parameters.to_json()),
+            Bound::Lower => self.described(tool.parameters.node()),
+        };
+        self.text(&tool.name) + self.text(&tool.description) + schema
+    }
+
+    /// Returns the tokens of the names and descriptions in a schema.
+    fn described(&self, schema: Node<'_>) -> u64 {
+        let members = schema.members().map(|(key, value)| match (key, value.as_str()) {
+            ("description", Some(text)) => self.text(text),
+            ("properties", None) => {
+                value.members().map(|(name, schema)| self.text(name) + self.described(schema)).sum()
+            }
+            _ => self.described(value),
+        });
+        members.sum::<u64>() + schema.elements().map(|schema| self.described(schema)).sum::<u64>()
     }
 
     fn image(&self, part: &ImagePart) -> PartTokens {
@@ -170,16 +194,16 @@ impl TokenCounter {
         // Some rules have one number for every size.
         let any_size = Some(maximum).filter(|maximum| rule.tokens((1, 1), detail) == *maximum);
         let known = any_size.or_else(|| image_size(&part.url).map(|size| rule.tokens(size, detail)));
-        self.known_or(known, maximum, Estimate::ImageSize)
+        self.known_or(known, || maximum, Estimate::ImageSize)
     }
 
     fn audio(&self, part: &AudioPart) -> PartTokens {
         let (tokens, is_known) = audio_tokens(part);
-        self.known_or(is_known.then_some(tokens), tokens, Estimate::AudioLength)
+        self.known_or(is_known.then_some(tokens), || tokens, Estimate::AudioLength)
     }
 
     fn reasoning(&self, reasoning: &Reasoning) -> PartTokens {
-        self.known_or(None, self.text(&reasoning.items.to_json()), Estimate::Native)
+        self.known_or(None, || self.text(&reasoning.items.to_json()), Estimate::Native)
     }
 
     fn call(&self, call: &ToolCall) -> u64 {
@@ -187,10 +211,10 @@ impl TokenCounter {
     }
 
     /// Returns a known number, otherwise the maximum or nothing.
-    fn known_or(&self, known: Option<u64>, maximum: u64, estimate: Estimate) -> PartTokens {
+    fn known_or(&self, known: Option<u64>, maximum: impl FnOnce() -> u64, estimate: Estimate) -> PartTokens {
         match (known, self.bound) {
             (Some(tokens), _) => PartTokens { tokens, estimate: None },
-            (None, Bound::Upper) => PartTokens { tokens: maximum, estimate: Some(estimate) },
+            (None, Bound::Upper) => PartTokens { tokens: maximum(), estimate: Some(estimate) },
             (None, Bound::Lower) => PartTokens { tokens: 0, estimate: Some(estimate) },
         }
     }

@@ -106,7 +106,9 @@ impl HttpProvider {
         info.model = settings.model.clone().map_or(info.model, Cow::Owned);
         info.dialect = vendor.dialect;
         info.engine = vendor.engine;
-        info.input = vendor.input_over(vendor.protocol_of(&info.model, protocol));
+        let spoken = vendor.protocol_of(&info.model, protocol);
+        info.input = vendor.input_over(spoken);
+        info.text_results = matches!(spoken, ProtocolKind::OpenAiChat | ProtocolKind::Ollama);
         info.formats = vendor.formats;
         info.media_models = vendor.media_models.into();
         info.tools = vendor.tools;

@@ -74,6 +74,8 @@ pub struct ProviderInfo {
     pub models: &'static [ModelSettings],
     /// How the models use tools; the first match for a name applies. Empty if they support none.
     pub tools: &'static [ToolSettings],
+    /// Whether the protocol has only text in the results of tools.
+    pub text_results: bool,
     /// The API key, if there is one. It must never appear in a message or log.
     pub key: Option<Secret>,
 }
@@ -93,6 +95,7 @@ impl ProviderInfo {
             media_models: Cow::Borrowed(&[MediaModel::ANY]),
             models: &[],
             tools: &[],
+            text_results: false,
             key: None,
         }
     }
@@ -111,6 +114,12 @@ impl ProviderInfo {
     /// Returns how a model uses tools. An empty name means the provider's own model.
     pub fn tool_settings(&self, model: &str) -> &'static ToolSettings {
         ToolSettings::find(self.tools, self.model_or_default(model))
+    }
+
+    /// Returns whether the media in the result of a tool are sent in a message of the user that follows. An empty name means the
+    /// provider's own model.
+    pub fn moves_result_media(&self, model: &str) -> bool {
+        !self.tools.is_empty() && (self.text_results || !self.tool_settings(model).result_media)
     }
 
     /// Returns the cost of a reply of this model at a time. None if no price is known.

@@ -25,7 +25,7 @@ use crate::{
     composition::PartsFuture,
     media::{self, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
-    request,
+    preflight, request,
     stream::Outlet,
     tools::Round,
 };
@@ -38,6 +38,8 @@ pub(crate) struct Driver {
     run: Plan,
     /// The number of messages in the request, without those that correct a failed answer.
     initial_messages: usize,
+    /// Whether the request was compared with the context window of the model.
+    is_sized: bool,
     /// The media for a fallback provider, and for the input of a halted run.
     media: Option<Collected>,
     state: State,
@@ -74,6 +76,7 @@ impl Driver {
         assembler.tick(Duration::ZERO, &mut out);
         let initial_messages = run.request.messages.messages().len();
         let assembler = Box::new(assembler);
+        let is_sized = run.media.is_none();
         let state = match run.media.take() {
             Some(sources) => {
                 out.push(progress("media_fetch", 0));
@@ -83,7 +86,7 @@ impl Driver {
         };
         let started = Instant::now();
         let (generated, reasoning) = (Vec::new(), Vec::new());
-        Self { run, initial_messages, media: None, state, generated, reasoning, out, started }
+        Self { run, initial_messages, is_sized, media: None, state, generated, reasoning, out, started }
     }
 
     /// Runs to the last chunk. Rare steps are boxed, so that the future of a waiting run is small.
@@ -154,6 +157,9 @@ impl Driver {
     }
 
     async fn call(&mut self, assembler: Box<Assembler>) -> State {
+        if let Err(error) = self.check_size() {
+            return self.fail(assembler, error);
+        }
         self.record_request();
         let call = async { self.run.provider.call(&self.run.request).await };
         let reply = tokio::select! {
@@ -165,6 +171,14 @@ impl Driver {
             Ok(Ok(reply)) => State::Reading(assembler, reply),
             Ok(Err(error)) => self.handle_error(assembler, &error),
             Err(_) => self.time_out(assembler),
+        }
+    }
+
+    /// Compares the request with the context window of the model, which media and the results of tools may exceed.
+    fn check_size(&mut self) -> Result<(), ErrorBody> {
+        match std::mem::replace(&mut self.is_sized, true) {
+            true => Ok(()),
+            false => preflight::window(self.run.provider.as_ref(), &self.run.request),
         }
     }
 
@@ -201,7 +215,7 @@ impl Driver {
         self.run.request = self.run.spec.next_request(next.as_ref(), &mut self.run.request, remaining);
         // A request that the provider does not support is an error of the call.
         let omitted = self.run.spec.fit(next.as_ref(), &mut self.run.request).unwrap_or_default();
-        self.run.provider = next;
+        (self.run.provider, self.is_sized) = (next, false);
         let provider = self.run.provider.as_ref();
         let model = request::model_of(&self.run.request, provider);
         let dialect = request::dialect_of(&self.run.request, provider);
@@ -283,7 +297,7 @@ impl Driver {
 
     async fn finish(&mut self, mut assembler: Box<Assembler>) -> State {
         self.set_cost(&mut assembler);
-        let assembler = match self.request_calls(assembler) {
+        let assembler = match self.request_calls(assembler).await {
             Ok(state) => return state,
             Err(assembler) => assembler,
         };
@@ -310,6 +324,7 @@ impl Driver {
                     recorder.add([Message::user(correction.feedback.clone())]);
                 }
                 request::correct(messages, self.initial_messages, correction, reasoning);
+                self.is_sized = false;
                 State::Calling(assembler)
             }
         }

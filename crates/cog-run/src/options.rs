@@ -11,7 +11,7 @@ use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 use crate::{
     Cancellation, ContextScope, Trace,
     composition::{Composed, FinishedParts},
-    tools::Continuation,
+    tools::{CallLog, Continuation},
 };
 
 /// The options of one run. Options that are not set come from the module or the runtime.
@@ -83,6 +83,8 @@ pub struct RunOptions {
     pub handoff_to: Option<String>,
     /// The messages of the run with their metadata. None records nothing.
     pub trace: Option<Trace>,
+    /// The log of the run's tool calls, so that a run that starts again does not repeat them.
+    pub(crate) call_log: Option<CallLog>,
     /// The modules that call this one as a tool, from the first.
     pub(crate) callers: Vec<String>,
     /// How a module runs that calls other modules.

@@ -70,6 +70,9 @@ pub(crate) fn prepare(
     let image = image_request::from_input(module, &input).map(Arc::new);
     let (mut tools, missing) = ToolRun::new(shared, module, &input, options, continued.as_deref());
     warnings.extend(missing);
+    if let Some(tools) = &tools {
+        tools.check_price(provider.as_ref(), model)?;
+    }
     for candidate in others.iter().chain([&provider]) {
         preflight::structured_output(&module.manifest, candidate.as_ref(), tools.is_some())?;
     }
@@ -117,7 +120,7 @@ pub(crate) fn prepare(
             cancellation,
         },
         rules,
-        claim: continued.map(|continued| continued.claim),
+        claim: continued.and_then(|continued| continued.claim),
     })
 }
 

@@ -1,11 +1,12 @@
 //! The checks that may reject a run before the provider is called.
 
-use cog_harmony::{Conversation, Part, TokenCounter};
-use cog_json::Value;
+mod window;
+
 use cog_module::Module;
 use cog_provider::{OFFLINE, Provider};
 use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
+pub(crate) use self::window::window;
 use crate::{Caller, RunOptions, composition::COMPOSITION};
 
 /// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
@@ -46,7 +47,7 @@ pub(crate) fn structured_output(
 }
 
 /// Returns whether a provider calls a model.
-fn calls_model(provider: &dyn Provider) -> bool {
+pub(crate) fn calls_model(provider: &dyn Provider) -> bool {
     !matches!(&*provider.info().name, OFFLINE | COMPOSITION)
 }
 
@@ -86,47 +87,4 @@ pub(crate) fn media_output(
         warnings.push(Warning::new(WarningCode::MediaNotGenerated, message));
     }
     Ok(warnings)
-}
-
-/// The bytes of the messages that fit into the context window of every model. Longer ones are compared with the window.
-const FITS_EVERY_WINDOW: u64 = 4000;
-
-/// Checks that the messages fit into the context window of the model, if the window is known. Tokens are counted only if the
-/// texts have more bytes than the window has tokens, since a token has at least one byte. A tokenizer that is not
-/// published may count fewer tokens than any other, so only the smallest count of all refuses a run.
-///
-/// # Errors
-/// E1005 with the count.
-pub(crate) fn window(provider: &dyn Provider, model: &str, messages: &Conversation) -> Result<(), ErrorBody> {
-    let parts = messages.messages().iter().flat_map(|message| &message.content);
-    let bytes = parts.filter_map(Part::as_text).map(|text| text.len() as u64).sum::<u64>();
-    if bytes <= FITS_EVERY_WINDOW {
-        return Ok(());
-    }
-    let Some(window) = provider.info().context_window(model).filter(|window| *window < bytes) else {
-        return Ok(());
-    };
-    let counter = TokenCounter::at_least(model);
-    let tokens = counter.conversation(messages);
-    if tokens <= window { Ok(()) } else { Err(over_window(provider, model, tokens, window, &counter)) }
-}
-
-fn over_window(
-    provider: &dyn Provider,
-    model: &str,
-    tokens: u64,
-    window: u64,
-    counter: &TokenCounter,
-) -> ErrorBody {
-    let at_least = if counter.is_exact() { "" } else { "at least " };
-    let name = &provider.info().name;
-    let message = format!(
-        "the messages have {at_least}{tokens} tokens, and the context window of {name}/{model} has {window}"
-    );
-    let details = serde_json::json!({
-        "tokens": tokens, "context_window": window, "tokenizer": counter.tokenizer(), "exact": counter.is_exact(),
-    });
-    ErrorBody::new(Code::InputTooLarge, message)
-        .suggest("Shorten or split the input, or choose a model with a larger context window.")
-        .with_details(Value::from(details))
 }

@@ -65,7 +65,8 @@ impl RequestSpec {
     /// Builds the request to the first provider, with the warnings about parameters that were left out.
     ///
     /// # Errors
-    /// The prompt is too long, also for the context window of the model, or neither this provider nor one of the fallback providers supports the request.
+    /// The prompt is too long, also for the context window of the model, or neither this provider nor one of the fallback
+    /// providers supports the request.
     pub(crate) fn first_request(
         &self,
         provider: &dyn Provider,
@@ -77,8 +78,8 @@ impl RequestSpec {
         let output = self.output(provider, model);
         let instructions = instructions(output.as_deref());
         let messages = prompt::conversation(&self.module, instructions, input, &self.texts, Vec::new())?;
-        preflight::window(provider, provider.info().model_or_default(model), &messages)?;
         let mut request = self.request_for(provider, model, messages, timeout);
+        preflight::window(provider, &request)?;
         match self.fit(provider, &mut request) {
             Ok(omitted) => Ok((request, omitted)),
             // The driver falls back to the provider that supports the request.

@@ -3,7 +3,7 @@
 //! Each streamed run belongs to a session. A task writes its chunks to the session's log, each serialized
 //! once. Every transport reads that log through a [`Subscriber`]. When the last subscriber disconnects, the
 //! run is cancelled, unless it is detached. When the session of an interrupted run is
-//! [resumed](Sessions::resume), the model is called again.
+//! [resumed](Sessions::resume), the model is called again, after the tool calls that the run made.
 
 mod checkpoint;
 mod error;
@@ -105,6 +105,8 @@ impl Sessions {
             let message = format!("cannot generate random numbers: {error}");
             Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, message)))
         })?;
+        let mut spec = spec;
+        spec.options.call_log = Some(self.0.store.call_log(&id));
         let run = RunOptions {
             session_id: Some(id.clone()),
             recovery: self.0.store.settings.recovery,

@@ -6,16 +6,19 @@
 
 mod access;
 mod arguments;
+mod call_log;
 mod calls;
 mod claim;
 mod content;
 mod continuation;
+mod done;
 mod error;
 mod execute;
 mod function;
 mod halted;
 mod info;
 mod limits;
+mod logged;
 mod module_tool;
 mod output;
 mod progress;
@@ -28,6 +31,7 @@ mod state;
 mod tool;
 
 pub(crate) use self::{
+    call_log::CallLog,
     claim::Claim,
     restore::{Restored, restore},
     round::{Round, RoundEnd},

@@ -39,6 +39,8 @@ string_enum! {
         ToolUnavailable = "W4017",
         /// The context that the module emits could not be stored.
         ContextNotStored = "W4018",
+        /// The media in the result of a tool are sent in a message of the user, because the provider accepts only text there.
+        ResultMediaMoved = "W4019",
         /// The session could not be resumed: this is a new one.
         SessionNew = "W4013",
     }

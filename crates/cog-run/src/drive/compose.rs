@@ -7,7 +7,7 @@ use cog_answer::{Assembler, FailedParts};
 use super::{Driver, State};
 use crate::{
     composition::{COMPOSITION, PartsAnswer, PartsError, PartsFuture, PartsReply, PendingParts},
-    preflight, prompt, request,
+    prompt, request,
 };
 
 impl Driver {
@@ -40,17 +40,15 @@ impl Driver {
         let instructions = request::instructions(run.request.output.as_deref());
         let PendingParts { input, media, .. } = *parts;
         let messages = prompt::conversation(&run.spec.module, instructions, &input, &run.spec.texts, media);
-        let provider = run.provider.as_ref();
-        let model = request::model_of(&run.request, provider);
-        let checked = messages.and_then(|messages| {
-            preflight::window(provider, model, &messages)?;
-            Ok(messages)
-        });
-        match checked {
+        match messages {
             Ok(messages) => {
-                run.request.messages = messages;
+                let initial = messages.messages().len();
+                let former = std::mem::replace(&mut run.request.messages, messages);
+                // A run that starts again has the messages of its tool calls.
+                run.request.messages.0.extend(former.0.into_iter().skip(initial));
                 run.request.timeout = Some(run.timeout.saturating_sub(self.started.elapsed()));
-                State::Calling(assembler)
+                self.is_sized = false;
+                State::calling(assembler, run)
             }
             Err(error) => self.fail(assembler, error),
         }

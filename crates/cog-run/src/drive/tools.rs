@@ -14,21 +14,33 @@ use crate::{
 };
 
 impl State {
-    /// Returns the state of a run whose media are ready. One that was halted first executes the calls of that round.
-    pub(super) fn ready(mut assembler: Box<Assembler>, run: &mut Plan, out: &Outlet) -> Self {
+    /// Returns the state of a run whose media are ready.
+    pub(super) fn ready(assembler: Box<Assembler>, run: &mut Plan, out: &Outlet) -> Self {
         out.set_prepared();
         let (module, timeout, is_streamed) = (&run.spec.module, run.timeout, assembler.is_streamed());
         let parts = run.parts.as_mut().and_then(|parts| parts.start(module, timeout, is_streamed, out));
         if let Some(parts) = parts {
             return Self::Composing(assembler, parts);
         }
+        Self::calling(assembler, run)
+    }
+
+    /// Returns the state of a run whose messages are complete. One that was halted or interrupted in a round first executes
+    /// its calls.
+    pub(super) fn calling(mut assembler: Box<Assembler>, run: &mut Plan) -> Self {
         let Some(tools) = &mut run.tools else { return Self::Calling(assembler) };
         if let Some(usage) = tools.earlier_usage() {
             assembler.add_usage(&usage);
         }
         match tools.take_pending() {
             Some(round) => Self::CallingTools(assembler, Box::new(round)),
-            None => Self::Calling(assembler),
+            None => {
+                if tools.has_rounds() {
+                    let dialect = request::tool_dialect(run.provider.as_ref(), &run.request.model);
+                    run.request.tools = Some(tools.next_request(dialect));
+                }
+                Self::Calling(assembler)
+            }
         }
     }
 }
@@ -36,7 +48,10 @@ impl State {
 impl Driver {
     /// Adds the message of a reply that requests tool calls to the conversation. Returns the assembler if the reply
     /// requests none.
-    pub(super) fn request_calls(&mut self, mut assembler: Box<Assembler>) -> Result<State, Box<Assembler>> {
+    pub(super) async fn request_calls(
+        &mut self,
+        mut assembler: Box<Assembler>,
+    ) -> Result<State, Box<Assembler>> {
         let Some(tools) = &mut self.run.tools else { return Err(assembler) };
         let provider = self.run.provider.info().name.clone().into_owned();
         let Some((mut message, round)) = tools.take_round() else { return Err(assembler) };
@@ -50,6 +65,7 @@ impl Driver {
         if let Err(error) = tools.begin(&round, assembler.usage()) {
             return Ok(self.fail(assembler, error));
         }
+        tools.log(&message, &round, assembler.usage()).await;
         self.run.request.messages.0.push(message);
         Ok(State::CallingTools(assembler, Box::new(round)))
     }
@@ -63,6 +79,8 @@ impl Driver {
         spent.iter().for_each(|usage| assembler.add_usage(usage));
         let state = match executed {
             Ok(RoundEnd::Complete(results)) => {
+                let (provider, model) = (self.run.provider.as_ref(), &self.run.request.model);
+                assembler.warn(tools.moved_media(provider, model, &results));
                 self.record(&results);
                 self.run.request.messages.0.extend(results);
                 self.prepare_next_reply(&tools);
@@ -89,5 +107,6 @@ impl Driver {
         let dialect = request::tool_dialect(self.run.provider.as_ref(), &self.run.request.model);
         self.run.request.tools = Some(tools.next_request(dialect));
         self.run.request.timeout = Some(self.remaining());
+        self.is_sized = false;
     }
 }

@@ -17,6 +17,7 @@ use super::{
     shared::Shared,
     spec::RunSpec,
 };
+use crate::tools::CallLog;
 
 /// The format version of the header line.
 const VERSION: u64 = 1;
@@ -58,6 +59,28 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
     Ok(files)
 }
 
+/// The extension of the file with the tool calls of a session's run.
+const CALLS: &str = "calls";
+
+/// Returns the file with the tool calls of a session's run, beside the file of the session.
+pub(crate) fn call_log(path: &Path) -> PathBuf {
+    path.with_extension(CALLS)
+}
+
+/// Removes the logs of tool calls of sessions whose run does not start again.
+pub(crate) fn remove_call_logs(directory: &Path, is_needed: impl Fn(&str) -> bool) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        let session = path.with_extension("ndjson");
+        let id = session.file_name().and_then(|name| id_of(name.to_str()?));
+        if path.extension().is_some_and(|extension| extension == CALLS) && id.is_some_and(|id| !is_needed(id))
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    Ok(())
+}
+
 /// Returns the session id in a file name: `sess_` and 32 hexadecimal digits.
 fn id_of(name: &str) -> Option<&str> {
     let id = name.strip_suffix(".ndjson")?;
@@ -74,9 +97,11 @@ pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').map(complete_line);
     let first = lines.next().flatten();
     let id = path.file_name().and_then(|name| id_of(name.to_str()?));
-    let Some(header) = first.and_then(Header::read).filter(|header| Some(header.id.as_str()) == id) else {
+    let Some(mut header) = first.and_then(Header::read).filter(|header| Some(header.id.as_str()) == id)
+    else {
         return Ok(None);
     };
+    header.spec.options.call_log = Some(CallLog::restored(call_log(path)));
     let mut log = Log::default();
     let mut state = SessionState::Running;
     let mut length = first.map_or(0, str::len) + 1;

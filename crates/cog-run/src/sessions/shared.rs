@@ -14,7 +14,7 @@ use super::{
     partial,
     spec::RunSpec,
 };
-use crate::{CancelReason, Cancellation, RecoveryOffer};
+use crate::{CancelReason, Cancellation, RecoveryOffer, tools::CallLog};
 
 /// One session. Its run writes to it, subscribers read it, and the store owns it.
 pub(crate) struct Shared {
@@ -284,14 +284,22 @@ impl State {
         self.stage = stage;
         self.log.shrink();
         if stage != SessionState::Interrupted {
-            self.spec = None;
+            self.forget_spec();
             self.input_bytes = 0;
+        }
+    }
+
+    /// Removes the run to start again, and the log of its tool calls.
+    pub(crate) fn forget_spec(&mut self) {
+        if let Some(log) = self.spec.take().and_then(|spec| spec.options.call_log) {
+            log.remove();
         }
     }
 
     /// Returns the bytes of memory that the session occupies.
     pub(crate) fn bytes(&self) -> usize {
-        self.log.bytes() + self.input_bytes
+        let calls = self.spec.as_ref().and_then(|spec| spec.options.call_log.as_ref());
+        self.log.bytes() + self.input_bytes + calls.map_or(0, CallLog::bytes)
     }
 
     /// Returns the state for clients. A cancelled run is reported as cancelled at once.

@@ -19,11 +19,11 @@ use super::{
     file,
     header::Found,
     info::SessionState,
-    journal::Journal,
+    journal::{self, Journal},
     settings::SessionSettings,
     shared::{Persistence, Shared, State, Wake},
 };
-use crate::{CancelReason, Cancellation};
+use crate::{CancelReason, Cancellation, tools::CallLog};
 
 /// The maximum bytes of a log. Its marks are 32-bit offsets.
 const MAX_LOG: usize = 1 << 30;
@@ -78,7 +78,12 @@ impl SessionStore {
                 }
             }
         }
-        Ok(())
+        file::remove_call_logs(directory, |id| self.is_interrupted(id))
+    }
+
+    fn is_interrupted(&self, id: &str) -> bool {
+        let table = self.lock();
+        table.sessions.get(id).is_some_and(|session| session.lock().stage == SessionState::Interrupted)
     }
 
     /// Adds a session that an earlier program stored.
@@ -97,6 +102,12 @@ impl SessionStore {
         drop(table);
         self.notify(&session, &wake);
         self.make_room(&session);
+    }
+
+    /// Creates the log of the tool calls of a new session.
+    pub(crate) fn call_log(&self, id: &str) -> CallLog {
+        let directory = self.settings.state_dir.as_ref().map(|directory| directory.join("sessions"));
+        CallLog::new(directory.map(|directory| file::call_log(&journal::path_of(&directory, id))))
     }
 
     /// Adds a running session.
@@ -317,6 +328,7 @@ impl SessionStore {
     fn forget(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
         let counted = state.counted.take();
+        state.forget_spec();
         self.bytes.fetch_sub(counted.unwrap_or(0), Ordering::Relaxed);
         if let (Some(_), Some(journal)) = (&state.persistence, &self.journal) {
             journal.remove(session);

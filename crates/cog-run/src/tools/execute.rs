@@ -2,15 +2,15 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use cog_harmony::{Part, ToolCall};
+use cog_harmony::ToolCall;
 use cog_json::Value;
-use cog_spec::{Code, Usage};
+use cog_spec::Code;
 use futures_util::FutureExt as _;
 use tokio::time::timeout;
 
 use super::{
-    Tool, ToolContext, ToolError, ToolLimits, ToolOutput, ToolSet, arguments, content, progress,
-    restore::Approval, set::Entry,
+    CallLog, Tool, ToolContext, ToolError, ToolLimits, ToolOutput, ToolSet, arguments, content, done::Done,
+    logged, progress, restore::Approval, set::Entry,
 };
 use crate::stream::Outlet;
 
@@ -32,15 +32,6 @@ pub(super) enum Ended {
     Halted,
 }
 
-/// A call that has a result.
-pub(super) struct Done {
-    pub(super) content: Vec<Part>,
-    /// `success`, or the type of the error.
-    pub(super) status: String,
-    pub(super) usage: Option<Usage>,
-    pub(super) is_high_risk: bool,
-}
-
 impl Executor<'_> {
     /// Executes a call. Every error becomes a result for the model.
     pub(super) async fn execute(&self, call: &ToolCall) -> Ended {
@@ -53,11 +44,18 @@ impl Executor<'_> {
             Err(error) => Err(error),
         };
         let done = match ended {
-            Ok(output) => Done::success(output),
-            Err(error) => Done::failure(&error),
+            Ok(output) => Done::success(call, output),
+            Err(error) => Done::failure(call, &error),
         };
-        progress::ended(self.out, &call.name, &done.status);
+        if let Some(log) = self.log() {
+            let _ = log.append(logged::end(&done)).await;
+        }
+        progress::ended(self.out, &call.name, &done.note.status);
         Ended::Done(Box::new(done))
+    }
+
+    fn log(&self) -> Option<&CallLog> {
+        self.context.options.call_log.as_ref()
     }
 
     /// Returns the tool of a call and its arguments; none if the call needs a confirmation that it does not have.
@@ -79,7 +77,11 @@ impl Executor<'_> {
         }
     }
 
+    /// Runs a tool. A call that may change something is logged before, so that it is not repeated.
     async fn run(&self, call: &ToolCall, tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
+        if let Some(log) = self.log().filter(|_| tool.info().effects.changes_something()) {
+            log.append(logged::start(call)).await.map_err(|_| cannot_log())?;
+        }
         progress::called(self.out, &call.name);
         let limit = self.limits.call_timeout;
         let limit = tool.info().timeout.map_or(limit, |own| own.min(limit));
@@ -103,26 +105,6 @@ impl Executor<'_> {
     }
 }
 
-impl Done {
-    fn success(output: ToolOutput) -> Self {
-        let (usage, is_high_risk) = (output.usage.clone(), output.is_high_risk);
-        Self { content: content::success(output), status: "success".to_owned(), usage, is_high_risk }
-    }
-
-    fn failure(error: &ToolError) -> Self {
-        let status = match &error.code {
-            Some(code) => format!("{} {}", code.as_str(), error.error_type),
-            None => error.error_type.clone(),
-        };
-        Self {
-            content: content::failure(error),
-            status,
-            usage: error.usage.as_deref().cloned(),
-            is_high_risk: false,
-        }
-    }
-}
-
 fn denied(name: &str) -> ToolError {
     let message = format!("the user denied this call of `{name}`. Do not repeat it; continue without it.");
     ToolError::with_code(Code::PermissionDenied, message)
@@ -132,6 +114,11 @@ fn cannot_confirm(name: &str) -> ToolError {
     let message =
         format!("`{name}` needs a confirmation, which a module that is itself a tool cannot request");
     ToolError::with_code(Code::PermissionDenied, message)
+}
+
+fn cannot_log() -> ToolError {
+    let message = "the call cannot be recorded for a restart of the run, and was not executed";
+    ToolError::with_code(Code::InternalError, message)
 }
 
 fn timed_out(limit: Duration) -> ToolError {

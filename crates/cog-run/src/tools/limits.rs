@@ -16,10 +16,11 @@ pub struct ToolLimits {
     pub max_result_bytes: usize,
     /// The maximum size of the arguments of a call in bytes. 1 MiB by default.
     pub max_arguments_bytes: usize,
-    /// The tokens of a run after which no further call runs. Unlimited by default.
+    /// The tokens of a run after which no further call runs. Unlimited by default. A run whose tokens are unknown ends
+    /// before its first call.
     pub max_tokens: Option<u64>,
-    /// The cost of a run after which no further call runs, in the currency of the price list. Unlimited by default. Unknown
-    /// costs count as zero.
+    /// The cost of a run after which no further call runs, in the currency of the price list. Unlimited by default. A run
+    /// of a model whose price is unknown is refused.
     pub max_cost: Option<f64>,
 }
 

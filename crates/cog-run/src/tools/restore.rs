@@ -1,6 +1,6 @@
 //! The start of a run: a new one, or one that continues after a confirmation.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use cog_harmony::{Message, ToolCall};
 use cog_json::Value;
@@ -8,8 +8,9 @@ use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
 use super::{
-    Claim, Continuation, Decision,
-    state::{HaltedState, hash},
+    CallLog, Claim, Continuation, Decision, Round,
+    logged::Logged,
+    state::{HaltedState, Progressed, changed, hash},
 };
 use crate::{RunInput, RunOptions, context::Shared};
 
@@ -20,11 +21,17 @@ pub(crate) struct Restored<'a> {
     pub(crate) continued: Option<Box<Continued>>,
 }
 
-/// A halted run that continues.
+/// A run that continues after tool calls: one that was halted, or one that was interrupted and starts again.
 pub(crate) struct Continued {
-    pub(super) state: HaltedState,
-    pub(super) approval: Approval,
-    pub(crate) claim: Claim,
+    /// The messages after the prompt and the input.
+    pub(super) messages: Vec<Message>,
+    /// The round that is not complete.
+    pub(super) round: Option<Round>,
+    pub(super) progressed: Progressed,
+    /// The ids of calls that began before the run was interrupted.
+    pub(super) started: HashSet<String>,
+    pub(super) approval: Option<Approval>,
+    pub(crate) claim: Option<Claim>,
 }
 
 /// The decision about one call with these arguments.
@@ -43,13 +50,20 @@ impl Approval {
 }
 
 impl Continued {
-    /// Returns the messages of the halted run after its prompt and input.
+    /// Returns the messages after the prompt and the input.
     pub(crate) fn messages(&self) -> impl Iterator<Item = Message> {
-        self.state.messages.iter().cloned()
+        self.messages.iter().cloned()
+    }
+
+    /// Returns the ids of all calls so far.
+    pub(super) fn call_ids(&self) -> HashSet<String> {
+        let calls = self.messages.iter().flat_map(|message| &message.tool_calls);
+        calls.map(|call| call.id.clone()).collect()
     }
 }
 
-/// Returns the start of a run: its own input and options, or those of the halted run that it continues.
+/// Returns the start of a run: its own input and options, or those of the halted run that it continues. A run that was
+/// interrupted starts after its tool calls.
 ///
 /// # Errors
 /// E4013 and E4014 for an id that is unknown, belongs to another owner or was used, and for a module that has changed; the
@@ -61,13 +75,17 @@ pub(crate) fn restore<'a>(
     options: &'a RunOptions,
 ) -> Result<Restored<'a>, ErrorBody> {
     let Some(Continuation { id, decision }) = &options.continuation else {
-        return Ok(Restored { options: Cow::Borrowed(options), input, continued: None });
+        let continued = interrupted(module, options)?;
+        return Ok(Restored { options: Cow::Borrowed(options), input, continued });
     };
     let state = shared.tools.halted.open(id, options.owner.as_deref())?;
-    let changed =
-        if state.module == module.manifest.name { state.changed(module) } else { vec!["name".to_owned()] };
+    let changed = if state.module == module.manifest.name {
+        changed(&state.hashes, module)
+    } else {
+        vec!["name".to_owned()]
+    };
     if !changed.is_empty() {
-        return Err(has_changed(&state, &changed));
+        return Err(has_changed(&state.module, &changed));
     }
     let Some((call, arguments)) = state.halted_call() else { return Err(state.error()) };
     let call_id = call.id.clone();
@@ -77,11 +95,30 @@ pub(crate) fn restore<'a>(
         Decision::Deny => Approval::Denied { call_id, arguments },
     };
     let claim = Claim { halted: shared.tools.halted.clone(), id: id.clone() };
-    Ok(Restored {
-        options: Cow::Owned(merged(&state.options, options)),
-        input: RunInput::Json(state.input.clone()),
-        continued: Some(Box::new(Continued { state, approval, claim })),
-    })
+    let HaltedState { messages, round, progressed, input, .. } = state;
+    let continued = Continued {
+        messages,
+        round: Some(round),
+        progressed,
+        started: HashSet::new(),
+        approval: Some(approval),
+        claim: Some(claim),
+    };
+    let (options, input) = (Cow::Owned(merged(&state.options, options)), RunInput::Json(input));
+    Ok(Restored { options, input, continued: Some(Box::new(continued)) })
+}
+
+/// Returns the tool calls of a run that was interrupted and starts again; none if it made none.
+fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Box<Continued>>, ErrorBody> {
+    let log = options.call_log.as_ref().filter(|_| options.resume_from.is_some());
+    let text = log.map(CallLog::read).transpose()?.unwrap_or_default();
+    let Some(logged) = Logged::read(&text) else { return Ok(None) };
+    let Logged { hashes, messages, round, progressed, started } = logged;
+    let changed = changed(&hashes, module);
+    if !changed.is_empty() {
+        return Err(has_changed(&module.manifest.name, &changed));
+    }
+    Ok(Some(Box::new(Continued { messages, round, progressed, started, approval: None, claim: None })))
 }
 
 /// Returns the options of the halted run, where the request that continues it sets no others.
@@ -106,15 +143,14 @@ fn merged(halted: &RunOptions, now: &RunOptions) -> RunOptions {
     }
 }
 
-fn has_changed(state: &HaltedState, changed: &[String]) -> ErrorBody {
+fn has_changed(module: &str, changed: &[String]) -> ErrorBody {
     let message = format!(
-        "the run cannot continue: the {} of `{}` changed since it was halted",
+        "the run cannot continue: the {} of `{module}` changed since its tools were called",
         changed.join(" and the "),
-        state.module
     );
     let details = serde_json::json!({ "reason": "module_changed", "changed": changed });
     ErrorBody::new(Code::CheckpointInvalid, message)
         .with_recoverable(false)
-        .suggest("Run the module again, so that the confirmation is about its current form.")
+        .suggest("Run the module again, so that its calls are those of its current form.")
         .with_details(Value::from(details))
 }

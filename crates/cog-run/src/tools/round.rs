@@ -38,9 +38,14 @@ impl Round {
         }
     }
 
+    /// Returns whether every call has a result.
+    pub(super) fn is_complete(&self) -> bool {
+        self.results.iter().all(Option::is_some)
+    }
+
     /// Returns the messages of the round if every call has a result.
     pub(super) fn end(self) -> RoundEnd {
-        match self.results.iter().all(Option::is_some) {
+        match self.is_complete() {
             true => RoundEnd::Complete(self.results.into_iter().flatten().collect()),
             false => RoundEnd::Halted(self),
         }

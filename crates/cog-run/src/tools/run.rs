@@ -1,22 +1,24 @@
-//! The tool calls of one run: what was requested, what may still be called, and the limits.
+//! The tool calls of one run: what was requested, and what may still be called.
+
+mod limits;
 
 use std::{collections::HashSet, sync::Arc};
 
-use cog_harmony::{Conversation, Message, ToolChoice};
+use cog_harmony::{Conversation, Message};
 use cog_json::Value;
 use cog_module::Module;
-use cog_provider::ToolRequest;
-use cog_spec::{Code, Dialect, ErrorBody, ModelEvent, Risk, Usage, Warning};
+use cog_spec::{ErrorBody, ModelEvent, Risk, Usage, Warning};
 use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
 
 use super::{
-    HaltedRuns, Round, RoundEnd, ToolContext, ToolLimits, ToolSet, arguments,
+    HaltedRuns, Round, RoundEnd, ToolContext, ToolError, ToolLimits, ToolSet, arguments,
     calls::ReplyCalls,
-    content,
-    execute::{Done, Ended, Executor},
+    done::Done,
+    execute::{Ended, Executor},
+    logged,
     restore::{Approval, Continued},
-    state::{CallNote, HaltedState, Progressed},
+    state::{self, HaltedState, Progressed},
 };
 use crate::{RunOptions, context::Shared, input::CheckedInput, recorder, stream::Outlet};
 
@@ -33,6 +35,8 @@ pub(crate) struct ToolRun {
     approval: Option<Approval>,
     /// The calls of the round in which the run was halted.
     pending: Option<Round>,
+    /// Whether the run has the warning about media in results.
+    has_warned: bool,
     origin: Origin,
 }
 
@@ -65,18 +69,21 @@ impl ToolRun {
                 is_high_risk: options.risk == Some(Risk::High),
                 ..Progressed::default()
             },
-            approval: continued.map(|continued| continued.approval.clone()),
+            approval: continued.and_then(|continued| continued.approval.clone()),
             pending: None,
+            has_warned: false,
             origin: Origin {
                 module: Arc::clone(module),
                 input: input.to_continue(),
                 halted: shared.tools.halted.clone(),
             },
         };
-        if let Some(Continued { state, .. }) = continued {
-            run.known_ids = state.call_ids();
-            run.progressed = state.progressed.clone();
-            run.pending = Some(state.round.clone());
+        if let Some(continued) = continued {
+            run.known_ids = continued.call_ids();
+            let is_high_risk = run.progressed.is_high_risk || continued.progressed.is_high_risk;
+            run.progressed = Progressed { is_high_risk, ..continued.progressed.clone() };
+            run.pending = continued.round.clone();
+            run.settle(&continued.started);
         }
         (Some(Box::new(run)), warnings)
     }
@@ -108,63 +115,39 @@ impl ToolRun {
         Some((message, Round::new(calls)))
     }
 
-    /// Returns the round in which the run was halted.
+    /// Gives a result to the calls of an interrupted round that began and may have changed something: they are not repeated.
+    fn settle(&mut self, started: &HashSet<String>) {
+        let Some(round) = &mut self.pending else { return };
+        let open: Vec<_> = round.open().map(|(position, call)| (position, call.clone())).collect();
+        for (position, call) in open.into_iter().filter(|(_, call)| started.contains(&call.id)) {
+            let Done { message, note, .. } = Done::failure(&call, &interrupted(&call.name));
+            self.progressed.notes.push(note);
+            round.set(position, message);
+        }
+    }
+
+    /// Returns the round in which the run was halted or interrupted.
     pub(crate) fn take_pending(&mut self) -> Option<Round> {
         self.pending.take()
     }
 
-    /// Returns the tokens that were spent before the run was halted.
+    /// Returns whether the run has rounds that were executed before it was halted or interrupted.
+    pub(crate) fn has_rounds(&self) -> bool {
+        self.progressed.rounds > 0
+    }
+
+    /// Returns the tokens that were spent before the run was halted or interrupted.
     pub(crate) fn earlier_usage(&mut self) -> Option<Usage> {
         self.progressed.usage.take()
     }
 
-    /// Counts a round that the model requests.
-    ///
-    /// # Errors
-    /// A limit of the run is reached: E2001 for rounds and calls, E2003 for tokens and cost.
-    pub(crate) fn begin(&mut self, round: &Round, usage: Option<&Usage>) -> Result<(), ErrorBody> {
-        let (rounds, calls) = (self.progressed.rounds + 1, round.calls.len() as u64);
-        let calls = u64::from(self.progressed.calls) + calls;
-        let tokens = usage.map_or(0, Usage::total);
-        let cost = usage.and_then(|usage| usage.cost).map_or(0.0, |cost| cost.amount.as_f64());
-        let limits = &self.limits;
-        let counted = [
-            (u64::from(rounds), u64::from(limits.max_rounds), "max_rounds", "rounds of tool calls"),
-            (calls, u64::from(limits.max_calls), "max_calls", "tool calls"),
-        ];
-        if let Some((.., name, what)) = counted.into_iter().find(|(used, max, ..)| used > max) {
-            return Err(self.limit_error(Code::LowConfidence, name, what));
+    /// Adds a round to the log of the session, if it has one, so that a run that starts again continues after it.
+    pub(crate) async fn log(&self, message: &Message, round: &Round, usage: Option<&Usage>) {
+        if let Some(log) = &self.context.options.call_log {
+            let is_first = self.progressed.rounds == 1;
+            let hashes = if is_first { state::hashes(&self.origin.module) } else { Vec::new() };
+            let _ = log.append(logged::round(message, round, usage, &hashes)).await;
         }
-        if limits.max_tokens.is_some_and(|max| tokens > max) {
-            return Err(self.limit_error(Code::TokenLimit, "max_tokens", "tokens"));
-        }
-        if limits.max_cost.is_some_and(|max| cost > max) {
-            return Err(self.limit_error(Code::TokenLimit, "max_cost", "cost"));
-        }
-        self.progressed.rounds = rounds;
-        self.progressed.calls = u32::try_from(calls).unwrap_or(u32::MAX);
-        Ok(())
-    }
-
-    fn limit_error(&self, code: Code, name: &str, what: &str) -> ErrorBody {
-        let Progressed { rounds, calls, notes, .. } = &self.progressed;
-        let message = format!(
-            "the run reached its limit of {what} after {rounds} rounds with {calls} tool calls, before the model answered"
-        );
-        let details = serde_json::json!({
-            "reason": "tool_limit", "limit": name, "rounds": rounds, "calls": calls, "tools": notes,
-        });
-        ErrorBody::new(code, message)
-            .with_recoverable(true)
-            .suggest(format!("Raise `tools.{name}`, or change the prompt so that fewer calls are needed."))
-            .with_details(Value::from(details))
-    }
-
-    /// Returns the tools of the next request. After the last round the model must answer with what it knows.
-    pub(crate) fn next_request(&self, dialect: Dialect) -> Arc<ToolRequest> {
-        let Progressed { rounds, calls, .. } = self.progressed;
-        let is_last = rounds >= self.limits.max_rounds || calls >= self.limits.max_calls;
-        self.set.request(dialect, if is_last { ToolChoice::None } else { ToolChoice::Auto })
     }
 
     /// Executes the calls of a round that have no result, several at the same time. Adds their tokens to `spent`.
@@ -194,11 +177,10 @@ impl ToolRun {
             stream::iter(calls).buffered(self.limits.max_parallel.max(1)).collect().await;
         self.approval = None;
         for (position, ended, time) in ended {
-            if let (Ended::Done(done), Some(call)) = (ended, round.calls.get(position).cloned()) {
-                let Done { content, status, usage, is_high_risk } = *done;
+            if let Ended::Done(done) = ended {
+                let Done { message, note, usage, is_high_risk } = *done;
                 self.progressed.is_high_risk |= is_high_risk;
-                self.progressed.notes.push(CallNote { id: call.id.clone(), tool: call.name.clone(), status });
-                let message = content::message(&call, content);
+                self.progressed.notes.push(note);
                 round.set(position, recorder::result(&self.context, message, usage.as_ref(), &time));
                 spent.extend(usage);
             }
@@ -230,6 +212,15 @@ impl ToolRun {
             Err(failed) => failed,
         }
     }
+}
+
+/// The result of a call that the model receives in place of its own, which is lost.
+fn interrupted(name: &str) -> ToolError {
+    let message = format!(
+        "the run was interrupted while `{name}` ran, and it is unknown whether the call took effect. It was not repeated; \
+         check that before you call it again."
+    );
+    ToolError::new("OutcomeUnknown", message)
 }
 
 /// Returns the context of the calls of a run.

@@ -1,8 +1,8 @@
 //! The state of a halted run: what it needs to continue in another process.
 
-mod text;
+pub(super) mod text;
 
-use std::{collections::HashSet, sync::Arc, time::UNIX_EPOCH};
+use std::{sync::Arc, time::UNIX_EPOCH};
 
 use cog_harmony::{Conversation, Message, ToolCall};
 use cog_json::{ToJson as _, Value};
@@ -127,23 +127,17 @@ impl HaltedState {
             ))
             .with_details(Value::from(details))
     }
+}
 
-    /// Returns the names of the parts of the module that changed since the run was halted.
-    pub(super) fn changed(&self, module: &Module) -> Vec<String> {
-        let now = hashes(module);
-        let changed = self.hashes.iter().filter(|known| !now.contains(known));
-        changed.map(|(name, _)| name.clone()).collect()
-    }
-
-    /// Returns the ids of all calls so far.
-    pub(super) fn call_ids(&self) -> HashSet<String> {
-        let calls = self.messages.iter().flat_map(|message| &message.tool_calls);
-        calls.map(|call| call.id.clone()).collect()
-    }
+/// Returns the names of the parts of a module that changed since these hashes.
+pub(super) fn changed(hashes_before: &[(String, String)], module: &Module) -> Vec<String> {
+    let now = hashes(module);
+    let changed = hashes_before.iter().filter(|known| !now.contains(known));
+    changed.map(|(name, _)| name.clone()).collect()
 }
 
 /// Returns the hash of each part of a module that a run depends on.
-fn hashes(module: &Module) -> Vec<(String, String)> {
+pub(super) fn hashes(module: &Module) -> Vec<(String, String)> {
     let manifest = format!("{:?}", module.manifest);
     let parts = [
         ("manifest", hash(&manifest)),

@@ -4,6 +4,7 @@ mod disk;
 mod life;
 mod resume;
 mod retention;
+mod tools;
 
 use std::sync::{
     Arc,
@@ -15,11 +16,12 @@ use cog_json::Value;
 use cog_module::{Finder, Module};
 use cog_provider::Provider;
 use cog_run::{
-    Runtime,
+    Runtime, RuntimeBuilder,
     sessions::{
         After, ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, SessionSettings, SessionState,
         Sessions, Subscriber,
     },
+    tools::Tool,
 };
 use cog_spec::{FinishReason, ModelEvent};
 use tempfile::TempDir;
@@ -42,11 +44,21 @@ impl Bench {
     }
 
     fn of(module: TempDir, provider: Scripted, settings: SessionSettings) -> Self {
+        Self::with_tools(module, provider, settings, Vec::new())
+    }
+
+    fn with_tools(
+        module: TempDir,
+        provider: Scripted,
+        settings: SessionSettings,
+        tools: Vec<Arc<dyn Tool>>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::rename(module.keep(), directory.path().join("m")).unwrap();
         let provider = Arc::new(provider);
         let finder = Finder::new(".", vec![directory.path().to_owned()], None);
         let builder = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).finder(finder);
+        let builder = tools.into_iter().fold(builder, RuntimeBuilder::tool);
         let runtime = builder.recheck(std::time::Duration::ZERO).build();
         let module = runtime.load_name("m").unwrap();
         Self { provider, runtime, module, sessions: Sessions::open(settings).unwrap(), directory }

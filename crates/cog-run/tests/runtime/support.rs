@@ -12,7 +12,7 @@ use cog_json::Value;
 use cog_module::Module;
 use cog_provider::{
     ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
-    vendors::MediaModel,
+    vendors::{MediaModel, ToolSettings},
 };
 use cog_run::{RunInput, Runtime};
 use cog_spec::{Dialect, Envelope, FinishReason, Modality, ModelEvent};
@@ -82,6 +82,18 @@ impl Scripted {
     /// Has the prices of this list for this model.
     pub(crate) fn priced(mut self, list: &'static str, model: &'static str) -> Self {
         (self.info.prices, self.info.model) = (Some(list), model.into());
+        self
+    }
+
+    /// Uses tools as these entries say, and may have only text in results.
+    pub(crate) fn using_tools(mut self, tools: &'static [ToolSettings], text_results: bool) -> Self {
+        (self.info.tools, self.info.text_results) = (tools, text_results);
+        self
+    }
+
+    /// Has the context window of this model.
+    pub(crate) fn with_window_of(mut self, list: &'static str, model: &'static str) -> Self {
+        (self.info.context_windows, self.info.model) = (Some(list), model.into());
         self
     }
 

@@ -140,6 +140,29 @@ async fn image_of_a_tool_follows_its_json() {
 }
 
 #[tokio::test]
+async fn media_that_follow_in_a_user_message_are_a_warning() {
+    let image = cog_harmony::Part::image_at("data:image/png;base64,QQ==");
+    let chart = info("chart").function(move |_, _| {
+        let image = image.clone();
+        async { Ok(ToolOutput::parts(vec![image])) }
+    });
+    let chart = Arc::new(chart);
+    for (text_results, expected) in [(true, vec!["W4019"]), (false, vec![])] {
+        let again = calls(&[("", "chart", "{}")]);
+        let mut setup = Setup::new(&["chart"], []);
+        let vendor = cog_provider::vendors::Vendor::by_name("openai").unwrap();
+        let scripted =
+            Scripted::new([again.clone(), again, answer()]).using_tools(vendor.tools, text_results);
+        setup.provider = Arc::new(scripted);
+        setup.tools.push(Arc::clone(&chart) as _);
+        let envelope = setup.run().await;
+        assert!(envelope.is_ok(), "{:?}", envelope.error());
+        let codes: Vec<_> = envelope.warnings.iter().map(|it| it.code.as_str()).collect();
+        assert_eq!(codes, expected);
+    }
+}
+
+#[tokio::test]
 async fn calls_and_results_are_progress_and_text_before_calls_is_retracted() {
     let add = info("add").function(async |_, _| Ok("done"));
     let draft = r#"{"ok": true, "data": {"result": "not yet""#;

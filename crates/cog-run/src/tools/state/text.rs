@@ -22,11 +22,7 @@ impl HaltedState {
             w.field("created_ms", &self.created_ms);
             w.field("module", &self.module);
             w.optional("directory", &self.directory);
-            w.key("hashes").object(|w| {
-                for (name, hash) in &self.hashes {
-                    w.field(name, hash);
-                }
-            });
+            write_hashes(w.key("hashes"), &self.hashes);
             w.field("input", &self.input);
             w.field("options", &self.options);
             internal_options::write(w.key("internal_options"), &self.options);
@@ -49,14 +45,13 @@ impl HaltedState {
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
         internal_options::read(value.get("internal_options")?, &mut options)?;
         options.owner = string(value, "owner");
-        let hash = |(name, hash): (&str, Node<'_>)| Some((name.to_owned(), hash.as_str()?.to_owned()));
         Some(Self {
             id: string(value, "id")?,
             owner: string(value, "owner"),
             created_ms: value.get("created_ms")?.as_u64()?,
             module: string(value, "module")?,
             directory: string(value, "directory"),
-            hashes: value.get("hashes")?.members().map(hash).collect::<Option<_>>()?,
+            hashes: read_hashes(value.get("hashes")?)?,
             input: value.get("input")?.to_value(),
             options,
             messages: value.get("messages")?.elements().map(read_message).collect::<Option<_>>()?,
@@ -69,8 +64,21 @@ impl HaltedState {
     }
 }
 
+/// Writes the hash of each part of a module.
+pub(in crate::tools) fn write_hashes(w: &mut Writer<'_>, hashes: &[(String, String)]) {
+    w.object(|w| {
+        for (name, hash) in hashes {
+            w.field(name, hash);
+        }
+    });
+}
+
+pub(in crate::tools) fn read_hashes(node: Node<'_>) -> Option<Vec<(String, String)>> {
+    node.members().map(|(name, hash)| Some((name.to_owned(), hash.as_str()?.to_owned()))).collect()
+}
+
 /// Writes a message, with the members that are only sent back to its provider beside it. An absent one is null.
-fn write_message(w: &mut Writer<'_>, message: Option<&Message>) {
+pub(in crate::tools) fn write_message(w: &mut Writer<'_>, message: Option<&Message>) {
     let Some(message) = message else { return w.null() };
     w.object(|w| {
         w.field("message", message);
@@ -85,7 +93,7 @@ fn write_message(w: &mut Writer<'_>, message: Option<&Message>) {
     });
 }
 
-fn read_message(node: Node<'_>) -> Option<Message> {
+pub(in crate::tools) fn read_message(node: Node<'_>) -> Option<Message> {
     let mut message = Message::read(node.get("message")?, "message").ok()?;
     let items = node.get("reasoning").map(|items| items.elements().map(Node::to_value).collect());
     message.reasoning =
@@ -102,7 +110,7 @@ fn read_result(node: Node<'_>) -> Option<Option<Message>> {
 }
 
 /// Writes a call as the model wrote it: its arguments need not be JSON.
-fn write_call(w: &mut Writer<'_>, call: &ToolCall) {
+pub(in crate::tools) fn write_call(w: &mut Writer<'_>, call: &ToolCall) {
     w.object(|w| {
         w.field("id", &call.id);
         w.field("name", &call.name);
@@ -111,7 +119,7 @@ fn write_call(w: &mut Writer<'_>, call: &ToolCall) {
     });
 }
 
-fn read_call(node: Node<'_>) -> Option<ToolCall> {
+pub(in crate::tools) fn read_call(node: Node<'_>) -> Option<ToolCall> {
     let call = ToolCall::new(string(node, "id")?, string(node, "name")?, string(node, "arguments")?);
     Some(ToolCall { signature: string(node, "signature"), ..call })
 }

@@ -20,7 +20,7 @@ const HEADER: &str = r#"{"cog_session":1,"session_id":"sess_0123456789abcdef0123
 const META: &str =
     r#"{"ok":true,"streaming":true,"session_id":"sess_0123456789abcdef0123456789abcdef","meta":{}}"#;
 
-fn on(directory: &Path) -> SessionSettings {
+pub(super) fn on(directory: &Path) -> SessionSettings {
     SessionSettings::new().state_dir(directory.to_owned())
 }
 
@@ -40,7 +40,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|extension| extension == "ndjson")).collect()
 }
 
-fn bytes(path: &Path) -> Vec<u8> {
+pub(super) fn bytes(path: &Path) -> Vec<u8> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
     fs::OpenOptions::new().read(true).open(path).unwrap().read_to_end(&mut bytes).unwrap();
@@ -48,12 +48,12 @@ fn bytes(path: &Path) -> Vec<u8> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
-fn put(path: &Path, bytes: &[u8]) {
+pub(super) fn put(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
 /// Creates a directory of an earlier program with one file.
-fn left_behind(name: &str, bytes: &[u8]) -> TempDir {
+pub(super) fn left_behind(name: &str, bytes: &[u8]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("sessions")).unwrap();
     put(&directory.path().join("sessions").join(name), bytes);

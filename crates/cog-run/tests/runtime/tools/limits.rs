@@ -5,7 +5,7 @@ use std::time::Duration;
 use cog_run::{
     RunOptions,
     provider::{ModelEvent, ToolChoice, Usage},
-    tools::ToolOutput,
+    tools::{ToolError, ToolOutput},
 };
 use serde_json::json;
 
@@ -89,6 +89,42 @@ async fn cost_over_the_limit_ends_the_run() {
     assert_eq!(error.details.as_ref().unwrap().to_serde()["limit"], "max_cost", "{error:?}");
 }
 
+#[tokio::test]
+async fn limit_of_the_cost_requires_a_known_price() {
+    let mut setup = endless();
+    setup.limits.max_cost = Some(1.0);
+    let envelope = setup.run().await;
+    assert_eq!(code(&envelope), Some("E4001"));
+    let message = &envelope.error().unwrap().message;
+    assert!(message.contains("the price of scripted/one is unknown"), "{message}");
+    assert!(setup.provider.requests().is_empty());
+}
+
+#[tokio::test]
+async fn numbers_that_become_unknown_end_the_run_before_a_call() {
+    let usage = ModelEvent::Usage(Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() });
+    let other = ModelEvent::Started { model: Some("mock-model".to_owned()), id: None, fingerprint: None };
+    let unpriced = [vec![other, usage], calls(&[("a", "again", "{}")])].concat();
+    let uncounted = calls(&[("a", "again", "{}")]);
+    for (reply, limit) in [(unpriced, "max_cost"), (uncounted, "max_tokens")] {
+        let never =
+            info("again").function(async |_, _| -> Result<&str, ToolError> { panic!("it was called") });
+        let mut setup = Setup::new(&["again"], []).tool(never);
+        let provider = crate::support::Scripted::new([reply]).priced("openai", "gpt-5.4-mini");
+        setup.provider = std::sync::Arc::new(provider);
+        match limit {
+            "max_cost" => setup.limits.max_cost = Some(1.0),
+            _ => setup.limits.max_tokens = Some(1_000),
+        }
+        let envelope = setup.run().await;
+        let error = envelope.error().unwrap();
+        assert_eq!(error.code.as_str(), "E2003", "{error:?}");
+        assert_eq!(error.details.as_ref().unwrap().to_serde()["limit"], limit);
+        assert!(error.message.contains("cannot be determined"), "{}", error.message);
+        assert_eq!(setup.provider.requests().len(), 1);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn slow_tool_is_stopped_and_the_model_continues() {
     let slow = info("slow").with_timeout(Duration::from_secs(2)).function(async |_, _| {
@@ -123,4 +159,26 @@ async fn large_result_is_an_error_for_the_model() {
     let setup = Setup::new(&["large", "drawing"], replies).tool(large).tool(drawing);
     assert!(setup.run().await.is_ok());
     assert!(results(&setup).iter().all(|(_, content)| content["code"] == "E1005"));
+}
+
+/// Returns a PNG of 2048×768, which counts 1,445 tokens at OpenAI: its header is enough.
+fn image() -> cog_harmony::Part {
+    cog_harmony::Part::image_at("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAACAAAAAMACAIAAAA=")
+}
+
+#[tokio::test]
+async fn results_over_the_context_window_end_the_run_before_the_next_call() {
+    let chart = info("chart").function(async |_, _| Ok(ToolOutput::parts(vec![image()])));
+    let again = calls(&[("", "chart", "{}"), ("", "chart", "{}"), ("", "chart", "{}")]);
+    let mut setup = Setup::new(&["chart"], []).tool(chart);
+    let provider = crate::support::Scripted::new([again]).with_window_of("openai", "gpt-4");
+    setup.provider = std::sync::Arc::new(provider);
+    let envelope = setup.run().await;
+    let error = envelope.error().unwrap();
+    assert_eq!(error.code.as_str(), "E1005", "{error:?}");
+    let details = error.details.as_ref().unwrap().to_serde();
+    assert_eq!((&details["context_window"], &details["image_tokens"]), (&json!(8192), &json!(6 * 1445)));
+    assert!(details["tokens"].as_u64().unwrap() > 6 * 1445, "{details}");
+    assert!(error.suggestion.as_ref().unwrap().contains("max_result_bytes"));
+    assert_eq!(setup.provider.requests().len(), 2, "nothing was dropped, and the third call was not made");
 }
