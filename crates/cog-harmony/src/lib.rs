@@ -37,6 +37,7 @@ pub mod timeline;
 mod tokens;
 mod tool;
 mod trim;
+pub mod wire;
 
 pub use check::{PartSupport, check};
 pub use convert::{Converted, Format, Loss, convert, write_as};

@@ -13,8 +13,6 @@ use crate::{
     rules::{ARGUMENTS_TYPE, ENUM, REQUIRED, TYPE},
 };
 
-pub(crate) use self::part::data_url;
-
 impl Conversation {
     /// Reads an array of messages.
     ///

@@ -96,6 +96,14 @@ impl<'a> Writer<'a> {
         write_string(text, self.out);
     }
 
+    /// Writes a string that is in parts, without a copy of all of them.
+    pub fn string_of(&mut self, parts: &[&str]) {
+        self.separate();
+        self.out.push('"');
+        parts.iter().for_each(|part| write_escaped(part, self.out));
+        self.out.push('"');
+    }
+
     /// Writes `true` or `false`.
     pub fn bool(&mut self, value: bool) {
         self.literal(if value { "true" } else { "false" });
@@ -174,6 +182,11 @@ impl<'a> Writer<'a> {
 /// Appends `text` as a JSON string. Only what must be escaped is escaped.
 pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
+    write_escaped(text, out);
+    out.push('"');
+}
+
+fn write_escaped(text: &str, out: &mut String) {
     let bytes = text.as_bytes();
     let mut from = 0;
     loop {
@@ -183,7 +196,6 @@ pub(crate) fn write_string(text: &str, out: &mut String) {
         escape(byte, out);
         from = stop + 1;
     }
-    out.push('"');
 }
 
 fn escape(byte: u8, out: &mut String) {

@@ -4,8 +4,9 @@ use cog_json::Node;
 
 use crate::{
     problem::{Path, Problems},
-    read::{data_url, shown},
+    read::shown,
     rules::{AUDIO_DATA, AUDIO_RATE, IMAGE_INLINE, IMAGE_TYPE, PART_MODEL},
+    wire::data_url,
 };
 
 /// The parts that a model accepts, beside text.

@@ -4,14 +4,14 @@ use cog_json::{Node, Value, Writer};
 
 use super::{
     account::Account,
-    vendor::{Step, Vendor, name_results, read_arguments, steps, write_arguments},
+    vendor::{Vendor, account_arguments, name_results, read_arguments},
 };
 use crate::{
     Conversation, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart, Part, Reasoning,
     Role, TextPart, ToolCall,
     problem::{Path, Problems},
-    read::data_url,
     rules::{ENUM, REQUIRED, TYPE},
+    wire::{self, Step, data_url, reports_error, steps},
 };
 
 pub(super) static VENDOR: Vendor = Vendor {
@@ -167,13 +167,6 @@ fn read_result(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Opti
     Some(message)
 }
 
-/// Returns whether a result is JSON with the status `error`.
-fn reports_error(message: &Message) -> bool {
-    let text = message.content.iter().find_map(Part::as_text).unwrap_or_default();
-    let value = text.contains("\"error\"").then(|| Value::parse(text).ok()).flatten();
-    value.is_some_and(|value| value.get("status").and_then(Node::as_str) == Some("error"))
-}
-
 /// Reads a block. A block that Harmony has no part for stays as it is.
 fn part(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Part> {
     if node.get("type").and_then(Node::as_str).is_none() {
@@ -287,9 +280,8 @@ fn write_blocks(w: &mut Writer<'_>, message: &Message, account: &mut Account) {
         match step {
             Step::Reasoning(item) => w.node(item),
             Step::Content => VENDOR.parts(message).for_each(|part| write_part(w, part)),
-            Step::Call(call) => w.object(|w| {
-                w.field("type", "tool_use").field("id", &call.id).field("name", &call.name);
-                write_arguments(w.key("input"), call, account);
+            Step::Call(call, _) => w.object(|w| {
+                account_arguments(call, wire::anthropic::write_call(w, call), account);
                 VENDOR.write_extra(w, &call.other);
             }),
         }
@@ -314,38 +306,7 @@ fn write_part(w: &mut Writer<'_>, part: &Part) {
         return w.node(native.item.node());
     }
     w.object(|w| {
-        match part {
-            Part::Text(text) => drop(w.field("type", "text").field("text", &text.text)),
-            Part::Image(image) => {
-                w.field("type", "image");
-                write_source(w.key("source"), &image.url);
-            }
-            Part::File(FilePart { media_type, data, filename, .. }) => {
-                w.field("type", "document").optional("title", filename);
-                w.key("source").object(|w| {
-                    w.field("type", "base64").field("media_type", media_type).field("data", data);
-                });
-            }
-            Part::FileReference(FileReferencePart { source, filename, .. }) => {
-                w.field("type", "document").optional("title", filename);
-                match source {
-                    FileSource::Url(url) => write_source(w.key("source"), url),
-                    FileSource::Id(id) => w.key("source").object(|w| {
-                        w.field("type", "file").field("file_id", id);
-                    }),
-                }
-            }
-            _ => {}
-        }
+        wire::anthropic::write_part(w, part);
         VENDOR.write_extra(w, part.other());
-    });
-}
-
-fn write_source(w: &mut Writer<'_>, url: &str) {
-    w.object(|w| match data_url(url) {
-        Some((media_type, data)) => {
-            w.field("type", "base64").field("media_type", media_type).field("data", data);
-        }
-        None => drop(w.field("type", "url").field("url", url)),
     });
 }

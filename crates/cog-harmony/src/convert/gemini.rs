@@ -6,14 +6,14 @@ use cog_json::{Node, Value, Writer};
 
 use super::{
     account::Account,
-    vendor::{Vendor, name_results, read_arguments, write_arguments},
+    vendor::{Vendor, account_arguments, name_results, read_arguments},
 };
 use crate::{
     AudioPart, Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart,
     Part, Reasoning, Role, TextPart, ToolCall,
     problem::{Path, Problems},
-    read::data_url,
     rules::{ENUM, REQUIRED, TYPE},
+    wire::{self, gemini::image_type},
 };
 
 pub(super) static VENDOR: Vendor = Vendor {
@@ -235,18 +235,6 @@ fn read_audio(subtype: &str, data: String, other: Option<Value>) -> AudioPart {
     AudioPart { data, format: format.to_owned(), sample_rate: rate, other }
 }
 
-/// Returns the media type of an image by the extension of its URL.
-fn image_type(url: &str) -> Option<&'static str> {
-    let path = url.split(['?', '#']).next()?;
-    match path.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
-        "png" => Some("image/png"),
-        "jpg" | "jpeg" => Some("image/jpeg"),
-        "webp" => Some("image/webp"),
-        "gif" => Some("image/gif"),
-        _ => None,
-    }
-}
-
 fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account) {
     let is_system = |message: &&Message| message.role == Role::System;
     let messages = conversation.messages();
@@ -310,8 +298,7 @@ fn write_parts(w: &mut Writer<'_>, message: &Message, names: &Names<'_>, account
     for call in &message.tool_calls {
         w.object(|w| {
             w.key("functionCall").object(|w| {
-                w.field("id", &call.id).field("name", &call.name);
-                write_arguments(w.key("args"), call, account);
+                account_arguments(call, wire::gemini::write_call(w, call), account);
                 VENDOR.write_extra(w, &call.other);
             });
             w.optional("thoughtSignature", &call.signature);
@@ -359,41 +346,18 @@ fn write_part(w: &mut Writer<'_>, part: &Part) {
         return w.node(native.item.node());
     }
     w.object(|w| {
-        match part {
-            Part::Text(text) => drop(w.field("text", &text.text)),
-            Part::Image(image) => write_image(w, image),
-            Part::Audio(AudioPart { data, format, sample_rate, .. }) => {
-                let rate = sample_rate.map(|rate| format!(";rate={rate}")).unwrap_or_default();
-                write_blob(w, &format!("audio/{format}{rate}"), data);
-            }
-            Part::File(file) => write_blob(w, &file.media_type, &file.data),
-            Part::FileReference(FileReferencePart { source: FileSource::Url(url), media_type, .. }) => {
-                w.key("fileData").object(|w| {
-                    w.field("fileUri", url).optional("mimeType", media_type);
-                });
-            }
-            _ => {}
+        wire::gemini::write_part(w, part);
+        if let Part::Image(image) = part {
+            write_level(w, image);
         }
         VENDOR.write_extra(w, part.other());
     });
 }
 
-fn write_image(w: &mut Writer<'_>, image: &ImagePart) {
-    match data_url(&image.url) {
-        Some((media_type, data)) => write_blob(w, media_type, data),
-        None => w.key("fileData").object(|w| {
-            w.field("fileUri", &image.url).optional("mimeType", &image_type(&image.url));
-        }),
-    }
+fn write_level(w: &mut Writer<'_>, image: &ImagePart) {
     if let Some((level, _)) = LEVELS.iter().find(|(_, detail)| Some(*detail) == image.detail) {
         w.key("mediaResolution").object(|w| {
             w.field("level", level);
         });
     }
-}
-
-fn write_blob(w: &mut Writer<'_>, media_type: &str, data: &str) {
-    w.key("inlineData").object(|w| {
-        w.field("mimeType", media_type).field("data", data);
-    });
 }

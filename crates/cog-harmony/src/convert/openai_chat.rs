@@ -3,10 +3,7 @@
 use cog_json::{Node, Value, Writer};
 
 use super::{account::Account, vendor::Vendor};
-use crate::{
-    Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, Role, ToolCall,
-    other::member, problem::Path,
-};
+use crate::{Conversation, FileSource, Message, Part, Role, other::member, problem::Path, wire};
 
 pub(super) static VENDOR: Vendor = Vendor {
     title: "OpenAI Chat",
@@ -94,7 +91,9 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
     }
     write_content(w.key("content"), message);
     if !message.tool_calls.is_empty() {
-        w.key("tool_calls").array(|w| message.tool_calls.iter().for_each(|call| write_call(w, call)));
+        w.key("tool_calls").array(|w| {
+            message.tool_calls.iter().for_each(|call| w.object(|w| wire::openai_chat::write_call(w, call)));
+        });
     }
     if message.role == Role::Tool {
         w.optional("tool_call_id", &message.tool_call_id);
@@ -124,38 +123,7 @@ fn write_own(w: &mut Writer<'_>, other: &Option<Value>) {
 
 fn write_part(w: &mut Writer<'_>, part: &Part) {
     w.object(|w| {
-        w.field("type", part.kind());
-        match part {
-            Part::Text(text) => drop(w.field("text", &text.text)),
-            Part::Refusal(refusal) => drop(w.field("refusal", &refusal.refusal)),
-            Part::Image(image) => w.key("image_url").object(|w| write_image(w, image)),
-            Part::Audio(audio) => w.key("input_audio").object(|w| {
-                w.field("data", &audio.data).field("format", &audio.format);
-            }),
-            Part::File(FilePart { media_type, data, filename, .. }) => w.key("file").object(|w| {
-                w.optional("filename", filename);
-                w.field("file_data", &format!("data:{media_type};base64,{data}"));
-            }),
-            Part::FileReference(FileReferencePart { source: FileSource::Id(id), filename, .. }) => {
-                w.key("file").object(|w| {
-                    w.field("file_id", id).optional("filename", filename);
-                });
-            }
-            Part::FileReference(_) | Part::Native(_) => {}
-        }
+        wire::openai_chat::write_part(w, part, None);
         write_own(w, part.other());
-    });
-}
-
-fn write_image(w: &mut Writer<'_>, image: &ImagePart) {
-    let original = member(&image.other, "image_url").and_then(|image| image.get("detail")?.as_str());
-    w.field("url", &image.url).optional("detail", &image.detail.map(Detail::as_str).or(original));
-}
-
-fn write_call(w: &mut Writer<'_>, call: &ToolCall) {
-    w.object(|w| {
-        w.field("id", &call.id).field("type", "function").key("function").object(|w| {
-            w.field("name", &call.name).field("arguments", &call.arguments);
-        });
     });
 }

@@ -4,15 +4,15 @@ use cog_json::{Node, Value, Writer};
 
 use super::{
     account::Account,
-    vendor::{Step, Vendor, name_results, steps},
+    vendor::{Vendor, name_results},
 };
 use crate::{
     Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart, Part,
     Reasoning, RefusalPart, Role, TextPart, ToolCall,
     other::member,
     problem::{Path, Problems},
-    read::data_url,
     rules::{REQUIRED, TYPE},
+    wire::{self, Step, data_url, steps},
 };
 
 pub(super) static VENDOR: Vendor = Vendor {
@@ -270,9 +270,8 @@ fn write_assistant(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, accou
         match step {
             Step::Reasoning(item) => w.node(item),
             Step::Content => write_items(w, message, path, account),
-            Step::Call(call) => w.object(|w| {
-                w.field("type", "function_call").field("call_id", &call.id);
-                w.field("name", &call.name).field("arguments", &call.arguments);
+            Step::Call(call, _) => w.object(|w| {
+                wire::openai_responses::write_call(w, call);
                 VENDOR.write_extra(w, &call.other);
             }),
         }
@@ -344,27 +343,7 @@ fn write_part(w: &mut Writer<'_>, part: &Part) {
         return w.node(native.item.node());
     }
     w.object(|w| {
-        match part {
-            Part::Text(text) => drop(w.field("type", "input_text").field("text", &text.text)),
-            Part::Image(image) => {
-                w.field("type", "input_image").field("image_url", &image.url);
-                if !VENDOR.extra(&image.other).any(|(key, _)| key == "detail") {
-                    w.field("detail", image.detail.map_or("auto", Detail::as_str));
-                }
-            }
-            Part::File(FilePart { media_type, data, filename, .. }) => {
-                w.field("type", "input_file").optional("filename", filename);
-                w.field("file_data", &format!("data:{media_type};base64,{data}"));
-            }
-            Part::FileReference(FileReferencePart { source, filename, .. }) => {
-                w.field("type", "input_file").optional("filename", filename);
-                match source {
-                    FileSource::Id(id) => w.field("file_id", id),
-                    FileSource::Url(url) => w.field("file_url", url),
-                };
-            }
-            _ => {}
-        }
+        wire::openai_responses::write_part(w, part, None);
         VENDOR.write_extra(w, part.other());
     });
 }

@@ -146,47 +146,11 @@ impl Vendor {
     }
 }
 
-/// A step of an assistant's message, in the order in which the model generated it.
-pub(super) enum Step<'a> {
-    /// An item of the reasoning.
-    Reasoning(Node<'a>),
-    /// The content.
-    Content,
-    /// A call.
-    Call(&'a ToolCall),
-}
-
-/// Returns the steps of an assistant's message. The items of its reasoning can contain calls, named by `id_key`, to show the
-/// order of the items after the first call.
-pub(super) fn steps<'a>(message: &'a Message, items: &'a [Value], id_key: &str) -> Vec<Step<'a>> {
-    let is_call = |item: &Value| item.get(id_key).is_some() && item.get("name").is_some();
-    let (before, after) = items.split_at(items.iter().position(is_call).unwrap_or(items.len()));
-    let mut steps: Vec<Step<'_>> = before.iter().map(|item| Step::Reasoning(item.node())).collect();
-    steps.push(Step::Content);
-    let mut left: Vec<&ToolCall> = message.tool_calls.iter().collect();
-    for item in after {
-        let id = item.get(id_key).and_then(Node::as_str);
-        match left.iter().position(|call| Some(call.id.as_str()) == id) {
-            Some(index) => steps.push(Step::Call(left.remove(index))),
-            None if is_call(item) => {}
-            None => steps.push(Step::Reasoning(item.node())),
-        }
-    }
-    steps.extend(left.into_iter().map(Step::Call));
-    steps
-}
-
-/// Writes the arguments of a call as an object.
-pub(super) fn write_arguments(w: &mut Writer<'_>, call: &ToolCall, account: &mut Account) {
-    match Value::parse(&call.arguments).ok().filter(Value::is_object) {
-        Some(value) => w.node(value.node()),
-        None => {
-            let why = "they are not a JSON object, and become its member `invalid_arguments`";
-            account.add(&format_args!("call {}", crate::read::shown(&call.id)), "the arguments", why);
-            w.object(|w| {
-                w.field("invalid_arguments", &call.arguments);
-            });
-        }
+/// Lists arguments that are not an object.
+pub(super) fn account_arguments(call: &ToolCall, is_object: bool, account: &mut Account) {
+    if !is_object {
+        let why = "they are not a JSON object, and become its member `invalid_arguments`";
+        account.add(&format_args!("call {}", crate::read::shown(&call.id)), "the arguments", why);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     other::{Inner, other},
     problem::{Path, Problems},
     rules::{ENUM, TYPE},
+    wire::data_url,
 };
 
 /// The types of parts, in the order of the documentation.
@@ -148,9 +149,4 @@ fn native(fields: &mut Fields<'_, '_>) -> Option<NativePart> {
     let inner = Inner { key: "native", object: Some(node), known: &["provider", "item"] };
     let other = other(part, &["type", "native"], &[inner]);
     Some(NativePart { provider: provider?, item: item?, other })
-}
-
-/// Returns the type and base64 data of a `data:` URL.
-pub(crate) fn data_url(url: &str) -> Option<(&str, &str)> {
-    url.strip_prefix("data:")?.split_once(";base64,")
 }

@@ -1,6 +1,6 @@
 //! Functions that the request mappings share.
 
-use cog_harmony::{FilePart, ImagePart, Message, Part, Role};
+use cog_harmony::{FilePart, ImagePart, Message, Part, Role, wire::data_url};
 use cog_json::{Value, Writer};
 use cog_spec::{Effort, Generation, Modality, ServiceTier};
 
@@ -211,11 +211,6 @@ pub(crate) fn inline(image: &ImagePart) -> Option<(&str, &str)> {
     data_url(&image.url)
 }
 
-/// Returns the type and base64 data of a `data:` URL.
-pub(crate) fn data_url(url: &str) -> Option<(&str, &str)> {
-    url.strip_prefix("data:")?.split_once(";base64,")
-}
-
 /// The maximum length of a key of OpenAI's cache.
 const MAX_CACHE_KEY: usize = 64;
 
@@ -250,13 +245,6 @@ pub(crate) fn cached_text(w: &mut Writer<'_>, kind: &str, text: &str) {
     });
 }
 
-/// Writes `{type: text, text}`, which most vendors use.
-pub(crate) fn text_block(w: &mut Writer<'_>, text: &str) {
-    w.object(|w| {
-        w.field("type", "text").field("text", text);
-    });
-}
-
 /// Returns the content of a message that is exactly one text.
 pub(crate) fn only_text(message: &Message) -> Option<&str> {
     match message.content.as_slice() {
@@ -266,6 +254,11 @@ pub(crate) fn only_text(message: &Message) -> Option<&str> {
     }
 }
 
+/// Returns whether a message has a text that is not empty.
+pub(crate) fn has_text(message: &Message) -> bool {
+    message.content.iter().filter_map(Part::as_text).any(|text| !text.is_empty())
+}
+
 /// Converts the name of a schema to what OpenAI's protocols allow: letters, digits, `_` and `-`, at most 64.
 pub(crate) fn schema_name(name: &str) -> String {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
@@ -273,9 +266,8 @@ pub(crate) fn schema_name(name: &str) -> String {
     if name.is_empty() { "answer".to_owned() } else { name }
 }
 
-/// Writes the members of a file in OpenAI's protocols. They require a name, and derive the type from its extension.
-pub(crate) fn file_members(w: &mut Writer<'_>, file: &FilePart) {
-    let ending = file.media_type.rsplit('/').next().unwrap_or_default();
-    w.field("filename", &format!("file.{ending}"));
-    w.field("file_data", &format!("data:{};base64,{}", file.media_type, file.data));
+/// Returns the name of a file without one. OpenAI's protocols require a name, and derive the type from its extension.
+pub(crate) fn filename(part: &Part) -> Option<String> {
+    let Part::File(FilePart { media_type, .. }) = part else { return None };
+    Some(format!("file.{}", media_type.rsplit('/').next().unwrap_or_default()))
 }

@@ -1,7 +1,7 @@
 //! What the request mappings share about tools.
 
 use cog_harmony::{Message, Part, Role, ToolCall, ToolChoice, ToolDefinition};
-use cog_json::{Node, Value, Writer};
+use cog_json::{Value, Writer};
 use cog_spec::{Dialect, Effort};
 
 use super::RequestContext;
@@ -116,13 +116,6 @@ impl ToolResult<'_> {
     pub(crate) fn media(&self) -> impl Iterator<Item = &Part> {
         self.message.content.iter().filter(|part| part.as_text().is_none())
     }
-
-    /// Returns whether the tool reports an error (appendix A.2.2).
-    pub(crate) fn is_error(&self) -> bool {
-        let text = self.message.text();
-        let result = Value::parse(&text).ok().filter(|_| text.contains("error"));
-        result.is_some_and(|result| result.get("status").and_then(Node::as_str) == Some("error"))
-    }
 }
 
 /// Returns the turns of a conversation: adjacent results are one turn.
@@ -157,54 +150,6 @@ pub(crate) fn media_message(results: &[ToolResult<'_>]) -> Option<Message> {
         parts.extend(result.media().cloned());
     }
     (!parts.is_empty()).then(|| Message::new(Role::User, parts))
-}
-
-/// A part of a message with tool calls.
-pub(crate) enum Step<'a> {
-    /// An item of the reasoning, to be sent back unchanged.
-    Reasoning(Node<'a>),
-    /// The text of the message.
-    Text(String),
-    /// A call, with the vendor's own form of it if the reply contained one.
-    Call(&'a ToolCall, Option<Node<'a>>),
-}
-
-/// Returns the parts of a message with tool calls, in the order in which the model generated them. `id_key` is the member of
-/// an item that identifies a call.
-pub(crate) fn steps<'a>(message: &'a Message, items: &'a [Value], id_key: &str) -> Vec<Step<'a>> {
-    let is_call = |item: &Value| item.get(id_key).is_some() && item.get("name").is_some();
-    let first_call = items.iter().position(is_call).unwrap_or(items.len());
-    let (before, after) = items.split_at(first_call);
-    let mut steps: Vec<Step<'_>> = before.iter().map(|item| Step::Reasoning(item.node())).collect();
-    steps.extend(Some(message.text()).filter(|text| !text.is_empty()).map(Step::Text));
-    let mut missing: Vec<&ToolCall> = message.tool_calls.iter().collect();
-    for item in after {
-        let id = item.get(id_key).and_then(Node::as_str);
-        match missing.iter().position(|call| Some(call.id.as_str()) == id) {
-            Some(index) => steps.push(Step::Call(missing.remove(index), Some(item.node()))),
-            None if is_call(item) => {}
-            None => steps.push(Step::Reasoning(item.node())),
-        }
-    }
-    steps.extend(missing.into_iter().map(|call| Step::Call(call, None)));
-    steps
-}
-
-/// Writes JSON that must be an object. Any other text becomes the member `otherwise` of one.
-pub(crate) fn write_object(w: &mut Writer<'_>, text: &str, otherwise: &str) {
-    match Value::parse(text).ok().filter(Value::is_object) {
-        Some(value) => w.node(value.node()),
-        None => w.object(|w| {
-            if !text.trim().is_empty() {
-                w.field(otherwise, text);
-            }
-        }),
-    }
-}
-
-/// Writes the arguments of a call as an object. A model can generate invalid JSON.
-pub(crate) fn write_arguments(w: &mut Writer<'_>, call: &ToolCall) {
-    write_object(w, &call.arguments, "invalid_arguments");
 }
 
 /// Writes `{type: function, function: {…}}`, which most vendors use.

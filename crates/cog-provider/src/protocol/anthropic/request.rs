@@ -1,4 +1,7 @@
-use cog_harmony::{ImagePart, Message, Part, ToolChoice, ToolDefinition};
+use cog_harmony::{
+    Message, Part, ToolChoice, ToolDefinition,
+    wire::{Step, anthropic, reports_error, steps},
+};
 use cog_json::{Value, Writer};
 use cog_spec::Dialect;
 
@@ -7,8 +10,8 @@ use crate::{
     RequestError, ToolRequest, WireRequest,
     protocol::{
         Protocol, RequestContext,
-        parts::{check, inline, list, only_text, post, split_system, text_block},
-        tools::{Step, ToolResult, Turn, steps, write_arguments},
+        parts::{check, has_text, list, only_text, post, split_system},
+        tools::{ToolResult, Turn},
     },
     vendors::CacheMark,
 };
@@ -112,7 +115,7 @@ fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>)
         Turn::Message(message) => {
             let steps = steps(message, context.own_reasoning(message), "id");
             w.field("role", message.role.as_str()).key("content");
-            w.array(|w| steps.iter().for_each(|step| write_step(w, step)));
+            w.array(|w| steps.iter().for_each(|step| write_step(w, message, step)));
         }
         Turn::Results(results) => {
             w.field("role", "user").key("content");
@@ -121,13 +124,13 @@ fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>)
     });
 }
 
-fn write_step(w: &mut Writer<'_>, step: &Step<'_>) {
+fn write_step(w: &mut Writer<'_>, message: &Message, step: &Step<'_>) {
     match step {
         Step::Reasoning(item) => w.node(*item),
-        Step::Text(text) => text_block(w, text),
+        Step::Content if !has_text(message) => {}
+        Step::Content => block(w, &Part::text(message.text())),
         Step::Call(call, _) => w.object(|w| {
-            w.field("type", "tool_use").field("id", &call.id).field("name", &call.name);
-            write_arguments(w.key("input"), call);
+            anthropic::write_call(w, call);
         }),
     }
 }
@@ -136,7 +139,7 @@ fn write_result(w: &mut Writer<'_>, result: &ToolResult<'_>) {
     w.object(|w| {
         w.field("type", "tool_result").field("tool_use_id", result.id);
         content(w.key("content"), result.message);
-        if result.is_error() {
+        if reports_error(result.message) {
             w.field("is_error", &true);
         }
     });
@@ -150,28 +153,5 @@ fn content(w: &mut Writer<'_>, message: &Message) {
 }
 
 fn block(w: &mut Writer<'_>, part: &Part) {
-    match part {
-        Part::Text(text) => text_block(w, &text.text),
-        Part::Image(image) => w.object(|w| {
-            w.field("type", "image");
-            source(w.key("source"), image);
-        }),
-        Part::File(file) => w.object(|w| {
-            w.field("type", "document").key("source").object(|w| base64(w, &file.media_type, &file.data));
-        }),
-        _ => {}
-    }
-}
-
-fn source(w: &mut Writer<'_>, image: &ImagePart) {
-    w.object(|w| match inline(image) {
-        Some((media_type, data)) => base64(w, media_type, data),
-        None => {
-            w.field("type", "url").field("url", &image.url);
-        }
-    });
-}
-
-fn base64(w: &mut Writer<'_>, media_type: &str, data: &str) {
-    w.field("type", "base64").field("media_type", media_type).field("data", data);
+    w.object(|w| anthropic::write_part(w, part));
 }

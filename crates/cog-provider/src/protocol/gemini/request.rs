@@ -1,5 +1,8 @@
 use bytes::Bytes;
-use cog_harmony::{Message, Part, Role, ToolCall, ToolChoice, ToolDefinition};
+use cog_harmony::{
+    Message, Part, Role, ToolCall, ToolChoice, ToolDefinition,
+    wire::{gemini, write_object},
+};
 use cog_json::Writer;
 use cog_spec::{Dialect, Modality};
 
@@ -8,8 +11,8 @@ use crate::{
     OutputSchema, RequestError, ToolRequest, WireRequest,
     protocol::{
         RequestContext,
-        parts::{Options, check_inline, inline, post, split_system},
-        tools::{ToolResult, Turn, media_message, write_arguments, write_object},
+        parts::{Options, check_inline, post, split_system},
+        tools::{ToolResult, Turn, media_message},
     },
 };
 
@@ -146,8 +149,7 @@ fn write_calls(w: &mut Writer<'_>, calls: &[ToolCall], placeholder: Option<&str>
     for call in calls {
         w.object(|w| {
             w.key("functionCall").object(|w| {
-                w.field("id", &call.id).field("name", &call.name);
-                write_arguments(w.key("args"), call);
+                gemini::write_call(w, call);
             });
             w.optional("thoughtSignature", &call.signature.as_deref().or(placeholder.take()));
         });
@@ -171,28 +173,11 @@ fn role(message: &Message) -> &'static str {
 }
 
 fn write_part(w: &mut Writer<'_>, part: &Part) {
-    match part {
-        Part::Image(image) => {
-            if let Some((media_type, data)) = inline(image) {
-                inline_data(w, media_type, data);
-            }
-        }
-        Part::Audio(audio) => inline_data(w, &format!("audio/{}", audio.format), &audio.data),
-        Part::File(file) => inline_data(w, &file.media_type, &file.data),
-        other => text_part(w, other.as_text().unwrap_or_default()),
-    }
+    w.object(|w| gemini::write_part(w, part));
 }
 
 fn text_part(w: &mut Writer<'_>, text: &str) {
     w.object(|w| {
         w.field("text", text);
-    });
-}
-
-fn inline_data(w: &mut Writer<'_>, media_type: &str, data: &str) {
-    w.object(|w| {
-        w.key("inlineData").object(|w| {
-            w.field("mimeType", media_type).field("data", data);
-        });
     });
 }

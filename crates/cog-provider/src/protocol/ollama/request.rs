@@ -1,4 +1,4 @@
-use cog_harmony::{Message, Part, Role, ToolCall, ToolChoice};
+use cog_harmony::{Message, Part, Role, ToolCall, ToolChoice, wire::write_arguments};
 use cog_json::Writer;
 use cog_spec::Dialect;
 
@@ -7,7 +7,7 @@ use crate::{
     protocol::{
         RequestContext,
         parts::{Options, check_inline, inline, post},
-        tools::{Turn, function_tool, media_message, turns, write_arguments},
+        tools::{Turn, function_tool, media_message, turns},
     },
 };
 

@@ -1,10 +1,10 @@
+use cog_harmony::wire::data_url;
 use cog_json::{Node, Reader};
 use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
 use crate::protocol::{
     DecodeError,
     frames::Frame,
-    parts::data_url,
     reply::{Reply, StartKeys, vendor_error},
 };
 

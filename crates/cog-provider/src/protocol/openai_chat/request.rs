@@ -1,4 +1,4 @@
-use cog_harmony::{ImagePart, Message, Part, Role, ToolChoice};
+use cog_harmony::{Message, Part, Role, ToolChoice, wire::openai_chat};
 use cog_json::{Value, Writer};
 use cog_spec::{Dialect, Effort, Modality};
 
@@ -6,7 +6,7 @@ use crate::{
     OutputSchema, RequestError, ToolRequest, WireRequest,
     protocol::{
         RequestContext, parts,
-        parts::{Options, cached_text, file_members, only_text, post, schema_name, text_block},
+        parts::{Options, cached_text, filename, only_text, post, schema_name},
         tools::{self, Turn, choice_name, function_tool, turns},
     },
     vendors::ToolSupport,
@@ -140,33 +140,16 @@ fn write_message(w: &mut Writer<'_>, message: &Message, context: &RequestContext
         }
         context.write_reasoning_members(w, message);
         if !message.tool_calls.is_empty() {
-            w.field("tool_calls", &message.tool_calls);
+            w.key("tool_calls").array(|w| {
+                message.tool_calls.iter().for_each(|call| w.object(|w| openai_chat::write_call(w, call)));
+            });
         }
     });
 }
 
 /// Writes a part; only user messages contain anything but text.
 fn block(w: &mut Writer<'_>, part: &Part, role: Role) {
-    match part {
-        Part::Text(text) => text_block(w, &text.text),
-        Part::Image(image) if role == Role::User => image_block(w, image),
-        Part::Audio(audio) if role == Role::User => w.object(|w| {
-            w.field("type", "input_audio").key("input_audio").object(|w| {
-                w.field("data", &audio.data).field("format", &audio.format);
-            });
-        }),
-        Part::File(file) if role == Role::User => w.object(|w| {
-            w.field("type", "file").key("file").object(|w| file_members(w, file));
-        }),
-        _ => {}
+    if role == Role::User || part.as_text().is_some() {
+        w.object(|w| openai_chat::write_part(w, part, filename(part).as_deref()));
     }
-}
-
-fn image_block(w: &mut Writer<'_>, image: &ImagePart) {
-    w.object(|w| {
-        w.field("type", "image_url").key("image_url").object(|w| {
-            w.field("url", &image.url);
-            w.optional("detail", &image.detail.map(cog_harmony::Detail::as_str));
-        });
-    });
 }

@@ -1,6 +1,9 @@
 use std::borrow::Cow;
 
-use cog_harmony::{Detail, ImagePart, Message, Part, Role, ToolChoice, ToolDefinition};
+use cog_harmony::{
+    Message, Part, Role, ToolChoice, ToolDefinition,
+    wire::{Step, openai_responses, steps},
+};
 use cog_json::{Node, Value, Writer};
 use cog_spec::{Dialect, Modality};
 
@@ -8,8 +11,8 @@ use crate::{
     OutputSchema, RequestError, ToolRequest, WireRequest,
     protocol::{
         RequestContext,
-        parts::{self, cached_text, file_members, modality, only_text, post, schema_name},
-        tools::{Step, ToolResult, Turn, choice_name, media_message, steps, turns},
+        parts::{self, cached_text, filename, has_text, modality, only_text, post, schema_name},
+        tools::{ToolResult, Turn, choice_name, media_message, turns},
     },
 };
 
@@ -124,7 +127,7 @@ fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>)
         Turn::Message(message) if message.tool_calls.is_empty() => items(w, message, context),
         Turn::Message(message) => {
             let steps = steps(message, context.own_reasoning(message), "call_id");
-            steps.iter().for_each(|step| write_step(w, step));
+            steps.iter().for_each(|step| write_step(w, message, step));
         }
         Turn::Text(text) => message(w, &Message::user(text.as_str()), context),
         Turn::Results(results) => {
@@ -137,16 +140,14 @@ fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>)
     }
 }
 
-fn write_step(w: &mut Writer<'_>, step: &Step<'_>) {
+fn write_step(w: &mut Writer<'_>, message: &Message, step: &Step<'_>) {
     match step {
         Step::Reasoning(item) | Step::Call(_, Some(item)) => w.node(*item),
-        Step::Text(text) => w.object(|w| {
-            w.field("role", Role::Assistant.as_str()).field("content", text);
+        Step::Content if !has_text(message) => {}
+        Step::Content => w.object(|w| {
+            w.field("role", Role::Assistant.as_str()).field("content", &message.text());
         }),
-        Step::Call(call, None) => w.object(|w| {
-            w.field("type", "function_call").field("call_id", &call.id);
-            w.field("name", &call.name).field("arguments", &call.arguments);
-        }),
+        Step::Call(call, None) => w.object(|w| openai_responses::write_call(w, call)),
     }
 }
 
@@ -189,22 +190,5 @@ fn content(w: &mut Writer<'_>, message: &Message, context: &RequestContext<'_>) 
 }
 
 fn block(w: &mut Writer<'_>, part: &Part) {
-    match part {
-        Part::Text(text) => w.object(|w| {
-            w.field("type", "input_text").field("text", &text.text);
-        }),
-        Part::Image(image) => image_block(w, image),
-        Part::File(file) => w.object(|w| {
-            w.field("type", "input_file");
-            file_members(w, file);
-        }),
-        _ => {}
-    }
-}
-
-fn image_block(w: &mut Writer<'_>, image: &ImagePart) {
-    let detail = image.detail.map_or("auto", Detail::as_str);
-    w.object(|w| {
-        w.field("type", "input_image").field("detail", detail).field("image_url", &image.url);
-    });
+    w.object(|w| openai_responses::write_part(w, part, filename(part).as_deref()));
 }
