@@ -144,6 +144,11 @@ impl CheckedInput {
         self.value.node()
     }
 
+    /// Returns the input without `_context`.
+    pub(crate) fn without_context(&self) -> &Value {
+        &self.value
+    }
+
     /// Returns `_context` as the caller gave it.
     pub(crate) fn given_context(&self) -> Option<Node<'_>> {
         self.given_context.as_ref().map(Value::node)

@@ -50,7 +50,7 @@ pub(crate) fn prepare(
     let options = &*options;
     let session_id = session::given_or_new_id(options.session_id.as_deref())?;
     let input = CheckedInput::new(module, input)?;
-    let parts = (input.given_context(), input.node());
+    let parts = (input.given_context(), input.without_context());
     let context = Given::read(shared, module, options, &session_id, parts)?;
     let input = input.with_context(module, context.value)?;
     let handoff = handoff_rules(module, input.packet().cloned(), options)?;

@@ -36,7 +36,7 @@ impl Given {
         module: &Module,
         options: &RunOptions,
         session_id: &str,
-        (given, input): (Option<Node<'_>>, Node<'_>),
+        (given, input): (Option<Node<'_>>, &Value),
     ) -> Result<Self, ErrorBody> {
         let rule = &module.manifest.context;
         if let Some(given) = given {
@@ -44,7 +44,7 @@ impl Given {
         }
         let sink = ContextSink {
             manifest: Arc::clone(&module.manifest),
-            keys: RunKeys::new(options.owner.as_deref(), session_id, input),
+            keys: RunKeys::new(options.owner.as_deref(), session_id, input.clone()),
             store: shared.context.clone(),
             scope: options.context.clone(),
         };

@@ -1,6 +1,8 @@
 //! The keys of stored context (docs/spec/context.md, `key_pattern`).
 
-use cog_json::{Node, ToJson as _, Value};
+use std::sync::OnceLock;
+
+use cog_json::{ToJson as _, Value};
 use cog_spec::EmittedContext;
 use sha2::{Digest as _, Sha256};
 
@@ -13,16 +15,29 @@ pub(crate) struct RunKeys {
     /// The owner of the stored context.
     pub(super) owner: String,
     session_id: String,
-    input_hash: String,
+    input: Value,
+    /// The hash of the input, computed when a key needs it.
+    input_hash: OnceLock<String>,
 }
 
 impl RunKeys {
     /// Returns the values for a run with this input, which does not contain `_context`.
-    pub(crate) fn new(owner: Option<&str>, session_id: &str, input: Node<'_>) -> Self {
+    pub(crate) fn new(owner: Option<&str>, session_id: &str, input: Value) -> Self {
         Self {
             owner: owner.unwrap_or(LOCAL).to_owned(),
             session_id: session_id.to_owned(),
-            input_hash: hex(&canonical(input.to_serde())),
+            input,
+            input_hash: OnceLock::new(),
+        }
+    }
+
+    /// Returns the value of a placeholder.
+    fn value_of<'a>(&'a self, placeholder: &str, module: &'a str) -> &'a str {
+        match placeholder {
+            "${module}" => module,
+            "${user_id}" => &self.owner,
+            "${session_id}" => &self.session_id,
+            _ => self.input_hash.get_or_init(|| hex(&canonical(self.input.to_serde()))),
         }
     }
 
@@ -30,14 +45,13 @@ impl RunKeys {
     pub(super) fn key(&self, module: &str, emitted: &EmittedContext) -> String {
         let mut key = String::new();
         let mut rest = emitted.key_pattern.as_str();
-        let values = [module, &self.input_hash, &self.owner, &self.session_id];
         while let Some((before, from)) = rest.find("${").and_then(|at| rest.split_at_checked(at)) {
             key.push_str(before);
-            let known = EmittedContext::PLACEHOLDERS.iter().zip(values);
-            let found = known.into_iter().find_map(|(name, value)| Some((value, from.strip_prefix(name)?)));
+            let mut known = EmittedContext::PLACEHOLDERS.iter();
+            let found = known.find_map(|name| Some((name, from.strip_prefix(name)?)));
             rest = match found {
-                Some((value, after)) => {
-                    key.push_str(value);
+                Some((name, after)) => {
+                    key.push_str(self.value_of(name, module));
                     after
                 }
                 None => {
@@ -76,7 +90,7 @@ mod tests {
             key_pattern: pattern.to_owned(),
             schema: None,
         };
-        RunKeys::new(Some("token:ada"), "sess_1", Value::parse(input).unwrap().node()).key("m", &emitted)
+        RunKeys::new(Some("token:ada"), "sess_1", Value::parse(input).unwrap()).key("m", &emitted)
     }
 
     #[test]

@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn keys(owner: &str) -> RunKeys {
-        RunKeys::new(Some(owner), "sess_1", Value::null().node())
+        RunKeys::new(Some(owner), "sess_1", Value::null())
     }
 
     fn value(text: &str) -> Value {
