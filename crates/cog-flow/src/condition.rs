@@ -5,67 +5,21 @@
 
 mod constant;
 mod evaluate;
+mod expression;
 mod lexer;
 mod parser;
 
-use std::ops::Range;
+use cog_json::Node;
 
-use cog_json::{Node, Value};
+use crate::cursor::TextError;
 
-use crate::{cursor::TextError, value_path::ValuePath};
+pub(crate) use self::expression::{Comparison, Content, Expression, Operand};
 
 /// A parsed condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     text: String,
     root: Expression,
-}
-
-/// A part of a condition.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Expression {
-    /// `a || b || c`
-    Any(Vec<Expression>),
-    /// `a && b && c`
-    All(Vec<Expression>),
-    /// `!a`
-    Not(Box<Expression>),
-    /// `exists($.x)`
-    Exists(Operand),
-    /// `$.x` alone: whether it is `true`.
-    Truth(Operand),
-    /// `a == b`
-    Compare(Operand, Comparison, Operand),
-}
-
-/// A side of a comparison.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Operand {
-    /// The byte range in the condition.
-    pub(crate) range: Range<usize>,
-    pub(crate) content: Content,
-}
-
-/// The content of an operand.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Content {
-    /// A string, a number, true, false or null.
-    Literal(Value),
-    /// `$.x`: the value; an absent one compares as null.
-    Path(ValuePath),
-    /// `$.x.length`: the number of elements or characters.
-    Length(ValuePath),
-}
-
-/// A comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
 }
 
 impl Condition {
@@ -95,13 +49,6 @@ impl Condition {
 
     pub(crate) fn root(&self) -> &Expression {
         &self.root
-    }
-}
-
-impl Comparison {
-    /// Returns whether it compares the order.
-    pub(crate) const fn is_ordered(self) -> bool {
-        !matches!(self, Comparison::Equal | Comparison::NotEqual)
     }
 }
 

@@ -70,7 +70,7 @@ impl Finding {
 
     /// Sets the module that it is about.
     #[must_use]
-    pub(crate) fn of(self, module: &Arc<Module>) -> Self {
+    pub(crate) fn about(self, module: &Arc<Module>) -> Self {
         Self { module: Some(Arc::clone(module)), ..self }
     }
 

@@ -1,6 +1,6 @@
 //! A checked composition: the plans of all modules that take part.
 
-use crate::Plan;
+use crate::{Plan, PlanId};
 
 /// A module and all modules that it calls, directly or not. Each has one plan, however many modules call it.
 ///
@@ -10,10 +10,6 @@ pub struct Flow {
     /// The plans; the first is the root.
     plans: Vec<Plan>,
 }
-
-/// The index of a plan in its [`Flow`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PlanId(pub(crate) u32);
 
 impl Flow {
     pub(crate) fn new(plans: Vec<Plan>) -> Self {
@@ -40,12 +36,5 @@ impl Flow {
     /// Returns whether the root calls other modules. A module that does not is run by the runtime alone.
     pub fn is_composed(&self) -> bool {
         self.root().is_composed()
-    }
-}
-
-impl PlanId {
-    /// Returns the index, from 0.
-    pub const fn index(self) -> usize {
-        self.0 as usize
     }
 }

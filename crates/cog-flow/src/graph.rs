@@ -59,7 +59,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns the longest path from a node, by the heights of a search.
-    pub(crate) fn longest_path(&self, from: usize, heights: &[usize]) -> Vec<usize> {
+    pub(crate) fn deepest_path(&self, from: usize, heights: &[usize]) -> Vec<usize> {
         let height = |node: usize| heights.get(node).copied().unwrap_or_default();
         let next = |node: &usize| {
             let mut below = self.successors.get(*node)?.iter().copied();
@@ -127,12 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn longest_path_is_as_long_as_the_height() {
+    fn deepest_path_is_as_long_as_the_height() {
         let successors: Vec<Vec<usize>> =
             [&[3, 1][..], &[2], &[3], &[]].iter().map(|list| list.to_vec()).collect();
         let graph = Graph::new(&successors);
         let heights = graph.search().heights;
-        assert_eq!((graph.longest_path(0, &heights), heights), (vec![0, 1, 2, 3], vec![4, 3, 2, 1]));
+        assert_eq!((graph.deepest_path(0, &heights), heights), (vec![0, 1, 2, 3], vec![4, 3, 2, 1]));
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
             }
             if found.cycles.is_empty() {
                 prop_assert_eq!(found.heights[0], height(&successors, 0));
-                prop_assert_eq!(graph.longest_path(0, &found.heights).len(), found.heights[0]);
+                prop_assert_eq!(graph.deepest_path(0, &found.heights).len(), found.heights[0]);
             }
         }
     }

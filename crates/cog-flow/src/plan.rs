@@ -3,6 +3,7 @@
 mod calls;
 mod compile;
 mod parts;
+mod requires;
 mod steps;
 mod usage;
 

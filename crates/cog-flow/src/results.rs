@@ -1,20 +1,13 @@
 //! The values of a running composition, and the pure functions that read them.
 
 mod merge;
+mod written;
 
-use cog_json::{Limits, Value, Writer};
+use cog_json::Value;
 use cog_spec::Aggregate;
 
-use crate::{Iteration, PathError, Plan, Route, Selection, Source, Step};
-
-/// What a step, a route or a prompt calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Callee {
-    /// The module's own prompt.
-    Own,
-    /// A part, by its index in [`Plan::parts`].
-    Part(usize),
-}
+use self::written::written;
+use crate::{Callee, Iteration, PathError, Plan, Route, Selection, Source, Step};
 
 /// The input of a composition, and the results so far. Values are shared, so that a clone is cheap.
 #[derive(Debug, Clone)]
@@ -77,16 +70,6 @@ impl Results {
                 let envelope = self.get(callee);
                 envelope.get("data").map_or_else(Value::null, |data| envelope.child(data))
             }
-        }
-    }
-}
-
-impl Callee {
-    /// Returns its index among the envelopes.
-    const fn slot(self) -> usize {
-        match self {
-            Callee::Own => 0,
-            Callee::Part(index) => index + 1,
         }
     }
 }
@@ -216,13 +199,6 @@ fn array(values: &[Value]) -> Value {
             }
         });
     })
-}
-
-/// Returns a value that is written. Everything that is written was read within limits.
-fn written(write: impl FnOnce(&mut Writer<'_>)) -> Value {
-    let mut text = String::new();
-    write(&mut Writer::compact(&mut text));
-    Value::parse_within(text.as_bytes(), Limits::unbounded()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ fn check_plan(flow: &Flow, plan: &Plan) -> Vec<Finding> {
         findings.extend(condition::check("/iteration/until", iteration.until.as_ref(), &document));
     }
     findings.extend(references(&sources));
-    findings.into_iter().map(|finding| finding.of(&plan.module)).collect()
+    findings.into_iter().map(|finding| finding.about(&plan.module)).collect()
 }
 
 /// Checks that the references of the prompt read members that the results have.

@@ -4,10 +4,8 @@
 //! v2.5); [`load`] reads each into the same [`Module`], with every default resolved, the contract compiled and the prompt
 //! parsed. Each error is a [`Diagnostic`] with rule, file, line, column and suggestion, and all are reported.
 //!
-//! * [`Finder`] finds a module by name or path; [`BuiltinModule`]s ship with the program;
-//! * [`Module::from_parts`] and [`ModuleFiles`] load a module embedded in your own program;
-//! * [`validate`] checks all files; [`golden`] finds and compares golden tests;
-//! * [`scaffold`] creates a module; [`migrate`] upgrades an old one to v2.2 or v2.5.
+//! * [`Finder`] finds a module; [`BuiltinModule`]s ship, [`Module::from_parts`] and [`ModuleFiles`] embed others;
+//! * [`validate`] checks all files, [`golden`] tests them; [`scaffold`] creates a module, [`migrate`] upgrades an old one.
 //!
 //! ```
 //! use cog_module::{Finder, golden, load};

@@ -3,9 +3,9 @@
 mod call;
 mod parse;
 
-use std::{ops::Range, time::Duration};
+use std::ops::Range;
 
-use cog_spec::Tier;
+pub use self::call::{Call, CallError, CallOptions};
 
 /// A prompt: its source text, and its parts.
 ///
@@ -46,45 +46,6 @@ pub enum PromptPart {
         /// The source text.
         raw: String,
     },
-}
-
-/// A call of another module.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    /// The module.
-    pub name: String,
-    /// The text between the parentheses; none without parentheses.
-    pub arguments: Option<String>,
-    /// The options between the brackets.
-    pub options: CallOptions,
-    /// The invalid options.
-    pub errors: Vec<CallError>,
-    /// The source text.
-    pub raw: String,
-}
-
-/// The options of a call: `[async, timeout=30s, optional, tier=exec]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CallOptions {
-    /// Whether later calls need not wait for this one.
-    pub is_async: bool,
-    /// Whether the prompt continues without the result.
-    pub optional: bool,
-    /// The maximum duration of the call.
-    pub timeout: Option<Duration>,
-    /// The tier whose thresholds the answer must meet.
-    pub tier: Option<Tier>,
-}
-
-/// An invalid option of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallError {
-    /// The byte range of the option in the source text of the call.
-    pub range: Range<usize>,
-    /// What was found.
-    pub message: String,
-    /// What to write.
-    pub suggestion: String,
 }
 
 impl Prompt {

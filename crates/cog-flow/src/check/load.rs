@@ -72,7 +72,7 @@ impl<'a> Loader<'a> {
         let id = PlanId(u32::try_from(self.plans.len()).unwrap_or(u32::MAX));
         self.plans.push(LoadedPlan { plan: compiled.plan, locations: Vec::new() });
         self.drafts.push(compiled.parts);
-        self.findings.extend(compiled.findings.into_iter().map(|finding| finding.of(&module)));
+        self.findings.extend(compiled.findings.into_iter().map(|finding| finding.about(&module)));
         id
     }
 
@@ -161,7 +161,7 @@ impl<'a> Loader<'a> {
         } else {
             finding
         };
-        let finding = finding.of(&caller.plan.module);
+        let finding = finding.about(&caller.plan.module);
         self.findings.push(finding);
     }
 

@@ -22,7 +22,7 @@ pub(super) fn check(plans: &[LoadedPlan]) -> Vec<Finding> {
     for (index, loaded) in plans.iter().enumerate() {
         let max = usize::try_from(loaded.plan.max_depth).unwrap_or(usize::MAX);
         if search.heights.get(index).is_some_and(|height| *height > max) {
-            let path = graph.longest_path(index, &search.heights);
+            let path = graph.deepest_path(index, &search.heights);
             findings.extend(depth_finding(plans, &path, max));
             // The callers of this module are at least as deep; one finding is enough.
             break;
@@ -38,7 +38,7 @@ fn cycle_finding(plans: &[LoadedPlan], cycle: &[usize]) -> Option<Finding> {
     let message = format!("modules call each other in a cycle: {}", names(plans, &path));
     let finding = Finding::error(Rule::CompositionCycle, location, message).code(Code::CircularDependency);
     let help = "Remove one of these calls, or move the common part into a module that calls no other.";
-    Some(finding.suggest(help.to_owned()).of(&last.plan.module))
+    Some(finding.suggest(help.to_owned()).about(&last.plan.module))
 }
 
 fn depth_finding(plans: &[LoadedPlan], path: &[usize], max: usize) -> Option<Finding> {
@@ -49,7 +49,7 @@ fn depth_finding(plans: &[LoadedPlan], path: &[usize], max: usize) -> Option<Fin
         format!("{} modules call each other in a row, but `max_depth` is {max}: {names}", path.len());
     let finding = Finding::error(Rule::CompositionDepth, location, message).code(Code::MaxDepthExceeded);
     let help = "Flatten the composition, or raise `composition.max_depth` (at most 32).";
-    Some(finding.suggest(help.to_owned()).of(&from.plan.module))
+    Some(finding.suggest(help.to_owned()).about(&from.plan.module))
 }
 
 /// Returns where a module names another one.

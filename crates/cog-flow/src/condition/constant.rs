@@ -1,6 +1,9 @@
 //! Finds conditions that are the same for every document.
 
-use super::{Content, Expression, Operand, evaluate::compare_nodes};
+use super::{
+    evaluate::compare_nodes,
+    expression::{Content, Expression, Operand},
+};
 
 /// Returns the value of an expression, if no document changes it.
 pub(super) fn constant(expression: &Expression) -> Option<bool> {

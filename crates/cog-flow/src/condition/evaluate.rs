@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use cog_json::{Kind, Node};
 
-use super::{Comparison, Content, Expression, Operand};
+use super::expression::{Comparison, Content, Expression, Operand};
 
 /// Returns whether a condition is true for a document.
 pub(super) fn evaluate(expression: &Expression, root: Node<'_>) -> bool {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use cog_json::Value;
 
-use super::{Comparison, Content};
+use super::expression::{Comparison, Content};
 use crate::{
     cursor::{Cursor, TextError},
     value_path::ValuePath,

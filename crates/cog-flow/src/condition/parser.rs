@@ -3,7 +3,7 @@
 use std::{ops::Range, vec::IntoIter};
 
 use super::{
-    Content, Expression, Operand,
+    expression::{Content, Expression, Operand},
     lexer::{Kind, Token, tokens},
 };
 use crate::cursor::TextError;

@@ -1,3 +1,4 @@
+use cog_json::Value;
 use proptest::prelude::*;
 
 use super::{parser::MAX_LENGTH, *};

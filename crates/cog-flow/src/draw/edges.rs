@@ -1,6 +1,9 @@
 //! The edges of a drawing.
 
-use super::diagram::{Builder, DiagramEdge, DiagramField, EdgeKind, INPUT};
+use super::{
+    builder::{Builder, INPUT},
+    diagram::{DiagramEdge, DiagramField, EdgeKind},
+};
 use crate::{Answer, Callee, Plan, PlanId, Source, Step, Target, mapping::MappedField, typing::Known};
 
 /// Returns whether the own prompt runs.
@@ -50,9 +53,19 @@ fn step(builder: &mut Builder<'_>, step: &Step) {
             let from = source_node(builder, *source);
             let fields = fields(builder, step, *source, target);
             let note = condition.clone();
-            let kind = if step.is_routed { EdgeKind::Route } else { EdgeKind::Step };
+            let kind = if step.is_routed { EdgeKind::Route } else { kind_of(builder.plan, step, *source) };
             builder.edge(DiagramEdge { from, to, kind, fields, note });
         }
+    }
+}
+
+/// Returns whether a step reads a result of the same round or of the round before.
+fn kind_of(plan: &Plan, step: &Step, source: Source) -> EdgeKind {
+    let Source::Output(source) = source else { return EdgeKind::Step };
+    let runs = |other: &&Step| matches!(&other.to, Target::Modules(targets) if targets.contains(&source));
+    match plan.steps.iter().find(runs) {
+        Some(first) if step.to != Target::Output && first.index >= step.index => EdgeKind::Round,
+        _ => EdgeKind::Step,
     }
 }
 
@@ -141,8 +154,9 @@ fn routes(builder: &mut Builder<'_>) {
             Some(callee) => builder.callee_node(callee),
             None => builder.output_node(),
         };
-        for from in &latest {
-            let from = builder.callee_node(*from);
+        let judged = route.from.as_ref().map_or_else(|| latest.clone(), |from| outputs(&from.sources));
+        for from in judged {
+            let from = builder.callee_node(from);
             builder.edge(plain(from, to, EdgeKind::Route, Some(note.clone())));
         }
         if let (Some(next), true) = (route.next, plan.answer == Answer::Result) {
@@ -150,6 +164,15 @@ fn routes(builder: &mut Builder<'_>) {
             builder.edge(plain(from, to, EdgeKind::Step, None));
         }
     }
+}
+
+/// Returns the modules among the sources.
+fn outputs(sources: &[Source]) -> Vec<Callee> {
+    let callee = |source: &Source| match source {
+        Source::Output(callee) => Some(*callee),
+        Source::Input => None,
+    };
+    sources.iter().filter_map(callee).collect()
 }
 
 /// Adds what gives the answer, apart from the steps to `output` and the routes.

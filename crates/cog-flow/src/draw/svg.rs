@@ -20,7 +20,10 @@ impl Diagram {
     pub fn to_svg(&self) -> String {
         let layout = layout(self);
         let backward: Vec<usize> = (0..self.edges.len()).filter(|edge| is_backward(&layout, *edge)).collect();
-        let (width, height) = (layout.width, layout.height + backward.len() * BACK);
+        let right =
+            backward.iter().filter_map(|edge| self.back_label(&layout, *edge, 0)).map(|at| at.x + at.width);
+        let width = layout.width.max(right.max().unwrap_or_default() + LINE);
+        let height = layout.height + backward.len() * BACK;
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n{ARROW}\
@@ -51,9 +54,22 @@ impl Diagram {
         let (x1, y1) = (from.x + from.width * 2 / 3, from.y + from.height);
         let (x2, y2) = (to.x + to.width / 3, to.y + to.height);
         let path = format!("M{x1} {y1}C{x1} {y} {x1} {y} {} {y}S{x2} {y} {x2} {y2}", usize::midpoint(x1, x2));
+        let label = self.back_label(layout, index, y).map(|at| label(edge, at));
+        path_of(edge, &path) + &label.unwrap_or_default()
+    }
+
+    /// Returns the position of the label of an edge that leads back.
+    fn back_label(&self, layout: &Layout, index: usize, y: usize) -> Option<Rectangle> {
+        let edge = self.edges.get(index)?;
+        let (from, to) = (layout.nodes.get(edge.from)?, layout.nodes.get(edge.to)?);
         let (width, height) = edge.label_size();
-        let x = usize::midpoint(x1, x2).saturating_sub(width / 2);
-        path_of(edge, &path) + &label(edge, Rectangle { x, y: y.saturating_sub(height / 2), width, height })
+        let middle = usize::midpoint(from.x + from.width * 2 / 3, to.x + to.width / 3);
+        Some(Rectangle {
+            x: middle.saturating_sub(width / 2),
+            y: y.saturating_sub(height / 2),
+            width,
+            height,
+        })
     }
 }
 

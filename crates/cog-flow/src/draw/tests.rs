@@ -80,6 +80,44 @@ routing:
 }
 
 #[test]
+fn result_of_the_round_before_leads_back() {
+    let found = diagram(
+        "pattern: iterative
+iteration: {max_rounds: 2}
+dataflow:
+  - {from: [input, judge.output], to: reader, mapping: {text: $.input.text, limit: $.judge.data.score}}
+  - {from: reader.output, to: judge, mapping: {text: $.data.summary}}",
+        "",
+    );
+    assert_eq!(
+        edges(&found),
+        [
+            "input step reader: text: string",
+            "judge round reader: limit: number",
+            "reader step judge: text: string",
+            "judge round reader: again, at most 2 rounds",
+            "judge step output: ",
+        ]
+    );
+}
+
+#[test]
+fn rule_with_a_source_starts_there() {
+    let found = diagram(
+        "dataflow:
+  - {from: input, to: [reader, plain]}
+routing:
+  - {from: reader.output, condition: $.ok, next: null}
+  - {next: null}",
+        "",
+    );
+    assert_eq!(
+        edges(&found)[2..],
+        ["reader route output: if $.ok", "reader route output: otherwise", "plain route output: otherwise"]
+    );
+}
+
+#[test]
 fn missing_module_is_drawn() {
     let found = checked("dataflow:\n  - {from: input, to: gone}", "");
     let diagram = Diagram::new(found.flow());

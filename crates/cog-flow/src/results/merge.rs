@@ -2,7 +2,7 @@
 
 use cog_json::{Node, Value, Writer};
 
-use super::written;
+use super::written::written;
 
 /// Returns the merged value; an empty object without values.
 pub(super) fn merge(values: &[Value]) -> Value {

@@ -1,14 +1,52 @@
 //! Parses `@call:NAME(ARGUMENTS)[OPTIONS]` (docs/spec/composition.md).
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use cog_spec::Tier;
 
-use super::{Call, CallError, CallOptions};
 use crate::{
     diagnostic::{nearest, shown},
     name::is_module_name,
 };
+
+/// A call of another module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The module.
+    pub name: String,
+    /// The text between the parentheses; none without parentheses.
+    pub arguments: Option<String>,
+    /// The options between the brackets.
+    pub options: CallOptions,
+    /// The invalid options.
+    pub errors: Vec<CallError>,
+    /// The source text.
+    pub raw: String,
+}
+
+/// The options of a call: `[async, timeout=30s, optional, tier=exec]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallOptions {
+    /// Whether later calls need not wait for this one.
+    pub is_async: bool,
+    /// Whether the prompt continues without the result.
+    pub optional: bool,
+    /// The maximum duration of the call.
+    pub timeout: Option<Duration>,
+    /// The tier whose thresholds the answer must meet.
+    pub tier: Option<Tier>,
+}
+
+/// An invalid option of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallError {
+    /// The byte range of the option in the source text of the call.
+    pub range: Range<usize>,
+    /// What was found.
+    pub message: String,
+    /// What to write.
+    pub suggestion: String,
+}
 
 /// The options of a call, for suggestions.
 const OPTIONS: [&str; 4] = ["async", "optional", "timeout", "tier"];

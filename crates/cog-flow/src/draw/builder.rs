@@ -1,0 +1,99 @@
+//! The nodes and edges of a drawing while it is built.
+
+use std::collections::HashMap;
+
+use super::diagram::{Diagram, DiagramEdge, DiagramNode, NodeKind};
+use crate::{Callee, Flow, Plan, PlanId, typing::Sources};
+
+/// The maximum number of edges of a drawing.
+const MAX_EDGES: usize = 5_000;
+
+/// The nodes while a drawing is built.
+pub(super) struct Builder<'f> {
+    pub(super) flow: &'f Flow,
+    pub(super) plan: &'f Plan,
+    pub(super) sources: Sources<'f>,
+    pub(super) diagram: Diagram,
+    /// The node of each part of a plan.
+    parts: HashMap<(usize, usize), usize>,
+    prompt: Option<usize>,
+}
+
+/// The node of the input.
+pub(super) const INPUT: usize = 0;
+
+impl<'f> Builder<'f> {
+    /// Creates the nodes: the input, the parts, the own prompt if it runs, and the answer.
+    pub(super) fn new(flow: &'f Flow, runs_prompt: bool) -> Self {
+        let plan = flow.root();
+        let name = plan.module.manifest.name.as_str();
+        let node = |name: &str, kind| DiagramNode { name: name.to_owned(), kind, detail: String::new() };
+        let diagram = Diagram {
+            name: name.to_owned(),
+            pattern: plan.pattern.as_str(),
+            nodes: vec![node("input", NodeKind::Input)],
+            edges: Vec::new(),
+            omitted: 0,
+        };
+        let sources = Sources::new(flow, plan);
+        let mut builder = Self { flow, plan, sources, diagram, parts: HashMap::new(), prompt: None };
+        builder.add_parts();
+        if runs_prompt {
+            builder.prompt = Some(builder.diagram.nodes.len());
+            builder.diagram.nodes.push(node(name, NodeKind::Prompt));
+        }
+        builder.diagram.nodes.push(node("output", NodeKind::Output));
+        builder
+    }
+
+    /// Adds the parts of the root.
+    fn add_parts(&mut self) {
+        for part in 0..self.plan.parts.len() {
+            self.part_node(PlanId(0), self.plan, part);
+        }
+    }
+
+    /// Returns the node of a part, which is added if it is new.
+    pub(super) fn part_node(&mut self, caller: PlanId, plan: &'f Plan, part: usize) -> usize {
+        let Some(found) = plan.parts.get(part) else { return INPUT };
+        let key = found.plan.map_or((caller.index(), part), |id| (usize::MAX, id.index()));
+        if let Some(node) = self.parts.get(&key) {
+            return *node;
+        }
+        let module = found.plan.map(|id| &self.flow.plan(id).module);
+        let kind = if module.is_some() { NodeKind::Module } else { NodeKind::Missing };
+        let version = module.map(|module| module.manifest.version.clone());
+        let timeout = found.timeout.map(|timeout| format!("timeout {timeout:?}"));
+        let optional = found.optional.then(|| "optional".to_owned());
+        let missing = module.is_none().then(|| "missing".to_owned());
+        let detail: Vec<String> = [version, missing, optional, timeout].into_iter().flatten().collect();
+        let node = self.diagram.nodes.len();
+        self.diagram.nodes.push(DiagramNode { name: found.name.clone(), kind, detail: detail.join(", ") });
+        self.parts.insert(key, node);
+        node
+    }
+
+    pub(super) fn callee_node(&mut self, callee: Callee) -> usize {
+        match callee {
+            Callee::Own => self.prompt.unwrap_or(INPUT),
+            Callee::Part(part) => self.part_node(PlanId(0), self.plan, part),
+        }
+    }
+
+    pub(super) const fn prompt_node(&self) -> Option<usize> {
+        self.prompt
+    }
+
+    pub(super) fn output_node(&self) -> usize {
+        let is_output = |node: &DiagramNode| node.kind == NodeKind::Output;
+        self.diagram.nodes.iter().position(is_output).unwrap_or(INPUT)
+    }
+
+    pub(super) fn edge(&mut self, edge: DiagramEdge) {
+        if self.diagram.edges.len() >= MAX_EDGES {
+            self.diagram.omitted += 1;
+        } else if !self.diagram.edges.contains(&edge) {
+            self.diagram.edges.push(edge);
+        }
+    }
+}
