@@ -6,12 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::project::{Outcome, read_json, say, tracked, write};
 
 /// The page that shows the same.
 pub(crate) const PAGE: &str = "docs/conformance.md";
+
+/// The cases of `cog conformance`, which are part of the program.
+pub(crate) const LEVELS: &str = "crates/cog/src/commands/conformance/cases.json";
 
 /// The page whose anchors are numbers of rulings.
 const RULINGS: &str = "spec/rulings.md";
@@ -20,7 +23,7 @@ const HEADER: &str = "\
 # Conformance
 
 This page lists the checklist of the [specification](spec/README.md) and the cases in `conformance/cases/` that cover each
-entry. [Conformance cases](conformance-cases.md) explains how a case is written and run.
+entry. [Conformance cases](conformance-cases.md) explains how a case is written and run, and [conformance levels](conformance-levels.md) how a runtime is checked.
 
 The specification has four levels: 1, envelopes and schemas; 2, tiers, error codes, overflow, enums and repair; 3, composition
 and context; 4, streaming and media. An entry that is *due* must be covered in this release; *later* entries belong to later
@@ -52,6 +55,35 @@ pub(crate) fn run() -> Outcome {
 /// The page as it should be.
 pub(crate) fn page() -> Outcome<String> {
     Ok(Coverage::read()?.page())
+}
+
+/// Returns the cases of each level: those with a `level` in `conformance/cases`, and all of `conformance/levels.json`.
+pub(crate) fn levels() -> Outcome<String> {
+    let own = read_json("conformance/levels.json")?;
+    let failing = read_json("conformance/known-failures.json")?;
+    let mut by_level: BTreeMap<u64, Vec<Value>> = BTreeMap::new();
+    let mut add = |group: &str, case: &Value| {
+        let name = format!("{group}/{}", text(case, "name"));
+        let Some(level) = case.get("level").and_then(Value::as_u64) else { return };
+        let mut case = case.clone();
+        if let Some(members) = case.as_object_mut().filter(|_| failing.get(&name).is_none()) {
+            members.remove("level");
+            members.insert("name".to_owned(), name.into());
+            by_level.entry(level).or_default().push(case);
+        }
+    };
+    array(&own, "cases").iter().for_each(|case| add("levels", case));
+    for (group, cases) in case_files()? {
+        cases.iter().for_each(|case| add(&group, case));
+    }
+    let titles = array(&own, "titles").iter().filter_map(Value::as_str);
+    let levels: Vec<Value> = by_level
+        .into_iter()
+        .zip(titles)
+        .map(|((level, cases), title)| json!({ "level": level, "title": title, "cases": cases }))
+        .collect();
+    let cases = json!({ "base": read_json("conformance/base.json")?, "levels": levels });
+    Ok(format!("{cases:#}\n"))
 }
 
 struct Line {
@@ -152,9 +184,8 @@ impl Due {
 fn cases_by_code() -> Outcome<BTreeMap<String, BTreeSet<String>>> {
     let failing = read_json("conformance/known-failures.json")?;
     let mut by_code: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for path in tracked("conformance/cases", ".json")? {
-        let group = path.rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned();
-        for case in read_json(&path)?.as_array().into_iter().flatten() {
+    for (group, cases) in case_files()? {
+        for case in &cases {
             let name = format!("{group}/{}", text(case, "name"));
             if failing.get(&name).is_some() {
                 continue;
@@ -165,6 +196,16 @@ fn cases_by_code() -> Outcome<BTreeMap<String, BTreeSet<String>>> {
         }
     }
     Ok(by_code)
+}
+
+/// Returns the cases of each file, with the name of the file.
+fn case_files() -> Outcome<Vec<(String, Vec<Value>)>> {
+    let mut files = Vec::new();
+    for path in tracked("conformance/cases", ".json")? {
+        let group = path.rsplit('/').next().unwrap_or_default().trim_end_matches(".json").to_owned();
+        files.push((group, read_json(&path)?.as_array().cloned().unwrap_or_default()));
+    }
+    Ok(files)
 }
 
 fn array<'a>(value: &'a Value, key: &str) -> &'a [Value] {

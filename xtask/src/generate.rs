@@ -24,6 +24,7 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     // The program that prints the other pages contains the schemas.
     let mut stale = update(mode, schemas()?)?;
     stale.extend(update(mode, prices::pages()?)?);
+    stale.extend(update(mode, [(conformance::LEVELS.to_owned(), conformance::levels()?)])?);
     let pages = [
         ("docs/error-codes.md", error_codes()),
         ("docs/cli.md", command_line()?),

@@ -7,6 +7,7 @@ mod client;
 mod continued;
 mod direct;
 mod error;
+mod exchange;
 mod redact;
 mod rejected;
 
@@ -26,6 +27,8 @@ use crate::{
 };
 
 use self::{call::Call, client::Client, redact::Redactor};
+
+pub use self::exchange::{PlainClient, PlainRequest, PlainResponse};
 
 /// The time limit for listing a vendor's models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(15);

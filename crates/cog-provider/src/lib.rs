@@ -52,7 +52,7 @@ pub use connect_error::ConnectErrorKind;
 pub use error::{Deadline, Interruption, OptionalPart, ProviderError, RejectedPart};
 pub use formats::{Formats, ManyImages};
 #[cfg(feature = "http")]
-pub use http::HttpProvider;
+pub use http::{HttpProvider, PlainClient, PlainRequest, PlainResponse};
 pub use listed_model::ListedModel;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
 pub use request::{

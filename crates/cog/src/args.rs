@@ -2,6 +2,7 @@
 
 mod about;
 mod cite;
+mod conformance;
 mod graph;
 mod handoff;
 mod history;
@@ -28,6 +29,7 @@ pub(crate) use self::{
         SchemaArgs, SchemaName,
     },
     cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
+    conformance::ConformanceArgs,
     graph::{GraphArgs, GraphFormat},
     handoff::{
         HandoffApplyArgs, HandoffArgs, HandoffCheckArgs, HandoffCommand, HandoffNewArgs, HandoffShowArgs,
@@ -162,6 +164,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Print the capabilities of this runtime
     Capabilities(CapabilitiesArgs),
+    /// Check which level of the specification a runtime reaches
+    Conformance(ConformanceArgs),
     /// Print a JSON Schema of the specification
     Schema(SchemaArgs),
     /// Explain the error codes

@@ -6,6 +6,7 @@ mod cite;
 mod complete;
 mod completions;
 mod config;
+mod conformance;
 mod detect;
 mod doctor;
 mod emit;
@@ -64,6 +65,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(args) => config::config(&args, environment, console),
         Command::Capabilities(args) => capabilities::capabilities(&args, console),
+        Command::Conformance(args) => conformance::conformance(&args, console),
         Command::Schema(args) => schema::schema(&args, console),
         Command::Errors(args) => errors::errors(&args, console),
         Command::Completions(args) => completions::completions(&args, console),

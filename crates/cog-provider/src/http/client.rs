@@ -19,7 +19,7 @@ use crate::{
     vendors::Auth,
 };
 
-const USER_AGENT: &str = concat!("cog/", env!("CARGO_PKG_VERSION"));
+pub(super) const USER_AGENT: &str = concat!("cog/", env!("CARGO_PKG_VERSION"));
 
 /// A transport that sends requests over the network, with the key.
 pub(super) struct Client {
@@ -149,7 +149,7 @@ fn transport_error(error: &reqwest::Error) -> TransportError {
 }
 
 /// Returns whether a host is this machine, which is called directly even if a proxy is set.
-fn is_local_host(host: &str) -> bool {
+pub(super) fn is_local_host(host: &str) -> bool {
     let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
 }

@@ -4,7 +4,10 @@
 mod about;
 #[cfg(test)]
 mod cite;
+#[cfg(test)]
 mod composition;
+#[cfg(test)]
+mod conformance;
 #[cfg(test)]
 mod handoff;
 #[cfg(test)]

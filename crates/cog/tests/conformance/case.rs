@@ -6,22 +6,13 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::directory::{self, ModuleParts};
+use crate::directory;
 use crate::matching;
-use crate::model::Reply;
+use crate::parts::{Base, ModuleParts};
+use crate::reply::Reply;
 use crate::scene::Scene;
 use crate::site::{Page, Site};
 use crate::step::{CommandStep, Program, ServeStep, Step};
-
-/// The base of all cases: `conformance/base.json`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Base {
-    /// The module that a case's `module` changes.
-    pub(crate) module: ModuleParts,
-    /// The envelope that a case's `reply` changes.
-    pub(crate) reply: Value,
-}
 
 /// One case: its setup, its command, and the expected outcome.
 #[derive(Debug, Deserialize)]
@@ -32,6 +23,12 @@ pub(crate) struct Case {
     /// The lines of the checklist that it covers; read by `cargo xtask conformance`.
     #[serde(rename = "codes")]
     _codes: Vec<String>,
+    /// The level of conformance, if `cog conformance` contains the case; read by `cargo xtask generate`.
+    #[serde(rename = "level")]
+    _level: Option<u8>,
+    /// Whether the level can be reached without it.
+    #[serde(default, rename = "optional")]
+    _optional: bool,
     /// Directories of this workspace to copy: target, source.
     #[serde(default)]
     copy: BTreeMap<String, String>,
@@ -98,11 +95,11 @@ impl Case {
         }
         if let Some(changes) = &self.module {
             let place = if self.serve.is_some() { "cognitive/modules/m" } else { "m" };
-            base.module.changed(changes).write(&target.join(place))?;
+            directory::write_module(&base.module.changed(changes), &target.join(place))?;
         }
         for (name, changes) in &self.modules {
             let directory = target.join("cognitive/modules").join(name);
-            base.module.changed(changes).named(name).write(&directory)?;
+            directory::write_module(&base.module.changed(changes).named(name), &directory)?;
         }
         for (name, content) in &self.files {
             if content.is_null() {

@@ -1,65 +1,21 @@
 //! The directory in which a case runs.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use base64_simd::STANDARD;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::matching::merge;
+use crate::parts::{ModuleParts, text_of};
 
-/// The parts of a module in v2 form. As a change, each part is merged into the base (null removes a key).
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ModuleParts {
-    /// `module.yaml`.
-    #[serde(default)]
-    manifest: Map<String, Value>,
-    /// `schema.json`.
-    #[serde(default)]
-    schema: Value,
-    /// `prompt.md`.
-    prompt: Option<String>,
-    /// Golden tests and other files, by their path in the module.
-    #[serde(default)]
-    files: BTreeMap<String, Value>,
-}
-
-impl ModuleParts {
-    /// Applies the changes to this module.
-    pub(crate) fn changed(&self, changes: &ModuleParts) -> ModuleParts {
-        let mut manifest = Value::Object(self.manifest.clone());
-        merge(&mut manifest, &Value::Object(changes.manifest.clone()));
-        let mut schema = self.schema.clone();
-        if !changes.schema.is_null() {
-            merge(&mut schema, &changes.schema);
-        }
-        ModuleParts {
-            manifest: manifest.as_object().cloned().unwrap_or_default(),
-            schema,
-            prompt: changes.prompt.clone().or_else(|| self.prompt.clone()),
-            files: changes.files.clone(),
-        }
+/// Writes a module.
+pub(crate) fn write_module(parts: &ModuleParts, directory: &Path) -> Result<(), String> {
+    write(&directory.join("module.yaml"), parts.manifest())?;
+    write(&directory.join("schema.json"), text_of(&parts.schema))?;
+    write(&directory.join("prompt.md"), parts.prompt.as_deref().unwrap_or_default())?;
+    for (name, content) in &parts.files {
+        write(&directory.join(name), bytes_of(content)?)?;
     }
-
-    /// Renames the module.
-    pub(crate) fn named(mut self, name: &str) -> ModuleParts {
-        self.manifest.insert("name".to_owned(), Value::from(name));
-        self
-    }
-
-    /// Writes the module; one line of YAML for each key of the manifest.
-    pub(crate) fn write(&self, directory: &Path) -> Result<(), String> {
-        let manifest: String = self.manifest.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
-        write(&directory.join("module.yaml"), manifest)?;
-        write(&directory.join("schema.json"), text_of(&self.schema))?;
-        write(&directory.join("prompt.md"), self.prompt.as_deref().unwrap_or_default())?;
-        for (name, content) in &self.files {
-            write(&directory.join(name), bytes_of(content)?)?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Text as it is, `{"$base64": "…"}` as the bytes that it stands for, `{"$bytes": [parts]}` as such bytes and zeros one
@@ -86,14 +42,6 @@ fn part_of(part: &Value) -> Result<Vec<u8>, String> {
 
 fn decoded(digits: &str) -> Result<Vec<u8>, String> {
     STANDARD.decode_to_vec(digits).map_err(|error| error.to_string())
-}
-
-/// Text as it is, anything else as JSON.
-pub(crate) fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        other => format!("{other:#}\n"),
-    }
 }
 
 /// Writes a file and the directories above it.

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Map, Value};
 
 use crate::chunks::{self, Arrived};
+use crate::lines::read_lines;
 use crate::server::PATIENCE;
 
 /// A request.
@@ -136,8 +137,8 @@ impl Response {
     /// The chunks so far, by the type of the body.
     pub(crate) fn arrived(&self) -> Arrived {
         match self.headers.get("content-type").and_then(Value::as_str) {
-            Some(kind) if kind.starts_with("text/event-stream") => chunks::of_events(&self.text()),
-            Some(kind) if kind.starts_with("application/x-ndjson") => chunks::of_lines(&self.text()),
+            Some(kind) if kind.starts_with("text/event-stream") => chunks::read_events(&self.text()),
+            Some(kind) if kind.starts_with("application/x-ndjson") => read_lines(&self.text()),
             _ => Arrived::default(),
         }
     }

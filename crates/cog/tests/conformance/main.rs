@@ -5,10 +5,9 @@
 //! comes out. docs/conformance-cases.md describes the form.
 
 mod case;
-mod chunks;
 mod directory;
 mod http;
-mod matching;
+mod lines;
 mod model;
 mod outcome;
 mod scene;
@@ -16,7 +15,20 @@ mod server;
 mod site;
 mod socket;
 mod step;
-mod text;
+
+// The forms of cases that `cog conformance` reads too.
+#[path = "../../src/commands/conformance/chunks.rs"]
+mod chunks;
+#[path = "../../src/commands/conformance/expect.rs"]
+mod expect;
+#[path = "../../src/commands/conformance/matching.rs"]
+mod matching;
+#[path = "../../src/commands/conformance/parts.rs"]
+mod parts;
+#[path = "../../src/commands/conformance/reply.rs"]
+mod reply;
+#[path = "../../src/commands/conformance/shorthand.rs"]
+mod shorthand;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +38,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use case::{Base, Case};
+use case::Case;
+use parts::Base;
 
 fn main() -> Result<ExitCode, String> {
     let arguments = Arguments::from_args();
@@ -41,7 +54,7 @@ fn trials() -> Result<Vec<Trial>, String> {
     let mut trials = Vec::new();
     for (group, path) in files(&root.join("conformance/cases"))? {
         for case in read::<Vec<Value>>(&path)? {
-            let case: Case = serde_json::from_value(text::written_out(case))
+            let case: Case = serde_json::from_value(shorthand::expanded(case))
                 .map_err(|error| format!("{group}: {error}"))?;
             let name = format!("{group}/{}", case.name);
             let reason = failing.remove(&name);

@@ -1,18 +1,9 @@
 //! The scripted model of a case, on top of the testkit's server.
 
 use cog_testkit::{Mock, Received, Wire};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use crate::matching::merge;
-
-/// The reply of the model.
-///
-/// `meta`, `data`, `error` change the base envelope, `json` replaces it, `protocol` names the wire form; the rest is the
-/// testkit's own script.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Reply(Map<String, Value>);
+use crate::reply::Reply;
 
 /// A model that listens on this machine until the step ends.
 pub(crate) struct Model {
@@ -27,7 +18,7 @@ impl Model {
         let scripts = replies.iter().map(|reply| cog_testkit::Reply::from_json(&reply.script(base)));
         let scripts = scripts.collect::<Result<Vec<_>, _>>()?;
         let mock = Mock::try_start(scripts).map_err(|error| error.to_string())?;
-        Ok(Some(Self { mock, wire: first.wire()? }))
+        Ok(Some(Self { mock, wire: wire(first)? }))
     }
 
     /// The environment variables that select it.
@@ -61,43 +52,7 @@ impl Model {
     }
 }
 
-impl Reply {
-    fn wire(&self) -> Result<Wire, String> {
-        let name = self.0.get("protocol").and_then(Value::as_str).unwrap_or("openai");
-        Wire::ALL
-            .into_iter()
-            .find(|wire| wire.name() == name)
-            .ok_or_else(|| format!("no such protocol: {name}"))
-    }
-
-    /// The testkit's script.
-    fn script(&self, base: &Value) -> Value {
-        let ours = ["protocol", "meta", "data", "error", "json"];
-        let mut script = self.0.clone();
-        script.retain(|key, _| !ours.contains(&key.as_str()));
-        let says_what = ["text", "raw", "status", "refusal"].iter().any(|key| script.contains_key(*key));
-        if !says_what {
-            script.insert("text".to_owned(), self.answer(base));
-        }
-        if script.contains_key("status") {
-            script.entry("message").or_insert_with(|| json!("a scripted failure"));
-        }
-        Value::Object(script)
-    }
-
-    fn answer(&self, base: &Value) -> Value {
-        if let Some(answer) = self.0.get("json") {
-            return answer.clone();
-        }
-        let mut envelope = base.clone();
-        if self.0.contains_key("error") {
-            merge(&mut envelope, &json!({ "ok": false, "data": null }));
-        }
-        for key in ["meta", "data", "error"] {
-            if let Some(change) = self.0.get(key) {
-                merge(&mut envelope, &json!({ key: change }));
-            }
-        }
-        envelope
-    }
+fn wire(reply: &Reply) -> Result<Wire, String> {
+    let name = reply.0.get("protocol").and_then(Value::as_str).unwrap_or("openai");
+    Wire::ALL.into_iter().find(|wire| wire.name() == name).ok_or_else(|| format!("no such protocol: {name}"))
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::chunks::comparable;
-use crate::model::{Model, Reply};
+use crate::lines::comparable;
+use crate::model::Model;
+use crate::reply::Reply;
 use crate::server::Server;
 use crate::site::Site;
 

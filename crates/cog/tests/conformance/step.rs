@@ -8,11 +8,13 @@ use std::sync::mpsc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::chunks;
+use crate::expect::Received;
 use crate::http::{Request, Response};
+use crate::lines::read_lines;
 use crate::matching::fits;
-use crate::model::{Model, Reply};
+use crate::model::Model;
 use crate::outcome::Outcome;
+use crate::reply::Reply;
 use crate::scene::Scene;
 use crate::server::{Deadline, PATIENCE, Server};
 use crate::socket::{self, Act};
@@ -160,17 +162,15 @@ impl CommandStep {
         let arguments: Vec<String> = self.command.iter().map(|argument| scene.filled(argument)).collect();
         let output = self.run(scene, &arguments)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (arrived, requests) = (read_lines(&text), scene.requests());
         let mut outcome = Outcome {
             exit: output.status.code(),
-            arrived: chunks::of_lines(&text),
-            text,
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            requests: scene.requests(),
-            ..Outcome::default()
+            received: Received { arrived, text, requests, ..Received::default() },
         };
         if self.expect.contains_key("folds") {
             let output = self.run(scene, &without_stream(&arguments))?;
-            outcome.sync = serde_json::from_slice(&output.stdout).ok();
+            outcome.received.sync = serde_json::from_slice(&output.stdout).ok();
         }
         let checked = outcome.check(&self.expect, scene);
         finish(scene, outcome);
@@ -238,22 +238,23 @@ impl RequestStep {
         let request = self.request(scene);
         let mut response = request.send(scene.address()?)?;
         self.read(scene, &mut response)?;
-        let mut outcome = Outcome {
+        let mut received = Received {
             status: Some(response.status),
             arrived: response.arrived(),
             text: response.text(),
             headers: response.headers.clone(),
             requests: scene.requests(),
-            ..Outcome::default()
+            sync: None,
         };
         // Disconnects before the outcome is checked.
         drop(response);
         if self.expect.contains_key("folds") {
-            outcome.sync = Some(sync_answer(scene, request.clone())?);
+            received.sync = Some(sync_answer(scene, request.clone())?);
         }
-        let whole = || serde_json::from_str(&outcome.text).unwrap_or_default();
-        let arrived =
-            if outcome.arrived.chunks.is_empty() { whole() } else { outcome.arrived.chunks.clone().into() };
+        let complete = || serde_json::from_str(&received.text).unwrap_or_default();
+        let chunks = &received.arrived.chunks;
+        let arrived = if chunks.is_empty() { complete() } else { chunks.clone().into() };
+        let outcome = Outcome { received, ..Outcome::default() };
         let checked = scene.keep(&self.keep, &arrived).and_then(|()| outcome.check(&self.expect, scene));
         finish(scene, outcome);
         checked.map_err(|faults| format!("{} {}\n{faults}", request.method, request.target))
@@ -331,17 +332,18 @@ impl SocketStep {
         let headers: Vec<(String, String)> =
             self.headers.iter().map(|(name, value)| (name.clone(), scene.filled(value))).collect();
         let conversation = socket::converse(scene.address()?, &self.socket, &headers, &acts)?;
-        let mut outcome = Outcome {
+        let mut received = Received {
             status: Some(conversation.status),
             text: conversation.refusal,
             arrived: conversation.arrived,
             requests: scene.requests(),
-            ..Outcome::default()
+            ..Received::default()
         };
         if self.expect.contains_key("folds") {
-            outcome.sync = Some(sync_answer(scene, self.as_request(&acts))?);
+            received.sync = Some(sync_answer(scene, self.as_request(&acts))?);
         }
-        let chunks = Value::from(outcome.arrived.chunks.clone());
+        let chunks = Value::from(received.arrived.chunks.clone());
+        let outcome = Outcome { received, ..Outcome::default() };
         let checked = scene.keep(&self.keep, &chunks).and_then(|()| outcome.check(&self.expect, scene));
         finish(scene, outcome);
         checked.map_err(|faults| format!("socket {}\n{faults}", self.socket))
@@ -363,15 +365,17 @@ impl SignalStep {
     fn check(&self, scene: &mut Scene<'_>) -> Result<(), String> {
         let server = scene.server.take().ok_or("no server runs")?;
         server.signal(&self.signal)?;
-        let outcome = Outcome { exit: server.ended()?, requests: scene.requests(), ..Outcome::default() };
+        let received = Received { requests: scene.requests(), ..Received::default() };
+        let outcome = Outcome { exit: server.ended()?, received, ..Outcome::default() };
         outcome.check(&self.expect, scene)
     }
 }
 
 /// Stores what later steps compare with.
 fn finish(scene: &mut Scene<'_>, outcome: Outcome) {
-    scene.earlier = outcome.requests.last().cloned().or(scene.earlier.take());
-    if !outcome.arrived.chunks.is_empty() {
-        scene.chunks = outcome.arrived.chunks;
+    let Received { requests, arrived, .. } = outcome.received;
+    scene.earlier = requests.last().cloned().or(scene.earlier.take());
+    if !arrived.chunks.is_empty() {
+        scene.chunks = arrived.chunks;
     }
 }

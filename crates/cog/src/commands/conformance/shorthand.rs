@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 /// Expands every `{"$repeat": [text, times]}` and `{"$join": [texts]}` in a value.
-pub(crate) fn written_out(value: Value) -> Value {
+pub(crate) fn expanded(value: Value) -> Value {
     match value {
-        Value::Array(items) => items.into_iter().map(written_out).collect(),
+        Value::Array(items) => items.into_iter().map(expanded).collect(),
         Value::Object(members) => {
             let members: serde_json::Map<_, _> =
-                members.into_iter().map(|(key, member)| (key, written_out(member))).collect();
+                members.into_iter().map(|(key, member)| (key, expanded(member))).collect();
             let text =
                 members.get("$repeat").and_then(repeated).or_else(|| members.get("$join").and_then(joined));
             text.map_or(Value::Object(members), Value::String)

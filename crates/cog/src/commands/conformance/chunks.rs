@@ -1,4 +1,4 @@
-//! Streams as they arrive: JSON lines, server-sent events, WebSocket frames; and the result of their chunks.
+//! Streams as they arrive, and the result of their chunks.
 
 use serde_json::{Map, Value, json};
 
@@ -13,25 +13,11 @@ pub(crate) struct Arrived {
     pub(crate) heartbeats: usize,
 }
 
-/// Reads complete lines of JSON. Other lines are skipped: stdout may contain other output.
-pub(crate) fn of_lines(text: &str) -> Arrived {
-    let mut arrived = Arrived::default();
-    for line in whole_lines(text) {
-        match serde_json::from_str(line) {
-            Ok(Value::Object(members)) if members.is_empty() => arrived.heartbeats += 1,
-            Ok(chunk) => arrived.chunks.push(chunk),
-            Err(_) if line.trim().is_empty() => arrived.heartbeats += 1,
-            Err(_) => {}
-        }
-    }
-    arrived
-}
-
 /// Reads complete server-sent events.
-pub(crate) fn of_events(text: &str) -> Arrived {
+pub(crate) fn read_events(text: &str) -> Arrived {
     let mut arrived = Arrived::default();
     let mut event = Map::new();
-    for line in whole_lines(text) {
+    for line in complete_lines(text) {
         if line.is_empty() {
             if let Some(data) = event.get("data").and_then(Value::as_str) {
                 let data: Value = serde_json::from_str(data).unwrap_or_default();
@@ -50,7 +36,7 @@ pub(crate) fn of_events(text: &str) -> Arrived {
 }
 
 /// Returns the complete lines.
-fn whole_lines(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn complete_lines(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'))
 }
 
@@ -65,19 +51,8 @@ pub(crate) fn kinds(chunks: &[Value]) -> Value {
     chunks.iter().map(kind).collect()
 }
 
-/// Returns the chunks without the members that differ from run to run.
-pub(crate) fn comparable(chunks: &[Value]) -> Vec<Value> {
-    let mut chunks = chunks.to_vec();
-    for chunk in &mut chunks {
-        forget(chunk, "session_id");
-        for place in ["/meta", "/chunk/data"] {
-            chunk.pointer_mut(place).into_iter().for_each(|meta| forget(meta, "processing_time_ms"));
-        }
-    }
-    chunks
-}
-
-fn forget(value: &mut Value, key: &str) {
+/// Removes a member.
+pub(crate) fn forget(value: &mut Value, key: &str) {
     if let Some(members) = value.as_object_mut() {
         members.remove(key);
     }
@@ -131,18 +106,18 @@ pub(crate) fn applied(chunks: &[Value]) -> Option<Value> {
     let mut envelope = json!({});
     for chunk in chunks.iter().filter_map(|chunk| chunk.get("chunk")) {
         let field = chunk.get("field").and_then(Value::as_str).unwrap_or("data");
-        let place = place(&mut envelope, field)?;
+        let value = value_at(&mut envelope, field)?;
         match chunk.get("delta").and_then(Value::as_str) {
-            Some(delta) => *place = json!(format!("{}{delta}", place.as_str().unwrap_or_default())),
-            None => *place = chunk.get("data")?.clone(),
+            Some(delta) => *value = json!(format!("{}{delta}", value.as_str().unwrap_or_default())),
+            None => *value = chunk.get("data")?.clone(),
         }
     }
     Some(envelope.get("data").cloned().unwrap_or_default())
 }
 
 /// Returns the value at a path such as `data.a[0]["b c"]`, and creates it if it is missing (ruling R44).
-fn place<'a>(root: &'a mut Value, field: &str) -> Option<&'a mut Value> {
-    let mut place = root;
+fn value_at<'a>(root: &'a mut Value, field: &str) -> Option<&'a mut Value> {
+    let mut value = root;
     let mut rest = field;
     while !rest.is_empty() {
         rest = rest.strip_prefix('.').unwrap_or(rest);
@@ -150,33 +125,33 @@ fn place<'a>(root: &'a mut Value, field: &str) -> Option<&'a mut Value> {
             let mut steps = serde_json::Deserializer::from_str(inner).into_iter::<Value>();
             let step = steps.next()?.ok()?;
             rest = inner.get(steps.byte_offset()..)?.strip_prefix(']')?;
-            place = match step.as_u64() {
-                Some(index) => element(place, usize::try_from(index).ok()?)?,
-                None => member(place, step.as_str()?),
+            value = match step.as_u64() {
+                Some(index) => element(value, usize::try_from(index).ok()?)?,
+                None => member(value, step.as_str()?),
             };
         } else {
             let (key, after) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
-            (place, rest) = (member(place, key), after);
+            (value, rest) = (member(value, key), after);
         }
     }
-    Some(place)
+    Some(value)
 }
 
-fn member<'a>(place: &'a mut Value, key: &str) -> &'a mut Value {
-    if !place.is_object() {
-        *place = json!({});
+fn member<'a>(value: &'a mut Value, key: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = json!({});
     }
-    match place {
+    match value {
         Value::Object(members) => members.entry(key).or_insert(Value::Null),
         other => other,
     }
 }
 
-fn element(place: &mut Value, index: usize) -> Option<&mut Value> {
-    if !place.is_array() {
-        *place = json!([]);
+fn element(value: &mut Value, index: usize) -> Option<&mut Value> {
+    if !value.is_array() {
+        *value = json!([]);
     }
-    let elements = place.as_array_mut()?;
+    let elements = value.as_array_mut()?;
     if index == elements.len() {
         elements.push(Value::Null);
     }
