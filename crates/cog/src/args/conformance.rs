@@ -19,10 +19,9 @@ Prints {\"level\", \"required_level\", \"levels\": [{\"level\", \"passed\", \"ca
 \"differences\"}]}]}; on a terminal, text. Exit code 0 if the required level is reached, otherwise 1.
 
 Examples:
-  cog conformance
+  cog conformance --level 2
   cog conformance --level 2 --format json | jq .level
-  cog conformance --write-modules modules
-  cog conformance --url http://127.0.0.1:8000 --mock-port 9797")]
+  cog conformance --write-modules modules")]
 pub(crate) struct ConformanceArgs {
     /// Runtime to check: the URL before /v1 [default: this program]
     #[arg(long, value_name = "URL", conflicts_with = "write_modules")]

@@ -22,6 +22,7 @@ const SCENE: &str = r#"
     ffmpeg -loglevel error -i talk.mp4 talk.mp3
     printf 'https://example.com/a.png\n' > urls.txt
     echo '[{"role": "user", "content": "What is this?"}]' > history.json
+    cp history.json trace.json
     cog messages archive history.json archive
     echo '{"query": "What is this?"}' > question.json
     echo '{"handoff": {"primary_objective": "Build a snake game"}}' > plan.json
