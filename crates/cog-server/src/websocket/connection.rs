@@ -6,10 +6,12 @@ use std::{
 
 use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use futures_util::{SinkExt as _, StreamExt as _};
-use tokio::time::timeout;
+use tokio::{task::yield_now, time::timeout};
 
 /// The maximum number of pongs that wait for the client to read.
 const MAX_UNSENT_PONGS: usize = 64;
+/// The pings that are answered in a row before other tasks run. Each pong is a write.
+const PINGS_IN_A_ROW: usize = 16;
 /// The number of bytes that one read takes.
 const READ_BUFFER: usize = 8 << 10;
 /// The maximum number of unsent bytes. The largest chunk has some 64 MiB: a provider's reply with media.
@@ -22,6 +24,8 @@ pub(super) struct Connection {
     socket: WebSocket,
     /// The number of pongs since the last complete flush.
     unsent_pongs: usize,
+    /// The number of pings since other tasks ran.
+    pings: usize,
 }
 
 /// What [`Connection::receive`] returns.
@@ -67,11 +71,15 @@ pub(crate) fn bounded(upgrade: WebSocketUpgrade, max_message_bytes: usize) -> We
 
 impl Connection {
     pub(super) fn new(socket: WebSocket) -> Self {
-        Self { socket, unsent_pongs: 0 }
+        Self { socket, unsent_pongs: 0, pings: 0 }
     }
 
     /// Waits for the next message. Meanwhile sends the pongs that are due. Cancel safe.
     pub(super) async fn receive(&mut self) -> Received {
+        if self.pings >= PINGS_IN_A_ROW {
+            self.pings = 0;
+            yield_now().await;
+        }
         poll_fn(|context| self.poll_receive(context)).await
     }
 
@@ -89,6 +97,7 @@ impl Connection {
         let message = std::task::ready!(self.socket.poll_next_unpin(context));
         if let Some(Ok(Message::Ping(_))) = message {
             self.unsent_pongs += 1;
+            self.pings += 1;
         }
         Poll::Ready(Received::Message(message))
     }

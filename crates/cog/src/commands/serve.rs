@@ -165,6 +165,8 @@ fn events(workers: usize) -> Result<Events, ErrorBody> {
     // With hundreds of connections a worker's queue overflows into the shared queue. At the default interval, some clients
     // of the shared queue wait many times as long as others.
     builder.global_queue_interval(2);
+    // A client that keeps its task busy delays the others by that many of its turns.
+    builder.event_interval(8);
     if workers > 0 {
         builder.worker_threads(workers);
     }
