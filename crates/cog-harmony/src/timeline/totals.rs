@@ -34,7 +34,7 @@ pub struct Totals<'a> {
     pub output_tokens: Option<u64>,
     /// The cost in US dollars.
     pub cost_usd: Option<Amount>,
-    /// The sums of what is known.
+    /// The sums of the known terms.
     pub known: Known,
     /// The number of messages whose tokens are unknown.
     pub without_tokens: usize,

@@ -67,9 +67,9 @@ impl Model {
     }
 }
 
-/// Returns the base URL of a model at an IP address.
-pub(super) fn base_url(address: SocketAddr) -> String {
-    format!("http://{address}/v1")
+/// Returns the base URL of a model at a socket.
+pub(super) fn base_url(socket: SocketAddr) -> String {
+    format!("http://{socket}/v1")
 }
 
 async fn complete(State(model): State<Model>, Json(request): Json<Value>) -> Response {
