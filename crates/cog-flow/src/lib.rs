@@ -14,6 +14,7 @@ mod lookup;
 mod mapping;
 mod plan;
 mod results;
+mod run;
 mod step;
 #[cfg(test)]
 mod testing;
@@ -33,4 +34,5 @@ pub use lookup::{Lookup, LookupError};
 pub use mapping::Mapping;
 pub use plan::{Iteration, Part, Plan, PromptCall, Route};
 pub use results::Results;
+pub use run::Flows;
 pub use step::{Selection, Source, Step, Target};

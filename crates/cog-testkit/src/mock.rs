@@ -132,10 +132,22 @@ impl Drop for Mock {
 }
 
 impl Shared {
-    /// Returns the next reply; the last one repeats.
-    fn next(&self) -> Reply {
+    /// Returns the reply for requests of this body, otherwise the next one of those for any request. The last one repeats.
+    fn next(&self, body: &Value) -> Reply {
         let mut replies = lock(&self.replies);
-        let next = if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() };
+        let body = replies.iter().any(|reply| reply.when.is_some()).then(|| body.to_string());
+        let fits = |reply: &&Reply| {
+            reply.when.as_ref().zip(body.as_ref()).is_some_and(|(when, body)| body.contains(when))
+        };
+        if let Some(reply) = replies.iter().find(fits) {
+            return reply.clone();
+        }
+        let mut others = replies.iter().enumerate().filter(|(_, reply)| reply.when.is_none());
+        let next = match (others.next().map(|(position, _)| position), others.next().is_some()) {
+            (Some(position), true) => replies.remove(position),
+            (Some(position), false) => replies.get(position).cloned(),
+            (None, _) => None,
+        };
         next.unwrap_or_else(|| Reply::error(500, "the mock has no reply"))
     }
 }
@@ -172,7 +184,7 @@ async fn handle(
     {
         return respond(200, "application/json", Body::from(body.to_string()), &[]);
     }
-    let reply = shared.next();
+    let reply = shared.next(&request);
     // Even a timer of zero length would yield, and a client that disconnects meanwhile would not be counted.
     if !reply.delay.is_zero() {
         tokio::time::sleep(reply.delay).await;

@@ -23,6 +23,7 @@ pub struct Reply {
     pub(crate) delay: Duration,
     pub(crate) pause: Duration,
     pub(crate) hangs: bool,
+    pub(crate) when: Option<String>,
 }
 
 /// An image or audio item in addition to the text.
@@ -85,6 +86,7 @@ impl Reply {
             delay: Duration::ZERO,
             pause: Duration::ZERO,
             hangs: false,
+            when: None,
         }
     }
 
@@ -202,6 +204,12 @@ impl Reply {
     #[must_use]
     pub fn hang(self) -> Self {
         Self { hangs: true, ..self }
+    }
+
+    /// Replies only to requests whose body contains this text, however often they come.
+    #[must_use]
+    pub fn when(self, text: impl Into<String>) -> Self {
+        Self { when: Some(text.into()), ..self }
     }
 
     /// Returns the chunks of the text; at least one, which may be empty, unless the reply calls tools.

@@ -9,7 +9,7 @@ use crate::{Finish, Reply};
 impl Reply {
     /// Reads a reply: `{"text": "…"}`, or `{"status": 429, "message": "…"}`, or `{"raw": "…"}`. Optional
     /// fields are `media` (`[{"media_type", "data"}]`, base64), `tool_calls` (`[{"name", "arguments"}]`), `reasoning`, `refusal`, `finish`, `model`, `usage` (`[in, out]`),
-    /// `chunk_size`, `packet_size`, `interrupt_after`, `delay_ms`, `pause_ms`, `hang` and `headers`. A `text` that is not a string
+    /// `chunk_size`, `packet_size`, `interrupt_after`, `delay_ms`, `when`, `pause_ms`, `hang` and `headers`. A `text` that is not a string
     /// is sent as JSON.
     ///
     /// # Errors
@@ -26,6 +26,7 @@ impl Reply {
         let number = || value.as_u64().and_then(|number| usize::try_from(number).ok());
         Some(match key {
             "text" => Self { text: text().unwrap_or_else(|| value.to_string()), ..self },
+            "when" => self.when(text()?),
             "raw" => Self { raw: Some(text()?), ..self },
             "message" => self.stream_error(text()?),
             "status" => self.status(u16::try_from(value.as_u64()?).ok()?),

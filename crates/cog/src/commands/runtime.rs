@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use cog_flow::Flows;
 use cog_media::Access;
 use cog_module::{Module, Origin};
 use cog_run::{ContextStore, Providers, Runtime, RuntimeBuilder};
@@ -24,6 +25,7 @@ pub(super) fn builder(settings: &Settings, providers: Providers) -> RuntimeBuild
     let finder = targets::finder(settings);
     Runtime::builder()
         .finder(finder)
+        .composer(Arc::new(Flows::new()))
         .timeout(settings.timeout.value)
         .generation(settings.generation.preferred())
         .tool_limits(settings.tools.limits())

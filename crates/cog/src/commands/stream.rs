@@ -10,7 +10,7 @@ use cog_answer::EnvelopeBuilder;
 use cog_json::ToJson as _;
 use cog_module::{Module, files};
 use cog_run::{CancelReason, Cancellation, ChunkStream};
-use cog_spec::{Chunk, Code, Envelope, ErrorBody, ResponseMode, Warning};
+use cog_spec::{Chunk, Code, Envelope, ErrorBody, PartStatus, ResponseMode, Warning};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{emit, signals::Signals};
@@ -98,7 +98,7 @@ pub(super) enum View<'a> {
     /// One line of JSON per chunk in a file, and progress on stderr.
     File(ChunkFile<'a>),
     /// A live view on a terminal.
-    Live(LiveView<'a>),
+    Live(Box<LiveView<'a>>),
     /// Lines on a terminal that cannot redraw.
     Appended(LineView<'a>),
 }
@@ -124,7 +124,7 @@ impl<'a> View<'a> {
             Some(path) => Self::File(ChunkFile::create(path, console)?),
             None if path.is_some() || !console.is_interactive() => Self::Lines(console),
             None if console.is_append_only() => Self::Appended(LineView::begin(console)),
-            None => Self::Live(LiveView::begin(console, module)),
+            None => Self::Live(Box::new(LiveView::begin(console, module))),
         })
     }
 
@@ -134,7 +134,10 @@ impl<'a> View<'a> {
                 progress.push(chunk);
                 Ok(())
             }
-            Self::Lines(console) => Ok(console.print(&line(chunk))?),
+            Self::Lines(console) => {
+                note_part(chunk, console);
+                Ok(console.print(&line(chunk))?)
+            }
             Self::File(file) => file.push(chunk),
             Self::Appended(lines) => Ok(lines.push(chunk)?),
             Self::Live(live) => {
@@ -192,6 +195,15 @@ impl<'a> ChunkFile<'a> {
 
 fn progress(console: &Console) -> Progress<'_> {
     Progress::begin(console, "waiting for the first token")
+}
+
+/// Prints the new status of a part of a composition on stderr, except that it waits.
+fn note_part(chunk: &Chunk, console: &Console) {
+    let Chunk::Progress(progress) = chunk else { return };
+    let status = progress.part.as_ref().and_then(|part| part.status);
+    if let (Some(message), true) = (&progress.message, status.is_some_and(|it| it != PartStatus::Waiting)) {
+        console.note(message);
+    }
 }
 
 /// Returns the chunk as one line, so that one write sends all of it.

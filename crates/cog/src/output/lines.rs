@@ -6,7 +6,7 @@ use cog_answer::DataAccumulator;
 use cog_json::Value;
 use cog_spec::{Chunk, Progress};
 
-use super::{Console, text::printable};
+use super::{Console, progress::is_status, text::printable};
 
 /// Prints one line per field, once the field is complete.
 pub(crate) struct LineView<'a> {
@@ -51,7 +51,7 @@ impl Fields {
             Chunk::Progress(Progress { violation: Some(found), .. }) => {
                 lines.push(printable(&format!("! {}: {}", found.path, found.message)));
             }
-            Chunk::Progress(progress) if progress.tool.is_some() => {
+            Chunk::Progress(progress) if is_status(progress) || progress.tool.is_some() => {
                 lines.extend(progress.description().map(|text| printable(&text)));
             }
             Chunk::Progress(_) => {}

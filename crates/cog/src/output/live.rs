@@ -1,6 +1,7 @@
 //! The live view of a run on a terminal, until the card replaces it.
 
 mod draft;
+mod parts;
 mod screen;
 #[cfg(test)]
 mod terminal;
@@ -17,6 +18,7 @@ use cog_spec::{Chunk, Progress, ViolationNote};
 
 use self::{
     draft::{Draft, MAX_COLUMNS, MIN_COLUMNS},
+    parts::PartList,
     screen::{Line, Screen},
 };
 use super::{
@@ -105,6 +107,8 @@ struct Content {
     /// ` · confidence 0.93 · risk low`, once they are known.
     rating: String,
     notes: Vec<Note>,
+    /// The parts of a composition.
+    parts: PartList,
     /// The number of retractions.
     resets: u32,
 }
@@ -123,6 +127,7 @@ impl Content {
             stage: "waiting for the first token".to_owned(),
             rating: String::new(),
             notes: Vec::new(),
+            parts: PartList::default(),
             resets: 0,
         }
     }
@@ -162,6 +167,9 @@ impl Content {
             return self.notes.push(Note::new(path, message.clone()));
         }
         self.percent = progress.percent;
+        if let Some(part) = &progress.part {
+            self.parts.push(part);
+        }
         if let Some(doing) = progress.description() {
             self.stage = printable(&doing);
         }
@@ -187,13 +195,15 @@ impl Content {
         let draft =
             Draft { palette: self.palette, columns, growing: self.growing.as_ref(), notes: &self.notes };
         let mut tree = if columns < MIN_COLUMNS { Vec::new() } else { draft.lines(self.data.data()) };
-        let room = rows.saturating_sub(3).max(1);
+        let parts = self.parts.lines(frame(elapsed));
+        let room = rows.saturating_sub(3 + parts.len()).max(1);
         if tree.len() > room {
             let hidden = tree.len() - room + 1;
             tree.drain(..hidden);
             tree.insert(0, self.line(columns, &format!("⋮ {hidden} lines above"), Palette::dim));
         }
         let mut lines = vec![self.line(columns, &format!("{}{}", self.title, self.rating), Palette::bold)];
+        lines.extend(parts.iter().map(|part| self.line(columns, part, Palette::name)));
         lines.extend(tree);
         lines.push(self.status(columns, elapsed));
         lines

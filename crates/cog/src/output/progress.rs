@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cog_spec::Chunk;
+use cog_spec::{Chunk, Progress as RunProgress};
 
 use super::{
     Console,
@@ -53,7 +53,7 @@ impl<'a> Progress<'a> {
                 field
             }
             Chunk::Snapshot { field: Some(field), .. } if field != "meta" => field,
-            Chunk::Progress(progress) if progress.tool.is_some() => {
+            Chunk::Progress(progress) if is_status(progress) || progress.tool.is_some() => {
                 self.what = printable(&progress.description().unwrap_or_default());
                 return;
             }
@@ -83,6 +83,11 @@ impl<'a> Progress<'a> {
             palette.dim(seconds)
         ));
     }
+}
+
+/// Whether the progress is the new status of a part.
+pub(super) fn is_status(progress: &RunProgress) -> bool {
+    progress.part.as_ref().is_some_and(|part| part.status.is_some())
 }
 
 /// Returns the frame of the spinner.

@@ -1,0 +1,158 @@
+//! The time that a composition takes beside its models.
+//!
+//! `cargo bench -p cog-flow --bench run` prints each figure with its limit, and fails if one exceeds it. The best of several
+//! runs counts.
+
+#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
+
+use std::{
+    path::Path,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use cog_flow::Flows;
+use cog_json::Value;
+use cog_module::Finder;
+use cog_run::{
+    RunInput, RunOptions, Runtime,
+    provider::{
+        FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
+        WireRequest, reply,
+    },
+};
+
+const STEPS: u32 = 10;
+const BRANCHES: u32 = 100;
+/// The time of a step beside the model.
+const MAX_STEP: Duration = Duration::from_micros(150);
+/// The time of the model in a branch.
+const MODEL: Duration = Duration::from_millis(50);
+
+const SCHEMA: &str = r#"{"input": {"type": "object", "properties": {"query": {"type": "string"}}},
+    "data": {"type": "object", "required": ["result", "rationale"],
+        "properties": {"result": {"type": "string"}, "rationale": {"type": "string"}}}}"#;
+const ANSWER: &str = r#"{"ok":true,"meta":{"confidence":0.9,"risk":"low","explain":"e"},
+    "data":{"result":"fine","rationale":"because"},"error":null}"#;
+
+fn main() -> ExitCode {
+    match measured() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measured() -> Result<bool, Box<dyn std::error::Error>> {
+    let events = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let directory = tempfile::tempdir()?;
+    write(directory.path(), "sequence", &sequence())?;
+    write(directory.path(), "branches", &branches())?;
+    for number in 0..BRANCHES {
+        write(directory.path(), &part(number), "")?;
+    }
+    let step = events.block_on(best(directory.path(), "sequence", Duration::ZERO, 50))? / STEPS;
+    let all = events.block_on(best(directory.path(), "branches", MODEL, 5))?;
+    Ok([
+        limit(1.0, "a step of ten ÷ 150 µs", step.as_secs_f64() / MAX_STEP.as_secs_f64()),
+        limit(2.0, "100 branches ÷ one model call of 50 ms", all.as_secs_f64() / MODEL.as_secs_f64()),
+    ]
+    .iter()
+    .all(|within| *within))
+}
+
+/// Returns the time of the fastest run of a module.
+async fn best(
+    directory: &Path,
+    name: &str,
+    delay: Duration,
+    runs: u32,
+) -> Result<Duration, Box<dyn std::error::Error>> {
+    let finder = Finder::new(".", vec![directory.to_owned()], None);
+    let provider = Arc::new(Model { info: ProviderInfo::new("bench", "one"), delay });
+    let runtime =
+        Runtime::builder().provider(provider).finder(finder).composer(Arc::new(Flows::new())).build();
+    let module = runtime.load_name(name).map_err(|error| error.message)?;
+    let mut best = Duration::MAX;
+    for _ in 0..runs {
+        let input = RunInput::Json(Value::parse(r#"{"query": "why?"}"#)?);
+        let started = Instant::now();
+        let envelope = runtime.execute(&module, input, RunOptions::new()).await;
+        best = best.min(started.elapsed());
+        if let Some(error) = envelope.error() {
+            return Err(error.message.clone().into());
+        }
+    }
+    Ok(best)
+}
+
+fn limit(limit: f64, what: &str, found: f64) -> bool {
+    let sign = if found <= limit { "ok" } else { "TOO MUCH" };
+    println!("{what:<44} {found:>8.2}  (at most {limit}) {sign}");
+    found <= limit
+}
+
+fn part(number: u32) -> String {
+    format!("part-{number}")
+}
+
+fn sequence() -> String {
+    let requires: Vec<String> = (0..STEPS).map(|number| format!("{{name: {}}}", part(number))).collect();
+    let mut text = format!("composition:\n  requires: [{}]\n  dataflow:\n", requires.join(", "));
+    text += "    - {from: input, to: part-0}\n";
+    for number in 1..STEPS {
+        let (from, to) = (part(number - 1), part(number));
+        text += &format!("    - {{from: {from}.output, to: {to}, mapping: {{query: $.data.result}}}}\n");
+    }
+    text + &format!("    - {{from: {}.output, to: output}}\n", part(STEPS - 1))
+}
+
+fn branches() -> String {
+    let names: Vec<String> = (0..BRANCHES).map(part).collect();
+    let requires: Vec<String> = names.iter().map(|name| format!("{{name: {name}}}")).collect();
+    format!(
+        "composition:\n  requires: [{}]\n  dataflow:\n    - {{from: input, to: [{}]}}\n    - {{from: part-0.output, to: output}}\n",
+        requires.join(", "),
+        names.join(", ")
+    )
+}
+
+#[expect(clippy::disallowed_methods, reason = "the bench writes its own modules")]
+fn write(directory: &Path, name: &str, manifest: &str) -> std::io::Result<()> {
+    let directory = directory.join(name);
+    std::fs::create_dir_all(&directory)?;
+    let head =
+        format!("name: {name}\nversion: 1.0.0\nresponsibility: Answer\ntier: exploration\nexcludes: [x]\n");
+    std::fs::write(directory.join("module.yaml"), head + manifest)?;
+    std::fs::write(directory.join("prompt.md"), if manifest.is_empty() { "Answer." } else { "" })?;
+    std::fs::write(directory.join("schema.json"), SCHEMA)
+}
+
+/// A model that replies after a time.
+struct Model {
+    info: ProviderInfo,
+    delay: Duration,
+}
+
+impl Provider for Model {
+    fn info(&self) -> &ProviderInfo {
+        &self.info
+    }
+
+    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        Ok(None)
+    }
+
+    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+        Box::pin(async move {
+            if !self.delay.is_zero() {
+                tokio::time::sleep(self.delay).await;
+            }
+            Ok(reply([ModelEvent::Text(ANSWER.to_owned()), ModelEvent::Finished(FinishReason::Stop)]))
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! The answer of a composition, from the results of its parts.
+
+use cog_json::{Node, ToJson as _, Value};
+use cog_run::composition::PartsAnswer;
+use cog_spec::{ErrorBody, Meta, Risk};
+
+use super::{error, reports::Reports, texts::texts};
+use crate::{Answer, Callee, Plan, Results};
+
+/// Returns the answer. `ends_early` is whether a rule of the routing made the result so far the answer.
+///
+/// # Errors
+/// No part has a result (E2004), or a mapping selects too much (E1005).
+pub(super) fn answer(
+    plan: &Plan,
+    results: &Results,
+    reports: &Reports,
+    ends_early: bool,
+) -> Result<PartsAnswer, ErrorBody> {
+    match plan.answer {
+        Answer::OwnPrompt if !ends_early => Ok(PartsAnswer::Texts(texts(plan, results))),
+        Answer::Output if !ends_early => output(plan, results, reports),
+        _ => result_so_far(plan, results),
+    }
+}
+
+/// Returns the answer of the steps to `output`.
+fn output(plan: &Plan, results: &Results, reports: &Reports) -> Result<PartsAnswer, ErrorBody> {
+    let data = plan.output(results).map_err(|error| error::mapping(&plan.module, &error))?;
+    let Some(data) = data else { return Err(error::no_result(&plan.module)) };
+    let own = results.get(Callee::Own);
+    let own = own.get("meta").and_then(Meta::read);
+    let confidence = own.as_ref().map_or_else(|| reports.min_confidence(), |meta| meta.confidence);
+    let explain = own.map_or_else(|| explain(reports), |meta| meta.explain);
+    let meta = Meta::new(confidence.or(Some(0.0)), reports.max_risk().unwrap_or(Risk::Medium), explain);
+    Ok(envelope(&meta, &data))
+}
+
+/// Returns the result so far as the answer.
+fn result_so_far(plan: &Plan, results: &Results) -> Result<PartsAnswer, ErrorBody> {
+    let latest = results.latest().ok_or_else(|| error::no_result(&plan.module))?.1;
+    let meta = latest.get("meta").and_then(Meta::read);
+    let (Some(meta), Some(data)) = (meta, latest.get("data")) else {
+        return Err(error::no_result(&plan.module));
+    };
+    let mut own = Meta::new(meta.confidence, meta.risk, meta.explain);
+    own.extra = meta.extra;
+    Ok(envelope(&own, &latest.child(data)))
+}
+
+fn envelope(meta: &Meta, data: &Value) -> PartsAnswer {
+    PartsAnswer::Envelope(format!(r#"{{"ok":true,"meta":{},"data":{data}}}"#, meta.to_json()))
+}
+
+fn explain(reports: &Reports) -> String {
+    let parts: Vec<&str> = reports.done().map(|report| report.path.as_str()).collect();
+    let text = format!("The confidence is the minimum of these parts: {}.", parts.join(", "));
+    text.chars().take(Meta::MAX_EXPLAIN).collect()
+}
+
+/// Returns the data of the parts that have a result, for a composition that fails.
+pub(super) fn partial(plan: &Plan, results: &Results) -> Option<Value> {
+    let parts = (0..plan.parts.len()).map(Callee::Part);
+    let done = parts.chain([Callee::Own]).filter_map(|callee| {
+        let envelope = results.get(callee);
+        let data = envelope.get("data").map(Node::to_serde)?;
+        Some((plan.name_of(callee).to_owned(), data))
+    });
+    let done: serde_json::Map<_, _> = done.collect();
+    (!done.is_empty()).then(|| Value::from(serde_json::Value::Object(done)))
+}

@@ -1,0 +1,113 @@
+//! A call of a part, and its end.
+
+use std::{sync::Arc, time::Duration};
+
+use cog_json::{Node, Value};
+use cog_module::Module;
+use cog_run::RunInput;
+use cog_spec::{Meta, PartError, PartReport, PartStatus, Usage, WarningCode};
+
+use crate::Callee;
+
+/// A call of a part, or of the module's own prompt.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// The task that waits for it.
+    pub(super) task: usize,
+    /// What runs.
+    pub(super) callee: Callee,
+    /// Its name, as `dataflow` and the prompt write it.
+    pub(super) name: String,
+    /// The module that runs; none if it is missing.
+    pub(super) module: Option<Arc<Module>>,
+    /// The callee whose result it is; another one for a fallback.
+    pub(super) result_of: Callee,
+    /// The path in `meta.parts`.
+    pub(super) path: String,
+    /// The input of the part.
+    pub(super) input: RunInput,
+    /// The texts in place of the calls and references of the own prompt.
+    pub(super) texts: Vec<String>,
+    /// The maximum duration.
+    pub(super) timeout: Option<Duration>,
+    /// Whether the composition continues without its result.
+    pub(super) optional: bool,
+    /// The number of fallbacks before this one.
+    pub(super) fallbacks: usize,
+}
+
+/// A call that has ended.
+pub(super) struct Ended {
+    pub(super) call: Call,
+    /// The envelope of the answer or the error.
+    pub(super) envelope: Value,
+    pub(super) time: Duration,
+    /// The key under which the answer is recorded; none if it is not recorded.
+    pub(super) key: Option<String>,
+    /// Whether the answer is that of an earlier, interrupted run.
+    pub(super) restored: bool,
+}
+
+impl Ended {
+    /// Returns whether the call has an answer.
+    pub(super) fn is_ok(&self) -> bool {
+        self.envelope.get("ok").and_then(Node::as_bool) == Some(true)
+    }
+
+    /// Returns the error: its code, and its message.
+    pub(super) fn error(&self) -> Option<(&str, &str)> {
+        let error = self.envelope.get("error")?;
+        Some((error.get("code")?.as_str()?, error.get("message").and_then(Node::as_str).unwrap_or_default()))
+    }
+
+    /// Returns the meta of the envelope.
+    pub(super) fn meta(&self) -> Option<Meta> {
+        Meta::read(self.envelope.get("meta")?)
+    }
+
+    /// Returns the tokens of the call: those that are known, or unknown ones of one call if a model was called.
+    pub(super) fn usage(&self, meta: &Meta) -> Option<Usage> {
+        let unknown = || Usage { uncounted_calls: Some(1), ..Usage::default() };
+        let was_called = meta.runtime.model.is_some() && !self.has_warning(WarningCode::NoModelCalled);
+        meta.runtime.usage.clone().or_else(|| (was_called && self.is_ok()).then(unknown))
+    }
+
+    /// Returns the report about the call, followed by those about the parts of the part.
+    pub(super) fn reports(&self) -> Vec<PartReport> {
+        let Call { path, name, module, .. } = &self.call;
+        let status = if self.is_ok() { PartStatus::Done } else { PartStatus::Failed };
+        let mut report = PartReport::new(path, name, status);
+        report.version = module.as_ref().map(|module| module.manifest.version.clone());
+        report.restored = self.restored;
+        report.time_ms = Some(u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX));
+        report.error = self
+            .error()
+            .map(|(code, message)| PartError { code: code.to_owned(), message: message.to_owned() });
+        let Some(meta) = self.meta() else { return vec![report] };
+        report.usage = self.usage(&meta);
+        report.model.clone_from(&meta.runtime.model);
+        if self.is_ok() {
+            (report.confidence, report.risk) = (meta.confidence, Some(meta.risk.level()));
+        }
+        let inner = meta.runtime.parts.into_iter();
+        let inner = inner.map(|part| PartReport { path: format!("{path}/{}", part.path), ..part });
+        std::iter::once(report).chain(inner).collect()
+    }
+
+    /// Returns the warnings of the answer: their codes and messages.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = (WarningCode, &str)> {
+        let warnings = self.envelope.get("_warnings").into_iter().flat_map(Node::elements);
+        warnings.filter_map(|warning| {
+            Some((warning.get("code")?.as_str()?.parse().ok()?, warning.get("message")?.as_str()?))
+        })
+    }
+
+    fn has_warning(&self, code: WarningCode) -> bool {
+        self.warnings().any(|(found, _)| found == code)
+    }
+
+    /// Returns whether the part was interrupted, so that the same call may succeed when the stream is resumed.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.error().is_some_and(|(code, _)| ["E2002", "E2010", "E2011"].contains(&code))
+    }
+}

@@ -1,0 +1,83 @@
+//! A composed module that is ready to run.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use cog_run::composition::{ComposedModule, Parts, PartsFuture};
+
+use super::{execution::Execution, key::Digest};
+use crate::{Answer, Flow, Part, Plan, PlanId};
+
+/// The composition of one module of a [`Flow`].
+pub(super) struct Composed {
+    flow: Arc<Flow>,
+    /// The plan of the module; none for the root.
+    plan: Option<PlanId>,
+    max_parallel: usize,
+    /// The digest of the module and of all modules below it, computed when it is needed.
+    digest: OnceLock<Digest>,
+    /// The digests of its parts.
+    part_digests: OnceLock<Vec<Option<Digest>>>,
+}
+
+impl Composed {
+    /// Returns the composition of the root of a flow.
+    pub(super) fn new(flow: Arc<Flow>, max_parallel: usize) -> Self {
+        Self { flow, plan: None, max_parallel, digest: OnceLock::new(), part_digests: OnceLock::new() }
+    }
+
+    /// Returns the composition of a part; none if the part calls no modules.
+    pub(super) fn part(&self, plan: PlanId) -> Option<Arc<Self>> {
+        let flow = Arc::clone(&self.flow);
+        let is_composed = flow.plan(plan).is_composed();
+        is_composed.then(|| Arc::new(Self { plan: Some(plan), ..Self::new(flow, self.max_parallel) }))
+    }
+
+    pub(super) fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        self.plan.map_or_else(|| self.flow.root(), |plan| self.flow.plan(plan))
+    }
+
+    pub(super) const fn max_parallel(&self) -> usize {
+        self.max_parallel
+    }
+
+    /// Returns the digest of what this module is, with all modules that it calls.
+    pub(super) fn digest(&self) -> &Digest {
+        self.digest.get_or_init(|| Digest::of(&self.flow, self.plan()))
+    }
+
+    /// Returns the digest of a part; none if the part is missing.
+    pub(super) fn digest_of(&self, part: usize) -> Option<&Digest> {
+        let digest = |part: &Part| part.plan.map(|plan| Digest::of(&self.flow, self.flow.plan(plan)));
+        let digests = self.part_digests.get_or_init(|| self.plan().parts.iter().map(digest).collect());
+        digests.get(part)?.as_ref()
+    }
+}
+
+impl ComposedModule for Composed {
+    fn uses_own_prompt(&self) -> bool {
+        let plan = self.plan();
+        plan.answer == Answer::OwnPrompt
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        Some(self.plan().timeout)
+    }
+
+    fn run(self: Arc<Self>, parts: Parts) -> PartsFuture {
+        Box::pin(Execution::new(self, parts).run())
+    }
+}
+
+impl fmt::Debug for Composed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Composed").field(&self.plan().module.manifest.name).finish()
+    }
+}

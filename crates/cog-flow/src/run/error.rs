@@ -1,0 +1,80 @@
+//! The errors of a composition.
+
+use std::time::Duration;
+
+use cog_json::Value;
+use cog_module::Module;
+use cog_spec::{Code, ErrorBody};
+
+use super::call::Ended;
+use crate::{Finding, PathError};
+
+/// Why a composition ends without an answer.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    pub(super) error: ErrorBody,
+    /// Whether the stream may be resumed, because the same call may succeed later.
+    pub(super) is_interrupted: bool,
+}
+
+impl From<ErrorBody> for Failure {
+    fn from(error: ErrorBody) -> Self {
+        Self { error, is_interrupted: false }
+    }
+}
+
+/// Returns the error of a composition that does not pass its check: the first one of the check.
+pub(super) fn from_check(module: &Module, findings: &[Finding]) -> ErrorBody {
+    let name = &module.manifest.name;
+    match findings.first() {
+        Some(first) => first.to_error(module),
+        None => ErrorBody::new(Code::ModuleInvalid, format!("the composition of {name} is invalid")),
+    }
+}
+
+/// Returns the error of a part that is required and has no answer (E3002).
+pub(super) fn part_failed(ended: &Ended) -> Failure {
+    let path = &ended.call.path;
+    let (code, message) = ended.error().unwrap_or(("E4000", "the part returned no envelope"));
+    let error = ended.envelope.get("error").map(|error| error.to_serde());
+    let details = serde_json::json!({ "part": path, "module": ended.call.name, "error": error });
+    let body = ErrorBody::new(Code::PartialResult, format!("the part `{path}` failed: {code}: {message}"))
+        .with_details(Value::from(details));
+    let given = |key: &str| ended.envelope.get("error").and_then(|error| error.get(key));
+    let body = match given("suggestion").and_then(|text| text.as_str()) {
+        Some(suggestion) => body.suggest(suggestion),
+        None => body,
+    };
+    let error = match given("recoverable").and_then(|value| value.as_bool()) {
+        Some(recoverable) => body.with_recoverable(recoverable),
+        None => body,
+    };
+    Failure { error, is_interrupted: ended.is_interrupted() }
+}
+
+/// Returns the error of a composition whose time limit has passed.
+pub(super) fn timeout(limit: Duration) -> ErrorBody {
+    let message = format!("the composition took longer than {limit:?}");
+    ErrorBody::new(Code::StreamTimeout, message)
+        .suggest("Raise `composition.timeout_ms` in the manifest or --timeout, or use faster parts.")
+}
+
+/// Returns the error of a composition of which no part has a result.
+pub(super) fn no_result(module: &Module) -> ErrorBody {
+    let message = format!("no part of {} has a result", module.manifest.name);
+    ErrorBody::new(Code::NoActionPossible, message).suggest(
+        "Check the conditions of its dataflow and routing: none of them selected a part that succeeded.",
+    )
+}
+
+/// Returns the error of a mapping that selects too much.
+pub(super) fn mapping(module: &Module, error: &PathError) -> ErrorBody {
+    ErrorBody::new(Code::InputTooLarge, format!("the mapping of {}: {error}", module.manifest.name))
+        .suggest("Select less with the JSONPath of the mapping.")
+}
+
+/// Returns the error of arguments that are too long.
+pub(super) fn arguments_too_long(name: &str) -> ErrorBody {
+    ErrorBody::new(Code::InputTooLarge, format!("the arguments of `@call:{name}` are too long"))
+        .suggest("Shorten the input, or use fewer placeholders in the arguments.")
+}

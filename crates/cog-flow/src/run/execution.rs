@@ -1,0 +1,268 @@
+//! The execution of a composition: one loop over the calls in flight.
+
+mod steps;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+
+use cog_json::Value;
+use cog_run::composition::{Parts, PartsAnswer, PartsError, PartsSummary};
+use cog_spec::{PartAnswer, PartProgress, PartReport, PartStatus, Warning, WarningCode};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+
+use super::{
+    answer,
+    call::{Call, Ended},
+    composed::Composed,
+    error::{self, Failure},
+    part::Context,
+    reports::Reports,
+    schedule::Schedule,
+};
+use crate::{Callee, Plan, Results, Route};
+
+/// The progress of a composition whose parts are done, in percent. The rest is its answer.
+const PARTS_PERCENT: usize = 90;
+
+/// The execution of one composition.
+pub(super) struct Execution {
+    context: Arc<Context>,
+    results: Results,
+    reports: Reports,
+    /// Calls that wait because too many run.
+    queue: VecDeque<Call>,
+    running: FuturesUnordered<RunningCall>,
+    /// The number of calls of each callee so far.
+    counts: HashMap<Callee, usize>,
+    /// The step of the result so far.
+    latest_step: usize,
+}
+
+type RunningCall = Pin<Box<dyn Future<Output = Ended> + Send>>;
+
+/// What a task calls: the calls of the prompt, or the steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    PromptCalls,
+    Steps,
+}
+
+impl Execution {
+    pub(super) fn new(composed: Arc<Composed>, parts: Parts) -> Self {
+        let results = Results::new(composed.plan(), parts.input().to_value());
+        let context = Context { composed, parts, percent: AtomicU8::new(0) };
+        Self {
+            context: Arc::new(context),
+            results,
+            reports: Reports::default(),
+            queue: VecDeque::new(),
+            running: FuturesUnordered::new(),
+            counts: HashMap::new(),
+            latest_step: 0,
+        }
+    }
+
+    /// Runs the parts until there is an answer or an error, the run is cancelled, or its time has passed.
+    pub(super) async fn run(mut self) -> (PartsSummary, Result<PartsAnswer, PartsError>) {
+        let cancellation = self.context.parts.options().cancellation.clone();
+        let timeout = self.context.parts.timeout;
+        let answer = tokio::select! {
+            biased;
+            reason = cancellation.wait() => Err(Failure::from(reason.error())),
+            () = tokio::time::sleep(timeout) => Err(Failure::from(error::timeout(timeout))),
+            answer = self.answer() => answer,
+        };
+        self.running.clear(); // cancels the calls to their providers
+        let answer = answer.map_err(|Failure { error, is_interrupted }| PartsError {
+            error,
+            partial_data: answer::partial(self.context.plan(), &self.results),
+            is_interrupted,
+        });
+        if answer.is_ok() {
+            self.skip_rest();
+        }
+        (self.reports.close(), answer)
+    }
+
+    async fn answer(&mut self) -> Result<PartsAnswer, Failure> {
+        self.announce();
+        let context = Arc::clone(&self.context);
+        let plan = context.plan();
+        self.perform(plan, Phase::PromptCalls).await?;
+        self.perform_rounds(plan).await?;
+        let ends_early = match plan.route(&self.results) {
+            Some(Route { next: Some(next), .. }) => {
+                self.perform_route(plan, *next).await?;
+                false
+            }
+            Some(Route { next: None, .. }) => true,
+            None => false,
+        };
+        Ok(answer::answer(plan, &self.results, &self.reports, ends_early)?)
+    }
+
+    /// Runs the steps once, or in rounds until the condition of the iteration is true.
+    async fn perform_rounds(&mut self, plan: &Plan) -> Result<(), Failure> {
+        let mut rounds = 0;
+        loop {
+            self.latest_step = 0;
+            self.perform(plan, Phase::Steps).await?;
+            rounds += 1;
+            match &plan.iteration {
+                Some(iteration) if !plan.is_last_round(iteration, rounds, &self.results) => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Runs the tasks of a phase, each as soon as those before it have ended.
+    async fn perform(&mut self, plan: &Plan, phase: Phase) -> Result<(), Failure> {
+        let mut schedule = match phase {
+            Phase::PromptCalls => Schedule::calls(plan),
+            Phase::Steps => Schedule::steps(plan),
+        };
+        loop {
+            while let Some((task, index)) = schedule.take_ready() {
+                let calls = match phase {
+                    Phase::PromptCalls => self.prompt_call(plan, task, index)?,
+                    Phase::Steps => self.step_calls(plan, task, index)?,
+                };
+                schedule.start(task, calls.len());
+                self.queue.extend(calls);
+            }
+            self.fill();
+            let Some(ended) = self.running.next().await else { return Ok(()) };
+            let task = ended.call.task;
+            if self.finish(plan, ended)?
+                && let Some(index) = schedule.end(task)
+                && phase == Phase::Steps
+            {
+                self.set_latest(plan, index);
+            }
+        }
+    }
+
+    /// Runs the module that a rule of the routing names.
+    async fn perform_route(&mut self, plan: &Plan, next: Callee) -> Result<(), Failure> {
+        let values = plan.routed_values(next, &self.results);
+        let values = values.map_err(|found| error::mapping(&plan.module, &found))?;
+        let call = self.call(plan, 0, next, values);
+        self.queue.push_back(call);
+        self.fill();
+        while let Some(ended) = self.running.next().await {
+            self.finish(plan, ended)?;
+            self.fill();
+        }
+        self.results.set_latest(next);
+        Ok(())
+    }
+
+    /// Starts calls, up to the limit.
+    fn fill(&mut self) {
+        while self.running.len() < self.context.composed.max_parallel() {
+            let Some(call) = self.queue.pop_front() else { return };
+            self.start(call);
+        }
+    }
+
+    fn start(&mut self, call: Call) {
+        let mut report = PartReport::new(&call.path, &call.name, PartStatus::Running);
+        report.version = call.module.as_ref().map(|module| module.manifest.version.clone());
+        self.reports.start(report);
+        self.send_status(&call.path, PartStatus::Running);
+        self.running.push(Box::pin(Arc::clone(&self.context).run(call)));
+    }
+
+    /// Stores the result of a call. Returns whether its task has one call less; a fallback takes the place of a call.
+    ///
+    /// # Errors
+    /// The part is required and failed (E3002).
+    fn finish(&mut self, plan: &Plan, ended: Ended) -> Result<bool, Failure> {
+        self.record(plan, &ended);
+        if ended.is_ok() {
+            self.results.set(ended.call.result_of, ended.envelope);
+            return Ok(true);
+        }
+        if let Some(fallback) = self.fallback(plan, &ended.call) {
+            self.queue.push_front(fallback);
+            return Ok(false);
+        }
+        if !ended.call.optional {
+            return Err(error::part_failed(&ended));
+        }
+        let (code, message) = ended.error().unwrap_or_default();
+        let message = format!("The optional part `{}` failed: {code}: {message}", ended.call.path);
+        self.reports.warn(Warning::new(WarningCode::OptionalPartFailed, message));
+        self.results.set(ended.call.result_of, Value::null());
+        Ok(true)
+    }
+
+    /// Adds a call that has ended to the reports, and sends it as progress with its answer.
+    fn record(&mut self, plan: &Plan, ended: &Ended) {
+        let reports = ended.reports();
+        let Some(report) = reports.first().cloned() else { return };
+        self.reports.end(reports);
+        for (code, message) in ended.warnings() {
+            self.reports.warn(Warning::new(code, format!("{}: {message}", report.path)));
+        }
+        self.update_percent(plan);
+        let answer = ended.key.clone().filter(|_| ended.is_ok() && !ended.restored);
+        let answer = answer.map(|key| PartAnswer { key, envelope: ended.envelope.clone() });
+        let status = Some(report.status);
+        let message = describe(&report);
+        let (path, report) = (report.path.clone(), Some(Box::new(report)));
+        self.context
+            .report(Some(message), PartProgress { path, status, report, answer, ..PartProgress::default() });
+    }
+
+    fn update_percent(&self, plan: &Plan) {
+        let total = plan.parts.len().max(self.reports.len());
+        let percent = self.reports.ended() * PARTS_PERCENT / total.max(1);
+        self.context.percent.store(u8::try_from(percent).unwrap_or(u8::MAX), Ordering::Relaxed);
+    }
+
+    /// Sends the parts that wait.
+    fn announce(&self) {
+        for part in &self.context.plan().parts {
+            self.send_status(&part.name, PartStatus::Waiting);
+        }
+    }
+
+    /// Reports the parts that no condition selected.
+    fn skip_rest(&mut self) {
+        let context = Arc::clone(&self.context);
+        for part in
+            context.plan().parts.iter().filter(|part| !self.reports.has(&part.name)).collect::<Vec<_>>()
+        {
+            self.reports.start(PartReport::new(&part.name, &part.name, PartStatus::Skipped));
+            self.send_status(&part.name, PartStatus::Skipped);
+        }
+    }
+
+    fn send_status(&self, path: &str, status: PartStatus) {
+        let part = PartProgress { path: path.to_owned(), status: Some(status), ..PartProgress::default() };
+        self.context.report(Some(format!("{path}: {status}")), part);
+    }
+}
+
+/// Returns `style: done, confidence 0.93, $0.01`.
+fn describe(report: &PartReport) -> String {
+    let mut text = format!("{}: {}", report.path, report.status);
+    if let Some(error) = &report.error {
+        text += &format!(", {}: {}", error.code, error.message);
+    }
+    if let Some(confidence) = report.confidence {
+        text += &format!(", confidence {confidence:.2}");
+    }
+    if let Some(cost) = report.usage.as_ref().and_then(|usage| usage.cost) {
+        text += &format!(", {cost}");
+    }
+    text
+}

@@ -1,0 +1,121 @@
+//! Runs one part: starts it, sends its chunks as progress, and waits for its envelope.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
+
+use cog_json::{ToJson as _, Value};
+use cog_run::{
+    ChunkStream,
+    composition::{PartOptions, Parts},
+};
+use cog_spec::{Chunk, Code, Envelope, ErrorBody, PartProgress, Progress};
+use tokio::time::Instant;
+
+use super::{
+    call::{Call, Ended},
+    composed::Composed,
+};
+use crate::{Callee, Plan};
+
+/// What all calls of a composition share.
+pub(super) struct Context {
+    pub(super) composed: Arc<Composed>,
+    pub(super) parts: Parts,
+    /// The progress of the composition in percent.
+    pub(super) percent: AtomicU8,
+}
+
+impl Context {
+    pub(super) fn plan(&self) -> &Plan {
+        self.composed.plan()
+    }
+
+    /// Runs a part to its end.
+    pub(super) async fn run(self: Arc<Self>, call: Call) -> Ended {
+        let started = Instant::now();
+        let key = self.key(&call);
+        let finished = self.parts.options().finished_parts.as_ref();
+        let former = finished.zip(key.as_deref()).and_then(|(parts, key)| parts.get(&call.path, key));
+        let (envelope, restored) = match former {
+            Some(envelope) => (envelope.clone(), true),
+            None => (self.answer(&call).await, false),
+        };
+        Ended { call, envelope, time: started.elapsed(), key, restored }
+    }
+
+    /// Sends a progress chunk about a part.
+    pub(super) fn report(&self, message: Option<String>, part: PartProgress) {
+        self.parts.progress(self.percent.load(Ordering::Relaxed), message, part);
+    }
+
+    async fn answer(&self, call: &Call) -> Value {
+        let envelope = match self.start(call) {
+            Ok(chunks) => chunks.fold_with(|chunk| self.forward(&call.path, chunk)).await,
+            Err(error) => Envelope::failure(error),
+        };
+        Value::parse(&envelope.to_json()).unwrap_or_default()
+    }
+
+    fn start(&self, call: &Call) -> Result<ChunkStream, ErrorBody> {
+        let input = call.input.clone();
+        let Callee::Part(index) = call.callee else {
+            return self.parts.start_own(input, call.texts.clone(), call.timeout);
+        };
+        let Some(module) = &call.module else { return Err(missing(&call.name)) };
+        let plan = self.plan().parts.get(index).and_then(|part| part.plan);
+        let composed = plan.and_then(|plan| self.composed.part(plan));
+        let mut part = PartOptions::default();
+        part.timeout = call.timeout;
+        part.composed = composed.map(|composed| composed as _);
+        part.finished = self.parts.options().finished_parts.as_ref().map(|parts| parts.within(&call.path));
+        self.parts.start(module, input, part)
+    }
+
+    /// Returns the key under which the answer of a call is recorded; none if answers are not recorded.
+    fn key(&self, call: &Call) -> Option<String> {
+        let options = self.parts.options();
+        options.finished_parts.as_ref()?;
+        let digest = match call.callee {
+            Callee::Own => self.composed.digest(),
+            Callee::Part(index) => self.composed.digest_of(index)?,
+        };
+        let tier = call.module.as_ref().and_then(|module| module.manifest.tier);
+        Some(digest.key(&call.input, &call.texts, &format!("{tier:?}"), options))
+    }
+
+    /// Sends a chunk of a part as progress. The violations of a part are not those of the composition.
+    fn forward(&self, path: &str, chunk: &Chunk) {
+        let own = || PartProgress { path: path.to_owned(), ..PartProgress::default() };
+        match chunk {
+            Chunk::Delta { field, delta, .. } => {
+                let (field, delta) = (Some(field.clone()), Some(delta.clone()));
+                self.report(None, PartProgress { field, delta, ..own() });
+            }
+            Chunk::Snapshot { field, data, .. } if field.as_deref() != Some("meta") => {
+                let (field, data) = (field.clone(), Some(data.clone()));
+                self.report(None, PartProgress { field, data, ..own() });
+            }
+            Chunk::Progress(Progress { part: Some(part), message, .. }) => {
+                let mut part = PartProgress::clone(part);
+                part.path = format!("{path}/{}", part.path);
+                if let Some(report) = &mut part.report {
+                    report.path = format!("{path}/{}", report.path);
+                }
+                self.report(message.as_ref().map(|message| format!("{path}/{message}")), part);
+            }
+            Chunk::Progress(progress) => {
+                let violation = progress.violation.as_ref();
+                let violation = violation.map(|found| format!("{}: {}", found.path, found.message));
+                let message = violation.or_else(|| progress.description());
+                self.report(message.map(|message| format!("{path}: {message}")), own());
+            }
+            Chunk::Meta { .. } | Chunk::Snapshot { .. } | Chunk::Final { .. } | Chunk::Error { .. } => {}
+        }
+    }
+}
+
+fn missing(name: &str) -> ErrorBody {
+    ErrorBody::new(Code::ModuleNotFound, format!("module `{name}` was not found"))
+}

@@ -1,0 +1,89 @@
+//! What became of each part.
+
+use cog_run::composition::PartsSummary;
+use cog_spec::{PartReport, PartStatus, Risk, Usage, Warning};
+
+/// The reports about the calls of a composition, in the order in which they started.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    entries: Vec<Vec<PartReport>>,
+    warnings: Vec<Warning>,
+}
+
+impl Reports {
+    /// Adds a call that has started.
+    pub(super) fn start(&mut self, report: PartReport) {
+        self.entries.push(vec![report]);
+    }
+
+    /// Replaces the report about a call by those about its end and its own parts.
+    pub(super) fn end(&mut self, reports: Vec<PartReport>) {
+        let path = reports.first().map(|report| report.path.clone());
+        let entry =
+            self.entries.iter_mut().find(|entry| entry.first().map(|first| &first.path) == path.as_ref());
+        match entry {
+            Some(entry) => *entry = reports,
+            None => self.entries.push(reports),
+        }
+    }
+
+    pub(super) fn warn(&mut self, warning: Warning) {
+        self.warnings.push(warning);
+    }
+
+    /// Returns the number of calls.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the number of calls that have ended.
+    pub(super) fn ended(&self) -> usize {
+        self.entries
+            .iter()
+            .filter(|entry| entry.first().is_some_and(|first| first.status != PartStatus::Running))
+            .count()
+    }
+
+    /// Returns the reports about the calls that are done, without those about their own parts.
+    pub(super) fn done(&self) -> impl Iterator<Item = &PartReport> {
+        self.entries
+            .iter()
+            .filter_map(|entry| entry.first())
+            .filter(|report| report.status == PartStatus::Done)
+    }
+
+    /// Returns whether a module was called.
+    pub(super) fn has(&self, module: &str) -> bool {
+        self.entries.iter().filter_map(|entry| entry.first()).any(|report| report.module == module)
+    }
+
+    /// Ends the composition. Calls that still run are cancelled.
+    pub(super) fn close(self) -> PartsSummary {
+        let (usage, risk, warnings) = (self.usage(), self.max_risk(), self.warnings);
+        let reports = self.entries.into_iter().flatten().map(closed).collect();
+        PartsSummary { reports, usage, risk, warnings }
+    }
+
+    /// Returns the tokens and the cost of all calls. The cost is unknown if that of one call is.
+    fn usage(&self) -> Option<Usage> {
+        let usages = self.entries.iter().filter_map(|entry| entry.first()?.usage.clone());
+        usages.reduce(|sum, usage| sum.plus(&usage))
+    }
+
+    /// Returns the smallest confidence of the calls that are done.
+    pub(super) fn min_confidence(&self) -> Option<f64> {
+        self.done().filter_map(|report| report.confidence).min_by(f64::total_cmp)
+    }
+
+    /// Returns the greatest risk of the calls that are done.
+    pub(super) fn max_risk(&self) -> Option<Risk> {
+        self.done().filter_map(|report| report.risk).max()
+    }
+}
+
+fn closed(report: PartReport) -> PartReport {
+    match report.status {
+        PartStatus::Running => PartReport { status: PartStatus::Cancelled, ..report },
+        _ => report,
+    }
+}

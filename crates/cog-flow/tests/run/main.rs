@@ -1,0 +1,16 @@
+//! Composed modules run as a program runs them: modules on disk, a runtime with [`Flows`](cog_flow::Flows), a provider that
+//! replies by module.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test says what it expects by failing"
+)]
+
+mod calls;
+mod failures;
+mod patterns;
+mod resume;
+mod streams;
+mod support;

@@ -1,0 +1,94 @@
+//! Compositions that are interrupted and continue.
+
+use cog_json::Value;
+use cog_run::sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, Subscriber};
+
+use crate::support::{Bench, MAP, Says, result};
+
+fn chain(prompt: &str, replies: &[(&str, &[Says])]) -> Bench {
+    let composition = format!(
+        "composition:
+  requires: [{{name: one}}, {{name: middle}}, {{name: three}}]
+  dataflow:
+    - {{from: input, to: one}}
+    - {{from: one.output, to: middle, mapping: {{query: $.data.result}}}}
+    - {{from: middle.output, to: three, mapping: {{query: $.data.result}}}}
+    - {{from: three.output, to: output, {MAP}}}"
+    );
+    let bench = Bench::new(&composition, "", &["one", "leaf", "three"], replies);
+    bench.module("middle", "", prompt);
+    bench
+}
+
+async fn read(mut subscriber: Subscriber) -> Vec<Value> {
+    let mut lines = Vec::new();
+    while let Some(batch) = subscriber.next().await {
+        lines.extend(batch.entries().map(|entry| Value::parse(entry.json).unwrap()));
+    }
+    lines
+}
+
+fn spec() -> RunSpec {
+    RunSpec::new("whole", Value::parse(r#"{"query": "why?"}"#).unwrap())
+}
+
+fn text<'a>(line: &'a Value, path: &str) -> Option<&'a str> {
+    line.pointer(path).and_then(|node| node.as_str())
+}
+
+#[tokio::test]
+async fn interrupted_composition_continues_from_the_parts_that_are_done() {
+    let replies: [(&str, &[Says]); 1] = [("three", &[Says::Never, result("the end")])];
+    let bench = chain("Middle: @call:leaf", &replies);
+    let directory = tempfile::tempdir().unwrap();
+    let settings = || SessionSettings::default().state_dir(directory.path());
+    let sessions = Sessions::open(settings()).unwrap();
+    let module = bench.runtime.load_name("whole").unwrap();
+    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
+    let id = session.id().to_owned();
+    let mut subscriber = session.follow(After::Start);
+    while !bench.provider.called().contains(&"three".to_owned()) {
+        subscriber.next().await.unwrap();
+    }
+    assert_eq!(bench.provider.called(), ["one", "leaf", "middle", "three"]);
+    drop((subscriber, session));
+    sessions.idle().await;
+    drop(sessions);
+
+    let sessions = Sessions::open(settings()).unwrap();
+    let from = ResumeFrom::default();
+    let resumed = sessions.resume(&bench.runtime, &id, "alice", from, Box::new(())).await.unwrap();
+    let lines = read(resumed).await;
+    let last = lines.last().unwrap();
+    assert_eq!(text(last, "/data/result"), Some("the end"));
+    assert_eq!(bench.provider.called(), ["one", "leaf", "middle", "three", "three"]);
+    let parts: Vec<(&str, bool)> = last
+        .pointer("/meta/parts")
+        .unwrap()
+        .elements()
+        .map(|part| (part.get("path").unwrap().as_str().unwrap(), part.get("restored").is_some()))
+        .collect();
+    assert_eq!(parts, [("one", true), ("middle", true), ("middle/leaf", false), ("three", false)]);
+    let usage = last.pointer("/usage/input_tokens").and_then(|node| node.as_u64());
+    assert_eq!(usage, Some(40), "the tokens of the parts that were done count");
+}
+
+#[tokio::test]
+async fn part_whose_module_changed_runs_again() {
+    let replies: [(&str, &[Says]); 1] = [("three", &[Says::Never, result("the end")])];
+    let bench = chain("Middle.", &replies);
+    let sessions = Sessions::open(SessionSettings::default()).unwrap();
+    let module = bench.runtime.load_name("whole").unwrap();
+    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
+    let id = session.id().to_owned();
+    let mut subscriber = session.follow(After::Start);
+    while !bench.provider.called().contains(&"three".to_owned()) {
+        subscriber.next().await.unwrap();
+    }
+    drop((subscriber, session));
+    bench.module("middle", "", "Another prompt.");
+    let resumed =
+        sessions.resume(&bench.runtime, &id, "alice", ResumeFrom::default(), Box::new(())).await.unwrap();
+    assert_eq!(text(read(resumed).await.last().unwrap(), "/data/result"), Some("the end"));
+    assert_eq!(bench.provider.called(), ["one", "middle", "three", "middle", "three"]);
+}

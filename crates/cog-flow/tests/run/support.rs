@@ -1,0 +1,222 @@
+//! Modules of a few lines, and a provider that replies by the name of the module.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use cog_flow::Flows;
+use cog_json::Value;
+use cog_module::Finder;
+use cog_run::{
+    RunInput, RunOptions, Runtime,
+    provider::{
+        Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
+        Usage, WireRequest, reply,
+    },
+};
+use cog_spec::{Chunk, Envelope};
+use tempfile::TempDir;
+
+/// What the model replies for a module.
+#[derive(Debug, Clone)]
+pub(crate) enum Says {
+    /// An answer with this `result`, and this confidence and risk.
+    Result(String, f64, &'static str),
+    /// This text.
+    Text(String),
+    /// An answer with this `result`, after a time.
+    Late(Duration, String),
+    /// Nothing: the call never ends.
+    Never,
+}
+
+pub(crate) fn result(text: &str) -> Says {
+    Says::Result(text.to_owned(), 0.9, "low")
+}
+
+/// A provider with a reply for each module. Of several replies for a module, the last one repeats.
+pub(crate) struct Script {
+    info: ProviderInfo,
+    replies: HashMap<String, Mutex<Vec<Says>>>,
+    /// The modules that were called, with the user messages.
+    calls: Mutex<Vec<(String, String)>>,
+    open: Arc<AtomicUsize>,
+    max_open: AtomicUsize,
+}
+
+/// Counts a call that is in flight.
+struct Open(Arc<AtomicUsize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Script {
+    pub(crate) fn called(&self) -> Vec<String> {
+        self.calls.lock().unwrap().iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Returns the messages that a module received, one for each call.
+    pub(crate) fn received(&self, module: &str) -> Vec<String> {
+        let calls = self.calls.lock().unwrap();
+        calls.iter().filter(|(name, _)| name == module).map(|(_, text)| text.clone()).collect()
+    }
+
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn max_open(&self) -> usize {
+        self.max_open.load(Ordering::SeqCst)
+    }
+
+    fn next(&self, module: &str) -> Says {
+        let Some(replies) = self.replies.get(module) else { return result(module) };
+        let mut replies = replies.lock().unwrap();
+        if replies.len() > 1 { replies.remove(0) } else { replies[0].clone() }
+    }
+}
+
+impl Provider for Script {
+    fn info(&self) -> &ProviderInfo {
+        &self.info
+    }
+
+    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        Ok(None)
+    }
+
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+        let module = request.output.as_ref().unwrap().name.clone();
+        let text: Vec<String> = request.messages.messages().iter().map(|message| message.text()).collect();
+        self.calls.lock().unwrap().push((module.clone(), text.join("\n")));
+        let says = self.next(&module);
+        self.open.fetch_add(1, Ordering::SeqCst);
+        self.max_open.fetch_max(self.open(), Ordering::SeqCst);
+        let open = Open(Arc::clone(&self.open));
+        Box::pin(async move {
+            let _open = open;
+            let answer = |text: &str, confidence: f64, risk: &str| {
+                serde_json::json!({"ok": true, "meta": {"confidence": confidence, "risk": risk, "explain": "e"},
+                    "data": {"result": text, "rationale": "because"}, "error": null}).to_string()
+            };
+            let text = match says {
+                Says::Result(text, confidence, risk) => answer(&text, confidence, risk),
+                Says::Text(text) => text,
+                Says::Late(time, text) => {
+                    tokio::time::sleep(time).await;
+                    answer(&text, 0.9, "low")
+                }
+                Says::Never => std::future::pending().await,
+            };
+            let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+            let events =
+                [ModelEvent::Text(text), ModelEvent::Finished(FinishReason::Stop), ModelEvent::Usage(usage)];
+            Ok(reply(events))
+        })
+    }
+}
+
+/// A directory of modules, and a runtime for them.
+pub(crate) struct Bench {
+    pub(crate) directory: TempDir,
+    pub(crate) provider: Arc<Script>,
+    pub(crate) runtime: Runtime,
+}
+
+const SCHEMA: &str = r#"{"input": {"type": "object", "properties": {"query": {"type": "string"}, "extra": {}}},
+    "data": {"type": "object", "required": ["result", "rationale"],
+        "properties": {"result": {}, "rationale": {"type": "string"}, "more": {}}}}"#;
+
+/// The steps of a composition that ends with the answer of its last part.
+pub(crate) const MAP: &str = "mapping: {result: $.data.result, rationale: $.data.rationale}";
+
+impl Bench {
+    /// Creates the module `whole` with this composition and prompt, and parts of these names.
+    pub(crate) fn new(composition: &str, prompt: &str, parts: &[&str], replies: &[(&str, &[Says])]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut info = ProviderInfo::new("script", "one");
+        info.dialect = Dialect::JsonSchema;
+        let replies =
+            replies.iter().map(|(name, says)| ((*name).to_owned(), Mutex::new(says.to_vec()))).collect();
+        let provider = Arc::new(Script {
+            info,
+            replies,
+            calls: Mutex::default(),
+            open: Arc::default(),
+            max_open: AtomicUsize::new(0),
+        });
+        let finder = Finder::new(".", vec![directory.path().to_owned()], None);
+        let runtime = Runtime::builder()
+            .provider(Arc::clone(&provider) as Arc<dyn Provider>)
+            .finder(finder)
+            .recheck(Duration::ZERO)
+            .composer(Arc::new(Flows::new().max_parallel(4)))
+            .build();
+        let bench = Self { directory, provider, runtime };
+        bench.module("whole", composition, prompt);
+        parts.iter().for_each(|part| bench.module(part, "", "Answer."));
+        bench
+    }
+
+    /// Writes a module with these lines in its manifest.
+    #[expect(clippy::disallowed_methods, reason = "a test writes its own files")]
+    pub(crate) fn module(&self, name: &str, manifest: &str, prompt: &str) {
+        let directory = self.directory.path().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let head = format!(
+            "name: {name}\nversion: 1.0.0\nresponsibility: Answer\ntier: exploration\nexcludes: [x]\n{manifest}\n"
+        );
+        std::fs::write(directory.join("module.yaml"), head).unwrap();
+        std::fs::write(directory.join("prompt.md"), prompt).unwrap();
+        std::fs::write(directory.join("schema.json"), SCHEMA).unwrap();
+    }
+
+    /// Runs `whole`.
+    pub(crate) async fn run(&self) -> Envelope {
+        self.run_with(RunOptions::new().max_attempts(1)).await
+    }
+
+    pub(crate) async fn run_with(&self, options: RunOptions) -> Envelope {
+        let module = self.runtime.load_name("whole").unwrap();
+        self.runtime.execute(&module, input(), options).await
+    }
+
+    /// Runs `whole` as a stream, and returns all chunks.
+    pub(crate) async fn stream(&self, options: RunOptions) -> Vec<Chunk> {
+        let module = self.runtime.load_name("whole").unwrap();
+        let mut stream = self.runtime.execute_stream(&module, input(), options).unwrap();
+        let mut chunks = Vec::new();
+        while let Some(chunk) = stream.next().await {
+            chunks.push(chunk);
+        }
+        chunks
+    }
+}
+
+pub(crate) fn input() -> RunInput {
+    RunInput::Json(Value::parse(r#"{"query": "why?"}"#).unwrap())
+}
+
+pub(crate) fn code(envelope: &Envelope) -> &str {
+    envelope.error().map_or("ok", |error| error.code.as_str())
+}
+
+/// Returns `path status` for each part of `meta.parts`.
+pub(crate) fn parts(envelope: &Envelope) -> Vec<String> {
+    envelope.meta.runtime.parts.iter().map(|part| format!("{} {}", part.path, part.status)).collect()
+}
+
+/// Returns `data.result` as text.
+pub(crate) fn answer(envelope: &Envelope) -> String {
+    let data = envelope.data().unwrap_or_else(|| panic!("{:?}", envelope.error()));
+    let result = data.get("result").unwrap();
+    result.as_str().map_or_else(|| result.to_string(), str::to_owned)
+}
