@@ -5,9 +5,8 @@
 
 mod content;
 mod entry;
+mod links;
 mod totals;
-
-use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -16,6 +15,7 @@ pub use self::{
     entry::{Entry, EntryUsage},
     totals::{Known, Totals},
 };
+use self::links::Links;
 use crate::{Conversation, Role};
 
 /// The messages of a run with their times, tokens and costs, and the totals. As JSON it is `{messages, totals}`.
@@ -52,25 +52,6 @@ impl<'a> Timeline<'a> {
         }
         let totals = Totals::new(&messages);
         Self { messages, totals }
-    }
-}
-
-/// Which results belong to which calls.
-struct Links<'a> {
-    /// The name of each called tool, by the id of the call.
-    names: HashMap<&'a str, &'a str>,
-    /// The ids of the calls that have a result.
-    results: HashSet<&'a str>,
-}
-
-impl<'a> Links<'a> {
-    fn new(conversation: &'a Conversation) -> Self {
-        let messages = conversation.messages().iter();
-        let calls = messages.clone().flat_map(|message| &message.tool_calls);
-        Self {
-            names: calls.map(|call| (call.id.as_str(), call.name.as_str())).collect(),
-            results: messages.filter_map(|message| message.tool_call_id.as_deref()).collect(),
-        }
     }
 }
 

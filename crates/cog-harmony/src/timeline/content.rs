@@ -1,7 +1,7 @@
 use cog_json::Value;
 use serde::Serialize;
 
-use super::Links;
+use super::links::Links;
 use crate::{Message, NativePart, Part, Role, ToolCall, media_text::media_text};
 
 /// What a message contains.

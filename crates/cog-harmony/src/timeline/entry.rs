@@ -5,8 +5,8 @@ use cog_spec::{Amount, Cost, Currency};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Links,
     content::{Content, content},
+    links::Links,
 };
 use crate::{Latency, Message, Role, SafetyCheck, TokenUsage};
 

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-/// What a module emits: the context of a packet.
+/// The context of a packet, which a module emits.
 pub(super) const CONTEXT: &str = "Handoff";
 
 /// A complete packet.
 pub(super) const PACKET: &str = "HandoffPacket";
 
-/// Returns the definition of what a module emits. A module that receives a packet hands over its objective unchanged, so
+/// Returns the definition of the context that a module emits. A module that receives a packet hands over its objective unchanged, so
 /// the model may omit it.
 ///
 /// Every object is closed and no member is a map, so that each dialect can express it.
