@@ -14,6 +14,7 @@ mod error;
 mod execution;
 mod flows;
 mod key;
+mod module;
 mod part;
 mod reports;
 mod schedule;

@@ -10,12 +10,12 @@ mod totals;
 
 use serde::Serialize;
 
+use self::links::Links;
 pub use self::{
     content::Content,
     entry::{Entry, EntryUsage},
     totals::{Known, Totals},
 };
-use self::links::Links;
 use crate::{Conversation, Role};
 
 /// The messages of a run with their times, tokens and costs, and the totals. As JSON it is `{messages, totals}`.

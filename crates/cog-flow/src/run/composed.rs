@@ -3,13 +3,10 @@
 use std::{
     fmt,
     sync::{Arc, OnceLock},
-    time::Duration,
 };
 
-use cog_run::composition::{ComposedModule, Parts, PartsFuture};
-
-use super::{execution::Execution, key::Digest};
-use crate::{Answer, Flow, Part, Plan, PlanId};
+use super::key::Digest;
+use crate::{Flow, Part, Plan, PlanId};
 
 /// The composition of one module of a [`Flow`].
 pub(super) struct Composed {
@@ -48,31 +45,16 @@ impl Composed {
         self.max_parallel
     }
 
-    /// Returns the digest of what this module is, with all modules that it calls.
+    /// Returns the digest of this module and of all modules that it calls.
     pub(super) fn digest(&self) -> &Digest {
-        self.digest.get_or_init(|| Digest::of(&self.flow, self.plan()))
+        self.digest.get_or_init(|| Digest::new(&self.flow, self.plan()))
     }
 
     /// Returns the digest of a part; none if the part is missing.
-    pub(super) fn digest_of(&self, part: usize) -> Option<&Digest> {
-        let digest = |part: &Part| part.plan.map(|plan| Digest::of(&self.flow, self.flow.plan(plan)));
+    pub(super) fn part_digest(&self, part: usize) -> Option<&Digest> {
+        let digest = |part: &Part| part.plan.map(|plan| Digest::new(&self.flow, self.flow.plan(plan)));
         let digests = self.part_digests.get_or_init(|| self.plan().parts.iter().map(digest).collect());
         digests.get(part)?.as_ref()
-    }
-}
-
-impl ComposedModule for Composed {
-    fn uses_own_prompt(&self) -> bool {
-        let plan = self.plan();
-        plan.answer == Answer::OwnPrompt
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        Some(self.plan().timeout)
-    }
-
-    fn run(self: Arc<Self>, parts: Parts) -> PartsFuture {
-        Box::pin(Execution::new(self, parts).run())
     }
 }
 

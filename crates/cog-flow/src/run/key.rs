@@ -15,7 +15,7 @@ pub(super) struct Digest(Vec<u8>);
 
 impl Digest {
     /// Returns the digest of the module of a plan.
-    pub(super) fn of(flow: &Flow, plan: &Plan) -> Self {
+    pub(super) fn new(flow: &Flow, plan: &Plan) -> Self {
         let mut hash = Sha256::new();
         let mut known = BTreeSet::new();
         let mut open = vec![plan];

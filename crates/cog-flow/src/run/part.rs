@@ -79,7 +79,7 @@ impl Context {
         options.finished_parts.as_ref()?;
         let digest = match call.callee {
             Callee::Own => self.composed.digest(),
-            Callee::Part(index) => self.composed.digest_of(index)?,
+            Callee::Part(index) => self.composed.part_digest(index)?,
         };
         let tier = call.module.as_ref().and_then(|module| module.manifest.tier);
         Some(digest.key(&call.input, &call.texts, &format!("{tier:?}"), options))
