@@ -9,10 +9,10 @@ Draws the modules that a composition calls, with the types of the values that th
 has errors, which are printed to stderr; what could be read is still drawn.
 
 Examples:
-  cog graph my-pipeline
-  cog graph my-pipeline --format mermaid >> README.md
-  cog graph my-pipeline --format svg > pipeline.svg
-  cog graph my-pipeline --format json | jq '.edges[] | [.from, .to]'")]
+  cog graph review-pipeline
+  cog graph review-pipeline --format mermaid >> README.md
+  cog graph review-pipeline --format svg > pipeline.svg
+  cog graph review-pipeline --format json | jq '.edges[] | [.from, .to]'")]
 pub(crate) struct GraphArgs {
     /// Module name, or path of its directory
     pub(crate) module: String,

@@ -213,7 +213,7 @@ Examples:
   cog run image-analyzer --image photo.jpg --args \"What is this?\"
   cog run image-generator --args \"A lighthouse at dawn\" --media-dir out --provider offline
   cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape
-  cog run planner --args \"Build a snake game\" --handoff-to coder && cog run coder handoff-coder.json
+  cog run planner --args \"Build a snake game\" --handoff-to coder
   cog run code-reviewer input.json --stream | jq -c .chunk.field")]
 pub(crate) struct RunArgs {
     #[command(flatten)]

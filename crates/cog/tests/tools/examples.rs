@@ -172,11 +172,18 @@ fn reply(example: &str) -> Reply {
     let data: Value = match example {
         _ if example.contains("my-module") => of_template,
         _ if example.contains("image-analyzer") => {
-            let golden = include_str!("../../../../modules/image-analyzer/tests/case1.expected.json");
-            serde_json::from_str::<Value>(golden).unwrap()["$example"]["data"].clone()
+            golden(include_str!("../../../../modules/image-analyzer/tests/case1.expected.json"))
+        }
+        _ if example.contains("planner") => {
+            golden(include_str!("../../../../modules/planner/tests/case1.expected.json"))
         }
         _ => of_reviewer,
     };
     let meta = json!({ "confidence": 0.97, "risk": "none", "explain": "As the text says." });
     Reply::text(json!({ "ok": true, "meta": meta, "data": data, "error": null }).to_string())
+}
+
+/// Returns the data of the example in an expected file.
+fn golden(file: &str) -> Value {
+    serde_json::from_str::<Value>(file).unwrap()["$example"]["data"].clone()
 }

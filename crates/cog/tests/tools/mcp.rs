@@ -95,7 +95,7 @@ fn results_of_rounds(directory: &TempDir, rounds: &[&[(&str, &str)]]) -> (Value,
     let replies = rounds.iter().map(|calls| Reply::tool_calls(calls.iter().copied()));
     let mock = Mock::start(replies.chain([Reply::text(ANSWER)]));
     let hangs = rounds.iter().any(|calls| calls.iter().any(|(name, _)| name.ends_with("hang")));
-    let output = run_within(if hangs { "3s" } else { "60s" }, directory, &mock);
+    let output = run_within(if hangs { "10s" } else { "60s" }, directory, &mock);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}\n{}", String::from_utf8_lossy(&output.stdout));
     let requests = mock.requests();
