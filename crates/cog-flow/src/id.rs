@@ -1,6 +1,6 @@
 //! The names of plans and callees inside a composition.
 
-/// The index of a plan in its [`Flow`].
+/// The index of a plan in its [`Flow`](crate::Flow).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlanId(pub(crate) u32);
 
@@ -9,7 +9,7 @@ pub struct PlanId(pub(crate) u32);
 pub enum Callee {
     /// The module's own prompt.
     Own,
-    /// A part, by its index in [`Plan::parts`].
+    /// A part, by its index in [`Plan::parts`](crate::Plan::parts).
     Part(usize),
 }
 
