@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cog_module::{Finder, Module, load};
-use cog_run::Runtime;
+use cog_run::composition::Modules;
 use cog_spec::{Code, ErrorBody, ErrorCode};
 
 /// Finds modules by name. Paths are refused: a module calls others by name only.
@@ -39,7 +39,7 @@ impl Lookup for Finder {
 }
 
 /// The modules of a runtime, from its cache.
-impl Lookup for Runtime {
+impl Lookup for Modules {
     fn find(&self, name: &str) -> Result<Arc<Module>, LookupError> {
         self.load_name(name).map_err(|error: ErrorBody| match error.code {
             ErrorCode::Standard(Code::ModuleNotFound | Code::PermissionDenied) => LookupError::NotFound,

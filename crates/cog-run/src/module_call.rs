@@ -7,6 +7,7 @@ use cog_module::Module;
 
 use crate::{
     RunInput, RunOptions,
+    composition::Composed,
     context::{ModuleCall, Shared},
     pipeline,
 };
@@ -19,7 +20,8 @@ pub(crate) fn call_module(
     options: RunOptions,
 ) -> ModuleCall {
     Box::pin(async move {
-        let mut run = pipeline::prepare(&shared, &module, RunInput::Json(arguments), &options)?;
+        let mut run =
+            pipeline::prepare(&shared, &module, RunInput::Json(arguments), &options, &Composed::Unknown)?;
         run.rules.is_streamed = false;
         Ok(pipeline::run(run).fold().await)
     })

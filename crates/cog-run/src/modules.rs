@@ -12,8 +12,8 @@ use cog_spec::ErrorBody;
 
 use crate::error;
 
-/// The modules of a runtime.
-pub(crate) struct Modules {
+/// The modules of a runtime, each loaded once while its files do not change.
+pub struct Modules {
     finder: Finder,
     /// The interval after which the files of a module are checked again.
     recheck: Duration,
@@ -64,7 +64,16 @@ impl Modules {
         (at.elapsed() < self.recheck).then(|| Arc::clone(module))
     }
 
-    pub(crate) fn finder(&self) -> &Finder {
+    /// Loads a module by name only. A path is rejected.
+    ///
+    /// # Errors
+    /// E4006 when no module has this name, E4007 for a name outside the search path, E4008 when the module does not load.
+    pub fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        self.load(ModuleKey::Name, name)
+    }
+
+    /// Returns the finder that searches for modules.
+    pub fn finder(&self) -> &Finder {
         &self.finder
     }
 

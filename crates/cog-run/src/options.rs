@@ -10,7 +10,7 @@ use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use crate::{
     Cancellation, ContextScope, Trace,
-    composition::{Composed, FinishedParts},
+    composition::FinishedParts,
     tools::{CallLog, Continuation},
 };
 
@@ -87,8 +87,6 @@ pub struct RunOptions {
     pub(crate) call_log: Option<CallLog>,
     /// The modules that call this one as a tool, from the first.
     pub(crate) callers: Vec<String>,
-    /// How a module runs that calls other modules.
-    pub(crate) composed: Composed,
     /// The answers of the parts of an interrupted composition. The run continues from them, and records further ones in its
     /// chunks. None records nothing.
     pub finished_parts: Option<FinishedParts>,

@@ -8,6 +8,8 @@
 //! returns every error that is known before the provider is called (ruling R54). Later errors are chunks, and
 //! [`ChunkStream::fold`] folds the chunks into one envelope.
 
+mod part;
+
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_module::Module;
@@ -16,7 +18,7 @@ use cog_spec::{ErrorBody, Warning};
 
 use crate::{
     ChunkStream, RunInput, RunOptions,
-    composition::{self, ComposedModule, PartsReply, PendingParts},
+    composition::{self, Composed, ComposedModule, PartsReply, PendingParts},
     context::Shared,
     drive::Driver,
     image_request,
@@ -33,7 +35,7 @@ use crate::{
     tools::{self, Restored, ToolRun},
 };
 
-/// Runs every step before the call to the provider.
+/// Runs every step before the call to the provider. `composed` is [`Composed::Unknown`] for a run that is not part of another.
 ///
 /// # Errors
 /// Errors that are known before the provider is called: a caller without permission, an invalid input, or
@@ -43,9 +45,11 @@ pub(crate) fn prepare(
     module: &Arc<Module>,
     input: RunInput,
     options: &RunOptions,
+    composed: &Composed,
 ) -> Result<Prepared, ErrorBody> {
     preflight::caller(&module.manifest, options.caller)?;
-    let composed = composition::composed(shared, module, options)?;
+    let texts = composed.texts();
+    let composed = composition::composed_module(shared, module, composed)?;
     let Restored { options, input, continued } = tools::restore(shared, module, input, options)?;
     let options = &*options;
     let session_id = session::given_or_new_id(options.session_id.as_deref())?;
@@ -77,7 +81,6 @@ pub(crate) fn prepare(
         preflight::structured_output(&module.manifest, candidate.as_ref(), tools.is_some())?;
     }
     let set = tools.as_ref().map(|tools| tools.set());
-    let texts = options.composed.texts();
     let spec = RequestSpec {
         module: Arc::clone(module),
         compiled,
@@ -101,7 +104,8 @@ pub(crate) fn prepare(
     if let Some(tools) = &mut tools {
         tools.set_session(&rules.session_id);
     }
-    let parts = composed.map(|composed| Box::new(PendingParts::new(shared, composed, options, input)));
+    let pending = |composed| PendingParts::new(part::starter(shared), composed, options, input);
+    let parts = composed.map(|composed| Box::new(pending(composed)));
     let recorder = Recorder::new(options, &rules.session_id);
     let cancellation = options.cancellation.clone();
     Ok(Prepared {

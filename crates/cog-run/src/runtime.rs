@@ -11,7 +11,7 @@ use cog_spec::{Envelope, ErrorBody, Generation};
 use crate::{
     ChunkStream, ContextStore, Providers, Rendered, RunInput, RunOptions,
     compiled::Compilations,
-    composition::Composer,
+    composition::{Composed, Composer},
     context::{Shared, Tools},
     module_call::call_module,
     modules::{ModuleKey, Modules},
@@ -65,10 +65,6 @@ impl Runtime {
         }
     }
 
-    pub(crate) fn from_shared(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared) }
-    }
-
     /// Loads a module by name or path, for the operator.
     ///
     /// The module is compiled once and cached. When its files change, it is reloaded after
@@ -86,7 +82,7 @@ impl Runtime {
     /// # Errors
     /// The errors of [`Runtime::load`].
     pub fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.shared.modules.load(ModuleKey::Name, name)
+        self.shared.modules.load_name(name)
     }
 
     /// Loads a module like [`Runtime::load_name`], without blocking the event loop.
@@ -152,7 +148,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let mut run = pipeline::prepare(&self.shared, module, input, &options);
+        let mut run = pipeline::prepare(&self.shared, module, input, &options, &Composed::Unknown);
         if let Ok(run) = &mut run {
             run.rules.is_streamed = false;
         }
@@ -170,7 +166,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        self.begin(module, pipeline::prepare(&self.shared, module, input, &options))
+        self.begin(module, pipeline::prepare(&self.shared, module, input, &options, &Composed::Unknown))
     }
 
     /// Returns a run that waits for a confirmation (docs/tools.md).
@@ -205,7 +201,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<Rendered, ErrorBody> {
-        pipeline::prepare(&self.shared, module, input, &options)?.render().await
+        pipeline::prepare(&self.shared, module, input, &options, &Composed::Unknown)?.render().await
     }
 
     fn begin(

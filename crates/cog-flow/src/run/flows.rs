@@ -7,10 +7,7 @@ use std::{
 };
 
 use cog_module::Module;
-use cog_run::{
-    Runtime,
-    composition::{ComposedModule, Composer},
-};
+use cog_run::composition::{ComposedModule, Composer, Modules};
 use cog_spec::ErrorBody;
 
 use super::{composed::Composed, error};
@@ -51,11 +48,11 @@ impl Flows {
     }
 
     /// Returns the composition of this module, if none of its modules has changed since it was checked.
-    fn known(&self, runtime: &Runtime, module: &Arc<Module>) -> Option<Arc<Composed>> {
+    fn known(&self, modules: &Modules, module: &Arc<Module>) -> Option<Arc<Composed>> {
         let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         let composed = Arc::clone(checked.get(&module.origin.path_of(""))?);
         drop(checked);
-        is_current(runtime, module, composed.flow()).then_some(composed)
+        is_current(modules, module, composed.flow()).then_some(composed)
     }
 
     fn remember(&self, module: &Module, composed: &Arc<Composed>) {
@@ -67,13 +64,13 @@ impl Flows {
 impl Composer for Flows {
     fn compose(
         &self,
-        runtime: &Runtime,
+        modules: &Modules,
         module: &Arc<Module>,
     ) -> Result<Option<Arc<dyn ComposedModule>>, ErrorBody> {
-        if let Some(known) = self.known(runtime, module) {
+        if let Some(known) = self.known(modules, module) {
             return Ok(Some(known));
         }
-        let flow = check(Arc::clone(module), runtime)
+        let flow = check(Arc::clone(module), modules)
             .into_flow()
             .map_err(|found| error::from_check(module, &found))?;
         if !flow.is_composed() {
@@ -87,9 +84,9 @@ impl Composer for Flows {
 }
 
 /// Returns whether the runtime would load the same modules again.
-fn is_current(runtime: &Runtime, module: &Arc<Module>, flow: &Flow) -> bool {
+fn is_current(modules: &Modules, module: &Arc<Module>, flow: &Flow) -> bool {
     let is_same = |part: &Part| {
-        let loaded = runtime.load_name(&part.name);
+        let loaded = modules.load_name(&part.name);
         match part.plan {
             Some(id) => loaded.is_ok_and(|module| Arc::ptr_eq(&module, &flow.plan(id).module)),
             None => loaded.is_err(),

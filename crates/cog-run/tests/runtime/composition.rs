@@ -12,7 +12,8 @@ use cog_provider::Provider;
 use cog_run::{
     RunOptions, Runtime,
     composition::{
-        ComposedModule, Composer, PartOptions, Parts, PartsAnswer, PartsError, PartsFuture, PartsSummary,
+        ComposedModule, Composer, Modules, PartOptions, Parts, PartsAnswer, PartsError, PartsFuture,
+        PartsSummary,
     },
 };
 use cog_spec::{
@@ -43,7 +44,7 @@ impl fmt::Debug for Scripts {
 impl Composer for Scripts {
     fn compose(
         &self,
-        _: &Runtime,
+        _: &Modules,
         module: &Arc<Module>,
     ) -> Result<Option<Arc<dyn ComposedModule>>, ErrorBody> {
         let is_plain = module.manifest.composition.is_none() && !module.prompt.text().contains("@call");

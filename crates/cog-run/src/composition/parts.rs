@@ -1,0 +1,206 @@
+//! The run of a composed module: it starts the runs of its parts.
+
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+use cog_json::Node;
+use cog_module::{Module, PromptPart};
+use cog_spec::{Chunk, ErrorBody, PartProgress, Progress};
+
+use super::{answer::PartsFuture, finished::FinishedParts};
+use crate::{
+    Caller, ChunkStream, ContextScope, RunInput, RunOptions, input::CheckedInput, prompt, stream::Outlet,
+};
+
+/// A composed module with its parts, loaded and checked.
+pub trait ComposedModule: Debug + Send + Sync {
+    /// Returns whether the module's own prompt may give the answer. Otherwise no provider is needed for it.
+    fn uses_own_prompt(&self) -> bool;
+
+    /// Returns the maximum duration of the composition.
+    fn timeout(&self) -> Option<Duration>;
+
+    /// Runs the parts. Dropping the future cancels them.
+    fn run(self: Arc<Self>, parts: Parts) -> PartsFuture;
+}
+
+/// How a module runs, whose prompt or manifest calls other modules.
+#[derive(Debug, Clone)]
+pub(crate) enum Composed {
+    /// The composer finds its parts.
+    Unknown,
+    /// Its parts are loaded.
+    Loaded(Arc<dyn ComposedModule>),
+    /// Only its own prompt runs, with these texts in place of its calls and references.
+    OwnPrompt(Arc<[String]>),
+}
+
+impl Composed {
+    /// Returns the texts in place of the calls and references of the prompt.
+    pub(crate) fn texts(&self) -> Arc<[String]> {
+        match self {
+            Self::OwnPrompt(texts) => Arc::clone(texts),
+            Self::Unknown | Self::Loaded(_) => Arc::default(),
+        }
+    }
+}
+
+/// The run of one part, which the pipeline starts.
+pub(crate) struct PartRun {
+    pub(crate) module: Arc<Module>,
+    pub(crate) input: RunInput,
+    pub(crate) options: RunOptions,
+    pub(crate) composed: Composed,
+    /// Whether a caller reads its chunks as they arrive.
+    pub(crate) is_streamed: bool,
+}
+
+/// Starts the run of a part (`pipeline/part.rs`).
+pub(crate) type StartPart = Arc<dyn Fn(PartRun) -> Result<ChunkStream, ErrorBody> + Send + Sync>;
+
+/// What is particular about the run of one part.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct PartOptions {
+    /// The maximum duration of the run.
+    pub timeout: Option<Duration>,
+    /// The parts of the part, if it is composed itself. A part without any is not composed again.
+    pub composed: Option<Arc<dyn ComposedModule>>,
+    /// The answers of its own parts from an earlier, interrupted run.
+    pub finished: Option<FinishedParts>,
+}
+
+/// The run of a composed module, for whose parts it starts runs of their own.
+pub struct Parts {
+    pub(super) module: Arc<Module>,
+    pub(super) input: CheckedInput,
+    pub(super) options: RunOptions,
+    pub(super) context: ContextScope,
+    /// The maximum duration of the composition.
+    pub timeout: Duration,
+    /// Whether a caller reads the chunks as they arrive.
+    pub is_streamed: bool,
+    pub(super) outlet: Outlet,
+    pub(super) start: StartPart,
+}
+
+impl Parts {
+    /// Returns the composed module.
+    pub fn module(&self) -> &Arc<Module> {
+        &self.module
+    }
+
+    /// Returns the input of the composed module.
+    pub fn input(&self) -> Node<'_> {
+        self.input.node()
+    }
+
+    /// Returns the options of the composed module's run.
+    pub fn options(&self) -> &RunOptions {
+        &self.options
+    }
+
+    /// Returns the context that the parts share (docs/context.md). A run of a part reads from it and adds to it; the answer of an
+    /// earlier run is added with [`ContextScope::add`].
+    pub fn context(&self) -> &ContextScope {
+        &self.context
+    }
+
+    /// Returns a prompt with its placeholders filled from the input of the composed module, for the arguments of a call.
+    /// Returns none if the text is too long.
+    pub fn fill(&self, prompt: &[PromptPart]) -> Option<String> {
+        prompt::text(prompt, &self.input)
+    }
+
+    /// Starts the run of a part.
+    ///
+    /// # Errors
+    /// Errors that are known before the provider is called.
+    pub fn start(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        part: PartOptions,
+    ) -> Result<ChunkStream, ErrorBody> {
+        let composed = part.composed.map_or_else(|| Composed::OwnPrompt(Arc::new([])), Composed::Loaded);
+        let options = RunOptions {
+            caller: Caller::Agent,
+            callers: self.callers(),
+            timeout: part.timeout.or(Some(self.timeout)),
+            finished_parts: part.finished,
+            ..self.part_options()
+        };
+        self.begin(module, input, options, composed)
+    }
+
+    /// Starts a run of the composed module's own prompt, with these texts in place of its calls and references.
+    ///
+    /// # Errors
+    /// Errors that are known before the provider is called.
+    pub fn start_own(
+        &self,
+        input: RunInput,
+        texts: Vec<String>,
+        timeout: Option<Duration>,
+    ) -> Result<ChunkStream, ErrorBody> {
+        let options = RunOptions {
+            caller: self.options.caller,
+            callers: self.options.callers.clone(),
+            timeout: timeout.or(Some(self.timeout)),
+            ..self.part_options()
+        };
+        self.begin(&self.module, input, options, Composed::OwnPrompt(texts.into()))
+    }
+
+    /// Sends a progress chunk about a part.
+    pub fn progress(&self, percent: u8, message: Option<String>, part: PartProgress) {
+        if self.is_streamed {
+            let stage = Some("part".to_owned());
+            let part = Some(Box::new(part));
+            self.outlet.push(Chunk::Progress(Progress {
+                percent,
+                stage,
+                message,
+                part,
+                ..Progress::default()
+            }));
+        }
+    }
+
+    fn begin(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+        composed: Composed,
+    ) -> Result<ChunkStream, ErrorBody> {
+        let module = Arc::clone(module);
+        (self.start)(PartRun { module, input, options, composed, is_streamed: self.is_streamed })
+    }
+
+    /// Returns the options that all parts share: those of the composition that do not concern its own answer.
+    fn part_options(&self) -> RunOptions {
+        let options = &self.options;
+        RunOptions {
+            provider: options.provider.clone(),
+            model: options.model.clone(),
+            strict: options.strict,
+            generation: options.generation.clone(),
+            on_violation: options.on_violation,
+            max_attempts: options.max_attempts,
+            media: options.media.clone(),
+            owner: options.owner.clone(),
+            delivery: options.delivery.clone(),
+            trace_id: options.trace_id.clone(),
+            cancellation: options.cancellation.clone(),
+            risk: options.risk,
+            max_tool_rounds: options.max_tool_rounds,
+            max_tool_calls: options.max_tool_calls,
+            context: Some(self.context.for_child(self.module.manifest.context.fork)),
+            ..RunOptions::default()
+        }
+    }
+
+    fn callers(&self) -> Vec<String> {
+        self.options.callers.iter().chain([&self.module.manifest.name]).cloned().collect()
+    }
+}
