@@ -97,20 +97,17 @@ pub struct PartProgress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Anything"))]
     pub data: Option<Value>,
-    /// The answer of a part that is done, from which an interrupted composition continues.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The answer of a part that is done. It is for the log of a session, and not a member of the chunk as clients receive it.
+    #[serde(skip)]
     pub answer: Option<PartAnswer>,
 }
 
 /// The answer of a part, for a composition that continues after an interruption.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "partAnswer"))]
 pub struct PartAnswer {
     /// The hash of the module, its input and its settings. The answer counts only for an equal call.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub key: String,
     /// The envelope of the part.
-    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
     pub envelope: Value,
 }
 
@@ -164,5 +161,12 @@ mod tests {
             ..PartProgress::default()
         };
         assert_eq!(progress.to_json(), r#"{"path":"a","field":"data.x","delta":"y"}"#);
+    }
+
+    #[test]
+    fn progress_of_a_part_that_is_done_does_not_contain_its_answer() {
+        let answer = PartAnswer { key: "k".to_owned(), envelope: Value::parse("{}").unwrap() };
+        let progress = PartProgress { path: "a".to_owned(), answer: Some(answer), ..PartProgress::default() };
+        assert_eq!(progress.to_json(), r#"{"path":"a"}"#);
     }
 }

@@ -74,6 +74,41 @@ async fn interrupted_composition_continues_from_the_parts_that_are_done() {
 }
 
 #[tokio::test]
+async fn readers_of_a_session_receive_no_answer_of_a_part() {
+    let bench = chain("Middle: @call:leaf", &[]);
+    let directory = tempfile::tempdir().unwrap();
+    let sessions = Sessions::open(SessionSettings::default().state_dir(directory.path())).unwrap();
+    let module = bench.runtime.load_name("whole").unwrap();
+    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
+    let lines = read(session.follow(After::Start)).await;
+    let again = read(sessions.follow(session.id(), "alice", After::Start).unwrap()).await;
+    assert_eq!(lines, again);
+    let done: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line.pointer("/progress/part/report"))
+        .map(|report| {
+            let has = |name: &str| report.get(name).is_some();
+            assert!(has("confidence") && has("risk") && has("usage"), "{report}");
+            report.get("path").unwrap().as_str().unwrap()
+        })
+        .collect();
+    assert_eq!(done, ["one", "middle/leaf", "middle", "three"]);
+    for line in &lines {
+        assert!(
+            line.get("part_answer").is_none() && line.pointer("/progress/part/answer").is_none(),
+            "{line}"
+        );
+    }
+    let file = directory.path().join("sessions").join(format!("{}.ndjson", session.id()));
+    assert_eq!(read_file(&file).matches("\"part_answer\":").count(), 4, "the file has the answers");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test reads its own files")]
+fn read_file(path: &std::path::Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[tokio::test]
 async fn part_whose_module_changed_runs_again() {
     let replies: [(&str, &[Says]); 1] = [("three", &[Says::Never, result("the end")])];
     let bench = chain("Middle.", &replies);

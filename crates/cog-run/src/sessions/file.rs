@@ -128,6 +128,8 @@ fn append_line(log: &mut Log, line: &str) -> Option<SessionState> {
         (Event::Chunk, Some(chunk.get("seq")?.as_u64()?), SessionState::Running)
     } else if value.get("progress").is_some() {
         (Event::Progress, None, SessionState::Running)
+    } else if value.get("part_answer").is_some() {
+        (Event::PartAnswer, None, SessionState::Running)
     } else if value.get("final").is_some() {
         (Event::Final, None, SessionState::Finished)
     } else if let Some(error) = value.get("error") {

@@ -1,7 +1,7 @@
 //! The answers of the parts of an interrupted composition, as its log has them.
 
 use cog_json::Value;
-use cog_spec::{PartAnswer, Progress};
+use cog_spec::PartAnswer;
 use serde::Deserialize as _;
 
 use super::log::{Event, Log};
@@ -9,20 +9,19 @@ use crate::composition::FinishedParts;
 
 /// Returns the answers of the parts that were done. An answer that was dropped from the log is absent.
 pub(crate) fn from_log(log: &Log) -> FinishedParts {
-    let progress = log.entries().filter(|(mark, _)| mark.event == Event::Progress);
-    progress.filter_map(|(_, line)| answer(line)).collect()
+    let answers = log.entries().filter(|(mark, _)| mark.event == Event::PartAnswer);
+    answers.filter_map(|(_, line)| answer(line)).collect()
 }
 
 fn answer(line: &str) -> Option<(String, PartAnswer)> {
     let value = Value::parse(line).ok()?;
-    let progress = Progress::deserialize(value.get("progress")?).ok()?;
-    let part = progress.part?;
-    Some((part.path, part.answer?))
+    let answer = PartAnswer::deserialize(value.get("part_answer")?).ok()?;
+    Some((value.get("part")?.as_str()?.to_owned(), answer))
 }
 
 #[cfg(test)]
 mod tests {
-    use cog_spec::{Chunk, PartProgress};
+    use cog_spec::{Chunk, PartProgress, Progress};
 
     use super::*;
 

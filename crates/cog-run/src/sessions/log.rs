@@ -1,7 +1,7 @@
 //! The log of a session: its chunks as they were sent.
 
 use cog_json::{ToJson as _, Writer};
-use cog_spec::Chunk;
+use cog_spec::{Chunk, Progress};
 
 /// The minimum bytes of an entry that is treated as a media item.
 const MIN_MEDIA: usize = 1 << 20;
@@ -43,6 +43,8 @@ pub(crate) enum Event {
     Progress,
     Final,
     Error,
+    /// The answer of a part of a composition, which readers do not receive.
+    PartAnswer,
 }
 
 /// The requested entries were dropped from the log.
@@ -50,11 +52,22 @@ pub(crate) enum Event {
 pub(crate) struct Dropped;
 
 impl Log {
-    /// Appends a chunk.
+    /// Appends a chunk, after the answer of the part that it reports.
     pub(crate) fn push(&mut self, chunk: &Chunk) {
+        self.push_answer(chunk);
         chunk.write_json(&mut Writer::compact(&mut self.text));
         let has_checkpoint = matches!(chunk, Chunk::Delta { checkpoint: Some(_), .. });
         self.mark(Event::from_chunk(chunk), chunk.seq(), has_checkpoint);
+    }
+
+    fn push_answer(&mut self, chunk: &Chunk) {
+        let Chunk::Progress(Progress { part: Some(part), .. }) = chunk else { return };
+        let Some(answer) = &part.answer else { return };
+        Writer::compact(&mut self.text).object(|w| {
+            w.field("part", &part.path);
+            w.field("part_answer", answer);
+        });
+        self.mark(Event::PartAnswer, None, false);
     }
 
     /// Appends a serialized chunk: one line, without its line break.
@@ -110,6 +123,13 @@ impl Log {
         let text = self.text.get(begin..end).unwrap_or_default();
         let moved = |mark: &Mark| Mark { end: mark.end.saturating_sub(u32_of(begin)), ..*mark };
         Ok((text.to_owned(), marks.iter().map(moved).collect()))
+    }
+
+    /// Returns the position of the first entry from this position on that readers receive.
+    pub(crate) fn skip_answers(&self, position: u64) -> u64 {
+        let Ok(index) = self.index(position) else { return position };
+        let marks = self.marks.iter().skip(index);
+        position + marks.take_while(|mark| mark.event == Event::PartAnswer).count() as u64
     }
 
     fn index(&self, position: u64) -> Result<usize, Dropped> {
@@ -226,6 +246,7 @@ impl Event {
             Self::Progress => "progress",
             Self::Final => "final",
             Self::Error => "error",
+            Self::PartAnswer => "part_answer",
         }
     }
 }

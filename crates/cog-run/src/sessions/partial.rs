@@ -36,7 +36,7 @@ fn applied(log: &Log) -> Option<Value> {
                 accumulator.apply(&chunk);
             }
             Event::Progress => violating.extend(violation(&value)),
-            Event::Meta | Event::Final | Event::Error => {}
+            Event::Meta | Event::Final | Event::Error | Event::PartAnswer => {}
         }
     }
     let mut data = accumulator.data()?.clone();

@@ -92,7 +92,7 @@ impl Subscriber {
         let next = self.next;
         let entries = self.shared.wait_for(|state| read(state, next)).await;
         Some(match entries {
-            Ok(batch) => self.advance(batch),
+            Ok((position, batch)) => self.advance(position, batch),
             Err(Dropped) => {
                 self.is_over = true;
                 Batch::single(self.shared.too_slow().to_json(), Event::Error, 0)
@@ -100,8 +100,8 @@ impl Subscriber {
         })
     }
 
-    fn advance(&mut self, batch: Batch) -> Batch {
-        self.next += batch.marks.len() as u64;
+    fn advance(&mut self, position: u64, batch: Batch) -> Batch {
+        self.next = position + batch.marks.len() as u64;
         self.is_over = batch.marks.last().is_some_and(|mark| mark.event.is_end());
         batch
     }
@@ -113,9 +113,11 @@ impl Drop for Subscriber {
     }
 }
 
-fn read(state: &mut State, next: u64) -> Option<Result<Batch, Dropped>> {
-    let shown = state.shown();
-    (next < shown).then(|| state.log.copy(next, shown, MAX_BATCH).map(|(text, marks)| Batch { text, marks }))
+/// Returns the next entries for readers, and the position of the first one; none if there are none yet.
+fn read(state: &mut State, next: u64) -> Option<Result<(u64, Batch), Dropped>> {
+    let (shown, next) = (state.shown(), state.log.skip_answers(next));
+    let copied = (next < shown).then(|| state.log.copy(next, shown, MAX_BATCH))?;
+    Some(copied.map(|(text, marks)| (next, Batch { text, marks }.up_to_answer())))
 }
 
 /// Returns the meta chunk of a stream that is resumed after this number, without the warning of a new stream.
@@ -134,6 +136,15 @@ impl Batch {
         line.push('\n');
         let end = u32::try_from(line.len()).unwrap_or(u32::MAX);
         Self { text: line, marks: vec![Mark { seq, end, event, has_checkpoint: false }] }
+    }
+
+    /// Returns the entries before the first answer of a part.
+    fn up_to_answer(mut self) -> Self {
+        if let Some(answer) = self.marks.iter().position(|mark| mark.event == Event::PartAnswer) {
+            self.marks.truncate(answer);
+            self.text.truncate(self.marks.last().map_or(0, |mark| mark.end as usize));
+        }
+        self
     }
 
     /// Returns the entries in order; at least one.

@@ -1,4 +1,5 @@
-use cog_spec::{Meta, Progress};
+use cog_json::Value;
+use cog_spec::{Meta, PartAnswer, PartProgress, Progress};
 
 use super::*;
 
@@ -38,6 +39,23 @@ fn entries_are_the_chunks_as_json() {
         .collect();
     assert_eq!(lines(&log, 0), expected);
     assert_eq!(log.meta(), Some(meta().to_json().as_str()));
+}
+
+#[test]
+fn answer_of_a_part_is_an_entry_of_its_own_before_the_chunk() {
+    let mut log = log(1);
+    let answer = PartAnswer { key: "k".to_owned(), envelope: Value::parse(r#"{"ok":true}"#).unwrap() };
+    let part = PartProgress { path: "a".to_owned(), answer: Some(answer), ..PartProgress::default() };
+    log.push(&Chunk::Progress(Progress { part: Some(Box::new(part)), ..Progress::default() }));
+    let added: Vec<_> = lines(&log, 2).into_iter().map(|(_, line)| line).collect();
+    assert_eq!(
+        added,
+        [
+            r#"{"part":"a","part_answer":{"key":"k","envelope":{"ok":true}}}"#,
+            r#"{"progress":{"percent":0,"part":{"path":"a"}}}"#
+        ]
+    );
+    assert_eq!((log.skip_answers(1), log.skip_answers(2), log.skip_answers(3)), (1, 3, 3));
 }
 
 #[test]

@@ -80,10 +80,8 @@ fn stored(place: &Place, id: &str) -> ([bool; 4], bool) {
     let file = place.read(&format!("state/sessions/{id}.ndjson"));
     let lines: Vec<Value> =
         file.split_inclusive('\n').filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let has_answer = |part: &str| {
-        let is_answer = |progress: &Value| progress["path"] == part && progress["answer"].is_object();
-        lines.iter().any(|line| line.pointer("/progress/part").is_some_and(is_answer))
-    };
+    let has_answer =
+        |part: &str| lines.iter().any(|line| line["part"] == part && line["part_answer"].is_object());
     (PARTS.map(has_answer), lines.iter().any(|line| line.get("final").is_some()))
 }
 
