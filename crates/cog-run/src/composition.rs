@@ -11,14 +11,16 @@ mod answer;
 mod composer;
 mod find;
 mod finished;
+mod halted;
 mod parts;
 mod pending;
 mod provider;
 
 pub use self::{
-    answer::{PartsAnswer, PartsError, PartsFuture, PartsSummary},
+    answer::{PartsAnswer, PartsEnd, PartsError, PartsFuture, PartsSummary},
     composer::Composer,
     finished::FinishedParts,
+    halted::{HaltedPart, PartsState},
     parts::{ComposedModule, PartOptions, Parts},
 };
 pub(crate) use self::{

@@ -87,6 +87,8 @@ pub struct RunOptions {
     pub(crate) call_log: Option<CallLog>,
     /// The modules that call this one as a tool, from the first.
     pub(crate) callers: Vec<String>,
+    /// Whether a model calls the module as a tool, or a module of which it is a part. Such a run cannot wait for a confirmation.
+    pub(crate) is_tool: bool,
     /// The answers of the parts of an interrupted composition. The run continues from them, and records further ones in its
     /// chunks. None records nothing.
     pub finished_parts: Option<FinishedParts>,

@@ -50,7 +50,8 @@ pub(crate) fn prepare(
     preflight::caller(&module.manifest, options.caller)?;
     let texts = composed.texts();
     let composed = composition::composed_module(shared, module, composed)?;
-    let Restored { options, input, continued } = tools::restore(shared, module, input, options)?;
+    let Restored { options, input, continued, halted_parts } =
+        tools::restore(shared, module, input, options)?;
     let options = &*options;
     let session_id = session::given_or_new_id(options.session_id.as_deref())?;
     let input = CheckedInput::new(module, input)?;
@@ -104,8 +105,12 @@ pub(crate) fn prepare(
     if let Some(tools) = &mut tools {
         tools.set_session(&rules.session_id);
     }
-    let pending = |composed| PendingParts::new(part::starter(shared), composed, options, input);
-    let parts = composed.map(|composed| Box::new(pending(composed)));
+    let can_halt = !options.is_tool && shared.tools.may_need_confirmation();
+    let halted_runs = can_halt.then(|| shared.tools.halted.clone());
+    let start = |composed| {
+        PendingParts::new(part::starter(shared), composed, options, input, halted_runs, halted_parts)
+    };
+    let parts = composed.map(|composed| Box::new(start(composed)));
     let recorder = Recorder::new(options, &rules.session_id);
     let cancellation = options.cancellation.clone();
     Ok(Prepared {
@@ -117,6 +122,7 @@ pub(crate) fn prepare(
             media,
             media_sink,
             parts,
+            parts_state: None,
             tools,
             recorder,
             context: Some(context.sink),

@@ -14,7 +14,7 @@ use cog_spec::ErrorBody;
 pub(crate) use self::{handoff::handoff_rules, rules::answer_rules};
 use crate::{
     Cancellation,
-    composition::PendingParts,
+    composition::{PartsState, PendingParts},
     error,
     input::CheckedInput,
     media::{self, MediaSink, Sources},
@@ -49,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) media_sink: Arc<MediaSink>,
     /// The parts that run before the first call.
     pub(crate) parts: Option<Box<PendingParts>>,
+    /// The parts that have run.
+    pub(crate) parts_state: Option<PartsState>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Box<ToolRun>>,
     /// Records the messages of the run.

@@ -15,6 +15,7 @@ mod done;
 mod error;
 mod execute;
 mod function;
+mod halt_parts;
 mod halted;
 mod info;
 mod limits;
@@ -33,12 +34,14 @@ mod tool;
 pub(crate) use self::{
     call_log::CallLog,
     claim::Claim,
+    halt_parts::halt_parts,
     restore::{Restored, restore},
     round::{Round, RoundEnd},
     run::ToolRun,
     set::ToolSet,
 };
 pub use self::{
+    content::CONFIRMATION_REQUIRED,
     continuation::{Continuation, Decision},
     error::ToolError,
     function::FunctionTool,

@@ -171,6 +171,26 @@ fn depth_is_limited() {
 }
 
 #[test]
+fn a_thousand_modules_with_all_paths_between_their_layers_are_checked() {
+    const WIDTH: usize = 32;
+    let step = |layer: usize| {
+        let next: Vec<_> = (0..WIDTH).map(|index| format!("m{layer}-{index}")).collect();
+        format!("max_depth: 32\ndataflow:\n  - {{from: input, to: [{}]}}", next.join(", "))
+    };
+    let name = |layer: usize, index: usize| format!("m{layer}-{index}");
+    let layers = (1..32).flat_map(|layer| (0..WIDTH).map(move |index| (layer, index)));
+    let modules = layers.fold(Modules::new(), |modules, (layer, index)| match layer {
+        31 => {
+            modules.with(&name(layer, index), module(&name(layer, index), "", "Do it.", crate::testing::ROOT))
+        }
+        _ => modules.composed(&name(layer, index), &step(layer + 1)),
+    });
+    let found = check(composed("root", &step(1), ""), &modules);
+    assert_eq!(shown(&found), [""; 0]);
+    assert_eq!(found.flow().plans().count(), 31 * WIDTH + 1);
+}
+
+#[test]
 fn invalid_child_is_reported_in_its_own_file() {
     let child = "dataflow:\n  - {from: input, to: plain, condition: $.x = 1}";
     let found = check(

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use cog_json::{Node, Value};
 use cog_module::Module;
-use cog_run::RunInput;
-use cog_spec::{Meta, PartError, PartReport, PartStatus, Usage, WarningCode};
+use cog_run::{RunInput, composition::HaltedPart, tools::CONFIRMATION_REQUIRED};
+use cog_spec::{Code, Meta, PartError, PartReport, PartStatus, Usage, WarningCode};
 
 use crate::Callee;
 
@@ -58,6 +58,19 @@ impl Ended {
     pub(super) fn error(&self) -> Option<(&str, &str)> {
         let error = self.envelope.get("error")?;
         Some((error.get("code")?.as_str()?, error.get("message").and_then(Node::as_str).unwrap_or_default()))
+    }
+
+    /// Returns the part if it waits for a confirmation.
+    pub(super) fn halted(&self) -> Option<HaltedPart> {
+        let (code, _) = self.error()?;
+        let details = self.envelope.get("error")?.get("details")?;
+        if code != Code::PermissionDenied.as_str()
+            || details.get("reason")?.as_str()? != CONFIRMATION_REQUIRED
+        {
+            return None;
+        }
+        let id = details.get("halted")?.get("id")?.as_str()?.to_owned();
+        Some(HaltedPart { path: self.call.path.clone(), key: self.key.clone()?, id })
     }
 
     /// Returns the meta of the envelope.

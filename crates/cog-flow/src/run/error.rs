@@ -15,11 +15,13 @@ pub(super) struct Failure {
     pub(super) error: ErrorBody,
     /// Whether the stream may be resumed, because the same call may succeed later.
     pub(super) is_interrupted: bool,
+    /// Whether parts wait for a confirmation.
+    pub(super) is_halted: bool,
 }
 
 impl From<ErrorBody> for Failure {
     fn from(error: ErrorBody) -> Self {
-        Self { error, is_interrupted: false }
+        Self { error, is_interrupted: false, is_halted: false }
     }
 }
 
@@ -49,7 +51,7 @@ pub(super) fn part_failed(ended: &Ended) -> Failure {
         Some(recoverable) => body.with_recoverable(recoverable),
         None => body,
     };
-    Failure { error, is_interrupted: ended.is_interrupted() }
+    Failure { error, is_interrupted: ended.is_interrupted(), is_halted: false }
 }
 
 /// Returns the error of a composition whose time limit has passed.

@@ -13,8 +13,8 @@ use std::{
 };
 
 use cog_json::Value;
-use cog_run::composition::{Parts, PartsAnswer, PartsError, PartsSummary};
-use cog_spec::{PartAnswer, PartProgress, PartReport, PartStatus, Warning, WarningCode};
+use cog_run::composition::{HaltedPart, Parts, PartsAnswer, PartsEnd, PartsError, PartsState};
+use cog_spec::{ErrorBody, PartAnswer, PartProgress, PartReport, PartStatus, Warning, WarningCode};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use super::{
@@ -43,6 +43,10 @@ pub(super) struct Execution {
     counts: HashMap<Callee, usize>,
     /// The step of the result so far.
     latest_step: usize,
+    /// The answers of the calls that are done, by their paths.
+    finished: Vec<(String, PartAnswer)>,
+    /// The calls that wait for a confirmation, with their errors.
+    halted: Vec<(HaltedPart, ErrorBody)>,
 }
 
 type RunningCall = Pin<Box<dyn Future<Output = Ended> + Send>>;
@@ -66,11 +70,13 @@ impl Execution {
             running: FuturesUnordered::new(),
             counts: HashMap::new(),
             latest_step: 0,
+            finished: Vec::new(),
+            halted: Vec::new(),
         }
     }
 
     /// Runs the parts until there is an answer or an error, the run is cancelled, or its time has passed.
-    pub(super) async fn run(mut self) -> (PartsSummary, Result<PartsAnswer, PartsError>) {
+    pub(super) async fn run(mut self) -> PartsEnd {
         let cancellation = self.context.parts.options().cancellation.clone();
         let timeout = self.context.parts.timeout;
         let answer = tokio::select! {
@@ -80,15 +86,22 @@ impl Execution {
             answer = self.answer() => answer,
         };
         self.running.clear(); // cancels the calls to their providers
-        let answer = answer.map_err(|Failure { error, is_interrupted }| PartsError {
+        if answer.is_ok() {
+            self.skip_rest();
+        }
+        self.end(answer)
+    }
+
+    fn end(self, answer: Result<PartsAnswer, Failure>) -> PartsEnd {
+        let is_halted = matches!(&answer, Err(failure) if failure.is_halted);
+        let halted = self.halted.into_iter().filter(|_| is_halted).map(|(part, _)| part);
+        let state = PartsState { finished: self.finished.into_iter().collect(), halted: halted.collect() };
+        let answer = answer.map_err(|Failure { error, is_interrupted, .. }| PartsError {
             error,
             partial_data: answer::partial(self.context.plan(), &self.results),
             is_interrupted,
         });
-        if answer.is_ok() {
-            self.skip_rest();
-        }
-        (self.reports.close(), answer)
+        PartsEnd { summary: self.reports.close(), answer, state }
     }
 
     async fn answer(&mut self) -> Result<PartsAnswer, Failure> {
@@ -129,16 +142,9 @@ impl Execution {
             Phase::Steps => Schedule::steps(plan),
         };
         loop {
-            while let Some((task, index)) = schedule.take_ready() {
-                let calls = match phase {
-                    Phase::PromptCalls => self.prompt_call(plan, task, index)?,
-                    Phase::Steps => self.step_calls(plan, task, index)?,
-                };
-                schedule.start(task, calls.len());
-                self.queue.extend(calls);
-            }
+            self.queue_ready(plan, phase, &mut schedule)?;
             self.fill();
-            let Some(ended) = self.running.next().await else { return Ok(()) };
+            let Some(ended) = self.running.next().await else { return self.check_halted() };
             let task = ended.call.task;
             if self.finish(plan, ended)?
                 && let Some(index) = schedule.end(task)
@@ -146,6 +152,29 @@ impl Execution {
             {
                 self.set_latest(plan, index);
             }
+        }
+    }
+
+    /// Queues the calls of the tasks that may start: none once a part waits for a confirmation.
+    fn queue_ready(&mut self, plan: &Plan, phase: Phase, schedule: &mut Schedule) -> Result<(), Failure> {
+        while self.halted.is_empty()
+            && let Some((task, index)) = schedule.take_ready()
+        {
+            let calls = match phase {
+                Phase::PromptCalls => self.prompt_call(plan, task, index)?,
+                Phase::Steps => self.step_calls(plan, task, index)?,
+            };
+            schedule.start(task, calls.len());
+            self.queue.extend(calls);
+        }
+        Ok(())
+    }
+
+    /// Returns the error of the first part that waits for a confirmation.
+    fn check_halted(&self) -> Result<(), Failure> {
+        match self.halted.first() {
+            Some((_, error)) => Err(Failure { error: error.clone(), is_interrupted: false, is_halted: true }),
+            None => Ok(()),
         }
     }
 
@@ -160,13 +189,14 @@ impl Execution {
             self.finish(plan, ended)?;
             self.fill();
         }
+        self.check_halted()?;
         self.results.set_latest(next);
         Ok(())
     }
 
-    /// Starts calls, up to the limit.
+    /// Starts calls, up to the limit. Once a part waits for a confirmation, only the calls that run end.
     fn fill(&mut self) {
-        while self.running.len() < self.context.composed.max_parallel() {
+        while self.halted.is_empty() && self.running.len() < self.context.composed.max_parallel() {
             let Some(call) = self.queue.pop_front() else { return };
             self.start(call);
         }
@@ -189,6 +219,10 @@ impl Execution {
         if ended.is_ok() {
             self.results.set(ended.call.result_of, ended.envelope);
             return Ok(true);
+        }
+        if let Some(part) = ended.halted() {
+            self.halted.push((part, error::part_failed(&ended).error));
+            return Ok(false);
         }
         if let Some(fallback) = self.fallback(plan, &ended.call) {
             self.queue.push_front(fallback);
@@ -213,8 +247,10 @@ impl Execution {
             self.reports.warn(Warning::new(code, format!("{}: {message}", report.path)));
         }
         self.update_percent(plan);
-        let answer = ended.key.clone().filter(|_| ended.is_ok() && !ended.restored);
+        let answer = ended.key.clone().filter(|_| ended.is_ok());
         let answer = answer.map(|key| PartAnswer { key, envelope: ended.envelope.clone() });
+        self.finished.extend(answer.clone().map(|answer| (report.path.clone(), answer)));
+        let answer = answer.filter(|_| !ended.restored);
         let status = Some(report.status);
         let message = describe(&report);
         let (path, report) = (report.path.clone(), Some(Box::new(report)));

@@ -38,7 +38,7 @@ impl Digest {
         }
         texts.iter().for_each(|text| field(&mut hash, text));
         field(&mut hash, more);
-        field(&mut hash, &options.to_json());
+        field(&mut hash, &settings(options).to_json());
         field(&mut hash, &format!("{:?}", options.generation));
         let mut key = String::new();
         for byte in hash.finalize().iter().take(16) {
@@ -46,6 +46,13 @@ impl Digest {
         }
         key
     }
+}
+
+/// Returns the options on which the answer of a part depends.
+fn settings(options: &RunOptions) -> RunOptions {
+    let mut settings = options.clone();
+    (settings.timeout, settings.chunk_type, settings.handoff_to) = (None, None, None);
+    settings
 }
 
 fn add(hash: &mut Sha256, module: &Module) {

@@ -36,13 +36,19 @@ impl Context {
     pub(super) async fn run(self: Arc<Self>, call: Call) -> Ended {
         let started = Instant::now();
         let key = self.key(&call);
-        let finished = self.parts.options().finished_parts.as_ref();
-        let former = finished.zip(key.as_deref()).and_then(|(parts, key)| parts.get(&call.path, key));
-        let (envelope, restored) = match former {
-            Some(envelope) => (envelope.clone(), true),
-            None => (self.answer(&call).await, false),
+        let (envelope, restored) = match self.former(&call, key.as_deref()) {
+            Some(envelope) => (envelope, true),
+            None => (self.answer(&call, key.as_deref()).await, false),
         };
         Ended { call, envelope, time: started.elapsed(), key, restored }
+    }
+
+    /// Returns the answer that a call had in an earlier run; none if it had none.
+    fn former(&self, call: &Call, key: Option<&str>) -> Option<Value> {
+        let finished = self.parts.options().finished_parts.as_ref()?;
+        let envelope = finished.get(&call.path, key?)?.clone();
+        self.parts.restore(call.module.as_ref()?, &envelope);
+        Some(envelope)
     }
 
     /// Sends a progress chunk about a part.
@@ -50,24 +56,25 @@ impl Context {
         self.parts.progress(self.percent.load(Ordering::Relaxed), message, part);
     }
 
-    async fn answer(&self, call: &Call) -> Value {
-        let envelope = match self.start(call) {
+    async fn answer(&self, call: &Call, key: Option<&str>) -> Value {
+        let envelope = match self.start(call, key) {
             Ok(chunks) => chunks.fold_with(|chunk| self.forward(&call.path, chunk)).await,
             Err(error) => Envelope::failure(error),
         };
         Value::parse(&envelope.to_json()).unwrap_or_default()
     }
 
-    fn start(&self, call: &Call) -> Result<ChunkStream, ErrorBody> {
+    fn start(&self, call: &Call, key: Option<&str>) -> Result<ChunkStream, ErrorBody> {
         let input = call.input.clone();
+        let mut part = PartOptions::default();
+        part.timeout = call.timeout;
+        part.continuation = key.and_then(|key| self.parts.continuation(&call.path, key));
         let Callee::Part(index) = call.callee else {
-            return self.parts.start_own(input, call.texts.clone(), call.timeout);
+            return self.parts.start_own(input, call.texts.clone(), part);
         };
         let Some(module) = &call.module else { return Err(missing(&call.name)) };
         let plan = self.plan().parts.get(index).and_then(|part| part.plan);
         let composed = plan.and_then(|plan| self.composed.part(plan));
-        let mut part = PartOptions::default();
-        part.timeout = call.timeout;
         part.composed = composed.map(|composed| composed as _);
         part.finished = self.parts.options().finished_parts.as_ref().map(|parts| parts.within(&call.path));
         self.parts.start(module, input, part)
@@ -75,14 +82,15 @@ impl Context {
 
     /// Returns the key under which the answer of a call is recorded; none if answers are not recorded.
     fn key(&self, call: &Call) -> Option<String> {
-        let options = self.parts.options();
-        options.finished_parts.as_ref()?;
+        if !self.parts.records_answers() {
+            return None;
+        }
         let digest = match call.callee {
             Callee::Own => self.composed.digest(),
             Callee::Part(index) => self.composed.part_digest(index)?,
         };
         let tier = call.module.as_ref().and_then(|module| module.manifest.tier);
-        Some(digest.key(&call.input, &call.texts, &format!("{tier:?}"), options))
+        Some(digest.key(&call.input, &call.texts, &format!("{tier:?}"), self.parts.options()))
     }
 
     /// Sends a chunk of a part as progress. The violations of a part are not those of the composition.

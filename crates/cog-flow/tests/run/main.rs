@@ -9,6 +9,8 @@
 )]
 
 mod calls;
+mod confirmation;
+mod context;
 mod failures;
 mod patterns;
 mod resume;

@@ -13,10 +13,10 @@ use cog_flow::Flows;
 use cog_json::Value;
 use cog_module::Finder;
 use cog_run::{
-    RunInput, RunOptions, Runtime,
+    RunInput, RunOptions, Runtime, RuntimeBuilder,
     provider::{
         Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
-        Usage, WireRequest, reply,
+        ToolCallDelta, Usage, WireRequest, reply,
     },
 };
 use cog_spec::{Chunk, Envelope};
@@ -33,6 +33,8 @@ pub(crate) enum Says {
     Late(Duration, String),
     /// Nothing: the call never ends.
     Never,
+    /// A call of this tool.
+    Call(&'static str),
 }
 
 pub(crate) fn result(text: &str) -> Says {
@@ -98,6 +100,9 @@ impl Provider for Script {
         let text: Vec<String> = request.messages.messages().iter().map(|message| message.text()).collect();
         self.calls.lock().unwrap().push((module.clone(), text.join("\n")));
         let says = self.next(&module);
+        if let Says::Call(tool) = says {
+            return Box::pin(async move { Ok(reply(tool_call(tool))) });
+        }
         self.open.fetch_add(1, Ordering::SeqCst);
         self.max_open.fetch_max(self.open(), Ordering::SeqCst);
         let open = Open(Arc::clone(&self.open));
@@ -115,6 +120,7 @@ impl Provider for Script {
                     answer(&text, 0.9, "low")
                 }
                 Says::Never => std::future::pending().await,
+                Says::Call(_) => String::new(),
             };
             let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
             let events =
@@ -153,17 +159,16 @@ impl Bench {
             open: Arc::default(),
             max_open: AtomicUsize::new(0),
         });
-        let finder = Finder::new(".", vec![directory.path().to_owned()], None);
-        let runtime = Runtime::builder()
-            .provider(Arc::clone(&provider) as Arc<dyn Provider>)
-            .finder(finder)
-            .recheck(Duration::ZERO)
-            .composer(Arc::new(Flows::new().max_parallel(4)))
-            .build();
+        let runtime = builder(directory.path(), &provider).build();
         let bench = Self { directory, provider, runtime };
         bench.module("whole", composition, prompt);
         parts.iter().for_each(|part| bench.module(part, "", "Answer."));
         bench
+    }
+
+    /// Returns a builder of a runtime for the modules, as another process has it.
+    pub(crate) fn builder(&self) -> RuntimeBuilder {
+        builder(self.directory.path(), &self.provider)
     }
 
     /// Writes a module with these lines in its manifest.
@@ -199,6 +204,27 @@ impl Bench {
         }
         chunks
     }
+}
+
+fn builder(directory: &std::path::Path, provider: &Arc<Script>) -> RuntimeBuilder {
+    Runtime::builder()
+        .provider(Arc::clone(provider) as Arc<dyn Provider>)
+        .finder(Finder::new(".", vec![directory.to_owned()], None))
+        .recheck(Duration::ZERO)
+        .composer(Arc::new(Flows::new().max_parallel(4)))
+}
+
+/// Returns the events of a reply that calls a tool.
+fn tool_call(tool: &str) -> [ModelEvent; 3] {
+    let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+    let call = ToolCallDelta {
+        index: 0,
+        id: Some("call_1".to_owned()),
+        name: Some(tool.to_owned()),
+        arguments: r#"{"name": "prod"}"#.to_owned(),
+        signature: None,
+    };
+    [ModelEvent::ToolCall(call), ModelEvent::Usage(usage), ModelEvent::Finished(FinishReason::ToolCalls)]
 }
 
 pub(crate) fn input() -> RunInput {

@@ -6,8 +6,21 @@ pub use cog_answer::PartsSummary;
 use cog_json::Value;
 use cog_spec::ErrorBody;
 
-/// The future of a composition: the reports about its parts, and the answer or the error.
-pub type PartsFuture = Pin<Box<dyn Future<Output = (PartsSummary, Result<PartsAnswer, PartsError>)> + Send>>;
+use super::halted::PartsState;
+
+/// The future of a composition.
+pub type PartsFuture = Pin<Box<dyn Future<Output = PartsEnd> + Send>>;
+
+/// The end of a composition.
+#[derive(Debug, Clone)]
+pub struct PartsEnd {
+    /// The reports about the parts.
+    pub summary: PartsSummary,
+    /// The answer. If a part waits for a confirmation, the error is that of the part.
+    pub answer: Result<PartsAnswer, PartsError>,
+    /// The state from which the composition continues if it is halted; empty if it records no answers.
+    pub state: PartsState,
+}
 
 /// The answer of the parts.
 #[derive(Debug, Clone, PartialEq)]

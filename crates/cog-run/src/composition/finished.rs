@@ -1,6 +1,9 @@
 //! The answers of parts that an interrupted composition had.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use cog_json::Value;
 use cog_spec::PartAnswer;
@@ -20,6 +23,11 @@ impl FinishedParts {
     pub fn get(&self, path: &str, key: &str) -> Option<&Value> {
         let answer = self.answers.get(&format!("{}{path}", self.prefix))?;
         (answer.key == key).then_some(&answer.envelope)
+    }
+
+    /// Returns all answers with their paths, in the order of the paths.
+    pub(crate) fn answers(&self) -> BTreeMap<&str, &PartAnswer> {
+        self.answers.iter().map(|(path, answer)| (path.as_str(), answer)).collect()
     }
 
     /// Returns the answers of the parts of a part.

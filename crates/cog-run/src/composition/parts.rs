@@ -2,13 +2,14 @@
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
-use cog_json::Node;
+use cog_json::{Node, Value};
 use cog_module::{Module, PromptPart};
 use cog_spec::{Chunk, ErrorBody, PartProgress, Progress};
 
-use super::{answer::PartsFuture, finished::FinishedParts};
+use super::{answer::PartsFuture, finished::FinishedParts, halted::HaltedPart};
 use crate::{
     Caller, ChunkStream, ContextScope, RunInput, RunOptions, input::CheckedInput, prompt, stream::Outlet,
+    tools::Continuation,
 };
 
 /// A composed module with its parts, loaded and checked.
@@ -67,6 +68,8 @@ pub struct PartOptions {
     pub composed: Option<Arc<dyn ComposedModule>>,
     /// The answers of its own parts from an earlier, interrupted run.
     pub finished: Option<FinishedParts>,
+    /// The halted run that the part continues.
+    pub continuation: Option<Continuation>,
 }
 
 /// The run of a composed module, for whose parts it starts runs of their own.
@@ -81,6 +84,10 @@ pub struct Parts {
     pub is_streamed: bool,
     pub(super) outlet: Outlet,
     pub(super) start: StartPart,
+    /// Whether the run can wait for a confirmation.
+    pub(super) can_halt: bool,
+    /// The parts that were halted, and how they continue.
+    pub(super) halted: Vec<(HaltedPart, Continuation)>,
 }
 
 impl Parts {
@@ -99,10 +106,11 @@ impl Parts {
         &self.options
     }
 
-    /// Returns the context that the parts share (docs/context.md). A run of a part reads from it and adds to it; the answer of an
-    /// earlier run is added with [`ContextScope::add`].
-    pub fn context(&self) -> &ContextScope {
-        &self.context
+    /// Adds the answer that a part had in an earlier run to the context that the parts share (docs/context.md).
+    pub fn restore(&self, part: &Module, envelope: &Value) {
+        let member = |name: &str| envelope.get(name).map(|node| envelope.child(node));
+        let data = member("data").unwrap_or_default();
+        self.child_context().add(&part.manifest.name, member("_emitted_context").as_ref(), &data);
     }
 
     /// Returns a prompt with its placeholders filled from the input of the composed module, for the arguments of a call.
@@ -127,6 +135,7 @@ impl Parts {
             callers: self.callers(),
             timeout: part.timeout.or(Some(self.timeout)),
             finished_parts: part.finished,
+            continuation: part.continuation,
             ..self.part_options()
         };
         self.begin(module, input, options, composed)
@@ -140,15 +149,27 @@ impl Parts {
         &self,
         input: RunInput,
         texts: Vec<String>,
-        timeout: Option<Duration>,
+        part: PartOptions,
     ) -> Result<ChunkStream, ErrorBody> {
         let options = RunOptions {
             caller: self.options.caller,
             callers: self.options.callers.clone(),
-            timeout: timeout.or(Some(self.timeout)),
+            timeout: part.timeout.or(Some(self.timeout)),
+            continuation: part.continuation,
             ..self.part_options()
         };
         self.begin(&self.module, input, options, Composed::OwnPrompt(texts.into()))
+    }
+
+    /// Returns whether the answers of the parts are recorded, because the run may continue later.
+    pub fn records_answers(&self) -> bool {
+        self.can_halt || self.options.finished_parts.is_some()
+    }
+
+    /// Returns how a part continues that was halted; none if it was not.
+    pub fn continuation(&self, path: &str, key: &str) -> Option<Continuation> {
+        let is_same = |part: &HaltedPart| part.path == path && part.key == key;
+        self.halted.iter().find(|(part, _)| is_same(part)).map(|(_, continuation)| continuation.clone())
     }
 
     /// Sends a progress chunk about a part.
@@ -193,11 +214,16 @@ impl Parts {
             trace_id: options.trace_id.clone(),
             cancellation: options.cancellation.clone(),
             risk: options.risk,
+            is_tool: options.is_tool,
             max_tool_rounds: options.max_tool_rounds,
             max_tool_calls: options.max_tool_calls,
-            context: Some(self.context.for_child(self.module.manifest.context.fork)),
+            context: Some(self.child_context()),
             ..RunOptions::default()
         }
+    }
+
+    fn child_context(&self) -> ContextScope {
+        self.context.for_child(self.module.manifest.context.fork)
     }
 
     fn callers(&self) -> Vec<String> {

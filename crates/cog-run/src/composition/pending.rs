@@ -4,12 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use cog_harmony::Part;
 use cog_module::Module;
+use cog_spec::ErrorBody;
 
 use super::{
     answer::PartsFuture,
+    halted::{HaltedPart, PartsState},
     parts::{ComposedModule, Parts, StartPart},
 };
-use crate::{ContextScope, RunOptions, input::CheckedInput, stream::Outlet};
+use crate::{
+    ContextScope, RunOptions,
+    input::CheckedInput,
+    stream::Outlet,
+    tools::{Continuation, HaltedRuns, halt_parts},
+};
 
 /// The parts of a run, and what its own prompt needs after them.
 pub(crate) struct PendingParts {
@@ -20,6 +27,10 @@ pub(crate) struct PendingParts {
     pub(crate) input: CheckedInput,
     /// The media of the input as parts of a message.
     pub(crate) media: Vec<Part>,
+    /// Where the run is stored if a part waits for a confirmation; none if it cannot wait.
+    halted_runs: Option<HaltedRuns>,
+    /// The parts that were halted, and how they continue.
+    halted: Vec<(HaltedPart, Continuation)>,
 }
 
 impl PendingParts {
@@ -28,8 +39,11 @@ impl PendingParts {
         module: Arc<dyn ComposedModule>,
         options: &RunOptions,
         input: CheckedInput,
+        halted_runs: Option<HaltedRuns>,
+        halted: Vec<(HaltedPart, Continuation)>,
     ) -> Self {
-        Self { start, module: Some(module), options: options.clone(), input, media: Vec::new() }
+        let (module, options, media) = (Some(module), options.clone(), Vec::new());
+        Self { start, module, options, input, media, halted_runs, halted }
     }
 
     /// Starts the parts, the first time that it is called.
@@ -51,6 +65,14 @@ impl PendingParts {
             is_streamed,
             outlet: outlet.clone(),
             start: Arc::clone(&self.start),
+            can_halt: self.halted_runs.is_some(),
+            halted: std::mem::take(&mut self.halted),
         }))
+    }
+
+    /// Stores the run, whose parts wait for a confirmation, and returns the error that ends it. Returns none if it cannot wait.
+    pub(crate) async fn halt(&self, module: &Arc<Module>, state: PartsState) -> Option<ErrorBody> {
+        let runs = self.halted_runs.as_ref()?;
+        Some(halt_parts(runs, module, &self.input.original(), &self.options, state).await)
     }
 }

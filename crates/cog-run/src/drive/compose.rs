@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use cog_answer::{Assembler, FailedParts};
+use cog_spec::{ErrorBody, Usage};
 
 use super::{Driver, State};
 use crate::{
-    composition::{COMPOSITION, PartsAnswer, PartsError, PartsFuture, PartsReply, PendingParts},
+    composition::{
+        COMPOSITION, PartsAnswer, PartsEnd, PartsError, PartsFuture, PartsReply, PartsState, PartsSummary,
+        PendingParts,
+    },
     prompt, request,
 };
 
@@ -14,10 +18,16 @@ impl Driver {
     /// Waits for the parts. They watch the cancellation and the time limit of the run themselves, because a composition that
     /// is stopped reports the parts that are done.
     pub(super) async fn compose(&mut self, mut assembler: Box<Assembler>, parts: PartsFuture) -> State {
-        let (summary, answer) = parts.await;
+        let PartsEnd { mut summary, answer, state } = parts.await;
+        if self.run.tools.as_ref().is_some_and(|tools| tools.has_earlier_usage()) {
+            summary.usage = new_usage(&summary); // the halted run has counted the parts before it
+        }
         assembler.add_parts(summary);
         match answer {
-            Ok(PartsAnswer::Texts(texts)) => self.place(assembler, texts.into()),
+            Ok(PartsAnswer::Texts(texts)) => {
+                self.run.parts_state = Some(state);
+                self.place(assembler, texts.into())
+            }
             Ok(PartsAnswer::Envelope(envelope)) => {
                 self.run.provider = Arc::new(PartsReply::new(envelope));
                 self.run.others.clear();
@@ -25,11 +35,20 @@ impl Driver {
                 State::Calling(assembler)
             }
             Err(PartsError { error, partial_data, is_interrupted }) => {
+                let error = self.halt_parts(state).await.unwrap_or(error);
                 let failed = FailedParts { error, partial_data, is_interrupted };
                 assembler.fail_parts(failed, self.started.elapsed(), &mut self.out);
                 State::Ended
             }
         }
+    }
+
+    /// Stores the run if parts wait for a confirmation, and returns the error that ends it.
+    async fn halt_parts(&mut self, state: PartsState) -> Option<ErrorBody> {
+        if state.halted.is_empty() {
+            return None;
+        }
+        self.run.parts.as_ref()?.halt(&self.run.spec.module, state).await
     }
 
     /// Builds the messages with these texts in place of the calls and references of the prompt.
@@ -53,4 +72,10 @@ impl Driver {
             Err(error) => self.fail(assembler, error),
         }
     }
+}
+
+/// Returns the tokens of the parts that ran now.
+fn new_usage(summary: &PartsSummary) -> Option<Usage> {
+    let ran = summary.reports.iter().filter(|report| !report.restored && !report.path.contains('/'));
+    ran.filter_map(|report| report.usage.clone()).reduce(|sum, usage| sum.plus(&usage))
 }

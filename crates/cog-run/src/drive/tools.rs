@@ -88,11 +88,14 @@ impl Driver {
             }
             Ok(RoundEnd::Halted(round)) => {
                 self.record(&round.messages());
-                let input = match self.media.take() {
+                let parts = self.run.parts_state.take();
+                // The answers of parts count only for the same input.
+                let input = match self.media.take().filter(|_| parts.is_none()) {
                     Some(media) => media.stored_input(Arc::clone(&self.run.spec.module)).await,
                     None => None,
                 };
-                let error = tools.halt(round, input, &self.run.request.messages, assembler.usage()).await;
+                let messages = &self.run.request.messages;
+                let error = tools.halt(round, input, messages, assembler.usage(), parts).await;
                 self.fail(assembler, error)
             }
             Err(error) => self.fail(assembler, error),

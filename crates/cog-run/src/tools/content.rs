@@ -10,7 +10,7 @@ const HALTED: &str = "This call needs a confirmation and was not executed. You M
     confirmation (type 'YES') from the user before proceeding. Do not call this tool again until the confirmation is received.";
 
 /// The reason of a halted call.
-pub(super) const CONFIRMATION_REQUIRED: &str = "human_confirmation_required";
+pub const CONFIRMATION_REQUIRED: &str = "human_confirmation_required";
 
 /// Returns the message with the result of a call.
 pub(super) fn message(call: &ToolCall, content: Vec<Part>) -> Message {

@@ -72,7 +72,7 @@ impl Executor<'_> {
         match self.approval.filter(|approval| approval.is_for(call)) {
             Some(Approval::Confirmed { .. }) => Ok(Some((entry, arguments))),
             Some(Approval::Denied { .. }) => Err(denied(&call.name)),
-            None if !self.context.options.callers.is_empty() => Err(cannot_confirm(&call.name)),
+            None if self.context.options.is_tool => Err(cannot_confirm(&call.name)),
             None => Ok(None),
         }
     }

@@ -65,7 +65,7 @@ impl HaltedRuns {
     ///
     /// # Errors
     /// E4000 if the state is too large or cannot be written.
-    pub(super) async fn store(&self, state: HaltedState) -> Result<(), ErrorBody> {
+    async fn store(&self, state: HaltedState) -> Result<(), ErrorBody> {
         let storage = Arc::clone(&self.0);
         let write = move || {
             let text = state.to_text();
@@ -88,6 +88,15 @@ impl HaltedRuns {
             ErrorBody::new(Code::InternalError, message)
                 .suggest("Set `tools.state_dir` to a directory that you own.")
         })
+    }
+
+    /// Stores a state, and returns the error that ends its run.
+    pub(super) async fn halt(&self, state: HaltedState) -> ErrorBody {
+        let error = state.error();
+        match self.store(state).await {
+            Ok(()) => error,
+            Err(failed) => failed,
+        }
     }
 
     /// Returns the state of a run of this owner.

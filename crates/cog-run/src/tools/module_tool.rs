@@ -55,6 +55,7 @@ impl ModuleTool {
             cancellation: context.cancellation.clone(),
             caller: Caller::Agent,
             callers: self.callers.clone(),
+            is_tool: true,
             ..RunOptions::default()
         };
         let (shared, module) = (Arc::clone(&self.shared), Arc::clone(&self.module));

@@ -12,13 +12,19 @@ use super::{
     logged::Logged,
     state::{HaltedState, Progressed, changed, hash},
 };
-use crate::{RunInput, RunOptions, context::Shared};
+use crate::{
+    RunInput, RunOptions,
+    composition::{HaltedPart, PartsState},
+    context::Shared,
+};
 
 /// What a run starts from.
 pub(crate) struct Restored<'a> {
     pub(crate) options: Cow<'a, RunOptions>,
     pub(crate) input: RunInput,
     pub(crate) continued: Option<Box<Continued>>,
+    /// The parts of a composition that wait for a confirmation, and how they continue.
+    pub(crate) halted_parts: Vec<(HaltedPart, Continuation)>,
 }
 
 /// A run that continues after tool calls: one that was halted, or one that was interrupted and starts again.
@@ -76,7 +82,8 @@ pub(crate) fn restore<'a>(
 ) -> Result<Restored<'a>, ErrorBody> {
     let Some(Continuation { id, decision }) = &options.continuation else {
         let continued = interrupted(module, options)?;
-        return Ok(Restored { options: Cow::Borrowed(options), input, continued });
+        let (options, halted_parts) = (Cow::Borrowed(options), Vec::new());
+        return Ok(Restored { options, input, continued, halted_parts });
     };
     let state = shared.tools.halted.open(id, options.owner.as_deref())?;
     let changed = if state.module == module.manifest.name {
@@ -95,17 +102,36 @@ pub(crate) fn restore<'a>(
         Decision::Deny => Approval::Denied { call_id, arguments },
     };
     let claim = Claim { halted: shared.tools.halted.clone(), id: id.clone() };
-    let HaltedState { messages, round, progressed, input, .. } = state;
+    let HaltedState { messages, round, progressed, input, parts, options: halted, .. } = state;
+    let (finished, halted_parts) = match parts {
+        Some(PartsState { finished, halted }) => (Some(finished), halted),
+        None => (options.finished_parts.clone(), Vec::new()),
+    };
+    let is_part = !halted_parts.is_empty(); // the call and the decision are those of the part
     let continued = Continued {
         messages,
-        round: Some(round),
+        round: (!is_part).then_some(round),
         progressed,
         started: HashSet::new(),
-        approval: Some(approval),
+        approval: (!is_part).then_some(approval),
         claim: Some(claim),
     };
-    let (options, input) = (Cow::Owned(merged(&state.options, options)), RunInput::Json(input));
-    Ok(Restored { options, input, continued: Some(Box::new(continued)) })
+    let halted_parts = decided(halted_parts, decision);
+    let options = RunOptions { finished_parts: finished, ..merged(&halted, options) };
+    let (options, input) = (Cow::Owned(options), RunInput::Json(input));
+    Ok(Restored { options, input, continued: Some(Box::new(continued)), halted_parts })
+}
+
+/// Returns how the halted parts of a composition continue. The decision is about the first; the others stay halted.
+fn decided(parts: Vec<HaltedPart>, decision: &Decision) -> Vec<(HaltedPart, Continuation)> {
+    let undecided = || Decision::Confirm(String::new());
+    let parts = parts.into_iter().enumerate();
+    let decided = parts.map(|(position, part)| {
+        let decision = if position == 0 { decision.clone() } else { undecided() };
+        let continuation = Continuation { id: part.id.clone(), decision };
+        (part, continuation)
+    });
+    decided.collect()
 }
 
 /// Returns the tool calls of a run that was interrupted and starts again; none if it made none.

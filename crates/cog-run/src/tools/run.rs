@@ -20,7 +20,9 @@ use super::{
     restore::{Approval, Continued},
     state::{self, HaltedState, Progressed},
 };
-use crate::{RunOptions, context::Shared, input::CheckedInput, recorder, stream::Outlet};
+use crate::{
+    RunOptions, composition::PartsState, context::Shared, input::CheckedInput, recorder, stream::Outlet,
+};
 
 /// The tool calls of one run.
 pub(crate) struct ToolRun {
@@ -136,6 +138,11 @@ impl ToolRun {
         self.progressed.rounds > 0
     }
 
+    /// Returns whether the run continues one that has spent tokens.
+    pub(crate) fn has_earlier_usage(&self) -> bool {
+        self.progressed.usage.is_some()
+    }
+
     /// Returns the tokens that were spent before the run was halted or interrupted.
     pub(crate) fn earlier_usage(&mut self) -> Option<Usage> {
         self.progressed.usage.take()
@@ -189,27 +196,25 @@ impl ToolRun {
     }
 
     /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `stored_input` replaces the
-    /// input if its media have sources that can expire.
+    /// input if its media have sources that can expire. `parts` are those that ran before, of a composed module.
     pub(crate) async fn halt(
         &self,
         round: Round,
         stored_input: Option<Value>,
         messages: &Conversation,
         usage: Option<&Usage>,
+        parts: Option<PartsState>,
     ) -> ErrorBody {
         let mut progressed = self.progressed.clone();
         progressed.usage = usage.cloned();
         let Origin { module, input, halted } = &self.origin;
         let halting =
             HaltedState::new(module, stored_input.as_ref().unwrap_or(input), &self.context.options, round);
-        let state = match halting {
-            Ok(state) => HaltedState { progressed, ..state }.with_messages(messages),
-            Err(error) => return error,
-        };
-        let error = state.error();
-        match halted.store(state).await {
-            Ok(()) => error,
-            Err(failed) => failed,
+        match halting {
+            Ok(state) => {
+                halted.halt(HaltedState { progressed, parts, ..state }.with_messages(messages)).await
+            }
+            Err(error) => error,
         }
     }
 }

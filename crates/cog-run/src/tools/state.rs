@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{Round, content::CONFIRMATION_REQUIRED};
-use crate::{RunOptions, clock, session::random_id};
+use crate::{RunOptions, clock, composition::PartsState, session::random_id};
 
 /// The number of messages that a run creates again from its input: the prompt and the input.
 pub(crate) const INITIAL_MESSAGES: usize = 2;
@@ -54,6 +54,10 @@ pub(crate) struct HaltedState {
     pub(super) messages: Vec<Message>,
     pub(super) round: Round,
     pub(super) progressed: Progressed,
+    /// The parts of a composition, which ran before.
+    pub(super) parts: Option<PartsState>,
+    /// The path of the part that waits for the confirmation; none if the module itself waits.
+    pub(super) part: Option<String>,
 }
 
 impl HaltedState {
@@ -87,6 +91,8 @@ impl HaltedState {
             messages: Vec::new(),
             round,
             progressed: Progressed::default(),
+            parts: None,
+            part: None,
         })
     }
 
@@ -108,13 +114,11 @@ impl HaltedState {
         let Some((call, hash)) = self.halted_call() else {
             return ErrorBody::new(Code::InternalError, "the halted run has no call that waits");
         };
-        let arguments = Value::parse(&call.arguments).map(|it| it.to_serde()).unwrap_or_default();
         let messages = Conversation::new(self.round.messages()).to_json();
         let messages = Value::parse(&messages).map(|it| it.to_serde()).unwrap_or_default();
         let details = serde_json::json!({
             "reason": CONFIRMATION_REQUIRED,
-            "halted": { "id": self.id, "tool": call.name, "call_id": call.id, "arguments": arguments,
-                "arguments_sha256": hash },
+            "halted": self.halted_details(call, &hash),
             "tools": self.progressed.notes,
             "messages": messages,
         });
@@ -126,6 +130,17 @@ impl HaltedState {
                 "Check the arguments, then run `cog run --continue {id} --confirm YES`, or `--deny` instead."
             ))
             .with_details(Value::from(details))
+    }
+
+    /// Returns the id, the call that waits, and the part of a composition that made it.
+    fn halted_details(&self, call: &ToolCall, hash: &str) -> serde_json::Value {
+        let arguments = Value::parse(&call.arguments).map(|it| it.to_serde()).unwrap_or_default();
+        let mut details = serde_json::json!({ "id": self.id, "tool": call.name, "call_id": call.id,
+            "arguments": arguments, "arguments_sha256": hash });
+        if let (Some(part), Some(members)) = (&self.part, details.as_object_mut()) {
+            members.insert("part".to_owned(), part.as_str().into());
+        }
+        details
     }
 }
 

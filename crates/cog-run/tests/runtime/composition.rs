@@ -12,8 +12,8 @@ use cog_provider::Provider;
 use cog_run::{
     RunOptions, Runtime,
     composition::{
-        ComposedModule, Composer, Modules, PartOptions, Parts, PartsAnswer, PartsError, PartsFuture,
-        PartsSummary,
+        ComposedModule, Composer, Modules, PartOptions, Parts, PartsAnswer, PartsEnd, PartsError,
+        PartsFuture, PartsState, PartsSummary,
     },
 };
 use cog_spec::{
@@ -70,14 +70,15 @@ impl ComposedModule for Scripts {
             };
             parts.progress(3, None, waiting);
             let scripted = self.outcome.lock().unwrap().take();
-            if let Some(outcome) = scripted {
-                return outcome;
+            if let Some((summary, answer)) = scripted {
+                return PartsEnd { summary, answer, state: PartsState::default() };
             }
             let part = self.part.as_ref().unwrap();
             let chunks = parts.start(part, input(r#"{"query": "from the parent"}"#), PartOptions::default());
             let envelope = chunks.unwrap().fold().await;
             let data = envelope.data().unwrap().to_json();
-            (PartsSummary::default(), Ok(PartsAnswer::Texts(vec![data, "low $INPUT".to_owned()])))
+            let answer = Ok(PartsAnswer::Texts(vec![data, "low $INPUT".to_owned()]));
+            PartsEnd { summary: PartsSummary::default(), answer, state: PartsState::default() }
         })
     }
 }

@@ -2,11 +2,11 @@
 
 use cog_harmony::{Message, Reasoning, ToolCall};
 use cog_json::{Node, Value, Writer};
-use cog_spec::Usage;
+use cog_spec::{PartAnswer, Usage};
 use serde::Deserialize;
 
 use super::{HaltedState, Progressed};
-use crate::{RunOptions, sessions::internal_options, tools::Round};
+use crate::{RunOptions, composition::PartsState, sessions::internal_options, tools::Round};
 
 /// The format version.
 const VERSION: u64 = 1;
@@ -31,6 +31,8 @@ impl HaltedState {
             w.key("results")
                 .array(|w| self.round.results.iter().for_each(|it| write_message(w, it.as_ref())));
             write_progressed(w, &self.progressed);
+            w.optional("part", &self.part);
+            write_parts(w, self.parts.as_ref());
         });
         text
     }
@@ -60,6 +62,11 @@ impl HaltedState {
                 results: value.get("results")?.elements().map(read_result).collect::<Option<_>>()?,
             },
             progressed: read_progressed(value)?,
+            parts: match value.get("parts") {
+                Some(parts) => Some(read_parts(parts)?),
+                None => None,
+            },
+            part: string(value, "part"),
         })
     }
 }
@@ -141,6 +148,30 @@ fn read_progressed(node: Node<'_>) -> Option<Progressed> {
         is_high_risk: node.get("is_high_risk")?.as_bool()?,
         notes: Vec::deserialize(node.get("notes")?).ok()?,
         usage: node.get("usage").and_then(Usage::read),
+    })
+}
+
+/// Writes the parts of a composition: the answers of those that are done, and those that wait for a confirmation.
+fn write_parts(w: &mut Writer<'_>, parts: Option<&PartsState>) {
+    let Some(parts) = parts else { return };
+    w.key("parts").object(|w| {
+        w.key("finished").object(|w| {
+            for (path, answer) in parts.finished.answers() {
+                w.field(path, answer);
+            }
+        });
+        w.field("halted", &parts.halted);
+    });
+}
+
+/// Reads the parts of a composition.
+fn read_parts(node: Node<'_>) -> Option<PartsState> {
+    let finished = node.get("finished")?.members();
+    let answer =
+        |(path, answer): (&str, Node<'_>)| Some((path.to_owned(), PartAnswer::deserialize(answer).ok()?));
+    Some(PartsState {
+        finished: finished.map(answer).collect::<Option<Vec<_>>>()?.into_iter().collect(),
+        halted: Vec::deserialize(node.get("halted")?).ok()?,
     })
 }
 

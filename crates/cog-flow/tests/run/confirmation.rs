@@ -1,0 +1,187 @@
+//! Parts with tools whose calls a person must confirm.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use cog_json::Value;
+use cog_run::{
+    RunOptions, Runtime,
+    tools::{Decision, HaltedRuns, ToolInfo},
+};
+use cog_spec::Envelope;
+
+use crate::support::{Bench, MAP, Says, answer, code, parts, result};
+
+const TOOLS: &str = "policies: {tools_allowed: true}\ntools: {allowed: [delete]}";
+const CALL: Says = Says::Call("delete");
+
+/// A composition whose modules may call the tool `delete`, which counts its calls.
+struct Confirmed {
+    bench: Bench,
+    halted: HaltedRuns,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Confirmed {
+    fn new(composition: &str, prompt: &str, names: &[&str], replies: &[(&str, &[Says])]) -> Self {
+        let bench = Bench::new(composition, prompt, &[], replies);
+        names.iter().for_each(|name| bench.module(name, TOOLS, "Answer."));
+        Self { bench, halted: HaltedRuns::in_memory(), calls: Arc::default() }
+    }
+
+    /// Returns a new runtime, as another process has it.
+    fn runtime(&self) -> Runtime {
+        let calls = Arc::clone(&self.calls);
+        let parameters = Value::parse(r#"{"type": "object"}"#).unwrap();
+        let delete = ToolInfo::new("delete", "Deletes it.", &parameters).unwrap().with_confirmation();
+        let delete = delete.function(move |_: Value, _| {
+            calls.fetch_add(1, Ordering::SeqCst);
+            async { Ok("deleted") }
+        });
+        self.bench.builder().halted_runs(self.halted.clone()).tool(Arc::new(delete)).build()
+    }
+
+    async fn run(&self) -> Envelope {
+        let runtime = self.runtime();
+        let module = runtime.load_name("whole").unwrap();
+        runtime.execute(&module, crate::support::input(), RunOptions::new()).await
+    }
+
+    async fn proceed(&self, id: &str, decision: Decision) -> Envelope {
+        self.runtime().continue_run(id, decision, RunOptions::new()).await
+    }
+
+    fn called(&self) -> Vec<String> {
+        self.bench.provider.called()
+    }
+
+    fn count(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+/// Returns the id and the path of the part that waits for a confirmation.
+fn halted(envelope: &Envelope) -> (String, Option<String>) {
+    assert_eq!(code(envelope), "E4007", "{:?}", envelope.error());
+    let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
+    assert_eq!(details["reason"], "human_confirmation_required");
+    let text = |name: &str| details["halted"][name].as_str().map(str::to_owned);
+    (text("id").unwrap(), text("part"))
+}
+
+const CHAIN: &str = "  requires: [{name: one}, {name: two}, {name: three}]
+  dataflow:
+    - {from: input, to: one}
+    - {from: one.output, to: two, mapping: {query: $.data.result}}
+    - {from: two.output, to: three, mapping: {query: $.data.result}}";
+
+fn chain() -> String {
+    format!("composition:\n{CHAIN}\n    - {{from: three.output, to: output, {MAP}}}")
+}
+
+#[tokio::test]
+async fn halted_part_continues_and_the_parts_that_are_done_are_not_called_again() {
+    let mut confirmed =
+        Confirmed::new(&chain(), "", &["one", "two", "three"], &[("two", &[CALL, result("deleted it")])]);
+    let directory = tempfile::tempdir().unwrap();
+    confirmed.halted = HaltedRuns::in_directory(directory.path().join("halted"));
+    let envelope = confirmed.run().await;
+    let (id, part) = halted(&envelope);
+    assert_eq!(part.as_deref(), Some("two"));
+    assert_eq!(parts(&envelope), ["one done", "two failed"]);
+    assert_eq!((confirmed.count(), confirmed.called()), (0, vec!["one".to_owned(), "two".to_owned()]));
+    let run = confirmed.runtime().halted_run(&id, None).unwrap();
+    assert_eq!((run.tool.as_str(), run.arguments.to_string().as_str()), ("delete", r#"{"name":"prod"}"#));
+
+    confirmed.halted = HaltedRuns::in_directory(directory.path().join("halted"));
+    let again = confirmed.proceed(&id, Decision::Confirm("yes".to_owned())).await;
+    assert_eq!(halted(&again).0, id, "only YES confirms the call");
+    let envelope = confirmed.proceed(&id, Decision::yes()).await;
+    assert_eq!(answer(&envelope), "three");
+    assert_eq!(confirmed.called(), ["one", "two", "two", "three"]);
+    assert_eq!(confirmed.count(), 1);
+    assert!(confirmed.bench.provider.received("three")[0].contains("deleted it"));
+    let restored: Vec<_> = envelope.meta.runtime.parts.iter().map(|part| part.restored).collect();
+    assert_eq!(restored, [true, false, false]);
+    assert_eq!(envelope.usage().map(|usage| usage.input_tokens), Some(40), "each call counts once");
+    assert_eq!(code(&confirmed.proceed(&id, Decision::yes()).await), "E4014", "a confirmation counts once");
+}
+
+#[tokio::test]
+async fn denied_call_of_a_part_is_an_error_for_its_model() {
+    let replies: [(&str, &[Says]); 1] = [("two", &[CALL, result("left it")])];
+    let confirmed = Confirmed::new(&chain(), "", &["one", "two", "three"], &replies);
+    let (id, _) = halted(&confirmed.run().await);
+    let envelope = confirmed.proceed(&id, Decision::Deny).await;
+    assert_eq!((answer(&envelope).as_str(), confirmed.count()), ("three", 0));
+    assert!(confirmed.bench.provider.received("three")[0].contains("left it"));
+}
+
+#[tokio::test]
+async fn part_of_a_part_continues() {
+    let replies: [(&str, &[Says]); 1] = [("leaf", &[CALL, result("done")])];
+    let confirmed = Confirmed::new(&chain(), "", &["one", "leaf", "other", "three"], &replies);
+    confirmed.bench.module("two", "", "First @call:other, then @call:leaf");
+    let (id, part) = halted(&confirmed.run().await);
+    assert_eq!(part.as_deref(), Some("two/leaf"));
+    let envelope = confirmed.proceed(&id, Decision::yes()).await;
+    assert_eq!(answer(&envelope), "three");
+    assert_eq!(confirmed.called(), ["one", "other", "leaf", "leaf", "two", "three"]);
+    assert_eq!(confirmed.count(), 1);
+}
+
+#[tokio::test]
+async fn parts_that_wait_at_the_same_time_are_confirmed_one_after_the_other() {
+    let composition = format!(
+        "composition:
+  pattern: parallel
+  requires: [{{name: one}}, {{name: two, optional: true}}, {{name: three}}]
+  dataflow:
+    - {{from: input, to: [one, two, three]}}
+    - {{from: three.output, to: output, {MAP}}}"
+    );
+    let both: [(&str, &[Says]); 2] = [("one", &[CALL, result("a")]), ("two", &[CALL, result("b")])];
+    let confirmed = Confirmed::new(&composition, "", &["one", "two", "three"], &both);
+    let (first, part) = halted(&confirmed.run().await);
+    let (second, other) = halted(&confirmed.proceed(&first, Decision::yes()).await);
+    let mut waited = [part.unwrap(), other.unwrap()];
+    waited.sort();
+    assert_eq!((waited, confirmed.count()), (["one".to_owned(), "two".to_owned()], 1));
+    let envelope = confirmed.proceed(&second, Decision::yes()).await;
+    assert_eq!((answer(&envelope).as_str(), confirmed.count()), ("three", 2));
+    let mut called = confirmed.called();
+    called.sort();
+    assert_eq!(called, ["one", "one", "three", "two", "two"], "no call is repeated");
+}
+
+#[tokio::test]
+async fn own_prompt_of_a_composed_module_continues_after_its_parts() {
+    let replies: [(&str, &[Says]); 1] = [("whole", &[CALL, result("the end")])];
+    let confirmed = Confirmed::new("", "", &["one"], &replies);
+    confirmed.bench.module("whole", TOOLS, "Read @call:one");
+    let (id, part) = halted(&confirmed.run().await);
+    assert_eq!(part, None);
+    let envelope = confirmed.proceed(&id, Decision::yes()).await;
+    assert_eq!((answer(&envelope).as_str(), confirmed.count()), ("the end", 1));
+    assert_eq!(confirmed.called(), ["one", "whole", "whole"]);
+    assert_eq!(envelope.usage().map(|usage| usage.input_tokens), Some(30), "each call counts once");
+}
+
+#[tokio::test]
+async fn own_prompt_as_a_step_continues() {
+    let replies: [(&str, &[Says]); 1] = [("whole", &[CALL, result("merged")])];
+    let composition = "composition:
+  requires: [{name: one}]
+  dataflow:
+    - {from: input, to: one}
+    - {from: one.output, to: whole, mapping: {query: $.data.result}}";
+    let confirmed = Confirmed::new("", "", &["one"], &replies);
+    confirmed.bench.module("whole", &format!("{TOOLS}\n{composition}"), "Merge.");
+    let (id, part) = halted(&confirmed.run().await);
+    assert_eq!(part.as_deref(), Some("whole"));
+    let envelope = confirmed.proceed(&id, Decision::yes()).await;
+    assert_eq!((answer(&envelope).as_str(), confirmed.count()), ("merged", 1));
+    assert_eq!(confirmed.called(), ["one", "whole", "whole"]);
+}
