@@ -129,6 +129,11 @@ impl Conversation {
     pub fn messages(&self) -> &[Message] {
         &self.0
     }
+
+    /// Returns the length in bytes of the texts and data of all messages.
+    pub fn content_len(&self) -> usize {
+        self.0.iter().flat_map(|message| &message.content).map(Part::content_len).sum()
+    }
 }
 
 #[cfg(test)]

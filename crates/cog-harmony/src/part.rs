@@ -54,6 +54,18 @@ impl Part {
         }
     }
 
+    /// Returns the length in bytes of the part's text, URL or base64 data.
+    pub fn content_len(&self) -> usize {
+        match self {
+            Self::Text(part) => part.text.len(),
+            Self::Image(part) => part.url.len(),
+            Self::Audio(part) => part.data.len(),
+            Self::File(part) => part.data.len(),
+            Self::FileReference(_) | Self::Native(_) => 0,
+            Self::Refusal(part) => part.refusal.len(),
+        }
+    }
+
     /// Returns the type of the part in a message.
     pub const fn kind(&self) -> &'static str {
         match self {

@@ -15,7 +15,11 @@ use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use cog_json::Value;
-use tokio::time::Instant;
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    task::block_in_place,
+    time::Instant,
+};
 
 use crate::{
     ListedModel, ModelFuture, ModelRequest, Pace, Provider, ProviderError, ProviderInfo, RequestError,
@@ -32,6 +36,9 @@ pub use self::exchange::{PlainClient, PlainRequest, PlainResponse};
 
 /// The time limit for listing a vendor's models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(15);
+/// The size of a request, in bytes, from which other tasks move to another thread while it is written. Moving them costs
+/// more than writing a smaller one.
+const LARGE: usize = 256 << 10;
 
 /// Calls a vendor over HTTP, or replays a recording. Requires a Tokio runtime with I/O and time enabled.
 ///
@@ -165,6 +172,16 @@ impl HttpProvider {
         Call::new(setup, Instant::now()).body().await
     }
 
+    /// Writes the request. A large one does not delay the other tasks of the runtime, if the settings allow it.
+    fn write(&self, request: &ModelRequest) -> Result<WireRequest, ProviderError> {
+        let is_large = request.messages.content_len() >= LARGE;
+        let has_threads = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+        match self.settings.block_in_place && is_large && has_threads() {
+            true => block_in_place(|| self.wire(request)),
+            false => self.wire(request),
+        }
+    }
+
     fn wire(&self, request: &ModelRequest) -> Result<WireRequest, ProviderError> {
         let context = self.context(request)?;
         let mut wire = context.protocol().request(&context)?;
@@ -234,7 +251,7 @@ impl Provider for HttpProvider {
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             self.check_key()?;
-            let wire = self.wire(request)?;
+            let wire = self.write(request)?;
             let context = self.context(request)?;
             let format = context.reply_format();
             let setup = self.setup(wire, context.model.to_owned(), request.timeout);

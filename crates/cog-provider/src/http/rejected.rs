@@ -41,17 +41,21 @@ const SCHEMA: &[&str] = &[
 const SCHEMA_FIELDS: &[&str] = &["response_format", "responseMimeType", "format"];
 
 /// Returns the part that the provider's message names, if the body of the request contains it.
+///
+/// The body, which may be large, is parsed only for a message that names a part.
 pub(super) fn rejected_part(message: &str, body: &[u8]) -> Option<RejectedPart> {
-    let body = Value::parse_bytes(body).ok()?;
     let lower = message.to_ascii_lowercase();
-    if SCHEMA.iter().any(|text| lower.contains(text))
-        && SCHEMA_FIELDS.iter().any(|name| has_member(body.node(), name))
-    {
-        return Some(RejectedPart::Schema);
-    }
+    let names_schema = SCHEMA.iter().any(|text| lower.contains(text));
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let words: Vec<&str> = message.split(|letter| !is_letter(letter)).collect();
-    let mut named = FIELDS.iter().filter(|(name, _)| words.contains(name));
+    let mut named = FIELDS.iter().filter(|(name, _)| words.contains(name)).peekable();
+    if !names_schema && named.peek().is_none() {
+        return None;
+    }
+    let body = Value::parse_bytes(body).ok()?;
+    if names_schema && SCHEMA_FIELDS.iter().any(|name| has_member(body.node(), name)) {
+        return Some(RejectedPart::Schema);
+    }
     let (name, part) = named.find(|(name, _)| has_member(body.node(), name))?;
     Some(RejectedPart::Field { name, part: *part })
 }

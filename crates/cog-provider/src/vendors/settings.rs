@@ -26,6 +26,9 @@ pub struct ProviderSettings {
     pub first_token_timeout: Duration,
     /// The maximum time between two chunks of a reply (2 min).
     pub idle_timeout: Duration,
+    /// Whether a large request is written with [`tokio::task::block_in_place`], so that other tasks continue meanwhile
+    /// (false). It has no effect on a runtime with one thread. Calls within a [`tokio::task::LocalSet`] must not set it.
+    pub block_in_place: bool,
 }
 
 impl Default for ProviderSettings {
@@ -39,6 +42,7 @@ impl Default for ProviderSettings {
             connect_timeout: Duration::from_secs(10),
             first_token_timeout: Duration::from_secs(300),
             idle_timeout: Duration::from_secs(120),
+            block_in_place: false,
         }
     }
 }

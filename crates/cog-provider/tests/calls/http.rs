@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
-use cog_provider::{Deadline, HttpProvider, Interruption, Provider, ProviderError, vendors::Vendor};
+use cog_harmony::{Conversation, Message};
+use cog_provider::{
+    Deadline, HttpProvider, Interruption, ModelRequest, Provider, ProviderError,
+    vendors::{ProviderSettings, Vendor},
+};
 use cog_spec::{Code, FinishReason, ModelEvent};
 use cog_testkit::{Finish, Mock, Reply, Wire};
 use futures_util::StreamExt;
+use tokio::task::JoinSet;
 
 use crate::support::{
     KEY, answer, events_of, finish, provider, request_with_schema, settings, simple_request, until_error,
@@ -328,6 +333,27 @@ async fn each_deadline_ends_the_call() {
     request.timeout = Some(short);
     let (_, error) = until_error(&provider(Wire::Ollama, &mock), &request).await;
     assert_eq!(error.to_string(), "the call to Ollama took longer than 60 ms");
+}
+
+async fn send_a_large_request() {
+    let mock = Mock::start([Reply::text(ANSWER)]);
+    let settings = ProviderSettings { block_in_place: true, ..settings(&mock.base_url(Wire::Ollama)) };
+    let provider = HttpProvider::new(vendor(Wire::Ollama), settings).unwrap();
+    let text = "x".repeat(300 << 10);
+    let request = ModelRequest::new(Conversation::new([Message::user(&text)]));
+    events_of(&provider, &request).await.unwrap();
+    assert!(mock.requests().remove(0).body.to_string().contains(&text));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn large_request_is_sent_from_a_runtime_with_several_threads() {
+    let mut worker = JoinSet::from_iter([send_a_large_request()]);
+    worker.join_next().await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn large_request_is_sent_from_a_runtime_with_one_thread() {
+    send_a_large_request().await;
 }
 
 #[tokio::test]

@@ -6,7 +6,10 @@ use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    task::yield_now,
+    time::{Instant, timeout, timeout_at},
+};
 
 use super::{
     body_memory::{BodyLease, BodyMemory, MIN_BYTES},
@@ -14,6 +17,9 @@ use super::{
     refusal::{Reason, Refusal},
 };
 use crate::ServerSettings;
+
+/// The number of bytes of a body that are read before other tasks continue.
+const MAX_AT_ONCE: usize = 1 << 20;
 
 /// Reads the bodies of requests within their limits: the size of one, its time, and the memory of all.
 #[derive(Debug)]
@@ -56,6 +62,7 @@ impl Bodies {
         let mut lease = self.memory.take(client, announced).await?;
         let mut deadline = Instant::now() + self.max_time;
         let mut parts = Parts::default();
+        let mut read_at_once = 0;
         while let Some(part) = self.next(body, deadline).await? {
             let read = parts.len() + part.len();
             if read > self.max_bytes {
@@ -65,7 +72,13 @@ impl Bodies {
                 lease = self.memory.take(client, self.max_bytes).await?;
                 deadline = Instant::now() + self.max_time;
             }
+            read_at_once += part.len();
             parts.push(part, announced);
+            // A client that sends faster than this reads would otherwise keep the event loop for the complete body.
+            if read_at_once >= MAX_AT_ONCE {
+                read_at_once = 0;
+                yield_now().await;
+            }
         }
         lease.shrink(parts.len());
         Ok((parts.finish(), lease))

@@ -137,6 +137,7 @@ pub(super) fn provider_settings(settings: &Settings, vendor: &Vendor, rank: Rank
         retries: settings.retries.value,
         first_token_timeout: settings.first_token_timeout.value,
         idle_timeout: settings.idle_timeout.value,
+        block_in_place: true,
         ..variables
     }
 }
