@@ -296,7 +296,7 @@ pub(crate) struct TestArgs {
     /// Module names, or paths of their directories [default: the working directory]
     #[arg(value_name = "MODULE")]
     pub(crate) modules: Vec<String>,
-    /// Every module in `cog list`
+    /// Every module in `cog list` that is not built in
     #[arg(long, conflicts_with = "modules")]
     pub(crate) all: bool,
     /// Run only cases whose names contain this text

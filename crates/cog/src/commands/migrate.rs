@@ -8,7 +8,7 @@ use cog_module::{
     migrate::{self, Migration, Target},
 };
 
-use super::targets::{default_finder, targets};
+use super::targets::{default_finder, own, targets};
 use crate::{
     args::MigrateArgs,
     error::CliError,
@@ -43,10 +43,10 @@ pub(crate) fn migrate(
 
 const NOTHING: &str = "no modules to migrate";
 
-/// Returns the modules to migrate. `--all` skips built-in modules.
+/// Returns the modules to migrate; with `--all`, there may be none.
 fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<Origin>, CliError> {
-    let found = targets(finder, &args.modules, args.all)?.into_iter().map(|(_, origin)| origin);
-    Ok(found.filter(|origin| !args.all || matches!(origin, Origin::Directory(_))).collect())
+    let found = if args.all { own(finder) } else { targets(finder, &args.modules, false)? };
+    Ok(found.into_iter().map(|(_, origin)| origin).collect())
 }
 
 fn one(origin: &Origin, args: &MigrateArgs) -> Result<Step, CliError> {

@@ -22,12 +22,20 @@ pub(super) fn default_finder(environment: Environment, console: &Console) -> Res
     Ok(finder(&load_settings(Flags::default(), environment, console)?))
 }
 
-/// Returns the given modules, all of them sorted by name, or the one in the working directory.
+/// Returns the given modules, all that are not built in, or the one in the working directory.
 pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Vec<Target>, CliError> {
     if all {
-        let mut found = finder.origins();
-        found.sort_by(|a, b| a.0.cmp(&b.0));
-        return Ok(found);
+        let found = own(finder);
+        let none = || {
+            CliError::Usage {
+            message: "no module was found".to_owned(),
+            suggestion: Some(
+                "--all skips built-in modules; `cog list` lists all, and `cog config` where they are searched."
+                    .to_owned(),
+            ),
+        }
+        };
+        return if found.is_empty() { Err(none()) } else { Ok(found) };
     }
     if named.is_empty() {
         return match module_here(finder) {
@@ -39,6 +47,14 @@ pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Ve
         };
     }
     named.iter().map(|name| Ok((name.clone(), finder.find(name)?))).collect()
+}
+
+/// Returns the modules that are not built in, sorted by name.
+pub(super) fn own(finder: &Finder) -> Vec<Target> {
+    let mut found = finder.origins();
+    found.retain(|(_, origin)| matches!(origin, Origin::Directory(_)));
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
 }
 
 /// Returns the module in the working directory, if it contains a manifest.
