@@ -7,6 +7,8 @@ mod edges;
 mod json;
 mod layout;
 mod mermaid;
+mod passed;
+mod prompt;
 mod svg;
 mod text;
 

@@ -114,6 +114,11 @@ impl EdgeKind {
 }
 
 impl DiagramEdge {
+    /// Returns whether it places its second node after the first.
+    pub(super) fn is_forward(&self) -> bool {
+        !matches!(self.kind, EdgeKind::Round | EdgeKind::Fallback) && self.from != self.to
+    }
+
     /// Returns the lines of its label: the fields, at most six, then the note.
     pub(super) fn lines(&self) -> Vec<String> {
         const MAX_FIELDS: usize = 6;
@@ -125,6 +130,11 @@ impl DiagramEdge {
 }
 
 impl DiagramField {
+    /// Creates the field of a value that is passed completely.
+    pub(super) const fn complete(types: String) -> Self {
+        Self { name: String::new(), types, path: None }
+    }
+
     /// Returns `name: type`.
     pub(super) fn label(&self) -> String {
         if self.name.is_empty() {

@@ -3,8 +3,10 @@
 use super::{
     builder::{Builder, INPUT},
     diagram::{DiagramEdge, DiagramField, EdgeKind},
+    passed::{gives_answer, passed, result},
+    prompt,
 };
-use crate::{Answer, Callee, Plan, PlanId, Source, Step, Target, mapping::MappedField, typing::Known};
+use crate::{Answer, Callee, Plan, PlanId, Source, Step, Target, mapping::MappedField};
 
 /// Returns whether the own prompt runs.
 pub(super) fn uses_prompt(plan: &Plan) -> bool {
@@ -17,7 +19,7 @@ pub(super) fn uses_prompt(plan: &Plan) -> bool {
 /// Adds all edges.
 pub(super) fn add(builder: &mut Builder<'_>) {
     let plan = builder.plan;
-    calls(builder);
+    prompt::calls(builder);
     for step in plan.steps.iter().chain(&plan.outputs) {
         self::step(builder, step);
     }
@@ -26,16 +28,6 @@ pub(super) fn add(builder: &mut Builder<'_>) {
     answer(builder);
     fallbacks(builder);
     nested(builder);
-}
-
-fn calls(builder: &mut Builder<'_>) {
-    for call in &builder.plan.calls {
-        let node = builder.callee_node(Callee::Part(call.part));
-        let note = call.is_async.then(|| "async".to_owned());
-        builder.edge(DiagramEdge { from: INPUT, to: node, kind: EdgeKind::Call, fields: Vec::new(), note });
-        let Some(prompt) = builder.prompt_node() else { continue };
-        builder.edge(plain(node, prompt, EdgeKind::Call, None));
-    }
 }
 
 fn step(builder: &mut Builder<'_>, step: &Step) {
@@ -98,28 +90,12 @@ fn fields(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Cal
     }
 }
 
-/// Returns the fields of a payload that the target has.
+/// Returns the fields of a payload that the target has; those of several sources are members with their names.
 fn payload(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
-    let payload = builder.sources.payload_of(source);
-    let target = match target {
-        Some(callee) => builder.sources.input_of(callee),
-        None => builder.sources.answer(),
-    };
-    let is_alone = step.from.sources.len() == 1 || step.from.aggregate.is_some();
-    let names = target.member_names();
-    let common = names.into_iter().filter(|_| is_alone).filter_map(|name| {
-        let known: Known<'_> = payload.member(name)?;
-        payload.member_names().contains(&name).then(|| DiagramField {
-            name: name.to_owned(),
-            types: known.describe(),
-            path: None,
-        })
-    });
-    let common: Vec<DiagramField> = common.collect();
-    if !common.is_empty() {
-        return common;
+    if step.from.sources.len() == 1 || step.from.aggregate.is_some() {
+        return passed(builder, source, target);
     }
-    vec![DiagramField { name: String::new(), types: payload.describe(), path: None }]
+    vec![DiagramField::complete(builder.sources.payload_of(source).describe())]
 }
 
 fn rounds(builder: &mut Builder<'_>) {
@@ -155,13 +131,14 @@ fn routes(builder: &mut Builder<'_>) {
             None => builder.output_node(),
         };
         let judged = route.from.as_ref().map_or_else(|| latest.clone(), |from| outputs(&from.sources));
-        for from in judged {
-            let from = builder.callee_node(from);
-            builder.edge(plain(from, to, EdgeKind::Route, Some(note.clone())));
+        for callee in judged {
+            let from = builder.callee_node(callee);
+            let fields = if route.next.is_none() { result(builder, callee) } else { Vec::new() };
+            let note = Some(note.clone());
+            builder.edge(DiagramEdge { from, to, kind: EdgeKind::Route, fields, note });
         }
         if let (Some(next), true) = (route.next, plan.answer == Answer::Result) {
-            let (from, to) = (builder.callee_node(next), builder.output_node());
-            builder.edge(plain(from, to, EdgeKind::Step, None));
+            gives_answer(builder, next, None);
         }
     }
 }
@@ -177,38 +154,17 @@ fn outputs(sources: &[Source]) -> Vec<Callee> {
 
 /// Adds what gives the answer, apart from the steps to `output` and the routes.
 fn answer(builder: &mut Builder<'_>) {
-    let output = builder.output_node();
     match builder.plan.answer {
         Answer::Output => {}
-        Answer::OwnPrompt => {
-            let Some(prompt) = builder.prompt_node() else { return };
-            builder.edge(plain(INPUT, prompt, EdgeKind::Step, None));
-            for callee in read_by_prompt(builder.plan) {
-                let from = builder.callee_node(callee);
-                builder.edge(plain(from, prompt, EdgeKind::Call, None));
-            }
-            builder.edge(plain(prompt, output, EdgeKind::Step, None));
-        }
+        Answer::OwnPrompt => prompt::answer(builder),
         Answer::Result => {
             let note = (!builder.plan.routes.is_empty()).then(|| "otherwise".to_owned());
             let always = builder.plan.routes.iter().any(|route| route.condition.is_none());
             for callee in builder.sources.latest().into_iter().filter(|_| !always) {
-                let from = builder.callee_node(callee);
-                builder.edge(plain(from, output, EdgeKind::Step, note.clone()));
+                gives_answer(builder, callee, note.clone());
             }
         }
     }
-}
-
-/// Returns the modules whose results the own prompt reads, without those that it calls.
-fn read_by_prompt(plan: &Plan) -> Vec<Callee> {
-    let read = plan.module.prompt.parts().iter().filter_map(|part| match part {
-        cog_module::PromptPart::Reference { module, .. } => {
-            plan.parts.iter().position(|part| part.name == *module)
-        }
-        _ => None,
-    });
-    read.map(Callee::Part).collect()
 }
 
 fn fallbacks(builder: &mut Builder<'_>) {

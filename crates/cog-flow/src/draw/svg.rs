@@ -2,8 +2,11 @@
 
 use super::{
     diagram::{Diagram, DiagramEdge, DiagramNode, NodeKind, truncated},
-    layout::{LINE, Layout, Point, Rectangle, layout},
+    layout::{LINE, Point, Rectangle, backward, layout},
 };
+
+/// The space before the text of a label.
+const PADDING: usize = 4;
 
 const STYLE: &str = "text{font:12px ui-monospace,monospace;fill:#1f2328}.name{font-weight:600}.detail,.label{fill:#59636e}\
 .node{fill:#fff;stroke:#59636e;stroke-width:1.2}.end{fill:#ddf4ff}.missing{stroke:#cf222e;stroke-dasharray:4 3}\
@@ -12,18 +15,14 @@ const STYLE: &str = "text{font:12px ui-monospace,monospace;fill:#1f2328}.name{fo
 const ARROW: &str = "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" \
 markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#818b98\"/></marker></defs>\n";
 
-/// The height of an edge that leads back, below the drawing.
-const BACK: usize = 3 * LINE;
-
 impl Diagram {
     /// Returns the drawing as an SVG image without scripts, fonts or links.
     pub fn to_svg(&self) -> String {
         let layout = layout(self);
-        let backward: Vec<usize> = (0..self.edges.len()).filter(|edge| is_backward(&layout, *edge)).collect();
-        let right =
-            backward.iter().filter_map(|edge| self.back_label(&layout, *edge, 0)).map(|at| at.x + at.width);
-        let width = layout.width.max(right.max().unwrap_or_default() + LINE);
-        let height = layout.height + backward.len() * BACK;
+        let backward = backward(self, &layout);
+        let bottom = backward.last().map_or(layout.height, |last| last.bottom);
+        let right = backward.iter().map(|edge| edge.label.x + edge.label.width + LINE).max();
+        let (width, height) = (layout.width.max(right.unwrap_or_default()), bottom);
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n{ARROW}\
@@ -33,57 +32,32 @@ impl Diagram {
         for (edge, route) in self.edges.iter().zip(&layout.routes) {
             text += &curve(edge, route);
         }
-        for (edge, at) in self.edges.iter().zip(&layout.labels).filter(|(_, at)| at.height > 0) {
-            text += &label(edge, *at);
+        for back in &backward {
+            text += &path_of(back.edge, &back.path);
         }
-        for (row, edge) in backward.iter().enumerate() {
-            text += &self.back(&layout, *edge, layout.height + row * BACK + BACK / 2);
+        let labels = self.edges.iter().zip(layout.labels.iter().copied());
+        for (edge, at) in labels.chain(backward.iter().map(|back| (back.edge, back.label))) {
+            text += &label(edge, at);
         }
         for (node, at) in self.nodes.iter().zip(&layout.nodes) {
             text += &shape(node, *at);
         }
         text + "</svg>\n"
     }
-
-    /// Returns an edge that leads back, below the drawing with its label.
-    fn back(&self, layout: &Layout, index: usize, y: usize) -> String {
-        let Some(edge) = self.edges.get(index) else { return String::new() };
-        let (Some(from), Some(to)) = (layout.nodes.get(edge.from), layout.nodes.get(edge.to)) else {
-            return String::new();
-        };
-        let (x1, y1) = (from.x + from.width * 2 / 3, from.y + from.height);
-        let (x2, y2) = (to.x + to.width / 3, to.y + to.height);
-        let path = format!("M{x1} {y1}C{x1} {y} {x1} {y} {} {y}S{x2} {y} {x2} {y2}", usize::midpoint(x1, x2));
-        let label = self.back_label(layout, index, y).map(|at| label(edge, at));
-        path_of(edge, &path) + &label.unwrap_or_default()
-    }
-
-    /// Returns the position of the label of an edge that leads back.
-    fn back_label(&self, layout: &Layout, index: usize, y: usize) -> Option<Rectangle> {
-        let edge = self.edges.get(index)?;
-        let (from, to) = (layout.nodes.get(edge.from)?, layout.nodes.get(edge.to)?);
-        let (width, height) = edge.label_size();
-        let middle = usize::midpoint(from.x + from.width * 2 / 3, to.x + to.width / 3);
-        Some(Rectangle {
-            x: middle.saturating_sub(width / 2),
-            y: y.saturating_sub(height / 2),
-            width,
-            height,
-        })
-    }
 }
 
-fn is_backward(layout: &Layout, edge: usize) -> bool {
-    layout.routes.get(edge).is_some_and(Vec::is_empty)
-}
-
+/// Returns the label of an edge; nothing for an empty one.
 fn label(edge: &DiagramEdge, at: Rectangle) -> String {
     let Rectangle { x, y, width, height } = at;
+    if height == 0 {
+        return String::new();
+    }
+    let start = x + PADDING;
     let mut text =
         format!("<rect class=\"back\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n");
     for (index, line) in edge.lines().iter().enumerate() {
         let baseline = y + index * LINE + 12;
-        text += &format!("<text class=\"label\" x=\"{x}\" y=\"{baseline}\">{}</text>\n", escaped(line));
+        text += &format!("<text class=\"label\" x=\"{start}\" y=\"{baseline}\">{}</text>\n", escaped(line));
     }
     text
 }

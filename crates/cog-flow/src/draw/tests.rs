@@ -1,7 +1,10 @@
 use cog_json::{ToJson as _, Value};
 use proptest::prelude::*;
 
-use super::{diagram::*, layout::layout};
+use super::{
+    diagram::*,
+    layout::{Rectangle, layout},
+};
 use crate::testing::{checked, shown};
 
 fn diagram(composition: &str, prompt: &str) -> Diagram {
@@ -57,7 +60,7 @@ dataflow:
         [
             "input step reader: text: string",
             "reader round reader: again until $.data.done, at most 2 rounds",
-            "reader step output: ",
+            "reader step output: issues: array of object; rationale: string",
         ]
     );
     let routes = diagram(
@@ -70,12 +73,21 @@ routing:
     );
     assert_eq!(
         edges(&routes)[1..],
-        ["reader route output: if $.ok", "reader route plain: otherwise", "plain step output: "]
+        [
+            "reader route output: issues: array of object; rationale: string; if $.ok",
+            "reader route plain: otherwise",
+            "plain step output: object"
+        ]
     );
     let calls = diagram("requires: []", "Use @call:plain()[async] and {{plain.meta.risk}}.");
     assert_eq!(
         edges(&calls),
-        ["input call plain: async", "plain call root: ", "input step root: ", "root step output: "]
+        [
+            "input call plain: object; async",
+            "plain call root: data: object; meta.risk: object or string",
+            "input step root: text: string; count: integer",
+            "root step output: score: number; issues: array; rationale: string",
+        ]
     );
 }
 
@@ -96,7 +108,7 @@ dataflow:
             "judge round reader: limit: number",
             "reader step judge: text: string",
             "judge round reader: again, at most 2 rounds",
-            "judge step output: ",
+            "judge step output: score: number; rationale: string",
         ]
     );
 }
@@ -113,7 +125,11 @@ routing:
     );
     assert_eq!(
         edges(&found)[2..],
-        ["reader route output: if $.ok", "reader route output: otherwise", "plain route output: otherwise"]
+        [
+            "reader route output: issues: array of object; rationale: string; if $.ok",
+            "reader route output: issues: array of object; rationale: string; otherwise",
+            "plain route output: object; otherwise"
+        ]
     );
 }
 
@@ -147,7 +163,7 @@ fn hostile_texts_are_escaped() {
 
 proptest! {
     #[test]
-    fn nodes_do_not_overlap(
+    fn nodes_and_labels_do_not_overlap(
         edges in prop::collection::vec((0_usize..9, 0_usize..9, 0_usize..4), 0..20)
     ) {
         let node = |index: usize| DiagramNode { name: "n".repeat(index * 3 + 1), kind: NodeKind::Module, detail: String::new() };
@@ -169,6 +185,15 @@ proptest! {
                 let apart = one.x + one.width <= other.x || other.x + other.width <= one.x
                     || one.y + one.height <= other.y || other.y + other.height <= one.y;
                 prop_assert!(apart, "{one:?} {other:?}");
+            }
+        }
+        for (index, route) in layout.routes.iter().enumerate() {
+            let flat = route.windows(2).filter(|ends| ends[0].1 == ends[1].1).map(|ends| (ends[0], ends[1]));
+            for (from, to) in flat {
+                let crosses = |label: &&Rectangle| label.y < from.1 && from.1 < label.y + label.height
+                    && from.0 < label.x + label.width && label.x < to.0;
+                let others = layout.labels.iter().enumerate().filter(|(other, _)| *other != index);
+                prop_assert!(others.map(|(_, label)| label).find(crosses).is_none(), "{from:?} {to:?}");
             }
         }
         prop_assert!(found.to_svg().ends_with("</svg>\n"));

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::is_forward;
 use crate::draw::diagram::{Diagram, NodeKind};
 
 /// What takes a row of a column.
@@ -26,7 +25,7 @@ pub(super) fn columns(diagram: &Diagram) -> Vec<Vec<Item>> {
     }
     // The items before each item, from which it takes its position.
     let mut before: HashMap<Item, Vec<Item>> = HashMap::new();
-    for (index, edge) in diagram.edges.iter().enumerate().filter(|(_, edge)| is_forward(edge)) {
+    for (index, edge) in diagram.edges.iter().enumerate().filter(|(_, edge)| edge.is_forward()) {
         let (Some(from), Some(to)) = (numbers.get(edge.from), numbers.get(edge.to)) else { continue };
         let mut last = Item::Node(edge.from);
         for number in from + 1..*to {
@@ -66,7 +65,7 @@ fn numbers(diagram: &Diagram) -> Vec<usize> {
     // A drawing without a circle is complete after as many passes as it has nodes.
     for _ in 0..count {
         let mut changed = false;
-        for edge in diagram.edges.iter().filter(|edge| is_forward(edge)) {
+        for edge in diagram.edges.iter().filter(|edge| edge.is_forward()) {
             let next = numbers.get(edge.from).copied().unwrap_or_default() + 1;
             if let Some(number) = numbers.get_mut(edge.to).filter(|number| **number < next && next < count) {
                 *number = next;
