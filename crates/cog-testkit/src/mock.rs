@@ -135,14 +135,15 @@ impl Shared {
     /// Returns the reply for requests of this body, otherwise the next one of those for any request. The last one repeats.
     fn next(&self, body: &Value) -> Reply {
         let mut replies = lock(&self.replies);
-        let body = replies.iter().any(|reply| reply.when.is_some()).then(|| body.to_string());
+        let body = replies.iter().any(|reply| !reply.when.is_empty()).then(|| body.to_string());
         let fits = |reply: &&Reply| {
-            reply.when.as_ref().zip(body.as_ref()).is_some_and(|(when, body)| body.contains(when))
+            let body = body.as_ref().filter(|_| !reply.when.is_empty());
+            body.is_some_and(|body| reply.when.iter().all(|text| body.contains(text)))
         };
         if let Some(reply) = replies.iter().find(fits) {
             return reply.clone();
         }
-        let mut others = replies.iter().enumerate().filter(|(_, reply)| reply.when.is_none());
+        let mut others = replies.iter().enumerate().filter(|(_, reply)| reply.when.is_empty());
         let next = match (others.next().map(|(position, _)| position), others.next().is_some()) {
             (Some(position), true) => replies.remove(position),
             (Some(position), false) => replies.get(position).cloned(),

@@ -23,7 +23,7 @@ pub struct Reply {
     pub(crate) delay: Duration,
     pub(crate) pause: Duration,
     pub(crate) hangs: bool,
-    pub(crate) when: Option<String>,
+    pub(crate) when: Vec<String>,
 }
 
 /// An image or audio item in addition to the text.
@@ -86,7 +86,7 @@ impl Reply {
             delay: Duration::ZERO,
             pause: Duration::ZERO,
             hangs: false,
-            when: None,
+            when: Vec::new(),
         }
     }
 
@@ -206,10 +206,12 @@ impl Reply {
         Self { hangs: true, ..self }
     }
 
-    /// Replies only to requests whose body contains this text, however often they come.
+    /// Replies only to requests whose body contains this text, however often they come. Several texts must all be in
+    /// the body.
     #[must_use]
-    pub fn when(self, text: impl Into<String>) -> Self {
-        Self { when: Some(text.into()), ..self }
+    pub fn when(mut self, text: impl Into<String>) -> Self {
+        self.when.push(text.into());
+        self
     }
 
     /// Returns the chunks of the text; at least one, which may be empty, unless the reply calls tools.

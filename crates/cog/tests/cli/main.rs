@@ -7,7 +7,11 @@ mod cite;
 #[cfg(test)]
 mod composition;
 #[cfg(test)]
+mod compositions;
+#[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 mod handoff;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `cog serve`: startup, rejected settings, and shutdown.
 
+mod compositions;
 mod killed;
 mod secrets;
 mod state;

@@ -1,7 +1,10 @@
 use cog_testkit::{Mock, Reply, Wire};
 use serde_json::Value;
 
-use crate::support::{Place, json, snapshot, stdout};
+use crate::{
+    golden::shipped,
+    support::{Place, json, snapshot, stdout},
+};
 
 /// A module with one golden test and its expected file.
 fn place(expected: &str) -> Place {
@@ -248,7 +251,19 @@ fn html_report_contains_the_difference_as_text() {
 
 #[test]
 fn shipped_modules_match_their_contracts() {
-    let report = json(&Place::new().cog(["test", "--all", "--format", "json"]).output().unwrap());
+    let place = Place::new();
+    let mut command = place.cog(["test", "--all", "--format", "json"]);
+    let report = json(&command.env("COGNITIVE_MODULES_PATH", shipped("")).output().unwrap());
     assert_eq!(report["failed"], 0, "{report}");
     assert!(report["contract_only"].as_u64() > Some(10));
+}
+
+#[test]
+fn all_modules_are_those_that_are_not_built_in() {
+    let place = Place::new();
+    snapshot!(place.cog(["test", "--all"]));
+    place.write("cognitive/modules/README.md", "");
+    assert!(place.cog(["new", "m"]).output().unwrap().status.success());
+    snapshot!(place.cog(["test", "--all"]));
+    snapshot!(place.cog(["validate", "--all"]));
 }
