@@ -1,46 +1,11 @@
 //! Runs the examples of every command's help.
 
-#![expect(clippy::disallowed_methods, reason = "the examples speak of files, which are laid out here")]
+use std::process::{Command, Output};
 
-use std::{
-    path::Path,
-    process::{Command, Output},
-};
-
-use cog_testkit::{Mock, Reply, Wire};
+use cog_testkit::{Mock, Reply};
 use serde_json::{Value, json};
 
-/// Creates the directories, files and programs that the examples require.
-const SCENE: &str = r#"
-    echo '{"code": "x = 1"}' > input.json
-    git init -q . && git add input.json && echo '{"code": "x = 2"}' > input.json
-    LLM_PROVIDER=offline COG_LOGS_CONTENTS=on cog run code-reviewer input.json > answer.json 2> notes
-    sed -i 's/"id":"[^"]*"/"id":"7fk2mq3d"/' ~/.local/state/cog/logs/runs.ndjson
-    /usr/bin/convert -size 64x48 xc:orange photo.jpg
-    /usr/bin/convert -size 64x48 xc:orange served.png
-    ffmpeg -loglevel error -f lavfi -i testsrc=d=2:s=96x64 -f lavfi -i sine=d=2 -pix_fmt yuv420p talk.mp4
-    ffmpeg -loglevel error -i talk.mp4 talk.mp3
-    printf 'https://example.com/a.png\n' > urls.txt
-    echo '[{"role": "user", "content": "What is this?"}]' > history.json
-    cp history.json trace.json
-    cog messages archive history.json archive
-    echo '{"query": "What is this?"}' > question.json
-    echo '{"handoff": {"primary_objective": "Build a snake game"}}' > plan.json
-    cog handoff new --answer plan.json --from planner --to coder -o p1.json
-    cog handoff new --parent p1.json --to tester -o p2.json
-    echo '{"contents": [{"role": "user", "parts": [{"text": "Which pages?"}]}]}' > request.json
-    printf '#!/bin/sh\ncat %s/answer.json\n' "$PWD" > "$TOOLS/my-runtime" && chmod +x "$TOOLS/my-runtime"
-"#;
-
-/// Shell functions: `serve` starts a server and waits for its URL, `stop` ends it.
-const SERVER: &str = r#"
-    serve() {
-        cog serve "$@" 2> log &
-        server=$!
-        until address=$(grep -o 'http://[0-9.:]*' log) || ! kill -0 $server 2> notes; do sleep 0.05; done
-    }
-    stop() { kill -TERM $server; wait $server || { cat log >&2; return 1; }; }
-"#;
+use crate::scene::bash;
 
 #[test]
 fn examples_in_help_work() {
@@ -84,7 +49,7 @@ fn listed(command: &[&str]) -> Vec<String> {
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
-fn help(command: &[&str]) -> String {
+pub(crate) fn help(command: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_cog")).args(command).arg("--help").output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
@@ -98,19 +63,13 @@ fn examples(help: &str) -> Vec<String> {
 
 /// Runs a line in bash, in its own directory and home, with a model that answers correctly.
 fn typed(example: &str) -> Output {
-    let place = tempfile::tempdir().unwrap();
-    let tools = tempfile::tempdir().unwrap();
     let mock = Mock::start((0..4).map(|_| reply(example)).collect::<Vec<_>>());
     let makes_a_module = example.starts_with("cog new");
     let module =
         if makes_a_module { "" } else { "cog new my-module 2> notes && cp -r cognitive/modules/my-module ." };
-    let stream = place.path().join("stream.ndjson");
-    std::fs::write(&stream, STREAM).unwrap();
-    std::fs::write(place.path().join("report.pdf"), DOCUMENT).unwrap();
     // No server exists at the URLs of the examples, so a file supplies the bytes, and URLs are checked by form.
-    let example = example.replace("http://localhost:8000/run", &format!("file://{}", stream.display()));
-    let image = format!("curl -s file://{}", place.path().join("served.png").display());
-    let example = example.replace("curl -s https://example.com/a.png", &image);
+    let example = example.replace("http://localhost:8000/run", "file://$PWD/stream.ndjson");
+    let example = example.replace("curl -s https://example.com/a.png", "curl -s file://$PWD/served.png");
     let example = example.replace("cog media check http", "cog media check --no-fetch http");
     let example = match example.strip_prefix("cog serve") {
         Some(arguments) => format!("serve {arguments}\nstop"),
@@ -119,48 +78,8 @@ fn typed(example: &str) -> Output {
         }
         None => example,
     };
-    let script =
-        format!("set -eo pipefail\nmkdir -p cognitive/modules\n{SCENE}\n{module}\n{SERVER}\n{example}");
-    let cog = Path::new(env!("CARGO_BIN_EXE_cog")).parent().unwrap();
-    let path = std::env::join_paths([
-        cog,
-        tools.path(),
-        "/usr/local/bin".as_ref(),
-        "/usr/bin".as_ref(),
-        "/bin".as_ref(),
-    ]);
-    let mut bash = Command::new("bash");
-    bash.env_clear().env("PATH", path.unwrap()).env("HOME", place.path()).env("TOOLS", tools.path());
-    for (key, address, wire) in [
-        ("OPENAI_API_KEY", "OPENAI_BASE_URL", Wire::OpenAi),
-        ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", Wire::Anthropic),
-        ("OLLAMA_API_KEY", "OLLAMA_HOST", Wire::Ollama),
-    ] {
-        bash.env(key, "sk-canary").env(address, mock.base_url(wire));
-    }
-    bash.env("LLM_MODEL", "m").args(["-c", &script]).current_dir(place.path()).output().unwrap()
+    bash(&mock, &format!("set -e\nmkdir -p cognitive/modules\n{module}\n{example}"))
 }
-
-/// A PDF of three identical pages.
-const DOCUMENT: &str = r"%PDF-1.7
-1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj
-2 0 obj << /Type /Pages /Kids [3 0 R 3 0 R 3 0 R] /Count 3 >> endobj
-3 0 obj << /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >> endobj
-4 0 obj << /Length 43 >>
-stream
-BT /F1 12 Tf 72 720 Td (Nine to six.) Tj ET
-endstream
-endobj
-5 0 obj << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> endobj
-trailer << /Size 6 /Root 1 0 R >>
-%%EOF
-";
-
-const STREAM: &str = r#"
-{"ok":true,"streaming":true,"session_id":"s1","meta":{"confidence":null,"risk":"medium","explain":"Running m"}}
-{"chunk":{"seq":1,"type":"delta","field":"data.answer","delta":"Nine."}}
-{"final":true,"meta":{"confidence":0.9,"risk":"low","explain":"Short."},"data":{"answer":"Nine.","rationale":"r"}}
-"#;
 
 /// Returns a valid answer for the module of an example.
 fn reply(example: &str) -> Reply {

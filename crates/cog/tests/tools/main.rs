@@ -5,6 +5,10 @@
 mod examples;
 #[cfg(unix)]
 #[cfg(test)]
+#[path = "../cli/golden.rs"]
+mod golden;
+#[cfg(unix)]
+#[cfg(test)]
 mod hidden;
 #[cfg(unix)]
 #[cfg(test)]
@@ -17,7 +21,13 @@ mod media_run;
 mod metadata;
 #[cfg(unix)]
 #[cfg(test)]
+mod pages;
+#[cfg(unix)]
+#[cfg(test)]
 mod sarif;
+#[cfg(unix)]
+#[cfg(test)]
+mod scene;
 #[cfg(unix)]
 #[cfg(test)]
 mod shells;

@@ -1,0 +1,218 @@
+//! Runs every command of the README and of the pages in `docs/`, and checks the commands that their text names.
+
+mod markdown;
+
+use std::{collections::HashMap, net::TcpListener};
+
+use cog_testkit::{Mock, Reply};
+
+use self::markdown::{Block, Command, blocks, code_in_text, pages};
+use crate::{examples::help, golden::replies, scene::bash};
+
+/// The beginnings of the commands that do not run, with the reason.
+const NOT_RUN: [(&str, &str); 4] = [
+    ("cargo xtask test", "runs this test"),
+    ("cargo install ", "compiles the program that is tested here"),
+    ("python3 -m venv model", "downloads 290 MB; `cargo xtask bench model` runs this model"),
+    ("model/bin/python ", "needs what the command before it downloads"),
+];
+
+/// What the commands of a block need: a text of the block, and a script. The files `fence1`, `fence2`, … contain the other
+/// blocks of the page.
+const PREPARATIONS: [(&str, &str); 14] = [
+    ("cog verify answer.json --module my-module", "cp template.json answer.json"),
+    (
+        "cog validate translate-checked",
+        "mkdir -p cognitive/modules; cog new translator; cog new checker; cog new translate-checked
+         cp fence1 cognitive/modules/translate-checked/module.yaml; rm cognitive/modules/translate-checked/prompt.md",
+    ),
+    ("--source notes=notes.txt", "cog new my-module; echo 'We close at six.' > notes.txt"),
+    ("cog run ./my-module", "cog new my-module; cat fence1 >> my-module/module.yaml; cp profile.json my-module/profile.schema.json"),
+    (
+        "cog run profile-builder",
+        "mkdir -p cognitive/modules; cog new profile-builder; cog new greeter; cd cognitive/modules
+         cat ~/fence2 >> profile-builder/module.yaml; cp ~/profile.json profile-builder/profile.schema.json
+         cat ~/fence4 >> greeter/module.yaml; cd ~",
+    ),
+    ("cog handoff show", "export LLM_PROVIDER=offline"),
+    ("cog logs replay", "export COG_LOGS_CONTENTS=on"),
+    (
+        "--file contract=",
+        "export LLM_PROVIDER=gemini; ffmpeg -loglevel error -i talk.mp3 call.wav; cp report.pdf signed.pdf; cp photo.jpg front.jpg; cp photo.jpg back.jpg
+         cog new my-module; cp question.json input.json; echo 'modalities: { input: [document] }' >> my-module/module.yaml
+         jq '.input.properties.contract = {\"$ref\": \"#/$defs/MediaInput\"}' my-module/schema.json > changed
+         mv changed my-module/schema.json",
+    ),
+    ("cog run image-generator", "export LLM_PROVIDER=offline"),
+    ("-T a.png", "cp served.png a.png"),
+    ("@receipt.jpg", "cp photo.jpg receipt.jpg"),
+    (
+        "cog test --all --require-model",
+        "mkdir -p cognitive/modules; cog new my-module; cog test my-module --provider openai --record",
+    ),
+    ("cog test --all --provider openai", "mkdir -p cognitive/modules; cog new my-module"),
+    ("--mock-port 9797", "SERVE='modules --provider openai'; export OPENAI_BASE_URL=http://127.0.0.1:9797/v1"),
+];
+
+/// Files that the preparations name.
+const FILES: &str = r#"
+    cat > template.json <<'END'
+{"ok": true, "meta": {"confidence": 0.97, "risk": "none", "explain": "As the text says."},
+ "data": {"answer": "Any time between nine and six.", "rationale": "The text gives both hours."}}
+END
+    echo '{"type": "object", "properties": {"name": {"type": "string"}, "language": {"type": "string"}}}' > profile.json
+"#;
+
+#[test]
+fn commands_of_the_pages_run() {
+    let (mut run, mut failed, mut left_out) = (0, Vec::new(), Vec::new());
+    let mut prepared: Vec<&str> = Vec::new();
+    for (page, text) in pages() {
+        let blocks = blocks(&page, &text);
+        for block in &blocks {
+            let (skipped, commands): (Vec<_>, Vec<_>) = block.commands().into_iter().partition(is_left_out);
+            left_out.extend(skipped);
+            run += commands.len();
+            let preparations = PREPARATIONS.iter().filter(|(part, _)| block.text.contains(part));
+            prepared.extend(preparations.map(|(part, _)| *part));
+            failed.extend(failure(&blocks, block, &commands));
+        }
+    }
+    assert!(failed.is_empty(), "{} of {run} commands fail:\n{}", failed.len(), failed.join("\n"));
+    assert!(run > 55, "only {run} commands were found");
+    for (command, reason) in NOT_RUN {
+        let found = left_out.iter().filter(|left| left.text.starts_with(command)).count();
+        assert_eq!(found, 1, "no page has `{command}` ({reason})");
+    }
+    for (part, _) in PREPARATIONS {
+        assert!(prepared.contains(&part), "no block has `{part}`");
+    }
+}
+
+fn is_left_out(command: &Command) -> bool {
+    NOT_RUN.iter().any(|(start, _)| command.text.starts_with(start))
+}
+
+/// Runs the commands of a block in order, and returns the output if one does not end as its comment says.
+fn failure(all: &[Block], block: &Block, commands: &[Command]) -> Option<String> {
+    if commands.is_empty() {
+        return None;
+    }
+    let fences = all.iter().filter(|other| other.commands().is_empty()).enumerate();
+    let fences =
+        fences.map(|(number, fence)| format!("cat > fence{} <<'END'\n{}END\n", number + 1, fence.text));
+    let preparations = PREPARATIONS.iter().filter(|(part, _)| block.text.contains(part));
+    let preparations: String = preparations.map(|(_, script)| format!("{script}\n")).collect();
+    let lines: String = commands.iter().map(line).collect();
+    let script = format!("{FILES}{}{preparations}{lines}{STOP}", fences.collect::<String>());
+    // Programs listen at the ports of the pages, so others are taken.
+    let script = script.replace("9797", &free_port().to_string());
+    let output = bash(&Mock::start(answers()), &script);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (!output.status.success())
+        .then(|| format!("{}\n{}{}", block.location, text(&output.stderr), text(&output.stdout)))
+}
+
+/// Ends the server of a block.
+const STOP: &str = "if [ -n \"$server\" ]; then stop; fi\n";
+
+/// Returns a command for bash: with the URL of a server that is started if there is none, and the identifiers of the
+/// output before it. The output is also written to the file `out`.
+fn line(command: &Command) -> String {
+    let mut text = command.text.clone();
+    if let Some(rest) = text.strip_prefix("cargo run -- ") {
+        text = format!("cog {rest}");
+    }
+    if let Some(arguments) = text.strip_prefix("cog serve") {
+        text = format!("serve {arguments} --port 0");
+    }
+    let start = if text.contains(":8000") { "[ -n \"$server\" ] || serve $SERVE --port 0\n" } else { "" };
+    for url in ["http://localhost:8000", "http://127.0.0.1:8000", "localhost:8000"] {
+        text = text.replace(url, "$address");
+    }
+    for (name, member) in [("sess", "session_id"), ("upl", "upload_id")] {
+        text = with_identifier(&text, &format!("/{name}_"), member);
+    }
+    let status = u8::from(command.comment.contains("refused"));
+    let shown = command.text.replace('\'', "'\\''");
+    format!(
+        "{start}{{ {text}\n}} > next; status=$?; cat next; mv next out\n\
+         [ $status = {status} ] || {{ echo 'exit status '$status': {shown}' >&2; exit 1; }}\n"
+    )
+}
+
+/// Replaces an identifier that ends in `…` by that of the output.
+fn with_identifier(text: &str, start: &str, member: &str) -> String {
+    let Some((before, rest)) = text.split_once(start) else { return text.to_owned() };
+    let Some((_, after)) = rest.split_once('…') else { return text.to_owned() };
+    format!("{before}/$(jq -r .{member} out){after}")
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Returns the replies of the model: golden answers, and those of modules that were made from the template.
+fn answers() -> Vec<Reply> {
+    const META: &str = r#"{"confidence": 0.97, "risk": "none", "explain": "As the text says."}"#;
+    const DATA: &str = r#"{"answer": "Between nine and six <cite id=\"cit_01\"/>.", "rationale": "The text gives both hours.",
+        "citation_map": {"cit_01": {"source_type": "pdf_document", "source_id": "report",
+            "location": {"page_number": 1, "text_snippet": "Nine to six"}}}}"#;
+    let answer = |more: &str| Reply::text(format!(r#"{{"ok": true, "meta": {META}, "data": {DATA}{more}}}"#));
+    let builder = answer(r#", "_emitted_context": {"user_profile": {"name": "Ada", "language": "en"}}"#);
+    let template = [builder.when("I am Ada"), answer("").when("# Task\\n")];
+    template.into_iter().chain(replies()).collect()
+}
+
+/// Every command and flag between backticks exists.
+#[test]
+fn commands_in_the_text_exist() {
+    let (mut found, mut wrong, mut helps) = (0, Vec::new(), HashMap::new());
+    for (page, text) in pages() {
+        for code in code_in_text(&text) {
+            let Some(rest) = code.strip_prefix("cog ") else { continue };
+            let words: Vec<&str> = rest.split_whitespace().collect();
+            let is_name = |word: &&&str| {
+                word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-')
+            };
+            let names: Vec<&str> = words.iter().take_while(is_name).copied().collect();
+            found += 1;
+            wrong.extend(
+                mistake(&names, &words, &mut helps).map(|mistake| format!("{page}: `{code}`: {mistake}")),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(found > 100, "only {found} commands were found");
+}
+
+/// Returns what does not exist: the command, or a flag.
+fn mistake(names: &[&str], words: &[&str], helps: &mut HashMap<String, String>) -> Option<String> {
+    let mut command: Vec<&str> = Vec::new();
+    let mut shown = helped(helps, &command);
+    for name in names.iter().take(2) {
+        if !listed(&shown, name) {
+            break;
+        }
+        command.push(name);
+        shown = helped(helps, &command);
+    }
+    if command.is_empty() && !names.is_empty() {
+        return Some(format!("no command `{}`", names[0]));
+    }
+    let flags = words.iter().filter(|word| word.starts_with('-') && word.len() > 1);
+    let flags = flags.map(|flag| flag.split('=').next().unwrap().trim_end_matches([',', ']']));
+    let mut unknown = flags.filter(|flag| !shown.split([' ', ',', '\n', '[', '=']).any(|word| word == *flag));
+    unknown.next().map(|flag| format!("no flag `{flag}` of `cog {}`", command.join(" ")))
+}
+
+fn helped(helps: &mut HashMap<String, String>, command: &[&str]) -> String {
+    helps.entry(command.join(" ")).or_insert_with(|| help(command)).clone()
+}
+
+/// Returns whether a help text lists a command.
+fn listed(help: &str, name: &str) -> bool {
+    let list =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    list.filter_map(|line| line.split_whitespace().next()).any(|listed| listed == name)
+}
