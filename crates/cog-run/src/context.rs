@@ -52,10 +52,3 @@ pub(crate) struct Tools {
     pub(crate) limits: ToolLimits,
     pub(crate) halted: HaltedRuns,
 }
-
-impl Tools {
-    /// Returns whether there are tools whose calls may need a confirmation.
-    pub(crate) fn may_need_confirmation(&self) -> bool {
-        !self.registered.is_empty() || !self.confirm.is_empty()
-    }
-}

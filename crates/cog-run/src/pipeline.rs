@@ -105,8 +105,7 @@ pub(crate) fn prepare(
     if let Some(tools) = &mut tools {
         tools.set_session(&rules.session_id);
     }
-    let can_halt = !options.is_tool && shared.tools.may_need_confirmation();
-    let halted_runs = can_halt.then(|| shared.tools.halted.clone());
+    let halted_runs = (!options.is_tool).then(|| shared.tools.halted.clone());
     let start = |composed| {
         PendingParts::new(part::starter(shared), composed, options, input, halted_runs, halted_parts)
     };

@@ -18,12 +18,21 @@ pub(super) struct Composed {
     digest: OnceLock<Digest>,
     /// The digests of its parts.
     part_digests: OnceLock<Vec<Option<Digest>>>,
+    /// Whether one of the modules may call tools.
+    may_call_tools: OnceLock<bool>,
 }
 
 impl Composed {
     /// Returns the composition of the root of a flow.
     pub(super) fn new(flow: Arc<Flow>, max_parallel: usize) -> Self {
-        Self { flow, plan: None, max_parallel, digest: OnceLock::new(), part_digests: OnceLock::new() }
+        Self {
+            flow,
+            plan: None,
+            max_parallel,
+            digest: OnceLock::new(),
+            part_digests: OnceLock::new(),
+            may_call_tools: OnceLock::new(),
+        }
     }
 
     /// Returns the composition of a part; none if the part calls no modules.
@@ -43,6 +52,12 @@ impl Composed {
 
     pub(super) const fn max_parallel(&self) -> usize {
         self.max_parallel
+    }
+
+    /// Returns whether one of the modules of the flow may call tools.
+    pub(super) fn may_call_tools(&self) -> bool {
+        let may_call = |plan: &Plan| plan.module.manifest.policies.tools_allowed;
+        *self.may_call_tools.get_or_init(|| self.flow.plans().any(|(_, plan)| may_call(plan)))
     }
 
     /// Returns the digest of this module and of all modules that it calls.

@@ -82,7 +82,8 @@ impl Context {
 
     /// Returns the key under which the answer of a call is recorded; none if answers are not recorded.
     fn key(&self, call: &Call) -> Option<String> {
-        if !self.parts.records_answers() {
+        let may_halt = self.parts.can_halt() && self.composed.may_call_tools();
+        if !may_halt && self.parts.options().finished_parts.is_none() {
             return None;
         }
         let digest = match call.callee {

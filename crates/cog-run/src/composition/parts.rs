@@ -161,9 +161,9 @@ impl Parts {
         self.begin(&self.module, input, options, Composed::OwnPrompt(texts.into()))
     }
 
-    /// Returns whether the answers of the parts are recorded, because the run may continue later.
-    pub fn records_answers(&self) -> bool {
-        self.can_halt || self.options.finished_parts.is_some()
+    /// Returns whether the run can wait for a confirmation. A module that is called as a tool cannot.
+    pub fn can_halt(&self) -> bool {
+        self.can_halt
     }
 
     /// Returns how a part continues that was halted; none if it was not.
