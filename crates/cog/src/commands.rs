@@ -56,7 +56,7 @@ use crate::{
 /// Runs the command of the arguments.
 pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     match cli.command {
-        Command::Run(args) => run::run(&args, environment, console),
+        Command::Run(args) => run::run(*args, environment, console),
         Command::Render(args) => render::render(&args, environment, console),
         Command::Serve(args) => serve::serve(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),

@@ -74,7 +74,7 @@ impl MediaFlags {
 }
 
 impl InputArgs {
-    /// Returns the name or path of the module; empty if a run continues without it.
+    /// Returns the name or path of the module; empty if a halted run continues without it.
     pub(crate) fn module(&self) -> &str {
         self.module.as_deref().unwrap_or_default()
     }
@@ -148,7 +148,7 @@ pub(crate) struct RequestArgs {
 #[command(next_help_heading = "Tools")]
 pub(crate) struct ToolArgs {
     /// Continue a run that waits for a confirmation: `error.details.halted.id` of its envelope
-    #[arg(long = "continue", short = 'c', value_name = "ID", conflicts_with_all = ["input", "args", "input_json"])]
+    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["input", "args", "input_json"])]
     pub(crate) continues: Option<String>,
     /// Execute the call that waits, if the text is YES
     #[arg(long, value_name = "TEXT", requires = "continues")]
@@ -192,7 +192,7 @@ fn packet_file(text: &str) -> Result<PathBuf, &'static str> {
 
 /// `cog run`.
 #[derive(Debug, Args)]
-#[command(mut_arg("module", |module| module.required(false).required_unless_present("continues")))]
+#[command(mut_arg("module", |module| module.required(false).required_unless_present_any(["continues", "continue_last"])))]
 #[command(after_help = "\
 On a terminal, prints a summary card; in a pipe or with --pretty, JSON. Every run prints an envelope, also when it \
 fails. Only invalid arguments print none.
@@ -202,6 +202,10 @@ Errors before the call to the model, such as invalid input, are one envelope.
 
 A tool call that needs a confirmation ends the run with E4007. `cog run --continue ID --confirm YES` executes it, and \
 --deny continues without it.
+
+With -c, the last successful run of the module and its answer become the last turn of `conversation_history`, which the \
+module must accept. It needs the run log with contents (COG_LOGS_CONTENTS=true), and uses the provider and model of that \
+run unless they are given.
 
 With --handoff-to, `handoff` of the answer becomes a packet, which the module of the next agent takes as its input.
 
@@ -218,6 +222,9 @@ Examples:
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) request: RequestArgs,
+    /// Continue the last conversation, with MODULE if it is given: the module receives the turns before as context
+    #[arg(long, short = 'c', conflicts_with_all = ["continues", "replay"])]
+    pub(crate) continue_last: bool,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use clap_complete::{
 };
 
 use super::{
-    run_log::{Entry, RunLog},
+    run_log::{Entries, Entry},
     targets::finder,
 };
 use crate::{
@@ -65,9 +65,10 @@ fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
     const MAX_RUNS: usize = 100;
     let text = current.to_string_lossy();
     let settings = Settings::read(Flags::default(), Environment::from_process()).ok();
-    let log = settings.and_then(|settings| RunLog::new(&settings)?.read().ok());
-    let Some(log) = log else { return Vec::new() };
-    let found = log.newest_first().filter(|run| run.id.starts_with(&*text)).take(MAX_RUNS);
+    let Some(entries) = settings.and_then(|settings| Entries::read(&settings).ok()) else {
+        return Vec::new();
+    };
+    let found = entries.newest_first().filter(|run| run.id.starts_with(&*text)).take(MAX_RUNS);
     let candidate = |run: Entry| {
         let help = format!("{} {} {}", run.time, run.module, run.result());
         CompletionCandidate::new(run.id).help(Some(help.into()))

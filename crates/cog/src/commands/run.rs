@@ -1,6 +1,7 @@
 //! `cog run`: runs a module and prints an envelope, or chunks with `--stream`.
 
 mod confirmation;
+mod conversation;
 mod handoff;
 mod trace;
 
@@ -11,6 +12,7 @@ use cog_module::Module;
 use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Trace, Value, tools::Continuation};
 use cog_spec::{Envelope, ErrorBody};
 
+use self::conversation::Conversation;
 use super::{
     emit, example, input, mcp,
     providers::{self, RecordMode},
@@ -27,14 +29,21 @@ use crate::{
 };
 
 /// Runs the module and prints its envelope, also when the run fails.
-pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    run_with(args, None, environment, console)
+pub(crate) fn run(mut args: RunArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let start = match args.continue_last {
+        true => {
+            let settings = Settings::read(Flags::default(), environment.clone())?;
+            Start::Conversation(conversation::last(&mut args, &settings))
+        }
+        false => Start::Arguments,
+    };
+    run_with(&args, start, environment, console)
 }
 
-/// Runs the module with this input, if there is one, in place of that of the arguments.
+/// Runs the module from this start, and prints its envelope.
 pub(super) fn run_with(
     args: &RunArgs,
-    input: Option<RunInput>,
+    start: Start,
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
@@ -49,7 +58,7 @@ pub(super) fn run_with(
     let log = RunLog::new(&settings);
     let continuation = confirmation::from_args(&args.tools);
     let trace = args.trace.as_ref().map(|_| Trace::new());
-    let mut run = Run { args, settings, console, log, module: None, input, continuation, trace };
+    let mut run = Run { args, settings, console, log, module: None, start, input: None, continuation, trace };
     loop {
         let result = run.run()?;
         match confirmation::prompt(result.envelope(), console)? {
@@ -59,6 +68,16 @@ pub(super) fn run_with(
     }
 }
 
+/// What a run starts with.
+pub(super) enum Start {
+    /// The input of the arguments.
+    Arguments,
+    /// This input.
+    Input(RunInput),
+    /// The input of the arguments with the conversation before it, or the error if there is none.
+    Conversation(Result<Conversation, ErrorBody>),
+}
+
 struct Run<'a> {
     args: &'a RunArgs,
     settings: Settings,
@@ -66,7 +85,8 @@ struct Run<'a> {
     log: Option<RunLog>,
     /// The module, once it is loaded.
     module: Option<Arc<Module>>,
-    /// The input: that of the caller, and then the one that is logged.
+    start: Start,
+    /// The input, once it is read and if it is logged.
     input: Option<RunInput>,
     /// The halted run that this one continues.
     continuation: Option<Continuation>,
@@ -113,6 +133,9 @@ impl Run<'_> {
 
     /// Prepares the run.
     fn prepare(&mut self) -> Result<Ready, ErrorBody> {
+        if let Start::Conversation(Err(error)) = &self.start {
+            return Err(error.clone());
+        }
         let selected = providers::select(&self.settings, self.record_mode())?;
         let builder = runtime::builder(&self.settings, selected.providers);
         let module = self.args.request.input.module.as_deref();
@@ -135,9 +158,15 @@ impl Run<'_> {
 
     /// Reads the input, and stores it if the log contains inputs.
     fn read_input(&mut self, module: &Module) -> Result<RunInput, ErrorBody> {
-        let input = match self.input.take() {
-            Some(input) => input,
-            None => input::read(&self.args.request.input, module, &self.settings.media)?,
+        let given = || input::read(&self.args.request.input, module, &self.settings.media);
+        let input = match std::mem::replace(&mut self.start, Start::Arguments) {
+            Start::Arguments => given()?,
+            Start::Input(input) => input,
+            Start::Conversation(conversation) => {
+                let conversation = conversation?;
+                self.console.note(&conversation.note());
+                conversation.add_to(given()?)?
+            }
         };
         if self.log.as_ref().is_some_and(RunLog::stores_contents) {
             self.input = Some(input.clone());

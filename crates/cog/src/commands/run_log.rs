@@ -114,14 +114,6 @@ impl RunLog {
         }
     }
 
-    /// Reads the log.
-    ///
-    /// # Errors
-    /// E1006 if a file cannot be read.
-    pub(super) fn read(&self) -> Result<Entries, ErrorBody> {
-        Ok(Entries { files: [self.text(CURRENT)?, self.text(OLDER)?] })
-    }
-
     fn text(&self, name: &str) -> Result<String, ErrorBody> {
         let path = self.directory.join(name);
         match files::read_text(&path, MAX_FILE) {
@@ -138,6 +130,15 @@ pub(super) struct Entries {
 }
 
 impl Entries {
+    /// Reads the log of the settings.
+    ///
+    /// # Errors
+    /// E1006 if runs are not logged, or if a file cannot be read.
+    pub(super) fn read(settings: &Settings) -> Result<Self, ErrorBody> {
+        let log = RunLog::new(settings).ok_or_else(|| is_off(settings))?;
+        Ok(Self { files: [log.text(CURRENT)?, log.text(OLDER)?] })
+    }
+
     /// Returns the entries, the newest first. A line that is not an entry, such as one that a full disk truncated, is
     /// skipped.
     pub(super) fn newest_first(&self) -> impl Iterator<Item = Entry> {
@@ -160,6 +161,14 @@ impl Entries {
             None => Ok(first),
         }
     }
+}
+
+fn is_off(settings: &Settings) -> ErrorBody {
+    let (message, advice) = match settings.logs.enabled.value {
+        true => ("there is no directory for the log: HOME is not set", "Set COG_LOGS_DIRECTORY."),
+        false => ("runs are not logged: `logs.enabled` is false", "`cog config` shows what sets it."),
+    };
+    ErrorBody::new(Code::InvalidReference, message).suggest(advice)
 }
 
 fn missing(message: &str) -> ErrorBody {

@@ -11,6 +11,8 @@ mod compositions;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod conversation;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod handoff;

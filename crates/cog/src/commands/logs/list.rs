@@ -2,7 +2,10 @@
 
 use crate::{
     args::LogsListArgs,
-    commands::{run_log::Entry, settings::load_settings},
+    commands::{
+        run_log::{Entries, Entry},
+        settings::load_settings,
+    },
     error::CliError,
     exit::Exit,
     output::{Console, Table},
@@ -16,7 +19,7 @@ pub(super) fn list(
     console: &Console,
 ) -> Result<Exit, CliError> {
     let settings = load_settings(Flags::default(), environment, console)?;
-    let entries = super::entries(&settings)?;
+    let entries = Entries::read(&settings)?;
     let is_listed = |entry: &Entry| args.module.as_ref().is_none_or(|name| entry.module == *name);
     let listed: Vec<_> = entries.newest_first().filter(is_listed).take(args.limit as usize).collect();
     if args.format.is_json() {

@@ -1,12 +1,10 @@
 //! `cog logs replay`: runs a module again with the input of a logged run.
 
-use cog_spec::{Code, ErrorBody};
-
 use crate::{
-    args::{HandoffToArgs, InputArgs, LogsReplayArgs, MediaFlags, ModelArgs, RequestArgs, RunArgs, ToolArgs},
+    args::{HandoffToArgs, InputArgs, LogsReplayArgs, MediaFlags, RequestArgs, RunArgs, ToolArgs},
     commands::{
-        run,
-        run_log::{Contents, Entry},
+        run::{self, Start},
+        run_log::{Contents, Entries, Entry},
     },
     error::CliError,
     exit::Exit,
@@ -21,35 +19,25 @@ pub(super) fn replay(
     console: &Console,
 ) -> Result<Exit, CliError> {
     let settings = Settings::read(Flags::default(), environment.clone())?;
-    let entry = super::entries(&settings)?.find(args.id.as_deref())?;
-    let contents = entry.contents.as_ref().ok_or_else(|| not_stored(&entry))?;
-    let input = contents.run_input();
-    run::run_with(&run_args(args, &entry, contents), Some(input), environment, console)
-}
-
-fn not_stored(entry: &Entry) -> ErrorBody {
-    let message = format!("the input of the run `{}` is not stored", entry.id);
-    let advice = "Set COG_LOGS_CONTENTS=true, or `contents = true` in [logs] of ~/.config/cog/config.toml, to store \
-                  the inputs of later runs up to 1 MiB.";
-    ErrorBody::new(Code::InvalidReference, message).suggest(advice)
+    let entry = Entries::read(&settings)?.find(args.id.as_deref())?;
+    let contents = entry.stored_contents()?;
+    let start = Start::Input(contents.run_input());
+    run::run_with(&run_args(args, &entry, contents), start, environment, console)
 }
 
 /// Returns the arguments of a run that is equal to the logged one, except where the given ones differ.
-fn run_args(args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs {
+fn run_args(mut args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs {
+    entry.select_model(&mut args.model);
     let input = InputArgs {
-        module: Some(entry.directory.clone().unwrap_or_else(|| entry.module.clone())),
+        module: Some(entry.target().to_owned()),
         input: None,
         args: contents.args.clone(),
         input_json: contents.input.as_ref().map(ToString::to_string),
         media: MediaFlags::default(),
     };
     RunArgs {
-        request: RequestArgs {
-            input,
-            output: args.output,
-            model: with_logged_model(args.model, entry),
-            generation: args.generation,
-        },
+        request: RequestArgs { input, output: args.output, model: args.model, generation: args.generation },
+        continue_last: false,
         stream: args.stream,
         check: args.check,
         tools: ToolArgs::default(),
@@ -60,13 +48,4 @@ fn run_args(args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs
         media_dir: None,
         replay: None,
     }
-}
-
-/// Adds the provider and the model of the logged run, unless a provider is given; a given model replaces that one.
-fn with_logged_model(given: ModelArgs, entry: &Entry) -> ModelArgs {
-    if !given.provider.is_empty() {
-        return given;
-    }
-    let model = given.model.or_else(|| entry.requested_model.clone());
-    ModelArgs { provider: entry.providers(), model, ..given }
 }

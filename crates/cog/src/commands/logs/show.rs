@@ -5,7 +5,7 @@ use cog_json::Value;
 use crate::{
     args::LogsShowArgs,
     commands::{
-        run_log::{Contents, Entry},
+        run_log::{Contents, Entries, Entry},
         settings::load_settings,
     },
     error::CliError,
@@ -21,7 +21,7 @@ pub(super) fn show(
     console: &Console,
 ) -> Result<Exit, CliError> {
     let settings = load_settings(Flags::default(), environment, console)?;
-    let entry = super::entries(&settings)?.find(args.id.as_deref())?;
+    let entry = Entries::read(&settings)?.find(args.id.as_deref())?;
     if args.format.is_json() {
         console.print_json(&entry)?;
         return Ok(Exit::Ok);

@@ -5,8 +5,10 @@ use std::time::SystemTime;
 use cog_json::Value;
 use cog_module::{Module, Origin};
 use cog_run::RunInput;
-use cog_spec::{Envelope, Usage};
+use cog_spec::{Code, Envelope, ErrorBody, Usage};
 use serde::{Deserialize, Serialize};
+
+use crate::args::ModelArgs;
 
 /// The characters of an ID: none looks like another one.
 const ID_CHARACTERS: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
@@ -56,19 +58,12 @@ pub(in crate::commands) struct Contents {
 
 impl Entry {
     pub(super) fn new(module: &Module, envelope: &Envelope, contents: Option<Contents>) -> Self {
-        let directory = match &module.origin {
-            Origin::Directory(directory) => {
-                let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
-                Some(directory.to_string_lossy().into_owned())
-            }
-            _ => None,
-        };
         Self {
             id: new_id(),
             time: now(),
             module: module.manifest.name.clone(),
             module_version: module.manifest.version.clone(),
-            directory,
+            directory: directory_of(&module.origin),
             requested_provider: None,
             requested_model: None,
             model: envelope.meta.runtime.model.clone(),
@@ -98,8 +93,42 @@ impl Entry {
         }
     }
 
+    /// Whether it is a run of this module.
+    pub(in crate::commands) fn is_of(&self, origin: &Origin) -> bool {
+        match origin {
+            Origin::BuiltIn(module) => self.directory.is_none() && self.module == module.name,
+            _ => self.directory == directory_of(origin),
+        }
+    }
+
+    /// Returns the argument that selects its module.
+    pub(in crate::commands) fn target(&self) -> &str {
+        self.directory.as_deref().unwrap_or(&self.module)
+    }
+
+    /// Returns the input and the answer.
+    ///
+    /// # Errors
+    /// E1006 if they are not stored.
+    pub(in crate::commands) fn stored_contents(&self) -> Result<&Contents, ErrorBody> {
+        self.contents.as_ref().ok_or_else(|| {
+            let message = format!("the input of the run `{}` is not stored", self.id);
+            let advice = "Set COG_LOGS_CONTENTS=true, or `contents = true` in [logs] of ~/.config/cog/config.toml, to \
+                          store the inputs of later runs up to 1 MiB.";
+            ErrorBody::new(Code::InvalidReference, message).suggest(advice)
+        })
+    }
+
+    /// Selects its provider and model, unless a provider is given; a given model replaces its own.
+    pub(in crate::commands) fn select_model(&self, given: &mut ModelArgs) {
+        if given.provider.is_empty() {
+            given.provider = self.providers();
+            given.model = given.model.take().or_else(|| self.requested_model.clone());
+        }
+    }
+
     /// Returns the providers that were requested, otherwise the one that replied.
-    pub(in crate::commands) fn providers(&self) -> Vec<String> {
+    fn providers(&self) -> Vec<String> {
         let replied = || Some(self.model.as_deref()?.split_once('/')?.0);
         let providers = self.requested_provider.as_deref().or_else(replied);
         providers.into_iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect()
@@ -125,6 +154,13 @@ impl Contents {
             (None, input) => RunInput::Json(input.unwrap_or_default()),
         }
     }
+}
+
+/// Returns the directory of a module; none if it is built in.
+fn directory_of(origin: &Origin) -> Option<String> {
+    let Origin::Directory(directory) = origin else { return None };
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+    Some(directory.to_string_lossy().into_owned())
 }
 
 fn new_id() -> String {
