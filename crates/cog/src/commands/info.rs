@@ -1,13 +1,16 @@
 //! `cog info`: a module's manifest, input and output.
 
+mod composition;
 mod fields;
 mod manifest;
 
+use std::sync::Arc;
+
 use cog_json::{Array, ToJson, Writer};
-use cog_module::{Module, golden};
+use cog_module::{Finder, Module, golden};
 
 pub(super) use self::fields::Fields;
-use self::manifest::ManifestJson;
+use self::{composition::Parts, manifest::ManifestJson};
 use super::{
     example,
     targets::{default_finder, location},
@@ -22,39 +25,43 @@ use crate::{
 
 /// Prints a module with all defaults resolved.
 pub(crate) fn info(args: &InfoArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let origin = default_finder(environment, console)?.find(&args.module)?;
-    let module = cog_module::load(&origin)?;
+    let finder = default_finder(environment, console)?;
+    let report = Report::new(Arc::new(cog_module::load(&finder.find(&args.module)?)?), &finder);
     if args.format.is_json() {
-        console.print_json(&Report::new(&module))?;
+        console.print_json(&report)?;
         return Ok(Exit::Ok);
     }
-    console.diagnose(&module.warnings);
-    console.print(&describe(&args.module, &Report::new(&module), console))?;
+    console.diagnose(&report.module.warnings);
+    console.print(&describe(&args.module, &report, console))?;
     Ok(Exit::Ok)
 }
 
-struct Report<'a> {
-    module: &'a Module,
+struct Report {
+    module: Arc<Module>,
+    parts: Parts,
     tests: Vec<String>,
 }
 
-impl<'a> Report<'a> {
-    fn new(module: &'a Module) -> Self {
-        let cases = golden::discover(module).cases;
-        Self { module, tests: cases.into_iter().map(|case| case.name).collect() }
+impl Report {
+    fn new(module: Arc<Module>, finder: &Finder) -> Self {
+        let tests = golden::discover(&module).cases.into_iter().map(|case| case.name).collect();
+        Self { parts: Parts::find(&module, finder), module, tests }
     }
 }
 
 /// Written by hand: its members are those of a module.
-impl ToJson for Report<'_> {
+impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let Report { module, tests } = self;
+        let Report { module, parts, tests } = self;
         let schema = |schema: Option<&serde_json::Value>| schema.map(cog_json::Value::from);
         w.object(|w| {
             w.field("path", module.origin.path_of("").to_string_lossy().as_ref());
             w.field("manifest", &ManifestJson(&module.manifest));
             w.optional("input", &schema(module.contract.input_schema()));
             w.optional("data", &schema(module.contract.data_schema()));
+            if !parts.is_empty() {
+                w.field("parts", parts);
+            }
             w.field("tests", tests);
             w.field("warnings", &Array(&module.warnings));
         });
@@ -65,9 +72,9 @@ impl ToJson for Report<'_> {
 const INDENT: usize = 15;
 
 /// Formats a module for a terminal: title, properties, input, data, and an example command.
-fn describe(name_given: &str, report: &Report<'_>, console: &Console) -> String {
+fn describe(name_given: &str, report: &Report, console: &Console) -> String {
     let palette = console.out().palette;
-    let module = report.module;
+    let module = &report.module;
     let manifest = &module.manifest;
     let mut text = format!("{} {}\n", palette.bold(&manifest.name), palette.dim(&manifest.version));
     for line in wrap(&manifest.responsibility, console.width()) {
@@ -77,6 +84,9 @@ fn describe(name_given: &str, report: &Report<'_>, console: &Console) -> String 
     for (name, value) in facts(report) {
         let lines = wrap(&value, console.width().saturating_sub(INDENT)).join(&format!("\n{:INDENT$}", ""));
         text += &format!("  {}  {lines}\n", palette.dim(format_args!("{name:<11}")));
+    }
+    if let Some(parts) = report.parts.render(console) {
+        text += &format!("\n{}\n{parts}", palette.bold("Parts"));
     }
     for (title, schema) in
         [("Input", module.contract.input_schema()), ("Data", module.contract.data_schema())]
@@ -89,7 +99,7 @@ fn describe(name_given: &str, report: &Report<'_>, console: &Console) -> String 
     text + &format!("\n{}\n  {}\n", palette.bold("Try"), example::run(name_given, module))
 }
 
-fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
+fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let manifest = &report.module.manifest;
     let mut facts = vec![
         ("location", location(&report.module.origin)),
@@ -103,6 +113,7 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
         ("input", names(&manifest.modalities.input)),
         ("output", names(&manifest.modalities.output)),
     ];
+    facts.extend(report.parts.pattern().map(|pattern| ("pattern", pattern)));
     if !manifest.excludes.is_empty() {
         facts.push(("excludes", manifest.excludes.join("; ")));
     }
@@ -112,7 +123,7 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn insights(report: &Report<'_>) -> String {
+fn insights(report: &Report) -> String {
     let overflow = report.module.manifest.overflow;
     if overflow.enabled { format!("at most {}", overflow.max_items) } else { "none".to_owned() }
 }

@@ -1,4 +1,4 @@
-use crate::support::{Place, snapshot};
+use crate::support::{Place, json, snapshot};
 
 const SCHEMA: &str = r##"{
   "meta": {"type": "object", "required": ["confidence", "risk", "explain"], "properties": {"explain": {"type": "string", "maxLength": 280}}},
@@ -68,4 +68,35 @@ fn validate_composition() {
         .replace("length > 0", "length = 0");
     write(&place, "pipeline", &broken);
     snapshot!(place.cog(["validate", "pipeline"]));
+}
+
+#[test]
+fn info_of_a_composition() {
+    let place = pipeline();
+    write(&place, "pipeline", &PIPELINE.replace("name: reader", "name: reeder"));
+    snapshot!(place.cog(["info", "pipeline"]));
+    let info = json(&pipeline().cog(["info", "pipeline", "--format", "json"]).output().unwrap());
+    assert_eq!(
+        info["parts"],
+        serde_json::json!([
+            { "name": "reader", "version": "1.0.0", "tier": "exploration", "optional": false, "timeout_ms": 500 },
+            { "name": "judge", "version": "1.0.0", "tier": "exploration", "optional": true, "fallback": "writer" },
+            { "name": "writer", "version": "1.0.0", "tier": "exploration", "optional": false },
+            { "name": "expert", "version": "1.0.0", "tier": "exploration", "optional": false },
+        ])
+    );
+    let composition = &info["manifest"]["composition"];
+    assert_eq!((&composition["max_depth"], &composition["timeout_ms"]), (&5.into(), &60_000.into()));
+    assert_eq!(composition["dataflow"][0]["mapping"]["text"], "$.text");
+    assert_eq!(composition["routing"][1], serde_json::json!({ "next": "expert" }));
+}
+
+#[test]
+fn info_of_calls_in_the_prompt() {
+    let place = pipeline();
+    write(&place, "caller", "");
+    place
+        .write("cognitive/modules/caller/prompt.md", "@call:reader($INPUT)[optional] @call:writer($INPUT)\n");
+    let info = json(&place.cog(["info", "caller", "--format", "json"]).output().unwrap());
+    assert_eq!((&info["parts"][0]["optional"], &info["parts"][1]["optional"]), (&true.into(), &false.into()));
 }

@@ -6,6 +6,8 @@ use cog_spec::{
     Modalities, Overflow, Policies, Response, Tier,
 };
 
+use super::composition::composition;
+
 /// The JSON form of a manifest.
 pub(super) struct ManifestJson<'a>(pub(super) &'a Manifest);
 
@@ -28,6 +30,9 @@ impl ToJson for ManifestJson<'_> {
             section(w, "constraints", &manifest.constraints, constraints);
             section(w, "generation", &manifest.generation, generation);
             context(w.key("context"), &manifest.context);
+            if let Some(composed) = &manifest.composition {
+                section(w, "composition", composed, composition);
+            }
             w.key("response").object(|w| response(w, &manifest.response, manifest.tier));
             section(w, "modalities", &manifest.modalities, modalities);
             write_error_codes(w, manifest);
