@@ -74,6 +74,11 @@ impl Finding {
         Self { module: Some(Arc::clone(module)), ..self }
     }
 
+    /// Returns the module that it is about: the checked one, or one that it calls.
+    pub fn module(&self) -> Option<&Arc<Module>> {
+        self.module.as_ref()
+    }
+
     /// Returns it as a diagnostic with file, line and column.
     pub fn diagnostic(&self) -> Diagnostic {
         let found = Diagnostic::error(self.rule, "", &self.message);

@@ -1,12 +1,11 @@
 //! `cog validate`: checks module files.
 
+mod compositions;
 mod github;
 mod sarif;
 
-use std::sync::Arc;
-
 use cog_json::{Array, Value};
-use cog_module::{Diagnostic, Finder, Level, Origin, Report, Severity};
+use cog_module::{Diagnostic, Level, Report, Severity};
 
 use super::targets::{default_finder, targets};
 use crate::{
@@ -26,7 +25,9 @@ pub(crate) fn validate(
     let finder = default_finder(environment, console)?;
     let level = level(args.level);
     let targets = targets(&finder, &args.modules, args.all)?;
-    let reports: Vec<Report> = targets.iter().map(|(_, origin)| check(origin, level, &finder)).collect();
+    let mut reports: Vec<Report> =
+        targets.iter().map(|(_, origin)| cog_module::validate(origin, level)).collect();
+    compositions::check(&mut reports, &finder);
     match (args.format, reports.as_slice()) {
         (ValidateFormat::Json, [only]) if !args.all => console.print_json(only)?,
         (ValidateFormat::Json, all) => console.print_json(&Array(all))?,
@@ -41,16 +42,6 @@ pub(crate) fn validate(
     let is_clean = |report: &Report| !args.deny_warnings || report.diagnostics.is_empty();
     let is_accepted = |report: &Report| report.is_valid() && is_clean(report);
     Ok(if reports.iter().all(is_accepted) { Exit::Ok } else { Exit::Invalid })
-}
-
-/// Checks the files of a module, and the modules that it calls.
-fn check(origin: &Origin, level: Level, finder: &Finder) -> Report {
-    let mut report = cog_module::validate(origin, level);
-    if let Some(module) = report.module.clone() {
-        let checked = cog_flow::check(Arc::new(module), finder);
-        report.diagnostics.extend(checked.findings.iter().map(cog_flow::Finding::diagnostic));
-    }
-    report
 }
 
 const fn level(args: LevelArgs) -> Level {

@@ -100,3 +100,22 @@ fn info_of_calls_in_the_prompt() {
     let info = json(&place.cog(["info", "caller", "--format", "json"]).output().unwrap());
     assert_eq!((&info["parts"][0]["optional"], &info["parts"][1]["optional"]), (&true.into(), &false.into()));
 }
+
+#[test]
+fn finding_of_a_part_is_reported_once() {
+    let place = pipeline();
+    let step = |to: &str| {
+        format!("composition: {{dataflow: [{{from: input, to: {to}}}, {{from: {to}.output, to: output}}]}}\n")
+    };
+    write(&place, "middle", &step("reader").replace("from: input", "from: inpt"));
+    ["first", "second"].into_iter().for_each(|name| write(&place, name, &step("middle")));
+    write(&place, "ring-a", &step("ring-b"));
+    write(&place, "ring-b", &step("ring-a"));
+    snapshot!(place.cog(["validate", "first", "middle", "second", "ring-a", "ring-b"]));
+    let alone = json(&place.cog(["validate", "first", "--format", "json"]).output().unwrap());
+    assert_eq!(
+        (&alone["valid"], alone["diagnostics"].as_array().unwrap().len()),
+        (&false.into(), 2),
+        "{alone}"
+    );
+}
