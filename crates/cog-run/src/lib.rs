@@ -37,7 +37,7 @@ mod trace;
 pub use crate::{
     cancellation::{CancelReason, Cancellation},
     input::RunInput,
-    module_context::{ContextScope, ContextStore},
+    module_context::{ContextLimits, ContextScope, ContextStore},
     observe::{Call, CallOutcome, Ended, Observer, RunOutcome},
     options::{Caller, RecoveryOffer, RunOptions},
     providers::Providers,

@@ -4,10 +4,11 @@ mod directory;
 mod entry;
 mod given;
 mod key;
+mod limits;
 mod memory;
 mod scope;
 mod shape;
 mod store;
 
 pub(crate) use self::given::{ContextSink, Given};
-pub use self::{scope::ContextScope, store::ContextStore};
+pub use self::{limits::ContextLimits, scope::ContextScope, store::ContextStore};

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-pub(crate) use self::bounded_directory::BoundedDirectory;
+pub(crate) use self::bounded_directory::{BoundedDirectory, StoredFile};
 
 /// Returns options that create a file only this user may read.
 pub fn open_options() -> OpenOptions {

@@ -4,8 +4,11 @@ use cog_json::ToJson as _;
 use cog_module::files;
 use serde::Deserialize as _;
 
-use super::entry::{Entry, EntryId, MAX_BYTES, MAX_ENTRIES, MAX_ENTRY_BYTES};
-use crate::private_files::BoundedDirectory;
+use super::{
+    entry::{Entry, EntryId, MAX_BYTES, MAX_ENTRIES, MAX_ENTRY_BYTES},
+    limits::{ContextLimits, Stored},
+};
+use crate::private_files::{BoundedDirectory, StoredFile};
 
 /// Stored context in files, one for each entry.
 #[derive(Debug)]
@@ -26,9 +29,34 @@ impl Directory {
         Self { files, swept: Once::new() }
     }
 
-    pub(super) fn write(&self, entry: &Entry, now: SystemTime) -> io::Result<()> {
-        self.swept.call_once(|| self.remove_expired(now));
-        self.files.write(&entry.id.file_stem(), &entry.to_json())
+    pub(super) fn write(
+        &self,
+        entry: &Entry,
+        limits: Option<ContextLimits>,
+        now: SystemTime,
+    ) -> io::Result<()> {
+        self.swept.call_once(|| remove_expired(self.files.files(), now));
+        let text = entry.to_json();
+        if let Some(limits) = limits {
+            self.check(&entry.id, text.len(), limits, now)?;
+        }
+        self.files.write(&entry.id.file_stem(), &text)
+    }
+
+    /// Checks whether the owner of an id may store this many bytes. At a limit, its expired entries are removed first.
+    fn check(&self, id: &EntryId, bytes: usize, limits: ContextLimits, now: SystemTime) -> io::Result<()> {
+        limits.check(stored(&self.files_of(id)), bytes).or_else(|_| {
+            remove_expired(self.files_of(id), now);
+            limits.check(stored(&self.files_of(id)), bytes)
+        })
+    }
+
+    /// Returns the files of the owner of an id, without that of the id.
+    fn files_of(&self, id: &EntryId) -> Vec<StoredFile> {
+        let own = id.file_stem();
+        let mut files = self.files.files();
+        files.retain(|file| file.stem() != own && id.has_owner_of(file.stem()));
+        files
     }
 
     /// Returns an entry; none if its file is of another id, which only an edited file can be.
@@ -40,15 +68,21 @@ impl Directory {
     pub(super) fn remove(&self, id: &EntryId) {
         self.files.remove(&id.file_stem());
     }
+}
 
-    fn remove_expired(&self, now: SystemTime) {
-        for file in self.files.files() {
-            let text = files::read_text(&file.path, self.files.max_file_bytes).ok();
-            if text.and_then(|text| parse(&text)).is_none_or(|entry| !entry.is_fresh(None, now)) {
-                let _ = std::fs::remove_file(file.path);
-            }
+/// Removes the files of expired entries.
+fn remove_expired(files: Vec<StoredFile>, now: SystemTime) {
+    for file in files {
+        let text = files::read_text(&file.path, MAX_ENTRY_BYTES as u64).ok();
+        if text.and_then(|text| parse(&text)).is_none_or(|entry| !entry.is_fresh(None, now)) {
+            let _ = std::fs::remove_file(file.path);
         }
     }
+}
+
+fn stored(files: &[StoredFile]) -> Stored {
+    let bytes = |file: &StoredFile| usize::try_from(file.bytes).unwrap_or(usize::MAX);
+    files.iter().fold(Stored::default(), |stored, file| stored.add(bytes(file)))
 }
 
 fn parse(text: &str) -> Option<Entry> {

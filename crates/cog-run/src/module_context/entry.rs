@@ -39,10 +39,17 @@ pub(super) struct Entry {
 }
 
 impl EntryId {
-    /// Returns a name for a file: no other id has it, and it contains nothing of the id itself.
+    /// Returns a name for a file: no other id has it, and it contains nothing of the id itself. It ends with a hash of the
+    /// owner.
     pub(super) fn file_stem(&self) -> String {
         let parts = [&self.owner, &self.module, &self.name, &self.key];
-        hex(&parts.map(|part| format!("{}:{part}", part.len())).concat())
+        let hash = hex(&parts.map(|part| format!("{}:{part}", part.len())).concat());
+        format!("{hash}-{}", hex(&self.owner))
+    }
+
+    /// Whether a file with this name is of the owner of this id.
+    pub(super) fn has_owner_of(&self, file_stem: &str) -> bool {
+        file_stem.rsplit_once('-').is_some_and(|(_, owner)| owner == hex(&self.owner))
     }
 }
 

@@ -1,9 +1,14 @@
 use std::{
     collections::{HashMap, VecDeque},
+    io,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
 };
 
-use super::entry::{Entry, EntryId, MAX_BYTES, MAX_ENTRIES};
+use super::{
+    entry::{Entry, EntryId, MAX_BYTES, MAX_ENTRIES},
+    limits::{ContextLimits, Stored},
+};
 
 /// Stored context in memory.
 #[derive(Debug, Default)]
@@ -18,17 +23,23 @@ struct Entries {
 }
 
 impl Memory {
-    /// Stores an entry of this size, and removes the oldest ones beyond the limits.
-    pub(super) fn write(&self, entry: Entry, bytes: usize) {
+    /// Stores an entry of this size, and removes the oldest ones beyond the limits of all owners.
+    ///
+    /// # Errors
+    /// The owner has reached its limit.
+    pub(super) fn write(
+        &self,
+        entry: Entry,
+        bytes: usize,
+        limits: Option<ContextLimits>,
+        now: SystemTime,
+    ) -> io::Result<()> {
         let mut entries = self.lock();
-        entries.remove(&entry.id);
-        entries.order.push_back(entry.id.clone());
-        entries.bytes += bytes;
-        entries.by_id.insert(entry.id.clone(), (entry, bytes));
-        while entries.by_id.len() > MAX_ENTRIES || entries.bytes > MAX_BYTES {
-            let Some(oldest) = entries.order.front().cloned() else { return };
-            entries.remove(&oldest);
+        if let Some(limits) = limits {
+            limits.check(entries.stored_by(&entry.id, now), bytes)?;
         }
+        entries.insert(entry, bytes);
+        Ok(())
     }
 
     pub(super) fn read(&self, id: &EntryId) -> Option<Entry> {
@@ -46,6 +57,24 @@ impl Memory {
 }
 
 impl Entries {
+    /// Returns what the owner of an id has stored, without the entry of the id and without expired ones.
+    fn stored_by(&self, id: &EntryId, now: SystemTime) -> Stored {
+        let others = self.by_id.values().filter(|(entry, _)| entry.id.owner == id.owner && entry.id != *id);
+        let fresh = others.filter(|(entry, _)| entry.is_fresh(None, now));
+        fresh.fold(Stored::default(), |stored, (_, bytes)| stored.add(*bytes))
+    }
+
+    fn insert(&mut self, entry: Entry, bytes: usize) {
+        self.remove(&entry.id);
+        self.order.push_back(entry.id.clone());
+        self.bytes += bytes;
+        self.by_id.insert(entry.id.clone(), (entry, bytes));
+        while self.by_id.len() > MAX_ENTRIES || self.bytes > MAX_BYTES {
+            let Some(oldest) = self.order.front().cloned() else { return };
+            self.remove(&oldest);
+        }
+    }
+
     fn remove(&mut self, id: &EntryId) {
         if let Some((_, bytes)) = self.by_id.remove(id) {
             self.bytes -= bytes;

@@ -14,6 +14,7 @@ use super::{
     directory::Directory,
     entry::{AUDIT, Entry, EntryId},
     key::RunKeys,
+    limits::ContextLimits,
     memory::Memory,
     shape,
 };
@@ -22,7 +23,11 @@ use super::{
 ///
 /// A module reads only what it declares with `from_module`, and only what runs of the same owner have stored.
 #[derive(Debug, Clone)]
-pub struct ContextStore(Arc<Storage>);
+pub struct ContextStore {
+    storage: Arc<Storage>,
+    /// The limits of each owner; none if only those of all owners count.
+    limits: Option<ContextLimits>,
+}
 
 #[derive(Debug)]
 enum Storage {
@@ -39,18 +44,26 @@ impl Default for ContextStore {
 impl ContextStore {
     /// Creates a store that ends with this process.
     pub fn in_memory() -> Self {
-        Self(Arc::new(Storage::Memory(Memory::default())))
+        Self { storage: Arc::new(Storage::Memory(Memory::default())), limits: None }
     }
 
     /// Creates a store in a directory, which is created at the first use. Only this user may read its files.
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
-        Self(Arc::new(Storage::Directory(Directory::new(directory.into()))))
+        Self { storage: Arc::new(Storage::Directory(Directory::new(directory.into()))), limits: None }
+    }
+
+    /// Sets the limits of each owner ([`RunOptions::owner`](crate::RunOptions::owner)). By default there are only those of all owners: 1,000
+    /// values and 64 MiB, of which the oldest are removed.
+    #[must_use]
+    pub fn owner_limits(mut self, limits: ContextLimits) -> Self {
+        self.limits = Some(limits);
+        self
     }
 
     /// Stores a context that a module emits, without secrets, unless it is for this request only.
     ///
     /// # Errors
-    /// It is too large, or cannot be written.
+    /// It is too large, its owner has reached a limit, or it cannot be written.
     pub(super) fn write(
         &self,
         module: &str,
@@ -68,12 +81,9 @@ impl ContextStore {
         let Some(entry) = Entry::new(id, emitted.ttl, Value::from(value), now) else { return Ok(()) };
         let bytes = entry.to_json().len();
         tracing::info!(target: AUDIT, module, name = emitted.name, owner = keys.owner, bytes, "storing context");
-        match &*self.0 {
-            Storage::Memory(memory) => {
-                memory.write(entry, bytes);
-                Ok(())
-            }
-            Storage::Directory(directory) => directory.write(&entry, now),
+        match &*self.storage {
+            Storage::Memory(memory) => memory.write(entry, bytes, self.limits, now),
+            Storage::Directory(directory) => directory.write(&entry, self.limits, now),
         }
     }
 
@@ -87,7 +97,7 @@ impl ContextStore {
         now: SystemTime,
     ) -> Option<Value> {
         let id = id_of(module, emitted, keys);
-        let entry = match &*self.0 {
+        let entry = match &*self.storage {
             Storage::Memory(memory) => memory.read(&id),
             Storage::Directory(directory) => directory.read(&id),
         }?;
@@ -99,7 +109,7 @@ impl ContextStore {
     }
 
     fn remove(&self, id: &EntryId) {
-        match &*self.0 {
+        match &*self.storage {
             Storage::Memory(memory) => memory.remove(id),
             Storage::Directory(directory) => directory.remove(id),
         }
@@ -215,6 +225,47 @@ mod tests {
         let first = EmittedContext { key_pattern: "0".to_owned(), ..last.clone() };
         assert_eq!(store.read("m", &first, &keys("a"), None, START), None);
         assert_eq!(store.read("m", &last, &keys("a"), None, START), Some(large));
+    }
+
+    #[test]
+    fn owner_has_a_limit_of_values() {
+        let directory = tempfile::tempdir().unwrap();
+        for store in stores(directory.path()) {
+            let store = store.owner_limits(ContextLimits { max_values: 2, ..ContextLimits::default() });
+            let write = |owner: &str, key: &str, ttl, seconds| {
+                let emitted = EmittedContext { key_pattern: key.to_owned(), ..emitted(ttl) };
+                store.write("m", &emitted, &keys(owner), &value("1"), after(seconds))
+            };
+            write("a", "1", ContextTtl::Seconds(10), 0).unwrap();
+            write("a", "2", ContextTtl::Unlimited, 0).unwrap();
+            let error = write("a", "3", ContextTtl::Unlimited, 0).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "this client has stored 2 values, the maximum; they are removed when they expire"
+            );
+            write("a", "2", ContextTtl::Unlimited, 0).unwrap();
+            write("b", "3", ContextTtl::Unlimited, 0).unwrap();
+            write("a", "3", ContextTtl::Unlimited, 10).unwrap();
+            write("a", "4", ContextTtl::Unlimited, 20).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn owner_has_a_limit_of_bytes() {
+        let directory = tempfile::tempdir().unwrap();
+        for store in stores(directory.path()) {
+            let store = store.owner_limits(ContextLimits { max_bytes: 1_000, ..ContextLimits::default() });
+            let write = |owner: &str, key: &str| {
+                let emitted =
+                    EmittedContext { key_pattern: key.to_owned(), ..emitted(ContextTtl::Unlimited) };
+                store.write("m", &emitted, &keys(owner), &value(&format!("\"{}\"", "x y".repeat(150))), START)
+            };
+            write("a", "1").unwrap();
+            let message = write("a", "2").unwrap_err().to_string();
+            assert!(message.contains("exceed the maximum of 1000"), "{message}");
+            write("a", "1").unwrap();
+            write("b", "2").unwrap();
+        }
     }
 
     #[test]

@@ -37,8 +37,15 @@ pub(crate) struct StoredFile {
     pub(crate) modified: SystemTime,
 }
 
+impl StoredFile {
+    /// Returns its name without the extension.
+    pub(crate) fn stem(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+    }
+}
+
 impl BoundedDirectory {
-    /// Returns the text of a file; none if there is none. `stem` is a hash in hexadecimal.
+    /// Returns the text of a file; none if there is none. `stem` begins with a hash in hexadecimal.
     pub(crate) fn read(&self, stem: &str) -> Option<String> {
         match files::read_text(&self.path_of(stem), self.max_file_bytes) {
             Ok(text) => Some(text),

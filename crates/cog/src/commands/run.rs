@@ -140,7 +140,7 @@ impl Run<'_> {
         let builder = runtime::builder(&self.settings, selected.providers);
         let module = self.args.request.input.module.as_deref();
         let builder = mcp::add_tools(builder, &self.settings, module, self.console)?;
-        let runtime = runtime::storing(builder, self.args.state_dir.as_deref()).build();
+        let runtime = builder.context_store(runtime::context_store(self.args.state_dir.as_deref())).build();
         let halted = self.continuation.as_ref().map(|it| runtime.halted_run(&it.id, None)).transpose()?;
         let given = self.args.request.input.module.clone();
         let name = given.or(halted.map(|halted| halted.module)).unwrap_or_default();

@@ -34,11 +34,11 @@ pub(super) fn builder(settings: &Settings, providers: Providers) -> RuntimeBuild
         .providers(providers)
 }
 
-/// Sets the directory that stores context for later runs. Without one, it is stored in memory.
-pub(super) fn storing(builder: RuntimeBuilder, state_dir: Option<&Path>) -> RuntimeBuilder {
+/// Returns the store of context for later runs: in the directory if there is one, otherwise in memory.
+pub(super) fn context_store(state_dir: Option<&Path>) -> ContextStore {
     match state_dir {
-        Some(directory) => builder.context_store(ContextStore::in_directory(directory.join("context"))),
-        None => builder,
+        Some(directory) => ContextStore::in_directory(directory.join("context")),
+        None => ContextStore::in_memory(),
     }
 }
 

@@ -41,8 +41,8 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let finder = targets::finder(&settings);
     let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
     let finder = finder.with_paths(args.paths.iter().cloned().chain(here))?;
-    let builder = runtime::builder(&settings, selected.providers);
-    let builder = runtime::storing(builder, serving.state_dir.as_deref());
+    let context = runtime::context_store(serving.state_dir.as_deref()).owner_limits(serving.context);
+    let builder = runtime::builder(&settings, selected.providers).context_store(context);
     let runtime = mcp::add_tools(builder, &settings, None, console)?
         .finder(finder)
         .media(access(&settings, &media))

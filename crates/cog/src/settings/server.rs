@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
 };
 
-use cog_run::sessions::SessionSettings;
+use cog_run::{ContextLimits, sessions::SessionSettings};
 use cog_server::ServerSettings;
 
 pub(crate) use self::setting::{SERVER_SETTINGS, ServerSetting};
@@ -32,6 +32,8 @@ pub(crate) struct ServeSettings {
     pub(crate) server: ServerSettings,
     /// Limits of sessions.
     pub(crate) sessions: SessionSettings,
+    /// Limits of the context that one client stores.
+    pub(crate) context: ContextLimits,
 }
 
 impl Default for ServeSettings {
@@ -45,6 +47,7 @@ impl Default for ServeSettings {
             resume: true,
             server: ServerSettings::default(),
             sessions: SessionSettings::default(),
+            context: ContextLimits::default(),
         }
     }
 }

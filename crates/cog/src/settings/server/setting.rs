@@ -118,6 +118,10 @@ server_settings! {
         "Maximum memory for all sessions";
     "max-session-bytes" Bytes |it| &mut it.sessions.max_session_bytes,
         "Maximum memory for one session";
+    "max-context-values-per-client" Count |it| &mut it.context.max_values,
+        "Maximum stored values of context per client";
+    "max-context-bytes-per-client" Bytes |it| &mut it.context.max_bytes,
+        "Maximum size of the stored context of one client";
 }
 
 impl Field {
