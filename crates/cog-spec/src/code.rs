@@ -123,8 +123,8 @@ codes! {
         "A value of the input is not supported.",
         "Use one of the values that the message lists.";
     InputTooLarge "E1005" "INPUT_TOO_LARGE" Yes 413 None,
-        "The input is larger than the module's max_input_tokens.",
-        "Shorten or split the input, or raise runtime_requirements.max_input_tokens.";
+        "The input is over the module's max_input_tokens, the model's context window, or a size limit.",
+        "Shorten or split the input, or raise the limit that the message names.";
     InvalidReference "E1006" "INVALID_REFERENCE" Yes 400 None,
         "A file, URL or name in the input does not exist or cannot be read.",
         "Check the path or name in the message.";
@@ -216,7 +216,7 @@ codes! {
         "The rate limit of the provider or of this server is exceeded.",
         "Wait for the time in Retry-After, then try again.";
     ContextOverflow "E4003" "CONTEXT_OVERFLOW" Maybe 413 None,
-        "The request exceeds the model's context window.",
+        "The provider rejected the request: it exceeds the model's context window.",
         "Shorten the input, or use a model with a larger context window.";
     CircularDependency "E4004" "CIRCULAR_DEPENDENCY" No 422 None,
         "Modules depend on each other in a cycle.",
