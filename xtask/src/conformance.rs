@@ -1,7 +1,7 @@
 //! `cargo xtask conformance`: which lines of the specification's checklist a case covers.
 //!
-//! `conformance/checklist.json` names every line and which of them are due; `conformance/cases/*.json` hold the
-//! cases. A case that is known to fail covers nothing.
+//! `conformance/checklist.json` names every line; `conformance/cases/*.json` hold the cases. A case that is known to fail
+//! covers nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -26,30 +26,23 @@ This page lists the checklist of the [specification](spec/README.md) and the cas
 entry. [Conformance cases](conformance-cases.md) explains how a case is written and run, and [conformance levels](conformance-levels.md) how a runtime is checked.
 
 The specification has four levels: 1, envelopes and schemas; 2, tiers, error codes, overflow, enums and repair; 3, composition
-and context; 4, streaming and media. An entry that is *due* must be covered in this release; *later* entries belong to later
-releases. MUST, SHOULD and MAY have the meaning of RFC 2119.
+and context; 4, streaming and media. Every entry must be covered. MUST, SHOULD and MAY have the meaning of RFC 2119.
 
 `cargo xtask conformance` generates this page.
 ";
 
-/// Prints each line, writes the page, and fails where a due line is not covered.
+/// Prints each line, writes the page, and fails where a line is not covered.
 pub(crate) fn run() -> Outcome {
     let coverage = Coverage::read()?;
     for line in &coverage.lines {
         let state = if line.cases.is_empty() { "not covered" } else { "covered" };
-        let due = if line.due { "due  " } else { "later" };
-        say(format_args!("{:6} {due} {state:11} {}", line.code, line.title));
+        say(format_args!("{:6} {state:11} {}", line.code, line.title));
     }
     write(PAGE, &coverage.page())?;
-    let open: Vec<&str> = coverage
-        .lines
-        .iter()
-        .filter(|line| line.due && line.cases.is_empty())
-        .map(|line| line.code.as_str())
-        .collect();
-    let covered = coverage.lines.iter().filter(|line| !line.cases.is_empty()).count();
-    say(format_args!("{covered} of {} lines covered", coverage.lines.len()));
-    if open.is_empty() { Ok(()) } else { Err(format!("due and not covered: {}", open.join(" "))) }
+    let open: Vec<&str> =
+        coverage.lines.iter().filter(|line| line.cases.is_empty()).map(|line| line.code.as_str()).collect();
+    say(format_args!("{} of {} lines covered", coverage.lines.len() - open.len(), coverage.lines.len()));
+    if open.is_empty() { Ok(()) } else { Err(format!("not covered: {}", open.join(" "))) }
 }
 
 /// The page as it should be.
@@ -92,7 +85,6 @@ struct Line {
     page: String,
     code: String,
     title: String,
-    due: bool,
     cases: BTreeSet<String>,
 }
 
@@ -114,7 +106,6 @@ struct Coverage {
 impl Coverage {
     fn read() -> Outcome<Self> {
         let checklist = read_json("conformance/checklist.json")?;
-        let due = Due::read(&checklist);
         let cases = cases_by_code()?;
         let mut lines = Vec::new();
         for group in array(&checklist, "groups") {
@@ -126,7 +117,6 @@ impl Coverage {
                     page: page.to_owned(),
                     code: code.clone(),
                     title: title.as_str().unwrap_or_default().to_owned(),
-                    due: due.includes(code),
                     cases: cases.get(code).cloned().unwrap_or_default(),
                 });
             }
@@ -151,32 +141,10 @@ impl Coverage {
                 page.push_str("\n| Entry | Subject | Cases |\n|---|---|---|\n");
             }
             let cases: Vec<&str> = line.cases.iter().map(String::as_str).collect();
-            let shown = match (cases.is_empty(), line.due) {
-                (false, _) => cases.join(", "),
-                (true, true) => "**missing**".to_owned(),
-                (true, false) => "later".to_owned(),
-            };
+            let shown = if cases.is_empty() { "**missing**".to_owned() } else { cases.join(", ") };
             let _ = writeln!(page, "| {} | {} | {shown} |", line.linked_code(), line.title);
         }
         page
-    }
-}
-
-/// The lines that this release must cover: whole groups, single lines, and exceptions with a minus.
-struct Due {
-    words: Vec<String>,
-}
-
-impl Due {
-    fn read(checklist: &Value) -> Self {
-        let words = array(checklist, "due").iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        Self { words }
-    }
-
-    fn includes(&self, code: &str) -> bool {
-        let group = code.trim_end_matches(|letter: char| letter.is_ascii_digit());
-        let has = |word: &str| self.words.iter().any(|known| known == word);
-        !has(&format!("-{code}")) && (has(code) || has(group))
     }
 }
 
