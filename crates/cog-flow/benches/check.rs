@@ -3,17 +3,16 @@
 //! `cargo bench -p cog-flow --bench check` prints each figure with its limit, and fails if one exceeds it. Both sides of a ratio
 //! run alternately, and the best run of each counts.
 
-#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
-
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cog_flow::{Condition, Lookup, LookupError, check};
 use cog_json::Value;
 use cog_module::{Module, ModuleFiles};
+use cog_testkit::bench::{limit, ratio, time};
 
 /// The time in which 1,000 modules are checked.
 const MAX_CHECK: Duration = Duration::from_millis(50);
@@ -29,9 +28,9 @@ fn main() -> ExitCode {
     };
     let parse = || inputs.iter().for_each(|text| drop(black_box(Value::parse(black_box(text)))));
     let results = [
-        limit(3.0, "evaluating 10,000 conditions ÷ parsing their inputs", || ratio(evaluate, parse)),
-        limit(12.0, "checking 1,000 modules ÷ 100", || ratio(|| many.check(), || few.check())),
-        limit(1.0, "checking 1,000 modules ÷ 50 ms", || best(|| many.check()) / MAX_CHECK.as_secs_f64()),
+        limit(3.0, "evaluating 10,000 conditions ÷ parsing their inputs", ratio(evaluate, parse)),
+        limit(12.0, "checking 1,000 modules ÷ 100", ratio(|| many.check(), || few.check())),
+        limit(1.0, "checking 1,000 modules ÷ 50 ms", best(|| many.check()) / MAX_CHECK.as_secs_f64()),
     ];
     if results.iter().all(|within| *within) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -101,34 +100,7 @@ fn envelope(index: usize) -> String {
     )
 }
 
-fn limit(bound: f64, what: &str, measure: impl Fn() -> f64) -> bool {
-    let ratio = measure();
-    let within = ratio <= bound;
-    println!("{ratio:6.2}  (at most {bound:4.1}{})  {what}", if within { "" } else { ", EXCEEDED" });
-    within
-}
-
-/// The best time of `ours` over the best time of `theirs`.
-fn ratio(ours: impl Fn(), theirs: impl Fn()) -> f64 {
-    let (mut one, mut other) = (Duration::MAX, Duration::MAX);
-    let end = Instant::now() + Duration::from_secs(2);
-    while Instant::now() < end {
-        one = one.min(time(&ours));
-        other = other.min(time(&theirs));
-    }
-    println!("        {one:?} against {other:?}");
-    one.as_secs_f64() / other.as_secs_f64()
-}
-
-/// The best of 20 runs, in seconds.
+/// Returns the best time of 20 runs, in seconds.
 fn best(run: impl Fn()) -> f64 {
-    let best = (0..20).map(|_| time(&run)).min().unwrap_or(Duration::MAX);
-    println!("        {best:?}");
-    best.as_secs_f64()
-}
-
-fn time(run: &impl Fn()) -> Duration {
-    let start = Instant::now();
-    run();
-    start.elapsed()
+    (0..20).map(|_| time(&run)).min().unwrap_or(Duration::MAX).as_secs_f64()
 }

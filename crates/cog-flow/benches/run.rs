@@ -22,6 +22,7 @@ use cog_run::{
         WireRequest, reply,
     },
 };
+use cog_testkit::bench::limit;
 
 const STEPS: u32 = 10;
 const BRANCHES: u32 = 100;
@@ -88,12 +89,6 @@ async fn best(
         }
     }
     Ok(best)
-}
-
-fn limit(limit: f64, what: &str, found: f64) -> bool {
-    let sign = if found <= limit { "ok" } else { "TOO MUCH" };
-    println!("{what:<44} {found:>8.2}  (at most {limit}) {sign}");
-    found <= limit
 }
 
 fn part(number: u32) -> String {

@@ -3,14 +3,12 @@
 //! `cargo bench -p cog-harmony --bench messages` prints each ratio with its limit, and fails if one exceeds it. Both sides run
 //! alternately, and the best run of each counts.
 
-mod support;
-
 use std::hint::black_box;
 use std::process::ExitCode;
 
 use cog_harmony::{Conversation, Format, check, write_as};
 use cog_json::{ToJson, Value};
-use support::{limit, ratio};
+use cog_testkit::bench::{limit, ratio};
 
 fn main() -> ExitCode {
     let (long, longer) = (history(10_000), history(100_000));
@@ -18,15 +16,13 @@ fn main() -> ExitCode {
     let many = Value::parse(&longer).unwrap_or_default();
     let conversation = Conversation::read(value.node()).unwrap_or_default();
     let mut results = vec![
-        limit(10.0, "checking 10,000 messages ÷ parsing them", || ratio(|| verify(&value), || parse(&long))),
-        limit(10.0, "checking 100,000 messages ÷ parsing them", || {
-            ratio(|| verify(&many), || parse(&longer))
-        }),
+        limit(10.0, "checking 10,000 messages ÷ parsing them", ratio(|| verify(&value), || parse(&long))),
+        limit(10.0, "checking 100,000 messages ÷ parsing them", ratio(|| verify(&many), || parse(&longer))),
     ];
     for (name, format) in Format::NAMES.iter().zip(Format::ALL) {
         let what = format!("converting 10,000 messages to {name} ÷ writing them");
         let convert = || drop(black_box(write_as(black_box(&conversation), format)));
-        results.push(limit(2.0, &what, || ratio(convert, || drop(black_box(conversation.to_json())))));
+        results.push(limit(2.0, &what, ratio(convert, || drop(black_box(conversation.to_json())))));
     }
     if results.iter().all(|within| *within) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -3,25 +3,23 @@
 //! `cargo bench -p cog-harmony --features tokenizers` prints each ratio with its limit, and fails if one exceeds it. Both sides
 //! run alternately, and the best run of each counts.
 
-mod support;
-
 use std::hint::black_box;
 use std::process::ExitCode;
 
 use cog_harmony::{Conversation, TokenCounter, trim_messages};
 use cog_json::Value;
-use support::{limit, ratio};
+use cog_testkit::bench::{limit, ratio};
 
 fn main() -> ExitCode {
     let (long, longer) = (history(10_000), history(100_000));
     let own = TokenCounter::new("gpt-4o");
     let results = [
-        limit(10.0, "trimming 10,000 messages ÷ parsing them", || {
-            ratio(|| trim(&long, &own), || parse(&long))
-        }),
-        limit(15.0, "trimming 100,000 messages ÷ 10,000", || {
-            ratio(|| trim(&longer, &own), || trim(&long, &own))
-        }),
+        limit(10.0, "trimming 10,000 messages ÷ parsing them", ratio(|| trim(&long, &own), || parse(&long))),
+        limit(
+            15.0,
+            "trimming 100,000 messages ÷ 10,000",
+            ratio(|| trim(&longer, &own), || trim(&long, &own)),
+        ),
     ];
     if results.iter().all(|within| *within) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

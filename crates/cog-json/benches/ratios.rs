@@ -3,13 +3,11 @@
 //! `cargo bench -p cog-json` prints each ratio with its limit, and fails if one exceeds it. Both sides run alternately,
 //! and the best run of each counts.
 
-#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
-
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use cog_json::{EventKind, Limits, Parser, Value};
+use cog_testkit::bench::{limit, ratio};
 
 fn main() -> ExitCode {
     let (small, large) = (records(200), records(2000));
@@ -17,16 +15,20 @@ fn main() -> ExitCode {
     let escapes = format!("[{}]", vec![r#""say \"hi\"\nand \u00e9\ud83d\ude00""#; 2000].join(","));
     let answer = records(100);
     let results = [
-        check(3.0, "1 MB of records in 16-byte chunks ÷ append and parse at the end", || {
-            ratio(|| stream(&large), || append(&large))
-        }),
-        check(15.0, "one string of 1 MB in 16-byte chunks ÷ append and parse at the end", || {
-            ratio(|| stream(&string), || append(&string))
-        }),
-        check(12.0, "1 MB in 16-byte chunks ÷ 100 KB", || ratio(|| stream(&large), || stream(&small))),
-        check(0.5, "a 50 KB answer at once ÷ serde_json::Value", || against_serde(&answer)),
-        check(0.5, "a small envelope at once ÷ serde_json::Value", || against_serde(ENVELOPE)),
-        check(1.5, "strings full of escapes at once ÷ serde_json::Value", || against_serde(&escapes)),
+        limit(
+            3.0,
+            "1 MB of records in 16-byte chunks ÷ append and parse at the end",
+            ratio(|| stream(&large), || append(&large)),
+        ),
+        limit(
+            15.0,
+            "one string of 1 MB in 16-byte chunks ÷ append and parse at the end",
+            ratio(|| stream(&string), || append(&string)),
+        ),
+        limit(12.0, "1 MB in 16-byte chunks ÷ 100 KB", ratio(|| stream(&large), || stream(&small))),
+        limit(0.5, "a 50 KB answer at once ÷ serde_json::Value", against_serde(&answer)),
+        limit(0.5, "a small envelope at once ÷ serde_json::Value", against_serde(ENVELOPE)),
+        limit(1.5, "strings full of escapes at once ÷ serde_json::Value", against_serde(&escapes)),
     ];
     if results.iter().all(|within| *within) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -78,32 +80,4 @@ fn against_serde(text: &str) -> f64 {
             black_box(serde_json::from_str::<serde_json::Value>(black_box(text)).is_ok());
         },
     )
-}
-
-fn check(bound: f64, what: &str, measure: impl Fn() -> f64) -> bool {
-    let ratio = measure();
-    let within = ratio <= bound;
-    println!("{ratio:6.2}  (at most {bound:4.1}{})  {what}", if within { "" } else { ", EXCEEDED" });
-    within
-}
-
-/// The best time of `ours` over the best time of `theirs`.
-fn ratio(ours: impl Fn(), theirs: impl Fn()) -> f64 {
-    let (mut one, mut other) = (Duration::MAX, Duration::MAX);
-    let end = Instant::now() + Duration::from_secs(2);
-    while Instant::now() < end {
-        one = one.min(best_of_some(&ours));
-        other = other.min(best_of_some(&theirs));
-    }
-    println!("        {one:?} against {other:?}");
-    one.as_secs_f64() / other.as_secs_f64()
-}
-
-fn best_of_some(run: &impl Fn()) -> Duration {
-    let once = || {
-        let start = Instant::now();
-        run();
-        start.elapsed()
-    };
-    (0..5).map(|_| once()).min().unwrap_or(Duration::MAX)
 }

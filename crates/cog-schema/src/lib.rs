@@ -56,4 +56,4 @@ pub use rules::Rules;
 pub use schema_error::SchemaError;
 pub use shape::{Member, Shape, Types};
 pub use violation::Violation;
-pub use wording::nearest;
+pub use wording::{nearest, type_name};

@@ -1,4 +1,4 @@
-//! Lists, quotes and suggestions for messages.
+//! Lists, quotes, names of types and suggestions for messages.
 
 use std::cell::Cell;
 
@@ -12,6 +12,21 @@ const MAX_CANDIDATES: usize = 8_192;
 /// The work is bounded: texts and candidates over 64 characters, and candidates after the first 8,192, are skipped.
 pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     Suggestions::default().nearest(text, candidates)
+}
+
+/// Returns the JSON Schema type of a value: `integer` for a number that is written without a fraction.
+pub fn type_name(value: &serde_json::Value) -> &'static str {
+    use serde_json::Value;
+
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 /// Finds suggestions for one check, and bounds the work for all of them together.

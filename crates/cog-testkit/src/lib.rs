@@ -1,4 +1,4 @@
-//! Test support: a mock server of model providers, and a function that splits bytes.
+//! Test support: a mock server of model providers, a function that splits bytes, and ratios of times for benchmarks.
 //!
 //! This crate uses none of the crates that it tests. The mock's replies follow the API references of the vendors, and
 //! their clients validate them (`crates/cog-provider/tests/sdk`).
@@ -12,6 +12,7 @@
 //! assert!(mock.requests().is_empty());
 //! ```
 
+pub mod bench;
 mod mock;
 mod reply;
 mod script;

@@ -6,15 +6,7 @@ use crate::support::{Bench, MAP, Says, answer, code, parts, result};
 
 #[tokio::test]
 async fn steps_run_in_order_and_pass_their_values_on() {
-    let composition = format!(
-        "composition:
-  requires: [{{name: one}}, {{name: two}}]
-  dataflow:
-    - {{from: input, to: one}}
-    - {{from: one.output, to: two, mapping: {{query: $.data.result}}}}
-    - {{from: two.output, to: output, {MAP}}}"
-    );
-    let bench = Bench::new(&composition, "", &["one", "two"], &[("one", &[result("from one")])]);
+    let bench = Bench::two(&[("one", &[result("from one")])]);
     let envelope = bench.run().await;
     assert_eq!(answer(&envelope), "two");
     assert_eq!(bench.provider.called(), ["one", "two"]);

@@ -36,6 +36,17 @@ fn text<'a>(line: &'a Value, path: &str) -> Option<&'a str> {
     line.pointer(path).and_then(|node| node.as_str())
 }
 
+/// Starts the composition, and leaves it when its last part is called. Returns the id of the session.
+async fn start_and_leave(bench: &Bench, sessions: &Sessions) -> String {
+    let module = bench.runtime.load_name("whole").unwrap();
+    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
+    let mut subscriber = session.follow(After::Start);
+    while !bench.provider.called().contains(&"three".to_owned()) {
+        subscriber.next().await.unwrap();
+    }
+    session.id().to_owned()
+}
+
 #[tokio::test]
 async fn interrupted_composition_continues_from_the_parts_that_are_done() {
     let replies: [(&str, &[Says]); 1] = [("three", &[Says::Never, result("the end")])];
@@ -43,15 +54,8 @@ async fn interrupted_composition_continues_from_the_parts_that_are_done() {
     let directory = tempfile::tempdir().unwrap();
     let settings = || SessionSettings::default().state_dir(directory.path());
     let sessions = Sessions::open(settings()).unwrap();
-    let module = bench.runtime.load_name("whole").unwrap();
-    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
-    let id = session.id().to_owned();
-    let mut subscriber = session.follow(After::Start);
-    while !bench.provider.called().contains(&"three".to_owned()) {
-        subscriber.next().await.unwrap();
-    }
+    let id = start_and_leave(&bench, &sessions).await;
     assert_eq!(bench.provider.called(), ["one", "leaf", "middle", "three"]);
-    drop((subscriber, session));
     sessions.idle().await;
     drop(sessions);
 
@@ -113,14 +117,7 @@ async fn part_whose_module_changed_runs_again() {
     let replies: [(&str, &[Says]); 1] = [("three", &[Says::Never, result("the end")])];
     let bench = chain("Middle.", &replies);
     let sessions = Sessions::open(SessionSettings::default()).unwrap();
-    let module = bench.runtime.load_name("whole").unwrap();
-    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
-    let id = session.id().to_owned();
-    let mut subscriber = session.follow(After::Start);
-    while !bench.provider.called().contains(&"three".to_owned()) {
-        subscriber.next().await.unwrap();
-    }
-    drop((subscriber, session));
+    let id = start_and_leave(&bench, &sessions).await;
     bench.module("middle", "", "Another prompt.");
     let resumed =
         sessions.resume(&bench.runtime, &id, "alice", ResumeFrom::default(), Box::new(())).await.unwrap();

@@ -4,19 +4,7 @@ use cog_json::ToJson as _;
 use cog_run::RunOptions;
 use cog_spec::{Chunk, Envelope, PartProgress, PartStatus};
 
-use crate::support::{Bench, MAP, answer, result};
-
-fn two() -> Bench {
-    let composition = format!(
-        "composition:
-  requires: [{{name: one}}, {{name: two}}]
-  dataflow:
-    - {{from: input, to: one}}
-    - {{from: one.output, to: two, mapping: {{query: $.data.result}}}}
-    - {{from: two.output, to: output, {MAP}}}"
-    );
-    Bench::new(&composition, "", &["one", "two"], &[("two", &[result("the end")])])
-}
+use crate::support::{Bench, answer, result};
 
 fn progress(chunks: &[Chunk]) -> Vec<&PartProgress> {
     let parts = chunks.iter().filter_map(|chunk| match chunk {
@@ -34,7 +22,7 @@ fn comparable(mut envelope: Envelope) -> String {
 
 #[tokio::test]
 async fn chunks_of_parts_are_progress_and_the_answer_has_its_own_fields() {
-    let bench = two();
+    let bench = Bench::two(&[("two", &[result("the end")])]);
     let chunks = bench.stream(RunOptions::new()).await;
     let parts = progress(&chunks);
     let statuses: Vec<String> =
@@ -58,7 +46,7 @@ async fn chunks_of_parts_are_progress_and_the_answer_has_its_own_fields() {
 
 #[tokio::test]
 async fn folded_chunks_equal_the_sync_answer() {
-    let bench = two();
+    let bench = Bench::two(&[("two", &[result("the end")])]);
     let folded = cog_answer::fold(bench.stream(RunOptions::new()).await);
     assert_eq!(answer(&folded), "the end");
     assert_eq!(comparable(folded), comparable(bench.run_with(RunOptions::new()).await));

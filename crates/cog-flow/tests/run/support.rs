@@ -171,6 +171,19 @@ impl Bench {
         builder(self.directory.path(), &self.provider)
     }
 
+    /// Creates the module `whole`, whose part `two` receives the answer of `one` and gives its own.
+    pub(crate) fn two(replies: &[(&str, &[Says])]) -> Self {
+        let composition = format!(
+            "composition:
+  requires: [{{name: one}}, {{name: two}}]
+  dataflow:
+    - {{from: input, to: one}}
+    - {{from: one.output, to: two, mapping: {{query: $.data.result}}}}
+    - {{from: two.output, to: output, {MAP}}}"
+        );
+        Self::new(&composition, "", &["one", "two"], replies)
+    }
+
     /// Writes a module with these lines in its manifest.
     #[expect(clippy::disallowed_methods, reason = "a test writes its own files")]
     pub(crate) fn module(&self, name: &str, manifest: &str, prompt: &str) {

@@ -19,7 +19,7 @@ const NOT_RUN: [(&str, &str); 4] = [
 
 /// What the commands of a block need: a text of the block, and a script. The files `fence1`, `fence2`, … contain the other
 /// blocks of the page.
-const PREPARATIONS: [(&str, &str); 14] = [
+const PREPARATIONS: [(&str, &str); 15] = [
     ("cog verify answer.json --module my-module", "cp template.json answer.json"),
     (
         "cog validate translate-checked",
@@ -36,6 +36,7 @@ const PREPARATIONS: [(&str, &str); 14] = [
     ),
     ("cog handoff show", "export LLM_PROVIDER=offline"),
     ("cog logs replay", "export COG_LOGS_CONTENTS=on"),
+    ("cog run ./tutor", "export COG_LOGS_CONTENTS=on; cog new tutor; cat fence2 >> tutor/module.yaml"),
     (
         "--file contract=",
         "export LLM_PROVIDER=gemini; ffmpeg -loglevel error -i talk.mp3 call.wav; cp report.pdf signed.pdf; cp photo.jpg front.jpg; cp photo.jpg back.jpg

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Unsupported, Walk};
-use crate::dialect::ALL_TYPES;
-use crate::project::loss::LossKind;
+use crate::{dialect::ALL_TYPES, project::loss::LossKind, wording::type_name};
 
 impl Walk<'_> {
     /// Returns the types of a schema that allows a container and other types, unless it lists its values.
@@ -118,15 +117,7 @@ fn values(members: &Map<String, Value>) -> Option<Vec<Value>> {
 fn types_of(values: &[Value]) -> Value {
     let mut types: Vec<&str> = Vec::new();
     for value in values {
-        let name = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(number) if number.is_f64() => "number",
-            Value::Number(_) => "integer",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
+        let name = type_name(value);
         if !types.contains(&name) {
             types.push(name);
         }

@@ -1,5 +1,6 @@
 //! Compares the outcome with the expectation of a case.
 
+use cog_schema::type_name;
 use serde_json::{Map, Value};
 
 /// Lists where `found` does not match `expected`.
@@ -51,7 +52,7 @@ fn passes(found: Option<&Value>, test: &str, argument: &Value) -> bool {
     let (items, arguments) = (found.as_array(), argument.as_array().map_or(&[][..], Vec::as_slice));
     let item = |item: Option<&Value>| item.is_some_and(|item| fits(item, argument));
     match test {
-        "$type" => argument.as_str() == Some(type_of(found)),
+        "$type" => argument.as_str() == Some(type_name(found)),
         "$matches" => text(found).zip(argument.as_str()).is_some_and(|(found, part)| found.contains(part)),
         "$min" => found.as_f64() >= argument.as_f64(),
         "$max" => found.as_f64() <= argument.as_f64(),
@@ -76,18 +77,6 @@ pub(crate) fn fits(found: &Value, expected: &Value) -> bool {
 fn has_sequence(items: &[Value], expected: &[Value]) -> bool {
     let mut items = items.iter();
     expected.iter().all(|expected| items.any(|item| fits(item, expected)))
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn length(value: &Value) -> Option<u64> {
