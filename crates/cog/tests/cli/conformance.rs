@@ -26,6 +26,18 @@ fn failed(report: &Value, level: u8) -> Vec<&str> {
     failed.map(|case| case["name"].as_str().unwrap()).collect()
 }
 
+/// Returns the entries of the checklist and the name of each case that failed, except optional ones.
+fn failed_with_codes(report: &Value) -> Vec<String> {
+    let levels = report["levels"].as_array().unwrap().iter();
+    let cases = levels.flat_map(|level| level["cases"].as_array().unwrap());
+    let failed = cases.filter(|case| case["passed"] == false && case["optional"] == false);
+    let line = |case: &Value| {
+        let codes: Vec<&str> = case["codes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        format!("{} {}", codes.join(" "), case["name"].as_str().unwrap())
+    };
+    failed.map(line).collect()
+}
+
 /// Returns what differs in a case.
 fn differences<'a>(report: &'a Value, name: &str) -> &'a Value {
     let levels = report["levels"].as_array().unwrap().iter();
@@ -84,26 +96,36 @@ enum Break {
 }
 
 #[test]
-fn broken_runtime_is_told_exactly_what_it_lacks() {
+fn report_names_what_a_broken_runtime_lacks() {
     let place = Place::new();
     let mock_port = free_port().to_string();
     let modules = place.cog(["conformance", "--write-modules", "cognitive/modules"]).output().unwrap();
     assert!(modules.status.success(), "{}", stderr(&modules));
     let server = Server::start(&place, &mock_port);
-    let check = |fault| {
+    let run = |fault, format| {
         let proxy = proxy(server.url.clone(), fault);
         let url = format!("http://127.0.0.1:{proxy}");
-        let args = ["conformance", "--url", &url, "--mock-port", &mock_port, "--level", "4"];
+        let args =
+            ["conformance", "--url", &url, "--mock-port", &mock_port, "--level", "4", "--format", format];
         let output = place.cog(args).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{fault:?}: {}", stderr(&output));
-        json(&output)
+        output
     };
+    let check = |fault| json(&run(fault, "json"));
     let success = "F/a-success-has-ok-meta-data-and-nothing-else";
 
     let report = check(Break::Confidence);
     assert_eq!(report["level"], 0);
     let expected = serde_json::json!(["body.meta.confidence: found nothing, expected 0.95"]);
     assert_eq!(*differences(&report, success), expected);
+
+    let text = stdout(&run(Break::Confidence, "human"));
+    let listed = failed_with_codes(&report);
+    assert!(listed.contains(&format!("F01 F02 S01 S02 Y08 {success}")), "{listed:?}");
+    for line in &listed {
+        assert!(text.lines().any(|other| other.trim() == line), "{line}: {text}");
+    }
+    assert!(text.ends_with(" reaches no level; level 4 is required\n"), "{text}");
 
     let report = check(Break::Status);
     assert_eq!(report["level"], 0);

@@ -56,7 +56,7 @@ impl Received {
         })
     }
 
-    /// Whether the stream is valid, and its chunks result in `final.data`.
+    /// Returns the violations of the stream, and its data if they are not those of `final.data`.
     fn check_stream(&self, expected: &Value) -> Vec<String> {
         let chunks = &self.arrived.chunks;
         let lines: String = chunks.iter().map(|chunk| format!("{chunk}\n")).collect();
@@ -67,20 +67,22 @@ impl Received {
             let violations = verdict.get("violations").and_then(Value::as_array).into_iter().flatten();
             found = violations.map(|violation| format!(": {violation}")).chain(found).collect();
         }
-        if let Some(data) = chunks.last().and_then(|end| end.get("data"))
-            && chunks::applied(chunks).as_ref() != Some(data)
-        {
-            found.push(format!(": its chunks give {:?}, not final.data", chunks::applied(chunks)));
+        if let Some(data) = chunks.last().and_then(|end| end.get("data")) {
+            found.extend(match chunks::applied(chunks) {
+                Some(applied) if applied == *data => None,
+                Some(applied) => Some(format!(": the chunks give {applied}, and `final.data` is {data}")),
+                None => Some(": a chunk has an invalid path".to_owned()),
+            });
         }
         found
     }
 
-    /// Whether the envelope of the chunks equals the sync answer.
+    /// Returns the difference between the envelope of the chunks and the sync answer.
     fn check_fold(&self) -> Vec<String> {
         let sync = self.sync.clone().map(chunks::folded).unwrap_or_default();
         match chunks::fold(&self.arrived.chunks) {
             Ok(fold) if fold == sync => Vec::new(),
-            Ok(fold) => vec![format!(": the chunks give {fold}\n, the sync answer is {sync}")],
+            Ok(fold) => vec![format!(": the chunks give {fold}, and the sync answer is {sync}")],
             Err(error) => vec![format!(": {error}")],
         }
     }

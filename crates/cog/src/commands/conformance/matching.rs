@@ -10,16 +10,16 @@ use serde_json::{Map, Value};
 /// `$length`, `$has` (an item that fits), `$none` (no item fits), `$all` (every item fits), `$first`, `$last`,
 /// `$sequence` (items that fit these, in this order, with others between), `$any` (one of these fits), `$not`, `$absent`.
 pub(crate) fn differences(found: &Value, expected: &Value) -> Vec<String> {
-    let mut faults = Vec::new();
-    compare("", Some(found), expected, &mut faults);
-    faults
+    let mut differences = Vec::new();
+    compare("", Some(found), expected, &mut differences);
+    differences
 }
 
-fn compare(path: &str, found: Option<&Value>, expected: &Value, faults: &mut Vec<String>) {
+fn compare(path: &str, found: Option<&Value>, expected: &Value, differences: &mut Vec<String>) {
     if let Some(tests) = tests(expected) {
         for (test, argument) in tests {
             if !passes(found, test, argument) {
-                faults.push(format!("{path}: {} does not pass {test}: {argument}", shown(found)));
+                differences.push(format!("{path}: {} does not pass {test}: {argument}", shown(found)));
             }
         }
         return;
@@ -27,16 +27,16 @@ fn compare(path: &str, found: Option<&Value>, expected: &Value, faults: &mut Vec
     match (found, expected) {
         (Some(Value::Object(found)), Value::Object(members)) => {
             for (key, expected) in members {
-                compare(&format!("{path}.{key}"), found.get(key), expected, faults);
+                compare(&format!("{path}.{key}"), found.get(key), expected, differences);
             }
         }
         (Some(Value::Array(found)), Value::Array(items)) if found.len() == items.len() => {
             for (index, (found, expected)) in found.iter().zip(items).enumerate() {
-                compare(&format!("{path}[{index}]"), Some(found), expected, faults);
+                compare(&format!("{path}[{index}]"), Some(found), expected, differences);
             }
         }
         (Some(found), expected) if equal(found, expected) => {}
-        _ => faults.push(format!("{path}: found {}, expected {expected}", shown(found))),
+        _ => differences.push(format!("{path}: found {}, expected {expected}", shown(found))),
     }
 }
 

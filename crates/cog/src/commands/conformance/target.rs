@@ -1,7 +1,7 @@
 //! The runtime that is checked: this program as a server, or the server at a URL.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _},
+    io::{BufRead, BufReader, Read as _},
     net::SocketAddr,
     path::Path,
     process::{Child, Command, Stdio},
@@ -116,37 +116,47 @@ struct OwnServer {
 
 impl OwnServer {
     fn start(directory: &Path, model: SocketAddr) -> Result<Self, String> {
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut command = Command::new(program);
-        command
-            .args(["serve", "--port", "0"])
-            .current_dir(directory)
-            .env_clear()
-            .env("HOME", directory.join("home"))
-            .env("LLM_PROVIDER", "openai")
-            .env("LLM_MODEL", model::MODEL)
-            .env("OPENAI_API_KEY", "none")
-            .env("OPENAI_BASE_URL", model::base_url(model))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let mut child = serve(directory, model)?.spawn().map_err(|error| error.to_string())?;
         let stderr = child.stderr.take();
         let mut server = Self { child, url: String::new() };
         let mut lines = BufReader::new(stderr.ok_or("it has no stderr")?);
-        let (mut line, mut printed) = (String::new(), String::new());
-        while lines.read_line(&mut line).map_err(|error| error.to_string())? > 0 {
-            if let Some(url) = url_of(&line) {
-                url.clone_into(&mut server.url);
-                // Read to the end, so that the server never waits for its stderr to be read.
-                std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
-                return Ok(server);
-            }
-            printed.push_str(&line);
-            line.clear();
-        }
-        Err(printed)
+        server.url = wait_for_url(&mut lines)?;
+        // Read to the end, so that the server never waits for its stderr to be read.
+        std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
+        Ok(server)
     }
+}
+
+/// Returns the command of the server. Its environment has only what the cases need.
+fn serve(directory: &Path, model: SocketAddr) -> Result<Command, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command
+        .args(["serve", "--port", "0"])
+        .current_dir(directory)
+        .env_clear()
+        .env("HOME", directory.join("home"))
+        .env("LLM_PROVIDER", "openai")
+        .env("LLM_MODEL", model::MODEL)
+        .env("OPENAI_API_KEY", "none")
+        .env("OPENAI_BASE_URL", model::base_url(model))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    Ok(command)
+}
+
+/// Reads the stderr of a server up to its URL. An error is what it printed.
+fn wait_for_url(lines: &mut impl BufRead) -> Result<String, String> {
+    let (mut line, mut printed) = (String::new(), String::new());
+    while lines.read_line(&mut line).map_err(|error| error.to_string())? > 0 {
+        if let Some(url) = url_of(&line) {
+            return Ok(url.to_owned());
+        }
+        printed.push_str(&line);
+        line.clear();
+    }
+    Err(printed)
 }
 
 /// Returns the URL in a line: `3 modules at http://127.0.0.1:40123 (Ctrl-C ends it)`.
