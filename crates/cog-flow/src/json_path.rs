@@ -3,9 +3,9 @@
 mod limits;
 mod wild;
 
-use std::io;
+use std::{cell::OnceCell, io};
 
-use cog_json::{Limits, Node, Value};
+use cog_json::{Limits, Value};
 use cog_spec::{Code, ErrorBody};
 use serde_json_path::JsonPath as Query;
 use thiserror::Error;
@@ -29,10 +29,30 @@ pub(crate) enum JsonPath {
     Many(Box<Query>, WildPath),
 }
 
-/// The values that a path selects are too large (E1005).
+/// The values that a mapping selects are too large (E1005).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the values that a path selects exceed {MAX_RESULT} bytes")]
-pub struct PathError;
+#[error("the selected values exceed {max_bytes} bytes")]
+#[non_exhaustive]
+pub struct PathError {
+    /// The limit that they exceed.
+    pub max_bytes: usize,
+}
+
+/// The values of one path are too large.
+const TOO_LARGE: PathError = PathError { max_bytes: MAX_RESULT };
+
+/// A document from which paths select values.
+pub(crate) struct Document<'v> {
+    value: &'v Value,
+    /// The same document for paths to several values.
+    copy: OnceCell<serde_json::Value>,
+}
+
+impl<'v> Document<'v> {
+    pub(crate) const fn new(value: &'v Value) -> Self {
+        Self { value, copy: OnceCell::new() }
+    }
+}
 
 impl From<PathError> for ErrorBody {
     fn from(error: PathError) -> Self {
@@ -61,10 +81,11 @@ impl JsonPath {
     ///
     /// # Errors
     /// When the values are too large.
-    pub(crate) fn select(&self, document: &Value) -> Result<Option<Value>, PathError> {
+    pub(crate) fn select(&self, document: &Document<'_>) -> Result<Option<Value>, PathError> {
+        let Document { value, copy } = document;
         match self {
-            JsonPath::One(path) => Ok(path.find(document.node()).map(|node| document.child(node))),
-            JsonPath::Many(query, _) => many(query, document.node()).map(Some),
+            JsonPath::One(path) => Ok(path.find(value.node()).map(|node| value.child(node))),
+            JsonPath::Many(query, _) => many(query, copy.get_or_init(|| value.to_serde())).map(Some),
         }
     }
 
@@ -83,11 +104,10 @@ impl JsonPath {
     }
 }
 
-fn many(query: &Query, document: Node<'_>) -> Result<Value, PathError> {
-    let document = document.to_serde();
+fn many(query: &Query, document: &serde_json::Value) -> Result<Value, PathError> {
     let mut text = BoundedText(Vec::new());
-    serde_json::to_writer(&mut text, &query.query(&document).all()).map_err(|_| PathError)?;
-    Value::parse_within(&text.0, Limits::unbounded()).map_err(|_| PathError)
+    serde_json::to_writer(&mut text, &query.query(document).all()).map_err(|_| TOO_LARGE)?;
+    Value::parse_within(&text.0, Limits::unbounded()).map_err(|_| TOO_LARGE)
 }
 
 /// The text of the selected values, up to [`MAX_RESULT`].
@@ -96,7 +116,7 @@ struct BoundedText(Vec<u8>);
 impl io::Write for BoundedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MAX_RESULT {
-            return Err(io::Error::other(PathError));
+            return Err(io::Error::other(TOO_LARGE));
         }
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())

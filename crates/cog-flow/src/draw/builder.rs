@@ -1,9 +1,9 @@
 //! The nodes and edges of a drawing while it is built.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::diagram::{Diagram, DiagramEdge, DiagramNode, NodeKind};
-use crate::{Callee, Flow, Plan, PlanId, typing::Sources};
+use crate::{Callee, Flow, Plan, PlanId, Target, typing::Sources};
 
 /// The maximum number of edges of a drawing.
 const MAX_EDGES: usize = 5_000;
@@ -17,6 +17,11 @@ pub(super) struct Builder<'f> {
     /// The node of each part of a plan.
     parts: HashMap<(usize, usize), usize>,
     prompt: Option<usize>,
+    output: usize,
+    /// The edges that were added.
+    known: HashSet<DiagramEdge>,
+    /// The first step that runs each callee, by its index in the dataflow.
+    first_steps: HashMap<Callee, usize>,
 }
 
 /// The node of the input.
@@ -36,12 +41,23 @@ impl<'f> Builder<'f> {
             omitted: 0,
         };
         let sources = Sources::new(flow, plan);
-        let mut builder = Self { flow, plan, sources, diagram, parts: HashMap::new(), prompt: None };
+        let mut builder = Self {
+            flow,
+            plan,
+            sources,
+            diagram,
+            parts: HashMap::new(),
+            prompt: None,
+            output: INPUT,
+            known: HashSet::new(),
+            first_steps: first_steps(plan),
+        };
         builder.add_parts();
         if runs_prompt {
             builder.prompt = Some(builder.diagram.nodes.len());
             builder.diagram.nodes.push(node(name, NodeKind::Prompt));
         }
+        builder.output = builder.diagram.nodes.len();
         builder.diagram.nodes.push(node("output", NodeKind::Output));
         builder
     }
@@ -84,16 +100,33 @@ impl<'f> Builder<'f> {
         self.prompt
     }
 
-    pub(super) fn output_node(&self) -> usize {
-        let is_output = |node: &DiagramNode| node.kind == NodeKind::Output;
-        self.diagram.nodes.iter().position(is_output).unwrap_or(INPUT)
+    pub(super) const fn output_node(&self) -> usize {
+        self.output
     }
 
+    /// Returns the index of the first step that runs a callee.
+    pub(super) fn first_step(&self, callee: Callee) -> Option<usize> {
+        self.first_steps.get(&callee).copied()
+    }
+
+    /// Adds an edge, unless it is known.
     pub(super) fn edge(&mut self, edge: DiagramEdge) {
         if self.diagram.edges.len() >= MAX_EDGES {
             self.diagram.omitted += 1;
-        } else if !self.diagram.edges.contains(&edge) {
+        } else if self.known.insert(edge.clone()) {
             self.diagram.edges.push(edge);
         }
     }
+}
+
+fn first_steps(plan: &Plan) -> HashMap<Callee, usize> {
+    let mut first = HashMap::new();
+    for step in &plan.steps {
+        if let Target::Modules(targets) = &step.to {
+            for target in targets {
+                first.entry(*target).or_insert(step.index);
+            }
+        }
+    }
+    first
 }

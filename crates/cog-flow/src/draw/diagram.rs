@@ -42,7 +42,7 @@ pub enum NodeKind {
 }
 
 /// An edge of a drawing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DiagramEdge {
     /// The index of the node where it starts.
     pub from: usize,
@@ -57,7 +57,7 @@ pub struct DiagramEdge {
 }
 
 /// A field on an edge.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DiagramField {
     /// Its name in the target; empty if everything is passed.
     pub name: String,
@@ -68,7 +68,7 @@ pub struct DiagramField {
 }
 
 /// Why a node follows another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EdgeKind {
     /// A step of the dataflow.
     Step,

@@ -1,5 +1,7 @@
 //! The edges of a drawing.
 
+use std::collections::HashMap;
+
 use super::{
     builder::{Builder, INPUT},
     diagram::{DiagramEdge, DiagramField, EdgeKind},
@@ -45,18 +47,17 @@ fn step(builder: &mut Builder<'_>, step: &Step) {
             let from = source_node(builder, *source);
             let fields = fields(builder, step, *source, target);
             let note = condition.clone();
-            let kind = if step.is_routed { EdgeKind::Route } else { kind_of(builder.plan, step, *source) };
+            let kind = if step.is_routed { EdgeKind::Route } else { kind_of(builder, step, *source) };
             builder.edge(DiagramEdge { from, to, kind, fields, note });
         }
     }
 }
 
 /// Returns whether a step reads a result of the same round or of the round before.
-fn kind_of(plan: &Plan, step: &Step, source: Source) -> EdgeKind {
+fn kind_of(builder: &Builder<'_>, step: &Step, source: Source) -> EdgeKind {
     let Source::Output(source) = source else { return EdgeKind::Step };
-    let runs = |other: &&Step| matches!(&other.to, Target::Modules(targets) if targets.contains(&source));
-    match plan.steps.iter().find(runs) {
-        Some(first) if step.to != Target::Output && first.index >= step.index => EdgeKind::Round,
+    match builder.first_step(source) {
+        Some(first) if step.to != Target::Output && first >= step.index => EdgeKind::Round,
         _ => EdgeKind::Step,
     }
 }
@@ -178,15 +179,16 @@ fn fallbacks(builder: &mut Builder<'_>) {
 
 /// Adds the calls of modules that are compositions themselves, at any depth.
 fn nested(builder: &mut Builder<'_>) {
-    let plans: Vec<(PlanId, &Plan)> =
-        builder.flow.plans().skip(1).filter(|(_, plan)| plan.is_composed()).collect();
-    for (id, plan) in plans {
-        let from = builder.flow.plans().find_map(|(caller, other)| {
-            let part = other.parts.iter().position(|part| part.plan == Some(id))?;
-            Some((caller, other, part))
-        });
-        let Some((caller, other, part)) = from else { continue };
-        let from = builder.part_node(caller, other, part);
+    let flow = builder.flow;
+    let mut callers: HashMap<PlanId, (PlanId, usize)> = HashMap::new();
+    for (caller, plan) in flow.plans() {
+        for (index, part) in plan.parts.iter().enumerate() {
+            part.plan.map(|id| callers.entry(id).or_insert((caller, index)));
+        }
+    }
+    for (id, plan) in flow.plans().skip(1).filter(|(_, plan)| plan.is_composed()) {
+        let Some((caller, part)) = callers.get(&id).copied() else { continue };
+        let from = builder.part_node(caller, flow.plan(caller), part);
         for part in 0..plan.parts.len() {
             let to = builder.part_node(id, plan, part);
             builder.edge(plain(from, to, EdgeKind::Call, Some("calls".to_owned())));

@@ -25,21 +25,16 @@ const COLUMN_GAP: usize = 40;
 /// Returns the layout of a drawing.
 pub(super) fn layout(diagram: &Diagram) -> Layout {
     let columns = columns(diagram);
-    let mut layout = Layout {
-        nodes: vec![Rectangle::default(); diagram.nodes.len()],
-        routes: vec![Vec::new(); diagram.edges.len()],
-        labels: vec![Rectangle::default(); diagram.edges.len()],
-        ..Layout::default()
-    };
+    let mut layout = Layout::empty(diagram);
     let heights = columns.iter().map(|column| height_of(diagram, column));
     layout.height = heights.max().unwrap_or_default();
     let mut x = MARGIN;
     let mut bands = Vec::new();
-    for column in &columns {
+    for (column, label_width) in columns.iter().zip(label_widths(diagram, &columns)) {
         let width = column.iter().map(|item| item_width(diagram, *item)).max().unwrap_or_default();
         place_column(diagram, &mut layout, column, (x, width));
         layout.width = x + width + MARGIN;
-        let band = Band { x: x + width + COLUMN_GAP, width: label_width(diagram, column) };
+        let band = Band { x: x + width + COLUMN_GAP, width: label_width };
         x = band.x + band.width + COLUMN_GAP;
         bands.push(band);
     }
@@ -109,9 +104,17 @@ fn item_height(diagram: &Diagram, item: Item) -> usize {
     LINE * (1 + usize::from(has_detail)) + 20
 }
 
-/// Returns the width of the labels of the edges that start in a column.
-fn label_width(diagram: &Diagram, column: &[Item]) -> usize {
-    let starts = |node: usize| column.iter().any(|item| matches!(item, Item::Node(other) if *other == node));
-    let edges = diagram.edges.iter().filter(|edge| edge.is_forward() && starts(edge.from));
-    edges.map(|edge| edge.label_size().0).max().unwrap_or_default()
+/// Returns the width of the labels of the edges that start in each column.
+fn label_widths(diagram: &Diagram, columns: &[Vec<Item>]) -> Vec<usize> {
+    let mut of_nodes = vec![0; diagram.nodes.len()];
+    for edge in diagram.edges.iter().filter(|edge| edge.is_forward()) {
+        if let Some(width) = of_nodes.get_mut(edge.from) {
+            *width = edge.label_size().0.max(*width);
+        }
+    }
+    let of_item = |item: &Item| match item {
+        Item::Node(node) => of_nodes.get(*node).copied().unwrap_or_default(),
+        Item::Bend(_) => 0,
+    };
+    columns.iter().map(|column| column.iter().map(of_item).max().unwrap_or_default()).collect()
 }

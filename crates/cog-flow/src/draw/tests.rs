@@ -199,3 +199,24 @@ proptest! {
         prop_assert!(found.to_svg().ends_with("</svg>\n"));
     }
 }
+
+#[test]
+fn drawing_of_a_long_chain_is_bounded() {
+    let names: Vec<String> = (0..1_000).map(|number| format!("m{number}")).collect();
+    let nodes = names.iter().map(|name| DiagramNode {
+        name: name.clone(),
+        kind: NodeKind::Module,
+        detail: String::new(),
+    });
+    let edge = |from, to| DiagramEdge { from, to, kind: EdgeKind::Step, fields: Vec::new(), note: None };
+    let edges = (1..1_000).flat_map(|to| [edge(to - 1, to), edge(0, to)]);
+    let diagram = Diagram {
+        name: "chain".to_owned(),
+        pattern: "sequential",
+        nodes: nodes.collect(),
+        edges: edges.collect(),
+        omitted: 0,
+    };
+    let svg = diagram.to_svg();
+    assert!(svg.contains("m999") && svg.len() < 4_000_000, "{} bytes", svg.len());
+}

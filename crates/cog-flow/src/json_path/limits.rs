@@ -33,29 +33,13 @@ struct Counts {
 pub(super) fn check(text: &str) -> Result<(), TextError> {
     if text.len() > MAX_LENGTH {
         let message = format!("the path has {} bytes; the maximum is {MAX_LENGTH}", text.len());
-        return Err(TextError::new(0..0, message));
+        return Err(TextError::new(0..0, message).suggest("Select less in one path."));
     }
     let mut cursor = Cursor::new(text);
     let mut counts =
         Counts { descents: 0, wide: 0, selectors: 1, listed: 1, is_wide: false, depth: 0, filter: None };
     while !cursor.is_at_end() {
-        let start = cursor.at();
-        if let Some(string) = cursor.string() {
-            string?;
-            continue;
-        }
-        if cursor.take("..") {
-            counts.descent(cursor.since(start))?;
-            continue;
-        }
-        if let Some(name) = function(&mut cursor) {
-            let message = format!("`{name}` is not supported: each value would compile a regular expression");
-            return Err(TextError::new(cursor.since(start), message)
-                .suggest("Compare with `==`, or map the complete list."));
-        }
-        let range = cursor.next_range();
-        cursor.skip(range.len());
-        counts.character(text.get(range.clone()).unwrap_or_default(), range)?;
+        counts.next(&mut cursor)?;
     }
     Ok(())
 }
@@ -68,6 +52,25 @@ fn function(cursor: &mut Cursor<'_>) -> Option<&'static str> {
 }
 
 impl Counts {
+    /// Counts what is next: a string, `..`, a function or a character.
+    fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<(), TextError> {
+        let start = cursor.at();
+        if let Some(string) = cursor.string() {
+            return string.map(drop);
+        }
+        if cursor.take("..") {
+            return self.descent(cursor.since(start));
+        }
+        if let Some(name) = function(cursor) {
+            let message = format!("`{name}` is not supported: each value would compile a regular expression");
+            return Err(TextError::new(cursor.since(start), message)
+                .suggest("Compare with `==`, or map the complete list."));
+        }
+        let (range, c) = (cursor.next_range(), cursor.peek().unwrap_or_default());
+        cursor.skip(range.len());
+        self.character(c, range)
+    }
+
     fn descent(&mut self, range: Range<usize>) -> Result<(), TextError> {
         self.descents += 1;
         self.outside_filter("..", &range)?;
@@ -78,20 +81,20 @@ impl Counts {
         }
     }
 
-    fn character(&mut self, c: &str, range: Range<usize>) -> Result<(), TextError> {
+    fn character(&mut self, c: char, range: Range<usize>) -> Result<(), TextError> {
         match c {
-            "[" | "(" => self.open(),
-            "]" | ")" => self.close(),
-            "?" => {
+            '[' | '(' => self.open(),
+            ']' | ')' => self.close(),
+            '?' => {
                 self.outside_filter("?", &range)?;
                 self.widen();
                 self.filter = Some(self.depth);
             }
-            "*" | ":" => {
-                self.outside_filter(c, &range)?;
+            '*' | ':' => {
+                self.outside_filter(c.encode_utf8(&mut [0; 4]), &range)?;
                 self.widen();
             }
-            "," if self.filter.is_none_or(|depth| depth == self.depth) => {
+            ',' if self.filter.is_none_or(|depth| depth == self.depth) => {
                 self.filter = None;
                 self.listed += 1;
             }
@@ -131,7 +134,8 @@ impl Counts {
         } else {
             return Ok(());
         };
-        Err(TextError::new(range, message))
+        Err(TextError::new(range, message)
+            .suggest("Select less in one path: several fields of the mapping can select the rest."))
     }
 
     fn outside_filter(&self, found: &str, range: &Range<usize>) -> Result<(), TextError> {

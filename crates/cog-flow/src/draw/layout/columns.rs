@@ -13,6 +13,9 @@ pub(super) enum Item {
     Bend(usize),
 }
 
+/// The maximum number of bends. Edges beyond it are straight, so that a long drawing stays small.
+const MAX_BENDS: usize = 20_000;
+
 /// Returns the items of each column, in order.
 pub(super) fn columns(diagram: &Diagram) -> Vec<Vec<Item>> {
     let numbers = numbers(diagram);
@@ -23,24 +26,29 @@ pub(super) fn columns(diagram: &Diagram) -> Vec<Vec<Item>> {
             column.push(Item::Node(node));
         }
     }
-    // The items before each item, from which it takes its position.
-    let mut before: HashMap<Item, Vec<Item>> = HashMap::new();
-    for (index, edge) in diagram.edges.iter().enumerate().filter(|(_, edge)| edge.is_forward()) {
-        let (Some(from), Some(to)) = (numbers.get(edge.from), numbers.get(edge.to)) else { continue };
-        let mut last = Item::Node(edge.from);
-        for number in from + 1..*to {
-            let bend = Item::Bend(index);
-            if let Some(column) = columns.get_mut(number) {
-                column.push(bend);
-            }
-            before.entry(bend).or_default().push(last);
-            last = bend;
-        }
-        before.entry(Item::Node(edge.to)).or_default().push(last);
-    }
+    let before = add_bends(diagram, &numbers, &mut columns);
     order(&mut columns, &before);
     columns.retain(|column| !column.is_empty());
     columns
+}
+
+/// Adds the bends of edges that pass columns. Returns the items before each item, from which it takes its position.
+fn add_bends(diagram: &Diagram, numbers: &[usize], columns: &mut [Vec<Item>]) -> HashMap<Item, Vec<Item>> {
+    let mut before: HashMap<Item, Vec<Item>> = HashMap::new();
+    let mut bends = 0;
+    for (index, edge) in diagram.edges.iter().enumerate().filter(|(_, edge)| edge.is_forward()) {
+        let (Some(from), Some(to)) = (numbers.get(edge.from), numbers.get(edge.to)) else { continue };
+        let (bend, mut last) = (Item::Bend(index), Item::Node(edge.from));
+        let passed = columns.get_mut(from + 1..*to).filter(|passed| bends + passed.len() <= MAX_BENDS);
+        for column in passed.into_iter().flatten() {
+            column.push(bend);
+            before.entry(bend).or_default().push(last);
+            last = bend;
+            bends += 1;
+        }
+        before.entry(Item::Node(edge.to)).or_default().push(last);
+    }
+    before
 }
 
 /// Orders the items of each column like those before them.

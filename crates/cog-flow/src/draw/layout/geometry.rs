@@ -1,6 +1,6 @@
 //! Positions and sizes.
 
-use crate::draw::diagram::DiagramEdge;
+use crate::draw::diagram::{Diagram, DiagramEdge};
 
 /// The width of a character.
 pub(in crate::draw) const CHARACTER: usize = 8;
@@ -32,6 +32,18 @@ pub(in crate::draw) struct Layout {
     pub(in crate::draw) labels: Vec<Rectangle>,
     pub(in crate::draw) width: usize,
     pub(in crate::draw) height: usize,
+}
+
+impl Layout {
+    /// Returns the layout before anything is placed.
+    pub(super) fn empty(diagram: &Diagram) -> Self {
+        Self {
+            nodes: vec![Rectangle::default(); diagram.nodes.len()],
+            routes: vec![Vec::new(); diagram.edges.len()],
+            labels: vec![Rectangle::default(); diagram.edges.len()],
+            ..Self::default()
+        }
+    }
 }
 
 impl DiagramEdge {
