@@ -7,7 +7,7 @@ mod requires;
 mod steps;
 mod usage;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use cog_module::Module;
 use cog_spec::{Pattern, Tier};
@@ -25,7 +25,7 @@ pub struct Plan {
     pub pattern: Pattern,
     /// The maximum number of modules on a path of calls, this one included.
     pub max_depth: u32,
-    /// The maximum duration of the whole composition.
+    /// The maximum duration of the complete composition.
     pub timeout: Duration,
     /// The modules that it calls, each once; a [`Callee::Part`] is an index of this list.
     pub parts: Vec<Part>,
@@ -41,12 +41,20 @@ pub struct Plan {
     pub outputs: Vec<Step>,
     /// Where the answer comes from.
     pub answer: Answer,
+    /// The index of each part by its name.
+    pub(crate) part_names: HashMap<String, usize>,
 }
 
 impl Plan {
     /// Returns whether the module calls others. One that does not is run by the runtime alone.
     pub fn is_composed(&self) -> bool {
         !self.parts.is_empty() || !self.steps.is_empty() || !self.outputs.is_empty()
+    }
+
+    /// Returns the callee with a name: a part, or the own prompt.
+    pub(crate) fn callee_named(&self, name: &str) -> Option<Callee> {
+        let part = self.part_names.get(name).copied().map(Callee::Part);
+        part.or_else(|| (self.module.manifest.name == name).then_some(Callee::Own))
     }
 
     /// Returns the step whose values a routed module receives.

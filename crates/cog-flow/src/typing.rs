@@ -7,7 +7,7 @@ mod sources;
 
 use cog_module::{PromptPart, Rule};
 
-use crate::{Finding, Flow, Plan, finding::FindingLocation, value_path::ValuePath};
+use crate::{Finding, Flow, Plan, Step, finding::FindingLocation, value_path::ValuePath};
 
 pub(crate) use self::{known::Known, sources::Sources};
 
@@ -22,25 +22,13 @@ pub(crate) fn check(flow: &Flow) -> Vec<Finding> {
 
 fn check_plan(flow: &Flow, plan: &Plan) -> Vec<Finding> {
     let sources = Sources::new(flow, plan);
-    let mut findings = Vec::new();
-    for step in plan.steps.iter().chain(&plan.outputs) {
-        let document = sources.document(&step.from);
-        let pointer = format!("/dataflow/{}", step.index);
-        findings.extend(condition::check(
-            &format!("{pointer}/condition"),
-            step.condition.as_ref(),
-            &document,
-        ));
-        findings.extend(mapping::check(&sources, &pointer, step, &document));
-    }
+    let steps = plan.steps.iter().chain(&plan.outputs);
+    let mut findings: Vec<Finding> = steps.flat_map(|step| check_step(&sources, step)).collect();
     findings.extend(mapping::check_answer(&sources));
     for (index, route) in plan.routes.iter().enumerate() {
-        let document = sources.judged(route.from.as_ref());
-        findings.extend(condition::check(
-            &format!("/routing/{index}/condition"),
-            route.condition.as_ref(),
-            &document,
-        ));
+        let (pointer, document) =
+            (format!("/routing/{index}/condition"), sources.judged(route.from.as_ref()));
+        findings.extend(condition::check(&pointer, route.condition.as_ref(), &document));
     }
     if let Some(iteration) = &plan.iteration {
         let document = sources.judged(iteration.from.as_ref());
@@ -48,6 +36,14 @@ fn check_plan(flow: &Flow, plan: &Plan) -> Vec<Finding> {
     }
     findings.extend(references(&sources));
     findings.into_iter().map(|finding| finding.about(&plan.module)).collect()
+}
+
+fn check_step(sources: &Sources<'_>, step: &Step) -> Vec<Finding> {
+    let document = sources.document(&step.from);
+    let pointer = format!("/dataflow/{}", step.index);
+    let mut findings = condition::check(&format!("{pointer}/condition"), step.condition.as_ref(), &document);
+    findings.extend(mapping::check(sources, &pointer, step, &document));
+    findings
 }
 
 /// Checks that the references of the prompt read members that the results have.

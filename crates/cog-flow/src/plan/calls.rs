@@ -34,13 +34,13 @@ impl Compiler<'_> {
         }
         let part = self.parts.index(&call.name, location.clone());
         self.parts.mark_used(part);
-        if self.calls.iter().any(|other| other.part == part) {
+        let Some(declared) = self.parts.list.get_mut(part) else { return };
+        if std::mem::replace(&mut declared.is_called, true) {
             let message = format!("`@call:{}` is in the prompt twice", call.name);
             let finding = Finding::error(Rule::PromptCall, location, message);
             self.report(finding.suggest(format!("Read its result again with `{{{{{}.data}}}}`.", call.name)));
             return;
         }
-        let Some(declared) = self.parts.list.get_mut(part) else { return };
         declared.optional |= call.options.optional;
         let (optional, timeout) = (declared.optional, call.options.timeout.or(declared.timeout));
         let (is_async, tier) = (call.options.is_async, call.options.tier);
@@ -58,15 +58,12 @@ impl Compiler<'_> {
                         format!("Call it before, and read its result with `{{{{{}.data}}}}`.", call.name);
                     self.report(finding.suggest(help));
                 }
-                PromptPart::Reference { module, raw, .. } => {
-                    let is_earlier = self.parts.find(module);
-                    let is_earlier =
-                        is_earlier.is_some_and(|part| self.calls.iter().any(|call| call.part == part));
-                    if !is_earlier {
-                        let message =
-                            format!("`{raw}` reads a result that no earlier call of the prompt has");
-                        self.report(Finding::error(Rule::PromptCall, location.clone(), message));
-                    }
+                PromptPart::Reference { module, raw, .. }
+                    if self.parts.named(module).is_none_or(|part| !part.is_called) =>
+                {
+                    let message = format!("`{raw}` reads a result that no earlier call of the prompt has");
+                    let finding = Finding::error(Rule::PromptCall, location.clone(), message);
+                    self.report(finding.suggest(format!("Write `@call:{module}` before it.")));
                 }
                 _ => {}
             }
@@ -79,12 +76,11 @@ impl Compiler<'_> {
         let mut reported = HashSet::new();
         for (range, part) in module.prompt.located() {
             let PromptPart::Reference { module: name, raw, .. } = part else { continue };
+            if self.is_full() {
+                return;
+            }
             let is_own = *name == module.manifest.name && self.iteration.is_some();
-            let runs = self
-                .parts
-                .find(name)
-                .and_then(|part| self.parts.list.get(part))
-                .is_some_and(|part| part.is_used);
+            let runs = self.parts.named(name).is_some_and(|part| part.is_used);
             if !is_own && !runs && reported.insert(name) {
                 self.report(self.unknown_reference(name, raw, range));
             }

@@ -62,9 +62,14 @@ pub(crate) fn compile(module: &Arc<Module>) -> Compiled {
 
 impl Compiler<'_> {
     pub(super) fn report(&mut self, finding: Finding) {
-        if self.findings.len() < MAX_FINDINGS {
+        if !self.is_full() {
             self.findings.push(finding);
         }
+    }
+
+    /// Returns whether further findings are not reported.
+    pub(super) fn is_full(&self) -> bool {
+        self.findings.len() >= MAX_FINDINGS
     }
 
     /// Returns whether a name can be that of another module; reports it otherwise.
@@ -112,6 +117,7 @@ impl Compiler<'_> {
             routes: self.routes,
             outputs: self.outputs,
             answer,
+            part_names: self.parts.by_name,
         };
         Compiled { plan, parts: self.parts.list, findings: self.findings }
     }
@@ -127,7 +133,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns whether the order of the manifest decides the order of the steps.
+    /// Returns whether the steps run in rounds.
     pub(super) fn is_iterative(composition: &Composition) -> bool {
         composition.pattern == Pattern::Iterative
     }

@@ -21,13 +21,15 @@ pub(crate) struct PartDraft {
     pub(crate) is_required: bool,
     /// Whether a step, a route, a call or a fallback runs it.
     pub(crate) is_used: bool,
+    /// Whether the prompt calls it.
+    pub(crate) is_called: bool,
 }
 
 /// The parts of a module, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) list: Vec<PartDraft>,
-    by_name: HashMap<String, usize>,
+    pub(crate) by_name: HashMap<String, usize>,
 }
 
 impl Parts {
@@ -47,6 +49,7 @@ impl Parts {
             location,
             is_required: false,
             is_used: false,
+            is_called: false,
         });
         index
     }
@@ -54,6 +57,11 @@ impl Parts {
     /// Returns the index of a part that exists.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
+    }
+
+    /// Returns a part that exists.
+    pub(crate) fn named(&self, name: &str) -> Option<&PartDraft> {
+        self.list.get(self.find(name)?)
     }
 
     /// Marks a part as run.

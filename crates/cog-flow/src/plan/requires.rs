@@ -28,13 +28,10 @@ impl Compiler<'_> {
         if !self.is_callable(name, &location) {
             return;
         }
-        if self
-            .parts
-            .find(name)
-            .is_some_and(|part| self.parts.list.get(part).is_some_and(|part| part.is_required))
-        {
+        if self.parts.named(name).is_some_and(|part| part.is_required) {
             let message = format!("`{name}` is listed twice in `requires`");
-            self.report(Finding::error(Rule::CompositionModule, location, message));
+            let finding = Finding::error(Rule::CompositionModule, location, message);
+            self.report(finding.suggest("Remove one of them.".to_owned()));
             return;
         }
         let version = requirement.version.as_deref().and_then(|text| self.version(&pointer, text));

@@ -1,5 +1,7 @@
 //! The steps, routes and rounds of a composition.
 
+use std::collections::HashSet;
+
 use cog_module::Rule;
 use cog_schema::nearest;
 use cog_spec::{Aggregate, Composition, DataflowStep, RoutingRule};
@@ -21,6 +23,8 @@ const MAX_LISTED: usize = 256;
 
 impl Compiler<'_> {
     pub(super) fn dataflow(&mut self, composition: &Composition) {
+        let routed: HashSet<&str> =
+            composition.routing.iter().filter_map(|rule| rule.next.as_deref()).collect();
         for (index, written) in composition.dataflow.iter().enumerate() {
             let pointer = format!("/dataflow/{index}");
             let from = self.selection(&pointer, &written.from, written.aggregate);
@@ -28,7 +32,7 @@ impl Compiler<'_> {
             let condition = self.condition(&format!("{pointer}/condition"), written.condition.as_deref());
             let mapping = self.mapping(&pointer, written);
             let (Some(from), Some(to)) = (from, to) else { continue };
-            let is_routed = self.is_routed(&to, &composition.routing);
+            let is_routed = self.is_routed(&to, &routed);
             let is_output = to == Target::Output;
             let step = Step { index, from, to, mapping, condition, is_routed };
             if is_output { self.outputs.push(step) } else { self.steps.push(step) }
@@ -36,45 +40,40 @@ impl Compiler<'_> {
     }
 
     /// Returns whether a rule of the routing names a target.
-    fn is_routed(&self, to: &Target, rules: &[RoutingRule]) -> bool {
+    fn is_routed(&self, to: &Target, routed: &HashSet<&str>) -> bool {
         let Target::Modules(targets) = to else { return false };
-        let names = |callee: &Callee, name: &str| match callee {
-            Callee::Own => name == self.module.manifest.name,
-            Callee::Part(part) => self.parts.find(name) == Some(*part),
-        };
-        let mut next = rules.iter().filter_map(|rule| rule.next.as_deref());
-        next.any(|next| targets.iter().any(|target| names(target, next)))
+        targets.iter().any(|target| routed.contains(self.name_of(*target)))
     }
 
     pub(super) fn routing(&mut self, rules: &[RoutingRule]) {
         for (index, rule) in rules.iter().enumerate() {
-            let pointer = format!("/routing/{index}");
-            let from = match rule.from.as_slice() {
-                [] => None,
-                from => self.selection(&pointer, from, None),
-            };
-            let condition = self.condition(&format!("{pointer}/condition"), rule.condition.as_deref());
-            if condition.is_none() && rule.condition.is_some() {
-                continue;
-            }
-            let location = FindingLocation::composition(format!("{pointer}/next"));
-            let next = match rule.next.as_deref() {
-                None => None,
-                Some(name @ (OUTPUT | "null" | "~")) => {
-                    let finding =
-                        Finding::error(Rule::CompositionStep, location, format!("`{name}` is not a module"));
-                    self.report(
-                        finding.suggest("Write `next: null` to return the result so far.".to_owned()),
-                    );
-                    continue;
-                }
-                Some(name) => match self.callee(name, location) {
-                    Some(callee) => Some(callee),
-                    None => continue,
-                },
-            };
-            self.routes.push(Route { from, condition, next });
+            let route = self.route(&format!("/routing/{index}"), rule);
+            self.routes.extend(route);
         }
+    }
+
+    /// Compiles a rule of the routing; none if it is invalid.
+    fn route(&mut self, pointer: &str, rule: &RoutingRule) -> Option<Route> {
+        let from = match rule.from.as_slice() {
+            [] => None,
+            from => self.selection(pointer, from, None),
+        };
+        let condition = self.condition(&format!("{pointer}/condition"), rule.condition.as_deref());
+        if condition.is_none() && rule.condition.is_some() {
+            return None;
+        }
+        let location = FindingLocation::composition(format!("{pointer}/next"));
+        let next = match rule.next.as_deref() {
+            None => None,
+            Some(name @ (OUTPUT | "null" | "~")) => {
+                let finding =
+                    Finding::error(Rule::CompositionStep, location, format!("`{name}` is not a module"));
+                self.report(finding.suggest("Write `next: null` to return the result so far.".to_owned()));
+                return None;
+            }
+            Some(name) => Some(self.callee(name, location)?),
+        };
+        Some(Route { from, condition, next })
     }
 
     pub(super) fn iteration(&mut self, composition: &Composition) {
@@ -118,17 +117,24 @@ impl Compiler<'_> {
             let source = self.source(text, location.clone())?;
             if sources.contains(&source) {
                 let message = format!("`{text}` is listed twice in `from`");
-                self.report(Finding::warning(Rule::CompositionStep, location, message));
+                let finding = Finding::warning(Rule::CompositionStep, location, message);
+                self.report(finding.suggest("Remove one of them.".to_owned()));
             } else {
                 sources.push(source);
             }
         }
+        self.check_aggregate(pointer, &sources, aggregate);
+        (!sources.is_empty()).then_some(Selection { sources, aggregate })
+    }
+
+    /// Reports an aggregation of one source.
+    fn check_aggregate(&mut self, pointer: &str, sources: &[Source], aggregate: Option<Aggregate>) {
         if sources.len() == 1 && matches!(aggregate, Some(Aggregate::Merge | Aggregate::First)) {
             let location = FindingLocation::composition(format!("{pointer}/aggregate"));
             let message = "`aggregate` has no effect: the step has one source";
-            self.report(Finding::warning(Rule::CompositionStep, location, message));
+            let finding = Finding::warning(Rule::CompositionStep, location, message);
+            self.report(finding.suggest("Remove it, or add sources to `from`.".to_owned()));
         }
-        (!sources.is_empty()).then_some(Selection { sources, aggregate })
     }
 
     fn check_length(&mut self, pointer: &str, list: &[String]) -> Option<()> {
@@ -136,7 +142,8 @@ impl Compiler<'_> {
             return Some(());
         }
         let message = format!("the list has {} items; the maximum is {MAX_LISTED}", list.len());
-        self.report(Finding::error(Rule::CompositionStep, FindingLocation::composition(pointer), message));
+        let finding = Finding::error(Rule::CompositionStep, FindingLocation::composition(pointer), message);
+        self.report(finding.suggest("Split the step into several steps.".to_owned()));
         None
     }
 
@@ -180,7 +187,8 @@ impl Compiler<'_> {
             let target = self.target_module(name, location.clone())?;
             if targets.contains(&target) {
                 let message = format!("`{name}` is listed twice in `to`");
-                self.report(Finding::error(Rule::CompositionStep, location, message));
+                let finding = Finding::error(Rule::CompositionStep, location, message);
+                self.report(finding.suggest("Remove one of them.".to_owned()));
             } else {
                 targets.push(target);
             }
@@ -214,7 +222,8 @@ impl Compiler<'_> {
         if name == self.module.manifest.name {
             if !self.has_prompt() {
                 let message = format!("`{name}` is this module, whose prompt is empty");
-                self.report(Finding::error(Rule::CompositionStep, location, message));
+                let finding = Finding::error(Rule::CompositionStep, location, message);
+                self.report(finding.suggest("Write a `prompt.md`, or name another module.".to_owned()));
                 return None;
             }
             return Some(Callee::Own);

@@ -7,7 +7,7 @@ use cog_spec::{Aggregate, Composition, Pattern};
 
 use super::compile::Compiler;
 use crate::{
-    Answer, Callee, Condition, Selection, Source, Target,
+    Answer, Callee, Condition, Selection, Source, Step, Target,
     finding::{Finding, FindingLocation},
 };
 
@@ -95,7 +95,7 @@ impl Compiler<'_> {
         missing.map(finding).collect()
     }
 
-    fn name_of(&self, callee: Callee) -> &str {
+    pub(super) fn name_of(&self, callee: Callee) -> &str {
         match callee {
             Callee::Own => &self.module.manifest.name,
             Callee::Part(part) => self.parts.list.get(part).map_or("", |part| &part.name),
@@ -129,11 +129,9 @@ impl Compiler<'_> {
             steps.chain(routes).chain(until).filter(|(_, condition, _)| constant(condition) == Some(false));
         let finding = |(pointer, _, effect): (String, _, &str)| {
             let location = FindingLocation::composition(pointer);
-            Finding::warning(
-                Rule::CompositionCondition,
-                location,
-                format!("the condition is never true: {effect}"),
-            )
+            let message = format!("the condition is never true: {effect}");
+            let finding = Finding::warning(Rule::CompositionCondition, location, message);
+            finding.suggest("Compare a value of the results, such as `$.meta.confidence >= 0.8`.".to_owned())
         };
         never.map(finding).collect()
     }
@@ -148,41 +146,52 @@ impl Compiler<'_> {
         let finding = |index: usize| {
             let location = FindingLocation::composition(format!("/routing/{index}"));
             let message = format!("this rule never decides: rule {} before it is always true", last + 1);
-            Finding::warning(Rule::CompositionCondition, location, message)
+            let finding = Finding::warning(Rule::CompositionCondition, location, message);
+            finding.suggest("Move it before that rule, or remove it.".to_owned())
         };
         (last + 1..self.routes.len()).map(finding).collect()
     }
 
     /// Reports a composition without an answer, and prompts and results that the answer does not use.
     fn answers(&self, composition: &Composition) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = self
-            .outputs
-            .iter()
-            .filter_map(|step| {
-                let is_list = step.mapping.is_none() && step.from.aggregate == Some(Aggregate::Array);
-                let location = FindingLocation::composition(format!("/dataflow/{}/aggregate", step.index));
-                let finding =
-                    Finding::error(Rule::CompositionStep, location, "an answer is an object, not a list");
-                is_list.then(|| {
-                    finding.suggest("Add `mapping:` with a field for the list: `items: $`.".to_owned())
-                })
-            })
-            .collect();
-        let is_empty = self.steps.is_empty() && self.outputs.is_empty() && self.routes.is_empty();
         let answer = self.answer();
-        if is_empty && answer != Answer::OwnPrompt && self.module.manifest.composition.is_some() {
-            let message = "the composition has no answer: the prompt is empty, and there are no steps";
-            findings.push(Finding::error(Rule::CompositionStep, FindingLocation::composition(""), message));
-        }
-        if answer != Answer::OwnPrompt && self.has_prompt() && !self.runs_own_prompt() {
-            let message = "the prompt is not used: no step runs it";
-            let help = format!("Add a step with `to: {}`, or empty the prompt.", self.module.manifest.name);
-            let finding = Finding::warning(Rule::CompositionStep, FindingLocation::Prompt(0..0), message);
-            findings.push(finding.suggest(help));
-        }
+        let mut findings = self.lists();
+        findings.extend(self.no_answer(answer));
+        findings.extend(self.unused_prompt(answer));
         findings.extend(self.unread_results(answer, composition));
         findings.extend(self.pattern(composition));
         findings
+    }
+
+    /// Reports steps to `output` that pass a list.
+    fn lists(&self) -> Vec<Finding> {
+        let is_list = |step: &&Step| step.mapping.is_none() && step.from.aggregate == Some(Aggregate::Array);
+        let finding = |step: &Step| {
+            let location = FindingLocation::composition(format!("/dataflow/{}/aggregate", step.index));
+            Finding::error(Rule::CompositionStep, location, "an answer is an object, not a list")
+                .suggest("Add `mapping:` with a field for the list: `items: $`.".to_owned())
+        };
+        self.outputs.iter().filter(is_list).map(finding).collect()
+    }
+
+    fn no_answer(&self, answer: Answer) -> Option<Finding> {
+        let is_empty = self.steps.is_empty() && self.outputs.is_empty() && self.routes.is_empty();
+        if !is_empty || answer == Answer::OwnPrompt || self.module.manifest.composition.is_none() {
+            return None;
+        }
+        let message = "the composition has no answer: the prompt is empty, and there are no steps";
+        let finding = Finding::error(Rule::CompositionStep, FindingLocation::composition(""), message);
+        Some(finding.suggest("Write a `prompt.md`, or add a step with `to: output`.".to_owned()))
+    }
+
+    fn unused_prompt(&self, answer: Answer) -> Option<Finding> {
+        if answer == Answer::OwnPrompt || !self.has_prompt() || self.runs_own_prompt() {
+            return None;
+        }
+        let message = "the prompt is not used: no step runs it";
+        let help = format!("Add a step with `to: {}`, or empty the prompt.", self.module.manifest.name);
+        let finding = Finding::warning(Rule::CompositionStep, FindingLocation::Prompt(0..0), message);
+        Some(finding.suggest(help))
     }
 
     /// Reports an own prompt that reads no result of the steps before it.

@@ -121,6 +121,7 @@ impl Ended {
 
     /// Returns whether the part was interrupted, so that the same call may succeed when the stream is resumed.
     pub(super) fn is_interrupted(&self) -> bool {
-        self.error().is_some_and(|(code, _)| ["E2002", "E2010", "E2011"].contains(&code))
+        let codes = [Code::Timeout, Code::StreamInterrupted, Code::StreamTimeout];
+        self.error().is_some_and(|(found, _)| codes.iter().any(|code| code.as_str() == found))
     }
 }

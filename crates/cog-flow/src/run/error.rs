@@ -28,10 +28,16 @@ impl From<ErrorBody> for Failure {
 /// Returns the error of a composition that does not pass its check: the first one of the check.
 pub(super) fn from_check(module: &Module, findings: &[Finding]) -> ErrorBody {
     let name = &module.manifest.name;
-    match findings.first() {
-        Some(first) => first.to_error(module),
-        None => ErrorBody::new(Code::ModuleInvalid, format!("the composition of {name} is invalid")),
+    let Some(first) = findings.first() else {
+        return ErrorBody::new(Code::ModuleInvalid, format!("the composition of {name} is invalid"))
+            .suggest(format!("Run `cog validate {name}`."));
+    };
+    let mut error = first.to_error(module);
+    let more = findings.len() - 1;
+    if more > 0 {
+        error.message += &format!(" ({more} more: `cog validate {name}`)");
     }
+    error
 }
 
 /// Returns the error of a part that is required and has no answer (E3002).
@@ -43,10 +49,8 @@ pub(super) fn part_failed(ended: &Ended) -> Failure {
     let body = ErrorBody::new(Code::PartialResult, format!("the part `{path}` failed: {code}: {message}"))
         .with_details(Value::from(details));
     let given = |key: &str| ended.envelope.get("error").and_then(|error| error.get(key));
-    let body = match given("suggestion").and_then(|text| text.as_str()) {
-        Some(suggestion) => body.suggest(suggestion),
-        None => body,
-    };
+    let suggestion = given("suggestion").and_then(|text| text.as_str());
+    let body = body.suggest(suggestion.unwrap_or("Make the part `optional`, or give it a `fallback`."));
     let error = match given("recoverable").and_then(|value| value.as_bool()) {
         Some(recoverable) => body.with_recoverable(recoverable),
         None => body,

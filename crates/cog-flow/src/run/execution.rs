@@ -274,9 +274,8 @@ impl Execution {
     /// Reports the parts that no condition selected.
     fn skip_rest(&mut self) {
         let context = Arc::clone(&self.context);
-        for part in
-            context.plan().parts.iter().filter(|part| !self.reports.has(&part.name)).collect::<Vec<_>>()
-        {
+        let called = self.reports.modules();
+        for part in context.plan().parts.iter().filter(|part| !called.contains(&part.name)) {
             self.reports.start(PartReport::new(&part.name, &part.name, PartStatus::Skipped));
             self.send_status(&part.name, PartStatus::Skipped);
         }

@@ -107,12 +107,7 @@ impl Context {
                 self.report(None, PartProgress { field, data, ..own() });
             }
             Chunk::Progress(Progress { part: Some(part), message, .. }) => {
-                let mut part = PartProgress::clone(part);
-                part.path = format!("{path}/{}", part.path);
-                if let Some(report) = &mut part.report {
-                    report.path = format!("{path}/{}", report.path);
-                }
-                self.report(message.as_ref().map(|message| format!("{path}/{message}")), part);
+                self.report(message.as_ref().map(|message| format!("{path}/{message}")), inside(path, part));
             }
             Chunk::Progress(progress) => {
                 let violation = progress.violation.as_ref();
@@ -125,6 +120,16 @@ impl Context {
     }
 }
 
+/// Returns the progress of a part of a part.
+fn inside(path: &str, part: &PartProgress) -> PartProgress {
+    let mut part = PartProgress { path: format!("{path}/{}", part.path), ..part.clone() };
+    if let Some(report) = &mut part.report {
+        report.path = format!("{path}/{}", report.path);
+    }
+    part
+}
+
 fn missing(name: &str) -> ErrorBody {
     ErrorBody::new(Code::ModuleNotFound, format!("module `{name}` was not found"))
+        .suggest("Install it, or remove it from the composition; `cog list` shows all modules.")
 }

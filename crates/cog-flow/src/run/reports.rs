@@ -1,5 +1,7 @@
 //! What became of each part.
 
+use std::collections::{HashMap, HashSet};
+
 use cog_run::composition::PartsSummary;
 use cog_spec::{PartReport, PartStatus, Risk, Usage, Warning};
 
@@ -7,23 +9,27 @@ use cog_spec::{PartReport, PartStatus, Risk, Usage, Warning};
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     entries: Vec<Vec<PartReport>>,
+    /// The entry of each path.
+    by_path: HashMap<String, usize>,
+    /// The number of calls that have ended.
+    ended: usize,
     warnings: Vec<Warning>,
 }
 
 impl Reports {
     /// Adds a call that has started.
     pub(super) fn start(&mut self, report: PartReport) {
+        self.by_path.insert(report.path.clone(), self.entries.len());
         self.entries.push(vec![report]);
     }
 
     /// Replaces the report about a call by those about its end and its own parts.
     pub(super) fn end(&mut self, reports: Vec<PartReport>) {
-        let path = reports.first().map(|report| report.path.clone());
-        let entry =
-            self.entries.iter_mut().find(|entry| entry.first().map(|first| &first.path) == path.as_ref());
-        match entry {
-            Some(entry) => *entry = reports,
-            None => self.entries.push(reports),
+        let Some(path) = reports.first().map(|report| &report.path) else { return };
+        let entry = self.by_path.get(path).and_then(|index| self.entries.get_mut(*index));
+        if let Some(entry) = entry {
+            *entry = reports;
+            self.ended += 1;
         }
     }
 
@@ -38,10 +44,7 @@ impl Reports {
 
     /// Returns the number of calls that have ended.
     pub(super) fn ended(&self) -> usize {
-        self.entries
-            .iter()
-            .filter(|entry| entry.first().is_some_and(|first| first.status != PartStatus::Running))
-            .count()
+        self.ended
     }
 
     /// Returns the reports about the calls that are done, without those about their own parts.
@@ -52,9 +55,9 @@ impl Reports {
             .filter(|report| report.status == PartStatus::Done)
     }
 
-    /// Returns whether a module was called.
-    pub(super) fn has(&self, module: &str) -> bool {
-        self.entries.iter().filter_map(|entry| entry.first()).any(|report| report.module == module)
+    /// Returns the modules that were called.
+    pub(super) fn modules(&self) -> HashSet<String> {
+        self.entries.iter().filter_map(|entry| entry.first()).map(|report| report.module.clone()).collect()
     }
 
     /// Ends the composition. Calls that still run are cancelled.

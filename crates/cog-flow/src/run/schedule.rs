@@ -1,14 +1,17 @@
 //! The order of the calls: which task may start when others have ended.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use crate::{Callee, Plan, Source, Step, Target};
 use cog_spec::Pattern;
+
+use crate::{Callee, Plan, Source, Target};
 
 /// The tasks of a phase, and which of them must end before another one starts.
 #[derive(Debug)]
 pub(super) struct Schedule {
     tasks: Vec<Task>,
+    /// The number of tasks at the beginning that have started.
+    started: usize,
 }
 
 /// A unit of work: its index is that of the call of the prompt, or of the step in the plan.
@@ -30,21 +33,35 @@ enum State {
 impl Schedule {
     /// Returns the calls of the prompt, in its order. A call waits for those before it that are not `async`.
     pub(super) fn calls(plan: &Plan) -> Self {
-        let sync = |index: &usize| plan.calls.get(*index).is_some_and(|call| !call.is_async);
-        let tasks = (0..plan.calls.len()).map(|index| Task::new(index, (0..index).filter(sync).collect()));
-        Self { tasks: tasks.collect() }
+        let mut last_sync = None;
+        let tasks = plan.calls.iter().enumerate().map(|(index, call)| {
+            // The one before has itself waited for those before it.
+            let after = last_sync.into_iter().collect();
+            if !call.is_async {
+                last_sync = Some(index);
+            }
+            Task::new(index, after)
+        });
+        Self { tasks: tasks.collect(), started: 0 }
     }
 
     /// Returns the steps that wait for no route. In the pattern parallel, a step waits for the steps that it reads from;
     /// otherwise for all steps before it.
     pub(super) fn steps(plan: &Plan) -> Self {
-        let selected: Vec<usize> = (0..plan.steps.len()).filter(|index| !is_routed(plan, *index)).collect();
-        let after = |position: usize, index: usize| match plan.pattern {
-            Pattern::Parallel => sources(plan, index, &selected),
-            _ => (0..position).collect(),
+        let steps = plan.steps.iter().enumerate().filter(|(_, step)| !step.is_routed);
+        let selected: Vec<usize> = steps.map(|(index, _)| index).collect();
+        let writers = match plan.pattern {
+            Pattern::Parallel => writers(plan, &selected),
+            _ => HashMap::new(),
         };
-        let tasks = selected.iter().enumerate();
-        Self { tasks: tasks.map(|(position, index)| Task::new(*index, after(position, *index))).collect() }
+        let tasks = selected.iter().enumerate().map(|(task, index)| {
+            let after = match plan.pattern {
+                Pattern::Parallel => sources(plan, *index, task, &writers),
+                _ => task.checked_sub(1).into_iter().collect(),
+            };
+            Task::new(*index, after)
+        });
+        Self { tasks: tasks.collect(), started: 0 }
     }
 
     /// Takes the next task that may start: its number, and the index of its call or step. If no task runs and none may
@@ -52,12 +69,23 @@ impl Schedule {
     pub(super) fn take_ready(&mut self) -> Option<(usize, usize)> {
         let is_ended = |task: &usize| self.tasks.get(*task).is_none_or(|task| task.state == State::Ended);
         let is_ready = |task: &Task| task.state == State::Waiting && task.after.iter().all(is_ended);
-        let is_idle = !self.tasks.iter().any(|task| matches!(task.state, State::Running(_)));
-        let first = || self.tasks.iter().position(|task| task.state == State::Waiting);
-        let number = self.tasks.iter().position(is_ready).or_else(|| is_idle.then(first).flatten())?;
+        let open = self.tasks.get(self.started..).unwrap_or_default();
+        let ready = open.iter().position(is_ready).map(|position| self.started + position);
+        let number = ready.or_else(|| self.first_waiting_if_idle())?;
         let task = self.tasks.get_mut(number)?;
         task.state = State::Ended;
-        Some((number, task.index))
+        let found = (number, task.index);
+        let has_started = |task: &Task| task.state != State::Waiting;
+        while self.tasks.get(self.started).is_some_and(has_started) {
+            self.started += 1;
+        }
+        Some(found)
+    }
+
+    /// Returns the first task that waits, unless another one runs.
+    fn first_waiting_if_idle(&self) -> Option<usize> {
+        let is_idle = !self.tasks.iter().any(|task| matches!(task.state, State::Running(_)));
+        is_idle.then(|| self.tasks.iter().position(|task| task.state == State::Waiting)).flatten()
     }
 
     /// Sets the number of calls that a task has started.
@@ -84,27 +112,24 @@ impl Task {
     }
 }
 
-fn is_routed(plan: &Plan, index: usize) -> bool {
-    plan.steps.get(index).is_none_or(|step| step.is_routed)
+/// Returns the tasks that run each callee.
+fn writers(plan: &Plan, selected: &[usize]) -> HashMap<Callee, Vec<usize>> {
+    let mut writers: HashMap<Callee, Vec<usize>> = HashMap::new();
+    for (task, index) in selected.iter().enumerate() {
+        let Some(Target::Modules(callees)) = plan.steps.get(*index).map(|step| &step.to) else { continue };
+        for callee in callees {
+            writers.entry(*callee).or_default().push(task);
+        }
+    }
+    writers
 }
 
-/// Returns the tasks whose results a step reads.
-fn sources(plan: &Plan, index: usize, selected: &[usize]) -> Vec<usize> {
+/// Returns the other tasks whose results a step reads.
+fn sources(plan: &Plan, index: usize, task: usize, writers: &HashMap<Callee, Vec<usize>>) -> Vec<usize> {
     let Some(step) = plan.steps.get(index) else { return Vec::new() };
-    let read: HashSet<Callee> = step
-        .from
-        .sources
-        .iter()
-        .filter_map(|source| match source {
-            Source::Input => None,
-            Source::Output(callee) => Some(*callee),
-        })
-        .collect();
-    let writes = |other: &Step| match &other.to {
-        Target::Modules(callees) => callees.iter().any(|callee| read.contains(callee)),
-        Target::Output => false,
-    };
-    let is_source =
-        |(_, other): &(usize, &usize)| **other != index && plan.steps.get(**other).is_some_and(writes);
-    selected.iter().enumerate().filter(is_source).map(|(task, _)| task).collect()
+    let read = step.from.sources.iter().filter_map(|source| match source {
+        Source::Input => None,
+        Source::Output(callee) => writers.get(callee),
+    });
+    read.flatten().copied().filter(|other| *other != task).collect()
 }

@@ -19,17 +19,15 @@ pub(super) fn texts(plan: &Plan, results: &Results) -> Vec<String> {
 
 /// Returns the data of the module that a call of the prompt names.
 fn result_of(plan: &Plan, results: &Results, position: usize) -> String {
-    let call = plan.calls.iter().find(|call| call.position == position);
+    let call = plan.calls.binary_search_by_key(&position, |call| call.position).ok();
+    let call = call.and_then(|index| plan.calls.get(index));
     let envelope = call.map(|call| results.get(Callee::Part(call.part))).unwrap_or_default();
     text(envelope.get("data"))
 }
 
 /// Returns a value of the envelope of a module.
 fn value_of(plan: &Plan, results: &Results, module: &str, path: &str) -> String {
-    let part = plan.parts.iter().position(|part| part.name == module);
-    let own = (plan.module.manifest.name == module).then_some(Callee::Own);
-    let callee = part.map(Callee::Part).or(own);
-    let envelope = callee.map(|callee| results.get(callee)).unwrap_or_default();
+    let envelope = plan.callee_named(module).map(|callee| results.get(callee)).unwrap_or_default();
     let path = ValuePath::parse(&format!("$.{path}"));
     text(path.and_then(|path| path.find(envelope.node())))
 }

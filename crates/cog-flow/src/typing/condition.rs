@@ -59,8 +59,9 @@ fn compare(
 ) {
     match (types(left, document), types(right, document)) {
         (Ok(left_types), Ok(right_types)) => {
-            if let Some(message) = mismatch(left_types, comparison, right_types) {
-                errors.push(TextError::new(left.range.start..right.range.end, message));
+            if let Some((message, help)) = mismatch(left_types, comparison, right_types) {
+                let range = left.range.start..right.range.end;
+                errors.push(TextError::new(range, message).suggest(help));
             } else {
                 errors.extend(unlisted(left, right, document));
                 errors.extend(unlisted(right, left, document));
@@ -70,17 +71,19 @@ fn compare(
     }
 }
 
-/// Returns why two values can never be compared. Every value can be compared with null, which stands for an absent one.
-fn mismatch(left: Types, comparison: Comparison, right: Types) -> Option<String> {
+/// Returns why two values can never be compared, and what to write. Every value can be compared with null, which represents an absent one.
+fn mismatch(left: Types, comparison: Comparison, right: Types) -> Option<(String, &'static str)> {
     let common = left.and(right);
     if comparison.is_ordered() {
         let has_order = common.meet(Types::NUMBER) || common.meet(Types::STRING);
         let both = left.meet(Types::NUMBER) && right.meet(Types::NUMBER);
-        return (!has_order && !both).then(|| format!("{left} and {right} have no order"));
+        let message = format!("{left} and {right} have no order");
+        return (!has_order && !both).then_some((message, "Compare two numbers or two strings."));
     }
     let is_null = left == Types::NULL || right == Types::NULL;
     let numbers = left.meet(Types::NUMBER) && right.meet(Types::NUMBER);
-    (!is_null && !numbers && common == Types::default()).then(|| format!("{left} never equals {right}"))
+    let never = !is_null && !numbers && common == Types::default();
+    never.then(|| (format!("{left} never equals {right}"), "Compare two values of the same type."))
 }
 
 /// Returns the error for a literal that is not a value of the enum with which it is compared.
@@ -123,7 +126,8 @@ fn types(operand: &Operand, document: &Known<'_>) -> Result<Types, TextError> {
                     .map_or(Types::INTEGER, |member| member.types().or(Types::INTEGER)));
             }
             let message = format!("the value is {}, which has no length", known.types());
-            Err(TextError::new(operand.range.clone(), message))
+            Err(TextError::new(operand.range.clone(), message)
+                .suggest("Only arrays and strings have a length."))
         }
     }
 }

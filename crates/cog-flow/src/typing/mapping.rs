@@ -1,5 +1,7 @@
 //! Checks that the values of a step fit its targets.
 
+use std::collections::HashSet;
+
 use cog_module::Rule;
 
 use super::{Known, Sources};
@@ -40,7 +42,8 @@ pub(super) fn check_answer(sources: &Sources<'_>) -> Option<Finding> {
     }
     let message = format!("no step to `output` gives `{}`, which the answer requires", missing.join("`, `"));
     let location = FindingLocation::composition(format!("/dataflow/{}", first.index));
-    Some(Finding::error(Rule::CompositionMapping, location, message))
+    let help = format!("Add `{}:` with a path to `mapping`.", missing.first().copied().unwrap_or_default());
+    Some(Finding::error(Rule::CompositionMapping, location, message).suggest(help))
 }
 
 fn receivers<'c>(sources: &Sources<'c>, step: &Step) -> Vec<Receiver<'c>> {
@@ -87,12 +90,14 @@ fn fields(pointer: &str, step: &Step, document: &Known<'_>, receiver: &Receiver<
         {
             let message =
                 format!("`{}` in {} is {expected}, but the path selects {found}", field.name, receiver.name);
-            findings.push(error(message));
+            findings.push(
+                error(message).suggest("Select another value, or change one of the schemas.".to_owned()),
+            );
         }
     }
     if matches!(step.to, Target::Modules(_)) {
-        let is_mapped = |name: &str| mapped.iter().any(|field| field.name == name);
-        findings.extend(missing(pointer, "mapping", receiver, is_mapped));
+        let names: HashSet<&str> = mapped.iter().map(|field| field.name.as_str()).collect();
+        findings.extend(missing(pointer, "mapping", receiver, |name| names.contains(name)));
     }
     findings
 }

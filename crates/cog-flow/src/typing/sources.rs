@@ -52,11 +52,7 @@ impl<'c> Sources<'c> {
 
     /// Returns the envelope of a module that runs, by its name; none if nothing is known about it.
     pub(crate) fn named(&self, name: &str) -> Option<Known<'c>> {
-        if name == self.plan.module.manifest.name {
-            return Some(self.envelope(Callee::Own));
-        }
-        let part = self.plan.parts.iter().position(|part| part.name == name)?;
-        Some(self.envelope(Callee::Part(part)))
+        self.plan.callee_named(name).map(|callee| self.envelope(callee))
     }
 
     /// Returns the module of a callee; none if it is missing.

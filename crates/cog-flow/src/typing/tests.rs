@@ -47,7 +47,9 @@ fn target_field_must_exist_and_fit() {
         ("{text: '$..summary'}", "`text` in the input of `judge` is string, but the path selects array"),
     ] {
         let found = step(&format!("{{from: reader.output, to: judge, mapping: {mapping}}}"));
-        assert_eq!(found, [format!("error composition-mapping: {expected}")], "{mapping}");
+        let help = " (Select another value, or change one of the schemas.)";
+        let help = if expected.contains("but the path") { help } else { "" };
+        assert_eq!(found, [format!("error composition-mapping: {expected}{help}")], "{mapping}");
     }
     assert_eq!(
         step("{from: reader.output, to: judge, mapping: {ids: '$.data.issues[*].id', text: $.data.level}}"),
@@ -90,7 +92,7 @@ fn answer_has_its_fields() {
     assert_eq!(
         found,
         [
-            "error composition-mapping: `score` in the answer is number, but the path selects string",
+            "error composition-mapping: `score` in the answer is number, but the path selects string (Select another value, or change one of the schemas.)",
             "error composition-mapping: the answer has no field `isues` (Did you mean `issues`?)",
         ]
     );
@@ -99,19 +101,31 @@ fn answer_has_its_fields() {
 #[test]
 fn conditions_fit_the_schemas() {
     for (condition, expected) in [
-        ("$.data.level == 1", "column 1: string never equals number"),
+        ("$.data.level == 1", "column 1: string never equals number (Compare two values of the same type.)"),
         ("$.data.level == 'hihg'", "column 17: the schema does not list `hihg` (Did you mean `high`?)"),
         ("$.data.level == 'x'", "column 17: the schema does not list `x` (It lists: low, high.)"),
         (
             "$.ok && $.data.isues.length > 1",
             "column 9: no schema defines the member `isues` (Did you mean `issues`?)",
         ),
-        ("$.data.summary > 3", "column 1: string and number have no order"),
-        ("$.data.issues < $.data.issues", "column 1: array and array have no order"),
+        (
+            "$.data.summary > 3",
+            "column 1: string and number have no order (Compare two numbers or two strings.)",
+        ),
+        (
+            "$.data.issues < $.data.issues",
+            "column 1: array and array have no order (Compare two numbers or two strings.)",
+        ),
         ("$.data.summary", "column 1: the value is string, so it is never true (Compare it with a value.)"),
-        ("$.data.done.length > 1", "column 1: the value is boolean, which has no length"),
+        (
+            "$.data.done.length > 1",
+            "column 1: the value is boolean, which has no length (Only arrays and strings have a length.)",
+        ),
         ("!exists($.dat)", "column 9: no schema defines the member `dat` (Did you mean `data`?)"),
-        ("$.meta.confidence == 'high'", "column 1: number or null never equals string"),
+        (
+            "$.meta.confidence == 'high'",
+            "column 1: number or null never equals string (Compare two values of the same type.)",
+        ),
     ] {
         let found = step(&format!("{{from: reader.output, to: plain, condition: \"{condition}\"}}"));
         assert_eq!(found, [format!("error composition-condition: condition, {expected}")], "{condition}");
