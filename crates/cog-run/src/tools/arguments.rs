@@ -19,7 +19,7 @@ pub(super) fn read(info: &ToolInfo, text: &str, max_bytes: usize) -> Result<Valu
     if violations.is_empty() {
         return Ok(value);
     }
-    // Strict dialects have no optional members: a null stands for one that is omitted.
+    // Strict dialects have no optional members: a null replaces one that is omitted.
     match info.schema.without_nulls(value.node()) {
         Some(value) if info.schema.check(value.node()).is_empty() => Ok(value),
         _ => Err(violated(&violations)),
