@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use cog_harmony::handoff::Handoff;
-use cog_json::Limits;
+use cog_json::{Limits, Value};
 use cog_schema::Contract;
 use cog_spec::{Dialect, Manifest, OnViolation, Response, Risk, RuntimeMeta, Secret, Warning};
 
@@ -48,6 +48,8 @@ pub struct AnswerRules {
     pub recovery: Option<RecoveryOffer>,
     /// The packet that the run received, and the agent that it hands over to.
     pub handoff: HandoffRules,
+    /// The input of the run, whose texts citations may name as sources.
+    pub input: Option<Value>,
 }
 
 /// The packet that a run received, and the agent that it hands over to (docs/handoff.md).
@@ -99,6 +101,7 @@ impl AnswerRules {
             resume_from: None,
             recovery: None,
             handoff: HandoffRules::default(),
+            input: None,
         }
     }
 

@@ -19,6 +19,7 @@
 
 mod anchor;
 mod entry;
+mod given;
 mod grounding;
 mod locate;
 mod path;
@@ -52,19 +53,26 @@ pub fn check(document: Node<'_>, sources: &Sources, min_score: f64) -> CitationR
     report
 }
 
-/// Checks the citations of a run's data, without their sources. Returns nothing if the data have no citations.
-pub fn check_data(data: Node<'_>) -> Vec<Finding> {
+/// Checks the citations of a run's data, with the sources that its input contains as text: a string by the name of its
+/// member, or the `text` or `content` of an object by its `id` or `source_id`. Returns nothing if the data have no citations.
+pub fn check_data(data: Node<'_>, input: Option<Node<'_>>) -> Vec<Finding> {
     let Some(scope) = locate::from_data(data) else { return Vec::new() };
+    let cited = scope.map.into_iter().flat_map(cited_in).collect();
+    let sources = input.map(|input| given::sources(input, &cited)).unwrap_or_default();
     let mut report = CitationReport::default();
-    check_scope(&scope, &Sources::new(), 1.0, &mut report);
+    check_scope(&scope, &sources, 1.0, &mut report);
     report.findings
 }
 
 /// Returns the identifiers and URLs of the sources that a document cites.
 pub fn source_ids(document: Node<'_>) -> HashSet<&str> {
     let maps = locate::scopes(document).into_iter().filter_map(|scope| scope.map);
-    let entries = maps.flat_map(|map| map.members().map(|(_, entry)| entry));
-    entries.flat_map(|entry| ["source_id", "url"].map(|key| entry.get(key)?.as_str())).flatten().collect()
+    maps.flat_map(cited_in).collect()
+}
+
+fn cited_in(map: Node<'_>) -> impl Iterator<Item = &str> {
+    let entries = map.members().map(|(_, entry)| entry);
+    entries.flat_map(|entry| ["source_id", "url"].map(|key| entry.get(key)?.as_str())).flatten()
 }
 
 fn check_scope(scope: &Scope<'_>, sources: &Sources, min_score: f64, report: &mut CitationReport) {
@@ -86,9 +94,9 @@ fn check_scope(scope: &Scope<'_>, sources: &Sources, min_score: f64, report: &mu
         if anchors == 0 {
             report.findings.push(unused(&path, id));
         }
-        let is_valid = entry::check(entry, &path, &mut report.findings);
+        let has_location = entry::check(entry, &path, &mut report.findings);
         let mut citation = Citation { id: id.to_owned(), anchors, checked: false, score: None, page: None };
-        if is_valid {
+        if has_location {
             grounding::check(entry, &path, sources, min_score, &mut citation, &mut report.findings);
         }
         report.citations.push(citation);

@@ -100,6 +100,7 @@ pub(crate) fn prepare(
     let mut rules = answer_rules(module, &request, provider.as_ref(), options, session_id);
     rules.warnings.extend(warnings);
     rules.handoff = handoff;
+    rules.input = Some(input.for_prompt().clone());
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.info().key.clone()).collect();
     rules.calls_tools = tools.is_some();
     if let Some(tools) = &mut tools {

@@ -1,7 +1,7 @@
 //! Applies constraints and tiers to an answer that conforms to its contract.
 
 use cog_harmony::{Finding, citation};
-use cog_json::{Node, ToJson};
+use cog_json::{Node, ToJson, Value};
 use cog_spec::{Code, ErrorBody, Meta, Risk, Tier, Warning, WarningCode};
 
 use super::{Failure, Success, check::Checked, risk};
@@ -18,7 +18,7 @@ pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Bo
     let model_meta = meta.clone();
     warnings.extend(risk::apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
     risk::raise(rules.manifest.risk_rule, rules.parts_risk, &mut meta);
-    let citations = citation::check_data(data.node());
+    let citations = citation::check_data(data.node(), rules.input.as_ref().map(Value::node));
     let refusal = refusal(rules, &meta, data.node());
     if let Some(error) = refusal.or_else(|| rules.manifest.tier.and_then(|tier| uncited(tier, &citations))) {
         let details = error::details(|w| {

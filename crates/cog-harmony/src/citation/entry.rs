@@ -8,11 +8,9 @@ use crate::Finding;
 /// The source type of a web page, which has a URL instead of a `source_id`.
 const WEB: &str = "web_search";
 
-/// Checks the form of a citation. Returns whether it is right.
+/// Checks the form of a citation. Returns whether its location can be compared with the source, whatever else is wrong.
 pub(super) fn check(entry: Node<'_>, path: &Path, findings: &mut Vec<Finding>) -> bool {
-    let before = findings.len();
-    Checker { path, findings }.entry(entry);
-    findings.len() == before
+    Checker { path, findings }.entry(entry)
 }
 
 struct Checker<'a> {
@@ -21,9 +19,10 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn entry(&mut self, entry: Node<'_>) {
+    fn entry(&mut self, entry: Node<'_>) -> bool {
         if !entry.is_object() {
-            return self.wrong("", "type", format!("found {}; allowed: an object", entry.kind()));
+            self.wrong("", "type", format!("found {}; allowed: an object", entry.kind()));
+            return false;
         }
         let is_web = entry.get("source_type").and_then(Node::as_str) == Some(WEB);
         self.text(entry, "source_type", true);
@@ -32,6 +31,7 @@ impl Checker<'_> {
         self.url(entry, is_web);
         self.date(entry);
         self.score(entry);
+        let before = self.findings.len();
         match entry.get("location").filter(|location| !location.is_null()) {
             Some(location) if !location.is_object() => {
                 self.wrong("location", "type", format!("found {}; allowed: an object", location.kind()));
@@ -39,6 +39,7 @@ impl Checker<'_> {
             Some(location) => self.location(location),
             None => {}
         }
+        self.findings.len() == before
     }
 
     fn location(&mut self, location: Node<'_>) {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::Finding;
 
-/// Checks a citation, whose form is right, against its source if that is available.
+/// Checks a citation, whose location has the right form, against its source if that is available.
 pub(super) fn check(
     entry: Node<'_>,
     path: &Path,

@@ -71,9 +71,33 @@ fn map_is_in_metadata_or_a_context_block() {
 #[test]
 fn data_without_a_map_have_no_citations() {
     let data = Value::parse(r#"{"t": "<cite id=\"a\"/>"}"#).unwrap();
-    assert_eq!(check_data(data.node()), []);
+    assert_eq!(check_data(data.node(), None), []);
     let data = Value::parse(r#"{"t": "<cite id=\"a\"/>", "citation_map": {}}"#).unwrap();
-    assert_eq!(check_data(data.node())[0].path, "data.t");
+    assert_eq!(check_data(data.node(), None)[0].path, "data.t");
+}
+
+#[test]
+fn snippets_are_compared_with_the_texts_of_the_input() {
+    let input = r#"{"report": "Revenue increased by 20%.", "documents": [
+        {"id": "a", "title": "A", "text": "Costs fell."}, {"source_id": "b", "content": "Sales rose."}]}"#;
+    let input = Value::parse(input).unwrap();
+    let found = |source: &str, snippet: &str| {
+        let data = format!(
+            r#"{{"t": "<cite id=\"x\"/>", "citation_map": {{"x": {{"source_type": "text", "source_id": "{source}",
+                "location": {{"text_snippet": "{snippet}"}}}}}}}}"#
+        );
+        let findings = check_data(Value::parse(&data).unwrap().node(), Some(input.node()));
+        findings.into_iter().map(|finding| finding.rule).collect::<Vec<_>>()
+    };
+    for (source, snippet) in [("report", "increased by 20%"), ("a", "Costs fell"), ("b", "Sales rose")] {
+        assert_eq!(found(source, snippet), [""; 0], "{source}");
+        assert_eq!(found(source, "Something different happened"), ["text_snippet"], "{source}");
+    }
+    assert_eq!(
+        found("elsewhere", "Something different happened"),
+        [""; 0],
+        "this source is not in the input"
+    );
 }
 
 #[test]
@@ -151,6 +175,17 @@ fn altered_snippet_is_a_finding_with_its_score() {
     );
     let sources = Sources::from([("s".to_owned(), document())]);
     assert_eq!(check(Value::parse(&text).unwrap().node(), &sources, 0.6).findings, []);
+}
+
+#[test]
+fn snippet_is_compared_although_another_field_is_wrong() {
+    let text = r#"{"t": "<cite id=\"a\"/>", "citation_map": {"a": {"source_type": "x", "source_id": "s", "score": 3,
+        "location": {"text_snippet": "Revenue increased by 30% YoY"}}}}"#;
+    let report = run(text, &Sources::from([("s".to_owned(), document())]));
+    assert_eq!(
+        findings(&report),
+        ["citation_map.a.score score", "citation_map.a.location.text_snippet text_snippet"]
+    );
 }
 
 #[test]
