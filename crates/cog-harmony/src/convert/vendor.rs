@@ -61,14 +61,19 @@ impl Vendor {
         match part {
             Part::Text(text) => self.field(path, "index", text.index.is_some(), account),
             Part::Image(image) => {
+                let inner = path.key("image_url");
                 let has_detail = image.detail.is_some_and(|detail| detail != Detail::Auto);
-                self.field(path, "detail", has_detail, account);
-                self.field(path, "rotation", image.rotation.is_some_and(|angle| angle != 0.0), account);
+                self.field(&inner, "detail", has_detail, account);
+                self.field(&inner, "rotation", image.rotation.is_some_and(|angle| angle != 0.0), account);
                 self.field(path, "video_metadata", image.video.is_some(), account);
             }
-            Part::Audio(audio) => self.field(path, "sample_rate", audio.sample_rate.is_some(), account),
-            Part::File(file) => self.field(path, "filename", file.filename.is_some(), account),
-            Part::FileReference(file) => self.field(path, "filename", file.filename.is_some(), account),
+            Part::Audio(audio) => {
+                self.field(&path.key("input_audio"), "sample_rate", audio.sample_rate.is_some(), account);
+            }
+            Part::File(file) => self.field(&path.key("file"), "filename", file.filename.is_some(), account),
+            Part::FileReference(file) => {
+                self.field(&path.key("file"), "filename", file.filename.is_some(), account);
+            }
             Part::Refusal(_) | Part::Native(_) => {}
         }
         self.unknown(path, part.other(), &["image_url", "video_metadata", "input_audio", "file"], account);

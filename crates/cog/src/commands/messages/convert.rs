@@ -1,7 +1,10 @@
 //! `cog messages convert`: converts to and from the formats of vendors.
 
+use std::path::Path;
+
 use cog_harmony::{Loss, Problem};
 use cog_json::{ToJson, Writer};
+use cog_spec::{Code, ErrorBody};
 
 use super::history;
 use crate::{args::ConvertArgs, commands::emit, error::CliError, exit::Exit, output::Console};
@@ -14,7 +17,7 @@ pub(crate) fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Cli
         Ok(converted) => converted,
         Err(problems) => {
             report_problems(&problems, console);
-            return Ok(Exit::Failed);
+            return Err(unreadable(&args.file).into());
         }
     };
     match &args.report {
@@ -26,6 +29,11 @@ pub(crate) fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Cli
     }
     history::write(&converted.text, args.output.as_deref(), console)?;
     Ok(Exit::Ok)
+}
+
+fn unreadable(file: &Path) -> ErrorBody {
+    ErrorBody::new(Code::ParseError, format!("cannot convert the messages of {}", file.display()))
+        .suggest("Fix what is listed above, or name the format with --from.")
 }
 
 fn report_problems(problems: &[Problem], console: &Console) {
