@@ -189,6 +189,11 @@ impl Assembler {
         self.spent.as_ref()
     }
 
+    /// Returns the tokens of all replies, with the current one; none if none are known.
+    pub fn usage_with_reply(&self) -> Option<Usage> {
+        self.counted(&self.reply).0
+    }
+
     /// Adds tokens that were spent beside the replies: by a tool, or before the run was halted.
     pub fn add_usage(&mut self, usage: &Usage) {
         self.uncounted += usage.uncounted_calls.unwrap_or(0);
@@ -222,18 +227,24 @@ impl Assembler {
 
     /// Adds the tokens of this attempt to those of the earlier ones.
     fn count(&mut self, reply: &Reply) {
+        (self.spent, self.uncounted) = self.counted(reply);
+    }
+
+    /// Returns the tokens of all replies up to this one, and the number of replies without tokens.
+    fn counted(&self, reply: &Reply) -> (Option<Usage>, u32) {
         if self.rules.is_from_parts {
-            return; // no model was called
+            return (self.spent.clone(), self.uncounted); // no model was called
         }
-        self.uncounted += u32::from(reply.is_uncounted());
-        self.spent = match (self.spent.take(), &reply.usage) {
+        let uncounted = self.uncounted + u32::from(reply.is_uncounted());
+        let mut spent = match (&self.spent, &reply.usage) {
             (Some(spent), Some(usage)) => Some(spent.plus(usage)),
-            (spent, usage) => spent.or_else(|| usage.clone()),
+            (spent, usage) => spent.clone().or_else(|| usage.clone()),
         };
-        if let Some(spent) = self.spent.as_mut().filter(|_| self.uncounted > 0) {
+        if let Some(spent) = spent.as_mut().filter(|_| uncounted > 0) {
             spent.cost = None;
-            spent.uncounted_calls = Some(self.uncounted);
+            spent.uncounted_calls = Some(uncounted);
         }
+        (spent, uncounted)
     }
 
     /// Whether another attempt is allowed and can help, because the model violated its contract.

@@ -321,7 +321,7 @@ impl ProviderError {
     }
 
     /// Returns whether another provider may succeed where this one failed. No part of the answer has arrived yet, and
-    /// the cause is the provider and not the request.
+    /// the cause is the provider and not the request, or the context window of its model.
     pub const fn allows_fallback(&self) -> bool {
         match self {
             Self::BaseUrl { .. }
@@ -329,6 +329,7 @@ impl ProviderError {
             | Self::BadKey { .. }
             | Self::KeyRejected { .. }
             | Self::UnknownModel { .. }
+            | Self::ContextOverflow { .. }
             | Self::RateLimited { .. }
             | Self::Unavailable { .. }
             | Self::Connect { .. }
@@ -342,7 +343,6 @@ impl ProviderError {
             Self::Request(error) => error.option().is_some() || error.is_about_tools(),
             Self::Rejected { .. }
             | Self::Filtered { .. }
-            | Self::ContextOverflow { .. }
             | Self::TooLarge { .. }
             | Self::Timeout { .. }
             | Self::NoRecording { .. }

@@ -76,7 +76,8 @@ impl Driver {
         assembler.tick(Duration::ZERO, &mut out);
         let initial_messages = run.request.messages.messages().len();
         let assembler = Box::new(assembler);
-        let is_sized = run.media.is_none();
+        // Without fallbacks, a request without media was compared with the window already.
+        let is_sized = run.media.is_none() && run.others.is_empty();
         let state = match run.media.take() {
             Some(sources) => {
                 out.push(progress("media_fetch", 0));
@@ -158,7 +159,7 @@ impl Driver {
 
     async fn call(&mut self, assembler: Box<Assembler>) -> State {
         if let Err(error) = self.check_size() {
-            return self.fail(assembler, error);
+            return self.fall_back(assembler, Code::InputTooLarge, error); // another window may be larger
         }
         self.record_request();
         let call = async { self.run.provider.call(&self.run.request).await };
@@ -221,6 +222,11 @@ impl Driver {
         let dialect = request::dialect_of(&self.run.request, provider);
         assembler.fall_back_to(&provider.info().name, model, dialect, failed);
         assembler.warn(omitted);
+        let priced =
+            self.run.tools.as_ref().map(|tools| tools.check_price(provider, &self.run.request.model));
+        if let Some(Err(error)) = priced {
+            return self.fall_back(assembler, Code::ProviderUnavailable, error);
+        }
         match self.media.take() {
             Some(media) => State::Preparing(assembler, media),
             None => State::Calling(assembler),

@@ -79,7 +79,10 @@ impl RequestSpec {
         let instructions = instructions(output.as_deref());
         let messages = prompt::conversation(&self.module, instructions, input, &self.texts, Vec::new())?;
         let mut request = self.request_for(provider, model, messages, timeout);
-        preflight::window(provider, &request)?;
+        match preflight::window(provider, &request) {
+            Err(error) if others.is_empty() => return Err(error),
+            _ => {} // the driver falls back to a provider with a larger window
+        }
         match self.fit(provider, &mut request) {
             Ok(omitted) => Ok((request, omitted)),
             // The driver falls back to the provider that supports the request.

@@ -92,7 +92,7 @@ async fn only_provider_errors_fall_back() {
             ProviderError::Rejected { vendor: "One", status: 400, message: "bad".to_owned(), part: None },
             false,
         ),
-        (ProviderError::ContextOverflow { model: "m".to_owned(), message: "long".to_owned() }, false),
+        (ProviderError::ContextOverflow { model: "m".to_owned(), message: "long".to_owned() }, true),
     ];
     let directory = directory("Answer.", &[]);
     for (error, is_passed_on) in cases {

@@ -1,16 +1,18 @@
 //! Limits of rounds, calls, time, size, tokens and cost.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use cog_provider::ProviderError;
 use cog_run::{
-    RunOptions,
-    provider::{ModelEvent, ToolChoice, Usage},
+    Providers, RunOptions,
+    provider::{ModelEvent, Provider, ToolChoice, Usage},
     tools::{ToolError, ToolOutput},
 };
+use cog_spec::{Code, Envelope, ErrorBody, Outcome};
 use serde_json::json;
 
 use super::script::{Setup, answer, calls, info, results};
-use crate::support::code;
+use crate::support::{ANSWER, Scripted, code, sample_input};
 
 /// Returns a run whose model calls a tool again and again.
 fn endless() -> Setup {
@@ -39,6 +41,18 @@ async fn endless_loop_stops_at_the_limit_of_rounds_with_its_calls() {
         .collect();
     use ToolChoice::{Auto, None};
     assert_eq!(choices, [Auto, Auto, Auto, None], "after the last round the model must answer");
+}
+
+#[tokio::test]
+async fn run_that_reaches_a_limit_returns_the_answer_beside_its_calls() {
+    let mut again = calls(&[("", "again", "{}")]);
+    again.insert(0, ModelEvent::Text(ANSWER.to_owned()));
+    let mut setup = Setup::new(&["again"], [again]).tool(info("again").function(async |_, _| Ok("again")));
+    setup.limits.max_rounds = 1;
+    let envelope = setup.run().await;
+    assert_eq!(code(&envelope), Some("E2001"));
+    let Outcome::Failure { partial_data, .. } = envelope.outcome else { panic!("it failed") };
+    assert_eq!(partial_data.unwrap().to_serde(), json!({ "result": "fine", "rationale": "because" }));
 }
 
 #[tokio::test]
@@ -98,6 +112,48 @@ async fn limit_of_the_cost_requires_a_known_price() {
     let message = &envelope.error().unwrap().message;
     assert!(message.contains("the price of scripted/one is unknown"), "{message}");
     assert!(setup.provider.requests().is_empty());
+}
+
+/// Runs the module with these providers in order.
+async fn run_in_order<const N: usize>(setup: &Setup, providers: [&Arc<Scripted>; N]) -> Envelope {
+    let order = providers.map(|provider| Arc::clone(provider) as Arc<dyn Provider>);
+    let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
+    let runtime = setup.builder().providers(Providers::new(order.into(), unknown)).build();
+    runtime.execute(&setup.module(), sample_input(), RunOptions::new()).await
+}
+
+/// Returns the provider and the code of each fallback.
+fn fallbacks(envelope: &Envelope) -> Vec<(&str, Code)> {
+    let fallbacks = envelope.meta.runtime.fallbacks.iter();
+    fallbacks.map(|fallback| (fallback.provider.as_str(), fallback.code)).collect()
+}
+
+#[tokio::test]
+async fn fallback_without_a_known_price_is_not_called_if_the_cost_is_limited() {
+    let down = ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None };
+    let first = Arc::new(Scripted::failing(down).priced("openai", "gpt-5.4-mini"));
+    let unpriced = Arc::new(Scripted::replying(ANSWER).named("unpriced"));
+    let priced = Arc::new(Scripted::replying(ANSWER).named("priced").priced("openai", "gpt-5.4-mini"));
+    let mut setup = Setup::new(&["again"], []).tool(info("again").function(async |_, _| Ok("again")));
+    setup.limits.max_cost = Some(1.0);
+    let envelope = run_in_order(&setup, [&first, &unpriced, &priced]).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!((unpriced.requests().len(), priced.requests().len()), (0, 1));
+    let down = Code::ProviderUnavailable;
+    assert_eq!(fallbacks(&envelope), [("scripted", down), ("unpriced", down)]);
+}
+
+#[tokio::test]
+async fn results_over_the_context_window_are_sent_to_the_next_provider() {
+    let chart = info("chart").function(async |_, _| Ok(ToolOutput::parts(vec![image(); 6])));
+    let setup = Setup::new(&["chart"], []).tool(chart);
+    let small = Scripted::new([calls(&[("", "chart", "{}")])]).named("small");
+    let small = Arc::new(small.with_window_of("openai", "gpt-4"));
+    let large = Arc::new(Scripted::replying(ANSWER).named("large").with_window_of("openai", "gpt-4.1"));
+    let envelope = run_in_order(&setup, [&small, &large]).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!((small.requests().len(), large.requests().len()), (1, 1));
+    assert_eq!(fallbacks(&envelope), [("small", Code::InputTooLarge)]);
 }
 
 #[tokio::test]
