@@ -26,7 +26,7 @@ use crate::{
     media::{MediaSink, Sources},
     module_context::Given,
     offline,
-    plan::{Plan, Prepared, answer_rules, handoff_rules},
+    plan::{Plan, Prepared, answer_rules, handoff_rules, misaddressed},
     preflight,
     recorder::Recorder,
     request::RequestSpec,
@@ -62,6 +62,7 @@ pub(crate) fn prepare(
     let chosen = shared.providers.choose(options.provider.as_deref())?;
     let is_offline = chosen.is_empty();
     let (provider, others, mut warnings) = providers(chosen, composed.as_deref(), module, &input)?;
+    warnings.extend(misaddressed(module, input.packet()));
     let model = options.model.as_deref().unwrap_or_default();
     warnings.extend(preflight::media_output(module, provider.as_ref(), model, options)?);
     for other in &others {

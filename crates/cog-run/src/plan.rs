@@ -11,7 +11,10 @@ use cog_media::Processed;
 use cog_provider::{ModelRequest, Provider};
 use cog_spec::ErrorBody;
 
-pub(crate) use self::{handoff::handoff_rules, rules::answer_rules};
+pub(crate) use self::{
+    handoff::{handoff_rules, misaddressed},
+    rules::answer_rules,
+};
 use crate::{
     Cancellation,
     composition::{PartsState, PendingParts},

@@ -3,7 +3,7 @@
 use cog_answer::{HandoffRules, HandoffTarget};
 use cog_harmony::handoff::Handoff;
 use cog_module::Module;
-use cog_spec::{Code, ErrorBody};
+use cog_spec::{Code, ErrorBody, Warning, WarningCode};
 
 use crate::{RunOptions, clock};
 
@@ -26,4 +26,16 @@ pub(crate) fn handoff_rules(
     }
     let target = HandoffTarget { agent, timestamp: clock::now_as_text() };
     Ok(HandoffRules { parent, target: Some(target) })
+}
+
+/// Returns the warning that the packet of the input is addressed to another agent. The name of an agent may be that of its
+/// module with a suffix, such as `coder_v1`.
+pub(crate) fn misaddressed(module: &Module, packet: Option<&Handoff>) -> Option<Warning> {
+    let (agent, name) = (packet?.target_agent(), &module.manifest.name);
+    let is_suffix = |rest: &str| !rest.starts_with(|first: char| first.is_alphanumeric());
+    if agent.strip_prefix(name.as_str()).is_some_and(is_suffix) {
+        return None;
+    }
+    let message = format!("the handoff packet is addressed to `{agent}`, but `{name}` runs it");
+    Some(Warning::new(WarningCode::HandoffMisaddressed, message))
 }
