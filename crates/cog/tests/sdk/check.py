@@ -31,14 +31,15 @@ def main() -> int:
     checks = failed = 0
     for source, history in histories().items():
         for target in ["harmony", "openai-chat", "openai-responses", "anthropic", "gemini"]:
-            checks += 1
-            try:
-                check(source, history, target)
-            except Exception as error:  # any error of any client is a failed check
-                failed += 1
-                print(f"FAILED {source} to {target}: {type(error).__name__}: {error}", file=sys.stderr)
+            for verify in [check, check_trimmed]:
+                checks += 1
+                try:
+                    verify(source, history, target)
+                except Exception as error:  # any error of any client is a failed check
+                    failed += 1
+                    print(f"FAILED {verify.__name__} {source} to {target}: {type(error).__name__}: {error}", file=sys.stderr)
     print(f"{checks - failed} of {checks} conversions of the clients' histories passed")
-    return 1 if failed or checks < 20 else 0
+    return 1 if failed or checks < 40 else 0
 
 
 def check(source, history, target):
@@ -54,6 +55,17 @@ def check(source, history, target):
         same((normal(back), lost), (normal(history), []))
 
 
+def check_trimmed(source, history, target):
+    """A trimmed history is valid, and fits the types of every client."""
+    harmony, _ = convert(json.dumps(history), "harmony", source)
+    harmony.append({"role": "user", "content": [{"type": "text", "text": "And what is behind it?"}]})
+    done = run(["messages", "trim", "-", "--max-tokens", "60", "--model", "gpt-4o"], json.dumps(harmony))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) != harmony, "nothing was trimmed"
+    same(cog(["verify", "-", "--kind", "messages"], done.stdout)["valid"], True)
+    fits(target, convert(done.stdout, target, "harmony")[0])
+
+
 def convert(text, target, source=None):
     command = [COG, "messages", "convert", "-", "--to", target, *(["--from", source] if source else [])]
     done = subprocess.run(command, input=text, capture_output=True, text=True)
@@ -63,8 +75,11 @@ def convert(text, target, source=None):
 
 
 def cog(arguments, text):
-    done = subprocess.run([COG, *arguments], input=text, capture_output=True, text=True)
-    return json.loads(done.stdout)
+    return json.loads(run(arguments, text).stdout)
+
+
+def run(arguments, text):
+    return subprocess.run([COG, *arguments], input=text, capture_output=True, text=True)
 
 
 # --- histories

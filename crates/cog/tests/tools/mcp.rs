@@ -71,8 +71,13 @@ fn run(directory: &TempDir, mock: &Mock) -> Output {
 
 /// Runs the module with this time limit of a call, which includes a restart of the server.
 fn run_within(limit: &str, directory: &TempDir, mock: &Mock) -> Output {
+    let args = ["run", "./m", "--provider", "openai", "--model", "gpt-4.1", "--args", "why?", "-v"];
+    cog(&args, limit, directory, mock)
+}
+
+fn cog(args: &[&str], limit: &str, directory: &TempDir, mock: &Mock) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cog"))
-        .args(["run", "./m", "--provider", "openai", "--model", "gpt-4.1", "--args", "why?", "-v"])
+        .args(args)
         .current_dir(directory.path())
         .env_clear()
         .env("COG_DETECT_OLLAMA", "off")
@@ -98,11 +103,15 @@ fn results_of_rounds(directory: &TempDir, rounds: &[&[(&str, &str)]]) -> (Value,
     let output = run_within(if hangs { "10s" } else { "60s" }, directory, &mock);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}\n{}", String::from_utf8_lossy(&output.stdout));
+    (mock.requests()[0].body["tools"].clone(), last_results(&mock))
+}
+
+/// Returns the content of the results in the last request.
+fn last_results(mock: &Mock) -> Vec<Value> {
     let requests = mock.requests();
-    let messages = requests.last().unwrap().body["messages"].as_array().unwrap().clone();
+    let messages = requests.last().unwrap().body["messages"].as_array().unwrap();
     let results = messages.iter().filter(|message| message["role"] == "tool");
-    let results = results.map(|message| serde_json::from_str(message["content"].as_str().unwrap()).unwrap());
-    (requests[0].body["tools"].clone(), results.collect())
+    results.map(|message| serde_json::from_str(message["content"].as_str().unwrap()).unwrap()).collect()
 }
 
 fn names(definitions: &Value) -> Vec<&str> {
@@ -208,17 +217,41 @@ impl Drop for HttpServer {
     }
 }
 
-#[test]
-fn tools_are_called_over_streamable_http() {
+/// Starts a server, and returns its URL.
+fn http_server() -> (HttpServer, String) {
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     let mut command = Command::new(python());
     command.args([server_script(), "http".to_owned(), port.to_string()]);
-    let _server = HttpServer(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let server = HttpServer(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    let directory =
-        directory("web__add, web__image", &format!("[mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\n"));
+    (server, format!("http://127.0.0.1:{port}/mcp"))
+}
+
+#[test]
+fn halted_call_of_a_server_is_executed_in_another_process() {
+    let (_server, url) = http_server();
+    for server in [stdio(), format!("[mcp.py]\nurl = \"{url}\"\n")] {
+        let settings = format!("# side effects\n{server}[tools]\nconfirm = [\"py__delete\"]\n");
+        let directory = directory("py__add, py__delete", &settings);
+        let calls = [("py__add", r#"{"a": 2, "b": 3}"#), ("py__delete", r#"{"path": "a"}"#)];
+        let mock = Mock::start([Reply::tool_calls(calls), Reply::text(ANSWER)]);
+        let halted: Value = serde_json::from_slice(&run(&directory, &mock).stdout).unwrap();
+        let id = halted["error"]["details"]["halted"]["id"].as_str().unwrap();
+        let continued = cog(&["run", "--continue", id, "--confirm", "YES"], "60s", &directory, &mock);
+        assert!(continued.status.success(), "{}", String::from_utf8_lossy(&continued.stderr));
+        let results = last_results(&mock);
+        let success = |result| json!({ "status": "success", "result": result });
+        assert_eq!(results, [success(json!(5)), success(json!("deleted a"))]);
+        assert_eq!(mock.requests()[1].body["model"], "gpt-4.1", "the model of the halted run");
+    }
+}
+
+#[test]
+fn tools_are_called_over_streamable_http() {
+    let (_server, url) = http_server();
+    let directory = directory("web__add, web__image", &format!("[mcp.web]\nurl = \"{url}\"\n"));
     let calls = [("web__add", r#"{"a": 2, "b": 3}"#), ("web__image", "{}")];
     let (definitions, results) = results(&directory, &calls);
     assert_eq!(names(&definitions), ["web__add", "web__image"]);
