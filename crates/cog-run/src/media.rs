@@ -7,7 +7,7 @@ mod parts;
 mod stored_input;
 mod written;
 
-use std::pin::Pin;
+use std::{pin::Pin, sync::Arc};
 
 use cog_json::Path;
 use cog_media::{
@@ -19,7 +19,7 @@ use cog_provider::Provider;
 use cog_spec::{ErrorBody, Modality, Warning, WarningCode};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput};
+use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput, tools::CallLog};
 
 pub(crate) use self::{
     generated::{GeneratedMedia, MediaSink, limits},
@@ -33,6 +33,9 @@ pub(crate) struct Sources {
     access: Access,
     /// Whether the run continues an earlier one in a resumed stream.
     is_resumed: bool,
+    module: Arc<Module>,
+    /// The log of the session, if the run belongs to one.
+    log: Option<CallLog>,
 }
 
 /// Media that passed every check, ready to be prepared for a provider.
@@ -81,7 +84,7 @@ impl Sources {
     /// E1010 when the declared type is not one that the module accepts.
     pub(crate) fn new(
         shared: &Shared,
-        module: &Module,
+        module: &Arc<Module>,
         input: &CheckedInput,
         options: &RunOptions,
     ) -> Result<Option<Self>, ErrorBody> {
@@ -95,7 +98,14 @@ impl Sources {
         for (path, source) in input.media() {
             source.check(&rules).map_err(|error| media_rejected(&[(path.clone(), error)]))?;
         }
-        Ok(Some(Self { input: input.clone(), rules, access, is_resumed: options.resume_from.is_some() }))
+        Ok(Some(Self {
+            input: input.clone(),
+            rules,
+            access,
+            is_resumed: options.resume_from.is_some(),
+            module: Arc::clone(module),
+            log: options.call_log.clone(),
+        }))
     }
 
     /// Opens and checks all media.
@@ -105,7 +115,9 @@ impl Sources {
     pub(crate) async fn collect(self, progress: impl FnMut(Progress)) -> Result<Collected, ErrorBody> {
         let sources = self.input.media().to_vec();
         let media = collect(sources, &self.rules, &self.access, progress).await;
-        Ok(Collected { media: media.map_err(|errors| self.rejected(&errors))?, sources: self })
+        let collected = Collected { media: media.map_err(|errors| self.rejected(&errors))?, sources: self };
+        collected.log_input().await;
+        Ok(collected)
     }
 
     /// Opens and checks all media, and reports progress.

@@ -42,7 +42,13 @@ impl Recorder {
     /// Records the messages of a request to the model, unless they were recorded as they were created.
     pub(crate) fn begin(&mut self, messages: &Conversation) {
         if !self.has_recorded {
-            self.trace.set(messages.0.iter().cloned().map(|message| self.completed(message)).collect());
+            // A run that continues creates its first messages again, before those of the halted run.
+            let start = messages.0.iter().filter_map(started_at).fold(now(), f64::min);
+            let dated = |message: Message| Message {
+                created_at: message.created_at.or(Some(start)),
+                ..self.completed(message)
+            };
+            self.trace.set(messages.0.iter().cloned().map(dated).collect());
         }
         self.reply = Some(Reply::new());
     }
@@ -191,6 +197,13 @@ fn context(session_id: &str, options: &RunOptions) -> Metadata {
         trace_id: options.trace_id.clone(),
         ..Metadata::default()
     }
+}
+
+/// Returns the time at which a model or a tool began to create a message, if it is known.
+fn started_at(message: &Message) -> Option<f64> {
+    let metadata = message.metadata.as_ref();
+    let duration = metadata.and_then(|metadata| metadata.get("latency_ms")?.get("total_time")?.as_f64());
+    Some(message.created_at? - duration.unwrap_or_default() / 1000.0)
 }
 
 fn milliseconds(time: Duration) -> u64 {

@@ -37,7 +37,7 @@ pub(crate) use self::{
     halt_parts::halt_parts,
     restore::{Restored, restore},
     round::{Round, RoundEnd},
-    run::ToolRun,
+    run::{LastCall, ToolRun},
     set::ToolSet,
 };
 pub use self::{

@@ -188,6 +188,21 @@ impl Settings {
         self
     }
 
+    /// Selects the provider of a halted run and its model, unless flags select others. The providers after it in the list
+    /// stay its fallbacks.
+    pub(crate) fn continue_with(&mut self, provider: &str, model: Option<&str>) {
+        if matches!(self.provider.source, Source::Flag(_)) {
+            return;
+        }
+        let others = self.provider.value.iter().flat_map(|names| names.split(',')).map(str::trim);
+        let names: Vec<&str> =
+            std::iter::once(provider).chain(others.filter(|name| *name != provider)).collect();
+        self.provider = Setting { value: Some(names.join(",")), source: Source::HaltedRun };
+        if let Some(model) = model.filter(|_| !matches!(self.model.source, Source::Flag(_))) {
+            self.model = Setting { value: Some(model.to_owned()), source: Source::HaltedRun };
+        }
+    }
+
     /// Returns the keys that no message and no log contains.
     pub(crate) fn redactor(&self) -> &Redactor {
         self.environment.redactor()

@@ -1,7 +1,5 @@
 //! The tool calls of a run: executed between two replies of the model.
 
-use std::sync::Arc;
-
 use cog_answer::Assembler;
 use cog_harmony::Reasoning;
 
@@ -10,7 +8,7 @@ use crate::{
     plan::Plan,
     request,
     stream::Outlet,
-    tools::{Round, RoundEnd, ToolRun},
+    tools::{LastCall, Round, RoundEnd, ToolRun},
 };
 
 impl State {
@@ -61,10 +59,10 @@ impl Driver {
         if let Some(recorder) = &mut self.run.recorder {
             message = recorder.end_reply(&assembler, message);
         }
-        assembler.end_round(&mut self.out);
-        if let Err(error) = tools.begin(&round, assembler.usage()) {
+        if let Err(error) = tools.begin(&round, assembler.usage_with_reply().as_ref()) {
             return Ok(self.fail(assembler, error));
         }
+        assembler.end_round(&mut self.out);
         tools.log(&message, &round, assembler.usage()).await;
         self.run.request.messages.0.push(message);
         Ok(State::CallingTools(assembler, Box::new(round)))
@@ -73,6 +71,7 @@ impl Driver {
     /// Executes the calls of a round, and calls the model with their results.
     pub(super) async fn call_tools(&mut self, mut assembler: Box<Assembler>, round: Round) -> State {
         let Some(mut tools) = self.run.tools.take() else { return State::Calling(assembler) };
+        tools.log_decision().await;
         self.record_request();
         let (out, mut spent) = (self.out.clone(), Vec::new());
         let executed = self.within_deadline(async { Ok(tools.execute(round, &out, &mut spent).await) }).await;
@@ -91,11 +90,15 @@ impl Driver {
                 let parts = self.run.parts_state.take();
                 // The answers of parts count only for the same input.
                 let input = match self.media.take().filter(|_| parts.is_none()) {
-                    Some(media) => media.stored_input(Arc::clone(&self.run.spec.module)).await,
+                    Some(media) => media.stored_input().await,
                     None => None,
                 };
-                let messages = &self.run.request.messages;
-                let error = tools.halt(round, input, messages, assembler.usage(), parts).await;
+                let last = LastCall {
+                    provider: self.run.provider.info(),
+                    request: &self.run.request,
+                    usage: assembler.usage(),
+                };
+                let error = tools.halt(round, input, &last, parts).await;
                 self.fail(assembler, error)
             }
             Err(error) => self.fail(assembler, error),

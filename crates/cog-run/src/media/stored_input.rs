@@ -1,10 +1,7 @@
 //! The input of a run that is stored, with the content of media whose source can expire.
 
-use std::sync::Arc;
-
 use cog_json::Value;
-use cog_media::{Media, MediaError, MediaLocation, encode_base64};
-use cog_module::Module;
+use cog_media::{Media, MediaError, MediaLocation, MediaSource, encode_base64};
 use serde_json::{Map, json};
 
 use super::Collected;
@@ -15,21 +12,37 @@ use crate::{
 
 impl Collected {
     /// Returns the input with the content of each media item that has a URL or an upload as its source. A link can expire
-    /// before a stored run continues. Returns none if the content cannot be read, or if the module does not accept base64.
-    pub(crate) async fn stored_input(self, module: Arc<Module>) -> Option<Value> {
-        let (media, input) = (self.media, self.sources.input);
+    /// before a stored run continues. Returns none if no item has such a source, if the content cannot be read, or if the
+    /// module does not accept base64.
+    pub(crate) async fn stored_input(&self) -> Option<Value> {
+        let (media, input) = (self.media.clone(), self.sources.input.clone());
+        if !input.media().iter().any(|(_, source)| can_expire(source)) {
+            return None;
+        }
         let work = move || with_content(&input, &media);
         let input = tokio::task::spawn_blocking(work).await.ok()?.ok()?;
-        CheckedInput::new(&module, RunInput::Json(input.clone())).is_ok().then_some(input)
+        CheckedInput::new(&self.sources.module, RunInput::Json(input.clone())).is_ok().then_some(input)
     }
+
+    /// Adds the content of media that can expire to the log of the session, which a run that starts again reads.
+    pub(super) async fn log_input(&self) {
+        if let Some(log) = &self.sources.log
+            && let Some(input) = self.stored_input().await
+        {
+            log.add_input(&input).await;
+        }
+    }
+}
+
+fn can_expire(source: &MediaSource) -> bool {
+    matches!(source.location, MediaLocation::Url(_) | MediaLocation::Upload(_))
 }
 
 fn with_content(input: &CheckedInput, media: &[Media]) -> Result<Value, MediaError> {
     let mut json = input.original().to_serde();
     for (media, (path, source)) in media.iter().zip(input.media()) {
-        let can_expire = matches!(source.location, MediaLocation::Url(_) | MediaLocation::Upload(_));
         let slot = json.pointer_mut(pointer_in_input(&path.pointer()));
-        if let Some(slot) = slot.filter(|_| can_expire) {
+        if let Some(slot) = slot.filter(|_| can_expire(source)) {
             *slot = base64_source(media)?;
         }
     }

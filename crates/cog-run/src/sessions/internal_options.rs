@@ -32,7 +32,7 @@ pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
     if node.get("by_agent").is_some() {
         options.caller = Caller::Agent;
     }
-    // A run that has continued cannot start again: its id was used.
+    // The decision of a run that has continued is in its log of tool calls; without it, the id was used.
     let continues = node.get("continues").and_then(text);
     options.continuation = continues.map(|id| Continuation { id, decision: Decision::Deny });
     options.buffer_size = node.get("buffer_size").and_then(|size| size.as_u64());

@@ -7,7 +7,7 @@ use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 use super::{
     After, RunSpec, SessionState, Sessions, Subscriber, checkpoint, finished, log::Log, shared::Shared,
 };
-use crate::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
+use crate::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime, tools::CallLog};
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -154,6 +154,8 @@ impl Sessions {
         let module = runtime.load_name_async(&spec.module).await;
         let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
         let finished_parts = finished::from_log(&session.lock().log);
+        let stored = spec.options.call_log.as_ref().and_then(CallLog::input);
+        let input = stored.unwrap_or(spec.input);
         let options = RunOptions {
             cancellation: cancellation.clone(),
             session_id: Some(session.id.clone()),
@@ -162,7 +164,7 @@ impl Sessions {
             finished_parts: Some(finished_parts),
             ..spec.options
         };
-        runtime.execute_stream(&module, RunInput::Json(spec.input), options)
+        runtime.execute_stream(&module, RunInput::Json(input), options)
     }
 }
 

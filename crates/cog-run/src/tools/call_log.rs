@@ -8,12 +8,17 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 
 use crate::private_files;
 
 /// The maximum length of a file that is read.
 const MAX_BYTES: u64 = 1 << 30;
+/// The maximum length of an input with the content of its media.
+const MAX_INPUT: usize = 32 << 20;
+/// The start of the entry with the input.
+const INPUT: &str = "{\"input\":";
 
 /// The log of the tool calls of a session's run. Clones share it.
 #[derive(Clone)]
@@ -62,6 +67,22 @@ impl CallLog {
         written.map_err(io::Error::other)?.inspect_err(|error| {
             tracing::warn!(%error, "cannot write the log of tool calls");
         })
+    }
+
+    /// Adds the input of the run with the content of its media. An input over the limit is not stored.
+    pub(crate) async fn add_input(&self, input: &Value) {
+        let line = format!("{INPUT}{input}}}\n");
+        if line.len() <= MAX_INPUT {
+            let _ = self.append(line).await; // without it, the media are opened again
+        }
+    }
+
+    /// Returns the input with the content of its media; none if no source of them can expire.
+    pub(crate) fn input(&self) -> Option<Value> {
+        let text = self.read().ok()?;
+        let line = text.lines().rev().find(|line| line.starts_with(INPUT))?;
+        let entry = Value::parse(line).ok()?;
+        Some(entry.child(entry.get("input")?))
     }
 
     /// Returns the entries.

@@ -56,5 +56,6 @@ fn whole(
     };
     let state = HaltedState::new(module, input, options, part.round)?;
     let progressed = Progressed { notes: part.progressed.notes, ..Progressed::default() };
-    Ok(HaltedState { part: Some(path), progressed, ..state })
+    let (provider, model) = (part.provider, part.model);
+    Ok(HaltedState { part: Some(path), progressed, provider, model, ..state })
 }

@@ -34,6 +34,10 @@ pub struct HaltedRun {
     pub id: String,
     /// The module, as [`Runtime::load`](crate::Runtime::load) finds it.
     pub module: String,
+    /// The provider that the run called, by name.
+    pub provider: Option<String>,
+    /// The model of that provider.
+    pub model: Option<String>,
     /// The tool that was not executed.
     pub tool: String,
     /// The identifier of the call.
@@ -141,6 +145,8 @@ impl HaltedRuns {
         Ok(HaltedRun {
             id: state.id.clone(),
             module: state.directory.clone().unwrap_or_else(|| state.module.clone()),
+            provider: state.provider.clone(),
+            model: state.model.clone(),
             tool: call.name.clone(),
             call_id: call.id.clone(),
             arguments: Value::parse(&call.arguments).unwrap_or_default(),

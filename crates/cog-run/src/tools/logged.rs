@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use super::{
     Round,
     done::Done,
-    state::{CallNote, Progressed, text},
+    state::{CallNote, HaltedState, Progressed, text},
 };
 
 /// Returns the entry of a round that begins.
@@ -25,6 +25,14 @@ pub(super) fn round(
         w.key("calls").array(|w| round.calls.iter().for_each(|call| text::write_call(w, call)));
         w.optional("usage", &usage);
         text::write_hashes(w.key("hashes"), hashes);
+    })
+}
+
+/// Returns the entry of a run that continues after a decision about its halted call.
+pub(super) fn continued(state: &HaltedState, is_confirmed: bool) -> String {
+    line(|w| {
+        w.field("continued", &Value::parse(&state.to_text()).unwrap_or_default());
+        w.field("is_confirmed", &is_confirmed);
     })
 }
 
@@ -64,6 +72,8 @@ pub(super) struct Logged {
     pub(super) progressed: Progressed,
     /// The ids of calls that began, and may have changed something.
     pub(super) started: HashSet<String>,
+    /// The halted run that was continued, and whether its call was confirmed.
+    pub(super) continued: Option<(Box<HaltedState>, bool)>,
 }
 
 impl Logged {
@@ -83,9 +93,11 @@ impl Logged {
             self.started.insert(id.as_str()?.to_owned());
         } else if let Some(message) = entry.get("end") {
             self.add_result(text::read_message(message)?, entry)?;
-        } else {
+        } else if let Some(state) = entry.get("continued") {
+            self.continue_from(HaltedState::from_node(state)?, entry.get("is_confirmed")?.as_bool()?);
+        } else if let Some(message) = entry.get("round") {
             self.end_round();
-            self.messages.push(text::read_message(entry.get("round")?)?);
+            self.messages.push(text::read_message(message)?);
             let calls = entry.get("calls")?.elements().map(text::read_call).collect::<Option<Vec<_>>>()?;
             self.progressed.rounds += 1;
             self.progressed.calls += u32::try_from(calls.len()).ok()?;
@@ -96,6 +108,15 @@ impl Logged {
             }
         }
         Some(())
+    }
+
+    /// Begins with the messages of a halted run.
+    fn continue_from(&mut self, state: HaltedState, is_confirmed: bool) {
+        self.hashes.clone_from(&state.hashes);
+        self.messages.clone_from(&state.messages);
+        self.round = Some(state.round.clone());
+        self.progressed = state.progressed.clone();
+        self.continued = Some((Box::new(state), is_confirmed));
     }
 
     fn add_result(&mut self, message: Message, entry: Node<'_>) -> Option<()> {

@@ -9,7 +9,7 @@ use cog_spec::{Code, ErrorBody};
 
 use super::{
     CallLog, Claim, Continuation, Decision, Round,
-    logged::Logged,
+    logged::{self, Logged},
     state::{HaltedState, Progressed, changed, hash},
 };
 use crate::{
@@ -38,6 +38,8 @@ pub(crate) struct Continued {
     pub(super) started: HashSet<String>,
     pub(super) approval: Option<Approval>,
     pub(crate) claim: Option<Claim>,
+    /// The entry of the decision for the log of the session.
+    pub(super) entry: Option<String>,
 }
 
 /// The decision about one call with these arguments.
@@ -48,6 +50,16 @@ pub(super) enum Approval {
 }
 
 impl Approval {
+    /// Returns the decision about the call for which a run was halted; none if no call waits.
+    fn new(state: &HaltedState, is_confirmed: bool) -> Option<Self> {
+        let (call, arguments) = state.halted_call()?;
+        let call_id = call.id.clone();
+        Some(match is_confirmed {
+            true => Self::Confirmed { call_id, arguments },
+            false => Self::Denied { call_id, arguments },
+        })
+    }
+
     /// Whether the decision is about this call with its arguments.
     pub(super) fn is_for(&self, call: &ToolCall) -> bool {
         let (Self::Confirmed { call_id, arguments } | Self::Denied { call_id, arguments }) = self;
@@ -80,28 +92,24 @@ pub(crate) fn restore<'a>(
     input: RunInput,
     options: &'a RunOptions,
 ) -> Result<Restored<'a>, ErrorBody> {
+    if let Some(logged) = interrupted(module, options)? {
+        return Ok(after_calls(logged, input, options));
+    }
     let Some(Continuation { id, decision }) = &options.continuation else {
-        let continued = interrupted(module, options)?;
         let (options, halted_parts) = (Cow::Borrowed(options), Vec::new());
-        return Ok(Restored { options, input, continued, halted_parts });
+        return Ok(Restored { options, input, continued: None, halted_parts });
     };
     let state = shared.tools.halted.open(id, options.owner.as_deref())?;
-    let changed = if state.module == module.manifest.name {
-        changed(&state.hashes, module)
-    } else {
-        vec!["name".to_owned()]
-    };
-    if !changed.is_empty() {
-        return Err(has_changed(&state.module, &changed));
-    }
-    let Some((call, arguments)) = state.halted_call() else { return Err(state.error()) };
-    let call_id = call.id.clone();
-    let approval = match decision {
-        Decision::Confirm(text) if text == Decision::YES => Approval::Confirmed { call_id, arguments },
+    check_unchanged(&state, module)?;
+    let is_confirmed = match decision {
+        Decision::Confirm(text) if text == Decision::YES => true,
         Decision::Confirm(_) => return Err(state.error()),
-        Decision::Deny => Approval::Denied { call_id, arguments },
+        Decision::Deny => false,
     };
+    let Some(approval) = Approval::new(&state, is_confirmed) else { return Err(state.error()) };
     let claim = Claim { halted: shared.tools.halted.clone(), id: id.clone() };
+    let is_logged = options.call_log.is_some() && state.parts.is_none();
+    let entry = is_logged.then(|| logged::continued(&state, is_confirmed));
     let HaltedState { messages, round, progressed, input, parts, options: halted, .. } = state;
     let (finished, halted_parts) = match parts {
         Some(PartsState { finished, halted }) => (Some(finished), halted),
@@ -115,6 +123,7 @@ pub(crate) fn restore<'a>(
         started: HashSet::new(),
         approval: (!is_part).then_some(approval),
         claim: Some(claim),
+        entry,
     };
     let halted_parts = decided(halted_parts, decision);
     let options = RunOptions { finished_parts: finished, ..merged(&halted, options) };
@@ -134,17 +143,35 @@ fn decided(parts: Vec<HaltedPart>, decision: &Decision) -> Vec<(HaltedPart, Cont
     decided.collect()
 }
 
+/// Checks that the module is the one that was halted.
+fn check_unchanged(state: &HaltedState, module: &Module) -> Result<(), ErrorBody> {
+    let changed = match state.module == module.manifest.name {
+        true => changed(&state.hashes, module),
+        false => vec!["name".to_owned()],
+    };
+    if changed.is_empty() { Ok(()) } else { Err(has_changed(&state.module, &changed)) }
+}
+
 /// Returns the tool calls of a run that was interrupted and starts again; none if it made none.
-fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Box<Continued>>, ErrorBody> {
+fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Logged>, ErrorBody> {
     let log = options.call_log.as_ref().filter(|_| options.resume_from.is_some());
     let text = log.map(CallLog::read).transpose()?.unwrap_or_default();
     let Some(logged) = Logged::read(&text) else { return Ok(None) };
-    let Logged { hashes, messages, round, progressed, started } = logged;
-    let changed = changed(&hashes, module);
-    if !changed.is_empty() {
-        return Err(has_changed(&module.manifest.name, &changed));
-    }
-    Ok(Some(Box::new(Continued { messages, round, progressed, started, approval: None, claim: None })))
+    let changed = changed(&logged.hashes, module);
+    if changed.is_empty() { Ok(Some(logged)) } else { Err(has_changed(&module.manifest.name, &changed)) }
+}
+
+/// Returns the start of a run after its tool calls. One that had continued after a confirmation has the input and the options
+/// of the halted run.
+fn after_calls(logged: Logged, input: RunInput, options: &RunOptions) -> Restored<'_> {
+    let Logged { messages, round, progressed, started, continued, .. } = logged;
+    let approval = continued.as_ref().and_then(|(state, is_confirmed)| Approval::new(state, *is_confirmed));
+    let (options, input) = match continued {
+        Some((state, _)) => (Cow::Owned(merged(&state.options, options)), RunInput::Json(state.input)),
+        None => (Cow::Borrowed(options), input),
+    };
+    let continued = Continued { messages, round, progressed, started, approval, claim: None, entry: None };
+    Restored { options, input, continued: Some(Box::new(continued)), halted_parts: Vec::new() }
 }
 
 /// Returns the options of the halted run, where the request that continues it sets no others.
@@ -163,6 +190,7 @@ fn merged(halted: &RunOptions, now: &RunOptions) -> RunOptions {
         max_tool_rounds: now.max_tool_rounds.or(halted.max_tool_rounds),
         max_tool_calls: now.max_tool_calls.or(halted.max_tool_calls),
         trace_id: now.trace_id.clone().or_else(|| halted.trace_id.clone()),
+        handoff_to: now.handoff_to.clone().or_else(|| halted.handoff_to.clone()),
         caller: halted.caller,
         continuation: None,
         ..now.clone()

@@ -4,9 +4,10 @@ mod limits;
 
 use std::{collections::HashSet, sync::Arc};
 
-use cog_harmony::{Conversation, Message};
+use cog_harmony::Message;
 use cog_json::Value;
 use cog_module::Module;
+use cog_provider::{ModelRequest, ProviderInfo};
 use cog_spec::{ErrorBody, ModelEvent, Risk, Usage, Warning};
 use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
@@ -37,9 +38,19 @@ pub(crate) struct ToolRun {
     approval: Option<Approval>,
     /// The calls of the round in which the run was halted.
     pending: Option<Round>,
+    /// The entry of the decision about the halted call, until it is in the log of the session.
+    entry: Option<String>,
     /// Whether the run has the warning about media in results.
     has_warned: bool,
     origin: Origin,
+}
+
+/// The last call of the model before a run is halted.
+pub(crate) struct LastCall<'a> {
+    pub(crate) provider: &'a ProviderInfo,
+    pub(crate) request: &'a ModelRequest,
+    /// The tokens of the run so far.
+    pub(crate) usage: Option<&'a Usage>,
 }
 
 /// What a halted run needs to continue.
@@ -73,6 +84,7 @@ impl ToolRun {
             },
             approval: continued.and_then(|continued| continued.approval.clone()),
             pending: None,
+            entry: continued.and_then(|continued| continued.entry.clone()),
             has_warned: false,
             origin: Origin {
                 module: Arc::clone(module),
@@ -157,6 +169,13 @@ impl ToolRun {
         }
     }
 
+    /// Adds the decision about a halted call to the log of the session, so that a run that starts again continues after it.
+    pub(crate) async fn log_decision(&mut self) {
+        if let (Some(log), Some(entry)) = (&self.context.options.call_log, self.entry.take()) {
+            let _ = log.append(entry).await;
+        }
+    }
+
     /// Executes the calls of a round that have no result, several at the same time. Adds their tokens to `spent`.
     pub(crate) async fn execute(
         &mut self,
@@ -201,18 +220,19 @@ impl ToolRun {
         &self,
         round: Round,
         stored_input: Option<Value>,
-        messages: &Conversation,
-        usage: Option<&Usage>,
+        last: &LastCall<'_>,
         parts: Option<PartsState>,
     ) -> ErrorBody {
         let mut progressed = self.progressed.clone();
-        progressed.usage = usage.cloned();
+        progressed.usage = last.usage.cloned();
         let Origin { module, input, halted } = &self.origin;
         let halting =
             HaltedState::new(module, stored_input.as_ref().unwrap_or(input), &self.context.options, round);
         match halting {
             Ok(state) => {
-                halted.halt(HaltedState { progressed, parts, ..state }.with_messages(messages)).await
+                let state = HaltedState { progressed, parts, ..state };
+                let state = state.with_messages(&last.request.messages);
+                halted.halt(state.with_model(last.provider, &last.request.model)).await
             }
             Err(error) => error,
         }

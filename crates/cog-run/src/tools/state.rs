@@ -7,6 +7,7 @@ use std::{sync::Arc, time::UNIX_EPOCH};
 use cog_harmony::{Conversation, Message, ToolCall};
 use cog_json::{ToJson as _, Value};
 use cog_module::{Module, Origin};
+use cog_provider::ProviderInfo;
 use cog_spec::{Code, ErrorBody, Usage};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -46,6 +47,10 @@ pub(crate) struct HaltedState {
     pub(super) module: String,
     /// The directory of the module, if it has one.
     pub(super) directory: Option<String>,
+    /// The provider that was called.
+    pub(super) provider: Option<String>,
+    /// Its model.
+    pub(super) model: Option<String>,
     /// The hash of each part of the module.
     pub(super) hashes: Vec<(String, String)>,
     pub(super) input: Value,
@@ -76,7 +81,11 @@ impl HaltedState {
         })?;
         let created = clock::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let directory = match &module.origin {
-            Origin::Directory(directory) => Some(directory.display().to_string()),
+            // The run may continue from another working directory.
+            Origin::Directory(directory) => {
+                let absolute = std::path::absolute(directory);
+                Some(absolute.as_ref().unwrap_or(directory).display().to_string())
+            }
             _ => None,
         };
         Ok(Self {
@@ -85,6 +94,8 @@ impl HaltedState {
             created_ms: u64::try_from(created.as_millis()).unwrap_or(u64::MAX),
             module: module.manifest.name.clone(),
             directory,
+            provider: None,
+            model: None,
             hashes: hashes(module),
             input: input.clone(),
             options: options.clone(),
@@ -100,6 +111,14 @@ impl HaltedState {
     #[must_use]
     pub(super) fn with_messages(mut self, conversation: &Conversation) -> Self {
         self.messages = conversation.messages().iter().skip(INITIAL_MESSAGES).cloned().collect();
+        self
+    }
+
+    /// Adds the provider of the run and its model.
+    #[must_use]
+    pub(super) fn with_model(mut self, provider: &ProviderInfo, model: &str) -> Self {
+        self.provider = Some(provider.name.clone().into_owned());
+        self.model = Some(provider.model_or_default(model).to_owned());
         self
     }
 

@@ -4,6 +4,7 @@ mod disk;
 mod life;
 mod resume;
 mod retention;
+mod stored_media;
 mod tools;
 
 use std::sync::{

@@ -1,7 +1,7 @@
 //! Tool calls: the loop, policies, errors, limits, and confirmations.
 
 mod confirmation;
-mod halted_media;
+pub(crate) mod halted_media;
 mod limits;
 mod modules;
 pub(crate) mod script;

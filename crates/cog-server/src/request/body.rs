@@ -91,6 +91,11 @@ impl ExecuteBody {
         let continuation = value.get("_continue").filter(|it| !it.is_null());
         let continuation = continuation.map(continuation::read).transpose()?;
         if continuation.is_some() {
+            if input.as_ref().is_some_and(|input| !input.is_null()) {
+                return Err(wrong(
+                    "`input` and `_continue` cannot be used together: the input is that of the halted run",
+                ));
+            }
             input = Some(Value::null()); // it is that of the halted run
         }
         if input.is_none() && recovery.is_none() {

@@ -136,14 +136,11 @@ impl Run<'_> {
         if let Start::Conversation(Err(error)) = &self.start {
             return Err(error.clone());
         }
+        let name = self.module_name()?;
         let selected = providers::select(&self.settings, self.record_mode())?;
         let builder = runtime::builder(&self.settings, selected.providers);
-        let module = self.args.request.input.module.as_deref();
-        let builder = mcp::add_tools(builder, &self.settings, module, self.console)?;
+        let builder = mcp::add_tools(builder, &self.settings, Some(&name), self.console)?;
         let runtime = builder.context_store(runtime::context_store(self.args.state_dir.as_deref())).build();
-        let halted = self.continuation.as_ref().map(|it| runtime.halted_run(&it.id, None)).transpose()?;
-        let given = self.args.request.input.module.clone();
-        let name = given.or(halted.map(|halted| halted.module)).unwrap_or_default();
         let module = runtime::load(&runtime, &name, &self.settings, self.console)?;
         self.module = Some(Arc::clone(&module));
         if self.args.stream.require_streaming {
@@ -154,6 +151,18 @@ impl Run<'_> {
             None => self.read_input(&module)?,
         };
         Ok(Ready { runtime, module, input, note: selected.note })
+    }
+
+    /// Returns the name of the module. A halted run continues with its module, its provider and its model, unless the flags
+    /// name others.
+    fn module_name(&mut self) -> Result<String, ErrorBody> {
+        let given = self.args.request.input.module.clone();
+        let Some(Continuation { id, .. }) = &self.continuation else { return Ok(given.unwrap_or_default()) };
+        let halted = self.settings.tools.halted_runs().get(id, None)?;
+        if let Some(provider) = &halted.provider {
+            self.settings.continue_with(provider, halted.model.as_deref());
+        }
+        Ok(given.unwrap_or(halted.module))
     }
 
     /// Reads the input, and stores it if the log contains inputs.

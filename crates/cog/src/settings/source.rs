@@ -15,6 +15,8 @@ pub(crate) enum Source {
     Variable(Cow<'static, str>),
     /// A settings file.
     File(PathBuf),
+    /// The run that continues after a confirmation.
+    HaltedRun,
     /// No source sets it.
     Default,
 }
@@ -36,6 +38,7 @@ impl fmt::Display for Source {
         match self {
             Source::Flag(name) | Source::Variable(name) => f.write_str(name),
             Source::File(path) => path.display().fmt(f),
+            Source::HaltedRun => f.write_str("the halted run"),
             Source::Default => f.write_str("default"),
         }
     }

@@ -84,6 +84,37 @@ fn run_continues_in_another_process_after_a_confirmation() {
     assert_eq!(code(&run(&place, &mock, &["run", "--continue", &id, "--confirm", "YES"])), "E4014");
 }
 
+#[test]
+fn continued_run_hands_over_to_the_agent_of_the_halted_run() {
+    let place = place();
+    let rationale = r#""rationale": {"type": "string"}}}}"#;
+    let handoff = r##""rationale": {"type": "string"}, "handoff": {"$ref": "#/$defs/Handoff"}}}}"##;
+    place.write("m/schema.json", SCHEMA.replace(rationale, handoff));
+    let packet =
+        r#""handoff": {"primary_objective": "Ship it", "constraints": [], "artifacts": []}, "result""#;
+    let call = Reply::tool_calls([("helper", r#"{"query": "how?"}"#)]);
+    let mock = Mock::start([call, Reply::text(ANSWER), Reply::text(ANSWER.replace(r#""result""#, packet))]);
+    let id = id_of(&run(&place, &mock, &["run", "./m", "--args", "why?", "--handoff-to", "coder"]));
+    let continued = run(&place, &mock, &["run", "--continue", &id, "--confirm", "YES"]);
+    assert_eq!(json(&continued)["_handoff"]["meta"]["target_agent"], "coder", "{}", stderr(&continued));
+    assert!(place.read("handoff-coder.json").contains("Ship it"));
+}
+
+#[test]
+fn run_continues_with_its_model_and_module_in_another_directory() {
+    let (place, mock) = (place(), mock());
+    let halted = run(&place, &mock, &["run", "./m", "--args", "why?", "--model", "gpt-4.1-mini"]);
+    let id = id_of(&halted);
+    let mut elsewhere = calling(&place, &mock, &["run", "--continue", &id, "--confirm", "YES"]);
+    elsewhere
+        .current_dir(place.path().join("m"))
+        .env("COGNITIVE_MODULES_PATH", place.path().join("cognitive/modules"));
+    let continued = elsewhere.output().unwrap();
+    assert_eq!(json(&continued)["data"]["result"], "fine", "{}", stderr(&continued));
+    assert!(stderr(&continued).contains("model gpt-4.1-mini (the halted run)"), "{}", stderr(&continued));
+    assert_eq!(mock.requests().last().unwrap().body["model"], "gpt-4.1-mini");
+}
+
 /// Returns the body of the last request.
 fn last_request(mock: &Mock) -> String {
     mock.requests().last().unwrap().body.to_string()

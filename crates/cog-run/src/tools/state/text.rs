@@ -22,6 +22,8 @@ impl HaltedState {
             w.field("created_ms", &self.created_ms);
             w.field("module", &self.module);
             w.optional("directory", &self.directory);
+            w.optional("provider", &self.provider);
+            w.optional("model", &self.model);
             write_hashes(w.key("hashes"), &self.hashes);
             w.field("input", &self.input);
             w.field("options", &self.options);
@@ -39,8 +41,11 @@ impl HaltedState {
 
     /// Reads a state; none if it is not one of this version.
     pub(in crate::tools) fn read(text: &str) -> Option<Self> {
-        let value = Value::parse(text).ok()?;
-        let value = value.node();
+        Self::from_node(Value::parse(text).ok()?.node())
+    }
+
+    /// Reads a state from JSON; none if it is not one of this version.
+    pub(in crate::tools) fn from_node(value: Node<'_>) -> Option<Self> {
         if value.get("cog_halted")?.as_u64() != Some(VERSION) {
             return None;
         }
@@ -53,6 +58,8 @@ impl HaltedState {
             created_ms: value.get("created_ms")?.as_u64()?,
             module: string(value, "module")?,
             directory: string(value, "directory"),
+            provider: string(value, "provider"),
+            model: string(value, "model"),
             hashes: read_hashes(value.get("hashes")?)?,
             input: value.get("input")?.to_value(),
             options,

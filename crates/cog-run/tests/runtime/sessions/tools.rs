@@ -10,19 +10,20 @@ use std::{
 
 use cog_harmony::Role;
 use cog_run::{
+    Risk, RunOptions,
     provider::ModelEvent,
-    sessions::{After, SessionSettings},
-    tools::{Tool, ToolEffects},
+    sessions::{After, RunSpec, SessionSettings},
+    tools::{Continuation, Decision, Tool, ToolEffects},
 };
 use serde_json::{Value, json};
 
 use super::{
     Bench,
     disk::{bytes, left_behind, on, put},
-    final_data, read, read_batch, read_some,
+    final_data, of, read, read_batch, read_some,
 };
 use crate::{
-    support::{Scripted, directory, write},
+    support::{Scripted, directory, sample_input, write},
     tools::script::{answer, calls, content, info},
 };
 
@@ -102,6 +103,31 @@ async fn resumed_run_continues_after_its_tool_calls() {
     assert_eq!(requests[3].messages, requests[2].messages);
     let sent = json!({ "status": "success", "charged": true });
     assert_eq!(results(&bench), [json!({ "status": "success", "seen": true }), sent.clone(), sent]);
+}
+
+#[tokio::test]
+async fn run_that_continued_after_a_confirmation_is_resumed_after_its_call() {
+    let counted = Counted::default();
+    let rounds = [calls(&[("a", "charge", "{}")]), partial(), answer()];
+    let bench = counted.bench(rounds, SessionSettings::default());
+    let halted =
+        bench.runtime.execute(&bench.module, sample_input(), RunOptions::new().risk(Risk::High)).await;
+    let details = halted.error().unwrap().details.as_ref().unwrap().to_serde();
+    let id = details["halted"]["id"].as_str().unwrap().to_owned();
+    let mut options = RunOptions::new();
+    options.continuation = Some(Continuation { id, decision: Decision::yes() });
+    let spec = RunSpec::new("m", cog_json::Value::null()).options(options);
+    let session = bench.sessions.start(&bench.runtime, &bench.module, spec, of("alice")).unwrap();
+    let mut reader = session.follow(After::Start);
+    read_some(&mut reader).await;
+    drop(reader);
+    bench.sessions.idle().await;
+    let lines = read(bench.resume(session.id(), 0).await.unwrap()).await;
+    assert_eq!(final_data(&lines)["result"], "fine", "{lines:?}");
+    assert_eq!(counted.counts(), [0, 1, 0]);
+    let requests = bench.provider.requests();
+    assert_eq!(requests[2].messages, requests[1].messages);
+    assert_eq!(results(&bench), [json!({ "status": "success", "charged": true })]);
 }
 
 /// Copies the session to another directory, as a killed program leaves it.

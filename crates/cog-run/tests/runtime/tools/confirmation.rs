@@ -1,12 +1,15 @@
 //! Calls that a person must confirm: halted, stored, and continued once (appendix A, exercise 2).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use cog_run::{
-    Risk, RunOptions,
+    Risk, RunOptions, Trace,
     provider::ModelEvent,
     tools::{Decision, HaltedRuns, ToolEffects},
 };
@@ -223,9 +226,23 @@ async fn continued_run_uses_its_options_and_sums_its_tokens() {
     let id = id_of(&counted.setup.run_with(options).await);
     let run = counted.setup.runtime().halted_run(&id, None).unwrap();
     assert_eq!((run.tool.as_str(), run.arguments.to_serde()), ("delete_database", json!({ "name": "prod" })));
+    assert_eq!((run.provider.as_deref(), run.model.as_deref()), (Some("scripted"), Some("larger")));
     let envelope = counted.proceed(&id, Decision::yes()).await;
     assert_eq!(envelope.meta.runtime.usage.unwrap().input_tokens, 20);
     assert_eq!(counted.setup.provider.requests()[1].model, "larger");
+}
+
+#[tokio::test]
+async fn trace_of_a_continued_run_is_in_the_order_of_time() {
+    let counted = Counted::new([delete("c1"), answer()]);
+    let traced = |trace: &Trace| RunOptions::new().trace(trace.clone());
+    let id = id_of(&counted.setup.run_with(traced(&Trace::new())).await);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let trace = Trace::new();
+    let envelope = counted.setup.runtime().continue_run(&id, Decision::yes(), traced(&trace)).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let times: Vec<_> = trace.messages().0.iter().map(|message| message.created_at.unwrap()).collect();
+    assert!(times.len() == 5 && times.is_sorted(), "{times:?}");
 }
 
 #[cfg(unix)]

@@ -14,7 +14,7 @@ use crate::support::{Scripted, input, write};
 
 /// An upload that can be opened once.
 #[derive(Default)]
-struct Once(AtomicUsize);
+pub(crate) struct Once(pub(crate) AtomicUsize);
 
 impl Uploads for Once {
     fn open(&self, _: &str, _: Option<&str>) -> Result<Fetched, MediaError> {

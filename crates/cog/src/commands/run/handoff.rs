@@ -11,16 +11,22 @@ use crate::{args::HandoffToArgs, commands::emit, error::CliError};
 /// Returns the file of the packet: that of --handoff-out, otherwise one with the name of the agent; none if the run hands
 /// over to none.
 pub(super) fn file(args: &HandoffToArgs) -> Option<PathBuf> {
-    let agent = args.handoff_to.as_deref()?;
+    Some(file_for(args.handoff_to.as_deref()?, args))
+}
+
+fn file_for(agent: &str, args: &HandoffToArgs) -> PathBuf {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let default = || format!("handoff-{}.json", agent.chars().map(plain).collect::<String>()).into();
-    Some(args.handoff_out.clone().unwrap_or_else(default))
+    args.handoff_out.clone().unwrap_or_else(default)
 }
 
 impl Run<'_> {
-    /// Writes the packet of a successful run, and reports a file that the caller did not name.
+    /// Writes the packet of a successful run, and reports a file that the caller did not name. A run that continues hands over
+    /// to the agent of the halted run.
     pub(super) fn write_handoff(&self, envelope: &Envelope) -> Result<(), CliError> {
-        let (Some(path), Some(packet)) = (file(&self.args.handoff), &envelope.handoff) else { return Ok(()) };
+        let Some(packet) = &envelope.handoff else { return Ok(()) };
+        let agent = packet.get("meta").and_then(|meta| meta.get("target_agent")?.as_str());
+        let path = file_for(agent.unwrap_or_default(), &self.args.handoff);
         emit::file(&path, &packet.to_json_pretty(), self.console)?;
         if self.args.handoff.handoff_out.is_none() {
             self.console.note(&format!("the handoff packet is in {}", path.display()));
