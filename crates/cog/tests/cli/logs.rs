@@ -2,7 +2,10 @@ use std::process::Command;
 
 use cog_testkit::{Mock, Reply, Wire};
 
-use crate::support::{Place, json, settings, stderr, transcript};
+use crate::{
+    golden::{goldens, replies},
+    support::{Place, json, settings, stderr, transcript},
+};
 
 const DIRECTORY: &str = ".local/state/cog/logs";
 const REPLY: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
@@ -94,6 +97,18 @@ fn replay_runs_the_module_with_the_same_input_and_model() {
     assert_eq!(requests[0].body, requests[1].body);
     assert_eq!((&requests[1].body["model"], &requests[2].body["model"]), (&"m1".into(), &"m2".into()));
     assert_eq!(requests[0].body["messages"], requests[2].body["messages"]);
+}
+
+#[test]
+fn replay_of_a_composition_calls_the_provider_of_its_parts() {
+    let (place, mock) = (Place::new(), Mock::start(replies()));
+    let golden = goldens("text-refiner").remove(0);
+    let run = ["run", "text-refiner", "--input-json", &golden.input.to_string(), "--model", "m"];
+    let ran = with_contents(calling(&place, &mock, &run)).output().unwrap();
+    let again = calling(&place, &mock, &["logs", "replay"]).output().unwrap();
+    assert_eq!(json(&again)["data"], json(&ran)["data"], "{}", stderr(&again));
+    let bodies: Vec<_> = mock.requests().into_iter().map(|request| request.body).collect();
+    assert_eq!((bodies.len(), &bodies[..4]), (8, &bodies[4..]));
 }
 
 #[test]

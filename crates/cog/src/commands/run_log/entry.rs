@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use cog_json::Value;
+use cog_json::{Node, Value};
 use cog_module::{Module, Origin};
 use cog_run::RunInput;
 use cog_spec::{Code, Envelope, ErrorBody, Usage};
@@ -129,9 +129,18 @@ impl Entry {
 
     /// Returns the providers that were requested, otherwise the one that replied.
     fn providers(&self) -> Vec<String> {
-        let replied = || Some(self.model.as_deref()?.split_once('/')?.0);
-        let providers = self.requested_provider.as_deref().or_else(replied);
+        let providers = self.requested_provider.as_deref().or_else(|| self.replied());
         providers.into_iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect()
+    }
+
+    /// Returns the provider that replied; if the parts of a composition gave the answer, that of the first part.
+    fn replied(&self) -> Option<&str> {
+        let contents = self.contents.as_ref();
+        let parts = contents.and_then(|contents| contents.envelope.get("meta")?.get("parts"));
+        let parts = parts.into_iter().flat_map(Node::elements).filter_map(|part| part.get("model")?.as_str());
+        let models = self.model.as_deref().into_iter().chain(parts);
+        let mut providers = models.filter_map(|model| Some(model.split_once('/')?.0));
+        providers.find(|name| cog_provider::provider_names().contains(name))
     }
 }
 
