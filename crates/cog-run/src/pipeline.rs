@@ -79,9 +79,10 @@ pub(crate) fn prepare(
     if let Some(tools) = &tools {
         tools.check_price(provider.as_ref(), model)?;
     }
-    for candidate in others.iter().chain([&provider]) {
-        preflight::structured_output(&module.manifest, candidate.as_ref(), tools.is_some())?;
+    for other in &others {
+        preflight::requirements(&module.manifest, other.as_ref(), "", tools.is_some())?;
     }
+    warnings.extend(preflight::requirements(&module.manifest, provider.as_ref(), model, tools.is_some())?);
     let set = tools.as_ref().map(|tools| tools.set());
     let spec = RequestSpec {
         module: Arc::clone(module),

@@ -1,13 +1,17 @@
 //! The checks that may reject a run before the provider is called.
 
+mod requirements;
 mod window;
 
 use cog_module::Module;
-use cog_provider::{OFFLINE, Provider};
-use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
+use cog_provider::Provider;
+use cog_spec::{Code, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
-pub(crate) use self::window::window;
-use crate::{Caller, RunOptions, composition::COMPOSITION};
+pub(crate) use self::{
+    requirements::{calls_model, requirements},
+    window::window,
+};
+use crate::{Caller, RunOptions};
 
 /// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
@@ -20,35 +24,6 @@ pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBod
     }
     let message = format!("`invocation.{key}: false` in the manifest of {} forbids this run", manifest.name);
     Err(ErrorBody::new(Code::PermissionDenied, message))
-}
-
-/// Checks that the provider accepts a schema when the module requires one.
-pub(crate) fn structured_output(
-    manifest: &Manifest,
-    provider: &dyn Provider,
-    has_tools: bool,
-) -> Result<(), ErrorBody> {
-    let tools = provider.info().tool_settings("");
-    let loses_schema = has_tools && tools.supported && !tools.with_schema;
-    let has_dialect = !matches!(provider.info().dialect, Dialect::JsonObject | Dialect::Prompt);
-    let accepts_schema = has_dialect && !loses_schema;
-    if !manifest.requirements.structured_output || accepts_schema || !calls_model(provider) {
-        return Ok(());
-    }
-    let message = format!(
-        "{} requires structured output (`runtime_requirements.structured_output`), but {} accepts no schema{}",
-        manifest.name,
-        provider.info().name,
-        if loses_schema { " beside tools" } else { "" }
-    );
-    Err(ErrorBody::new(Code::ProviderUnavailable, message)
-        .with_recoverable(false)
-        .suggest("Choose a provider that accepts a schema; `cog doctor` shows which do."))
-}
-
-/// Returns whether a provider calls a model.
-pub(crate) fn calls_model(provider: &dyn Provider) -> bool {
-    !matches!(&*provider.info().name, OFFLINE | COMPOSITION)
 }
 
 /// Checks that the model can generate the required media of the answer (SPEC 4.1.2). Returns warnings for

@@ -43,9 +43,9 @@ pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 pub use failure::DataError;
 pub use generation::{Effort, Generation, ServiceTier, Verbosity};
 pub use manifest::{
-    AcceptedContext, Compat, Constraints, ContextRule, ContextTtl, EmittedContext, Enums, Failure, Format,
-    Invocation, IoPointers, Manifest, MediaConstraints, Modalities, Overflow, Policies, Requirements,
-    Response, ToolRules,
+    AcceptedContext, Compat, Constraints, ContextRule, ContextTtl, DeniedPolicies, EmittedContext, Enums,
+    Failure, Format, Invocation, IoPointers, Manifest, MediaConstraints, Modalities, Overflow, Policies,
+    Requirements, Response, ToolRules,
 };
 pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
 pub use part::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};

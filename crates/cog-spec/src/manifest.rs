@@ -139,6 +139,33 @@ pub struct Policies {
     pub side_effects_allowed: bool,
     /// The module's tools may run code.
     pub code_execution_allowed: bool,
+    /// The policies that the manifest denies explicitly. What it leaves out is denied too.
+    pub denied: DeniedPolicies,
+}
+
+/// The policies that a manifest denies explicitly, which are part of the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeniedPolicies {
+    /// `network: deny`, or `network_allowed: false`.
+    pub network: bool,
+    /// `filesystem_write: deny`.
+    pub filesystem_write: bool,
+    /// `side_effects: deny`.
+    pub side_effects: bool,
+    /// `code_execution: deny`.
+    pub code_execution: bool,
+}
+
+impl Manifest {
+    /// Whether the module's tools may use the network: its policy allows it, and no constraint of v1 forbids it.
+    pub fn allows_network(&self) -> bool {
+        self.policies.network_allowed && !self.constraints.no_network
+    }
+
+    /// Whether the module's tools may have side effects: its policy allows it, and no constraint of v1 forbids it.
+    pub fn allows_side_effects(&self) -> bool {
+        self.policies.side_effects_allowed && !self.constraints.no_side_effects
+    }
 }
 
 /// `tools`: the tools that the module may call if `policies.tools_allowed` is set.

@@ -41,6 +41,8 @@ string_enum! {
         ContextNotStored = "W4018",
         /// The media in the result of a tool are sent in a message of the user, because the provider accepts only text there.
         ResultMediaMoved = "W4019",
+        /// The model does not have a capability that the module prefers.
+        CapabilityMissing = "W4020",
         /// The handoff packet of the input is addressed to another agent.
         HandoffMisaddressed = "W4022",
         /// The session could not be resumed: this is a new one.

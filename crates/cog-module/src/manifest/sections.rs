@@ -1,6 +1,6 @@
 //! Reads the sections of a manifest over the defaults of the tier.
 
-use cog_spec::{ErrorCode, Manifest, Modality, RiskRule};
+use cog_spec::{DeniedPolicies, ErrorCode, Manifest, Modality, RiskRule};
 
 use super::{
     LoadContext, composition, context,
@@ -39,12 +39,22 @@ const ALLOW_OR_DENY: &[&str; 2] = &["allow", "deny"];
 fn policies(fields: &Fields<'_>, manifest: &mut Manifest) {
     let policies = &mut manifest.policies;
     fields.section("policies", |f| {
-        set(&mut policies.network_allowed, f.either("network", ALLOW_OR_DENY));
-        set(&mut policies.filesystem_write_allowed, f.either("filesystem_write", ALLOW_OR_DENY));
-        set(&mut policies.side_effects_allowed, f.either("side_effects", ALLOW_OR_DENY));
-        set(&mut policies.code_execution_allowed, f.either("code_execution", ALLOW_OR_DENY));
+        let network = f.either("network", ALLOW_OR_DENY);
+        let filesystem_write = f.either("filesystem_write", ALLOW_OR_DENY);
+        let side_effects = f.either("side_effects", ALLOW_OR_DENY);
+        let code_execution = f.either("code_execution", ALLOW_OR_DENY);
         set(&mut policies.tools_allowed, f.flag("tools_allowed"));
-        set(&mut policies.network_allowed, f.flag("network_allowed"));
+        let network = f.flag("network_allowed").or(network);
+        set(&mut policies.network_allowed, network);
+        set(&mut policies.filesystem_write_allowed, filesystem_write);
+        set(&mut policies.side_effects_allowed, side_effects);
+        set(&mut policies.code_execution_allowed, code_execution);
+        policies.denied = DeniedPolicies {
+            network: network == Some(false),
+            filesystem_write: filesystem_write == Some(false),
+            side_effects: side_effects == Some(false),
+            code_execution: code_execution == Some(false),
+        };
     });
 }
 

@@ -150,12 +150,14 @@ fn limits(text: &mut String, manifest: &Manifest) {
 }
 
 fn forbidden(manifest: &Manifest) -> Vec<&str> {
-    let constraints = &manifest.constraints;
-    let by_constraint = [
-        (constraints.no_network, "using the network"),
-        (constraints.no_side_effects, "causing side effects"),
+    let (constraints, denied) = (&manifest.constraints, manifest.policies.denied);
+    let by_manifest = [
+        (constraints.no_network || denied.network, "using the network"),
+        (denied.filesystem_write, "writing files"),
+        (constraints.no_side_effects || denied.side_effects, "causing side effects"),
+        (denied.code_execution, "running code"),
         (constraints.no_inventing_data, "inventing data that is not in the input"),
     ];
-    let constraints = by_constraint.into_iter().filter(|(set, _)| *set).map(|(_, words)| words);
-    manifest.excludes.iter().map(String::as_str).chain(constraints).collect()
+    let by_manifest = by_manifest.into_iter().filter(|(set, _)| *set).map(|(_, words)| words);
+    manifest.excludes.iter().map(String::as_str).chain(by_manifest).collect()
 }

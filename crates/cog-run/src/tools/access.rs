@@ -15,13 +15,24 @@ pub(super) fn refusal(manifest: &Manifest, info: &ToolInfo) -> Option<String> {
         return Some("`tools.policy` is deny_by_default, and `tools.allowed` does not name it".to_owned());
     }
     let needed = [
-        (effects.network, policies.network_allowed, "network", "uses the network"),
+        (effects.network, manifest.allows_network(), "network", "uses the network"),
         (effects.filesystem_write, policies.filesystem_write_allowed, "filesystem_write", "writes files"),
-        (effects.side_effects, policies.side_effects_allowed, "side_effects", "has side effects"),
+        (effects.side_effects, manifest.allows_side_effects(), "side_effects", "has side effects"),
         (effects.code_execution, policies.code_execution_allowed, "code_execution", "runs code"),
     ];
     let denied = needed.into_iter().find(|(is_needed, is_allowed, ..)| *is_needed && !is_allowed);
-    denied.map(|(.., policy, effect)| format!("it {effect}, and `policies.{policy}` denies that"))
+    denied.map(|(.., policy, effect)| format!("it {effect}, and {} denies that", key_of(manifest, policy)))
+}
+
+/// Returns the key of the manifest that denies a policy.
+fn key_of(manifest: &Manifest, policy: &str) -> String {
+    match policy {
+        "network" if manifest.policies.network_allowed => "`constraints.no_network`".to_owned(),
+        "side_effects" if manifest.policies.side_effects_allowed => {
+            "`constraints.no_side_effects`".to_owned()
+        }
+        _ => format!("`policies.{policy}`"),
+    }
 }
 
 #[cfg(test)]
@@ -69,5 +80,17 @@ mod tests {
         for (effects, _) in all {
             assert_eq!(refusal(&manifest, &info(effects)), None);
         }
+    }
+
+    #[test]
+    fn constraints_deny_what_a_policy_allows() {
+        let mut manifest = Manifest::with_defaults("m", Format::V1, None);
+        manifest.tools.allow_by_default = true;
+        (manifest.policies.network_allowed, manifest.policies.side_effects_allowed) = (true, true);
+        (manifest.constraints.no_network, manifest.constraints.no_side_effects) = (true, true);
+        let network = ToolEffects { network: true, ..Default::default() };
+        let effects = ToolEffects { side_effects: true, ..Default::default() };
+        assert!(refusal(&manifest, &info(network)).unwrap().contains("`constraints.no_network`"));
+        assert!(refusal(&manifest, &info(effects)).unwrap().contains("`constraints.no_side_effects`"));
     }
 }

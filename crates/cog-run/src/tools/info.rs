@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use cog_harmony::ToolDefinition;
 use cog_json::Value;
 use cog_module::Module;
-use cog_spec::{Dialect, Policies};
+use cog_spec::{Dialect, Manifest};
 use thiserror::Error;
 
 use super::schema::ArgumentsSchema;
@@ -83,10 +83,10 @@ impl ToolInfo {
 
     /// Describes a module as a tool: its input is the arguments.
     pub(crate) fn from_module(module: &Module) -> Self {
-        let manifest = &module.manifest;
+        let manifest: &Manifest = &module.manifest;
         let schema = ArgumentsSchema::from_contract(Arc::clone(&module.contract));
         Self {
-            effects: ToolEffects::from(manifest.policies),
+            effects: ToolEffects::from(manifest),
             ..Self::with_schema(manifest.name.clone(), manifest.responsibility.clone(), schema)
         }
     }
@@ -143,12 +143,13 @@ impl ToolEffects {
 }
 
 /// A module may do what its own tools may do.
-impl From<Policies> for ToolEffects {
-    fn from(policies: Policies) -> Self {
+impl From<&Manifest> for ToolEffects {
+    fn from(manifest: &Manifest) -> Self {
+        let policies = &manifest.policies;
         Self {
-            network: policies.network_allowed,
+            network: manifest.allows_network(),
             filesystem_write: policies.filesystem_write_allowed,
-            side_effects: policies.side_effects_allowed,
+            side_effects: manifest.allows_side_effects(),
             code_execution: policies.code_execution_allowed,
         }
     }
@@ -161,6 +162,7 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use cog_spec::Format;
     use serde_json::json;
 
     use super::*;
@@ -176,6 +178,17 @@ mod tests {
             assert!(matches!(info(name, json!({})), Err(InvalidTool::Name { .. })), "{name}");
         }
         assert!(info(&"x".repeat(64), json!({})).is_ok());
+    }
+
+    #[test]
+    fn module_has_no_effect_that_its_constraints_forbid() {
+        let mut manifest = Manifest::with_defaults("m", Format::V1, None);
+        (manifest.policies.network_allowed, manifest.policies.side_effects_allowed) = (true, true);
+        assert_eq!(ToolEffects::from(&manifest), ToolEffects { network: true, ..ToolEffects::SIDE_EFFECTS });
+        manifest.constraints.no_network = true;
+        assert_eq!(ToolEffects::from(&manifest), ToolEffects::SIDE_EFFECTS);
+        manifest.constraints.no_side_effects = true;
+        assert_eq!(ToolEffects::from(&manifest), ToolEffects::default());
     }
 
     #[test]

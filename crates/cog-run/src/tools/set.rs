@@ -51,6 +51,10 @@ impl ToolSet {
         for name in &module.manifest.tools.allowed {
             if tools.iter().all(|tool| tool.info().name != *name) {
                 match shared.modules.load(ModuleKey::Name, name) {
+                    Ok(found) if !found.manifest.invocation.agent_invocable => {
+                        warnings
+                            .push(unavailable(name, "`invocation.agent_invocable: false` in its manifest"));
+                    }
                     Ok(found) => tools.push(Arc::new(ModuleTool::new(shared, found, callers.clone()))),
                     Err(error) => warnings.push(unavailable(name, &error.message)),
                 }
@@ -87,6 +91,6 @@ impl ToolSet {
 }
 
 fn unavailable(name: &str, reason: &str) -> Warning {
-    let message = format!("`tools.allowed` names `{name}`, which is neither a tool nor a module: {reason}");
+    let message = format!("`tools.allowed` names `{name}`, which cannot be called: {reason}");
     Warning::new(WarningCode::ToolUnavailable, message)
 }

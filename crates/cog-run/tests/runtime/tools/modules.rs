@@ -49,14 +49,15 @@ async fn envelope_of_a_module_is_the_result() {
 }
 
 #[tokio::test]
-async fn module_that_agents_may_not_call_is_denied() {
+async fn module_that_agents_may_not_call_is_not_offered() {
     let modules = modules();
     module(&modules, "helper", &["invocation: { agent_invocable: false }"]);
-    let requested = calls(&[("a", "helper", r#"{"query": "how?"}"#)]);
-    let mut setup = Setup::new(&["helper"], [requested, answer()]);
+    let mut setup = Setup::new(&["helper"], [answer()]);
     setup.modules = vec![modules.path().to_owned()];
-    assert!(setup.run().await.is_ok());
-    assert_eq!(results(&setup)[0].1["code"], "E4007");
+    let envelope = setup.run().await;
+    assert!(envelope.is_ok());
+    assert_eq!(setup.provider.requests()[0].tools, None);
+    assert!(envelope.warnings[0].message.contains("agent_invocable"), "{:?}", envelope.warnings);
 }
 
 #[tokio::test]
