@@ -174,6 +174,11 @@ impl Assembler {
         Some(if self.reply.is_uncounted() { Usage { cost: None, ..usage } } else { usage })
     }
 
+    /// Whether the current reply has begun without complete token counts, which come with its end.
+    pub fn is_uncounted(&self) -> bool {
+        self.reply.is_uncounted()
+    }
+
     /// Ends a reply that requests tool calls. Its data are retracted; the next reply belongs to the same attempt.
     pub fn end_round(&mut self, out: &mut impl Extend<Chunk>) {
         let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));

@@ -8,7 +8,7 @@ use cog_module::Module;
 use cog_spec::{Envelope, ErrorBody, Generation};
 
 use crate::{
-    Providers, RunOptions,
+    BudgetLimits, Providers, RunOptions,
     compiled::Compilations,
     composition::Composer,
     module_context::ContextStore,
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) generation: Generation,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) tools: Tools,
+    /// The limits of each run.
+    pub(crate) budget: BudgetLimits,
     /// The context that modules have emitted.
     pub(crate) context: ContextStore,
     pub(crate) call_module: CallModule,

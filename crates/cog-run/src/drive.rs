@@ -3,6 +3,7 @@
 mod compose;
 mod record;
 mod reply;
+mod spend;
 mod store;
 mod tools;
 
@@ -21,6 +22,7 @@ use tokio::{
 
 use self::reply::{Arrived, Reply};
 use crate::{
+    budget::OpenCall,
     clock,
     composition::PartsFuture,
     media::{self, Collected, GeneratedMedia, Opened, Opening},
@@ -47,6 +49,8 @@ pub(crate) struct Driver {
     generated: Vec<GeneratedMedia>,
     /// The items of the reasoning in the reply so far.
     reasoning: Vec<Value>,
+    /// The current call in the budgets of the run.
+    counted: Option<OpenCall>,
     /// The outlet for the chunks.
     out: Outlet,
     started: Instant,
@@ -87,7 +91,19 @@ impl Driver {
         };
         let started = Instant::now();
         let (generated, reasoning) = (Vec::new(), Vec::new());
-        Self { run, initial_messages, is_sized, media: None, state, generated, reasoning, out, started }
+        let counted = None;
+        Self {
+            run,
+            initial_messages,
+            is_sized,
+            media: None,
+            state,
+            generated,
+            reasoning,
+            counted,
+            out,
+            started,
+        }
     }
 
     /// Runs to the last chunk. Rare steps are boxed, so that the future of a waiting run is small.
@@ -161,6 +177,9 @@ impl Driver {
         if let Err(error) = self.check_size() {
             return self.fall_back(assembler, Code::InputTooLarge, error); // another window may be larger
         }
+        if let Err(error) = self.admit() {
+            return self.fail(assembler, error);
+        }
         self.record_request();
         let call = async { self.run.provider.call(&self.run.request).await };
         let reply = tokio::select! {
@@ -185,6 +204,7 @@ impl Driver {
 
     /// Handles a call that returned no reply.
     fn handle_error(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
+        self.refund();
         if let Some(warning) = self.run.reduce(error) {
             tracing::warn!(reason = warning.message, "repeating the request");
             self.run.request.timeout = Some(self.remaining());
@@ -303,6 +323,7 @@ impl Driver {
 
     async fn finish(&mut self, mut assembler: Box<Assembler>) -> State {
         self.set_cost(&mut assembler);
+        self.spend(&assembler);
         let assembler = match self.request_calls(assembler).await {
             Ok(state) => return state,
             Err(assembler) => assembler,
@@ -349,6 +370,7 @@ impl Driver {
 
     fn fail(&mut self, mut assembler: Box<Assembler>, error: ErrorBody) -> State {
         self.set_cost(&mut assembler);
+        self.spend(&assembler);
         self.record_answer(&assembler);
         assembler.fail(error, self.started.elapsed(), &mut self.out);
         State::Ended

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod budget;
 mod cancellation;
 mod clock;
 mod compiled;
@@ -7,10 +8,8 @@ pub mod composition;
 mod context;
 mod drive;
 mod error;
-mod image_request;
 mod input;
 mod media;
-mod module_call;
 mod module_context;
 mod modules;
 mod observe;
@@ -32,19 +31,19 @@ mod session;
 pub mod sessions;
 mod stream;
 pub mod tools;
-mod trace;
 
 pub use crate::{
+    budget::{Budget, BudgetLimits, Spent},
     cancellation::{CancelReason, Cancellation},
     input::RunInput,
     module_context::{ContextLimits, ContextScope, ContextStore},
     observe::{Call, CallOutcome, Ended, Observer, RunOutcome},
     options::{Caller, RecoveryOffer, RunOptions},
     providers::Providers,
+    recorder::Trace,
     rendered::{Rendered, StablePrefix},
     runtime::{Runtime, RuntimeBuilder},
     stream::ChunkStream,
-    trace::Trace,
 };
 // The types of other crates in the public interface, so that a program needs no other dependency.
 pub use cog_json::{DeserializeError, Path, SerializeError, ToJson, Value};

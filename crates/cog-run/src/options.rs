@@ -9,7 +9,7 @@ use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use crate::{
-    Cancellation, ContextScope, Trace,
+    Budget, Cancellation, ContextScope, Trace,
     composition::FinishedParts,
     tools::{CallLog, Continuation},
 };
@@ -81,6 +81,8 @@ pub struct RunOptions {
     ///
     /// [`Envelope::handoff`]: cog_spec::Envelope::handoff
     pub handoff_to: Option<String>,
+    /// The budgets that the calls of the run are counted in, in addition to that of the runtime for each run.
+    pub budgets: Vec<Budget>,
     /// The messages of the run with their metadata. None records nothing.
     pub trace: Option<Trace>,
     /// The log of the run's tool calls, so that a run that starts again does not repeat them.

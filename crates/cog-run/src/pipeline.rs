@@ -10,24 +10,24 @@
 
 mod part;
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_module::Module;
 use cog_provider::Provider;
 use cog_spec::{ErrorBody, Warning};
 
 use crate::{
-    ChunkStream, RunInput, RunOptions,
+    Budget, ChunkStream, RunInput, RunOptions,
     composition::{self, Composed, ComposedModule, PartsReply, PendingParts},
     context::Shared,
     drive::Driver,
-    image_request,
     input::CheckedInput,
     media::{MediaSink, Sources},
     module_context::Given,
     offline,
     plan::{Plan, Prepared, answer_rules, handoff_rules, misaddressed},
     preflight,
+    prompt::image_request,
     recorder::Recorder,
     request::RequestSpec,
     session,
@@ -52,7 +52,7 @@ pub(crate) fn prepare(
     let composed = composition::composed_module(shared, module, composed)?;
     let Restored { options, input, continued, halted_parts } =
         tools::restore(shared, module, input, options)?;
-    let options = &*options;
+    let options = &*with_budget(shared, options);
     let session_id = session::given_or_new_id(options.session_id.as_deref())?;
     let input = CheckedInput::new(module, input)?;
     let parts = (input.given_context(), input.without_context());
@@ -108,6 +108,7 @@ pub(crate) fn prepare(
     if let Some(tools) = &mut tools {
         tools.set_session(&rules.session_id);
     }
+    preflight::budgets(&options.budgets, (provider.as_ref(), model), &others)?;
     let halted_runs = (!options.is_tool).then(|| shared.tools.halted.clone());
     let start = |composed| {
         PendingParts::new(part::starter(shared), composed, options, input, halted_runs, halted_parts)
@@ -125,6 +126,7 @@ pub(crate) fn prepare(
             media_sink,
             parts,
             parts_state: None,
+            budgets: options.budgets.clone(),
             tools,
             recorder,
             context: Some(context.sink),
@@ -142,6 +144,14 @@ pub(crate) fn run(run: Prepared) -> ChunkStream {
     let outlet = Outlet::default();
     let driver = Driver::new(run.plan, run.rules, outlet.clone());
     ChunkStream::new(session_id, outlet, driver.run())
+}
+
+/// Adds the budget of the run to its options, so that its parts and tools share it.
+fn with_budget<'a>(shared: &Shared, options: Cow<'a, RunOptions>) -> Cow<'a, RunOptions> {
+    match Budget::for_run(shared.budget, &options.budgets) {
+        Some(budget) => Cow::Owned(options.into_owned().budget(budget)),
+        None => options,
+    }
 }
 
 /// The first provider, its fallbacks, and the warnings of the choice.

@@ -16,7 +16,7 @@ pub(crate) use self::{
     rules::answer_rules,
 };
 use crate::{
-    Cancellation,
+    Budget, Cancellation,
     composition::{PartsState, PendingParts},
     error,
     input::CheckedInput,
@@ -54,6 +54,8 @@ pub(crate) struct Plan {
     pub(crate) parts: Option<Box<PendingParts>>,
     /// The parts that have run.
     pub(crate) parts_state: Option<PartsState>,
+    /// The budgets that the calls are counted in.
+    pub(crate) budgets: Vec<Budget>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Box<ToolRun>>,
     /// Records the messages of the run.

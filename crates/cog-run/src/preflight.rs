@@ -3,15 +3,17 @@
 mod requirements;
 mod window;
 
+use std::{collections::VecDeque, sync::Arc};
+
 use cog_module::Module;
 use cog_provider::Provider;
 use cog_spec::{Code, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
 pub(crate) use self::{
     requirements::{calls_model, requirements},
-    window::window,
+    window::{estimate, window},
 };
-use crate::{Caller, RunOptions};
+use crate::{Budget, Caller, RunOptions};
 
 /// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
@@ -62,4 +64,23 @@ pub(crate) fn media_output(
         warnings.push(Warning::new(WarningCode::MediaNotGenerated, message));
     }
     Ok(warnings)
+}
+
+/// Checks that no budget is spent, and that the price of each model is known if one limits the cost.
+///
+/// # Errors
+/// E4002 for a budget that is spent, and for a price that is unknown.
+pub(crate) fn budgets(
+    budgets: &[Budget],
+    (provider, model): (&dyn Provider, &str),
+    others: &VecDeque<Arc<dyn Provider>>,
+) -> Result<(), ErrorBody> {
+    let others = others.iter().map(|other| (other.as_ref(), ""));
+    let called = others.chain([(provider, model)]).filter(|(provider, _)| calls_model(*provider));
+    for (provider, model) in called {
+        budgets
+            .iter()
+            .try_for_each(|budget| budget.check().and_then(|()| budget.check_price(provider, model)))?;
+    }
+    Ok(())
 }

@@ -3,6 +3,8 @@
 //! The parts of the prompt are expanded in one pass. Text from the input is not expanded again, so a
 //! `$ARGUMENTS` in an input stays as it is.
 
+pub(crate) mod image_request;
+
 use std::cell::OnceCell;
 
 use cog_harmony::{Conversation, Message, Part, Role};

@@ -1,5 +1,7 @@
 //! Records the messages of a run in its [`Trace`].
 
+mod trace;
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use cog_answer::Assembler;
@@ -7,7 +9,8 @@ use cog_harmony::{Conversation, Latency, Message, Metadata, Part, RefusalPart, S
 use cog_spec::{FinishReason, ModelEvent, Usage};
 use tokio::time::Instant;
 
-use crate::{RunOptions, Trace, clock, tools::ToolContext};
+pub use self::trace::Trace;
+use crate::{RunOptions, clock, tools::ToolContext};
 
 /// Records the messages of one run in a [`Trace`].
 pub(crate) struct Recorder {

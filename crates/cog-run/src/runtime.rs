@@ -1,5 +1,7 @@
 //! The runtime: set up once, it loads and runs modules.
 
+mod module_call;
+
 use std::{sync::Arc, time::Duration};
 
 use cog_json::Value;
@@ -8,12 +10,12 @@ use cog_module::{Finder, Module};
 use cog_provider::Provider;
 use cog_spec::{Envelope, ErrorBody, Generation};
 
+use self::module_call::call_module;
 use crate::{
-    ChunkStream, ContextStore, Providers, Rendered, RunInput, RunOptions,
+    BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunInput, RunOptions,
     compiled::Compilations,
     composition::{Composed, Composer},
     context::{Shared, Tools},
-    module_call::call_module,
     modules::{ModuleKey, Modules},
     observe::{self, Observer, RunObserver},
     pipeline,
@@ -40,6 +42,7 @@ pub struct RuntimeBuilder {
     tools: Tools,
     composer: Option<Arc<dyn Composer>>,
     context: ContextStore,
+    budget: BudgetLimits,
 }
 
 impl Runtime {
@@ -62,6 +65,7 @@ impl Runtime {
             tools: Tools::default(),
             composer: None,
             context: ContextStore::default(),
+            budget: BudgetLimits::default(),
         }
     }
 
@@ -363,6 +367,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets the limits of each run, together with its parts and the modules that it calls as tools.
+    pub fn budget(mut self, limits: BudgetLimits) -> Self {
+        self.budget = limits;
+        self
+    }
+
     /// Sets where the context is stored that modules emit. By default it is stored in memory.
     pub fn context_store(mut self, store: ContextStore) -> Self {
         self.context = store;
@@ -389,6 +399,7 @@ impl RuntimeBuilder {
             tools,
             composer,
             context,
+            budget,
         } = self;
         let providers = match &observer {
             Some(observer) => providers.observed(observer),
@@ -406,6 +417,7 @@ impl RuntimeBuilder {
             observer,
             tools,
             context,
+            budget,
             call_module,
             composer,
         };

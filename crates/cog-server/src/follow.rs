@@ -127,7 +127,8 @@ async fn resume(
     from: ResumeFrom,
 ) -> Result<Result<Subscriber, ResumeError>, ApiError> {
     let slot = app.slot(client)?;
-    Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, slot).await)
+    let budgets = app.guard.budgets.budget(client).into_iter().collect();
+    Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, budgets, slot).await)
 }
 
 fn new_session_warning(error: &ResumeError) -> Warning {

@@ -4,6 +4,7 @@
 
 mod body;
 mod body_memory;
+mod budgets;
 mod client;
 mod cors;
 mod drain;
@@ -33,6 +34,7 @@ pub use token::{MissingAuthError, TokenFileError, Tokens};
 
 pub(crate) use body::{Bodies, discard};
 pub(crate) use body_memory::BodyLease;
+pub(crate) use budgets::ClientBudgets;
 pub(crate) use client::Client;
 pub(crate) use drain::Drain;
 pub(crate) use host::{Host, Hosts};
@@ -60,6 +62,7 @@ pub(crate) struct Guards {
     /// The rate of WebSocket messages that start no run, such as pings.
     pub(crate) messages: Rates,
     pub(crate) slots: Slots,
+    pub(crate) budgets: ClientBudgets,
     pub(crate) bodies: Bodies,
     pub(crate) drain: Drain,
     pub(crate) metrics: Metrics,

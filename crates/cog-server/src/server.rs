@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use crate::{
     MediaStore, Metrics, ServerSettings, SetupError,
-    guard::{Bodies, Drain, Guard, Guards, Hosts, Rates, Slots},
+    guard::{Bodies, ClientBudgets, Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
     router,
     routes::pages,
@@ -79,6 +79,7 @@ impl Server {
             rates: Rates::new(settings.requests_per_second, settings.request_burst),
             messages: Rates::new(settings.requests_per_second, settings.request_burst),
             slots: Slots::new(settings.max_streams_per_client, settings.max_streams, &drain),
+            budgets: ClientBudgets::new(settings.client_budget, settings.client_budget_period),
             bodies: Bodies::new(settings),
             drain,
             metrics: self.metrics.clone(),

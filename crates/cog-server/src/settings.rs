@@ -1,5 +1,6 @@
 use std::{net::SocketAddr, time::Duration};
 
+use cog_run::BudgetLimits;
 use thiserror::Error;
 
 use crate::{
@@ -45,6 +46,10 @@ pub struct ServerSettings {
     pub public_url: Option<String>,
     /// The limits of stored uploads and generated media.
     pub uploads: UploadSettings,
+    /// The budget of each client in a period. None by default.
+    pub client_budget: BudgetLimits,
+    /// The period after which the budget of a client is full again: 24 hours.
+    pub client_budget_period: Duration,
     /// The time that running requests have to end after shutdown begins: 10 s.
     pub shutdown_timeout: Duration,
 }
@@ -69,6 +74,8 @@ impl Default for ServerSettings {
             write_timeout: Duration::from_secs(30),
             public_url: None,
             uploads: UploadSettings::default(),
+            client_budget: BudgetLimits::default(),
+            client_budget_period: Duration::from_secs(24 * 3600),
             shutdown_timeout: Duration::from_secs(10),
         }
     }

@@ -50,6 +50,7 @@ impl App {
     pub(crate) fn own(&self, options: &mut Options, caller: &Caller) {
         options.run.owner = Some(caller.client.owner());
         options.run.trace_id.clone_from(&caller.trace_id);
+        options.run.budgets.extend(self.guard.budgets.budget(&caller.client));
         if options.media == MediaOutput::Url {
             let host = caller.host.as_ref().map(|host| format!("http://{host}"));
             let base = self.settings.public_url.clone().or(host);

@@ -1,6 +1,7 @@
 //! Settings: read once from flags, environment and files, then passed as data (docs/spec/settings.md).
 
 mod amount;
+mod budget;
 mod detected;
 mod duration;
 mod environment;
@@ -36,6 +37,7 @@ use self::{
 };
 
 pub(crate) use self::{
+    budget::BudgetSettings,
     detected::{DetectUrl, DetectedServer, detectable},
     duration::{parse as parse_duration, show as show_duration},
     environment::Environment,
@@ -103,6 +105,8 @@ pub(crate) struct Settings {
     pub(crate) logs: LogsSettings,
     /// The limits of tool calls, and the tools that need a confirmation.
     pub(crate) tools: ToolsSettings,
+    /// The budget of each run.
+    pub(crate) budget: BudgetSettings,
     /// The MCP servers.
     #[cfg(feature = "mcp")]
     pub(crate) mcp: Vec<cog_mcp::McpServer>,
@@ -147,6 +151,7 @@ impl Settings {
         let media = MediaSettings::read(&layers, home.as_deref())?;
         let logs = LogsSettings::read(&layers, home.as_deref())?;
         let tools = ToolsSettings::read(&layers, home.as_deref())?;
+        let budget = BudgetSettings::read(&layers)?;
         #[cfg(feature = "mcp")]
         let mcp = mcp::servers(layers.operator.as_ref(), &environment, home.as_deref())?;
         check_protocols(&environment)?;
@@ -171,6 +176,7 @@ impl Settings {
             media,
             logs,
             tools,
+            budget,
             #[cfg(feature = "mcp")]
             mcp,
             home,

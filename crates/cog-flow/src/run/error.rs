@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cog_json::Value;
+use cog_json::{Node, Value};
 use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
@@ -40,15 +40,25 @@ pub(super) fn from_check(module: &Module, findings: &[Finding]) -> ErrorBody {
     error
 }
 
-/// Returns the error of a part that is required and has no answer (E3002).
+/// Returns the error of a part that is required and has no answer (E3002). A budget that is spent is that of the composition: its
+/// error stays (E4002).
 pub(super) fn part_failed(ended: &Ended) -> Failure {
     let path = &ended.call.path;
     let (code, message) = ended.error().unwrap_or(("E4000", "the part returned no envelope"));
-    let error = ended.envelope.get("error").map(|error| error.to_serde());
-    let details = serde_json::json!({ "part": path, "module": ended.call.name, "error": error });
-    let body = ErrorBody::new(Code::PartialResult, format!("the part `{path}` failed: {code}: {message}"))
-        .with_details(Value::from(details));
     let given = |key: &str| ended.envelope.get("error").and_then(|error| error.get(key));
+    let spent = given("details").filter(|details| is_budget(code, *details));
+    let body = match spent {
+        Some(details) => {
+            let message = format!("the part `{path}` cannot run: {message}");
+            ErrorBody::new(Code::RateLimited, message).with_details(Value::from(details.to_serde()))
+        }
+        None => {
+            let error = ended.envelope.get("error").map(|error| error.to_serde());
+            let details = serde_json::json!({ "part": path, "module": ended.call.name, "error": error });
+            let message = format!("the part `{path}` failed: {code}: {message}");
+            ErrorBody::new(Code::PartialResult, message).with_details(Value::from(details))
+        }
+    };
     let suggestion = given("suggestion").and_then(|text| text.as_str());
     let body = body.suggest(suggestion.unwrap_or("Make the part `optional`, or give it a `fallback`."));
     let error = match given("recoverable").and_then(|value| value.as_bool()) {
@@ -56,6 +66,11 @@ pub(super) fn part_failed(ended: &Ended) -> Failure {
         None => body,
     };
     Failure { error, is_interrupted: ended.is_interrupted(), is_halted: false }
+}
+
+/// Whether an error reports that a budget is spent.
+fn is_budget(code: &str, details: Node<'_>) -> bool {
+    code == Code::RateLimited.as_str() && details.get("reason").and_then(Node::as_str) == Some("budget")
 }
 
 /// Returns the error of a composition whose time limit has passed.

@@ -61,7 +61,8 @@ async fn interrupted_composition_continues_from_the_parts_that_are_done() {
 
     let sessions = Sessions::open(settings()).unwrap();
     let from = ResumeFrom::default();
-    let resumed = sessions.resume(&bench.runtime, &id, "alice", from, Box::new(())).await.unwrap();
+    let resumed =
+        sessions.resume(&bench.runtime, &id, "alice", from, Vec::new(), Box::new(())).await.unwrap();
     let lines = read(resumed).await;
     let last = lines.last().unwrap();
     assert_eq!(text(last, "/data/result"), Some("the end"));
@@ -119,8 +120,10 @@ async fn part_whose_module_changed_runs_again() {
     let sessions = Sessions::open(SessionSettings::default()).unwrap();
     let id = start_and_leave(&bench, &sessions).await;
     bench.module("middle", "", "Another prompt.");
-    let resumed =
-        sessions.resume(&bench.runtime, &id, "alice", ResumeFrom::default(), Box::new(())).await.unwrap();
+    let resumed = sessions
+        .resume(&bench.runtime, &id, "alice", ResumeFrom::default(), Vec::new(), Box::new(()))
+        .await
+        .unwrap();
     assert_eq!(text(read(resumed).await.last().unwrap(), "/data/result"), Some("the end"));
     assert_eq!(bench.provider.called(), ["one", "middle", "three", "middle", "three"]);
 }

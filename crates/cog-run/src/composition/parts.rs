@@ -217,6 +217,7 @@ impl Parts {
             is_tool: options.is_tool,
             max_tool_rounds: options.max_tool_rounds,
             max_tool_calls: options.max_tool_calls,
+            budgets: options.budgets.clone(),
             context: Some(self.child_context()),
             ..RunOptions::default()
         }

@@ -7,13 +7,16 @@ use cog_spec::ModelEvent;
 use super::Driver;
 
 impl Driver {
-    /// Passes an event of the reply to the tools and the recorder.
+    /// Passes an event of the reply to the tools, the recorder and the budgets.
     pub(super) fn observe(&mut self, event: &ModelEvent) {
         if let Some(tools) = &mut self.run.tools {
             tools.observe(event);
         }
         if let Some(recorder) = &mut self.run.recorder {
             recorder.observe(event);
+        }
+        if let Some(call) = &mut self.counted {
+            call.observe(event);
         }
     }
 

@@ -6,7 +6,7 @@ use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use super::{Caller, RecoveryOffer, RunOptions};
-use crate::{Cancellation, ContextScope, Trace, composition::FinishedParts, tools::Continuation};
+use crate::{Budget, Cancellation, ContextScope, Trace, composition::FinishedParts, tools::Continuation};
 
 impl RunOptions {
     /// Returns options that set nothing.
@@ -172,6 +172,13 @@ impl RunOptions {
     #[must_use]
     pub fn finished_parts(mut self, finished_parts: FinishedParts) -> Self {
         self.finished_parts = Some(finished_parts);
+        self
+    }
+
+    /// Adds a budget that the calls of the run are counted in.
+    #[must_use]
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budgets.push(budget);
         self
     }
 

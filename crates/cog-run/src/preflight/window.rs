@@ -30,14 +30,29 @@ pub(crate) fn window(provider: &dyn Provider, request: &ModelRequest) -> Result<
     if size.total() <= window { Ok(()) } else { Err(size.error(provider, model, window, &counter, messages)) }
 }
 
+/// Returns an estimate of the tokens of a request: four bytes of text are a token.
+pub(crate) fn estimate(request: &ModelRequest, model: &str) -> u64 {
+    let counter = TokenCounter::at_least(model);
+    let messages = request.messages.messages();
+    let texts = messages.iter().map(text_bytes).sum::<u64>();
+    let media = messages.iter().map(|message| media_tokens(message, &counter)).sum::<u64>();
+    (texts + request.tools.as_deref().map_or(0, definition_bytes)).div_ceil(4) + media
+}
+
 /// Returns a number of tokens that the message does not exceed, without a tokenizer: a byte for each token of a text.
 fn largest(message: &Message, counter: &TokenCounter) -> u64 {
-    let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>();
-    let parts = message.content.iter().map(|part| match part {
-        Part::Text(text) => text.text.len() as u64,
-        part => counter.part(part).tokens,
-    });
-    parts.sum::<u64>() + calls as u64
+    text_bytes(message) + media_tokens(message, counter)
+}
+
+fn text_bytes(message: &Message) -> u64 {
+    let calls = message.tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
+    let texts = message.content.iter().filter_map(Part::as_text).map(str::len);
+    calls.chain(texts).sum::<usize>() as u64
+}
+
+fn media_tokens(message: &Message, counter: &TokenCounter) -> u64 {
+    let media = message.content.iter().filter(|part| part.as_text().is_none());
+    media.map(|part| counter.part(part).tokens).sum()
 }
 
 fn definition_bytes(tools: &ToolRequest) -> u64 {

@@ -7,7 +7,7 @@ use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 use super::{
     After, RunSpec, SessionState, Sessions, Subscriber, checkpoint, finished, log::Log, shared::Shared,
 };
-use crate::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime, tools::CallLog};
+use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime, tools::CallLog};
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -88,16 +88,19 @@ impl Sessions {
     /// An interrupted run starts again in the same session: it sends an empty snapshot, and `seq` continues.
     /// A run that is being cancelled is awaited first.
     ///
-    /// `slot` is held until a restarted run has ended, otherwise as long as the subscriber exists.
+    /// `slot` is held until a restarted run has ended, otherwise as long as the subscriber exists. The calls of a restarted run
+    /// are counted in `budgets`.
     ///
     /// # Errors
     /// See [`ResumeError`].
+    #[expect(clippy::too_many_arguments, reason = "each is something else that the server has of a request")]
     pub async fn resume(
         &self,
         runtime: &Runtime,
         id: &str,
         owner: &str,
         from: ResumeFrom,
+        budgets: Vec<Budget>,
         slot: Box<dyn Any + Send>,
     ) -> Result<Subscriber, ResumeError> {
         if self.0.store.settings.recovery.is_none() {
@@ -107,7 +110,7 @@ impl Sessions {
         session.wait_for(|state| (!state.is_ending()).then_some(())).await;
         check(&session.lock().log, &from)?;
         let subscriber = Subscriber::new(Arc::clone(&session), After::Seq(from.last_seq));
-        let slot = self.repeat(runtime, &session, slot).await?;
+        let slot = self.repeat(runtime, &session, budgets, slot).await?;
         Ok(subscriber.with_slot(slot))
     }
 
@@ -129,9 +132,11 @@ impl Sessions {
         &self,
         runtime: &Runtime,
         session: &Arc<Shared>,
+        budgets: Vec<Budget>,
         slot: Box<dyn Any + Send>,
     ) -> Result<Option<Box<dyn Any + Send>>, ResumeError> {
-        let Some((spec, last_seq)) = interrupted(session) else { return Ok(Some(slot)) };
+        let Some((mut spec, last_seq)) = interrupted(session) else { return Ok(Some(slot)) };
+        spec.options.budgets = budgets;
         let cancellation = Cancellation::new();
         let chunks = self.start_again(runtime, session, spec, last_seq, &cancellation).await;
         let chunks = chunks.map_err(ResumeError::Refused)?;

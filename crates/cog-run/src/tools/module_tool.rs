@@ -53,6 +53,7 @@ impl ModuleTool {
             owner: parent.owner.clone(),
             trace_id: parent.trace_id.clone(),
             cancellation: context.cancellation.clone(),
+            budgets: parent.budgets.clone(),
             caller: Caller::Agent,
             callers: self.callers.clone(),
             is_tool: true,

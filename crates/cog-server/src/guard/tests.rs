@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use axum::{
     Extension, Router,
     body::to_bytes,
@@ -8,7 +10,7 @@ use axum::{
 use futures_util::FutureExt as _;
 use tower::ServiceExt as _;
 
-use cog_run::sessions::SessionState;
+use cog_run::{BudgetLimits, sessions::SessionState};
 
 use super::{trace::Trace, *};
 use crate::{ServerSettings, metrics::Live};
@@ -24,6 +26,7 @@ fn guards() -> Guards {
         rates: Rates::new(0, 1),
         messages: Rates::new(0, 1),
         slots: Slots::new(1, 1, &drain),
+        budgets: ClientBudgets::new(BudgetLimits::new(), Duration::from_secs(60)),
         bodies: Bodies::new(&ServerSettings::default()),
         drain,
         metrics: Metrics::new(),

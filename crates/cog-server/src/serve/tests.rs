@@ -14,11 +14,11 @@ use tokio::{
     sync::oneshot,
 };
 
-use cog_run::sessions::SessionState;
+use cog_run::{BudgetLimits, sessions::SessionState};
 
 use super::*;
 use crate::{
-    guard::{self, Access, Bodies, Client, Drain, Guards, Hosts, Origins, Rates, Slots},
+    guard::{self, Access, Bodies, Client, ClientBudgets, Drain, Guards, Hosts, Origins, Rates, Slots},
     metrics::{Live, Metrics},
 };
 
@@ -58,6 +58,7 @@ fn guard() -> Guard {
         rates: Rates::new(0, 1),
         messages: Rates::new(0, 1),
         slots: Slots::new(100, 100, &drain),
+        budgets: ClientBudgets::new(BudgetLimits::new(), Duration::from_secs(60)),
         bodies: Bodies::new(&bodies),
         drain,
         metrics: Metrics::new(),

@@ -28,6 +28,7 @@ pub(super) fn builder(settings: &Settings, providers: Providers) -> RuntimeBuild
         .composer(Arc::new(Flows::new()))
         .timeout(settings.timeout.value)
         .generation(settings.generation.preferred())
+        .budget(settings.budget.limits())
         .tool_limits(settings.tools.limits())
         .confirmed_tools(settings.tools.confirm.value.iter().cloned())
         .halted_runs(settings.tools.halted_runs())

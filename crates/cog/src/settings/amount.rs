@@ -42,6 +42,14 @@ pub(super) fn show_bytes(size: usize) -> String {
     unit.map_or_else(|| size.to_string(), |(shift, unit)| format!("{}{unit}", size >> shift))
 }
 
+/// Parses an amount of money.
+pub(super) fn cost(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(cost) if cost.is_finite() && cost >= 0.0 => Ok(cost),
+        _ => Err(format!("`{text}` is not an amount: use a number such as 0.5")),
+    }
+}
+
 /// Parses `true` or `false`, and the usual other words for them.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
     match text {

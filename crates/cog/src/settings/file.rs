@@ -13,8 +13,8 @@ use cog_spec::{Effort, ServiceTier, Verbosity};
 use serde::Deserialize;
 
 use super::{
-    Deprecated, DetectUrl, SERVER_SETTINGS, SettingsError, duration::Span, protocol, renamed::rename_keys,
-    tools::ToolsContent,
+    Deprecated, DetectUrl, SERVER_SETTINGS, SettingsError, budget::BudgetContent, duration::Span, protocol,
+    renamed::rename_keys, tools::ToolsContent,
 };
 
 #[cfg(feature = "mcp")]
@@ -60,6 +60,8 @@ pub(super) struct Content {
     pub(super) logs: LogsContent,
     #[serde(default)]
     pub(super) tools: ToolsContent,
+    #[serde(default)]
+    pub(super) budget: BudgetContent,
     #[cfg(feature = "mcp")]
     #[serde(default)]
     pub(super) mcp: BTreeMap<String, McpContent>,
@@ -142,6 +144,9 @@ impl SettingsFile {
         }
         if self.content.tools != ToolsContent::default() {
             return Err(forbidden("tools".to_owned()));
+        }
+        if self.content.budget != BudgetContent::default() {
+            return Err(forbidden("budget".to_owned()));
         }
         #[cfg(feature = "mcp")]
         if let Some(name) = self.content.mcp.keys().next() {

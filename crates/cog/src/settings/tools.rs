@@ -73,7 +73,7 @@ impl ToolsSettings {
         let bytes = layers
             .pick(MAX_RESULT_BYTES, None, amount::bytes, |file| Some(file.tools.max_result_bytes?.0))?;
         let tokens = layers.pick(MAX_TOKENS, None, amount::count, |file| file.tools.max_tokens)?;
-        let cost = layers.pick(MAX_COST, None, cost, |file| file.tools.max_cost)?;
+        let cost = layers.pick(MAX_COST, None, amount::cost, |file| file.tools.max_cost)?;
         Ok(Self {
             confirm: confirm.unwrap_or_else(|| Setting::default(Vec::new())),
             max_rounds: rounds.unwrap_or_else(|| Setting::default(default.max_rounds)),
@@ -124,13 +124,6 @@ impl ToolsSettings {
             Row::new("tools.max_cost", &self.max_cost, |it| Shown::maybe(*it)),
             Row::new("tools.state_dir", &self.state_dir, |path| Shown::path(path.as_ref())),
         ]
-    }
-}
-
-fn cost(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(cost) if cost.is_finite() && cost >= 0.0 => Ok(cost),
-        _ => Err(format!("`{text}` is not an amount: use a number such as 0.5")),
     }
 }
 

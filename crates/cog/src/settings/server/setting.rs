@@ -30,6 +30,8 @@ enum Field {
     Rate(fn(&mut ServeSettings) -> &mut u32),
     Bytes(fn(&mut ServeSettings) -> &mut usize),
     Time(fn(&mut ServeSettings) -> &mut Duration),
+    Limit(fn(&mut ServeSettings) -> &mut Option<u64>),
+    Cost(fn(&mut ServeSettings) -> &mut Option<f64>),
 }
 
 macro_rules! server_settings {
@@ -84,6 +86,14 @@ server_settings! {
         "Rate limit per client; 0 = unlimited";
     "request-burst" Rate |it| &mut it.server.request_burst,
         "Requests that a client may send at once above the rate limit";
+    "client-max-cost" Cost |it| &mut it.server.client_budget.max_cost,
+        "Maximum cost in US dollars of each client in a period [default: unlimited]" operator;
+    "client-max-tokens" Limit |it| &mut it.server.client_budget.max_tokens,
+        "Maximum tokens of each client in a period [default: unlimited]" operator;
+    "client-max-calls" Limit |it| &mut it.server.client_budget.max_calls,
+        "Maximum calls to models of each client in a period [default: unlimited]" operator;
+    "client-budget-period" Time |it| &mut it.server.client_budget_period,
+        "Time after which the budget of a client is full again" operator;
     "header-timeout" Time |it| &mut it.server.header_timeout,
         "Maximum time to receive request headers; also the idle timeout of connections";
     "body-timeout" Time |it| &mut it.server.body_timeout,
@@ -133,7 +143,8 @@ impl Field {
             Self::Path(_) => "PATH",
             Self::Names(_) => "NAMES",
             Self::Url(_) => "URL",
-            Self::Count(_) | Self::Rate(_) => "NUMBER",
+            Self::Count(_) | Self::Rate(_) | Self::Limit(_) => "NUMBER",
+            Self::Cost(_) => "AMOUNT",
             Self::Bytes(_) => "SIZE",
             Self::Time(_) => "TIME",
         }
@@ -172,6 +183,8 @@ impl ServerSetting {
             Field::Rate(field) => *field(serve) = amount::count(text)?,
             Field::Bytes(field) => *field(serve) = amount::bytes(text)?,
             Field::Time(field) => *field(serve) = parse_duration(text)?,
+            Field::Limit(field) => *field(serve) = Some(amount::count(text)?),
+            Field::Cost(field) => *field(serve) = Some(amount::cost(text)?),
         }
         Ok(())
     }
@@ -189,6 +202,8 @@ impl ServerSetting {
             Field::Rate(field) => Shown::Count(u64::from(*field(serve))),
             Field::Bytes(field) => Shown::Text(amount::show_bytes(*field(serve))),
             Field::Time(field) => Shown::Text(show_duration(*field(serve))),
+            Field::Limit(field) => field(serve).map_or(Shown::Nothing, Shown::Count),
+            Field::Cost(field) => Shown::maybe(*field(serve)),
         }
     }
 }

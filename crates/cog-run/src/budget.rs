@@ -1,0 +1,179 @@
+//! Budgets: the limits of several calls to models together (docs/budgets.md).
+
+mod account;
+mod call;
+mod limits;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use cog_json::Value;
+use cog_provider::Provider;
+use cog_spec::{Code, ErrorBody, Usage};
+use tokio::time::Instant;
+
+use self::account::Account;
+pub(crate) use self::call::OpenCall;
+pub use self::{account::Spent, limits::BudgetLimits};
+use crate::clock;
+
+/// What the calls of a run, a composition or a client may spend together. Clones share one account.
+///
+/// The limits are checked before each call to a model. The call that reaches a limit is completed, and the next one is
+/// refused with E4002.
+///
+/// ```
+/// use cog_run::{Budget, BudgetLimits, RunOptions};
+///
+/// let budget = Budget::new("composition", BudgetLimits::new().max_calls(20).max_cost(0.5));
+/// let options = RunOptions::new().budget(budget.clone());
+/// # let _ = options;
+/// assert_eq!(budget.spent().calls, 0);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// The name of its owner, for messages.
+    name: String,
+    /// Whether it is the budget of one run, which its parts and tools share.
+    is_of_run: bool,
+    limits: BudgetLimits,
+    /// The time after which the account is empty again; none if it never is.
+    period: Option<Duration>,
+    account: Mutex<(Instant, Account)>,
+}
+
+impl Budget {
+    /// Creates a budget. The name says whose it is, such as `run` or `token:ada`.
+    pub fn new(name: impl Into<String>, limits: BudgetLimits) -> Self {
+        Self::create(name.into(), limits, None, false)
+    }
+
+    /// Returns a budget for a run with these limits. None if there are no limits, or if the run is a part or a tool of one
+    /// whose budget is among the given ones.
+    pub(crate) fn for_run(limits: BudgetLimits, given: &[Self]) -> Option<Self> {
+        let is_new = limits.are_set() && given.iter().all(|budget| !budget.0.is_of_run);
+        is_new.then(|| Self::create("this run".to_owned(), limits, None, true))
+    }
+
+    /// Creates a budget for each period of this length.
+    pub fn per_period(name: impl Into<String>, limits: BudgetLimits, period: Duration) -> Self {
+        Self::create(name.into(), limits, Some(period), false)
+    }
+
+    fn create(name: String, limits: BudgetLimits, period: Option<Duration>, is_of_run: bool) -> Self {
+        let account = Mutex::new((Instant::now(), Account::default()));
+        Self(Arc::new(Shared { name, is_of_run, limits, period, account }))
+    }
+
+    /// Returns what was spent so far.
+    pub fn spent(&self) -> Spent {
+        self.lock().1.total()
+    }
+
+    /// Checks that the price of a model is known if the budget limits the cost: an unknown price is not zero.
+    ///
+    /// # Errors
+    /// E4002 with `details.reason: unknown_price`.
+    pub(crate) fn check_price(&self, provider: &dyn Provider, model: &str) -> Result<(), ErrorBody> {
+        let info = provider.info();
+        let sample = Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() };
+        let model = info.model_or_default(model);
+        let is_priced = || info.cost(model, &sample, clock::now()).is_some();
+        if self.0.limits.max_cost.is_none() || is_priced() {
+            return Ok(());
+        }
+        let message = format!(
+            "the budget of {} limits the cost, and the price of {}/{model} is unknown",
+            self.0.name, info.name
+        );
+        Err(refused(message, "unknown_price")
+            .suggest("Limit tokens or calls in place of the cost, or choose a model whose price is known."))
+    }
+
+    /// Checks that no limit is reached, before a run.
+    ///
+    /// # Errors
+    /// E4002 with what was spent, and by which modules.
+    pub(crate) fn check(&self) -> Result<(), ErrorBody> {
+        self.check_account(&self.lock())
+    }
+
+    /// Counts a call of a module, if no limit is reached.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    fn admit(&self, module: &str) -> Result<(), ErrorBody> {
+        let mut account = self.lock();
+        self.check_account(&account)?;
+        account.1.add_call(module);
+        Ok(())
+    }
+
+    /// Removes a call that was admitted and not made.
+    fn withdraw(&self, module: &str) {
+        self.lock().1.remove_call(module);
+    }
+
+    /// Adds the tokens of a call that was admitted.
+    fn add(&self, module: &str, usage: &Usage, is_estimated: bool) {
+        self.lock().1.add_usage(module, usage, is_estimated);
+    }
+
+    fn check_account(&self, (started, account): &(Instant, Account)) -> Result<(), ErrorBody> {
+        let total = account.total();
+        let Some((limit, max)) = self.0.limits.reached(&total) else { return Ok(()) };
+        let rest = self.0.period.map(|period| period.saturating_sub(started.elapsed()));
+        Err(self.spent_error(account, &total, (limit, &max), rest))
+    }
+
+    fn spent_error(
+        &self,
+        account: &Account,
+        total: &Spent,
+        (limit, max): (&str, &str),
+        rest: Option<Duration>,
+    ) -> ErrorBody {
+        let name = &self.0.name;
+        let message = match limit {
+            "unknown_cost" => {
+                format!("the budget of {name} limits the cost, and the cost of an earlier call is unknown")
+            }
+            _ => format!("the budget of {name} is spent: {total}; `{limit}` is {max}"),
+        };
+        let details = serde_json::json!({
+            "reason": "budget", "budget": name, "limit": limit, "max": max, "spent": total.to_json(),
+            "by": account.by_module(),
+            "retry_after_ms": rest.map(|rest| u64::try_from(rest.as_millis()).unwrap_or(u64::MAX)),
+        });
+        let suggestion = match rest {
+            Some(_) => "Try again in the next period; the operator can raise the budget.".to_owned(),
+            None => format!("Raise `{limit}` of the budget, or request less."),
+        };
+        refused(message, "budget")
+            .with_recoverable(rest.is_some())
+            .suggest(suggestion)
+            .with_details(Value::from(details))
+    }
+
+    /// Locks the account. One whose period is over is empty.
+    fn lock(&self) -> MutexGuard<'_, (Instant, Account)> {
+        let mut account = self.0.account.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.0.period.is_some_and(|period| account.0.elapsed() >= period) {
+            *account = (Instant::now(), Account::default());
+        }
+        account
+    }
+}
+
+fn refused(message: String, reason: &str) -> ErrorBody {
+    let details = serde_json::json!({ "reason": reason });
+    ErrorBody::new(Code::RateLimited, message).with_recoverable(false).with_details(Value::from(details))
+}
+
+#[cfg(test)]
+mod tests;

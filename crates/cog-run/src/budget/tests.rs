@@ -1,0 +1,140 @@
+use std::slice::from_ref;
+
+use cog_provider::{ModelFuture, ModelRequest, ProviderError, ProviderInfo, WireRequest};
+use cog_spec::{Amount, Cost, Currency, ModelEvent, PriceDate, PriceSource};
+
+use super::*;
+
+fn usage(tokens: u64, cost: Option<f64>) -> Usage {
+    let cost = cost.map(|amount| Cost {
+        amount: Amount::new(amount).unwrap(),
+        currency: Currency::Usd,
+        source: PriceSource::GenaiPrices,
+        date: PriceDate::new("2026-11-22").unwrap(),
+    });
+    Usage { input_tokens: tokens, cost, ..Usage::default() }
+}
+
+/// Spends one call, if the budget admits it.
+fn spend(budget: &Budget, module: &str, usage: Usage) -> Result<(), ErrorBody> {
+    budget.admit(module)?;
+    budget.add(module, &usage, false);
+    Ok(())
+}
+
+fn limit_of(error: &ErrorBody) -> String {
+    error.details.as_ref().unwrap().get("limit").unwrap().as_str().unwrap().to_owned()
+}
+
+#[test]
+fn each_limit_refuses_the_call_after_it_was_reached() {
+    for (limits, limit) in [
+        (BudgetLimits::new().max_calls(2), "max_calls"),
+        (BudgetLimits::new().max_tokens(200), "max_tokens"),
+        (BudgetLimits::new().max_cost(0.2), "max_cost"),
+    ] {
+        let budget = Budget::new("run", limits);
+        spend(&budget, "a", usage(100, Some(0.1))).unwrap();
+        spend(&budget, "b", usage(100, Some(0.1))).unwrap();
+        let error = budget.admit("a").unwrap_err();
+        assert_eq!((error.code.clone(), limit_of(&error).as_str()), (Code::RateLimited.into(), limit));
+        assert!(error.message.contains("calls 2, tokens 200, cost 0.2 USD"), "{}", error.message);
+        assert_eq!(budget.spent().calls, 2, "a refused call is not counted");
+    }
+}
+
+#[test]
+fn error_names_what_each_module_spent() {
+    let budget = Budget::new("composition", BudgetLimits::new().max_calls(2));
+    spend(&budget, "b", usage(3, Some(0.5))).unwrap();
+    spend(&budget, "a", usage(1, Some(0.25))).unwrap();
+    let details = budget.admit("c").unwrap_err().details.unwrap().to_serde();
+    assert_eq!(
+        details["by"],
+        serde_json::json!([
+            { "calls": 1, "tokens": 1, "cost": 0.25, "estimated": false, "module": "a" },
+            { "calls": 1, "tokens": 3, "cost": 0.5, "estimated": false, "module": "b" },
+        ])
+    );
+    assert_eq!(details["budget"], "composition");
+}
+
+#[test]
+fn unknown_cost_is_not_zero() {
+    let limited = Budget::new("run", BudgetLimits::new().max_cost(100.0));
+    spend(&limited, "a", usage(1, None)).unwrap();
+    assert_eq!(limit_of(&limited.admit("a").unwrap_err()), "unknown_cost");
+    let other = Budget::new("run", BudgetLimits::new().max_tokens(100));
+    spend(&other, "a", usage(1, None)).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn budget_of_a_period_is_full_again_afterwards() {
+    let budget = Budget::per_period("token:ada", BudgetLimits::new().max_calls(1), Duration::from_secs(60));
+    budget.admit("a").unwrap();
+    tokio::time::advance(Duration::from_secs(59)).await;
+    let error = budget.admit("a").unwrap_err();
+    assert_eq!(error.details.unwrap().to_serde()["retry_after_ms"], 1_000);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    budget.admit("a").unwrap();
+}
+
+/// A provider that is never called.
+struct Uncalled(ProviderInfo);
+
+impl Provider for Uncalled {
+    fn info(&self) -> &ProviderInfo {
+        &self.0
+    }
+
+    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        Ok(None)
+    }
+
+    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+        Box::pin(async { Ok(crate::provider::reply([])) })
+    }
+}
+
+fn open_call(budgets: &[Budget]) -> Result<OpenCall, ErrorBody> {
+    let provider: Arc<dyn Provider> = Arc::new(Uncalled(ProviderInfo::new("x", "y")));
+    OpenCall::new(budgets, "a", (provider, "y"), 100)
+}
+
+#[test]
+fn unknown_price_is_refused_before_the_call() {
+    let provider = Uncalled(ProviderInfo::new("x", "y"));
+    let error = Budget::new("run", BudgetLimits::new().max_cost(1.0)).check_price(&provider, "").unwrap_err();
+    assert!(error.message.contains("x/y"), "{}", error.message);
+    Budget::new("run", BudgetLimits::new().max_calls(1)).check_price(&provider, "").unwrap();
+}
+
+#[test]
+fn call_that_is_dropped_counts_with_an_estimate() {
+    let budget = Budget::new("run", BudgetLimits::new());
+    let mut call = open_call(from_ref(&budget)).unwrap();
+    call.observe(&ModelEvent::Text("x".repeat(41)));
+    call.observe(&ModelEvent::Reasoning("x".repeat(40)));
+    drop(call);
+    assert_eq!(budget.spent(), Spent { calls: 1, tokens: 121, cost: None, is_estimated: true });
+}
+
+#[test]
+fn call_that_ends_counts_once_with_its_usage() {
+    let budget = Budget::new("run", BudgetLimits::new());
+    open_call(from_ref(&budget)).unwrap().end(Some(usage(7, Some(0.5))));
+    assert_eq!(budget.spent(), Spent { calls: 1, tokens: 7, cost: Some(0.5), is_estimated: false });
+    open_call(from_ref(&budget)).unwrap().reject();
+    assert_eq!(budget.spent(), Spent { calls: 2, tokens: 7, cost: Some(0.5), is_estimated: false });
+    open_call(from_ref(&budget)).unwrap().end(None);
+    assert_eq!(budget.spent(), Spent { calls: 3, tokens: 107, cost: None, is_estimated: true });
+}
+
+#[test]
+fn call_that_one_budget_refuses_counts_in_none() {
+    let (first, second) =
+        (Budget::new("a", BudgetLimits::new()), Budget::new("b", BudgetLimits::new().max_calls(0)));
+    let error = open_call(&[first.clone(), second]).err().unwrap();
+    assert_eq!(limit_of(&error), "max_calls");
+    assert_eq!((first.spent().calls, first.spent().tokens), (0, 0));
+}

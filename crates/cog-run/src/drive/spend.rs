@@ -1,0 +1,41 @@
+//! Counts the calls of a run in its budgets.
+
+use std::sync::Arc;
+
+use cog_answer::Assembler;
+use cog_spec::ErrorBody;
+
+use super::Driver;
+use crate::{budget::OpenCall, preflight, request};
+
+impl Driver {
+    /// Counts a call to a model.
+    ///
+    /// # Errors
+    /// E4002 if a budget is spent.
+    pub(super) fn admit(&mut self) -> Result<(), ErrorBody> {
+        let run = &self.run;
+        if run.budgets.is_empty() || !preflight::calls_model(run.provider.as_ref()) {
+            return Ok(());
+        }
+        let model = request::model_of(&run.request, run.provider.as_ref());
+        let input_tokens = preflight::estimate(&run.request, model);
+        let (provider, module) = (Arc::clone(&run.provider), &run.spec.module.manifest.name);
+        self.counted = Some(OpenCall::new(&run.budgets, module, (provider, model), input_tokens)?);
+        Ok(())
+    }
+
+    /// Adds the tokens and the cost of the current call.
+    pub(super) fn spend(&mut self, assembler: &Assembler) {
+        if let Some(call) = self.counted.take() {
+            call.end(assembler.reply_usage().filter(|_| !assembler.is_uncounted()));
+        }
+    }
+
+    /// Ends the current call without tokens, because the provider rejected it.
+    pub(super) fn refund(&mut self) {
+        if let Some(call) = self.counted.take() {
+            call.reject();
+        }
+    }
+}
