@@ -8,7 +8,7 @@ use cog_module::Module;
 use cog_spec::{Envelope, ErrorBody, Generation};
 
 use crate::{
-    BudgetLimits, Providers, RunOptions,
+    AnswerCache, BudgetLimits, Providers, RunOptions,
     compiled::Compilations,
     composition::Composer,
     module_context::ContextStore,
@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) tools: Tools,
     /// The limits of each run.
     pub(crate) budget: BudgetLimits,
+    /// The cache of answers.
+    pub(crate) cache: Option<AnswerCache>,
     /// The context that modules have emitted.
     pub(crate) context: ContextStore,
     pub(crate) call_module: CallModule,

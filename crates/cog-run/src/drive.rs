@@ -180,6 +180,9 @@ impl Driver {
         if let Err(error) = self.admit() {
             return self.fail(assembler, error);
         }
+        if let Some(cache) = &mut self.run.cache {
+            cache.restart();
+        }
         self.record_request();
         let call = async { self.run.provider.call(&self.run.request).await };
         let reply = tokio::select! {
@@ -205,6 +208,7 @@ impl Driver {
     /// Handles a call that returned no reply.
     fn handle_error(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
         self.refund();
+        self.run.cache = None; // the answer will not be that of the request in the key
         if let Some(warning) = self.run.reduce(error) {
             tracing::warn!(reason = warning.message, "repeating the request");
             self.run.request.timeout = Some(self.remaining());
@@ -220,6 +224,7 @@ impl Driver {
 
     /// Calls the next provider, when there is one. The media are prepared again for it.
     fn fall_back(&mut self, mut assembler: Box<Assembler>, code: Code, error: ErrorBody) -> State {
+        self.run.cache = None;
         let Some(next) = self.run.others.pop_front() else { return self.fail(assembler, error) };
         let failed = Fallback {
             provider: self.run.provider.info().name.clone().into_owned(),

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod budget;
+mod cache;
 mod cancellation;
 mod clock;
 mod compiled;
@@ -34,6 +35,7 @@ pub mod tools;
 
 pub use crate::{
     budget::{Budget, BudgetLimits, Spent},
+    cache::{AnswerCache, CacheStats},
     cancellation::{CancelReason, Cancellation},
     input::RunInput,
     module_context::{ContextLimits, ContextScope, ContextStore},

@@ -17,7 +17,7 @@ use cog_provider::Provider;
 use cog_spec::{ErrorBody, Warning};
 
 use crate::{
-    Budget, ChunkStream, RunInput, RunOptions,
+    Budget, ChunkStream, RunInput, RunOptions, cache,
     composition::{self, Composed, ComposedModule, PartsReply, PendingParts},
     context::Shared,
     drive::Driver,
@@ -65,9 +65,6 @@ pub(crate) fn prepare(
     warnings.extend(misaddressed(module, input.packet()));
     let model = options.model.as_deref().unwrap_or_default();
     warnings.extend(preflight::media_output(module, provider.as_ref(), model, options)?);
-    for other in &others {
-        preflight::media_output(module, other.as_ref(), "", options)?;
-    }
     let compiled = shared.compilations.get(module);
     let media = Sources::new(shared, module, &input, options)?;
     let media_sink = Arc::new(MediaSink::new(shared, module, options, is_offline));
@@ -80,6 +77,7 @@ pub(crate) fn prepare(
         tools.check_price(provider.as_ref(), model)?;
     }
     for other in &others {
+        preflight::media_output(module, other.as_ref(), "", options)?;
         preflight::requirements(&module.manifest, other.as_ref(), "", tools.is_some())?;
     }
     warnings.extend(preflight::requirements(&module.manifest, provider.as_ref(), model, tools.is_some())?);
@@ -108,14 +106,18 @@ pub(crate) fn prepare(
     if let Some(tools) = &mut tools {
         tools.set_session(&rules.session_id);
     }
-    preflight::budgets(&options.budgets, (provider.as_ref(), model), &others)?;
+    let is_cached = composed.is_none() && continued.is_none() && !is_offline;
+    let answers = shared.cache.as_ref().filter(|_| is_cached);
+    let cached = cache::lookup(answers, module, &input, (provider.as_ref(), &request), options);
+    rules.runtime.cache = cached.hit;
+    rules.warnings.extend(cached.warning);
+    let (provider, others, budgets) = called(cached.replay, provider, others, options);
+    preflight::budgets(&budgets, (provider.as_ref(), model), &others)?;
     let halted_runs = (!options.is_tool).then(|| shared.tools.halted.clone());
     let start = |composed| {
         PendingParts::new(part::starter(shared), composed, options, input, halted_runs, halted_parts)
     };
     let parts = composed.map(|composed| Box::new(start(composed)));
-    let recorder = Recorder::new(options, &rules.session_id);
-    let cancellation = options.cancellation.clone();
     Ok(Prepared {
         plan: Plan {
             provider,
@@ -126,12 +128,13 @@ pub(crate) fn prepare(
             media_sink,
             parts,
             parts_state: None,
-            budgets: options.budgets.clone(),
+            budgets,
+            cache: cached.sink,
             tools,
-            recorder,
+            recorder: Recorder::new(options, &rules.session_id),
             context: Some(context.sink),
             timeout,
-            cancellation,
+            cancellation: options.cancellation.clone(),
         },
         rules,
         claim: continued.and_then(|continued| continued.claim),
@@ -151,6 +154,22 @@ fn with_budget<'a>(shared: &Shared, options: Cow<'a, RunOptions>) -> Cow<'a, Run
     match Budget::for_run(shared.budget, &options.budgets) {
         Some(budget) => Cow::Owned(options.into_owned().budget(budget)),
         None => options,
+    }
+}
+
+/// The first provider, its fallbacks, and the budgets that their calls are counted in.
+type Called = (Arc<dyn Provider>, VecDeque<Arc<dyn Provider>>, Vec<Budget>);
+
+/// Returns the providers of a run and the budgets that their calls are counted in. A stored reply takes the place of all.
+fn called(
+    replay: Option<Arc<dyn Provider>>,
+    provider: Arc<dyn Provider>,
+    others: VecDeque<Arc<dyn Provider>>,
+    options: &RunOptions,
+) -> Called {
+    match replay {
+        Some(replay) => (replay, VecDeque::new(), Vec::new()),
+        None => (provider, others, options.budgets.clone()),
     }
 }
 

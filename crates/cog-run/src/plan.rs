@@ -17,6 +17,7 @@ pub(crate) use self::{
 };
 use crate::{
     Budget, Cancellation,
+    cache::CacheSink,
     composition::{PartsState, PendingParts},
     error,
     input::CheckedInput,
@@ -54,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) parts: Option<Box<PendingParts>>,
     /// The parts that have run.
     pub(crate) parts_state: Option<PartsState>,
+    /// Stores the reply of a successful answer.
+    pub(crate) cache: Option<CacheSink>,
     /// The budgets that the calls are counted in.
     pub(crate) budgets: Vec<Budget>,
     /// The tools that the model may call.

@@ -12,7 +12,7 @@ use cog_spec::{Envelope, ErrorBody, Generation};
 
 use self::module_call::call_module;
 use crate::{
-    BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunInput, RunOptions,
+    AnswerCache, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunInput, RunOptions,
     compiled::Compilations,
     composition::{Composed, Composer},
     context::{Shared, Tools},
@@ -43,6 +43,7 @@ pub struct RuntimeBuilder {
     composer: Option<Arc<dyn Composer>>,
     context: ContextStore,
     budget: BudgetLimits,
+    cache: Option<AnswerCache>,
 }
 
 impl Runtime {
@@ -66,6 +67,7 @@ impl Runtime {
             composer: None,
             context: ContextStore::default(),
             budget: BudgetLimits::default(),
+            cache: None,
         }
     }
 
@@ -367,6 +369,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets the cache of answers. By default nothing is cached.
+    pub fn cache(mut self, cache: AnswerCache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
     /// Sets the limits of each run, together with its parts and the modules that it calls as tools.
     pub fn budget(mut self, limits: BudgetLimits) -> Self {
         self.budget = limits;
@@ -400,6 +408,7 @@ impl RuntimeBuilder {
             composer,
             context,
             budget,
+            cache,
         } = self;
         let providers = match &observer {
             Some(observer) => providers.observed(observer),
@@ -418,6 +427,7 @@ impl RuntimeBuilder {
             tools,
             context,
             budget,
+            cache,
             call_module,
             composer,
         };

@@ -47,7 +47,7 @@ pub use manifest::{
     Failure, Format, Invocation, IoPointers, Manifest, MediaConstraints, Modalities, Overflow, Policies,
     Requirements, Response, ToolRules,
 };
-pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
+pub use meta::{CacheHit, Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
 pub use part::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};
 pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};

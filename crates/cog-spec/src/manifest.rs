@@ -82,6 +82,8 @@ pub struct Manifest {
     pub context: ContextRule,
     /// The modules that it calls; none if the manifest has no `composition`.
     pub composition: Option<Composition>,
+    /// Whether its answers may be cached; none for the default of the tier.
+    pub cache: Option<bool>,
     /// The form of its answers.
     pub response: Response,
     /// The kinds of content beyond text.
@@ -118,6 +120,7 @@ impl Manifest {
             invocation: Invocation::default(),
             context: ContextRule::default(),
             composition: None,
+            cache: None,
             response: Response::for_format(format, tier),
             modalities: Modalities::default(),
             error_codes: Vec::new(),

@@ -16,6 +16,7 @@ pub const RUNTIME_KEYS: &[&str] = &[
     "media_processed",
     "media_validation",
     "cost",
+    "cache",
     "parts",
 ];
 
@@ -127,9 +128,22 @@ pub struct RuntimeMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
     pub cost: Option<Value>,
+    /// The cache of answers, if the answer is from there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheHit>,
     /// The parts of a composition, in the order in which they started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartReport>,
+}
+
+/// An answer from the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "cache"))]
+pub struct CacheHit {
+    /// Whether the answer is from the cache.
+    pub hit: bool,
+    /// The time since the model replied, in seconds.
+    pub age_s: u64,
 }
 
 /// A provider that failed, so that the next one was called.
@@ -162,6 +176,7 @@ impl RuntimeMeta {
             media_processed: value("media_processed"),
             media_validation: value("media_validation"),
             cost: value("cost"),
+            cache: meta.get("cache").and_then(|cache| CacheHit::deserialize(cache).ok()),
             parts: list(meta.get("parts")),
         }
     }

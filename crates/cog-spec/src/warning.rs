@@ -43,6 +43,8 @@ string_enum! {
         ResultMediaMoved = "W4019",
         /// The model does not have a capability that the module prefers.
         CapabilityMissing = "W4020",
+        /// The stored answer in the cache is damaged, so the model was called.
+        CacheDamaged = "W4021",
         /// The handoff packet of the input is addressed to another agent.
         HandoffMisaddressed = "W4022",
         /// The session could not be resumed: this is a new one.

@@ -1,6 +1,7 @@
 //! The command-line arguments: clap types and help texts, without behaviour.
 
 mod about;
+mod cache;
 mod cite;
 mod conformance;
 mod graph;
@@ -28,6 +29,7 @@ pub(crate) use self::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
         SchemaArgs, SchemaName,
     },
+    cache::{CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs},
     cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
     conformance::ConformanceArgs,
     graph::{GraphArgs, GraphFormat},
@@ -133,6 +135,8 @@ pub(crate) enum Command {
     Logs(LogsArgs),
     /// Show the messages of a run as a timeline
     Trace(TraceArgs),
+    /// Show or clear the cache of answers
+    Cache(CacheArgs),
     /// Check a document against the specification, whatever produced it
     Verify(VerifyArgs),
     /// Inspect media files

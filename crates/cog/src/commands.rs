@@ -1,6 +1,7 @@
 //! The commands, one file per command.
 
 mod annotation;
+mod cache;
 mod capabilities;
 mod cite;
 mod complete;
@@ -62,6 +63,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Test(args) => test::test(&args, environment, console),
         Command::Logs(args) => logs::logs(args, environment, console),
         Command::Trace(args) => trace::trace(&args, console),
+        Command::Cache(args) => cache::cache(&args, environment, console),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(args) => config::config(&args, environment, console),
         Command::Capabilities(args) => capabilities::capabilities(&args, console),

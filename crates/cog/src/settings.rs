@@ -2,6 +2,7 @@
 
 mod amount;
 mod budget;
+mod cache;
 mod detected;
 mod duration;
 mod environment;
@@ -38,6 +39,7 @@ use self::{
 
 pub(crate) use self::{
     budget::BudgetSettings,
+    cache::CacheSettings,
     detected::{DetectUrl, DetectedServer, detectable},
     duration::{parse as parse_duration, show as show_duration},
     environment::Environment,
@@ -107,6 +109,8 @@ pub(crate) struct Settings {
     pub(crate) tools: ToolsSettings,
     /// The budget of each run.
     pub(crate) budget: BudgetSettings,
+    /// The cache of answers.
+    pub(crate) cache: CacheSettings,
     /// The MCP servers.
     #[cfg(feature = "mcp")]
     pub(crate) mcp: Vec<cog_mcp::McpServer>,
@@ -152,6 +156,7 @@ impl Settings {
         let logs = LogsSettings::read(&layers, home.as_deref())?;
         let tools = ToolsSettings::read(&layers, home.as_deref())?;
         let budget = BudgetSettings::read(&layers)?;
+        let cache = CacheSettings::read(&layers, home.as_deref())?;
         #[cfg(feature = "mcp")]
         let mcp = mcp::servers(layers.operator.as_ref(), &environment, home.as_deref())?;
         check_protocols(&environment)?;
@@ -177,6 +182,7 @@ impl Settings {
             logs,
             tools,
             budget,
+            cache,
             #[cfg(feature = "mcp")]
             mcp,
             home,

@@ -27,6 +27,7 @@ pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, files: LoadCont
     invocation(fields, manifest);
     context::read(fields, &mut manifest.context);
     composition::read(fields, manifest);
+    manifest.cache = fields.either("cache", ALLOW_OR_DENY);
     response(fields, manifest);
     modalities(fields, manifest);
     error_codes(fields, manifest);

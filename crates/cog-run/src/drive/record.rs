@@ -7,7 +7,7 @@ use cog_spec::ModelEvent;
 use super::Driver;
 
 impl Driver {
-    /// Passes an event of the reply to the tools, the recorder and the budgets.
+    /// Passes an event of the reply to the tools, the recorder, the budgets and the cache.
     pub(super) fn observe(&mut self, event: &ModelEvent) {
         if let Some(tools) = &mut self.run.tools {
             tools.observe(event);
@@ -17,6 +17,9 @@ impl Driver {
         }
         if let Some(call) = &mut self.counted {
             call.observe(event);
+        }
+        if let Some(cache) = &mut self.run.cache {
+            cache.observe(event);
         }
     }
 

@@ -3,14 +3,26 @@
 use cog_spec::Chunk;
 
 use super::Driver;
+use crate::clock;
 
 impl Driver {
-    /// Stores the emitted context of a successful answer, before a reader sees the answer: its next run may read the context.
+    /// Stores the emitted context and the reply of a successful answer, before a reader sees the answer: its next run may use
+    /// them.
     pub(super) async fn store(&mut self, last: &mut [Chunk]) {
         let Some(Chunk::Final { data, emitted_context, warnings, .. }) = last.last_mut() else { return };
-        let Some(sink) = self.run.context.take().filter(|sink| sink.is_needed()) else { return };
+        let sink = self.run.context.take().filter(|sink| sink.is_needed());
+        let cache = self.run.cache.take();
+        if sink.is_none() && cache.is_none() {
+            return;
+        }
         let (emitted, data) = (emitted_context.clone(), data.clone());
-        let stored = tokio::task::spawn_blocking(move || sink.add(emitted.as_ref(), &data)).await;
-        warnings.extend(stored.unwrap_or_default());
+        let store = move || {
+            if let Some(cache) = cache {
+                cache.store(clock::now());
+            }
+            sink.map(|sink| sink.add(emitted.as_ref(), &data))
+        };
+        let stored = tokio::task::spawn_blocking(store).await;
+        warnings.extend(stored.ok().flatten().unwrap_or_default());
     }
 }

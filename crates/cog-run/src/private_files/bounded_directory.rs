@@ -47,7 +47,7 @@ impl StoredFile {
 impl BoundedDirectory {
     /// Returns the text of a file; none if there is none. `stem` begins with a hash in hexadecimal.
     pub(crate) fn read(&self, stem: &str) -> Option<String> {
-        match files::read_text(&self.path_of(stem), self.max_file_bytes) {
+        match self.read_file(stem) {
             Ok(text) => Some(text),
             Err(FileError::Missing) => None,
             Err(error) => {
@@ -55,6 +55,14 @@ impl BoundedDirectory {
                 None
             }
         }
+    }
+
+    /// Returns the text of a file.
+    ///
+    /// # Errors
+    /// There is no file, or it cannot be read.
+    pub(crate) fn read_file(&self, stem: &str) -> Result<String, FileError> {
+        files::read_text(&self.path_of(stem), self.max_file_bytes)
     }
 
     /// Writes a file. It appears complete or not at all.
@@ -85,6 +93,21 @@ impl BoundedDirectory {
     /// Returns the complete files, in no order.
     pub(crate) fn files(&self) -> Vec<StoredFile> {
         self.files_with(EXTENSION)
+    }
+
+    /// Removes every file. Returns how many there were.
+    ///
+    /// # Errors
+    /// A file cannot be removed.
+    pub(crate) fn clear(&self) -> io::Result<usize> {
+        let files = self.files();
+        for file in files.iter().chain(&self.files_with(NEW)) {
+            match fs::remove_file(&file.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(files.len())
     }
 
     /// Removes the oldest files beyond the limits. Files that cannot be removed stay.
@@ -166,6 +189,17 @@ mod tests {
         let files = store.files();
         assert!(files.iter().map(|file| file.bytes).sum::<u64>() <= 100);
         assert!(store.write(&stem(7), &"z".repeat(61)).is_err());
+    }
+
+    #[test]
+    fn other_files_stay() {
+        let temporary = tempfile::tempdir().unwrap();
+        let store = directory(temporary.path());
+        store.write(&stem(1), "text").unwrap();
+        let other = store.path.join("notes.json");
+        fs::copy(store.path_of(&stem(1)), &other).unwrap();
+        store.clear().unwrap();
+        assert!(other.exists());
     }
 
     #[cfg(unix)]

@@ -236,6 +236,9 @@ pub(crate) struct RunArgs {
     /// Record the raw exchange with the provider in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
+    /// Directory of the cache of answers, created if missing: an equal request returns the stored answer
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay"])]
+    pub(crate) cache: Option<PathBuf>,
     /// Directory that stores the context which modules emit, created if missing [default: it is not stored]
     #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,

@@ -140,7 +140,13 @@ impl Run<'_> {
         let selected = providers::select(&self.settings, self.record_mode())?;
         let builder = runtime::builder(&self.settings, selected.providers);
         let builder = mcp::add_tools(builder, &self.settings, Some(&name), self.console)?;
-        let runtime = builder.context_store(runtime::context_store(self.args.state_dir.as_deref())).build();
+        let builder = builder.context_store(runtime::context_store(self.args.state_dir.as_deref()));
+        // A recording contains a call to the provider.
+        let is_called = self.args.record.is_none() && self.args.replay.is_none();
+        let runtime = match is_called {
+            true => runtime::caching(builder, &self.settings, self.args.cache.as_deref()).build(),
+            false => builder.build(),
+        };
         let module = runtime::load(&runtime, &name, &self.settings, self.console)?;
         self.module = Some(Arc::clone(&module));
         if self.args.stream.require_streaming {

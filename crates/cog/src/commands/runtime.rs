@@ -43,6 +43,18 @@ pub(super) fn context_store(state_dir: Option<&Path>) -> ContextStore {
     }
 }
 
+/// Sets the cache of answers: in a directory, otherwise in that of the settings, if there is one.
+pub(super) fn caching(
+    builder: RuntimeBuilder,
+    settings: &Settings,
+    directory: Option<&Path>,
+) -> RuntimeBuilder {
+    match settings.cache.cache(directory) {
+        Some(cache) => builder.cache(cache),
+        None => builder,
+    }
+}
+
 /// Loads a module, and prints its warnings or errors to stderr.
 pub(super) fn load(
     runtime: &Runtime,

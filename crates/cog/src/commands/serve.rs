@@ -43,6 +43,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let finder = finder.with_paths(args.paths.iter().cloned().chain(here))?;
     let context = runtime::context_store(serving.state_dir.as_deref()).owner_limits(serving.context);
     let builder = runtime::builder(&settings, selected.providers).context_store(context);
+    let builder = runtime::caching(builder, &settings, None);
     let runtime = mcp::add_tools(builder, &settings, None, console)?
         .finder(finder)
         .media(access(&settings, &media))

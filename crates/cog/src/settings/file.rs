@@ -13,8 +13,8 @@ use cog_spec::{Effort, ServiceTier, Verbosity};
 use serde::Deserialize;
 
 use super::{
-    Deprecated, DetectUrl, SERVER_SETTINGS, SettingsError, budget::BudgetContent, duration::Span, protocol,
-    renamed::rename_keys, tools::ToolsContent,
+    Deprecated, DetectUrl, SERVER_SETTINGS, SettingsError, budget::BudgetContent, cache::CacheContent,
+    duration::Span, protocol, renamed::rename_keys, tools::ToolsContent,
 };
 
 #[cfg(feature = "mcp")]
@@ -62,6 +62,8 @@ pub(super) struct Content {
     pub(super) tools: ToolsContent,
     #[serde(default)]
     pub(super) budget: BudgetContent,
+    #[serde(default)]
+    pub(super) cache: CacheContent,
     #[cfg(feature = "mcp")]
     #[serde(default)]
     pub(super) mcp: BTreeMap<String, McpContent>,
@@ -144,6 +146,9 @@ impl SettingsFile {
         }
         if self.content.tools != ToolsContent::default() {
             return Err(forbidden("tools".to_owned()));
+        }
+        if self.content.cache != CacheContent::default() {
+            return Err(forbidden("cache".to_owned()));
         }
         if self.content.budget != BudgetContent::default() {
             return Err(forbidden("budget".to_owned()));

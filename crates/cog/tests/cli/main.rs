@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod about;
 #[cfg(test)]
+mod cache;
+#[cfg(test)]
 mod cite;
 #[cfg(test)]
 mod composition;

@@ -43,6 +43,7 @@ fn run_args(mut args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> Run
         tools: ToolArgs::default(),
         state_dir: None,
         handoff: HandoffToArgs::default(),
+        cache: None,
         record: None,
         trace: None,
         media_dir: None,

@@ -1,0 +1,80 @@
+//! `cog cache`: shows or clears the cache of answers.
+
+use std::{path::Path, time::Duration};
+
+use cog_json::{ToJson, Writer};
+use cog_run::{AnswerCache, CacheStats};
+
+use crate::{
+    args::{CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs},
+    commands::settings::load_settings,
+    error::CliError,
+    exit::Exit,
+    output::Console,
+    settings::{Environment, Flags, show_duration},
+};
+
+/// Runs the subcommand.
+pub(crate) fn cache(args: &CacheArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    match &args.command {
+        CacheCommand::Stats(args) => stats(args, environment, console),
+        CacheCommand::Clear(args) => clear(args, environment, console),
+    }
+}
+
+fn stats(args: &CacheStatsArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let stats = open(args.directory.as_deref(), environment, console)?.stats();
+    if args.format.is_json() {
+        console.print_json(&StatsJson(&stats))?;
+        return Ok(Exit::Ok);
+    }
+    let oldest = stats.oldest.map(|age| format!(", the oldest {} old", show_duration(whole_seconds(age))));
+    let oldest = oldest.unwrap_or_default();
+    console.print(&format!("{}, {} bytes{oldest}\n", answers(stats.answers), stats.bytes))?;
+    Ok(Exit::Ok)
+}
+
+fn clear(args: &CacheClearArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let cache = open(args.directory.as_deref(), environment, console)?;
+    let removed = cache.clear().map_err(|error| CliError::Usage {
+        message: format!("cannot clear the cache: {error}"),
+        suggestion: Some("Check that you own the directory.".to_owned()),
+    })?;
+    console.print(&format!("removed {}\n", answers(removed)))?;
+    Ok(Exit::Ok)
+}
+
+/// Returns the cache in a directory, otherwise that of the settings.
+fn open(
+    directory: Option<&Path>,
+    environment: Environment,
+    console: &Console,
+) -> Result<AnswerCache, CliError> {
+    let settings = load_settings(Flags::default(), environment, console)?;
+    settings.cache.cache(directory).ok_or_else(|| CliError::Usage {
+        message: "no cache is configured".to_owned(),
+        suggestion: Some("Name its directory, or set `cache.directory` (COG_CACHE_DIRECTORY).".to_owned()),
+    })
+}
+
+fn answers(count: usize) -> String {
+    if count == 1 { "1 answer".to_owned() } else { format!("{count} answers") }
+}
+
+fn whole_seconds(time: Duration) -> Duration {
+    Duration::from_secs(time.as_secs())
+}
+
+struct StatsJson<'a>(&'a CacheStats);
+
+/// Written by hand: the age is written in seconds.
+impl ToJson for StatsJson<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let CacheStats { answers, bytes, oldest, .. } = self.0;
+        w.object(|w| {
+            w.field("answers", &(*answers as u64));
+            w.field("bytes", bytes);
+            w.optional("oldest_s", &oldest.map(|age| age.as_secs()));
+        });
+    }
+}
