@@ -18,7 +18,10 @@ use cog_module::files::FileError;
 use serde::Deserialize as _;
 
 use self::reply::CachedReply;
-pub(crate) use self::{lookup::lookup, sink::CacheSink};
+pub(crate) use self::{
+    lookup::{Cached, lookup},
+    sink::CacheSink,
+};
 use crate::{clock, private_files::BoundedDirectory};
 
 /// A cache of answers in a directory. Clones share it.

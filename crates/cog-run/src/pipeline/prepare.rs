@@ -1,0 +1,224 @@
+//! The steps before the call to the provider.
+
+use std::{borrow::Cow, sync::Arc, time::Duration};
+
+use cog_answer::{AnswerRules, HandoffRules};
+use cog_module::Module;
+use cog_provider::ModelRequest;
+use cog_spec::{ErrorBody, Warning};
+
+use super::providers::Chain;
+use crate::{
+    Budget, RunInput, RunOptions,
+    cache::{self, Cached},
+    composition::{self, Composed, ComposedModule, HaltedPart, PendingParts},
+    context::Shared,
+    input::CheckedInput,
+    media::{MediaSink, Sources},
+    module_context::{ContextSink, Given},
+    plan::{Plan, Prepared, answer_rules, handoff_rules, misaddressed},
+    preflight,
+    prompt::image_request,
+    recorder::Recorder,
+    request::RequestSpec,
+    session,
+    tools::{self, Continuation, Continued, Restored, ToolRun},
+};
+
+/// Runs every step before the call to the provider. `composed` is [`Composed::Unknown`] for a run that is not part of another.
+///
+/// # Errors
+/// Errors that are known before the provider is called: a caller without permission, an invalid input, or
+/// content that the runtime or the provider does not support.
+pub(crate) fn prepare(
+    shared: &Arc<Shared>,
+    module: &Arc<Module>,
+    input: RunInput,
+    options: &RunOptions,
+    composed: &Composed,
+) -> Result<Prepared, ErrorBody> {
+    preflight::caller(&module.manifest, options.caller)?;
+    let texts = composed.texts();
+    let composed = composition::composed_module(shared, module, composed)?;
+    let Restored { options, input, continued, halted_parts } =
+        tools::restore(shared, module, input, options)?;
+    let run = Run { shared, module, options: &with_budget(shared, options), composed, texts };
+    let accepted = run.accept(input)?;
+    let call = run.call(&accepted, continued.as_deref())?;
+    let cached = run.cached(&accepted.input, &call, continued.is_some());
+    let rules = run.rules(&accepted, &call, &cached);
+    let plan = run.plan(accepted, call, cached, halted_parts)?;
+    Ok(Prepared { plan, rules, claim: continued.and_then(|continued| continued.claim) })
+}
+
+/// Adds the budget of the run to its options, so that its parts and tools share it.
+fn with_budget<'a>(shared: &Shared, options: Cow<'a, RunOptions>) -> Cow<'a, RunOptions> {
+    match Budget::for_run(shared.budget, &options.budgets) {
+        Some(budget) => Cow::Owned(options.into_owned().budget(budget)),
+        None => options,
+    }
+}
+
+/// A run that is being prepared.
+struct Run<'a> {
+    shared: &'a Arc<Shared>,
+    module: &'a Arc<Module>,
+    options: &'a RunOptions,
+    /// The parts of the module, if it calls other modules.
+    composed: Option<Arc<dyn ComposedModule>>,
+    /// The texts in place of the calls and references of the prompt.
+    texts: Arc<[String]>,
+}
+
+/// An input that was checked, with what was given with it.
+struct Accepted {
+    session_id: String,
+    input: CheckedInput,
+    /// Stores the context that the answer emits.
+    context: ContextSink,
+    handoff: HandoffRules,
+}
+
+/// The first request, and who receives it.
+struct Call {
+    chain: Chain,
+    tools: Option<Box<ToolRun>>,
+    media: Option<Sources>,
+    spec: RequestSpec,
+    request: ModelRequest,
+    timeout: Duration,
+    warnings: Vec<Warning>,
+}
+
+impl Run<'_> {
+    /// Checks the input, its context and its handoff packet.
+    fn accept(&self, input: RunInput) -> Result<Accepted, ErrorBody> {
+        let Self { shared, module, options, .. } = self;
+        let session_id = session::given_or_new_id(options.session_id.as_deref())?;
+        let input = CheckedInput::new(module, input)?;
+        let parts = (input.given_context(), input.without_context());
+        let Given { value, sink: context } = Given::read(shared, module, options, &session_id, parts)?;
+        let input = input.with_context(module, value)?;
+        let handoff = handoff_rules(module, input.packet().cloned(), options)?;
+        Ok(Accepted { session_id, input, context, handoff })
+    }
+
+    /// Chooses the providers and the tools, checks that they have what the module requires, and builds the first request.
+    fn call(&self, accepted: &Accepted, continued: Option<&Continued>) -> Result<Call, ErrorBody> {
+        let Self { shared, module, options, composed, .. } = self;
+        let input = &accepted.input;
+        let (chain, offline) = Chain::new(shared, module, options, composed.as_deref(), input)?;
+        let mut warnings = Vec::from_iter(offline);
+        warnings.extend(misaddressed(module, input.packet()));
+        let media = Sources::new(shared, module, input, options)?;
+        let (tools, missing) = self.tools(&chain, accepted, continued)?;
+        warnings.extend(missing);
+        warnings.extend(chain.check(module, self.model(), options, tools.is_some())?);
+        let (spec, timeout) = (self.spec(input, tools.as_deref()), self.timeout());
+        let first = chain.first.as_ref();
+        let (mut request, omitted) =
+            spec.first_request(first, self.model(), &chain.others, input, timeout)?;
+        request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
+        warnings.extend(omitted);
+        Ok(Call { chain, tools, media, spec, request, timeout, warnings })
+    }
+
+    /// Returns the tools of the run, with the warnings about those that do not exist.
+    fn tools(
+        &self,
+        chain: &Chain,
+        accepted: &Accepted,
+        continued: Option<&Continued>,
+    ) -> Result<(Option<Box<ToolRun>>, Vec<Warning>), ErrorBody> {
+        let (mut tools, missing) =
+            ToolRun::new(self.shared, self.module, &accepted.input, self.options, continued);
+        if let Some(tools) = &mut tools {
+            tools.check_price(chain.first.as_ref(), self.model())?;
+            tools.set_session(&accepted.session_id);
+        }
+        Ok((tools, missing))
+    }
+
+    fn spec(&self, input: &CheckedInput, tools: Option<&ToolRun>) -> RequestSpec {
+        let Self { shared, module, options, texts, .. } = self;
+        RequestSpec {
+            module: Arc::clone(module),
+            compiled: shared.compilations.get(module),
+            chosen: options.generation.clone(),
+            preferred: shared.generation.or(&module.manifest.generation),
+            image: image_request::from_input(module, input).map(Arc::new),
+            texts: Arc::clone(texts),
+            tools: tools.map(ToolRun::set),
+            observer: shared.observer.clone(),
+        }
+    }
+
+    /// Returns the stored answer to the request. Only a complete run of one module has one.
+    fn cached(&self, input: &CheckedInput, call: &Call, is_continued: bool) -> Cached {
+        let is_cached = self.composed.is_none() && !is_continued && !call.chain.is_offline;
+        let answers = self.shared.cache.as_ref().filter(|_| is_cached);
+        let called = (call.chain.first.as_ref(), &call.request);
+        cache::lookup(answers, self.module, input, called, self.options)
+    }
+
+    /// Returns the rules by which the answer is checked.
+    fn rules(&self, accepted: &Accepted, call: &Call, cached: &Cached) -> AnswerRules {
+        let Accepted { session_id, input, handoff, .. } = accepted;
+        let first = call.chain.first.as_ref();
+        let mut rules = answer_rules(self.module, &call.request, first, self.options, session_id.clone());
+        rules.warnings.extend(call.warnings.iter().chain(&cached.warning).cloned());
+        rules.handoff = handoff.clone();
+        rules.input = Some(input.for_prompt().clone());
+        rules.keys = call.chain.keys();
+        rules.calls_tools = call.tools.is_some();
+        rules.runtime.cache = cached.hit;
+        rules
+    }
+
+    /// Returns the plan of the run. A stored answer takes the place of the providers.
+    fn plan(
+        self,
+        accepted: Accepted,
+        call: Call,
+        cached: Cached,
+        halted_parts: Vec<(HaltedPart, Continuation)>,
+    ) -> Result<Plan, ErrorBody> {
+        let Self { shared, module, options, .. } = self;
+        let media_sink = Arc::new(MediaSink::new(shared, module, options, call.chain.is_offline));
+        let Chain { first: provider, others, budgets, .. } = call.chain.or_replay(cached.replay);
+        preflight::budgets(&budgets, (provider.as_ref(), self.model()), &others)?;
+        let halted_runs = (!options.is_tool).then(|| shared.tools.halted.clone());
+        let start = super::start_part(shared);
+        let parts = self.composed.map(|composed| {
+            let input = accepted.input;
+            Box::new(PendingParts::new(start, composed, options, input, halted_runs, halted_parts))
+        });
+        Ok(Plan {
+            provider,
+            others,
+            spec: call.spec,
+            request: call.request,
+            media: call.media,
+            media_sink,
+            parts,
+            parts_state: None,
+            budgets,
+            cache: cached.sink,
+            tools: call.tools,
+            recorder: Recorder::new(options, &accepted.session_id),
+            context: Some(accepted.context),
+            timeout: call.timeout,
+            cancellation: options.cancellation.clone(),
+        })
+    }
+
+    /// Returns the model that the first provider is called with; empty for its default.
+    fn model(&self) -> &str {
+        self.options.model.as_deref().unwrap_or_default()
+    }
+
+    fn timeout(&self) -> Duration {
+        let limit = self.composed.as_ref().and_then(|composed| composed.timeout());
+        self.options.timeout.unwrap_or(self.shared.timeout).min(limit.unwrap_or(Duration::MAX))
+    }
+}
