@@ -6,12 +6,14 @@ use std::{
 
 use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use futures_util::{SinkExt as _, StreamExt as _};
-use tokio::{task::yield_now, time::timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// The maximum number of pongs that wait for the client to read.
 const MAX_UNSENT_PONGS: usize = 64;
-/// The pings that are answered in a row before other tasks run. Each pong is a write.
+/// The number of pings that are answered before a pause. Each pong is a write.
 const PINGS_IN_A_ROW: usize = 16;
+/// The pause after so many pings. A few clients that send nothing else would otherwise use a complete processor.
+const PING_PAUSE: Duration = Duration::from_millis(10);
 /// The number of bytes that one read takes.
 const READ_BUFFER: usize = 8 << 10;
 /// The maximum number of unsent bytes. The largest chunk has some 64 MiB: a provider's reply with media.
@@ -24,8 +26,10 @@ pub(super) struct Connection {
     socket: WebSocket,
     /// The number of pongs since the last complete flush.
     unsent_pongs: usize,
-    /// The number of pings since other tasks ran.
+    /// The number of pings since the last pause.
     pings: usize,
+    /// The end of the pause.
+    resume_at: Option<Instant>,
 }
 
 /// What [`Connection::receive`] returns.
@@ -71,14 +75,14 @@ pub(crate) fn bounded(upgrade: WebSocketUpgrade, max_message_bytes: usize) -> We
 
 impl Connection {
     pub(super) fn new(socket: WebSocket) -> Self {
-        Self { socket, unsent_pongs: 0, pings: 0 }
+        Self { socket, unsent_pongs: 0, pings: 0, resume_at: None }
     }
 
     /// Waits for the next message. Meanwhile sends the pongs that are due. Cancel safe.
     pub(super) async fn receive(&mut self) -> Received {
-        if self.pings >= PINGS_IN_A_ROW {
-            self.pings = 0;
-            yield_now().await;
+        if let Some(end) = self.resume_at {
+            sleep_until(end).await;
+            self.resume_at = None;
         }
         poll_fn(|context| self.poll_receive(context)).await
     }
@@ -97,9 +101,17 @@ impl Connection {
         let message = std::task::ready!(self.socket.poll_next_unpin(context));
         if let Some(Ok(Message::Ping(_))) = message {
             self.unsent_pongs += 1;
-            self.pings += 1;
+            self.count_ping();
         }
         Poll::Ready(Received::Message(message))
+    }
+
+    fn count_ping(&mut self) {
+        self.pings += 1;
+        if self.pings >= PINGS_IN_A_ROW {
+            self.pings = 0;
+            self.resume_at = Some(Instant::now() + PING_PAUSE);
+        }
     }
 
     /// Sends a message.
