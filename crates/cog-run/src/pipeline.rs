@@ -5,8 +5,9 @@
 //! ```
 //!
 //! Each step is a function from one type to the next; `docs/flow.md` links each to its file. [`prepare`]
-//! returns every error that is known before the provider is called (ruling R54). Later errors are chunks, and
-//! [`ChunkStream::fold`] folds the chunks into one envelope.
+//! (`pipeline/prepare.rs`) has the steps up to the request, and returns every error that is known before the
+//! provider is called (ruling R54). [`run`] starts the driver (`drive.rs`) with the others. Later errors are
+//! chunks, and [`ChunkStream::fold`] folds the chunks into one envelope.
 
 mod prepare;
 mod providers;

@@ -29,7 +29,7 @@ pub(crate) async fn halt_parts(
         return ErrorBody::new(Code::InternalError, "no part of the halted composition waits");
     };
     let opened = open(halted.clone(), first.id.clone(), options.owner.clone()).await;
-    let state = opened.and_then(|part| whole(module, input, options, part, &first));
+    let state = opened.and_then(|part| composition_state(module, input, options, part, &first));
     match state {
         Ok(state) => halted.halt(HaltedState { parts: Some(parts), ..state }).await,
         Err(error) => error,
@@ -43,7 +43,7 @@ async fn open(halted: HaltedRuns, id: String, owner: Option<String>) -> Result<H
 }
 
 /// Returns the state of the composition, which shows the call that its part waits for.
-fn whole(
+fn composition_state(
     module: &Arc<Module>,
     input: &Value,
     options: &RunOptions,
