@@ -28,8 +28,8 @@ pub(crate) fn load(word: &str) -> Outcome {
     execute(cargo().args(["bench", "--package", "cogn", "--bench", "load", "--locked", "--", word]))
 }
 
-/// The time of a siege, in seconds.
-pub(crate) const SIEGE: &str = "20";
+/// The time that the hostile clients have, in seconds.
+pub(crate) const SIEGE: &str = "10";
 
 /// Puts `cog serve` under siege for so many seconds.
 pub(crate) fn siege(seconds: &str) -> Outcome {

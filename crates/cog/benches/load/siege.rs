@@ -16,6 +16,8 @@ use hostile::Crowd;
 /// The healthy clients, and how often each sends a request.
 const HEALTHY: u32 = 10;
 const PACE: Pace = Pace::Every(Duration::from_millis(100));
+/// The longest measurement of the healthy clients alone.
+const MAX_ALONE: Duration = Duration::from_secs(60);
 /// A model that answers within 100 ms, which few do.
 const MODEL: &str = "paced-10-10";
 /// The bounds: the peak of resident memory in MiB, and the healthy clients' latency beside that without the others.
@@ -29,8 +31,8 @@ pub(crate) enum Extent {
     Untimed,
 }
 
-/// Measures the healthy clients alone and then beside the hostile ones, half of the time each. Every healthy request must
-/// get its right answer.
+/// Measures the healthy clients alone, a minute at most, and then for `length` beside the hostile ones. Every healthy
+/// request must get its right answer.
 pub(crate) async fn run(length: Duration, extent: Extent) -> ExitCode {
     cores::allow_many_files();
     let world = World::with_defaults();
@@ -38,10 +40,10 @@ pub(crate) async fn run(length: Duration, extent: Extent) -> ExitCode {
     let (address, request) = world.request(Side::Ours, MODEL, false);
     let load = Load { address, request: Arc::from(request), is_right: is_envelope };
     hammer(&load, HEALTHY, PACE, Duration::from_secs(1)).await;
-    let mut alone = hammer(&load, HEALTHY, PACE, length / 2).await;
+    let mut alone = hammer(&load, HEALTHY, PACE, length.min(MAX_ALONE)).await;
     report.note("peak of resident memory, healthy clients", world.server.peak() / 1024.0, "MiB");
     let crowd = Crowd::start(address);
-    let mut beside = hammer(&load, HEALTHY, PACE, length / 2).await;
+    let mut beside = hammer(&load, HEALTHY, PACE, length).await;
     for (attack, times) in crowd.stop() {
         report.at_least(attack, times, "connections", 1.0);
     }
