@@ -55,6 +55,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let sessions = Sessions::open(stored).map_err(|error| cannot_store(&error))?;
     let modules = runtime.finder().origins().len();
     raise_open_files();
+    return_large_blocks();
     events(serving.workers)?.block_on(async {
         let listener = TcpListener::bind(serving.socket_addr()).await;
         let listener = listener.map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
@@ -160,6 +161,24 @@ fn raise_open_files() {
 /// This system has no such limit.
 #[cfg(not(unix))]
 fn raise_open_files() {}
+
+/// Makes the allocator return the memory of large requests to the system.
+///
+/// By default, glibc reuses the memory of blocks up to 32 MiB itself once it has freed one of this size. Each thread then
+/// retains what its largest requests needed.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "glibc has this setting only as a C function")]
+fn return_large_blocks() {
+    /// The size of a block, in bytes, from which it has pages of its own.
+    const FROM: libc::c_int = 1 << 20;
+    // SAFETY: the call reads its two numbers and changes a setting under the lock of the allocator.
+    // If it fails, the default stays.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, FROM) };
+}
+
+/// Other allocators return large blocks.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn return_large_blocks() {}
 
 fn events(workers: usize) -> Result<Events, ErrorBody> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
