@@ -37,6 +37,21 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-run"]),
     ("cog-mcp", &["cog-json", "cog-spec", "cog-run"]),
     ("cog-server", &["cog-json", "cog-spec", "cog-media", "cog-module", "cog-run", "cog-flow"]),
+    // Its features `mcp` and `server` add those two.
+    (
+        "cog-host",
+        &[
+            "cog-json",
+            "cog-spec",
+            "cog-media",
+            "cog-module",
+            "cog-provider",
+            "cog-run",
+            "cog-flow",
+            "cog-mcp",
+            "cog-server",
+        ],
+    ),
     (
         "cogn",
         &[
@@ -50,8 +65,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-provider",
             "cog-run",
             "cog-flow",
-            "cog-mcp",
             "cog-server",
+            "cog-host",
         ],
     ),
     ("cog-testkit", &[]),

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use crate::project::{Outcome, capture, cargo, execute, read, root, say, target_directory};
 
-/// The features of cog-run.
-const FEATURES: [&str; 4] = ["media", "offline", "providers", "tokenizers"];
+/// The libraries with features of their own, with their features.
+const FEATURES: [(&str, &[&str]); 2] =
+    [("cog-run", &["media", "offline", "providers", "tokenizers"]), ("cog-host", &["mcp", "server"])];
 
 /// What the program outside the workspace prints.
 const EXPECTED: &str = "billing\n";
@@ -13,19 +14,23 @@ const EXPECTED: &str = "billing\n";
 /// The packages that are not published.
 const UNPUBLISHED: [&str; 2] = ["cog-testkit", "xtask"];
 
-/// Compiles cog-run with each set of its features.
+/// Compiles each library with each set of its features.
 pub(crate) fn features() -> Outcome {
-    for set in 0..1_u32 << FEATURES.len() {
-        let chosen: Vec<&str> = FEATURES
+    FEATURES.iter().try_for_each(|(package, features)| compile_sets(package, features))
+}
+
+fn compile_sets(package: &str, features: &[&str]) -> Outcome {
+    for set in 0..1_u32 << features.len() {
+        let chosen: Vec<&str> = features
             .iter()
             .enumerate()
             .filter_map(|(bit, feature)| (set >> bit & 1 == 1).then_some(*feature))
             .collect();
-        let features = chosen.join(",");
-        let arguments = ["check", "--quiet", "--locked", "--package", "cog-run", "--no-default-features"];
-        execute(cargo().args(arguments).args(["--features", &features]))?;
+        let chosen = chosen.join(",");
+        let arguments = ["check", "--quiet", "--locked", "--package", package, "--no-default-features"];
+        execute(cargo().args(arguments).args(["--features", &chosen]))?;
     }
-    say(format_args!("features: cog-run compiles with each of {} sets", 1 << FEATURES.len()));
+    say(format_args!("features: {package} compiles with each of {} sets", 1 << features.len()));
     Ok(())
 }
 

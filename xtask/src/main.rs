@@ -38,7 +38,7 @@ usage: cargo xtask COMMAND
   conformance         print which lines of the checklist are covered
   dag                 check which crates and modules may use each other
   engine              run the shipped modules on llama.cpp with a random model
-  features            compile cog-run with each set of its features
+  features            compile cog-run and cog-host with each set of their features
   fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds
   generate [--check]  write the generated pages, or fail where one is out of date; check links
   load [WORD]         put the server under load, with ratios against the raw mock

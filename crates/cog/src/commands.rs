@@ -8,7 +8,6 @@ mod complete;
 mod completions;
 mod config;
 mod conformance;
-mod detect;
 mod doctor;
 mod emit;
 mod errors;
@@ -18,17 +17,14 @@ mod handoff;
 mod info;
 mod input;
 mod list;
-mod logged;
 mod logs;
 mod man;
-mod mcp;
 mod media;
 mod messages;
 mod migrate;
 mod new;
 mod opened;
 mod portability;
-mod providers;
 mod render;
 mod run;
 mod run_log;
@@ -46,12 +42,13 @@ mod verify;
 
 pub(crate) use self::complete::complete;
 
+use cog_host::settings::Environment;
+
 use crate::{
     args::{Cli, Command},
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::Environment,
 };
 
 /// Runs the command of the arguments.

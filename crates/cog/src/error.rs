@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+use cog_host::settings::SettingsError;
 use cog_module::{FindError, LoadError, files::FileError, migrate::MigrateError, scaffold::ScaffoldError};
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
@@ -9,7 +10,6 @@ use thiserror::Error;
 use crate::{
     exit::Exit,
     output::{Console, ErrorReport},
-    settings::SettingsError,
 };
 
 /// Why a command failed.

@@ -1,7 +1,6 @@
 //! The command line of Cognitive Modules, used by the binaries `cog` and `cogn`.
 //!
 //! * `args`: the arguments, as clap types without behaviour; `parse` parses them;
-//! * `settings`: the settings, read once from flags, environment variables, files and defaults;
 //! * `commands`: one file per command, from its arguments to its output;
 //! * `output`: data on stdout, messages on stderr; cards, tables, progress, errors;
 //! * `exit`: the exit codes.
@@ -12,11 +11,12 @@ mod error;
 mod exit;
 mod output;
 mod parse;
-mod settings;
 
 use std::process::ExitCode;
 
-use crate::{output::Console, settings::Environment};
+use cog_host::settings::Environment;
+
+use crate::output::Console;
 
 /// Runs the program with the arguments and the environment of the process.
 ///

@@ -7,8 +7,9 @@ use std::{
 };
 
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, error::ErrorKind};
+use cog_host::settings::Deprecated;
 
-use crate::{args::Cli, exit::Exit, settings::Deprecated};
+use crate::{args::Cli, exit::Exit};
 
 /// Returns the arguments of the hidden command that reads media, if it was called.
 pub(crate) fn internal_media() -> Option<Vec<OsString>> {

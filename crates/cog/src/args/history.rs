@@ -3,9 +3,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, value_parser};
+use cog_host::settings::parse_duration;
 
 use super::ListFormat;
-use crate::settings::parse_duration;
 
 /// `cog messages count`.
 #[derive(Debug, Args)]

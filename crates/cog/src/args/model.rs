@@ -6,10 +6,10 @@ use clap::{
     Args,
     builder::{NonEmptyStringValueParser, PossibleValuesParser},
 };
+use cog_host::settings::{Flags, parse_duration};
 use cog_spec::{Effort, Generation, ServiceTier, Verbosity};
 
 use super::keyword;
-use crate::settings::{Flags, parse_duration};
 
 /// The provider and the model.
 #[derive(Debug, Args)]

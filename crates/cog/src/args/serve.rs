@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::Error};
+use cog_host::settings::{SERVER_SETTINGS, ServeSettings, ServerSetting, old_server_flag};
 
 use super::ModelArgs;
-use crate::settings::{SERVER_SETTINGS, ServeSettings, ServerSetting, old_server_flag};
 
 /// `cog serve`.
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use cog_host::settings::{Environment, Flags, show_duration};
 use cog_json::{ToJson, Writer};
 use cog_run::{AnswerCache, CacheStats};
 
@@ -11,7 +12,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::{Environment, Flags, show_duration},
 };
 
 /// Runs the subcommand.

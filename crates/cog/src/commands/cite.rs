@@ -3,6 +3,7 @@
 mod sources;
 
 use cog_harmony::citation::{self, Citation, CitationReport};
+use cog_host::settings::{Environment, Flags};
 use cog_json::{ToJson, Writer};
 
 use super::{input, runtime};
@@ -12,7 +13,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
-    settings::{Environment, Flags},
 };
 
 /// Runs the subcommand.

@@ -8,17 +8,10 @@ use clap_complete::{
     engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _},
     env::Shells,
 };
+use cog_host::settings::{Environment, Flags, Settings};
 
-use super::{
-    run_log::{Entries, Entry},
-    targets::finder,
-};
-use crate::{
-    args::Cli,
-    exit::Exit,
-    parse::program,
-    settings::{Environment, Flags, Settings},
-};
+use super::run_log::{Entries, Entry};
+use crate::{args::Cli, exit::Exit, parse::program};
 
 /// The variable that the scripts of `cog completions` set to the name of the shell.
 const VARIABLE: &str = "COG_COMPLETE";
@@ -86,7 +79,7 @@ fn modules(current: &OsStr) -> Vec<CompletionCandidate> {
     let Ok(settings) = Settings::read(Flags::default(), Environment::from_process()) else {
         return Vec::new();
     };
-    let listed = finder(&settings).list().into_iter().filter(|module| module.name.starts_with(&*text));
+    let listed = settings.finder().list().into_iter().filter(|module| module.name.starts_with(&*text));
     let candidate = |module: cog_module::ListedModule| {
         let purpose = module.manifest.ok().map(|manifest| manifest.responsibility.into());
         CompletionCandidate::new(module.name).help(purpose)

@@ -1,5 +1,6 @@
 //! `cog config`: every setting with its source.
 
+use cog_host::settings::{Environment, Flags, Row, ServeSettings};
 use cog_json::{Array, ToJson, Writer};
 
 use crate::{
@@ -8,7 +9,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Table},
-    settings::{Environment, Flags, Row, ServeSettings},
 };
 
 /// Prints every setting. A key is shown as `***`.

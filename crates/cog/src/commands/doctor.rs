@@ -5,6 +5,10 @@ mod programs;
 
 use std::time::Duration;
 
+use cog_host::{
+    providers::{self, Rank},
+    settings::{Environment, Flags, Settings},
+};
 use cog_json::{Array, ToJson, Writer};
 use cog_provider::{
     HttpProvider, ProviderError,
@@ -14,17 +18,13 @@ use cog_spec::{Code, ErrorBody};
 use futures_util::future::join_all;
 
 use self::{models::Models, programs::MediaPrograms};
-use super::{
-    providers::{self, Rank},
-    runtime,
-};
+use super::runtime;
 use crate::{
     args::DoctorArgs,
     commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Progress, Table, wrap},
-    settings::{Environment, Flags, Settings},
 };
 
 /// The maximum time for a provider to list its models.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cog_flow::{Diagram, check};
+use cog_host::settings::Environment;
 use cog_module::{Diagnostic, Severity};
 
 use super::targets::default_finder;
@@ -11,7 +12,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::Environment,
 };
 
 /// Prints the drawing of a module, and what its check found to stderr.

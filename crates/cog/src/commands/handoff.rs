@@ -6,12 +6,13 @@ mod check;
 mod create;
 mod packet;
 
+use cog_host::settings::Environment;
+
 use crate::{
     args::{HandoffArgs, HandoffCommand},
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::Environment,
 };
 
 /// Runs the subcommand.

@@ -6,6 +6,7 @@ mod manifest;
 
 use std::sync::Arc;
 
+use cog_host::settings::Environment;
 use cog_json::{Array, ToJson, Writer};
 use cog_module::{Finder, Module, golden};
 
@@ -20,7 +21,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, wrap},
-    settings::Environment,
 };
 
 /// Prints a module with all defaults resolved.

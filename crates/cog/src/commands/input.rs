@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use cog_host::settings::MediaSettings;
 use cog_json::{Limits, SyntaxErrorKind, Value};
 use cog_module::{
     Module,
@@ -15,7 +16,7 @@ use cog_run::{CancelReason, RunInput};
 use cog_spec::{Code, ErrorBody};
 
 use super::{opened, runtime};
-use crate::{args::InputArgs, output::truncate, settings::MediaSettings};
+use crate::{args::InputArgs, output::truncate};
 
 mod media;
 

@@ -1,5 +1,6 @@
 //! `cog list`: the available modules.
 
+use cog_host::settings::Environment;
 use cog_json::{Array, ToJson, Writer};
 use cog_module::ListedModule;
 use cog_spec::Manifest;
@@ -10,7 +11,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Table},
-    settings::Environment,
 };
 
 /// Prints one line per module; for a module that does not load, the error.

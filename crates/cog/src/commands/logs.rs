@@ -4,12 +4,13 @@ mod list;
 mod replay;
 mod show;
 
+use cog_host::settings::Environment;
+
 use crate::{
     args::{LogsArgs, LogsCommand},
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::Environment,
 };
 
 /// Lists the runs, or runs the subcommand.

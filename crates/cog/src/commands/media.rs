@@ -9,12 +9,13 @@ mod text;
 
 pub(super) use self::sources::classify;
 
+use cog_host::settings::Environment;
+
 use crate::{
     args::{MediaArgs, MediaCommand},
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::Environment,
 };
 
 /// Runs the subcommand.

@@ -8,12 +8,13 @@ mod fix;
 pub(super) mod history;
 mod trim;
 
+use cog_host::settings::Environment;
+
 use crate::{
     args::{MessagesArgs, MessagesCommand},
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::Environment,
 };
 
 /// Runs the subcommand.

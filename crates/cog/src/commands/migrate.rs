@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cog_host::settings::Environment;
 use cog_json::{Array, ToJson, Writer};
 use cog_module::{
     Finder, Origin,
@@ -14,7 +15,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
-    settings::Environment,
 };
 
 /// Migrates each module, or shows the changes. After a failure it continues with the next module.

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use cog_host::settings::Environment;
 use cog_module::scaffold;
 use cog_spec::Tier;
 
 use super::targets::default_finder;
-use crate::{args::NewArgs, error::CliError, exit::Exit, output::Console, settings::Environment};
+use crate::{args::NewArgs, error::CliError, exit::Exit, output::Console};
 
 /// Creates the module, prints its directory, and suggests the next step.
 pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {

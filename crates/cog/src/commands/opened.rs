@@ -2,10 +2,10 @@
 
 use std::{io::Read as _, path::PathBuf};
 
+use cog_host::settings::MediaSettings;
 use cog_media::{MediaError, MediaLocation, Store, Stored};
 
 use super::media::classify;
-use crate::settings::MediaSettings;
 
 /// Opens a file or an http(s) URL with at most `limit` bytes. The file may be in any directory, and the URL must be one
 /// that the operator allows.

@@ -1,5 +1,6 @@
 //! `cog portability`: what each provider enforces of a module's contract.
 
+use cog_host::settings::Environment;
 use cog_json::{Array, ToJson, Writer};
 use cog_provider::vendors::{VENDORS, Vendor};
 use cog_schema::{EnforcedBy, Enforcement, Portability, PortableConstraint};
@@ -10,7 +11,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, wrap},
-    settings::Environment,
 };
 
 /// Prints where each constraint of a module is enforced, for each provider.

@@ -2,22 +2,21 @@
 
 mod prefix;
 
+use cog_host::{
+    providers::{self, RecordMode},
+    settings::{Environment, Settings},
+};
 use cog_json::Value;
 use cog_run::{Rendered, RunOptions};
 use cog_spec::ErrorBody;
 
-use super::{
-    emit, example, input,
-    providers::{self, RecordMode},
-    runtime,
-};
+use super::{emit, example, input, runtime};
 use crate::{
     args::RenderArgs,
     commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Layout, wrap},
-    settings::{Environment, Settings},
 };
 
 /// Prints the messages and the request; as text on a terminal, otherwise as JSON.
@@ -44,15 +43,13 @@ pub(crate) fn render(
 
 fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result<Rendered, ErrorBody> {
     let selected = providers::select(settings, RecordMode::Off)?;
-    let runtime = runtime::runtime(settings, selected.providers);
+    let runtime = settings.runtime_builder(selected.providers).build();
     let module = runtime::load(&runtime, args.request.input.module(), settings, console)?;
     let input = input::read(&args.request.input, &module, &settings.media)?;
     let generation = args.request.generation.generation();
-    let options = RunOptions::new().generation(generation).media(runtime::access(
-        &module,
-        settings,
-        &args.request.input.media,
-    ));
+    let options = RunOptions::new()
+        .generation(generation)
+        .media(settings.access(&module, input::media_files(&args.request.input.media)));
     let rendered = runtime::block_on(runtime.render(&module, input, options))?;
     rendered.map_err(|refused| example::advise(refused, &args.request.input, &module))
 }

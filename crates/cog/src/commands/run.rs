@@ -7,25 +7,24 @@ mod trace;
 
 use std::sync::Arc;
 
+use cog_host::{
+    context_store, mcp,
+    providers::{self, RecordMode},
+    settings::{Environment, Flags, Settings},
+};
 use cog_media::Delivery;
 use cog_module::Module;
 use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Trace, Value, tools::Continuation};
 use cog_spec::{Envelope, ErrorBody};
 
 use self::conversation::Conversation;
-use super::{
-    emit, example, input, mcp,
-    providers::{self, RecordMode},
-    run_log::RunLog,
-    runtime, stream,
-};
+use super::{emit, example, input, run_log::RunLog, runtime, stream};
 use crate::{
     args::{OutputArgs, RunArgs},
     commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Layout, card},
-    settings::{Environment, Flags, Settings},
 };
 
 /// Runs the module and prints its envelope, also when the run fails.
@@ -138,13 +137,13 @@ impl Run<'_> {
         }
         let name = self.module_name()?;
         let selected = providers::select(&self.settings, self.record_mode())?;
-        let builder = runtime::builder(&self.settings, selected.providers);
-        let builder = mcp::add_tools(builder, &self.settings, Some(&name), self.console)?;
-        let builder = builder.context_store(runtime::context_store(self.args.state_dir.as_deref()));
+        let builder = self.settings.runtime_builder(selected.providers);
+        let builder = mcp::add_tools(builder, &self.settings, Some(&name), |note| self.console.note(note))?;
+        let builder = builder.context_store(context_store(self.args.state_dir.as_deref()));
         // A recording contains a call to the provider.
         let is_called = self.args.record.is_none() && self.args.replay.is_none();
         let runtime = match is_called {
-            true => runtime::caching(builder, &self.settings, self.args.cache.as_deref()).build(),
+            true => self.settings.add_cache(builder, self.args.cache.as_deref()).build(),
             false => builder.build(),
         };
         let module = runtime::load(&runtime, &name, &self.settings, self.console)?;
@@ -256,7 +255,7 @@ impl Run<'_> {
     fn options(&self, module: &Module, cancellation: Cancellation) -> RunOptions {
         let RunArgs { stream, check, tools, .. } = self.args;
         let mut options = RunOptions::new()
-            .media(runtime::access(module, &self.settings, &self.args.request.input.media))
+            .media(self.settings.access(module, input::media_files(&self.args.request.input.media)))
             .delivery(self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory))
             .strict(self.settings.strict.value)
             .timeout(self.settings.timeout.value)

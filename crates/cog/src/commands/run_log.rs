@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use cog_host::settings::{Redactor, Settings};
 use cog_json::ToJson as _;
 use cog_module::{
     Module,
@@ -17,7 +18,6 @@ use cog_run::{RunInput, private_files};
 use cog_spec::{Code, Envelope, ErrorBody};
 
 pub(super) use self::entry::{Contents, Entry};
-use crate::settings::{Redactor, Settings};
 
 /// The newest runs.
 const CURRENT: &str = "runs.ndjson";

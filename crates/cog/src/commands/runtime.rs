@@ -1,59 +1,14 @@
-//! What `run`, `render` and `test` share: the runtime, loading modules, and waiting.
+//! What `run`, `render` and `test` share: loading modules, and waiting.
 
-use std::{
-    future::Future,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{future::Future, sync::Arc};
 
-use cog_flow::Flows;
-use cog_media::Access;
-use cog_module::{Module, Origin};
-use cog_run::{ContextStore, Providers, Runtime, RuntimeBuilder};
+use cog_host::settings::Settings;
+use cog_module::Module;
+use cog_run::Runtime;
 use cog_spec::{Code, Envelope, ErrorBody};
 
-use super::{input, signals::Signals, targets};
-use crate::{args::MediaFlags, exit::Exit, output::Console, settings::Settings};
-
-/// Creates a runtime from the settings.
-pub(super) fn runtime(settings: &Settings, providers: Providers) -> Runtime {
-    builder(settings, providers).build()
-}
-
-/// Creates the builder of a runtime from the settings.
-pub(super) fn builder(settings: &Settings, providers: Providers) -> RuntimeBuilder {
-    let finder = targets::finder(settings);
-    Runtime::builder()
-        .finder(finder)
-        .composer(Arc::new(Flows::new()))
-        .timeout(settings.timeout.value)
-        .generation(settings.generation.preferred())
-        .budget(settings.budget.limits())
-        .tool_limits(settings.tools.limits())
-        .confirmed_tools(settings.tools.confirm.value.iter().cloned())
-        .halted_runs(settings.tools.halted_runs())
-        .providers(providers)
-}
-
-/// Returns the store of context for later runs: in the directory if there is one, otherwise in memory.
-pub(super) fn context_store(state_dir: Option<&Path>) -> ContextStore {
-    match state_dir {
-        Some(directory) => ContextStore::in_directory(directory.join("context")),
-        None => ContextStore::in_memory(),
-    }
-}
-
-/// Sets the cache of answers: in a directory, otherwise in that of the settings, if there is one.
-pub(super) fn caching(
-    builder: RuntimeBuilder,
-    settings: &Settings,
-    directory: Option<&Path>,
-) -> RuntimeBuilder {
-    match settings.cache.cache(directory) {
-        Some(cache) => builder.cache(cache),
-        None => builder,
-    }
-}
+use super::signals::Signals;
+use crate::{exit::Exit, output::Console};
 
 /// Loads a module, and prints its warnings or errors to stderr.
 pub(super) fn load(
@@ -67,7 +22,7 @@ pub(super) fn load(
         Ok(module) => console.diagnose(&module.warnings),
         Err(error) if error.code == Code::ModuleInvalid.into() => {
             // The envelope contains the findings; stderr also shows where they are.
-            let origin = targets::finder(settings).find(name).ok();
+            let origin = settings.finder().find(name).ok();
             if let Some(Err(error)) = origin.map(|origin| cog_module::load(&origin)) {
                 console.diagnose(&error.diagnostics);
             }
@@ -75,25 +30,6 @@ pub(super) fn load(
         Err(_) => {}
     }
     loaded
-}
-
-/// Returns what a run of this module may open: files in its directory, the working directory and the operator's roots,
-/// files of the flags, and the URLs that the operator allows (docs/spec/media.md).
-pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -> Access {
-    let directory = match &module.origin {
-        Origin::Directory(directory) => directory.canonicalize().ok(),
-        _ => None,
-    };
-    let roots = [Some(PathBuf::from(".")), directory.clone()];
-    Access {
-        directory,
-        fetcher: settings.media.fetcher(),
-        by_url: settings.media.by_url.value,
-        strip_metadata: settings.media.strip_metadata.value,
-        files: settings.media.files(roots.into_iter().flatten().chain(input::media_files(flags))),
-        tool: Some(settings.media.tool()),
-        ..Access::default()
-    }
 }
 
 /// Runs a future until it is done. Returns none if a signal came first, which cancels the future.

@@ -9,6 +9,10 @@ use std::{
     sync::Arc,
 };
 
+use cog_host::{
+    context_store, mcp, providers,
+    settings::{Environment, ServeSettings, Settings},
+};
 use cog_media::Access;
 use cog_run::sessions::{SessionError, Sessions};
 use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
@@ -16,17 +20,11 @@ use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
 use super::{
-    mcp, providers, runtime,
     signals::{ReloadSignal, Signals},
     targets,
 };
 use crate::{
-    args::ServeArgs,
-    commands::settings::load_settings,
-    error::CliError,
-    exit::Exit,
-    output::Console,
-    settings::{Environment, ServeSettings, Settings},
+    args::ServeArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
 };
 
 /// Serves until Ctrl-C or SIGTERM. A second one ends the server at once; SIGHUP reads the tokens again.
@@ -38,13 +36,13 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let selected = providers::select(&settings, providers::RecordMode::Off)?;
     let metrics = Metrics::new();
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
-    let finder = targets::finder(&settings);
+    let finder = settings.finder();
     let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
     let finder = finder.with_paths(args.paths.iter().cloned().chain(here))?;
-    let context = runtime::context_store(serving.state_dir.as_deref()).owner_limits(serving.context);
-    let builder = runtime::builder(&settings, selected.providers).context_store(context);
-    let builder = runtime::caching(builder, &settings, None);
-    let runtime = mcp::add_tools(builder, &settings, None, console)?
+    let context = context_store(serving.state_dir.as_deref()).owner_limits(serving.context);
+    let builder = settings.runtime_builder(selected.providers).context_store(context);
+    let builder = settings.add_cache(builder, None);
+    let runtime = mcp::add_tools(builder, &settings, None, |note| console.note(note))?
         .finder(finder)
         .media(access(&settings, &media))
         .observer(Arc::new(metrics.clone()))

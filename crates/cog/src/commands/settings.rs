@@ -1,9 +1,8 @@
 //! What each command does first: it reads the settings.
 
-use crate::{
-    output::Console,
-    settings::{Environment, Flags, Settings, SettingsError},
-};
+use cog_host::settings::{Environment, Flags, Settings, SettingsError};
+
+use crate::output::Console;
 
 /// Reads the settings, and warns about deprecated names.
 ///

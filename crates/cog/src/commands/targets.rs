@@ -1,25 +1,16 @@
 //! Finds the modules that a command works on.
 
+use cog_host::settings::{Environment, Flags};
 use cog_module::{Finder, LoadError, Origin, Rule, load_manifest};
 
-use crate::{
-    commands::settings::load_settings,
-    error::CliError,
-    output::Console,
-    settings::{Environment, Flags, Settings},
-};
+use crate::{commands::settings::load_settings, error::CliError, output::Console};
 
 /// A module, with its name as given.
 pub(super) type Target = (String, Origin);
 
-/// Creates the module finder from the settings.
-pub(super) fn finder(settings: &Settings) -> Finder {
-    Finder::new("", settings.modules.value.clone(), settings.home.as_deref())
-}
-
 /// Creates the module finder for a command without flags for settings.
 pub(super) fn default_finder(environment: Environment, console: &Console) -> Result<Finder, CliError> {
-    Ok(finder(&load_settings(Flags::default(), environment, console)?))
+    Ok(load_settings(Flags::default(), environment, console)?.finder())
 }
 
 /// Returns the given modules, all that are not built in, or the one in the working directory.

@@ -13,6 +13,10 @@ mod update;
 
 use std::cell::RefCell;
 
+use cog_host::{
+    providers,
+    settings::{Environment, Settings},
+};
 use cog_run::{Providers, Runtime};
 use futures_util::{StreamExt as _, stream};
 
@@ -20,14 +24,13 @@ use self::{
     plan::{Job, Plan},
     report::{Attempt, CaseReport, Report, Suite},
 };
-use super::{emit, providers, runtime, targets};
+use super::{emit, runtime, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
     commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Progress},
-    settings::{Environment, Settings},
 };
 
 /// Runs the golden tests of the modules and reports on them.
@@ -37,13 +40,13 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     }
     emit::check(args.output.as_deref())?;
     let settings = load_settings(args.model.flags(), environment, console)?;
-    let targets = targets::targets(&targets::finder(&settings), &args.modules, args.all)?;
+    let targets = targets::targets(&settings.finder(), &args.modules, args.all)?;
     let judge = args.judge.as_ref().map(|name| providers::named(&settings, name)).transpose()?;
     let bench = Bench {
         args,
-        judge: judge.map(|providers| runtime::runtime(&settings, providers)),
+        judge: judge.map(|providers| settings.runtime_builder(providers).build()),
         settings: &settings,
-        runtime: runtime::runtime(&settings, Providers::offline()),
+        runtime: settings.runtime_builder(Providers::offline()).build(),
         console,
     };
     let plan = bench.plan(targets)?;

@@ -1,9 +1,9 @@
 //! `cog validate`: checks module files.
 
-mod compositions;
 mod github;
 mod sarif;
 
+use cog_host::settings::Environment;
 use cog_json::{Array, Value};
 use cog_module::{Diagnostic, Level, Report, Severity};
 
@@ -13,7 +13,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::Environment,
 };
 
 /// Prints the findings of each module. The JSON of one module is an object, and of several a list.
@@ -25,9 +24,7 @@ pub(crate) fn validate(
     let finder = default_finder(environment, console)?;
     let level = level(args.level);
     let targets = targets(&finder, &args.modules, args.all)?;
-    let mut reports: Vec<Report> =
-        targets.iter().map(|(_, origin)| cog_module::validate(origin, level)).collect();
-    compositions::check(&mut reports, &finder);
+    let reports = cog_host::validate(targets.iter().map(|(_, origin)| origin), level, &finder);
     match (args.format, reports.as_slice()) {
         (ValidateFormat::Json, [only]) if !args.all => console.print_json(only)?,
         (ValidateFormat::Json, all) => console.print_json(&Array(all))?,

@@ -1,6 +1,7 @@
 //! `cog verify`: checks a document against the specification.
 
 use cog_answer::verify::{self, Verdict};
+use cog_host::settings::Environment;
 
 use super::{input, targets::default_finder};
 use crate::{
@@ -8,7 +9,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
-    settings::Environment,
 };
 
 /// Checks a document. The exit code is 0 if it is valid, otherwise 1.

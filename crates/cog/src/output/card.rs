@@ -1,5 +1,6 @@
 //! The card of an envelope: module, confidence, risk and explanation, then the data.
 
+use cog_host::settings::show_duration;
 use cog_json::Node;
 use cog_module::Module;
 use cog_spec::{Code, Envelope, ErrorBody, Meta, Outcome, RiskValue, RuntimeMeta, Warning};
@@ -10,7 +11,6 @@ use super::{
     tree::Layout,
     wrap,
 };
-use crate::settings::show_duration;
 
 /// Formats an envelope for a terminal; `module` is none if it was not loaded.
 pub(crate) fn card(envelope: &Envelope, module: Option<&Module>, layout: Layout) -> String {

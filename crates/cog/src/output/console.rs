@@ -2,13 +2,11 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use cog_host::settings::{Environment, Redactor};
 use cog_json::ToJson;
 
 use super::{Palette, text::for_terminal};
-use crate::{
-    args::{ColorChoice, Global, ListFormat, LogFormat},
-    settings::{Environment, Redactor},
-};
+use crate::args::{ColorChoice, Global, ListFormat, LogFormat};
 
 /// The default width of a terminal.
 const WIDTH: usize = 80;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use cog_host::settings::Redactor;
 use tracing_subscriber::{
     Layer as _,
     filter::{LevelFilter, Targets},
@@ -11,10 +12,7 @@ use tracing_subscriber::{
 };
 
 use super::{Console, console::ERASE_LINE, text::for_terminal};
-use crate::{
-    args::{Global, LogFormat},
-    settings::Redactor,
-};
+use crate::args::{Global, LogFormat};
 
 /// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it. A server always logs
 /// warnings: nothing else reports a full disk or a provider that is down.

@@ -1,5 +1,6 @@
 //! Messages on stderr: text, or one line of JSON with `--log-format json`.
 
+use cog_host::settings::Deprecated;
 use cog_module::{Diagnostic, Severity};
 use cog_spec::{ErrorBody, Warning};
 use tracing::{error, info, warn};
@@ -8,7 +9,6 @@ use super::{
     Console,
     text::{printable, printable_lines},
 };
-use crate::settings::Deprecated;
 
 /// An error, as it is printed.
 #[derive(Debug, Clone, Copy)]

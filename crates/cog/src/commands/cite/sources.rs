@@ -1,11 +1,12 @@
 //! The sources of citations.
 
 use cog_harmony::citation::{Source, SourcePage, Sources};
+use cog_host::settings::MediaSettings;
 use cog_media::{Expected, Media, MediaError, MediaRules, check, sniff};
 use cog_spec::Modality;
 
 use super::super::opened;
-use crate::{args::CiteSource, settings::MediaSettings};
+use crate::args::CiteSource;
 
 /// Opens every source. One that cannot be read is a finding of the citations that name it.
 pub(super) async fn open_all(sources: &[CiteSource], settings: &MediaSettings) -> Sources {

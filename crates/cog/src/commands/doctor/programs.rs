@@ -1,9 +1,8 @@
 use std::{path::Path, process::Command};
 
+use cog_host::settings::MediaSettings;
 use cog_json::{ToJson, Writer};
 use cog_media::Programs;
-
-use crate::settings::MediaSettings;
 
 /// The programs that read media files in runs.
 pub(super) struct MediaPrograms([Program; 3]);

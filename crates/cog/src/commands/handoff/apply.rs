@@ -1,6 +1,7 @@
 //! `cog handoff apply` and `cog handoff show`.
 
 use cog_harmony::handoff::Handoff;
+use cog_host::settings::{Environment, Flags};
 use cog_spec::{Code, ErrorBody};
 
 use super::{
@@ -13,7 +14,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
-    settings::{Environment, Flags},
 };
 
 /// Prints the messages for the agent that receives the packet.

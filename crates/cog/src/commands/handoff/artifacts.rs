@@ -6,10 +6,11 @@ use cog_harmony::{
     Finding,
     handoff::{Artifact, Handoff, Reference},
 };
+use cog_host::settings::MediaSettings;
 use cog_media::{MediaError, MediaRules, Stored};
 
 use super::super::opened;
-use crate::{args::HandoffCheckArgs, output::Console, settings::MediaSettings};
+use crate::{args::HandoffCheckArgs, output::Console};
 
 /// Returns a finding for each artifact that does not exist, or differs from its hash.
 pub(super) async fn check(

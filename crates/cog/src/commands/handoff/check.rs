@@ -4,6 +4,7 @@ use cog_harmony::{
     Finding,
     handoff::{ChainReport, Handoff, verify_chain},
 };
+use cog_host::settings::{Environment, Flags, MediaSettings};
 use cog_json::{ToJson, Writer};
 
 use super::{super::runtime, artifacts, packet};
@@ -13,7 +14,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
-    settings::{Environment, Flags, MediaSettings},
 };
 
 /// Checks a packet. The exit code is 0 if it is valid, otherwise 1.

@@ -6,6 +6,7 @@ use cog_harmony::{
     Conversation,
     handoff::{Draft, Handoff, losses},
 };
+use cog_host::settings::{Environment, Flags};
 use cog_json::{Path, Value};
 use cog_spec::{Code, ErrorBody};
 
@@ -14,12 +15,7 @@ use super::{
     packet,
 };
 use crate::{
-    args::HandoffNewArgs,
-    commands::settings::load_settings,
-    error::CliError,
-    exit::Exit,
-    output::Console,
-    settings::{Environment, Flags},
+    args::HandoffNewArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
 };
 
 /// Creates a packet from the arguments, and lists what it loses.

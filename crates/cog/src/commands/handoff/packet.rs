@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use cog_harmony::{Finding, handoff::Handoff};
+use cog_host::settings::MediaSettings;
 use cog_json::{ToJson as _, Value};
 use cog_spec::{Code, ErrorBody};
 
 use super::super::input;
-use crate::{error::CliError, settings::MediaSettings};
+use crate::error::CliError;
 
 /// Reads a packet from a file, an http(s) URL, or stdin for `-`. The inner error is what is wrong with its form.
 ///

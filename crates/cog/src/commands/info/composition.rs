@@ -3,14 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_flow::{Checked, Part, Plan};
+use cog_host::settings::show_duration;
 use cog_json::{ToJson, Writer};
 use cog_module::{Finder, Module};
 use cog_spec::{Composition, DataflowStep, IterationRule, Manifest, Requirement, RoutingRule};
 
-use crate::{
-    output::{Console, Table},
-    settings::show_duration,
-};
+use crate::output::{Console, Table};
 
 /// The modules that a module calls.
 pub(super) struct Parts(Option<Checked>);

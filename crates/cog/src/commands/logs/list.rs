@@ -1,5 +1,7 @@
 //! `cog logs`: lists the runs.
 
+use cog_host::settings::{Environment, Flags};
+
 use crate::{
     args::LogsListArgs,
     commands::{
@@ -9,7 +11,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Table},
-    settings::{Environment, Flags},
 };
 
 /// Lists the newest runs.

@@ -1,5 +1,7 @@
 //! `cog logs replay`: runs a module again with the input of a logged run.
 
+use cog_host::settings::{Environment, Flags, Settings};
+
 use crate::{
     args::{HandoffToArgs, InputArgs, LogsReplayArgs, MediaFlags, RequestArgs, RunArgs, ToolArgs},
     commands::{
@@ -9,7 +11,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::{Environment, Flags, Settings},
 };
 
 /// Runs the module of a logged run again.

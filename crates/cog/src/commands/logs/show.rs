@@ -1,5 +1,6 @@
 //! `cog logs show`: one run.
 
+use cog_host::settings::{Environment, Flags};
 use cog_json::Value;
 
 use crate::{
@@ -11,7 +12,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Layout, wrap},
-    settings::{Environment, Flags},
 };
 
 /// Shows one run.

@@ -5,6 +5,7 @@ use std::{
     path::PathBuf,
 };
 
+use cog_host::settings::{Environment, Flags, MediaSettings};
 use cog_json::{ToJson, Writer};
 use cog_media::{Access, MediaError, MediaLocation, MediaRules, MediaSource, UrlGuard, obtain};
 
@@ -15,7 +16,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
-    settings::{Environment, Flags, MediaSettings},
 };
 
 /// The maximum length of a line of stdin, in bytes; no URL and no path is longer.

@@ -2,6 +2,7 @@
 
 use std::{io::Read as _, path::Path, time::Duration};
 
+use cog_host::settings::{Environment, Flags, MediaSettings};
 use cog_json::{ToJson, Writer};
 use cog_media::{Frame, FramePlan, FrameSelection, MediaError, MediaRules, Stored};
 use cog_module::files;
@@ -12,12 +13,7 @@ use super::{
     sources,
 };
 use crate::{
-    args::FramesArgs,
-    commands::settings::load_settings,
-    error::CliError,
-    exit::Exit,
-    output::Console,
-    settings::{Environment, Flags, MediaSettings},
+    args::FramesArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
 };
 
 /// Writes the frames to a directory, and prints the file and the time of each.

@@ -1,5 +1,6 @@
 //! `cog media probe`: type, size and dimensions of media files.
 
+use cog_host::settings::{Environment, Flags};
 use cog_json::{ToJson, Writer};
 use cog_media::{Facts, Media, MediaError, MediaRules};
 
@@ -10,7 +11,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::{Console, Table},
-    settings::{Environment, Flags},
 };
 
 /// Prints the properties of each source, or why it is rejected.

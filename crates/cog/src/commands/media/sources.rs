@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
+use cog_host::settings::MediaSettings;
 use cog_media::{
     Access, Expected, Media, MediaError, MediaLocation, MediaRules, MediaSource, Store, check, obtain,
 };
-
-use crate::settings::MediaSettings;
 
 /// Opens and checks a source: a URL, a file, or `-` for stdin.
 ///

@@ -5,17 +5,13 @@ use std::{
     path::Path,
 };
 
+use cog_host::settings::{Environment, Flags};
 use cog_media::{MediaCapabilities, MediaError, MediaRules, Prepared, normalise, type_of_name};
 use cog_spec::{ErrorBody, Modality};
 
 use super::{super::emit, super::runtime, sources};
 use crate::{
-    args::StripArgs,
-    commands::settings::load_settings,
-    error::CliError,
-    exit::Exit,
-    output::Console,
-    settings::{Environment, Flags},
+    args::StripArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
 };
 
 /// Writes the image to the file of the arguments or to stdout.

@@ -1,17 +1,13 @@
 //! `cog media text`: the text of a PDF, as models without PDF support receive it.
 
+use cog_host::settings::{Environment, Flags, MediaSettings};
 use cog_media::{MediaError, MediaRules, PageText};
 use cog_spec::{ErrorBody, Modality};
 use serde::Serialize;
 
 use super::{super::runtime, sources};
 use crate::{
-    args::TextArgs,
-    commands::settings::load_settings,
-    error::CliError,
-    exit::Exit,
-    output::Console,
-    settings::{Environment, Flags, MediaSettings},
+    args::TextArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
 };
 
 /// Prints the text of each page.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use cog_harmony::{Conversation, FileSource, Part};
+use cog_host::settings::{Environment, Flags, MediaSettings};
 use cog_media::{Access, Media, MediaError, MediaLocation, MediaRules, MediaSource, extension, obtain};
 use cog_module::files;
 use cog_spec::ErrorBody;
@@ -20,7 +21,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::{Environment, Flags, MediaSettings},
 };
 
 /// The name of the history in an archive.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cog_harmony::{Conversation, FilePart, FileSource, ImagePart, Part, VideoFrame};
+use cog_host::settings::{Environment, Flags, MediaSettings};
 use cog_json::Value;
 use cog_media::{
     Access, Frame, FramePlan, FrameSelection, Media, MediaError, MediaLocation, MediaRules, MediaSource,
@@ -17,7 +18,6 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::{Environment, Flags, MediaSettings},
 };
 
 /// The extensions of videos, which are also the formats of audio parts with a video in them.

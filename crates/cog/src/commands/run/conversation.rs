@@ -1,5 +1,6 @@
 //! The conversation that `-c` continues, from the log of runs.
 
+use cog_host::settings::Settings;
 use cog_json::{ToJson as _, Value};
 use cog_module::{Finder, Origin, load_manifest};
 use cog_run::RunInput;
@@ -8,12 +9,8 @@ use serde_json::{Map, json};
 
 use crate::{
     args::RunArgs,
-    commands::{
-        run_log::{Contents, Entries, Entry},
-        targets::finder,
-    },
+    commands::run_log::{Contents, Entries, Entry},
     error::CliError,
-    settings::Settings,
 };
 
 /// The type of context that contains a conversation.
@@ -37,7 +34,7 @@ pub(in crate::commands) struct Conversation {
 /// E4006 if there is no such module, E1001 if it accepts no conversation, E1006 if no such run is in the log or the log has
 /// not stored its contents.
 pub(super) fn last(args: &mut RunArgs, settings: &Settings) -> Result<Conversation, ErrorBody> {
-    let finder = finder(settings);
+    let finder = settings.finder();
     let given = args.request.input.module.as_deref().map(|name| accepting(&finder, name)).transpose()?;
     let entries = Entries::read(settings)?;
     let is_of = |entry: &Entry| given.as_ref().is_none_or(|origin| entry.is_of(origin));

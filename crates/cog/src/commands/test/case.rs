@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cog_host::providers::{self, RecordMode};
 use cog_json::{ToJson as _, Value};
 use cog_module::{
     Module, Origin,
@@ -16,10 +17,6 @@ use super::{
     plan::Job,
     report::{Attempt, Figures, Verdict},
     update,
-};
-use crate::commands::{
-    providers::{self, RecordMode},
-    runtime,
 };
 
 /// The source of a case's answer.
@@ -61,7 +58,7 @@ impl Bench<'_> {
             AnswerSource::Replay(directory) => RecordMode::Replay(directory),
         };
         let selected = providers::select(self.settings, tape)?;
-        Ok(Some(execute(&runtime::runtime(self.settings, selected.providers), job).await))
+        Ok(Some(execute(&self.settings.runtime_builder(selected.providers).build(), job).await))
     }
 
     fn source<'a>(&self, job: &Job<'a>) -> Result<AnswerSource<'a>, ErrorBody> {

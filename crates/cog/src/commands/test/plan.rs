@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use cog_host::providers::{self, Contender, RecordMode};
 use cog_module::{
     Diagnostic, Module, Origin,
     golden::{self, GoldenCase},
@@ -14,11 +15,7 @@ use cog_spec::ErrorBody;
 
 use super::Bench;
 use crate::{
-    commands::{
-        providers::{self, Contender, RecordMode},
-        runtime,
-        targets::Target,
-    },
+    commands::{runtime, targets::Target},
     error::CliError,
 };
 
@@ -115,7 +112,7 @@ impl Bench<'_> {
         if !self.args.model.names_provider() || self.args.record {
             return Ok(vec![Variant { column: None, runtime: None }]);
         }
-        let create = |providers| Some(runtime::runtime(self.settings, providers));
+        let create = |providers| Some(self.settings.runtime_builder(providers).build());
         if self.args.matrix {
             let models = self.args.model.model.iter().flat_map(|names| names.split(','));
             let models: Vec<_> = models.map(str::trim).filter(|name| !name.is_empty()).collect();

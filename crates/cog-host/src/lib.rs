@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+
+mod detect;
+mod logged;
+pub mod mcp;
+pub mod providers;
+mod runtime;
+pub mod settings;
+mod validate;
+
+pub use runtime::context_store;
+pub use validate::validate;

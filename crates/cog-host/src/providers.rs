@@ -1,0 +1,304 @@
+//! Creates the providers that the settings select.
+
+use std::{path::Path, sync::Arc};
+
+use cog_provider::{
+    Breaker, BreakerSettings, Choice, HttpProvider, Pace, Provider, ProviderSelectError, Recording,
+    vendors::{ProviderSettings, VENDORS, Vendor},
+};
+use cog_run::Providers;
+use cog_spec::{Code, ErrorBody};
+
+use crate::{
+    detect::detect,
+    logged::Logged,
+    settings::{DetectedServer, Settings, Source},
+};
+
+/// Whether the exchange with the provider is recorded or replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordMode<'a> {
+    /// Neither.
+    Off,
+    /// Recorded in this directory.
+    Record(&'a Path),
+    /// Replayed from this directory.
+    Replay(&'a Path),
+}
+
+/// The selected providers, and the reason.
+pub struct Selected {
+    /// The providers, to be called in this order.
+    pub providers: Providers,
+    /// The note for the user: `calling openai, model gpt-… (OPENAI_API_KEY is set)`.
+    pub note: String,
+}
+
+/// The position of a provider: the setting `model` applies to the first one only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    /// The provider that is called first.
+    First,
+    /// Any other provider.
+    Other,
+}
+
+/// Creates the providers that the settings select.
+///
+/// # Errors
+/// E4001 for an unknown name, an invalid base URL or an unusable recording.
+pub fn select(settings: &Settings, mode: RecordMode<'_>) -> Result<Selected, ErrorBody> {
+    if let RecordMode::Replay(directory) = mode {
+        return replayed(settings, directory);
+    }
+    match (selection(settings)?, mode) {
+        ((Choice::Vendor(first), others), RecordMode::Off) => with_fallbacks(settings, first, &others),
+        ((Choice::Vendor(vendor), others), RecordMode::Record(directory)) if others.is_empty() => {
+            recorded(settings, vendor, directory)
+        }
+        ((Choice::Offline, _), RecordMode::Off) => Ok(offline(settings)),
+        ((Choice::Vendor(_), _), _) => {
+            Err(cannot_record("--record works with one provider, but several are given"))
+        }
+        ((Choice::Offline, _), _) => {
+            Err(cannot_record("--record requires a provider: offline mode calls no model"))
+        }
+    }
+}
+
+/// Returns the names of the selected providers, in order: `openai, anthropic`.
+pub fn names(settings: &Settings) -> Result<String, ErrorBody> {
+    let (first, others) = selection(settings)?;
+    let names: Vec<_> = std::iter::once(first).chain(others).map(Choice::name).collect();
+    Ok(names.join(", "))
+}
+
+/// A provider without fallbacks, to be compared with others.
+pub struct Contender {
+    /// Its name.
+    pub provider: &'static str,
+    /// The model; empty for the offline provider.
+    pub model: String,
+    /// The provider alone.
+    pub providers: Providers,
+}
+
+/// Creates each selected provider by itself; with several models, the only provider once for each of them.
+///
+/// # Errors
+/// As [`select`]; E1001 for several providers with several models.
+pub fn each(settings: &Settings, models: &[&str]) -> Result<Vec<Contender>, ErrorBody> {
+    let (first, others) = selection(settings)?;
+    if models.len() > 1 {
+        let create = |model: &&str| contender(settings, first, Rank::First, Some(model));
+        return if others.is_empty() { models.iter().map(create).collect() } else { Err(too_many()) };
+    }
+    let others = others.into_iter().map(|one| (one, Rank::Other));
+    let ranked = std::iter::once((first, Rank::First)).chain(others);
+    ranked.map(|(choice, rank)| contender(settings, choice, rank, None)).collect()
+}
+
+fn too_many() -> ErrorBody {
+    ErrorBody::new(Code::InvalidInput, "several models are compared on one provider, but several are given")
+        .suggest("Give several providers, or several models of one provider.")
+}
+
+/// Creates the provider with this name, without fallbacks.
+///
+/// # Errors
+/// As [`select`].
+pub fn named(settings: &Settings, name: &str) -> Result<Providers, ErrorBody> {
+    let chosen = cog_provider::choose(Some(name), |name| settings.variable(name));
+    let (choice, _) = chosen.map_err(|error| {
+        ErrorBody::new(Code::ProviderUnavailable, error.to_string()).with_recoverable(false)
+    })?;
+    Ok(contender(settings, choice, Rank::Other, None)?.providers)
+}
+
+fn contender(
+    settings: &Settings,
+    choice: Choice,
+    rank: Rank,
+    model: Option<&str>,
+) -> Result<Contender, ErrorBody> {
+    let Choice::Vendor(vendor) = choice else {
+        let providers = offline(settings).providers;
+        return Ok(Contender { provider: choice.name(), model: String::new(), providers });
+    };
+    let mut own = provider_settings(settings, vendor, rank);
+    own.model = model.map(str::to_owned).or(own.model);
+    let provider = HttpProvider::new(vendor, own).map_err(|error| ErrorBody::from(&error))?;
+    let model = provider.info().model.to_string();
+    Ok(Contender { provider: vendor.name, model, providers: Providers::single(wrap(settings, provider)) })
+}
+
+/// Returns the settings of one provider.
+pub fn provider_settings(settings: &Settings, vendor: &Vendor, rank: Rank) -> ProviderSettings {
+    let model = settings.model.value.clone().filter(|_| rank == Rank::First);
+    let detected = detected(settings, vendor);
+    let variables = ProviderSettings::from_variables(vendor, |name| settings.variable(name));
+    ProviderSettings {
+        model: model
+            .or_else(|| settings.model_for(vendor).map(|model| model.value))
+            .or_else(|| detected?.model().map(str::to_owned)),
+        base_url: variables.base_url.or_else(|| Some(detected?.base_url.clone())),
+        retries: settings.retries.value,
+        first_token_timeout: settings.first_token_timeout.value,
+        idle_timeout: settings.idle_timeout.value,
+        block_in_place: true,
+        ..variables
+    }
+}
+
+/// Returns the server that was found on this machine, if it is this vendor's.
+pub fn detected<'a>(settings: &'a Settings, vendor: &Vendor) -> Option<&'a DetectedServer> {
+    settings.detected.get()?.as_ref().filter(|server| server.vendor.name == vendor.name)
+}
+
+/// Returns the selected provider and its fallbacks.
+fn selection(settings: &Settings) -> Result<(Choice, Vec<Choice>), ErrorBody> {
+    let name = settings.provider.value.as_deref();
+    let chosen = cog_provider::choose(name, |name| settings.variable(name)).map_err(|error| {
+        ErrorBody::new(Code::ProviderUnavailable, error.to_string())
+            .with_recoverable(false)
+            .suggest(format!("It is set by {}.", settings.provider.source))
+    })?;
+    match chosen {
+        (Choice::Offline, others) if name.is_none() => {
+            let found = detect(settings).filter(|server| server.model().is_some());
+            Ok((found.map_or(Choice::Offline, |server| Choice::Vendor(server.vendor)), others))
+        }
+        chosen => Ok(chosen),
+    }
+}
+
+/// Creates the provider and its fallbacks, in order, and any other provider by name.
+fn with_fallbacks(
+    settings: &Settings,
+    first: &'static Vendor,
+    others: &[Choice],
+) -> Result<Selected, ErrorBody> {
+    let open = |vendor, rank| HttpProvider::new(vendor, provider_settings(settings, vendor, rank));
+    let provider = open(first, Rank::First).map_err(|error| ErrorBody::from(&error))?;
+    let mut note = format!("{} ({})", with_model(&provider), reason(settings, first));
+    let mut order = vec![wrap(settings, provider)];
+    for other in others {
+        let Choice::Vendor(vendor) = other else { continue };
+        let provider = open(vendor, Rank::Other).map_err(|error| ErrorBody::from(&error))?;
+        note += &format!(", fallback {}", with_model(&provider));
+        order.push(wrap(settings, provider));
+    }
+    Ok(Selected {
+        providers: Providers::new(order, by_name(settings)),
+        note: format!("calling {note}{}", proxy_note(settings)),
+    })
+}
+
+/// Returns a lookup of providers by name. All requests with one name share one provider.
+fn by_name(
+    settings: &Settings,
+) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static {
+    let open = |vendor| HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::Other)).ok();
+    let vendors: Vec<_> = VENDORS.iter().filter_map(open).map(|provider| wrap(settings, provider)).collect();
+    move |name| {
+        let known = vendors.iter().find(|provider| provider.info().name == name);
+        known.cloned().ok_or_else(|| {
+            let unknown = ProviderSelectError::Unknown { name: name.to_owned() };
+            ErrorBody::new(Code::UnsupportedValue, unknown.to_string())
+        })
+    }
+}
+
+/// Wraps a provider with logging and a circuit breaker.
+fn wrap(settings: &Settings, provider: HttpProvider) -> Arc<dyn Provider> {
+    let breaker = BreakerSettings {
+        failures: settings.breaker_failures.value,
+        reset_timeout: settings.breaker_reset_timeout.value,
+    };
+    Arc::new(Breaker::new(Logged::wrap(Arc::new(provider)), breaker))
+}
+
+fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> Result<Selected, ErrorBody> {
+    let provider = HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::First));
+    let provider =
+        provider.and_then(|provider| provider.record(directory)).map_err(|error| ErrorBody::from(&error))?;
+    let note =
+        format!("calling {} ({}){}", with_model(&provider), reason(settings, vendor), proxy_note(settings));
+    Ok(Selected { providers: Providers::single(wrap(settings, provider)), note })
+}
+
+/// Returns the note about a proxy that is ignored.
+fn proxy_note(settings: &Settings) -> String {
+    let note = |name| format!("; {name} is ignored, since it is not a URL such as http://proxy.example:3128");
+    settings.unusable_proxy().map(note).unwrap_or_default()
+}
+
+/// Creates a provider that replays a recording. The settings may override the recorded provider and model.
+fn replayed(settings: &Settings, directory: &Path) -> Result<Selected, ErrorBody> {
+    let recorded = Recording::read(directory).map_err(|error| ErrorBody::from(&error))?;
+    let vendor = match selection(settings)? {
+        (Choice::Vendor(vendor), _) if settings.provider.value.is_some() => vendor,
+        _ => Vendor::by_name(&recorded.provider)
+            .ok_or_else(|| unknown_recording(directory, &recorded.provider))?,
+    };
+    let model = settings.model.value.clone().unwrap_or(recorded.model);
+    let note = format!("replaying {} ({}, model {})", directory.display(), vendor.name, model_name(&model));
+    let replay_settings =
+        ProviderSettings { model: Some(model), ..provider_settings(settings, vendor, Rank::First) };
+    let provider = HttpProvider::replay(vendor, replay_settings, directory, Pace::Immediate)
+        .map_err(|error| ErrorBody::from(&error))?;
+    Ok(Selected { providers: Providers::single(wrap(settings, provider)), note })
+}
+
+fn offline(settings: &Settings) -> Selected {
+    let reason = match &settings.provider.source {
+        Source::Default if let Some(Some(server)) = settings.detected.get() => {
+            let Vendor { title, default_model, commands, .. } = server.vendor;
+            let (pull, model) = (commands.map_or("", |it| it.pull), default_model.unwrap_or_default());
+            format!("{title} at {} has no models; run `{pull} {model}`", server.base_url)
+        }
+        Source::Default => "no provider is configured; see `cog doctor --all`".to_owned(),
+        source => format!("set by {source}"),
+    };
+    Selected {
+        providers: Providers::new(Vec::new(), by_name(settings)),
+        note: format!("offline mode: no model will be called ({reason})"),
+    }
+}
+
+fn cannot_record(message: &str) -> ErrorBody {
+    ErrorBody::new(Code::ProviderUnavailable, message)
+        .with_recoverable(false)
+        .suggest("Give one provider with --provider; `cog doctor --all` lists them.")
+}
+
+fn unknown_recording(directory: &Path, provider: &str) -> ErrorBody {
+    let message =
+        format!("the recording {} is from `{provider}`, which is not a known provider", directory.display());
+    ErrorBody::new(Code::ProviderUnavailable, message).with_recoverable(false)
+}
+
+fn with_model(provider: &HttpProvider) -> String {
+    format!("{}, model {}", provider.info().name, model_name(&provider.info().model))
+}
+
+fn model_name(model: &str) -> &str {
+    if model.is_empty() { "unnamed" } else { model }
+}
+
+/// Returns why this provider is selected: the source of the setting, otherwise the variable that is set.
+fn reason(settings: &Settings, vendor: &Vendor) -> String {
+    if settings.provider.value.is_some() {
+        return settings.provider.source.to_string();
+    }
+    let variables = vendor.key_vars.iter().chain(vendor.base_url_vars);
+    let set = variables.copied().find(|name| settings.variable(name).is_some());
+    match set.map(|name| (name, settings.source_of(name))) {
+        Some((_, Source::File(path))) => format!("configured in {}", path.display()),
+        Some((name, _)) => format!("{name} is set"),
+        None => match detected(settings, vendor) {
+            Some(server) => format!("found at {}; COG_DETECT_OLLAMA=off ignores it", server.base_url),
+            None => "default".to_owned(),
+        },
+    }
+}

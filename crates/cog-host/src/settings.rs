@@ -1,0 +1,314 @@
+//! Settings: read once from flags, environment and files, then passed as data (docs/spec/settings.md).
+
+mod amount;
+mod budget;
+mod cache;
+mod detected;
+mod duration;
+mod environment;
+mod error;
+mod file;
+mod generation;
+mod layers;
+mod logs;
+#[cfg(feature = "mcp")]
+mod mcp;
+mod media;
+mod protocol;
+mod redactor;
+mod renamed;
+mod row;
+#[cfg(feature = "server")]
+mod server;
+mod shown;
+mod source;
+mod table;
+mod tools;
+
+use std::{path::PathBuf, sync::OnceLock, time::Duration};
+
+use cog_provider::{
+    BreakerSettings,
+    vendors::{ProviderSettings, VENDORS, Vendor},
+};
+use cog_spec::Secret;
+
+use self::{
+    file::{Owner, SettingsFile},
+    layers::{Layers, Names},
+};
+
+pub use self::{
+    budget::BudgetSettings,
+    cache::CacheSettings,
+    detected::{DetectUrl, DetectedServer, detectable},
+    duration::{parse as parse_duration, show as show_duration},
+    environment::Environment,
+    error::SettingsError,
+    generation::GenerationSettings,
+    logs::LogsSettings,
+    media::MediaSettings,
+    redactor::Redactor,
+    renamed::Deprecated,
+    row::Row,
+    shown::Shown,
+    source::{Setting, Source},
+    tools::ToolsSettings,
+};
+#[cfg(feature = "server")]
+pub use self::{
+    renamed::old_server_flag,
+    server::{SERVER_SETTINGS, ServeSettings, ServerSetting},
+};
+
+/// The default maximum run time.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The settings that the flags of a command set; the strongest source.
+#[derive(Debug, Default)]
+pub struct Flags {
+    /// `--provider`.
+    pub provider: Option<String>,
+    /// `--model`.
+    pub model: Option<String>,
+    /// `--timeout`.
+    pub timeout: Option<Duration>,
+    /// `--strict`, if given.
+    pub strict: Option<bool>,
+}
+
+/// Every setting with its source.
+#[derive(Debug)]
+pub struct Settings {
+    /// The provider, if one is selected.
+    pub provider: Setting<Option<String>>,
+    /// The model, if one is selected.
+    pub model: Setting<Option<String>>,
+    /// The maximum run time.
+    pub timeout: Setting<Duration>,
+    /// The maximum time to the first token.
+    pub first_token_timeout: Setting<Duration>,
+    /// The maximum time without data after the first token.
+    pub idle_timeout: Setting<Duration>,
+    /// The maximum retries of a call before its first token.
+    pub retries: Setting<u32>,
+    /// The consecutive failures after which a provider is skipped for a while; 0 = never.
+    pub breaker_failures: Setting<u32>,
+    /// The time for which it is skipped.
+    pub breaker_reset_timeout: Setting<Duration>,
+    /// Whether any repair is a violation (ruling R26).
+    pub strict: Setting<bool>,
+    /// Additional module directories.
+    pub modules: Setting<Vec<PathBuf>>,
+    /// Where to look for a running Ollama if no provider is configured.
+    pub detect_ollama: Setting<DetectUrl>,
+    /// The server that was found there, once it was looked for.
+    pub detected: OnceLock<Option<DetectedServer>>,
+    /// The parameters of the generation that runs prefer.
+    pub generation: GenerationSettings,
+    /// Which media of an input may be opened.
+    pub media: MediaSettings,
+    /// The log of runs.
+    pub logs: LogsSettings,
+    /// The limits of tool calls, and the tools that need a confirmation.
+    pub tools: ToolsSettings,
+    /// The budget of each run.
+    pub budget: BudgetSettings,
+    /// The cache of answers.
+    pub cache: CacheSettings,
+    /// The MCP servers.
+    #[cfg(feature = "mcp")]
+    pub mcp: Vec<cog_mcp::McpServer>,
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// The deprecated names that were used.
+    pub deprecated: Vec<Deprecated>,
+    environment: Environment,
+    operator: Option<SettingsFile>,
+    project: Option<SettingsFile>,
+}
+
+impl Settings {
+    /// Reads flags, environment and files.
+    ///
+    /// # Errors
+    /// An invalid variable or file, or a file that sets what only the operator may set.
+    pub fn read(flags: Flags, mut environment: Environment) -> Result<Self, SettingsError> {
+        let mut deprecated = renamed::rename_variables(&mut environment);
+        let home = environment.path("HOME").or_else(|| environment.path("USERPROFILE"));
+        let own = home.as_deref().map(|home| home.join(".config/cog/config.toml"));
+        let layers = Layers {
+            environment: &environment,
+            project: SettingsFile::read(PathBuf::from("cog.toml"), Owner::Project)?,
+            operator: own.map_or(Ok(None), |path| SettingsFile::read(path, Owner::Operator))?,
+        };
+        let text = |text: &str| Ok(text.to_owned());
+        let provider = layers.pick(PROVIDER, flags.provider, text, |file| file.provider.clone())?;
+        let model = layers.pick(MODEL, flags.model, text, |file| file.model.clone())?;
+        let timeout = layers.pick(TIMEOUT, flags.timeout, duration::parse, |file| Some(file.timeout?.0))?;
+        let first_token = layers
+            .pick(FIRST_TOKEN_TIMEOUT, None, duration::parse, |file| Some(file.first_token_timeout?.0))?;
+        let idle = layers.pick(IDLE_TIMEOUT, None, duration::parse, |file| Some(file.idle_timeout?.0))?;
+        let retries = layers.pick(RETRIES, None, amount::count, |file| file.retries)?;
+        let failures = layers.pick(BREAKER_FAILURES, None, amount::count, |file| file.breaker_failures)?;
+        let reset = layers
+            .pick(BREAKER_RESET_TIMEOUT, None, duration::parse, |file| Some(file.breaker_reset_timeout?.0))?;
+        let strict = layers.pick(STRICT, flags.strict, amount::switch, |file| file.strict)?;
+        let modules = layers.directories(MODULES, home.as_deref(), |file| file.modules.as_ref());
+        let detect = layers.pick(DETECT_OLLAMA, None, DetectUrl::parse, |file| file.detect_ollama.clone())?;
+        let generation = GenerationSettings::read(&layers)?;
+        let media = MediaSettings::read(&layers, home.as_deref())?;
+        let logs = LogsSettings::read(&layers, home.as_deref())?;
+        let tools = ToolsSettings::read(&layers, home.as_deref())?;
+        let budget = BudgetSettings::read(&layers)?;
+        let cache = CacheSettings::read(&layers, home.as_deref())?;
+        #[cfg(feature = "mcp")]
+        let mcp = mcp::servers(layers.operator.as_ref(), &environment, home.as_deref())?;
+        check_protocols(&environment)?;
+        let Layers { project, operator, .. } = layers;
+        let files = [&project, &operator].into_iter().flatten();
+        deprecated.extend(files.flat_map(|file| file.deprecated.iter().cloned()));
+        let (call, breaker) = (ProviderSettings::default(), BreakerSettings::default());
+        Ok(Self {
+            provider: provider.map_or_else(|| Setting::default(None), Setting::some),
+            model: model.map_or_else(|| Setting::default(None), Setting::some),
+            timeout: timeout.unwrap_or_else(|| Setting::default(DEFAULT_TIMEOUT)),
+            first_token_timeout: first_token.unwrap_or_else(|| Setting::default(call.first_token_timeout)),
+            idle_timeout: idle.unwrap_or_else(|| Setting::default(call.idle_timeout)),
+            retries: retries.unwrap_or_else(|| Setting::default(call.retries)),
+            breaker_failures: failures.unwrap_or_else(|| Setting::default(breaker.failures)),
+            breaker_reset_timeout: reset.unwrap_or_else(|| Setting::default(breaker.reset_timeout)),
+            strict: strict.unwrap_or_else(|| Setting::default(false)),
+            modules,
+            detect_ollama: detect.unwrap_or_else(|| Setting::default(DetectUrl::default())),
+            detected: OnceLock::new(),
+            generation,
+            media,
+            logs,
+            tools,
+            budget,
+            cache,
+            #[cfg(feature = "mcp")]
+            mcp,
+            home,
+            deprecated,
+            environment,
+            operator,
+            project,
+        }
+        .with_masked_keys())
+    }
+
+    /// Masks the keys on stderr. Reading the settings does it, so that no command can leave it out.
+    fn with_masked_keys(self) -> Self {
+        self.environment.redactor().hide(self.keys());
+        self
+    }
+
+    /// Selects the provider of a halted run and its model, unless flags select others. The providers after it in the list
+    /// stay its fallbacks.
+    pub fn continue_with(&mut self, provider: &str, model: Option<&str>) {
+        if matches!(self.provider.source, Source::Flag(_)) {
+            return;
+        }
+        let others = self.provider.value.iter().flat_map(|names| names.split(',')).map(str::trim);
+        let names: Vec<&str> =
+            std::iter::once(provider).chain(others.filter(|name| *name != provider)).collect();
+        self.provider = Setting { value: Some(names.join(",")), source: Source::HaltedRun };
+        if let Some(model) = model.filter(|_| !matches!(self.model.source, Source::Flag(_))) {
+            self.model = Setting { value: Some(model.to_owned()), source: Source::HaltedRun };
+        }
+    }
+
+    /// Returns the keys that no message and no log contains.
+    pub fn redactor(&self) -> &Redactor {
+        self.environment.redactor()
+    }
+
+    /// Returns the proxy variable whose value is not a valid URL; calls to providers ignore it.
+    pub fn unusable_proxy(&self) -> Option<&'static str> {
+        let names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+        let value = |name: &str| self.environment.get(name);
+        names.into_iter().find(|name| value(name).is_some_and(|value| !is_proxy_url(&value)))
+    }
+
+    /// Returns a provider's variable from the environment, or from the operator's file.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        self.environment.get(name).or_else(|| self.in_operator_file(name).map(str::to_owned))
+    }
+
+    /// Returns the API keys of all configured providers.
+    fn keys(&self) -> Vec<Secret> {
+        let variables = VENDORS.iter().flat_map(|vendor| vendor.key_vars);
+        let keys = variables.filter_map(|name| self.variable(name)).map(Secret::new);
+        #[cfg(feature = "mcp")]
+        let keys = keys.chain(self.mcp.iter().filter_map(|server| server.token().cloned()));
+        keys.collect()
+    }
+
+    /// Returns the model that a file sets for one provider; the project's file wins.
+    pub fn model_for(&self, vendor: &Vendor) -> Option<Setting<String>> {
+        let in_file = |file: &SettingsFile| {
+            let model = file.content.providers.get(vendor.name)?.model.clone()?;
+            Some(Setting::from_file(model, &file.path))
+        };
+        self.project.as_ref().and_then(in_file).or_else(|| self.operator.as_ref().and_then(in_file))
+    }
+
+    /// Returns the value that the operator's file sets for a provider's first variable, unless the environment sets one
+    /// of that kind.
+    fn in_operator_file(&self, name: &str) -> Option<&str> {
+        let providers = &self.operator.as_ref()?.content.providers;
+        providers.iter().find_map(|(vendor, content)| {
+            let vendor = Vendor::by_name(vendor)?;
+            let replaces = |variables: &[&'static str]| {
+                variables.first() == Some(&name)
+                    && variables.iter().all(|name| self.environment.get(name).is_none())
+            };
+            if replaces(vendor.key_vars) {
+                return content.key.as_deref();
+            }
+            if replaces(vendor.protocol_var.as_slice()) {
+                return content.protocol.as_deref();
+            }
+            replaces(vendor.base_url_vars).then_some(content.base_url.as_deref()).flatten()
+        })
+    }
+}
+
+const PROVIDER: Names = Names { flag: "--provider", variable: "LLM_PROVIDER" };
+const MODEL: Names = Names { flag: "--model", variable: "LLM_MODEL" };
+const TIMEOUT: Names = Names { flag: "--timeout", variable: "COG_TIMEOUT" };
+const FIRST_TOKEN_TIMEOUT: Names = Names { flag: "", variable: "COG_FIRST_TOKEN_TIMEOUT" };
+const IDLE_TIMEOUT: Names = Names { flag: "", variable: "COG_IDLE_TIMEOUT" };
+const BREAKER_FAILURES: Names = Names { flag: "", variable: "COG_BREAKER_FAILURES" };
+const BREAKER_RESET_TIMEOUT: Names = Names { flag: "", variable: "COG_BREAKER_RESET_TIMEOUT" };
+const RETRIES: Names = Names { flag: "", variable: "COG_RETRIES" };
+const STRICT: Names = Names { flag: "--strict", variable: "COG_STRICT" };
+const DETECT_OLLAMA: Names = Names { flag: "", variable: "COG_DETECT_OLLAMA" };
+const MODULES: &str = "COGNITIVE_MODULES_PATH";
+
+/// Rejects a variable that names an unknown protocol.
+fn check_protocols(environment: &Environment) -> Result<(), SettingsError> {
+    for name in VENDORS.iter().filter_map(|vendor| vendor.protocol_var) {
+        if let Some(text) = environment.get(name) {
+            protocol::parse(&text).map_err(|message| SettingsError::Variable { name, message })?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a text is `[scheme://][name[:password]@]host[:port][/]`.
+fn is_proxy_url(text: &str) -> bool {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (host, "0"),
+    };
+    !host.is_empty() && host.chars().all(|c| c.is_ascii_graphic()) && port.parse::<u16>().is_ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Errors of settings.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why the settings cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A settings file exists but cannot be read.
+    #[error("cannot read the settings file: {message}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        message: String,
+    },
+    /// A settings file has a syntax error, an unknown key or an invalid value.
+    #[error("{message}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1, if known.
+        line: Option<usize>,
+        /// The cause.
+        message: String,
+    },
+    /// A file in the working directory sets a key that only the operator may set.
+    #[error("a settings file in the working directory cannot set `{key}`")]
+    Forbidden {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+    },
+    /// A settings file has a section for an unknown provider.
+    #[error("unknown provider `{name}`")]
+    UnknownProvider {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// A setting of the server is invalid.
+    #[error("{message}")]
+    Server {
+        /// The file that sets it; none for a flag or a variable.
+        file: Option<String>,
+        /// The cause.
+        message: String,
+    },
+    /// An environment variable is invalid.
+    #[error("{name}: {message}")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// The cause.
+        message: String,
+    },
+}
+
+impl SettingsError {
+    /// Returns the file, with the line if it is known.
+    pub fn location(&self) -> Option<String> {
+        match self {
+            Self::Unreadable { path, .. }
+            | Self::Forbidden { path, .. }
+            | Self::Syntax { path, line: None, .. }
+            | Self::UnknownProvider { path, .. } => Some(path.display().to_string()),
+            Self::Syntax { path, line: Some(line), .. } => Some(format!("{}:{line}", path.display())),
+            Self::Server { file, .. } => file.clone(),
+            Self::Variable { .. } => None,
+        }
+    }
+
+    /// Returns what to do about the error.
+    pub fn suggestion(&self) -> String {
+        match self {
+            Self::Forbidden { .. } => {
+                "Set URLs, keys, media rules, module directories and the run log in the environment or in \
+                 ~/.config/cog/config.toml."
+                    .to_owned()
+            }
+            Self::UnknownProvider { .. } => "`cog doctor --all` lists the providers.".to_owned(),
+            Self::Unreadable { .. } => "Replace it with a readable text file, or remove it.".to_owned(),
+            Self::Syntax { .. } => "Settings files are TOML, such as `timeout = \"30s\"`.".to_owned(),
+            Self::Server { .. } => "`cog serve --help` shows the format of each setting.".to_owned(),
+            Self::Variable { name, .. } => format!("Set {name} to a valid value, or unset it."),
+        }
+    }
+}

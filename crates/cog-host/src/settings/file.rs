@@ -1,0 +1,210 @@
+//! The settings files: `./cog.toml`, and the operator's `~/.config/cog/config.toml`.
+
+mod media;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use cog_module::files::{self, FileError};
+use cog_provider::vendors::Vendor;
+use cog_spec::{Effort, ServiceTier, Verbosity};
+use serde::Deserialize;
+
+use super::{
+    Deprecated, DetectUrl, SettingsError, budget::BudgetContent, cache::CacheContent, duration::Span,
+    protocol, renamed::rename_keys, tools::ToolsContent,
+};
+
+#[cfg(feature = "mcp")]
+use super::mcp::McpContent;
+
+pub(super) use self::media::{MediaContent, Parsed, Size};
+
+/// The maximum size of a settings file.
+const LIMIT: u64 = 256 * 1024;
+
+/// A settings file.
+#[derive(Debug)]
+pub(super) struct SettingsFile {
+    /// Its path.
+    pub(super) path: PathBuf,
+    /// Its settings.
+    pub(super) content: Content,
+    /// The deprecated keys that it uses.
+    pub(super) deprecated: Vec<Deprecated>,
+}
+
+/// The keys of a settings file. An unknown key is an error, so that no misspelt key is ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Content {
+    pub(super) provider: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) timeout: Option<Span>,
+    pub(super) first_token_timeout: Option<Span>,
+    pub(super) idle_timeout: Option<Span>,
+    pub(super) retries: Option<u32>,
+    pub(super) breaker_failures: Option<u32>,
+    pub(super) breaker_reset_timeout: Option<Span>,
+    pub(super) strict: Option<bool>,
+    pub(super) effort: Option<Effort>,
+    pub(super) verbosity: Option<Verbosity>,
+    pub(super) service_tier: Option<ServiceTier>,
+    pub(super) modules: Option<Vec<PathBuf>>,
+    pub(super) detect_ollama: Option<DetectUrl>,
+    #[serde(default)]
+    pub(super) media: MediaContent,
+    #[serde(default)]
+    pub(super) logs: LogsContent,
+    #[serde(default)]
+    pub(super) tools: ToolsContent,
+    #[serde(default)]
+    pub(super) budget: BudgetContent,
+    #[serde(default)]
+    pub(super) cache: CacheContent,
+    #[cfg(feature = "mcp")]
+    #[serde(default)]
+    pub(super) mcp: BTreeMap<String, McpContent>,
+    #[serde(default)]
+    #[cfg_attr(
+        not(feature = "server"),
+        expect(dead_code, reason = "the key is known, and no program here has a server")
+    )]
+    pub(super) server: toml::Table,
+    #[serde(default)]
+    pub(super) providers: BTreeMap<String, VendorContent>,
+}
+
+/// `[logs]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogsContent {
+    pub(super) enabled: Option<bool>,
+    pub(super) contents: Option<bool>,
+    pub(super) max_bytes: Option<Size>,
+    pub(super) directory: Option<PathBuf>,
+}
+
+/// `[providers.NAME]` of a settings file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VendorContent {
+    pub(super) key: Option<String>,
+    pub(super) base_url: Option<String>,
+    pub(super) protocol: Option<String>,
+    pub(super) model: Option<String>,
+}
+
+/// The owner of a settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The author of the working directory. Not trusted.
+    Project,
+    /// The operator.
+    Operator,
+}
+
+impl SettingsFile {
+    /// Reads a settings file, if it exists.
+    pub(super) fn read(path: PathBuf, owner: Owner) -> Result<Option<Self>, SettingsError> {
+        let text = match files::read_text(&path, LIMIT) {
+            Ok(text) => text,
+            Err(FileError::Missing | FileError::Empty) => return Ok(None),
+            Err(error) => return Err(SettingsError::Unreadable { path, message: error.to_string() }),
+        };
+        let mut table: toml::Table = toml::from_str(&text).map_err(|error| syntax(&path, &text, &error))?;
+        let deprecated = rename_keys(&mut table, &path.display().to_string());
+        // Parsed from the text where possible, since only then errors have a line.
+        let content = if deprecated.is_empty() { toml::from_str(&text) } else { Content::deserialize(table) };
+        let content = content.map_err(|error| syntax(&path, &text, &error))?;
+        let file = Self { path, content, deprecated };
+        if owner == Owner::Project {
+            file.reject_operator_keys()?;
+        }
+        file.reject_unknown_providers()?;
+        file.reject_unknown_protocols()?;
+        Ok(Some(file))
+    }
+
+    /// Returns the file's directory, where its relative paths start.
+    pub(super) fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Rejects URLs, keys and roots, which only the operator may set (docs/spec/settings.md).
+    fn reject_operator_keys(&self) -> Result<(), SettingsError> {
+        let forbidden = |key: String| SettingsError::Forbidden { path: self.path.clone(), key };
+        if self.content.modules.is_some() {
+            return Err(forbidden("modules".to_owned()));
+        }
+        if self.content.detect_ollama.is_some() {
+            return Err(forbidden("detect_ollama".to_owned()));
+        }
+        if self.content.media != MediaContent::default() {
+            return Err(forbidden("media".to_owned()));
+        }
+        if self.content.logs != LogsContent::default() {
+            return Err(forbidden("logs".to_owned()));
+        }
+        if self.content.tools != ToolsContent::default() {
+            return Err(forbidden("tools".to_owned()));
+        }
+        if self.content.cache != CacheContent::default() {
+            return Err(forbidden("cache".to_owned()));
+        }
+        if self.content.budget != BudgetContent::default() {
+            return Err(forbidden("budget".to_owned()));
+        }
+        #[cfg(feature = "mcp")]
+        if let Some(name) = self.content.mcp.keys().next() {
+            return Err(forbidden(format!("mcp.{name}")));
+        }
+        #[cfg(feature = "server")]
+        if let Some(key) = super::server::operators_key(&self.content.server) {
+            return Err(forbidden(format!("server.{key}")));
+        }
+        for (name, vendor) in &self.content.providers {
+            if vendor.key.is_some() {
+                return Err(forbidden(format!("providers.{name}.key")));
+            }
+            if vendor.base_url.is_some() {
+                return Err(forbidden(format!("providers.{name}.base_url")));
+            }
+            if vendor.protocol.is_some() {
+                return Err(forbidden(format!("providers.{name}.protocol")));
+            }
+        }
+        Ok(())
+    }
+
+    fn reject_unknown_providers(&self) -> Result<(), SettingsError> {
+        match self.content.providers.keys().find(|name| Vendor::by_name(name).is_none()) {
+            Some(name) => Err(SettingsError::UnknownProvider { path: self.path.clone(), name: name.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn reject_unknown_protocols(&self) -> Result<(), SettingsError> {
+        for (name, content) in &self.content.providers {
+            let (Some(vendor), Some(protocol)) = (Vendor::by_name(name), &content.protocol) else { continue };
+            let problem = match vendor.protocol_var {
+                None => Some(format!("{} has only one protocol", vendor.title)),
+                Some(_) => protocol::parse(protocol).err(),
+            };
+            if let Some(problem) = problem {
+                let message = format!("`providers.{name}.protocol`: {problem}");
+                return Err(SettingsError::Syntax { path: self.path.clone(), line: None, message });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> SettingsError {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map(|before| before.lines().count().max(1) + usize::from(before.ends_with('\n')));
+    let message = error.message().replace('\n', " ").replacen("unknown field", "unknown key", 1);
+    SettingsError::Syntax { path: path.to_owned(), line, message }
+}

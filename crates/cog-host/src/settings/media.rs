@@ -1,0 +1,233 @@
+//! Which URLs and files of inputs a run may open. Only the operator may set it (docs/spec/settings.md).
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use cog_media::{
+    AllowRule, FetchLimits, Fetcher, FileGuard, Programs, Proxy, ProxyError, RuleError, Tool, UrlGuard,
+};
+
+use super::{
+    Row, Setting, SettingsError, Shown, Source, amount, duration,
+    file::Parsed,
+    layers::{Layers, Names, expand_home},
+};
+
+const FETCH: Names = Names { flag: "", variable: "COG_MEDIA_FETCH" };
+const BY_URL: Names = Names { flag: "", variable: "COG_MEDIA_BY_URL" };
+const STRIP_METADATA: Names = Names { flag: "", variable: "COG_MEDIA_STRIP_METADATA" };
+const ALLOW: Names = Names { flag: "", variable: "COG_MEDIA_ALLOW" };
+const PROXY: Names = Names { flag: "", variable: "COG_MEDIA_PROXY" };
+const TIMEOUT: Names = Names { flag: "", variable: "COG_MEDIA_TIMEOUT" };
+const REDIRECTS: Names = Names { flag: "", variable: "COG_MEDIA_REDIRECTS" };
+const CACHE: Names = Names { flag: "", variable: "COG_MEDIA_CACHE" };
+const ROOTS: &str = "COG_MEDIA_ROOTS";
+const FFMPEG: &str = "COG_MEDIA_FFMPEG";
+
+/// The settings of media.
+#[derive(Debug)]
+pub struct MediaSettings {
+    /// Whether URLs are fetched at all (ruling R11).
+    pub fetch: Setting<bool>,
+    /// Whether images may be sent to providers as URLs.
+    pub by_url: Setting<bool>,
+    /// Whether metadata is removed; overrides the manifest.
+    pub strip_metadata: Setting<Option<bool>>,
+    /// The hosts and networks that may be fetched in addition to the public network.
+    pub allow: Setting<Vec<AllowRule>>,
+    /// The proxy for fetches.
+    pub proxy: Setting<Option<Proxy>>,
+    /// The maximum time of one fetch.
+    pub timeout: Setting<Duration>,
+    /// The maximum redirects of one fetch.
+    pub redirects: Setting<u32>,
+    /// The maximum size of the cache of fetched files.
+    pub cache: Setting<usize>,
+    /// Directories whose files may be read, in addition to those of the command.
+    pub roots: Setting<Vec<PathBuf>>,
+    /// The ffmpeg that extracts frames and audio, if one is set.
+    pub ffmpeg: Setting<Option<PathBuf>>,
+    /// The directories to search for ffmpeg otherwise, and for the programs of poppler.
+    path: Vec<PathBuf>,
+}
+
+impl MediaSettings {
+    pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
+        let limits = FetchLimits::default();
+        let fetch = layers.pick(FETCH, None, amount::switch, |file| file.media.fetch)?;
+        let by_url = layers.pick(BY_URL, None, amount::switch, |file| file.media.by_url)?;
+        let strip_metadata =
+            layers.pick(STRIP_METADATA, None, amount::switch, |file| file.media.strip_metadata)?;
+        let unwrap = |rules: &Vec<Parsed<AllowRule>>| rules.iter().map(|rule| rule.0.clone()).collect();
+        let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(unwrap))?;
+        let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
+        let proxy = layers.pick(PROXY, None, way, |file| Some(file.media.proxy.clone()?.0))?;
+        let timeout = layers.pick(TIMEOUT, None, duration::parse, |file| Some(file.media.timeout?.0))?;
+        let redirects = layers.pick(REDIRECTS, None, amount::count, |file| file.media.redirects)?;
+        let cache = layers.pick(CACHE, None, amount::bytes, |file| Some(file.media.cache?.0))?;
+        Ok(Self {
+            fetch: fetch.unwrap_or_else(|| Setting::default(true)),
+            by_url: by_url.unwrap_or_else(|| Setting::default(false)),
+            strip_metadata: strip_metadata.map_or_else(|| Setting::default(None), Setting::some),
+            allow: allow.unwrap_or_else(|| Setting::default(Vec::new())),
+            proxy: proxy.map_or_else(|| Setting::default(None), Setting::some),
+            timeout: timeout.unwrap_or_else(|| Setting::default(limits.timeout)),
+            redirects: redirects.unwrap_or_else(|| Setting::default(limits.redirects)),
+            cache: cache.unwrap_or_else(|| Setting::default(limits.cache)),
+            roots: layers.directories(ROOTS, home, |file| file.media.roots.as_ref()),
+            ffmpeg: ffmpeg(layers, home).unwrap_or_else(|| Setting::default(None)),
+            path: layers.environment.paths("PATH").unwrap_or_default(),
+        })
+    }
+
+    /// Returns the tool that reads documents, audio and video: this program as a child process.
+    pub fn tool(&self) -> Arc<Tool> {
+        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cog"));
+        Arc::new(Tool::new(program).with_programs(Programs {
+            ffmpeg: self.ffmpeg.value.clone().or_else(|| found_in(&self.path, "ffmpeg")),
+            pdftotext: found_in(&self.path, "pdftotext"),
+            pdftoppm: found_in(&self.path, "pdftoppm"),
+        }))
+    }
+
+    /// Returns the guard that decides which URLs may be fetched.
+    pub fn guard(&self) -> UrlGuard {
+        UrlGuard::new(self.allow.value.clone())
+    }
+
+    /// Returns the fetcher of URLs, unless fetching is off.
+    pub fn fetcher(&self) -> Option<Arc<Fetcher>> {
+        let mut limits = FetchLimits::default();
+        limits.timeout = self.timeout.value;
+        limits.redirects = self.redirects.value;
+        limits.cache = self.cache.value;
+        let fetcher = self.fetch.value.then(|| Fetcher::new(self.guard(), limits))?;
+        Some(Arc::new(match &self.proxy.value {
+            Some(proxy) => fetcher.through(proxy.clone()),
+            None => fetcher,
+        }))
+    }
+
+    /// Returns the guard that opens files in the operator's roots and in `roots`.
+    pub fn files(&self, roots: impl IntoIterator<Item = PathBuf>) -> FileGuard {
+        FileGuard::new(self.roots.value.iter().cloned().chain(roots))
+    }
+
+    /// Returns every setting as `cog config` shows it.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        vec![
+            Row::new("media.fetch", &self.fetch, |is_on| Shown::Switch(*is_on)),
+            Row::new("media.by_url", &self.by_url, |is_on| Shown::Switch(*is_on)),
+            Row::new("media.strip_metadata", &self.strip_metadata, |strip| {
+                strip.map_or(Shown::Nothing, Shown::Switch)
+            }),
+            Row::new("media.allow", &self.allow, |rules| Shown::list(rules)),
+            Row::new("media.proxy", &self.proxy, |proxy| Shown::maybe(proxy.as_ref())),
+            Row::new("media.timeout", &self.timeout, |length| Shown::Text(duration::show(*length))),
+            Row::new("media.redirects", &self.redirects, |count| Shown::Count(u64::from(*count))),
+            Row::new("media.cache", &self.cache, |size| Shown::Text(amount::show_bytes(*size))),
+            Row::new("media.roots", &self.roots, |roots| {
+                Shown::list(roots.iter().map(|root| root.display()))
+            }),
+            Row::new("media.ffmpeg", &self.ffmpeg, |path| Shown::path(path.as_ref())),
+        ]
+    }
+}
+
+fn ffmpeg(layers: &Layers<'_>, home: Option<&Path>) -> Option<Setting<Option<PathBuf>>> {
+    if let Some(path) = layers.environment.path(FFMPEG) {
+        return Some(Setting { value: Some(path), source: Source::variable(FFMPEG) });
+    }
+    let file = layers.operator.as_ref()?;
+    let path = file.content.media.ffmpeg.as_ref()?;
+    Some(Setting::from_file(Some(file.directory().join(expand_home(path, home))), &file.path))
+}
+
+/// Returns the first program of this name in these directories. Relative directories are skipped: they depend on the
+/// working directory.
+fn found_in(path: &[PathBuf], name: &str) -> Option<PathBuf> {
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    path.iter()
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(&name))
+        .find(|file| file.is_file())
+}
+
+fn rules(text: &str) -> Result<Vec<AllowRule>, String> {
+    let rules = text.split(',').map(str::trim).filter(|rule| !rule.is_empty());
+    rules.map(|rule| rule.parse().map_err(|error: RuleError| error.to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Environment, Flags, Settings};
+
+    fn read(variables: &[(&str, &str)], file: &str) -> Result<Settings, String> {
+        let home = tempfile::tempdir().unwrap();
+        let file = ("config.toml".to_owned(), file.as_bytes().to_vec());
+        cog_module::files::write_directory(&home.path().join(".config/cog"), &[file]).unwrap();
+        let mut environment = Environment::from([("HOME", home.path().to_str().unwrap())]);
+        variables.iter().for_each(|(name, value)| environment.set(name, value));
+        Settings::read(Flags::default(), environment).map_err(|error| error.to_string())
+    }
+
+    fn is_allowed(settings: &Settings, url: &str) -> bool {
+        settings.media.guard().judge(url).is_ok()
+    }
+
+    #[test]
+    fn fetches_only_public_hosts_unless_operator_allows_others() {
+        let settings = read(&[], "").unwrap();
+        assert!(is_allowed(&settings, "https://example.com/") && !is_allowed(&settings, "http://10.0.0.1/"));
+        let file = "[media]\nallow = [\"10.0.0.0/8\", \"media.internal:8443\"]\n";
+        let settings = read(&[], file).unwrap();
+        assert!(
+            is_allowed(&settings, "http://10.0.0.1/")
+                && is_allowed(&settings, "https://media.internal:8443/")
+        );
+        let settings = read(&[("COG_MEDIA_ALLOW", "127.0.0.1:9000, a.lan,")], file).unwrap();
+        assert!(is_allowed(&settings, "http://127.0.0.1:9000/") && is_allowed(&settings, "http://a.lan/"));
+        assert!(!is_allowed(&settings, "http://10.0.0.1/"), "a variable replaces the file");
+    }
+
+    #[test]
+    fn fetching_can_be_disabled() {
+        assert!(read(&[], "").unwrap().media.fetcher().is_some());
+        assert!(read(&[], "[media]\nfetch = false\n").unwrap().media.fetcher().is_none());
+        assert!(read(&[("COG_MEDIA_FETCH", "off")], "").unwrap().media.fetcher().is_none());
+    }
+
+    #[test]
+    fn defaults_match_documentation() {
+        let shown = |settings: &Settings| {
+            let rows = settings.media.rows().into_iter();
+            rows.map(|row| format!("{} {}", row.name, row.value)).collect::<Vec<_>>().join("\n")
+        };
+        let documented = include_str!("../../../../docs/multimodal.md");
+        let settings = read(&[], "").unwrap();
+        for row in settings.media.rows() {
+            let (key, variable) = (&row.name, row.name.to_uppercase().replace('.', "_"));
+            assert!(documented.contains(&format!("| `{key}`, `COG_{variable}` |")), "{key}");
+        }
+        assert!(shown(&settings).contains("media.timeout 30s\nmedia.redirects 5\nmedia.cache 256MiB"));
+        let file = "[media]\ntimeout = \"2s\"\nredirects = 0\ncache = \"1MiB\"\nproxy = \"http://me:pw@proxy.lan:3128\"\n";
+        let settings = read(&[("COG_MEDIA_REDIRECTS", "1")], file).unwrap();
+        assert!(shown(&settings).ends_with(
+            "media.proxy http://proxy.lan:3128\nmedia.timeout 2s\nmedia.redirects 1\nmedia.cache 1MiB\nmedia.roots -\nmedia.ffmpeg -"
+        ));
+        assert!(read(&[("COG_MEDIA_PROXY", "proxy.lan")], "").is_err());
+    }
+
+    #[test]
+    fn invalid_rule_is_an_error_with_examples() {
+        let message = "`10.0.0.0/99` is not a valid network, IP address or host: use 10.0.0.0/8, 127.0.0.1:9000, \
+                    media.internal or *.media.internal";
+        let error = read(&[], "[media]\nallow = [\"10.0.0.0/99\"]\n").unwrap_err();
+        assert!(error.contains(message), "{error}");
+        let error = read(&[("COG_MEDIA_ALLOW", "10.0.0.0/99")], "").unwrap_err();
+        assert_eq!(error, format!("COG_MEDIA_ALLOW: {message}"));
+    }
+}
