@@ -1,7 +1,6 @@
 //! The settings of budgets. Only the operator may set them.
 
 use cog_run::BudgetLimits;
-use serde::Deserialize;
 
 use super::{
     Row, Setting, SettingsError, Shown, amount,
@@ -18,15 +17,6 @@ pub struct BudgetSettings {
     max_cost: Setting<Option<f64>>,
     max_tokens: Setting<Option<u64>>,
     max_calls: Setting<Option<u64>>,
-}
-
-/// `[budget]` of a settings file.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct BudgetContent {
-    max_cost: Option<f64>,
-    max_tokens: Option<u64>,
-    max_calls: Option<u64>,
 }
 
 impl BudgetSettings {

@@ -6,12 +6,9 @@ use std::{
 };
 
 use cog_run::AnswerCache;
-use serde::Deserialize;
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, amount,
-    duration::{self, Span},
-    file::Size,
+    Row, Setting, SettingsError, Shown, Source, amount, duration,
     layers::{Layers, Names, expand_home},
 };
 
@@ -26,15 +23,6 @@ pub struct CacheSettings {
     pub directory: Setting<Option<PathBuf>>,
     max_age: Setting<Duration>,
     max_bytes: Setting<usize>,
-}
-
-/// `[cache]` of a settings file.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CacheContent {
-    directory: Option<PathBuf>,
-    max_age: Option<Span>,
-    max_bytes: Option<Size>,
 }
 
 impl CacheSettings {

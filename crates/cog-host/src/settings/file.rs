@@ -1,6 +1,7 @@
 //! The settings files: `./cog.toml`, and the operator's `~/.config/cog/config.toml`.
 
 mod media;
+mod sections;
 
 use std::{
     collections::BTreeMap,
@@ -12,15 +13,13 @@ use cog_provider::vendors::Vendor;
 use cog_spec::{Effort, ServiceTier, Verbosity};
 use serde::Deserialize;
 
-use super::{
-    Deprecated, DetectUrl, SettingsError, budget::BudgetContent, cache::CacheContent, duration::Span,
-    protocol, renamed::rename_keys, tools::ToolsContent,
-};
-
 #[cfg(feature = "mcp")]
-use super::mcp::McpContent;
-
-pub(super) use self::media::{MediaContent, Parsed, Size};
+pub(super) use self::sections::McpContent;
+pub(super) use self::{
+    media::{MediaContent, Parsed, Size},
+    sections::{BudgetContent, CacheContent, LogsContent, ToolsContent},
+};
+use super::{Deprecated, DetectUrl, SettingsError, duration::Span, protocol, renamed::rename_keys};
 
 /// The maximum size of a settings file.
 const LIMIT: u64 = 256 * 1024;
@@ -75,16 +74,6 @@ pub(super) struct Content {
     pub(super) server: toml::Table,
     #[serde(default)]
     pub(super) providers: BTreeMap<String, VendorContent>,
-}
-
-/// `[logs]` of a settings file.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LogsContent {
-    pub(super) enabled: Option<bool>,
-    pub(super) contents: Option<bool>,
-    pub(super) max_bytes: Option<Size>,
-    pub(super) directory: Option<PathBuf>,
 }
 
 /// `[providers.NAME]` of a settings file.

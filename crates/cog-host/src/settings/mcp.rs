@@ -1,16 +1,15 @@
 //! The MCP servers of the operator. Only the operator's file names them: a module or a project's file cannot start a program.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 use cog_mcp::{McpServer, McpTransport};
 use cog_spec::Secret;
-use serde::Deserialize;
 
-use super::{Environment, SettingsError, duration::Span, file::SettingsFile, layers::expand_home};
+use super::{
+    Environment, SettingsError,
+    file::{McpContent, SettingsFile},
+    layers::expand_home,
+};
 
 /// The default time limit for starting a server.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,21 +30,6 @@ const INHERITED: &[&str] = &[
     "TEMP",
     "USERPROFILE",
 ];
-
-/// `[mcp.NAME]` of a settings file.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct McpContent {
-    command: Option<PathBuf>,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    directory: Option<PathBuf>,
-    url: Option<String>,
-    pub(super) token: Option<String>,
-    startup_timeout: Option<Span>,
-}
 
 /// Returns the servers of the operator's file.
 ///

@@ -6,12 +6,9 @@ use std::{
 };
 
 use cog_run::tools::{HaltedRuns, ToolLimits};
-use serde::Deserialize;
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, amount,
-    duration::{self, Span},
-    file::Size,
+    Row, Setting, SettingsError, Shown, Source, amount, duration,
     layers::{Layers, Names, expand_home},
 };
 
@@ -39,21 +36,6 @@ pub struct ToolsSettings {
     max_cost: Setting<Option<f64>>,
     /// The directory of runs that wait for a confirmation; none without a home directory.
     state_dir: Setting<Option<PathBuf>>,
-}
-
-/// `[tools]` of a settings file.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ToolsContent {
-    confirm: Option<Vec<String>>,
-    max_rounds: Option<u32>,
-    max_calls: Option<u32>,
-    max_parallel: Option<usize>,
-    call_timeout: Option<Span>,
-    max_result_bytes: Option<Size>,
-    max_tokens: Option<u64>,
-    max_cost: Option<f64>,
-    state_dir: Option<PathBuf>,
 }
 
 impl ToolsSettings {
