@@ -4,7 +4,7 @@ use cog_json::{Node, Value, Writer};
 
 use super::{
     account::Account,
-    vendor::{Vendor, account_arguments, name_results, read_arguments},
+    vendor::{Vendor, account_arguments, flush, is_empty, name_results, read_arguments},
 };
 use crate::{
     Conversation, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart, Part, Reasoning,
@@ -19,6 +19,7 @@ pub(super) static VENDOR: Vendor = Vendor {
     provider: "anthropic",
     namespace: "anthropic",
     holds: &["filename"],
+    levels: &[],
     takes,
     write,
 };
@@ -106,18 +107,6 @@ fn read_message(
     }
     if messages.len() == start || !is_empty(&current) {
         messages.push(current);
-    }
-}
-
-fn is_empty(message: &Message) -> bool {
-    message.content.is_empty() && message.tool_calls.is_empty() && message.reasoning.is_none()
-}
-
-/// Ends the current message, and begins another one of the same role.
-fn flush(current: &mut Message, messages: &mut Vec<Message>) {
-    if !is_empty(current) {
-        let next = Message::new(current.role, Vec::new());
-        messages.push(std::mem::replace(current, next));
     }
 }
 
@@ -238,7 +227,13 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account)
                 w.key("system").array(|w| parts.for_each(|part| write_part(w, part)));
             }
         }
-        w.key("messages").array(|w| turns.chunk_by(joins).for_each(|turn| write_turn(w, turn, account)));
+        w.key("messages").array(|w| {
+            let mut first = leading;
+            for turn in turns.chunk_by(joins) {
+                write_turn(w, turn, first, account);
+                first += turn.len();
+            }
+        });
     });
 }
 
@@ -254,8 +249,10 @@ fn joins(previous: &Message, next: &Message) -> bool {
     }
 }
 
-fn write_turn(w: &mut Writer<'_>, turn: &[Message], account: &mut Account) {
+/// Writes a turn. `index` is that of its first message.
+fn write_turn(w: &mut Writer<'_>, turn: &[Message], index: usize, account: &mut Account) {
     let Some(first) = turn.first() else { return };
+    let root = Path::root("messages");
     let role = if first.role == Role::Tool { Role::User } else { first.role };
     w.object(|w| {
         w.field("role", role.as_str()).key("content");
@@ -266,13 +263,17 @@ fn write_turn(w: &mut Writer<'_>, turn: &[Message], account: &mut Account) {
                     None => w.array(|w| VENDOR.parts(only).for_each(|part| write_part(w, part))),
                 }
             }
-            turn => w.array(|w| turn.iter().for_each(|message| write_blocks(w, message, account))),
+            turn => w.array(|w| {
+                for (message, index) in turn.iter().zip(index..) {
+                    write_blocks(w, message, &root.index(index), account);
+                }
+            }),
         }
         VENDOR.write_extra(w, &first.other.clone().filter(|_| first.role != Role::Tool));
     });
 }
 
-fn write_blocks(w: &mut Writer<'_>, message: &Message, account: &mut Account) {
+fn write_blocks(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, account: &mut Account) {
     if message.role == Role::Tool {
         return w.object(|w| write_result(w, message));
     }
@@ -281,7 +282,9 @@ fn write_blocks(w: &mut Writer<'_>, message: &Message, account: &mut Account) {
             Step::Reasoning(item) => w.node(item),
             Step::Content => VENDOR.parts(message).for_each(|part| write_part(w, part)),
             Step::Call(call, _) => w.object(|w| {
-                account_arguments(call, wire::anthropic::write_call(w, call), account);
+                if !wire::anthropic::write_call(w, call) {
+                    account_arguments(message, call, path, account);
+                }
                 VENDOR.write_extra(w, &call.other);
             }),
         }

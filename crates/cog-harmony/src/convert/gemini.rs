@@ -6,7 +6,7 @@ use cog_json::{Node, Value, Writer};
 
 use super::{
     account::Account,
-    vendor::{Vendor, account_arguments, name_results, read_arguments},
+    vendor::{Vendor, account_arguments, flush, is_empty, name_results, read_arguments},
 };
 use crate::{
     AudioPart, Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart,
@@ -20,7 +20,8 @@ pub(super) static VENDOR: Vendor = Vendor {
     title: "Gemini",
     provider: "gemini",
     namespace: "gemini",
-    holds: &["signature", "detail", "sample_rate"],
+    holds: &["signature", "sample_rate"],
+    levels: &[Detail::Low, Detail::High],
     takes,
     write,
 };
@@ -164,18 +165,6 @@ impl Reader {
     }
 }
 
-fn is_empty(message: &Message) -> bool {
-    message.content.is_empty() && message.tool_calls.is_empty() && message.reasoning.is_none()
-}
-
-/// Ends the current message, and begins another one of the same role.
-fn flush(current: &mut Message, messages: &mut Vec<Message>) {
-    if !is_empty(current) {
-        let next = Message::new(current.role, Vec::new());
-        messages.push(std::mem::replace(current, next));
-    }
-}
-
 /// Reads a part. A part that Harmony has no form for stays as it is.
 fn read_part(node: Node<'_>) -> Option<Part> {
     let native = NativePart { provider: VENDOR.provider.to_owned(), item: node.to_value(), other: None };
@@ -249,7 +238,8 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account)
             "Gemini has one system instruction",
         );
     }
-    let turns: Vec<&Message> = messages.iter().filter(|message| message.role != Role::System).collect();
+    let turns: Vec<Placed<'_>> =
+        messages.iter().enumerate().filter(|(_, message)| message.role != Role::System).collect();
     let calls = messages.iter().flat_map(|message| &message.tool_calls);
     let names: Names<'_> = calls.map(|call| (call.id.as_str(), call.name.as_str())).collect();
     w.object(|w| {
@@ -260,10 +250,15 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account)
             });
         }
         w.key("contents").array(|w| {
-            turns.chunk_by(|a, b| joins(a, b)).for_each(|turn| write_turn(w, turn, &names, account));
+            turns
+                .chunk_by(|(_, a), (_, b)| joins(a, b))
+                .for_each(|turn| write_turn(w, turn, &names, account));
         });
     });
 }
+
+/// A message with its index in the conversation.
+type Placed<'a> = (usize, &'a Message);
 
 /// The function of each call, by its identifier. A response requires it.
 type Names<'a> = HashMap<&'a str, &'a str>;
@@ -278,27 +273,31 @@ fn joins(previous: &Message, next: &Message) -> bool {
     }
 }
 
-fn write_turn(w: &mut Writer<'_>, turn: &[&Message], names: &Names<'_>, account: &mut Account) {
-    let Some(first) = turn.first() else { return };
+fn write_turn(w: &mut Writer<'_>, turn: &[Placed<'_>], names: &Names<'_>, account: &mut Account) {
+    let Some((_, first)) = turn.first() else { return };
     w.object(|w| {
         w.field("role", if first.role == Role::Assistant { "model" } else { "user" });
-        w.key("parts").array(|w| turn.iter().for_each(|message| write_parts(w, message, names, account)));
+        w.key("parts").array(|w| turn.iter().for_each(|placed| write_parts(w, *placed, names, account)));
         if first.role != Role::Tool {
             VENDOR.write_extra(w, &first.other);
         }
     });
 }
 
-fn write_parts(w: &mut Writer<'_>, message: &Message, names: &Names<'_>, account: &mut Account) {
+fn write_parts(w: &mut Writer<'_>, placed: Placed<'_>, names: &Names<'_>, account: &mut Account) {
+    let ((index, message), root) = (placed, Path::root("messages"));
+    let path = root.index(index);
     if message.role == Role::Tool {
-        return write_result(w, message, names, account);
+        return write_result(w, message, &path, names, account);
     }
     VENDOR.reasoning(message).iter().for_each(|item| w.node(item.node()));
     VENDOR.parts(message).for_each(|part| write_part(w, part));
     for call in &message.tool_calls {
         w.object(|w| {
             w.key("functionCall").object(|w| {
-                account_arguments(call, wire::gemini::write_call(w, call), account);
+                if !wire::gemini::write_call(w, call) {
+                    account_arguments(message, call, &path, account);
+                }
                 VENDOR.write_extra(w, &call.other);
             });
             w.optional("thoughtSignature", &call.signature);
@@ -306,12 +305,18 @@ fn write_parts(w: &mut Writer<'_>, message: &Message, names: &Names<'_>, account
     }
 }
 
-fn write_result(w: &mut Writer<'_>, message: &Message, names: &Names<'_>, account: &mut Account) {
+fn write_result(
+    w: &mut Writer<'_>,
+    message: &Message,
+    path: &Path<'_>,
+    names: &Names<'_>,
+    account: &mut Account,
+) {
     let texts = message.content.iter().filter_map(Part::as_text).count();
     let id = message.tool_call_id.as_deref().unwrap_or_default();
     if texts > 1 {
         let why = "a response of Gemini is one object";
-        account.add(&format_args!("result {}", crate::read::shown(id)), "the boundaries of texts", why);
+        account.add(&path.key("content"), "the boundaries of texts", why);
     }
     w.object(|w| {
         w.key("functionResponse").object(|w| {

@@ -3,7 +3,7 @@
 use cog_json::{Node, Value, Writer};
 
 use super::{account::Account, vendor::Vendor};
-use crate::{Conversation, FileSource, Message, Part, Role, other::member, problem::Path, wire};
+use crate::{Conversation, Detail, FileSource, Message, Part, Role, other::member, problem::Path, wire};
 
 pub(super) static VENDOR: Vendor = Vendor {
     title: "OpenAI Chat",
@@ -21,6 +21,7 @@ pub(super) static VENDOR: Vendor = Vendor {
         "file_id",
         "prompt_cache_breakpoint",
     ],
+    levels: &Detail::ALL,
     takes,
     write,
 };

@@ -20,6 +20,7 @@ pub(super) static VENDOR: Vendor = Vendor {
     provider: "openai",
     namespace: "openai_responses",
     holds: &["role", "detail", "filename"],
+    levels: &[Detail::Low, Detail::High],
     takes,
     write,
 };
@@ -216,9 +217,11 @@ fn read_part(node: Node<'_>) -> Option<Part> {
         }
         "refusal" => Some(Part::Refusal(RefusalPart { refusal: text("refusal")?, other: None })),
         "input_image" => {
-            let detail = text("detail").and_then(|detail| Detail::from_name(&detail));
+            let level = text("detail").and_then(|detail| Detail::from_name(&detail));
             let known: &[&str] = &["type", "image_url", "detail"];
-            let known = known.get(..if detail.is_some() { 3 } else { 2 }).unwrap_or(known);
+            let known = known.get(..if level.is_some() { 3 } else { 2 }).unwrap_or(known);
+            // The field is required, so `auto` is written where there is no level.
+            let detail = level.filter(|level| *level != Detail::Auto);
             let other = VENDOR.read_extra(node, known);
             Some(Part::Image(ImagePart { url: text("image_url")?, detail, other, ..ImagePart::default() }))
         }

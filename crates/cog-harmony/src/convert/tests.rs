@@ -23,11 +23,6 @@ fn json(text: &str) -> Value {
     Value::parse(text).unwrap()
 }
 
-/// OpenAI Responses requires a level of detail, and a name of a result is that of its call.
-fn normalized(text: &str) -> Value {
-    json(&text.replace(r#","detail":"auto""#, ""))
-}
-
 #[test]
 fn every_format_is_lossless_for_what_it_can_hold() {
     for there in Format::ALL {
@@ -37,10 +32,11 @@ fn every_format_is_lossless_for_what_it_can_hold() {
             let next = converted(&out.text, there, and_there);
             assert_eq!(next.losses, [], "{there:?} {and_there:?}");
             let back = converted(&next.text, and_there, Format::Harmony);
+            // The name of a result is that of its call.
             let names = back.text.replace(r#","name":"f""#, "").replace(r#","name":"g""#, "");
             let expected = converted(PLAIN, Format::Harmony, Format::Harmony).text;
             let expected = expected.replace(r#","name":"f""#, "").replace(r#","name":"g""#, "");
-            assert_eq!(normalized(&names), normalized(&expected), "{there:?} {and_there:?}");
+            assert_eq!(json(&names), json(&expected), "{there:?} {and_there:?}");
         }
     }
 }
@@ -137,11 +133,35 @@ fn losses_name_path_what_and_why() {
             "messages[0].content[0].index",
             "messages[0].content[1]",
             "messages[1].reasoning",
-            "call a",
+            "messages[1].tool_calls[0].function.arguments",
         ]
     );
     assert_eq!(losses[6].what, "the part `input_audio`");
     assert_eq!(losses[6].why, "a user message of Anthropic cannot contain it");
+}
+
+#[test]
+fn loss_of_each_call_and_part_has_its_path() {
+    let text = r#"[{"role":"system","content":"s"},{"role":"user","content":[
+      {"type":"image_url","image_url":{"url":"https://e.org/a.png","detail":"auto","rotation":0}},
+      {"type":"image_url","image_url":{"url":"https://e.org/a.png","detail":"low"}}]},
+      {"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},
+        {"id":"b","type":"function","function":{"name":"f","arguments":"[1]"}}]},
+      {"role":"tool","tool_call_id":"a","content":"1"},
+      {"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"1"},{"type":"text","text":"2"}]}]"#;
+    let paths = |format| {
+        let losses = converted(text, Format::Harmony, format).losses;
+        assert!(losses.iter().all(|loss| !loss.what.is_empty() && !loss.why.is_empty()), "{losses:?}");
+        losses.into_iter().map(|loss| loss.path).collect::<Vec<_>>()
+    };
+    let [auto, rotation] =
+        ["messages[1].content[0].image_url.detail", "messages[1].content[0].image_url.rotation"];
+    let low = "messages[1].content[1].image_url.detail";
+    let arguments = "messages[2].tool_calls[1].function.arguments";
+    assert_eq!(paths(Format::Anthropic), [auto, rotation, low, arguments]);
+    assert_eq!(paths(Format::Gemini), [auto, rotation, arguments, "messages[4].content"]);
+    assert_eq!(paths(Format::OpenAiResponses), [auto, rotation]);
+    assert_eq!(paths(Format::OpenAiChat), [rotation]);
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(super) struct Vendor {
     pub(super) namespace: &'static str,
     /// The fields that the format holds, of messages, parts and calls.
     pub(super) holds: &'static [&'static str],
+    /// The levels of detail of an image that the format holds.
+    pub(super) levels: &'static [Detail],
     /// Whether a message of this role may contain a part.
     pub(super) takes: fn(Role, &Part) -> bool,
     /// Writes the messages.
@@ -62,9 +64,10 @@ impl Vendor {
             Part::Text(text) => self.field(path, "index", text.index.is_some(), account),
             Part::Image(image) => {
                 let inner = path.key("image_url");
-                let has_detail = image.detail.is_some_and(|detail| detail != Detail::Auto);
-                self.field(&inner, "detail", has_detail, account);
-                self.field(&inner, "rotation", image.rotation.is_some_and(|angle| angle != 0.0), account);
+                if let Some(detail) = image.detail.filter(|detail| !self.levels.contains(detail)) {
+                    account.add(&inner.key("detail"), "`detail`", self.why_not(detail));
+                }
+                self.field(&inner, "rotation", image.rotation.is_some(), account);
                 self.field(path, "video_metadata", image.video.is_some(), account);
             }
             Part::Audio(audio) => {
@@ -77,6 +80,13 @@ impl Vendor {
             Part::Refusal(_) | Part::Native(_) => {}
         }
         self.unknown(path, part.other(), &["image_url", "video_metadata", "input_audio", "file"], account);
+    }
+
+    fn why_not(&self, detail: Detail) -> String {
+        match detail {
+            Detail::Auto => format!("{} does not distinguish `auto` from no level", self.title),
+            Detail::Low | Detail::High => format!("{} has no such field", self.title),
+        }
     }
 
     fn account_call(&self, call: &ToolCall, path: &Path<'_>, account: &mut Account) {
@@ -151,11 +161,24 @@ impl Vendor {
     }
 }
 
-/// Lists arguments that are not an object.
-pub(super) fn account_arguments(call: &ToolCall, is_object: bool, account: &mut Account) {
-    if !is_object {
-        let why = "they are not a JSON object, and become its member `invalid_arguments`";
-        account.add(&format_args!("call {}", crate::read::shown(&call.id)), "the arguments", why);
+/// Lists the arguments of a call of this message, which are not an object.
+pub(super) fn account_arguments(message: &Message, call: &ToolCall, path: &Path<'_>, account: &mut Account) {
+    let index = message.tool_calls.iter().position(|one| std::ptr::eq(one, call)).unwrap_or_default();
+    let why = "they are not a JSON object, and become its member `invalid_arguments`";
+    let calls = path.key("tool_calls");
+    account.add(&calls.index(index).key("function").key("arguments"), "the arguments", why);
+}
+
+/// Whether a message has no content yet.
+pub(super) fn is_empty(message: &Message) -> bool {
+    message.content.is_empty() && message.tool_calls.is_empty() && message.reasoning.is_none()
+}
+
+/// Ends the current message, and begins another one of the same role.
+pub(super) fn flush(current: &mut Message, messages: &mut Vec<Message>) {
+    if !is_empty(current) {
+        let next = Message::new(current.role, Vec::new());
+        messages.push(std::mem::replace(current, next));
     }
 }
 
