@@ -17,8 +17,9 @@ use super::keyword;
 pub(crate) struct ModelArgs {
     /// Provider to use, or `offline`; with `a,b`, b is the fallback
     ///
-    /// The next provider is tried after a connection failure, a 5xx or 429 response, a rejected key, or when no first
-    /// token arrives in time. Defaults to LLM_PROVIDER, then the first provider whose key is set, then `offline`.
+    /// The next provider is called after a connection failure, a 5xx or 429 response, a rejected key, or when no first
+    /// token arrives in time. It is also called when the messages exceed the context window of the model, or when the
+    /// provider does not support the media or an option of the run. Defaults to LLM_PROVIDER, then the first provider whose key is set, then `offline`.
     /// `cog doctor --all` lists the providers.
     #[arg(long, short, value_name = "NAME", value_delimiter = ',', value_parser = providers(), hide_possible_values = true, ignore_case = true)]
     pub(crate) provider: Vec<String>,
