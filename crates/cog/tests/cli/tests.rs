@@ -2,7 +2,7 @@ use cog_testkit::{Mock, Reply, Wire};
 use serde_json::Value;
 
 use crate::{
-    golden::shipped,
+    golden::{goldens, replies, shipped},
     support::{Place, json, snapshot, stdout},
 };
 
@@ -256,6 +256,61 @@ fn shipped_modules_match_their_contracts() {
     let report = json(&command.env("COGNITIVE_MODULES_PATH", shipped("")).output().unwrap());
     assert_eq!(report["failed"], 0, "{report}");
     assert!(report["contract_only"].as_u64() > Some(10));
+}
+
+/// Runs a golden test of a module that ships on a model with this answer. Returns the report of the case.
+fn golden_case(module: &str, case: &str, answer: &Value) -> Value {
+    let (place, mock) = (Place::new(), Mock::start([Reply::text(answer.to_string())]));
+    let args = ["test", module, "--case", case, "--provider", "openai", "--model", "m", "--format", "json"];
+    let mut command = place.cog(args);
+    command.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+    json(&command.output().unwrap())["modules"][0]["cases"][0].clone()
+}
+
+#[test]
+fn golden_tests_of_planner_and_coder_pass_on_a_model_that_is_right() {
+    let (place, mock) = (Place::new(), Mock::start(replies()));
+    let args = ["test", "planner", "coder", "--provider", "openai", "--require-model", "--format", "json"];
+    let mut command = place.cog(args);
+    command.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+    let report = json(&command.output().unwrap());
+    assert_eq!((&report["passed"], &report["failed"]), (&5.into(), &0.into()), "{report}");
+}
+
+#[test]
+fn golden_tests_of_planner_and_coder_fail_on_a_model_that_is_wrong() {
+    for (module, case, pointer, wrong, at) in [
+        ("planner", "case1", "/data/goal", "Play chess.".into(), "data.goal"),
+        (
+            "planner",
+            "case2",
+            "/data/handoff/constraints/1",
+            "Anybody may export".into(),
+            "data.handoff.constraints",
+        ),
+        (
+            "planner",
+            "case2",
+            "/data/handoff/artifacts/0/reference",
+            "else.py".into(),
+            "data.handoff.artifacts",
+        ),
+        ("planner", "case3", "/error/code", "E2004".into(), "error.code"),
+        ("planner", "case3", "/error/message", "Too short.".into(), "error.message"),
+        ("coder", "case1", "/data/files/0/path", "other.py".into(), "data.files"),
+        ("coder", "case1", "/data/files/0/content", "def other(): pass".into(), "data.files"),
+        ("coder", "case1", "/data/verification/0/command", "make".into(), "data.verification"),
+        ("coder", "case1", "/data/constraints/1/constraint", "None".into(), "data.constraints"),
+        ("coder", "case2", "/error/code", Value::from("E2007"), "error.code"),
+    ] {
+        let golden = goldens(module).into_iter().find(|golden| golden.name == case).unwrap();
+        let mut answer = golden.answer.clone();
+        assert_eq!(golden_case(module, case, &answer)["verdict"], "passed", "{module} {case}");
+        *answer.pointer_mut(pointer).unwrap() = wrong;
+        let report = golden_case(module, case, &answer);
+        let is_found = report.to_string().contains(&format!("\"path\":\"{at}"));
+        assert!(report["verdict"] == "failed" && is_found, "{module} {case} {pointer}: {report}");
+    }
 }
 
 #[test]
