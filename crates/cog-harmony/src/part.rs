@@ -157,7 +157,7 @@ pub struct VideoFrame {
     pub video_id: Option<String>,
     /// The time from the start of the video, in seconds.
     pub timestamp_sec: f64,
-    /// The index of the frame.
+    /// The number of the frame in the video, from 0.
     pub frame_index: Option<u64>,
 }
 

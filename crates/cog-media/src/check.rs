@@ -7,7 +7,7 @@ use crate::{
     Checksum, Detail, Facts, LimitKind, MediaError, MediaLocation, MediaRules, MediaSource, Rotation, Stored,
     Tool,
     blocking::run_blocking,
-    checksum::hex,
+    checksum::{hex, sha256_of},
     guard::shareable_url,
     header,
     kind::{convertible, describe_unknown, modality_of, sniff, type_of_name},
@@ -73,6 +73,14 @@ impl Media {
     /// Returns its bytes.
     pub fn bytes(&self) -> &Stored {
         &self.stored
+    }
+
+    /// Returns the SHA-256 of its bytes in hexadecimal. Reads them if it is not known yet.
+    ///
+    /// # Errors
+    /// If the bytes cannot be read.
+    pub fn sha256(&self) -> Result<String, MediaError> {
+        sha256_of(&self.stored)
     }
 
     /// Returns a copy with only its first bytes in memory. Blocks on the disk.

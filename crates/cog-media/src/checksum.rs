@@ -67,14 +67,19 @@ impl Checksum {
     /// [`MediaError::Checksum`] if they differ; an error if the disk cannot be read.
     pub fn verify(&self, stored: &Stored) -> Result<(), MediaError> {
         let found = match self.algorithm {
-            Algorithm::Sha256 => match stored.sha256() {
-                Some(known) => hex(known),
-                None => hash_of::<Sha256>(stored.reader())?,
-            },
+            Algorithm::Sha256 => sha256_of(stored)?,
             Algorithm::Md5 => hash_of::<Md5>(stored.reader())?,
             Algorithm::Crc32 => crc32_of(stored.reader())?,
         };
         if found == self.value { Ok(()) } else { Err(MediaError::Checksum { algorithm: self.algorithm() }) }
+    }
+}
+
+/// Returns the SHA-256 in hexadecimal digits. Reads the content if it was not hashed as it arrived.
+pub(crate) fn sha256_of(stored: &Stored) -> Result<String, MediaError> {
+    match stored.sha256() {
+        Some(known) => Ok(hex(known)),
+        None => hash_of::<Sha256>(stored.reader()),
     }
 }
 

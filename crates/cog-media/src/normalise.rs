@@ -89,6 +89,8 @@ pub enum Part {
     Frame {
         /// Its time in milliseconds from the start.
         at_ms: u64,
+        /// Its number in the video, from 0, if it is known.
+        number: Option<u64>,
     },
     /// The audio track of a video.
     Audio,
@@ -106,7 +108,7 @@ impl Part {
     pub(crate) fn write_fields(self, w: &mut Writer<'_>) {
         match self {
             Self::Complete => {}
-            Self::Frame { at_ms } => {
+            Self::Frame { at_ms, .. } => {
                 w.field("part", "frame").field("at_ms", &at_ms);
             }
             Self::Audio => {

@@ -90,7 +90,10 @@ async fn frames_of(
     let mut plan = capabilities.frames;
     plan.max_side = capabilities.max_dimension.map_or(plan.max_side, |limit| limit.min(plan.max_side));
     let frames = tool.frames(media, &plan).await?;
-    let frame = |Frame { at_ms, image }| Prepared { part: Part::Frame { at_ms }, ..converted(FRAME, image) };
+    let frame = |Frame { at_ms, number, image }| Prepared {
+        part: Part::Frame { at_ms, number },
+        ..converted(FRAME, image)
+    };
     let mut parts: Vec<_> = frames.into_iter().map(frame).collect();
     match audio_of(media, capabilities, tool).await? {
         Some(audio) => parts.push(Prepared { part: Part::Audio, ..audio }),

@@ -52,6 +52,8 @@ pub enum FrameSelection {
 pub struct Frame {
     /// Its time in milliseconds after the first.
     pub at_ms: u64,
+    /// Its number in the video, from 0; none if ffmpeg does not report it.
+    pub number: Option<u64>,
     /// A JPEG.
     pub image: Stored,
 }
@@ -73,14 +75,14 @@ impl FramePlan {
         wanted.max(spacing(self.max_frames)).max(1)
     }
 
-    /// Returns a filter that selects the first frame of each interval, scales it down, and logs its time.
+    /// Returns a filter that selects the first frame of each interval, scales it down, and logs its number and its time.
     fn filter(&self, duration_ms: u64) -> String {
         let interval = Duration::from_millis(self.interval(duration_ms)).as_secs_f64();
         let side = self.max_side.max(1);
         // Differences below a thousandth of an interval are rounding errors.
         let slot = |time: &str| format!("floor(({time}-start_t)/{interval}+0.001)");
         format!(
-            "select='isnan(prev_selected_t)+gt({},{})',\
+            "select='if(isnan(prev_selected_t)+gt({},{}),1+0*print(n))',\
              scale=w='min(iw,{side})':h='min(ih,{side})':force_original_aspect_ratio=decrease,\
              showinfo,setpts=N/TB",
             slot("t"),
@@ -245,13 +247,31 @@ fn reading(media_type: &str) -> [&str; 17] {
     ]
 }
 
-/// Returns the frames, each with its time from the log.
+/// Returns the frames, each with its time and its number from the log.
 fn frames_of(written: &Written) -> Result<Vec<Frame>, MediaError> {
-    let times = times_of(&String::from_utf8_lossy(&written.log));
+    let log = String::from_utf8_lossy(&written.log);
+    let (times, numbers) = (times_of(&log), numbers_of(&log));
     let first = times.first().copied().unwrap_or_default();
+    let is_numbered = numbers.len() == times.len();
     let images = images_of(BufReader::new(written.bytes.reader()))?;
-    let frame = |(image, at): (Stored, u64)| Frame { at_ms: at.saturating_sub(first), image };
-    Ok(images.into_iter().zip(times).map(frame).collect())
+    let frame = |((image, at), index): ((Stored, u64), usize)| Frame {
+        at_ms: at.saturating_sub(first),
+        number: numbers.get(index).copied().filter(|_| is_numbered),
+        image,
+    };
+    Ok(images.into_iter().zip(times).zip(0..).map(frame).collect())
+}
+
+/// Returns the number of each selected frame, from the log of `print`: lines with only a number, such as `24.000000`. Later
+/// versions of ffmpeg may write a context before it.
+fn numbers_of(log: &str) -> Vec<u64> {
+    let number = |line: &str| {
+        let line = line.trim();
+        let text =
+            line.strip_prefix("[Eval @ ").and_then(|rest| rest.split_once("] ")).map_or(line, |it| it.1);
+        text.strip_suffix(".000000")?.parse().ok()
+    };
+    log.lines().filter_map(number).collect()
 }
 
 /// Returns the time of each frame in milliseconds, from the log of `showinfo`.
@@ -341,6 +361,13 @@ mod tests {
                    [Parsed_showinfo_2 @ 0x2] n:   1 pts: 12 pts_time:1.25 pos:7\n\
                    [Parsed_showinfo_2 @ 0x2] pts_time:-1\n[Parsed_showinfo_2 @ 0x2] pts_time:NOPTS";
         assert_eq!(times_of(log), [0, 1250]);
+    }
+
+    #[test]
+    fn reads_only_frame_numbers_from_the_log() {
+        let log = "0.000000\n[Parsed_showinfo_2 @ 0x2] n:   0 pts:  0 pts_time:0\n 24.000000 \n\
+                   [Eval @ 0x1] 48.000000\n1.5\nstart: 3.000000\n[mov @ 0x1] 7.000000\n-1.000000\n";
+        assert_eq!(numbers_of(log), [0, 24, 48]);
     }
 
     #[test]

@@ -85,8 +85,10 @@ fn frames_are_only_scaled_down() {
 fn frames_have_their_own_times() {
     // There is no frame between the first half second and the last second.
     let video = media("-an -vf select='lt(t,0.45)+gte(t,2.85)' -vsync vfr a.mp4");
-    let times = times(&frames(&video, FramePlan::default()));
-    assert_eq!(times, [0, 2900, 3000]);
+    let frames = frames(&video, FramePlan::default());
+    assert_eq!(times(&frames), [0, 2900, 3000]);
+    let numbers: Vec<_> = frames.iter().map(|frame| frame.number).collect();
+    assert_eq!(numbers, [Some(0), Some(5), Some(6)]);
 }
 
 fn audio_of_any_type_becomes_wav() {

@@ -23,7 +23,7 @@ pub(crate) fn parts_of(all: &[Processed]) -> Result<Vec<Part>, MediaError> {
 fn label(number: usize, processed: &Processed, prepared: &Prepared) -> String {
     let media_type = processed.media.media_type();
     match prepared.part {
-        PreparedPart::Frame { at_ms } => {
+        PreparedPart::Frame { at_ms, .. } => {
             format!("[media {number}: {media_type}, frame at {}.{:03} s]", at_ms / 1000, at_ms % 1000)
         }
         PreparedPart::Audio => format!("[media {number}: {media_type}, its sound]"),
@@ -56,9 +56,9 @@ fn detail(detail: cog_media::Detail) -> Option<Detail> {
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds of a video are far below 2^52")]
 fn frame(number: usize, part: PreparedPart) -> Option<VideoFrame> {
-    let PreparedPart::Frame { at_ms } = part else { return None };
+    let PreparedPart::Frame { at_ms, number: frame_index } = part else { return None };
     let timestamp_sec = at_ms as f64 / 1000.0;
-    Some(VideoFrame { video_id: Some(format!("media {number}")), timestamp_sec, frame_index: None })
+    Some(VideoFrame { video_id: Some(format!("media {number}")), timestamp_sec, frame_index })
 }
 
 #[cfg(test)]

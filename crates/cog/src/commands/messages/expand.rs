@@ -114,15 +114,14 @@ impl Expander<'_> {
     async fn frames(&self, video: &Media, part: &Part) -> Result<Vec<Part>, MediaError> {
         let tool = self.access.tool.as_ref().ok_or(MediaError::SourceUnavailable { what: "videos" })?;
         let detail = if let Part::Image(image) = part { image.detail } else { None };
-        let id = format!("vid_{}", history::hash_of(video).get(..12).unwrap_or_default());
+        let id = format!("vid_{}", video.sha256()?.get(..12).unwrap_or_default());
         let frames = tool.frames(video, &self.plan).await?;
         let mut parts = Vec::with_capacity(frames.len() + 1);
-        for (frame_index, Frame { at_ms, image }) in (0..).zip(&frames) {
+        for Frame { at_ms, number, image } in &frames {
             let url = data_url("image/jpeg", &encode_base64(image)?);
             #[expect(clippy::cast_precision_loss, reason = "milliseconds of a video are far below 2^52")]
             let timestamp_sec = *at_ms as f64 / 1000.0;
-            let video =
-                VideoFrame { video_id: Some(id.clone()), timestamp_sec, frame_index: Some(frame_index) };
+            let video = VideoFrame { video_id: Some(id.clone()), timestamp_sec, frame_index: *number };
             parts.push(Part::Image(ImagePart { url, detail, video: Some(video), ..ImagePart::default() }));
         }
         if let Some(audio) = tool.audio(video).await? {
