@@ -1,4 +1,4 @@
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use crate::{Fetched, Fetcher, FileGuard, MediaError, Store, Stored, Tool};
 
@@ -19,6 +19,9 @@ pub struct Access {
     pub uploads: Option<Arc<dyn Uploads>>,
     /// Reads documents, audio and video; without it they are refused.
     pub tool: Option<Arc<Tool>>,
+    /// The content of URLs and uploads that was stored before, by URL or id. It is used in place of opening them again,
+    /// since they may have expired.
+    pub stored: Arc<HashMap<String, Fetched>>,
     /// The owner whose uploads may be opened, if uploads have owners.
     pub owner: Option<String>,
 }
@@ -35,6 +38,10 @@ pub trait Uploads: Send + Sync {
 impl Access {
     /// Fetches a URL.
     pub(crate) async fn fetch(&self, url: &str, store: Store) -> Result<Fetched, MediaError> {
+        if let Some(stored) = self.stored.get(url) {
+            store.expect(stored.stored.len())?;
+            return Ok(stored.clone());
+        }
         let fetcher = self.fetcher.as_ref().ok_or(MediaError::SourceUnavailable { what: "URLs" })?;
         fetcher.fetch(url, store).await
     }
@@ -49,6 +56,9 @@ impl Access {
 
     /// Opens an upload.
     pub(crate) fn upload(&self, id: &str) -> Result<Fetched, MediaError> {
+        if let Some(stored) = self.stored.get(id) {
+            return Ok(stored.clone());
+        }
         let uploads = self.uploads.as_ref().ok_or(MediaError::SourceUnavailable { what: "uploads" })?;
         uploads.open(id, self.owner.as_deref())
     }

@@ -1,4 +1,6 @@
-//! Delivers generated media.
+//! Delivers generated media, and stores media by hash.
+
+mod directory;
 
 use std::{
     fs::DirBuilder,
@@ -11,6 +13,8 @@ use cog_spec::ErrorBody;
 use tempfile::NamedTempFile;
 
 use crate::{Media, MediaError, checksum::hex};
+
+pub use self::directory::MediaDirectory;
 
 /// Where generated media is delivered (SPEC 4.3).
 #[derive(Clone, Default)]
@@ -104,7 +108,7 @@ fn store(
     extension: &str,
     mut content: impl Read,
 ) -> Result<PathBuf, MediaError> {
-    let mut file = temporary_file(directory)?;
+    let mut file = temporary_file(directory, ".cog-", 0o666)?;
     std::io::copy(&mut content, &mut file)?;
     let mut count = 1_u32;
     loop {
@@ -123,12 +127,14 @@ fn store(
     }
 }
 
-/// Creates a temporary file with the permissions of a normal file.
-fn temporary_file(directory: &Path) -> std::io::Result<NamedTempFile> {
+/// Creates a temporary file. Files with the mode `0o666` have the permissions of a normal file.
+fn temporary_file(directory: &Path, prefix: &str, mode: u32) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".cog-");
+    builder.prefix(prefix);
     #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    #[cfg(not(unix))]
+    let _ = mode;
     builder.tempfile_in(directory)
 }
 

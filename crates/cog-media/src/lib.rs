@@ -42,7 +42,7 @@ pub use crate::{
     check::{Expected, Media, check},
     checksum::Checksum,
     collect::{Progress, collect, obtain},
-    deliver::{Delivered, Delivery, Publish, Published, extension},
+    deliver::{Delivered, Delivery, MediaDirectory, Publish, Published, extension},
     error::{LimitKind, MediaError},
     facts::{Facts, Orientation},
     fetch::{Fetched, Fetcher},

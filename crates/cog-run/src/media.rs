@@ -93,6 +93,9 @@ impl Sources {
         }
         let mut access = options.media.clone().unwrap_or_else(|| shared.media.clone());
         access.owner = options.owner.clone();
+        // A URL whose content is stored may have expired for a provider, too.
+        access.by_url &= options.stored_media.is_empty();
+        access.stored = Arc::clone(&options.stored_media);
         let mut rules = MediaRules::from_manifest(&module.manifest);
         rules.strip_metadata = access.strip_metadata.unwrap_or(rules.strip_metadata);
         for (path, source) in input.media() {
@@ -116,7 +119,7 @@ impl Sources {
         let sources = self.input.media().to_vec();
         let media = collect(sources, &self.rules, &self.access, progress).await;
         let collected = Collected { media: media.map_err(|errors| self.rejected(&errors))?, sources: self };
-        collected.log_input().await;
+        collected.log_media().await;
         Ok(collected)
     }
 

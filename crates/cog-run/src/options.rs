@@ -3,9 +3,9 @@
 mod json;
 mod setters;
 
-use std::time::Duration;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use cog_media::{Access, Delivery};
+use cog_media::{Access, Delivery, Fetched};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use crate::{
@@ -87,6 +87,8 @@ pub struct RunOptions {
     pub trace: Option<Trace>,
     /// The log of the run's tool calls, so that a run that starts again does not repeat them.
     pub(crate) call_log: Option<CallLog>,
+    /// The content of URLs and uploads of the input that a run that starts again has stored, by URL or id.
+    pub(crate) stored_media: Arc<HashMap<String, Fetched>>,
     /// The modules that call this one as a tool, from the first.
     pub(crate) callers: Vec<String>,
     /// Whether a model calls the module as a tool, or a module of which it is a part. Such a run cannot wait for a confirmation.

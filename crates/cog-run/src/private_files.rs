@@ -1,6 +1,7 @@
 //! Files and directories that only this user may read: sessions and the run log contain inputs and answers.
 
 mod bounded_directory;
+mod media_files;
 
 use std::{
     fs::{DirBuilder, OpenOptions},
@@ -8,7 +9,10 @@ use std::{
     path::Path,
 };
 
-pub(crate) use self::bounded_directory::{BoundedDirectory, StoredFile};
+pub(crate) use self::{
+    bounded_directory::{BoundedDirectory, StoredFile},
+    media_files::MediaFiles,
+};
 
 /// Returns options that create a file only this user may read.
 pub fn open_options() -> OpenOptions {

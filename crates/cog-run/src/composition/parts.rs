@@ -209,6 +209,7 @@ impl Parts {
             on_violation: options.on_violation,
             max_attempts: options.max_attempts,
             media: options.media.clone(),
+            stored_media: Arc::clone(&options.stored_media),
             owner: options.owner.clone(),
             delivery: options.delivery.clone(),
             trace_id: options.trace_id.clone(),

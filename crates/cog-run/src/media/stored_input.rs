@@ -24,12 +24,19 @@ impl Collected {
         CheckedInput::new(&self.sources.module, RunInput::Json(input.clone())).is_ok().then_some(input)
     }
 
-    /// Adds the content of media that can expire to the log of the session, which a run that starts again reads.
-    pub(super) async fn log_input(&self) {
-        if let Some(log) = &self.sources.log
-            && let Some(input) = self.stored_input().await
-        {
-            log.add_input(&input).await;
+    /// Stores the media that can expire with the session, for a run that starts again.
+    pub(super) async fn log_media(&self) {
+        let Some(log) = &self.sources.log else { return };
+        let stored = &self.sources.access.stored;
+        let with_source = |(media, (_, source)): (&Media, &(_, MediaSource))| {
+            let (MediaLocation::Url(from) | MediaLocation::Upload(from)) = &source.location else {
+                return None;
+            };
+            (!stored.contains_key(from)).then(|| (from.clone(), media.clone()))
+        };
+        let media: Vec<_> = self.media.iter().zip(self.input().media()).filter_map(with_source).collect();
+        if !media.is_empty() {
+            log.add_media(media).await;
         }
     }
 }

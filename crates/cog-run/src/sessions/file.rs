@@ -4,6 +4,7 @@ use std::{
     fs::OpenOptions,
     io::{self, Read as _},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,7 +18,7 @@ use super::{
     shared::Shared,
     spec::RunSpec,
 };
-use crate::tools::CallLog;
+use crate::{private_files::MediaFiles, tools::CallLog};
 
 /// The format version of the header line.
 const VERSION: u64 = 1;
@@ -90,7 +91,7 @@ fn id_of(name: &str) -> Option<&str> {
 
 /// Reads a session, and truncates a line that was written only in part. None when the file contains no
 /// session, or one without chunks, which no client has seen.
-pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
+pub(crate) fn read(path: &Path, age: Duration, media: &Arc<MediaFiles>) -> io::Result<Option<Found>> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let mut bytes = Vec::new();
     (&mut file).take(MAX_LEN).read_to_end(&mut bytes)?;
@@ -101,7 +102,7 @@ pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
     else {
         return Ok(None);
     };
-    header.spec.options.call_log = Some(CallLog::restored(call_log(path)));
+    header.spec.options.call_log = Some(CallLog::restored(call_log(path), Arc::clone(media)));
     let mut log = Log::default();
     let mut state = SessionState::Running;
     let mut length = first.map_or(0, str::len) + 1;

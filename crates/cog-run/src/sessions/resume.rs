@@ -1,13 +1,13 @@
 //! Resumes a session after its reader was disconnected (docs/spec/streaming.md).
 
-use std::{any::Any, sync::Arc};
+use std::{any::Any, collections::HashMap, sync::Arc};
 
 use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 
 use super::{
     After, RunSpec, SessionState, Sessions, Subscriber, checkpoint, finished, log::Log, shared::Shared,
 };
-use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime, tools::CallLog};
+use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -159,9 +159,13 @@ impl Sessions {
         let module = runtime.load_name_async(&spec.module).await;
         let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
         let finished_parts = finished::from_log(&session.lock().log);
-        let stored = spec.options.call_log.as_ref().and_then(CallLog::input);
-        let input = stored.unwrap_or(spec.input);
+        let media = match spec.options.call_log.clone() {
+            Some(log) => tokio::task::spawn_blocking(move || log.media()).await.unwrap_or_default(),
+            None => HashMap::new(),
+        };
+        let input = spec.input;
         let options = RunOptions {
+            stored_media: Arc::new(media),
             cancellation: cancellation.clone(),
             session_id: Some(session.id.clone()),
             resume_from: Some(last_seq),

@@ -23,7 +23,7 @@ use super::{
     settings::SessionSettings,
     shared::{Persistence, Shared, State, Wake},
 };
-use crate::{CancelReason, Cancellation, tools::CallLog};
+use crate::{CancelReason, Cancellation, private_files::MediaFiles, tools::CallLog};
 
 /// The maximum bytes of a log. Its marks are 32-bit offsets.
 const MAX_LOG: usize = 1 << 30;
@@ -34,6 +34,8 @@ pub(crate) struct SessionStore {
     pub(crate) settings: SessionSettings,
     table: Mutex<Table>,
     journal: Option<Journal>,
+    /// The media of inputs.
+    media: Arc<MediaFiles>,
     /// The bytes of all sessions together.
     bytes: AtomicUsize,
     /// Notified when the last running session ends.
@@ -58,8 +60,13 @@ impl SessionStore {
             .as_ref()
             .map(|directory| Journal::open(directory, settings.max_session_bytes))
             .transpose()?;
-        let (bytes, idle) = (AtomicUsize::new(0), Notify::new());
-        let store = Self { settings, table: Mutex::default(), journal, bytes, idle };
+        let media = match &directory {
+            Some(directory) => MediaFiles::in_directory(&directory.join("media"))
+                .map_err(|source| SessionError::Directory { path: directory.clone(), source })?,
+            None => MediaFiles::in_memory(),
+        };
+        let (bytes, idle, media) = (AtomicUsize::new(0), Notify::new(), Arc::new(media));
+        let store = Self { settings, table: Mutex::default(), journal, media, bytes, idle };
         if let Some(directory) = directory {
             store
                 .restore(&directory)
@@ -70,7 +77,7 @@ impl SessionStore {
 
     fn restore(&self, directory: &Path) -> io::Result<()> {
         for (path, age) in file::list(directory)? {
-            match file::read(&path, age) {
+            match file::read(&path, age, &self.media) {
                 Ok(Some(found)) if age <= self.settings.ttl => self.restore_session(found),
                 Ok(_) => drop(std::fs::remove_file(&path)),
                 Err(error) => {
@@ -78,7 +85,13 @@ impl SessionStore {
                 }
             }
         }
-        file::remove_call_logs(directory, |id| self.is_interrupted(id))
+        file::remove_call_logs(directory, |id| self.is_interrupted(id))?;
+        let sessions: Vec<_> = self.lock().sessions.values().cloned().collect();
+        let logs =
+            sessions.iter().filter_map(|session| session.lock().spec.as_ref()?.options.call_log.clone());
+        logs.for_each(|log| log.restore_media());
+        self.media.remove_unreferenced();
+        Ok(())
     }
 
     fn is_interrupted(&self, id: &str) -> bool {
@@ -107,7 +120,8 @@ impl SessionStore {
     /// Creates the log of the tool calls of a new session.
     pub(crate) fn call_log(&self, id: &str) -> CallLog {
         let directory = self.settings.state_dir.as_ref().map(|directory| directory.join("sessions"));
-        CallLog::new(directory.map(|directory| file::call_log(&journal::path_of(&directory, id))))
+        let path = directory.map(|directory| file::call_log(&journal::path_of(&directory, id)));
+        CallLog::new(path, Arc::clone(&self.media))
     }
 
     /// Adds a running session.

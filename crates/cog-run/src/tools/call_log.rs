@@ -1,6 +1,7 @@
 //! The log of a run's tool calls. A run that starts again continues after them, so that no call takes effect twice.
 
 use std::{
+    collections::HashMap,
     fmt,
     fs::{File, OpenOptions},
     io::{self, Read as _, Write as _},
@@ -8,17 +9,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use cog_json::Value;
+use cog_media::{Fetched, Media};
 use cog_spec::{Code, ErrorBody};
+use serde::{Deserialize, Serialize};
 
-use crate::private_files;
+use crate::private_files::{self, MediaFiles};
 
 /// The maximum length of a file that is read.
 const MAX_BYTES: u64 = 1 << 30;
-/// The maximum length of an input with the content of its media.
-const MAX_INPUT: usize = 32 << 20;
-/// The start of the entry with the input.
-const INPUT: &str = "{\"input\":";
+/// The start of an entry with the media of the input.
+const MEDIA: &str = "{\"media\":";
 
 /// The log of the tool calls of a session's run. Clones share it.
 #[derive(Clone)]
@@ -27,6 +27,8 @@ pub(crate) struct CallLog(Arc<Storage>);
 struct Storage {
     /// The file; none for a session in memory.
     path: Option<PathBuf>,
+    /// The media of inputs, which all sessions share.
+    media: Arc<MediaFiles>,
     state: Mutex<State>,
 }
 
@@ -39,18 +41,22 @@ struct State {
     is_restored: bool,
     /// An entry could not be written, so that later ones would have no meaning.
     is_broken: bool,
+    /// The names of the stored media.
+    media: Vec<String>,
+    /// The bytes of the media in memory.
+    media_bytes: usize,
 }
 
 impl CallLog {
-    /// Creates a log in a file, which is created at the first call, or in memory.
-    pub(crate) fn new(path: Option<PathBuf>) -> Self {
-        Self(Arc::new(Storage { path, state: Mutex::default() }))
+    /// Creates a log in a file, which is created at the first call, or in memory. Media of the input are in `media`.
+    pub(crate) fn new(path: Option<PathBuf>, media: Arc<MediaFiles>) -> Self {
+        Self(Arc::new(Storage { path, media, state: Mutex::default() }))
     }
 
     /// Opens a log that an earlier program may have written.
-    pub(crate) fn restored(path: PathBuf) -> Self {
+    pub(crate) fn restored(path: PathBuf, media: Arc<MediaFiles>) -> Self {
         let state = State { is_restored: true, ..State::default() };
-        Self(Arc::new(Storage { path: Some(path), state: Mutex::new(state) }))
+        Self(Arc::new(Storage { path: Some(path), media, state: Mutex::new(state) }))
     }
 
     /// Adds an entry: a line.
@@ -69,20 +75,32 @@ impl CallLog {
         })
     }
 
-    /// Adds the input of the run with the content of its media. An input over the limit is not stored.
-    pub(crate) async fn add_input(&self, input: &Value) {
-        let line = format!("{INPUT}{input}}}\n");
-        if line.len() <= MAX_INPUT {
-            let _ = self.append(line).await; // without it, the media are opened again
+    /// Stores media of the input, each with its URL or upload. Media that cannot be stored are opened again by a run that
+    /// starts again.
+    pub(crate) async fn add_media(&self, media: Vec<(String, Media)>) {
+        let storage = Arc::clone(&self.0);
+        let stored = tokio::task::spawn_blocking(move || storage.store(&media)).await;
+        for line in stored.into_iter().flatten() {
+            let _ = self.append(line).await;
         }
     }
 
-    /// Returns the input with the content of its media; none if no source of them can expire.
-    pub(crate) fn input(&self) -> Option<Value> {
-        let text = self.read().ok()?;
-        let line = text.lines().rev().find(|line| line.starts_with(INPUT))?;
-        let entry = Value::parse(line).ok()?;
-        Some(entry.child(entry.get("input")?))
+    /// Returns the stored media of the input, by their URLs and uploads. Blocks on the disk.
+    pub(crate) fn media(&self) -> HashMap<String, Fetched> {
+        let text = self.read().unwrap_or_default();
+        let open = |StoredMedia { source, file, declared }| {
+            let stored = self.0.media.open(&file).ok()?;
+            Some((source, Fetched { stored, declared }))
+        };
+        media_in(&text).into_iter().filter_map(open).collect()
+    }
+
+    /// Counts the media in a log that an earlier program has written. Blocks on the disk.
+    pub(crate) fn restore_media(&self) {
+        let text = self.read().unwrap_or_default();
+        let names = media_in(&text).into_iter().map(|media| media.file);
+        let found = names.filter(|name| self.0.media.restore(name)).collect();
+        self.0.lock().media = found;
     }
 
     /// Returns the entries.
@@ -98,19 +116,62 @@ impl CallLog {
 
     /// Returns the bytes of memory that the log occupies.
     pub(crate) fn bytes(&self) -> usize {
-        self.0.lock().text.len()
+        let state = self.0.lock();
+        state.text.len() + state.media_bytes
     }
 
     /// Removes the entries of a run that has ended.
     pub(crate) fn remove(&self) {
         let state = std::mem::take(&mut *self.0.lock());
+        self.0.media.release(state.media.iter().map(String::as_str));
         if let Some(path) = self.0.path.as_ref().filter(|_| state.file.is_some() || state.is_restored) {
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
+/// A stored media item of the input.
+#[derive(Serialize, Deserialize)]
+struct StoredMedia {
+    /// Its URL or upload.
+    source: String,
+    /// Its name among the stored media.
+    file: String,
+    /// The type that its server declared.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    declared: Option<String>,
+}
+
+/// Returns the media in a log.
+fn media_in(text: &str) -> Vec<StoredMedia> {
+    let lines = text.lines().filter(|line| line.starts_with(MEDIA));
+    let entries =
+        lines.filter_map(|line| serde_json::from_str::<HashMap<String, Vec<StoredMedia>>>(line).ok());
+    entries.flat_map(|mut entry| entry.remove("media").unwrap_or_default()).collect()
+}
+
 impl Storage {
+    /// Stores media. Returns the entry; none if nothing was stored.
+    fn store(&self, media: &[(String, Media)]) -> Option<String> {
+        let mut entries = Vec::new();
+        for (source, item) in media {
+            match self.media.add(item) {
+                Ok(file) => {
+                    let mut state = self.lock();
+                    state.media.push(file.clone());
+                    if self.path.is_none() {
+                        state.media_bytes += usize::try_from(item.bytes().len()).unwrap_or(usize::MAX);
+                    }
+                    let declared = item.hint().map(str::to_owned);
+                    entries.push(StoredMedia { source: source.clone(), file, declared });
+                }
+                Err(error) => tracing::warn!(%error, "a media file of a session was not stored"),
+            }
+        }
+        let line = serde_json::to_string(&HashMap::from([("media", &entries)])).ok()?;
+        (!entries.is_empty()).then(|| line + "\n")
+    }
+
     fn write(&self, line: &str) -> io::Result<()> {
         let mut state = self.lock();
         if state.is_broken {

@@ -1,5 +1,7 @@
 //! Media of an interrupted run whose source has expired when it starts again.
 
+#![expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+
 use std::{
     path::Path,
     sync::{Arc, atomic::Ordering},
@@ -69,15 +71,46 @@ async fn repeated_run_has_the_media_of_an_upload_that_expired() {
     assert_eq!(uploads.0.load(Ordering::SeqCst), 1);
 }
 
+/// Returns the names of the stored media.
+fn media_in(place: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(place.join("sessions/media")).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
 #[tokio::test]
-async fn media_are_stored_with_a_session_on_disk() {
-    let (uploads, place) = (Arc::new(Once::default()), tempfile::tempdir().unwrap());
-    let bench = looking(&uploads, &[partial()], disk::on(place.path()));
-    let id = interrupted(&bench).await;
-    drop(bench);
-    let log = place.path().join("sessions").join(format!("{id}.calls"));
-    let after = looking(&uploads, &[answer()], disk::on(place.path()));
-    let lines = read(after.resume(&id, 0).await.unwrap()).await;
+async fn media_are_stored_once_until_no_session_refers_to_them() {
+    let place = tempfile::tempdir().unwrap();
+    let on_disk = || disk::on(place.path());
+    let first = looking(&Arc::default(), &[partial()], on_disk());
+    let one = interrupted(&first).await;
+    drop(first);
+    let log = |id: &str| place.path().join("sessions").join(format!("{id}.calls"));
+    assert!(!std::fs::read_to_string(log(&one)).unwrap().contains("base64"));
+    std::fs::write(place.path().join(format!("sessions/media/{}.png", "0".repeat(64))), "left over").unwrap();
+    let next = looking(&Arc::default(), &[partial(), answer(), answer()], on_disk());
+    let other = interrupted(&next).await;
+    let stored = media_in(place.path());
+    assert!(stored.len() == 1 && stored[0].ends_with(".webp"), "{stored:?}");
+    for (id, left) in [(one, 1), (other, 0)] {
+        let lines = read(next.resume(&id, 0).await.unwrap()).await;
+        assert_eq!(final_data(&lines)["result"], "fine", "{lines:?}");
+        assert!(!log(&id).exists(), "a finished run does not start again");
+        assert_eq!(media_in(place.path()).len(), left);
+    }
+    let requests = next.provider.requests();
+    assert_eq!(requests[0].messages, requests[1].messages, "the model sees the same image");
+}
+
+#[tokio::test]
+async fn run_without_its_stored_media_opens_them_again() {
+    let place = tempfile::tempdir().unwrap();
+    let first = looking(&Arc::default(), &[partial()], disk::on(place.path()));
+    let id = interrupted(&first).await;
+    drop(first);
+    std::fs::remove_dir_all(place.path().join("sessions/media")).unwrap();
+    let uploads = Arc::new(Once::default());
+    let next = looking(&uploads, &[answer()], disk::on(place.path()));
+    let lines = read(next.resume(&id, 0).await.unwrap()).await;
     assert_eq!(final_data(&lines)["result"], "fine", "{lines:?}");
-    assert!(!Path::new(&log).exists(), "a finished run does not start again");
+    assert_eq!(uploads.0.load(Ordering::SeqCst), 1);
 }

@@ -1,14 +1,10 @@
 //! `cog messages archive`: stores a history with its images, before their URLs expire.
 
-use std::{
-    collections::HashMap,
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::collections::HashMap;
 
 use cog_harmony::{Conversation, FileSource, Part};
 use cog_host::settings::{Environment, Flags, MediaSettings};
-use cog_media::{Access, Media, MediaError, MediaLocation, MediaRules, MediaSource, extension, obtain};
+use cog_media::{Access, MediaDirectory, MediaError, MediaLocation, MediaRules, MediaSource, obtain};
 use cog_module::files;
 use cog_spec::ErrorBody;
 use futures_util::{StreamExt as _, stream};
@@ -39,7 +35,8 @@ pub(crate) fn archive(
     let mut conversation = history::conversation(&document, &args.file)?;
     let settings = load_settings(Flags::default(), environment, console)?;
     files::create_directory(&args.directory).map_err(|source| emit::unwritable(&args.directory, source))?;
-    let Some(stored) = runtime::wait(store_all(&conversation, &args.directory, &settings.media))? else {
+    let directory = MediaDirectory::new(&args.directory);
+    let Some(stored) = runtime::wait(store_all(&conversation, &directory, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
     let stored = stored?;
@@ -55,9 +52,9 @@ type Stored = HashMap<String, Result<String, MediaError>>;
 /// Fetches each URL once, and writes its content as it arrives.
 async fn store_all(
     conversation: &Conversation,
-    directory: &Path,
+    directory: &MediaDirectory,
     settings: &MediaSettings,
-) -> Result<Stored, CliError> {
+) -> Result<Stored, ErrorBody> {
     let access = Access { fetcher: settings.fetcher(), tool: Some(settings.tool()), ..Access::default() };
     let mut urls: Vec<&str> =
         conversation.messages().iter().flat_map(|message| &message.content).filter_map(url_of).collect();
@@ -74,7 +71,7 @@ async fn store_all(
     let mut stored = Stored::new();
     while let Some((url, outcome)) = fetched.next().await {
         let name = outcome
-            .map(|media| write(&media, directory))
+            .map(|media| directory.store(&media).map_err(|error| ErrorBody::from(&error)))
             .map_or_else(|error| Ok(Err(error)), |name| name.map(Ok))?;
         stored.insert(url, name);
     }
@@ -93,17 +90,6 @@ fn url_of(part: &Part) -> Option<&str> {
     };
     let scheme = url.split_once("://")?.0;
     (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")).then_some(url)
-}
-
-/// Writes a media file under the name of its hash. A file that exists has the same content.
-fn write(media: &Media, directory: &Path) -> Result<String, CliError> {
-    let name = format!("{}.{}", history::hash_of(media), extension(media.media_type()));
-    let path: PathBuf = directory.join(&name);
-    let mut bytes = Vec::new();
-    let read = media.bytes().reader().read_to_end(&mut bytes);
-    read.map_err(|error| ErrorBody::from(&MediaError::from(error)))?;
-    files::write_atomic(&path, &bytes).map_err(|source| emit::unwritable(&path, source))?;
-    Ok(name)
 }
 
 /// Puts the file names in place of the URLs, and prints each with its path. Returns whether all were fetched.

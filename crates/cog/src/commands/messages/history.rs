@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use cog_harmony::{Conversation, Document, Problem};
-use cog_media::Media;
 use cog_spec::{Code, ErrorBody};
 
 use crate::{
@@ -25,11 +24,6 @@ pub(in crate::commands) fn conversation(document: &Document, file: &Path) -> Res
         Some(problem) => unreadable(file, problem),
         None => not_readable(file, "the messages are not valid").into(),
     })
-}
-
-/// Returns the SHA-256 of a media file in hexadecimal; empty if it was not computed.
-pub(super) fn hash_of(media: &Media) -> String {
-    media.bytes().sha256().into_iter().flatten().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Creates the error of a history that cannot be read.
