@@ -133,9 +133,13 @@ impl Assembler {
     }
 
     /// Sets what `meta` reports about the media that the model receives. A fallback provider may receive another form.
-    pub fn set_media(&mut self, processed: Value, validation: Value, warnings: Vec<Warning>) {
+    pub fn set_media(&mut self, processed: Value, validation: Value) {
         self.rules.runtime.media_processed = Some(processed);
         self.rules.runtime.media_validation = Some(validation);
+    }
+
+    /// Sets the warnings about what the model receives beside the input.
+    pub fn set_media_warnings(&mut self, warnings: Vec<Warning>) {
         self.media_warnings = warnings;
     }
 

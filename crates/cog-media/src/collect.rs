@@ -61,28 +61,26 @@ fn check_count(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<()
 /// Why it is refused.
 pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> Result<Media, MediaError> {
     source.check(&rules)?;
-    let fetched = match &source.location {
-        MediaLocation::Url(url) => {
-            Some(access.fetch(url, Store::with_limit(rules.max_bytes_of_any())).await?)
-        }
-        _ => None,
-    };
-    let (tool, limits) = (access.tool.clone(), rules.clone());
-    let work = move || {
-        let mut expected = Expected::from_source(&source);
-        let Fetched { stored, declared } = match fetched {
-            Some(fetched) => fetched,
-            None => open(&source.location, &limits, &access)?,
-        };
-        expected.hint = declared.or(expected.hint);
-        Ok::<_, MediaError>((stored, expected))
-    };
-    let (stored, expected) = run_blocking(work).await?;
+    let mut expected = Expected::from_source(&source);
+    let tool = access.tool.clone();
+    let Fetched { stored, declared } = receive(source.location, rules.max_bytes_of_any(), access).await?;
+    expected.hint = declared.or(expected.hint);
     check(stored, &expected, &rules, tool.as_deref()).await
 }
 
-fn open(location: &MediaLocation, rules: &MediaRules, access: &Access) -> Result<Fetched, MediaError> {
-    let store = Store::with_limit(rules.max_bytes_of_any());
+/// Opens content of any kind with at most this many bytes, and does not check what it is.
+///
+/// # Errors
+/// Why it cannot be opened.
+pub async fn receive(location: MediaLocation, limit: u64, access: Access) -> Result<Fetched, MediaError> {
+    let store = Store::with_limit(limit);
+    match location {
+        MediaLocation::Url(url) => access.fetch(&url, store).await,
+        location => run_blocking(move || open(&location, store, &access)).await,
+    }
+}
+
+fn open(location: &MediaLocation, store: Store, access: &Access) -> Result<Fetched, MediaError> {
     let stored = match location {
         MediaLocation::Base64(data) => decode_base64(data.as_str().unwrap_or_default(), store),
         MediaLocation::File(path) => access.file(path, store),

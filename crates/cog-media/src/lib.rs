@@ -41,7 +41,7 @@ pub use crate::{
     base64::{decode_base64, encode_base64},
     check::{Expected, Media, check},
     checksum::Checksum,
-    collect::{Progress, collect, obtain},
+    collect::{Progress, collect, obtain, receive},
     deliver::{Delivered, Delivery, MediaDirectory, Publish, Published, extension},
     error::{LimitKind, MediaError},
     facts::{Facts, Orientation},

@@ -144,14 +144,18 @@ impl Driver {
         let provider = Arc::clone(&self.run.provider);
         let model = self.run.request.model.clone();
         let prepared = match self.within_deadline(media.prepare(provider.as_ref(), &model)).await {
-            Ok(all) => self.run.add_media(media.input(), all).await,
+            Ok(all) => self.run.add_media(&media, all).await,
             Err(error) => Err(error),
         };
+        let prepared = prepared.map(|all| (media::warnings(&all, media.texts()), all));
         let is_needed = !self.run.others.is_empty() || self.run.tools.is_some();
         self.media = is_needed.then_some(media);
         match prepared {
-            Ok(all) => {
-                assembler.set_media(media_processed(&all), media_validation(&all), media::warnings(&all));
+            Ok((warnings, all)) => {
+                if !all.is_empty() {
+                    assembler.set_media(media_processed(&all), media_validation(&all));
+                }
+                assembler.set_media_warnings(warnings);
                 State::ready(assembler, &mut self.run, &self.out)
             }
             Err(error) => match fallback_code(&error) {

@@ -11,6 +11,7 @@ use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 use serde::Serialize;
 
+pub(crate) use self::packet::TextArtifact;
 use crate::error;
 
 /// The input of a run.
@@ -178,6 +179,11 @@ impl CheckedInput {
     /// Returns the input as a handoff packet, if it is one.
     pub(crate) fn packet(&self) -> Option<&Handoff> {
         self.packet.as_deref()
+    }
+
+    /// Returns the text files among the artifacts of a handoff packet.
+    pub(crate) fn text_artifacts(&self) -> Vec<TextArtifact> {
+        self.packet().map(packet::texts).unwrap_or_default()
     }
 
     /// Returns the media of the input with their paths, starting at `input`.

@@ -1,6 +1,7 @@
 //! The media of an input: opened and checked before the first call, then added to the request (SPEC 4.4,
 //! 8.3).
 
+mod artifacts;
 mod generated;
 mod output;
 mod parts;
@@ -22,6 +23,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput, tools::CallLog};
 
 pub(crate) use self::{
+    artifacts::ArtifactTexts,
     generated::{GeneratedMedia, MediaSink, limits},
     parts::parts_of,
 };
@@ -42,6 +44,7 @@ pub(crate) struct Sources {
 pub(crate) struct Collected {
     sources: Sources,
     media: Vec<Media>,
+    texts: ArtifactTexts,
 }
 
 /// The opening of media, in progress.
@@ -88,7 +91,7 @@ impl Sources {
         input: &CheckedInput,
         options: &RunOptions,
     ) -> Result<Option<Self>, ErrorBody> {
-        if input.media().is_empty() {
+        if input.media().is_empty() && input.text_artifacts().is_empty() {
             return Ok(None);
         }
         let mut access = options.media.clone().unwrap_or_else(|| shared.media.clone());
@@ -111,14 +114,16 @@ impl Sources {
         }))
     }
 
-    /// Opens and checks all media.
+    /// Opens and checks all media, and reads the text files among the artifacts of a packet.
     ///
     /// # Errors
     /// The code of the first rejected media item; the message names all of them.
     pub(crate) async fn collect(self, progress: impl FnMut(Progress)) -> Result<Collected, ErrorBody> {
         let sources = self.input.media().to_vec();
         let media = collect(sources, &self.rules, &self.access, progress).await;
-        let collected = Collected { media: media.map_err(|errors| self.rejected(&errors))?, sources: self };
+        let media = media.map_err(|errors| self.rejected(&errors))?;
+        let texts = ArtifactTexts::read(self.input.text_artifacts(), &self.access).await?;
+        let collected = Collected { media, texts, sources: self };
         collected.log_media().await;
         Ok(collected)
     }
@@ -148,6 +153,11 @@ impl Collected {
     /// Returns the input that names the media.
     pub(crate) fn input(&self) -> &CheckedInput {
         &self.sources.input
+    }
+
+    /// Returns the text files among the artifacts of a packet.
+    pub(crate) fn texts(&self) -> &ArtifactTexts {
+        &self.texts
     }
 
     /// Prepares the media for a model of a provider.
@@ -214,8 +224,8 @@ fn capabilities_of(provider: &dyn Provider, model: &str) -> MediaCapabilities {
     }
 }
 
-/// Returns the warnings about prepared media.
-pub(crate) fn warnings(all: &[Processed]) -> Vec<Warning> {
+/// Returns the warnings about prepared media and artifacts.
+pub(crate) fn warnings(all: &[Processed], texts: &ArtifactTexts) -> Vec<Warning> {
     let hints = all.iter().filter_map(|one| {
         let warning = one.media.hint_warning()?;
         Some((WarningCode::ContentHint, format!("{}: {warning}", one.path)))
@@ -224,5 +234,6 @@ pub(crate) fn warnings(all: &[Processed]) -> Vec<Warning> {
         let warnings = one.sent.iter().filter_map(|part| part.warning.as_ref());
         warnings.map(|warning| (WarningCode::MediaInPart, format!("{}: {warning}", one.path)))
     });
-    hints.chain(partial).map(|(code, message)| Warning::new(code, message)).collect()
+    let media = hints.chain(partial).map(|(code, message)| Warning::new(code, message));
+    media.chain(texts.warnings.iter().cloned()).collect()
 }

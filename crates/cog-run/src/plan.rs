@@ -20,8 +20,7 @@ use crate::{
     cache::CacheSink,
     composition::{PartsState, PendingParts},
     error,
-    input::CheckedInput,
-    media::{self, MediaSink, Sources},
+    media::{self, Collected, MediaSink, Sources},
     module_context::ContextSink,
     prompt,
     recorder::Recorder,
@@ -70,24 +69,26 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Adds the media of the input to the request.
+    /// Adds the media of the input, and the texts of its artifacts, to the request.
     ///
     /// # Errors
     /// The provider does not support the media.
     pub(crate) async fn add_media(
         &mut self,
-        input: &CheckedInput,
+        collected: &Collected,
         all: Vec<Processed>,
     ) -> Result<Vec<Processed>, ErrorBody> {
         let encode = move || (media::parts_of(&all), all);
         let encoded = tokio::task::spawn_blocking(encode).await;
         let (parts, all) = encoded.map_err(|error| error::from_task(&error))?;
-        let parts = parts.map_err(|error| ErrorBody::from(&error))?;
+        let mut parts = parts.map_err(|error| ErrorBody::from(&error))?;
+        parts.extend(collected.texts().parts());
         if let Some(composed) = &mut self.parts {
             composed.media.clone_from(&parts);
         }
         let instructions = request::instructions(self.request.output.as_deref());
-        let messages = prompt::conversation(&self.spec.module, instructions, input, &self.spec.texts, parts)?;
+        let (module, texts) = (&self.spec.module, &self.spec.texts);
+        let messages = prompt::conversation(module, instructions, collected.input(), texts, parts)?;
         let initial = messages.messages().len();
         let former = std::mem::replace(&mut self.request.messages, messages);
         self.request.messages.0.extend(former.0.into_iter().skip(initial));

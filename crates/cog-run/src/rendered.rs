@@ -32,17 +32,17 @@ pub struct Rendered {
 impl Prepared {
     /// Renders the request that this run would send.
     pub(crate) async fn render(self) -> Result<Rendered, ErrorBody> {
-        let mut plan = self.plan;
+        let (mut plan, mut warnings) = (self.plan, self.rules.warnings);
         if let Some(sources) = plan.media.take() {
             let media = sources.collect(drop).await?;
             let prepared = media.prepare(plan.provider.as_ref(), &plan.request.model).await?;
-            plan.add_media(media.input(), prepared).await?;
+            plan.add_media(&media, prepared).await?;
+            warnings.extend(media.texts().warnings.iter().cloned());
         }
         let Plan { provider, spec, mut request, .. } = plan;
         request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);
         let prefix = StablePrefix::new(&spec.module, provider.as_ref(), &request);
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
-        let mut warnings = self.rules.warnings;
         warnings.retain(|warning| warning.code != WarningCode::NoModelCalled);
         Ok(Rendered {
             provider: provider.info().name.clone().into_owned(),

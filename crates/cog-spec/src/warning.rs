@@ -47,6 +47,8 @@ string_enum! {
         CacheDamaged = "W4021",
         /// The handoff packet of the input is addressed to another agent.
         HandoffMisaddressed = "W4022",
+        /// A text file among the artifacts of a handoff packet could not be read; the model receives only its reference.
+        ArtifactNotRead = "W4023",
         /// The session could not be resumed: this is a new one.
         SessionNew = "W4013",
     }

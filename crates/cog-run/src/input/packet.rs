@@ -47,6 +47,61 @@ pub(crate) fn media(packet: &Handoff, module: &Module) -> Result<Vec<(Path, Medi
     found.collect()
 }
 
+/// A text file among the artifacts of a packet.
+#[derive(Debug, Clone)]
+pub(crate) struct TextArtifact {
+    pub(crate) name: String,
+    /// Its URL or path, as in the packet.
+    pub(crate) reference: String,
+    pub(crate) path: Path,
+    pub(crate) location: MediaLocation,
+    pub(crate) checksum: Option<Checksum>,
+}
+
+/// Returns the artifacts of a packet that may be text files: those of a text type, and those whose name is of no media type.
+/// Directories and URLs without a file name are only references.
+pub(crate) fn texts(packet: &Handoff) -> Vec<TextArtifact> {
+    let text = |artifact: Artifact<'_>| {
+        let location = text_location(&artifact)?;
+        Some(TextArtifact {
+            name: artifact.name.to_owned(),
+            reference: artifact.reference.as_str().to_owned(),
+            path: path_of(&artifact),
+            location,
+            // The digits were checked when the packet was read.
+            checksum: artifact.sha256.and_then(|digest| Checksum::new("sha256", digest).ok()),
+        })
+    };
+    packet.artifacts().filter_map(text).collect()
+}
+
+fn text_location(artifact: &Artifact<'_>) -> Option<MediaLocation> {
+    let (location, name) = match artifact.reference {
+        Reference::Url(url) => {
+            let (_, rest) = url.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme))?;
+            let (_, path) = rest.split(['?', '#']).next()?.split_once('/')?;
+            (MediaLocation::Url(url.to_owned()), path.rsplit('/').next()?)
+        }
+        Reference::Path(path) if path.ends_with(['/', '\\']) => return None,
+        Reference::Path(path) => (MediaLocation::Artifact(PathBuf::from(path)), path),
+    };
+    let is_file = !matches!(location, MediaLocation::Url(_)) || name.contains('.');
+    let is_text = match artifact.media_type {
+        Some(media_type) => is_text_type(media_type),
+        None => is_file && type_of_name(FilePath::new(name)).is_none(),
+    };
+    is_text.then_some(location)
+}
+
+/// Whether files of a media type are text: `text/markdown`, `application/json`, `application/ld+json`.
+fn is_text_type(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let Some((kind, subtype)) = essence.split_once('/') else { return false };
+    let format = subtype.rsplit_once('+').map_or(subtype, |(_, format)| format);
+    let formats = ["json", "yaml", "x-yaml", "xml", "toml", "javascript", "sql", "x-sh", "x-ndjson"];
+    kind == "text" || (kind == "application" && formats.contains(&format))
+}
+
 fn media_source(artifact: &Artifact<'_>, accepted: &[Modality]) -> Option<Result<MediaSource, MediaError>> {
     let (location, name) = match artifact.reference {
         Reference::Url(url) if url.starts_with("https://") || url.starts_with("http://") => {

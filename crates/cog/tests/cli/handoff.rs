@@ -259,6 +259,69 @@ fn packet_is_in_the_user_message_only() {
     assert!(!of("system").contains("Build a snake game") && !of("system").contains("no floats"));
 }
 
+/// Runs `coder` with a packet that has these artifacts. Returns the envelope and the texts that the model receives.
+fn coded(place: &Place, artifacts: &Value) -> (Value, String) {
+    let mut packet = example();
+    packet["context"]["artifacts"] = artifacts.clone();
+    packet["context"]["constraints"] = json!([]);
+    place.write("p.json", packet.to_string());
+    let mut data = golden("coder");
+    data.as_object_mut().unwrap().remove("handoff");
+    let mock = Mock::start([reply(&data)]);
+    let output = with_model(place, &mock, ["run", "coder", "p.json"]).output().unwrap();
+    let sent = mock.requests().first().map(|request| request.body["messages"].to_string());
+    (parsed(&output), sent.unwrap_or_default())
+}
+
+#[test]
+fn text_artifacts_reach_the_module() {
+    let place = Place::new();
+    place.write("docs/style.md", "Use four spaces.").write("conf.json", "{\"port\": 80}");
+    place.write(".env", "KEY=canary-env").write("a.bin", b"\xff\0").write("assets/a.txt", "canary-asset");
+    place.write("big.txt", "x".repeat((256 << 10) + 1));
+    let artifacts = json!({
+        "style": "docs/style.md", "conf": { "path": "conf.json", "media_type": "application/json" },
+        "gone": "gone.md", "env": ".env", "binary": "a.bin", "big": "big.txt", "assets": "./assets/",
+        "outside": "/etc/hostname", "bucket": "s3://bucket/spec.md",
+    });
+    let (envelope, sent) = coded(&place, &artifacts);
+    assert_eq!(envelope["ok"], true, "{envelope}");
+    for text in ["[artifact style: docs/style.md]\\nUse four spaces.", "[artifact conf: conf.json]\\n{"] {
+        assert!(sent.contains(text), "{text} in {sent}");
+    }
+    assert!(!sent.contains("canary"), "{sent}");
+    let warnings = envelope["_warnings"].as_array().unwrap();
+    let found: Vec<_> = warnings.iter().map(|warning| warning["message"].as_str().unwrap()).collect();
+    for (name, why) in [
+        ("gone", "not found"),
+        ("env", "hidden file"),
+        ("binary", "not text in UTF-8"),
+        ("big", "262144 bytes"),
+        ("outside", ""),
+    ] {
+        let path = format!("input.context.artifacts.{name} was not read");
+        let is_listed = found.iter().any(|message| message.starts_with(&path) && message.contains(why));
+        assert!(is_listed, "{name} in {found:?}");
+    }
+    assert_eq!(warnings.len(), 5, "{found:?}");
+    assert!(warnings.iter().all(|warning| warning["code"] == "W4023"), "{found:?}");
+    assert_eq!(envelope["meta"]["media_processed"], Value::Null);
+}
+
+#[test]
+fn text_artifact_that_differs_from_its_hash_is_an_error() {
+    let place = Place::new();
+    place.write("a.md", "changed");
+    let artifact = json!({ "a": { "path": "a.md", "sha256": "0".repeat(64) } });
+    let (envelope, sent) = coded(&place, &artifact);
+    assert_eq!(envelope["error"]["code"], "E1020", "{envelope}");
+    assert!(
+        envelope["error"]["message"].as_str().unwrap().contains("input.context.artifacts.a"),
+        "{envelope}"
+    );
+    assert_eq!(sent, "");
+}
+
 #[test]
 fn changed_packet_is_not_run() {
     let place = chain();
