@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use cog_harmony::handoff::Handoff;
+use cog_harmony::{citation::Sources, handoff::Handoff};
 use cog_json::{Limits, Value};
 use cog_schema::Contract;
 use cog_spec::{Dialect, Manifest, OnViolation, Response, Risk, RuntimeMeta, Secret, Warning};
@@ -50,6 +50,8 @@ pub struct AnswerRules {
     pub handoff: HandoffRules,
     /// The input of the run, whose texts citations may name as sources.
     pub input: Option<Value>,
+    /// The media of the input that citations name as sources.
+    pub sources: Sources,
 }
 
 /// The packet that a run received, and the agent that it hands over to (docs/handoff.md).
@@ -102,6 +104,7 @@ impl AnswerRules {
             recovery: None,
             handoff: HandoffRules::default(),
             input: None,
+            sources: Sources::new(),
         }
     }
 

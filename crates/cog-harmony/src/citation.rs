@@ -54,11 +54,13 @@ pub fn check(document: Node<'_>, sources: &Sources, min_score: f64) -> CitationR
 }
 
 /// Checks the citations of a run's data, with the sources that its input contains as text: a string by the name of its
-/// member, or the `text` or `content` of an object by its `id` or `source_id`. Returns nothing if the data have no citations.
-pub fn check_data(data: Node<'_>, input: Option<Node<'_>>) -> Vec<Finding> {
+/// member, or the `text` or `content` of an object by its `id` or `source_id`. `others` are its sources that are not text in
+/// the input, such as documents. Returns nothing if the data have no citations.
+pub fn check_data(data: Node<'_>, input: Option<Node<'_>>, others: &Sources) -> Vec<Finding> {
     let Some(scope) = locate::from_data(data) else { return Vec::new() };
     let cited = scope.map.into_iter().flat_map(cited_in).collect();
-    let sources = input.map(|input| given::sources(input, &cited)).unwrap_or_default();
+    let mut sources = others.clone();
+    sources.extend(input.map(|input| given::sources(input, &cited)).unwrap_or_default());
     let mut report = CitationReport::default();
     check_scope(&scope, &sources, 1.0, &mut report);
     report.findings

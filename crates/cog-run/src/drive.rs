@@ -1,5 +1,6 @@
 //! The asynchronous part of a run: calls the model and passes its events to the assembler.
 
+mod complete;
 mod compose;
 mod record;
 mod reply;
@@ -25,7 +26,7 @@ use crate::{
     budget::OpenCall,
     clock,
     composition::PartsFuture,
-    media::{self, Collected, GeneratedMedia, Opened, Opening},
+    media::{self, CitedMedia, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
     preflight, request,
     stream::Outlet,
@@ -44,6 +45,8 @@ pub(crate) struct Driver {
     is_sized: bool,
     /// The media for a fallback provider, and for the input of a halted run.
     media: Option<Collected>,
+    /// The media of the input, which citations may name.
+    cited: Option<Arc<CitedMedia>>,
     state: State,
     /// The generated media of the reply so far.
     generated: Vec<GeneratedMedia>,
@@ -97,6 +100,7 @@ impl Driver {
             initial_messages,
             is_sized,
             media: None,
+            cited: None,
             state,
             generated,
             reasoning,
@@ -148,6 +152,7 @@ impl Driver {
             Err(error) => Err(error),
         };
         let prepared = prepared.map(|all| (media::warnings(&all, media.texts()), all));
+        self.cited.get_or_insert_with(|| Arc::new(media.cited()));
         let is_needed = !self.run.others.is_empty() || self.run.tools.is_some();
         self.media = is_needed.then_some(media);
         match prepared {
@@ -340,8 +345,7 @@ impl Driver {
         self.record_answer(&assembler);
         let generated = std::mem::take(&mut self.generated);
         let mut pending = assembler.close(!generated.is_empty());
-        let sink = Arc::clone(&self.run.media_sink);
-        if let Err(error) = self.within_deadline(sink.add_to(&mut pending, generated)).await {
+        if let Err(error) = self.complete(&mut pending, generated).await {
             pending.fail(error, self.started.elapsed(), &mut self.out);
             return State::Ended;
         }

@@ -10,7 +10,7 @@ mod context;
 mod drive;
 mod error;
 mod input;
-mod media;
+pub mod media;
 mod module_context;
 mod modules;
 mod observe;

@@ -2,6 +2,7 @@
 //! 8.3).
 
 mod artifacts;
+mod cited;
 mod generated;
 mod output;
 mod parts;
@@ -22,8 +23,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput, tools::CallLog};
 
+pub use self::cited::citation_source;
 pub(crate) use self::{
     artifacts::ArtifactTexts,
+    cited::CitedMedia,
     generated::{GeneratedMedia, MediaSink, limits},
     parts::parts_of,
 };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cog_harmony::citation::Sources;
 use cog_json::{Segment, ToJson, Value};
 use cog_schema::{MediaSlot, Placement, Violation};
 use cog_spec::{Chunk, Code, ErrorBody, Warning};
@@ -82,6 +83,11 @@ impl PendingReply {
             .collect();
         complete.parsed.value = patch::insert(&complete.parsed.value, &patches);
         complete.placed.extend(placed.iter().map(|one| one.path.clone()));
+    }
+
+    /// Sets the media of the input that the citations of the answer name. Their snippets are compared with these sources.
+    pub fn set_sources(&mut self, sources: Sources) {
+        self.assembler.rules.sources = sources;
     }
 
     /// Rejects a media item with a reason. The answer then violates its contract (E3001).

@@ -18,7 +18,7 @@ pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Bo
     let model_meta = meta.clone();
     warnings.extend(risk::apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
     risk::raise(rules.manifest.risk_rule, rules.parts_risk, &mut meta);
-    let citations = citation::check_data(data.node(), rules.input.as_ref().map(Value::node));
+    let citations = citation::check_data(data.node(), rules.input.as_ref().map(Value::node), &rules.sources);
     let refusal = refusal(rules, &meta, data.node());
     if let Some(error) = refusal.or_else(|| rules.manifest.tier.and_then(|tier| uncited(tier, &citations))) {
         let details = error::details(|w| {

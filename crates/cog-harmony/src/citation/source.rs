@@ -1,14 +1,14 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::snippet::Words;
 
 /// The sources that are available, by `source_id`.
 pub type Sources = BTreeMap<String, Source>;
 
-/// A source with its text, prepared for comparisons.
+/// A source with its text, prepared for comparisons. Clones share the text.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    pub(super) pages: Vec<Page>,
+    pub(super) pages: Arc<[Page]>,
     pub(super) is_text: bool,
     pub(super) duration_sec: Option<f64>,
     pub(super) unreadable: Option<String>,
@@ -49,7 +49,7 @@ impl Source {
     /// Creates a source without text from an image of this width and height.
     pub fn from_image(size: (f64, f64)) -> Self {
         let page = Page { number: 1, words: Words::new(""), size: Some(size) };
-        Self { pages: vec![page], ..Self::default() }
+        Self { pages: Arc::from([page]), ..Self::default() }
     }
 
     /// Creates a source without text from audio or video of this length.

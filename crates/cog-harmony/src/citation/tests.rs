@@ -71,9 +71,9 @@ fn map_is_in_metadata_or_a_context_block() {
 #[test]
 fn data_without_a_map_have_no_citations() {
     let data = Value::parse(r#"{"t": "<cite id=\"a\"/>"}"#).unwrap();
-    assert_eq!(check_data(data.node(), None), []);
+    assert_eq!(check_data(data.node(), None, &Sources::new()), []);
     let data = Value::parse(r#"{"t": "<cite id=\"a\"/>", "citation_map": {}}"#).unwrap();
-    assert_eq!(check_data(data.node(), None)[0].path, "data.t");
+    assert_eq!(check_data(data.node(), None, &Sources::new())[0].path, "data.t");
 }
 
 #[test]
@@ -81,15 +81,21 @@ fn snippets_are_compared_with_the_texts_of_the_input() {
     let input = r#"{"report": "Revenue increased by 20%.", "documents": [
         {"id": "a", "title": "A", "text": "Costs fell."}, {"source_id": "b", "content": "Sales rose."}]}"#;
     let input = Value::parse(input).unwrap();
+    let others = Sources::from([("paper".to_owned(), Source::from_text("Prices doubled."))]);
     let found = |source: &str, snippet: &str| {
         let data = format!(
             r#"{{"t": "<cite id=\"x\"/>", "citation_map": {{"x": {{"source_type": "text", "source_id": "{source}",
                 "location": {{"text_snippet": "{snippet}"}}}}}}}}"#
         );
-        let findings = check_data(Value::parse(&data).unwrap().node(), Some(input.node()));
+        let findings = check_data(Value::parse(&data).unwrap().node(), Some(input.node()), &others);
         findings.into_iter().map(|finding| finding.rule).collect::<Vec<_>>()
     };
-    for (source, snippet) in [("report", "increased by 20%"), ("a", "Costs fell"), ("b", "Sales rose")] {
+    for (source, snippet) in [
+        ("report", "increased by 20%"),
+        ("a", "Costs fell"),
+        ("b", "Sales rose"),
+        ("paper", "Prices doubled"),
+    ] {
         assert_eq!(found(source, snippet), [""; 0], "{source}");
         assert_eq!(found(source, "Something different happened"), ["text_snippet"], "{source}");
     }

@@ -1,10 +1,11 @@
 //! `cog cite check` on answers and sources.
 
-use serde_json::json;
+use cog_testkit::{Mock, Reply, Wire};
+use serde_json::{Value, json};
 
 use crate::{
     media_read::document,
-    support::{Place, json, snapshot, with_stdin},
+    support::{Place, json as parsed, snapshot, with_stdin},
 };
 
 fn answer() -> serde_json::Value {
@@ -60,7 +61,7 @@ fn score_below_the_minimum_fails() {
     };
     let strict = check("1");
     assert_eq!(
-        (strict.status.code(), json(&strict)["citations"][0]["score"].clone()),
+        (strict.status.code(), parsed(&strict)["citations"][0]["score"].clone()),
         (Some(1), json!(0.75))
     );
     assert_eq!(check("0.7").status.code(), Some(0));
@@ -74,7 +75,7 @@ fn encrypted_source_is_a_finding() {
         document().replace("/Root 1 0 R", "/Root 1 0 R /Encrypt << /Filter /Standard /V 1 /R 2 >>");
     place.write("a.pdf", encrypted);
     let output = place.cog(["cite", "check", "answer.json", "--source", "pdf=a.pdf"]).output().unwrap();
-    let findings = json(&output)["findings"].clone();
+    let findings = parsed(&output)["findings"].clone();
     let rules: Vec<_> = findings.as_array().unwrap().iter().map(|finding| &finding["rule"]).collect();
     assert_eq!(rules.iter().filter(|rule| **rule == "source").count(), 2, "{findings}");
 }
@@ -90,4 +91,52 @@ fn source_that_no_citation_names_is_reported() {
         "--format",
         "human"
     ]));
+}
+
+/// Runs a module with a PDF as its input and an answer that cites it. Returns the envelope.
+fn run(tier: &str, source: &str, page: u32, snippet: &str) -> Value {
+    let place = Place::new();
+    let manifest = format!("name: m\nversion: 1.0.0\nresponsibility: Read\ntier: {tier}\nexcludes: []\n");
+    let media = "modalities: {input: [text, document], output: [text]}\n";
+    let schema = r##"{"input": {"properties": {"paper": {"$ref": "#/$defs/MediaInput"}}},
+        "data": {"properties": {"t": {}, "rationale": {}, "citation_map": {}}}}"##;
+    place.write("a.pdf", document()).write("m/prompt.md", "Read $MEDIA_INPUTS");
+    place.write("m/module.yaml", manifest + media).write("m/schema.json", schema);
+    let location = json!({ "page_number": page, "text_snippet": snippet });
+    let entry = json!({ "source_type": "pdf_document", "source_id": source, "location": location });
+    let data = json!({ "t": "So <cite id=\"a\"/>.", "rationale": "r", "citation_map": { "a": entry } });
+    let meta = json!({ "confidence": 0.95, "risk": "low", "explain": "x" });
+    let mock = Mock::start([Reply::text(json!({ "ok": true, "meta": meta, "data": data }).to_string())]);
+    let mut command = place.cog(["run", "./m", "--pdf", "a.pdf", "--provider", "anthropic"]);
+    command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_BASE_URL", mock.base_url(Wire::Anthropic));
+    parsed(&command.output().unwrap())
+}
+
+#[test]
+fn run_compares_citations_with_the_pages_of_a_pdf() {
+    for (source, page, snippet, expected) in [
+        ("paper", 3, "Three", ""),
+        ("media 1", 3, "Three", ""),
+        ("a.pdf", 1, "One", ""),
+        ("elsewhere", 1, "Three", ""),
+        ("paper", 1, "Three", "location.page_number`: the snippet is on page 3"),
+        ("paper", 4, "Three", "location.page_number`: the source has no page 4"),
+        ("media 1", 3, "Four hundred", "location.text_snippet`: the snippet is not in the source"),
+    ] {
+        let envelope = run("decision", source, page, snippet);
+        let warnings = envelope["_warnings"].as_array().into_iter().flatten();
+        let found: Vec<_> = warnings.filter(|warning| warning["code"] == "W3006").collect();
+        let text = found.first().map_or("", |warning| warning["message"].as_str().unwrap());
+        assert!(text.contains(expected) && text.is_empty() == expected.is_empty(), "{source}: {envelope}");
+    }
+}
+
+#[test]
+fn run_in_tier_exec_fails_if_a_snippet_is_not_in_the_pdf() {
+    assert_eq!(run("exec", "paper", 3, "Three")["ok"], true);
+    let failed = run("exec", "paper", 3, "Four hundred");
+    assert_eq!(failed["error"]["code"], "E3006", "{failed}");
+    let citations = &failed["error"]["details"]["citations"];
+    assert_eq!(citations[0]["path"], "data.citation_map.a.location.text_snippet");
+    assert_eq!(failed["partial_data"]["t"], "So <cite id=\"a\"/>.");
 }

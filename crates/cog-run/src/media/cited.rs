@@ -1,0 +1,140 @@
+//! The media of an input as the sources of citations (appendix A.4).
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use cog_answer::PendingReply;
+use cog_harmony::citation::{Source, SourcePage, Sources, source_ids};
+use cog_json::{Node, Path, Segment};
+use cog_media::{Media, MediaError, MediaLocation, MediaSource, Tool};
+use cog_spec::Modality;
+
+use super::{Collected, artifacts::ArtifactText};
+use crate::input::pointer_in_input;
+
+/// The media of an input, by the names that citations may use.
+pub(crate) struct CitedMedia {
+    media: Vec<Media>,
+    /// The number of each name's media item; none for a name of several.
+    names: HashMap<String, Option<usize>>,
+    /// The text files among the artifacts of a packet.
+    texts: Vec<ArtifactText>,
+    tool: Option<Arc<Tool>>,
+}
+
+impl Collected {
+    /// Returns the media as sources of citations.
+    pub(crate) fn cited(&self) -> CitedMedia {
+        let input = self.input().original();
+        let mut names = HashMap::new();
+        for (index, (path, source)) in self.input().media().iter().enumerate() {
+            for name in names_of(index + 1, path, source, input.node()) {
+                let known = names.entry(name).or_insert(Some(index));
+                *known = known.filter(|known| *known == index);
+            }
+        }
+        let (media, texts) = (self.media.clone(), self.texts.texts.clone());
+        CitedMedia { media, names, texts, tool: self.sources.access.tool.clone() }
+    }
+}
+
+impl CitedMedia {
+    /// Reads the media that the citations of an answer name, so that the snippets are compared with them. An answer without
+    /// such citations reads nothing.
+    pub(crate) async fn add_to(&self, pending: &mut PendingReply) {
+        let Some(data) = pending.data() else { return };
+        let cited = source_ids(data.node());
+        if cited.is_empty() {
+            return;
+        }
+        let mut sources = Sources::new();
+        for ArtifactText { name, reference, text } in &self.texts {
+            let names = [name, reference].into_iter().filter(|name| cited.contains(name.as_str()));
+            sources.extend(names.map(|name| (name.clone(), Source::from_text(text))));
+        }
+        for (index, media) in self.media.iter().enumerate() {
+            let is_name = |name: &&str| self.names.get(*name) == Some(&Some(index));
+            let names: HashSet<&str> = cited.iter().copied().filter(is_name).collect();
+            if !names.is_empty()
+                && let Some(source) = self.read(media).await
+            {
+                sources.extend(names.into_iter().map(|name| (name.to_owned(), source.clone())));
+            }
+        }
+        pending.set_sources(sources);
+    }
+
+    /// Reads a media item; none if this program cannot read its kind.
+    async fn read(&self, media: &Media) -> Option<Source> {
+        if media.kind() == Modality::Document && self.tool.is_none() {
+            return None;
+        }
+        let source = citation_source(media, self.tool.as_deref()).await;
+        Some(source.unwrap_or_else(|error| Source::unreadable(error.to_string())))
+    }
+}
+
+/// Reads a media file as the source of citations: the text and the size of each page of a document, the size of an image, or the
+/// length of a recording.
+///
+/// # Errors
+/// A document that cannot be read.
+pub async fn citation_source(media: &Media, tool: Option<&Tool>) -> Result<Source, MediaError> {
+    let facts = media.facts();
+    let size = facts.width.zip(facts.height).map(|(width, height)| (f64::from(width), f64::from(height)));
+    Ok(match (media.kind(), size, facts.duration_ms) {
+        (Modality::Document, ..) => match tool {
+            Some(tool) => document(media, tool).await?,
+            None => Source::default(),
+        },
+        (Modality::Image, Some(size), _) => Source::from_image(size),
+        (_, _, Some(ms)) => Source::from_recording(ms as f64 / 1000.0),
+        _ => Source::default(),
+    })
+}
+
+async fn document(media: &Media, tool: &Tool) -> Result<Source, MediaError> {
+    let texts = tool.text(media.bytes()).await?;
+    let sizes = tool.page_sizes(media.bytes()).await?;
+    let prepare = move || {
+        let size = |number: u32| {
+            let index = usize::try_from(number).ok()?.checked_sub(1)?;
+            sizes.get(index).copied().flatten()
+        };
+        let page = |page: cog_media::PageText| SourcePage {
+            size: size(page.number),
+            number: page.number,
+            text: page.text,
+        };
+        Source::from_pages(texts.into_iter().map(page))
+    };
+    tokio::task::spawn_blocking(prepare).await.map_err(|error| std::io::Error::other(error).into())
+}
+
+/// Returns the names of a media item: `media 1` as in its label, its path in the input, the name of its field, the `id` or
+/// `source_id` of the object around it, and its URL or path.
+fn names_of(number: usize, path: &Path, source: &MediaSource, input: Node<'_>) -> Vec<String> {
+    let path_text = path.to_string();
+    let mut names = vec![format!("media {number}")];
+    names.extend(path_text.strip_prefix("input.").map(str::to_owned));
+    let field = path.segments().filter_map(|segment| match segment {
+        Segment::Key(key) => Some(key.to_owned()),
+        Segment::Index(_) => None,
+    });
+    names.extend(field.last());
+    let pointer = path.pointer();
+    let parent = pointer_in_input(&pointer).rsplit_once('/').and_then(|(parent, _)| input.pointer(parent));
+    let ids = ["id", "source_id"].into_iter().filter_map(|key| parent?.get(key)?.as_str());
+    names.extend(ids.map(str::to_owned));
+    match &source.location {
+        MediaLocation::Url(url) => names.push(url.clone()),
+        MediaLocation::File(file) | MediaLocation::Artifact(file) => {
+            names.push(file.display().to_string());
+            names.extend(file.file_name().map(|name| name.display().to_string()));
+        }
+        _ => {}
+    }
+    names
+}
