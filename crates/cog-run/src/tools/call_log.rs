@@ -45,6 +45,8 @@ struct State {
     media: Vec<String>,
     /// The bytes of the media in memory.
     media_bytes: usize,
+    /// Whether the run has ended, so that nothing may be stored any more.
+    is_removed: bool,
 }
 
 impl CallLog {
@@ -122,7 +124,8 @@ impl CallLog {
 
     /// Removes the entries of a run that has ended.
     pub(crate) fn remove(&self) {
-        let state = std::mem::take(&mut *self.0.lock());
+        let removed = State { is_removed: true, ..State::default() };
+        let state = std::mem::replace(&mut *self.0.lock(), removed);
         self.0.media.release(state.media.iter().map(String::as_str));
         if let Some(path) = self.0.path.as_ref().filter(|_| state.file.is_some() || state.is_restored) {
             let _ = std::fs::remove_file(path);
@@ -157,11 +160,7 @@ impl Storage {
         for (source, item) in media {
             match self.media.add(item) {
                 Ok(file) => {
-                    let mut state = self.lock();
-                    state.media.push(file.clone());
-                    if self.path.is_none() {
-                        state.media_bytes += usize::try_from(item.bytes().len()).unwrap_or(usize::MAX);
-                    }
+                    self.refer_to(file.clone(), item)?;
                     let declared = item.hint().map(str::to_owned);
                     entries.push(StoredMedia { source: source.clone(), file, declared });
                 }
@@ -172,8 +171,26 @@ impl Storage {
         (!entries.is_empty()).then(|| line + "\n")
     }
 
+    /// Notes a stored file, which is released with the log. Returns none if the run has ended in the meantime.
+    fn refer_to(&self, file: String, item: &Media) -> Option<()> {
+        let mut state = self.lock();
+        if state.is_removed {
+            drop(state);
+            self.media.release([file.as_str()]);
+            return None;
+        }
+        state.media.push(file);
+        if self.path.is_none() {
+            state.media_bytes += usize::try_from(item.bytes().len()).unwrap_or(usize::MAX);
+        }
+        Some(())
+    }
+
     fn write(&self, line: &str) -> io::Result<()> {
         let mut state = self.lock();
+        if state.is_removed {
+            return Ok(());
+        }
         if state.is_broken {
             return Err(io::Error::other("an earlier entry is missing"));
         }
@@ -224,4 +241,30 @@ fn unreadable(error: &io::Error) -> ErrorBody {
     ErrorBody::new(Code::CheckpointInvalid, message)
         .with_recoverable(false)
         .suggest("Run the module again, after you checked what its tools changed.")
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the files of the tests")]
+mod tests {
+    use cog_media::{Expected, MediaRules, Store, check, decode_base64};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn run_that_has_ended_stores_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let files = Arc::new(MediaFiles::in_directory(&place.path().join("media")).unwrap());
+        let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+        let stored = decode_base64(pixel, Store::with_limit(100)).unwrap();
+        let image = check(stored, &Expected::default(), &MediaRules::default(), None).await.unwrap();
+        let count = || std::fs::read_dir(place.path().join("media")).unwrap().count();
+        let log = CallLog::new(Some(place.path().join("a.calls")), files);
+        log.add_media(vec![("upl_1".to_owned(), image.clone())]).await;
+        assert_eq!((count(), log.media().len()), (1, 1));
+        log.remove();
+        assert_eq!(count(), 0);
+        log.add_media(vec![("upl_1".to_owned(), image)]).await;
+        log.append("{}\n".to_owned()).await.unwrap();
+        assert_eq!((count(), place.path().join("a.calls").exists()), (0, false));
+    }
 }
