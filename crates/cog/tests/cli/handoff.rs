@@ -276,17 +276,17 @@ fn coded(place: &Place, artifacts: &Value) -> (Value, String) {
 #[test]
 fn text_artifacts_reach_the_module() {
     let place = Place::new();
-    place.write("docs/style.md", "Use four spaces.").write("conf.json", "{\"port\": 80}");
+    place.write("guide/style.md", "Use four spaces.").write("conf.json", "{\"port\": 80}");
     place.write(".env", "KEY=canary-env").write("a.bin", b"\xff\0").write("assets/a.txt", "canary-asset");
     place.write("big.txt", "x".repeat((256 << 10) + 1));
     let artifacts = json!({
-        "style": "docs/style.md", "conf": { "path": "conf.json", "media_type": "application/json" },
+        "style": "guide/style.md", "conf": { "path": "conf.json", "media_type": "application/json" },
         "gone": "gone.md", "env": ".env", "binary": "a.bin", "big": "big.txt", "assets": "./assets/",
         "outside": "/etc/hostname", "bucket": "s3://bucket/spec.md",
     });
     let (envelope, sent) = coded(&place, &artifacts);
     assert_eq!(envelope["ok"], true, "{envelope}");
-    for text in ["[artifact style: docs/style.md]\\nUse four spaces.", "[artifact conf: conf.json]\\n{"] {
+    for text in ["[artifact style: guide/style.md]\\nUse four spaces.", "[artifact conf: conf.json]\\n{"] {
         assert!(sent.contains(text), "{text} in {sent}");
     }
     assert!(!sent.contains("canary"), "{sent}");
