@@ -143,7 +143,6 @@ impl MediaFiles {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the files of the tests")]
 mod tests {
     use cog_media::{Expected, MediaRules, Store, check};
 

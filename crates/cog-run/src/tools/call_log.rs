@@ -244,7 +244,6 @@ fn unreadable(error: &io::Error) -> ErrorBody {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the files of the tests")]
 mod tests {
     use cog_media::{Expected, MediaRules, Store, check, decode_base64};
 
