@@ -119,11 +119,11 @@ fn names_of(number: usize, path: &Path, source: &MediaSource, input: Node<'_>) -
     let path_text = path.to_string();
     let mut names = vec![format!("media {number}")];
     names.extend(path_text.strip_prefix("input.").map(str::to_owned));
-    let field = path.segments().filter_map(|segment| match segment {
+    let field = path.segments().rev().find_map(|segment| match segment {
         Segment::Key(key) => Some(key.to_owned()),
         Segment::Index(_) => None,
     });
-    names.extend(field.last());
+    names.extend(field);
     let pointer = path.pointer();
     let parent = pointer_in_input(&pointer).rsplit_once('/').and_then(|(parent, _)| input.pointer(parent));
     let ids = ["id", "source_id"].into_iter().filter_map(|key| parent?.get(key)?.as_str());
