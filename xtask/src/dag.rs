@@ -69,6 +69,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-host",
         ],
     ),
+    ("cog-py", &["cog-json", "cog-spec", "cog-answer", "cog-media", "cog-module", "cog-run", "cog-host"]),
     ("cog-testkit", &[]),
     ("xtask", &["cog-spec"]),
 ];

@@ -14,6 +14,7 @@ mod mutants;
 mod prices;
 mod probe;
 mod project;
+mod python;
 mod record;
 mod replies;
 mod sizes;
@@ -46,6 +47,7 @@ usage: cargo xtask COMMAND
   outside             compile and run a program outside the workspace that uses cog-run
   package             package every crate that is published
   probe URL           measure which keywords of a schema an engine enforces; `random` starts llama.cpp
+  python              build the wheel of the Python package, and run its tests
   semver              compare cog-run with the version published last
   record              write docs/terminal.svg, the recording in the README
   siege [SECONDS]     put the server under siege by hostile clients, beside healthy ones
@@ -88,6 +90,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["mutants", package, file] => mutants::run(Some(package), Some(file)),
         ["outside"] => library::outside(),
         ["package"] => library::package(),
+        ["python"] => python::check(),
         ["semver"] => library::semver(),
         ["probe", url] => probe::run(url),
         ["record"] => record::run(),

@@ -1,0 +1,25 @@
+"""Runs Cognitive Modules: a model's answer as a checked envelope.
+
+>>> from cognitive import CognitiveRuntime
+>>> runtime = CognitiveRuntime()
+>>> result = runtime.execute("code-reviewer", {"code": "eval(input())"})
+>>> result.raise_for_error().data["verdict"]
+
+Providers, keys and limits come from environment variables and from the settings file of the command line ``cog``.
+"""
+
+from ._cognitive import ErrorInfo, Module, Report, Result, __version__
+from ._errors import CognitiveError
+from ._runtime import ChunkStream, CognitiveRuntime, RunOptions
+
+__all__ = [
+    "ChunkStream",
+    "CognitiveError",
+    "CognitiveRuntime",
+    "ErrorInfo",
+    "Module",
+    "Report",
+    "Result",
+    "RunOptions",
+    "__version__",
+]

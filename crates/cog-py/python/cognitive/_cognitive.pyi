@@ -1,0 +1,154 @@
+"""The types of the native part."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NoReturn, final
+
+from typing_extensions import Self
+
+__all__ = ["Call", "Chunks", "ErrorInfo", "Module", "Report", "Result", "Runtime", "__version__"]
+
+__version__: str
+
+@final
+class ErrorInfo:
+    """The error of a failed run."""
+
+    @property
+    def code(self) -> str:
+        """The code: ``E4006``."""
+    @property
+    def message(self) -> str:
+        """What happened."""
+    @property
+    def recoverable(self) -> bool | None:
+        """Whether a retry can succeed; None if it is unknown."""
+    @property
+    def suggestion(self) -> str | None:
+        """What to do about it."""
+    @property
+    def details(self) -> Any:
+        """Details for programs."""
+
+@final
+class Result:
+    """The result of a run: the envelope, as an object."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run succeeded."""
+    @property
+    def data(self) -> Any:
+        """The answer of a successful run, otherwise None."""
+    @property
+    def partial_data(self) -> Any:
+        """The part of the answer of a failed run that is available."""
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The control plane: confidence, risk, explain, and what the runtime adds."""
+    @property
+    def error(self) -> ErrorInfo | None:
+        """The error of a failed run, otherwise None."""
+    @property
+    def warnings(self) -> list[dict[str, Any]]:
+        """The warnings."""
+    def raise_for_error(self) -> Self:
+        """Raises ``CognitiveError`` if the run failed; otherwise returns the result."""
+    def to_dict(self) -> dict[str, Any]:
+        """The envelope as a dict."""
+    def to_json(self, *, indent: bool = False) -> str:
+        """The envelope as JSON, in one line or indented."""
+    def __bool__(self) -> NoReturn: ...
+
+@final
+class Module:
+    """A module that a runtime has loaded."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+    @property
+    def version(self) -> str:
+        """The version of the module."""
+    @property
+    def format(self) -> str:
+        """The version of the format: ``v2.2``."""
+    @property
+    def tier(self) -> str | None:
+        """The tier, if the manifest sets one."""
+    @property
+    def responsibility(self) -> str:
+        """What the module does."""
+    @property
+    def directory(self) -> os.PathLike[str] | None:
+        """The directory; None for a built-in module."""
+    @property
+    def input_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the input, if there is one."""
+    @property
+    def data_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the answer, if there is one."""
+    @property
+    def warnings(self) -> list[dict[str, Any]]:
+        """What is wrong with its files, though it can run."""
+
+@final
+class Report:
+    """What ``validate`` found in the files of a module."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is no error. Warnings may remain."""
+    @property
+    def diagnostics(self) -> list[dict[str, Any]]:
+        """The errors and warnings, each with rule, file, line and suggestion."""
+    def to_dict(self) -> dict[str, Any]:
+        """The report as ``cog validate --format json`` prints it."""
+
+@final
+class Call:
+    def cancel(self) -> None: ...
+
+@final
+class Chunks:
+    def next(self) -> dict[str, Any] | None: ...
+    def take(self) -> dict[str, Any] | None: ...
+    def wake(self, notify: Callable[[], object]) -> bool: ...
+    @property
+    def is_over(self) -> bool: ...
+    def close(self) -> None: ...
+    @property
+    def result(self) -> Result | None: ...
+
+@final
+class Runtime:
+    def __new__(
+        cls,
+        *,
+        provider: str | None,
+        model: str | None,
+        timeout: float | None,
+        strict: bool | None,
+        modules: Sequence[str | os.PathLike[str]],
+        streaming: bool,
+        multimodal: bool,
+    ) -> Self: ...
+    @property
+    def note(self) -> str: ...
+    def load(self, module: str | os.PathLike[str] | Module) -> Module: ...
+    def validate(
+        self, module: str | os.PathLike[str] | Module, level: Literal["v2.2", "v2.5"] | None
+    ) -> Report: ...
+    def execute(
+        self, module: str | os.PathLike[str] | Module, input: Any, options: Mapping[str, object]
+    ) -> Result: ...
+    def start(
+        self,
+        module: str | os.PathLike[str] | Module,
+        input: Any,
+        options: Mapping[str, object],
+        notify: Callable[[Result], object],
+    ) -> Call: ...
+    def stream(
+        self, module: str | os.PathLike[str] | Module, input: Any, options: Mapping[str, object]
+    ) -> Chunks: ...

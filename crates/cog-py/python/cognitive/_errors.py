@@ -1,0 +1,57 @@
+"""The exception of failed runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._cognitive import ErrorInfo, Result
+
+
+class CognitiveError(Exception):
+    """A run failed, or a module cannot be loaded.
+
+    ``code`` and ``message`` say what happened, ``suggestion`` what to do about it, and ``result`` is the result with the
+    complete envelope.
+    """
+
+    def __init__(self, result: Result) -> None:
+        if result.error is None:
+            raise ValueError("the result has no error")
+        super().__init__(result)
+        self.result: Result = result
+        self.error: ErrorInfo = result.error
+
+    @property
+    def code(self) -> str:
+        """The code: ``E4006``."""
+        return self.error.code
+
+    @property
+    def message(self) -> str:
+        """What happened."""
+        return self.error.message
+
+    @property
+    def suggestion(self) -> str | None:
+        """What to do about it."""
+        return self.error.suggestion
+
+    @property
+    def recoverable(self) -> bool | None:
+        """Whether a retry can succeed; None if it is unknown."""
+        return self.error.recoverable
+
+    @property
+    def details(self) -> Any:
+        """Details for programs."""
+        return self.error.details
+
+    @property
+    def envelope(self) -> dict[str, Any]:
+        """The complete envelope."""
+        return self.result.to_dict()
+
+    def __str__(self) -> str:
+        text = f"{self.code}: {self.message}"
+        return text if self.suggestion is None else f"{text}\n{self.suggestion}"

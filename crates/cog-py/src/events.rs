@@ -1,0 +1,58 @@
+//! The async runtime of the process.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use pyo3::{PyErr, PyResult, Python, exceptions::PyOSError};
+use tokio::runtime::{Builder, Runtime};
+
+/// How often a blocked call looks for Ctrl-C.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// The async runtime, with the process that it belongs to. The lock is only held by a thread that is attached to Python, so
+/// that no other thread holds it when the process forks.
+static EVENTS: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
+
+/// Returns the async runtime of this process. A forked process gets its own: threads do not survive a fork.
+pub(crate) fn events(_py: Python<'_>) -> PyResult<&'static Runtime> {
+    let mut events = EVENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    match *events {
+        Some((owner, runtime)) if owner == process => Ok(runtime),
+        _ => {
+            let runtime = Builder::new_multi_thread().thread_name("cognitive").enable_all().build();
+            let runtime = runtime
+                .map_err(|error| PyOSError::new_err(format!("cannot start the async runtime: {error}")))?;
+            // It lives as long as the process. Without a destructor, the interpreter can end while a run is active.
+            let runtime: &'static Runtime = Box::leak(Box::new(runtime));
+            *events = Some((process, runtime));
+            Ok(runtime)
+        }
+    }
+}
+
+/// Waits for a future while other Python threads run. Ctrl-C raises `KeyboardInterrupt` and drops the future.
+pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
+    let events = events(py)?;
+    py.detach(|| {
+        events.block_on(async {
+            tokio::select! {
+                biased;
+                done = work => Ok(done),
+                interrupted = interrupted() => Err(interrupted),
+            }
+        })
+    })
+}
+
+/// Waits until a signal handler of Python raises an exception.
+async fn interrupted() -> PyErr {
+    loop {
+        tokio::time::sleep(SIGNALS).await;
+        if let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) {
+            return error;
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Python objects as JSON.
+
+use std::path::PathBuf;
+
+use cog_json::{Limits, ToJson as _, Value, Writer};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
+};
+
+/// A Python object as JSON.
+pub(crate) struct Converted {
+    /// The value.
+    pub(crate) value: Value,
+    /// The files that the object names as paths. The program that passes a path may read it.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Converts an object. `root` is its name in messages.
+///
+/// `bytes` become base64 media and paths become files; a dataclass or a Pydantic model becomes an object.
+///
+/// # Errors
+/// `TypeError` for an object without a form in JSON, `ValueError` for a number that JSON cannot represent and for an object that
+/// contains itself, each with the path.
+pub(crate) fn convert(object: &Bound<'_, PyAny>, root: &str) -> PyResult<Converted> {
+    let mut conversion = Conversion { out: String::new(), open: Vec::new(), files: Vec::new() };
+    conversion.value(object).map_err(|fault| fault.into_error(root))?;
+    let value = Value::parse(&conversion.out);
+    let value = value.map_err(|error| PyValueError::new_err(format!("{root}: {error}")))?;
+    Ok(Converted { value, files: conversion.files })
+}
+
+struct Conversion {
+    out: String,
+    /// The addresses of the open containers.
+    open: Vec<usize>,
+    files: Vec<PathBuf>,
+}
+
+/// Why an object cannot be converted.
+enum Fault {
+    /// Python raised an error.
+    Raised(PyErr),
+    /// The object has no form in JSON.
+    Rejected {
+        message: String,
+        /// `TypeError` instead of `ValueError`.
+        is_type: bool,
+        /// The segments of the path, the innermost first.
+        path: Vec<String>,
+    },
+}
+
+type Done = Result<(), Fault>;
+
+impl Conversion {
+    fn value(&mut self, object: &Bound<'_, PyAny>) -> Done {
+        if let Ok(text) = object.cast::<PyString>() {
+            self.string(text)
+        } else if object.is_none() {
+            self.write(|w| w.null())
+        } else if let Ok(flag) = object.cast::<PyBool>() {
+            self.write(|w| w.bool(flag.is_true()))
+        } else if let Ok(number) = object.cast::<PyInt>() {
+            self.integer(number)
+        } else if let Ok(number) = object.cast::<PyFloat>() {
+            self.float(number.value())
+        } else if let Ok(dict) = object.cast::<PyDict>() {
+            self.within(object, |conversion| conversion.members(&dict.items()))
+        } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+            self.within(object, |conversion| conversion.elements(object))
+        } else {
+            self.other(object)
+        }
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut Writer<'_>)) -> Done {
+        write(&mut Writer::compact(&mut self.out));
+        Ok(())
+    }
+
+    fn string(&mut self, text: &Bound<'_, PyString>) -> Done {
+        match text.to_str() {
+            Ok(text) => self.write(|w| w.string(text)),
+            Err(_) => Err(Fault::value("the text contains a surrogate, which UTF-8 cannot represent")),
+        }
+    }
+
+    fn integer(&mut self, number: &Bound<'_, PyInt>) -> Done {
+        if let Ok(number) = number.extract::<i64>() {
+            return self.write(|w| number.write_json(w));
+        }
+        match number.extract::<u64>() {
+            Ok(number) => self.write(|w| number.write_json(w)),
+            Err(_) => Err(Fault::value("the integer needs more than 64 bits; pass it as a string")),
+        }
+    }
+
+    fn float(&mut self, number: f64) -> Done {
+        match number.is_finite() {
+            true => self.write(|w| number.write_json(w)),
+            false => Err(Fault::value(format!("JSON has no number {number}; use None"))),
+        }
+    }
+
+    /// Writes a container, unless it is open already.
+    fn within(&mut self, object: &Bound<'_, PyAny>, write: impl FnOnce(&mut Self) -> Done) -> Done {
+        let address = object.as_ptr().addr();
+        if self.open.contains(&address) {
+            return Err(Fault::value("the object contains itself"));
+        }
+        if self.open.len() >= Limits::default().depth as usize {
+            return Err(Fault::value(format!("more than {} levels", Limits::default().depth)));
+        }
+        self.open.push(address);
+        write(self)?;
+        self.open.pop();
+        Ok(())
+    }
+
+    /// Writes pairs as an object.
+    fn members(&mut self, items: &Bound<'_, PyList>) -> Done {
+        self.out.push('{');
+        for (index, item) in items.iter().enumerate() {
+            let (key, value) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+            if index > 0 {
+                self.out.push(',');
+            }
+            let name = key.cast::<PyString>().map_err(|_| wrong_key(&key))?;
+            self.string(name)?;
+            self.out.push(':');
+            self.value(&value).map_err(|fault| fault.at(|| format!(".{}", name.to_string_lossy())))?;
+        }
+        self.out.push('}');
+        Ok(())
+    }
+
+    /// Writes a sequence as an array.
+    fn elements(&mut self, sequence: &Bound<'_, PyAny>) -> Done {
+        self.out.push('[');
+        for (index, element) in sequence.try_iter()?.enumerate() {
+            if index > 0 {
+                self.out.push(',');
+            }
+            self.value(&element?).map_err(|fault| fault.at(|| format!("[{index}]")))?;
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
+    fn other(&mut self, object: &Bound<'_, PyAny>) -> Done {
+        if let Ok(bytes) = object.cast::<PyBytes>() {
+            return self.media(bytes.as_bytes());
+        }
+        if let Ok(bytes) = object.cast::<PyByteArray>() {
+            return self.media(&bytes.to_vec());
+        }
+        if object.hasattr("__fspath__")? {
+            return self.file(object.extract()?);
+        }
+        if object.hasattr("__dataclass_fields__")? {
+            let pairs = fields(object)?;
+            return self.within(object, |conversion| conversion.members(&pairs));
+        }
+        if object.hasattr("model_dump")? {
+            let dumped = object.call_method0("model_dump")?;
+            return self.within(object, |conversion| conversion.value(&dumped));
+        }
+        Err(Fault::kind(format!(
+            "JSON has no form for {}; use dict, list, str, int, float, bool, None, bytes, a path, a dataclass or a Pydantic model",
+            type_name(object)
+        )))
+    }
+
+    fn media(&mut self, bytes: &[u8]) -> Done {
+        let Some(media_type) = cog_media::sniff(bytes) else {
+            return Err(Fault::kind(
+                "the bytes are not an image, audio, video or PDF; pass text as str: data.decode()",
+            ));
+        };
+        let data = base64_simd::STANDARD.encode_to_string(bytes);
+        self.write(|w| {
+            w.object(|w| {
+                w.field("type", "base64").field("media_type", media_type).field("data", data.as_str());
+            });
+        })
+    }
+
+    /// Writes a path as a file. A relative path starts at the working directory of the program.
+    fn file(&mut self, path: PathBuf) -> Done {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let text = path.to_str().ok_or_else(|| Fault::value("the path is not valid UTF-8"))?;
+        self.write(|w| {
+            w.object(|w| {
+                w.field("type", "file").field("path", text);
+            });
+        })?;
+        self.files.push(path);
+        Ok(())
+    }
+}
+
+/// Returns the fields of a dataclass with their values.
+fn fields<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let names = object.getattr("__dataclass_fields__")?.cast_into::<PyDict>()?.keys();
+    let pairs = names.iter().map(|name| {
+        let value = object.getattr(name.cast::<PyString>()?)?;
+        Ok((name, value))
+    });
+    PyList::new(object.py(), pairs.collect::<PyResult<Vec<_>>>()?)
+}
+
+fn wrong_key(key: &Bound<'_, PyAny>) -> Fault {
+    let shown = key.repr().map(|text| text.to_string()).unwrap_or_default();
+    Fault::kind(format!("the key {shown} is of type {}; keys of JSON are strings", type_name(key)))
+}
+
+fn type_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map(|name| name.to_string()).unwrap_or_default()
+}
+
+impl Fault {
+    fn value(message: impl Into<String>) -> Self {
+        Self::Rejected { message: message.into(), is_type: false, path: Vec::new() }
+    }
+
+    fn kind(message: impl Into<String>) -> Self {
+        Self::Rejected { message: message.into(), is_type: true, path: Vec::new() }
+    }
+
+    /// Adds the segment of the container.
+    fn at(mut self, segment: impl FnOnce() -> String) -> Self {
+        if let Self::Rejected { path, .. } = &mut self {
+            path.push(segment());
+        }
+        self
+    }
+
+    fn into_error(self, root: &str) -> PyErr {
+        match self {
+            Self::Raised(error) => error,
+            Self::Rejected { message, is_type, path } => {
+                let path: String = path.into_iter().rev().collect();
+                let message = format!("{root}{path}: {message}");
+                if is_type { PyTypeError::new_err(message) } else { PyValueError::new_err(message) }
+            }
+        }
+    }
+}
+
+impl<E: Into<PyErr>> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Self::Raised(error.into())
+    }
+}

@@ -1,0 +1,81 @@
+//! A loaded module.
+
+use std::sync::Arc;
+
+use cog_json::Value;
+use cog_module::{Module, Origin};
+use pyo3::prelude::*;
+
+use crate::to_python::{json_to_python, to_python};
+
+/// A module that a runtime has loaded.
+#[pyclass(name = "Module", module = "cognitive", frozen)]
+pub(crate) struct LoadedModule(pub(crate) Arc<Module>);
+
+#[pymethods]
+impl LoadedModule {
+    /// The name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.manifest.name
+    }
+
+    /// The version of the module.
+    #[getter]
+    fn version(&self) -> &str {
+        &self.0.manifest.version
+    }
+
+    /// The version of the format: `v2.2`.
+    #[getter]
+    fn format(&self) -> &str {
+        self.0.manifest.format.as_str()
+    }
+
+    /// The tier, if the manifest sets one.
+    #[getter]
+    fn tier(&self) -> Option<&str> {
+        self.0.manifest.tier.map(|tier| tier.as_str())
+    }
+
+    /// What the module does.
+    #[getter]
+    fn responsibility(&self) -> &str {
+        &self.0.manifest.responsibility
+    }
+
+    /// The directory; None for a built-in module.
+    #[getter]
+    fn directory(&self) -> Option<std::path::PathBuf> {
+        match &self.0.origin {
+            Origin::Directory(directory) => Some(directory.clone()),
+            _ => None,
+        }
+    }
+
+    /// The JSON Schema of the input, if there is one.
+    #[getter]
+    fn input_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        schema(py, self.0.contract.input_schema().cloned().map(Value::from))
+    }
+
+    /// The JSON Schema of the answer, if there is one.
+    #[getter]
+    fn data_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        schema(py, self.0.contract.data_schema().cloned().map(Value::from))
+    }
+
+    /// What is wrong with its files, though it can run.
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json_to_python(py, &cog_json::Array(&self.0.warnings))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Module(name={:?}, version={:?})", self.0.manifest.name, self.0.manifest.version)
+    }
+}
+
+fn schema(py: Python<'_>, schema: Option<Value>) -> PyResult<Option<Bound<'_, PyAny>>> {
+    schema.map(|schema| to_python(py, schema.node())).transpose()
+}

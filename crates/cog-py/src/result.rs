@@ -1,0 +1,112 @@
+//! The envelope of a run.
+
+use cog_json::{ToJson as _, Value};
+use cog_spec::{Envelope, Outcome};
+use pyo3::{exceptions::PyTypeError, prelude::*, sync::PyOnceLock, types::PyType};
+
+use crate::{
+    error::ErrorInfo,
+    to_python::{json_to_python, to_python},
+};
+
+/// The result of a run: the envelope, as an object.
+#[pyclass(name = "Result", module = "cognitive", frozen)]
+pub(crate) struct RunResult {
+    envelope: Envelope,
+    data: PyOnceLock<Py<PyAny>>,
+    meta: PyOnceLock<Py<PyAny>>,
+}
+
+impl RunResult {
+    pub(crate) fn new(envelope: Envelope) -> Self {
+        Self { envelope, data: PyOnceLock::new(), meta: PyOnceLock::new() }
+    }
+}
+
+#[pymethods]
+impl RunResult {
+    /// Whether the run succeeded.
+    #[getter]
+    fn ok(&self) -> bool {
+        self.envelope.is_ok()
+    }
+
+    /// The answer of a successful run, otherwise None.
+    #[getter]
+    fn data(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let data = || optional(py, self.envelope.data());
+        Ok(self.data.get_or_try_init(py, data)?.clone_ref(py))
+    }
+
+    /// The part of the answer of a failed run that is available.
+    #[getter]
+    fn partial_data(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match &self.envelope.outcome {
+            Outcome::Failure { partial_data, .. } => optional(py, partial_data.as_ref()),
+            Outcome::Success { .. } => Ok(py.None()),
+        }
+    }
+
+    /// The control plane: confidence, risk, explain, and what the runtime adds.
+    #[getter]
+    fn meta(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let meta = || json_to_python(py, &self.envelope.meta).map(Bound::unbind);
+        Ok(self.meta.get_or_try_init(py, meta)?.clone_ref(py))
+    }
+
+    /// The error of a failed run, otherwise None.
+    #[getter]
+    fn error(&self) -> Option<ErrorInfo> {
+        self.envelope.error().cloned().map(ErrorInfo)
+    }
+
+    /// The warnings.
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json_to_python(py, &self.envelope.warnings)
+    }
+
+    /// Raises `CognitiveError` if the run failed; otherwise returns the result.
+    fn raise_for_error(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        match slf.get().envelope.is_ok() {
+            true => Ok(slf),
+            false => Err(exception_of(&slf)?),
+        }
+    }
+
+    /// The envelope as a dict.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json_to_python(py, &self.envelope)
+    }
+
+    /// The envelope as JSON, in one line or indented.
+    #[pyo3(signature = (*, indent = false))]
+    fn to_json(&self, indent: bool) -> String {
+        if indent { self.envelope.to_json_pretty() } else { self.envelope.to_json() }
+    }
+
+    fn __repr__(&self) -> String {
+        match self.envelope.error() {
+            None => format!("Result(ok=True, explain={:?})", self.envelope.meta.explain),
+            Some(error) => {
+                format!("Result(ok=False, error={}: {:?})", error.code.as_str(), error.message)
+            }
+        }
+    }
+
+    /// `if result:` could mean several things, so it is an error.
+    fn __bool__(&self) -> PyResult<bool> {
+        Err(PyTypeError::new_err("a result is neither true nor false; use result.ok or result.data"))
+    }
+}
+
+fn optional(py: Python<'_>, value: Option<&Value>) -> PyResult<Py<PyAny>> {
+    value.map_or_else(|| Ok(py.None()), |value| to_python(py, value.node()).map(Bound::unbind))
+}
+
+/// Returns the exception of a failed run.
+pub(crate) fn exception_of(result: &Bound<'_, RunResult>) -> PyResult<PyErr> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = CLASS.import(result.py(), "cognitive._errors", "CognitiveError")?;
+    Ok(PyErr::from_value(class.call1((result,))?))
+}

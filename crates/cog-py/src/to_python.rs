@@ -1,0 +1,52 @@
+//! JSON as Python objects.
+
+use cog_json::{Kind, Node, ToJson, Value};
+use pyo3::{
+    prelude::*,
+    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString},
+};
+
+/// Converts a node to `dict`, `list`, `str`, `int`, `float`, `bool` or `None`. An integer of any size stays exact.
+pub(crate) fn to_python<'py>(py: Python<'py>, node: Node<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match node.kind() {
+        Kind::Null => py.None().into_bound(py),
+        Kind::Bool => PyBool::new(py, node.as_bool().unwrap_or_default()).to_owned().into_any(),
+        Kind::Number => number(py, node)?,
+        Kind::String => PyString::new(py, node.as_str().unwrap_or_default()).into_any(),
+        Kind::Array => {
+            let list = PyList::empty(py);
+            for element in node.elements() {
+                list.append(to_python(py, element)?)?;
+            }
+            list.into_any()
+        }
+        Kind::Object => {
+            let dict = PyDict::new(py);
+            for (key, value) in node.members() {
+                dict.set_item(key, to_python(py, value)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}
+
+fn number<'py>(py: Python<'py>, node: Node<'_>) -> PyResult<Bound<'py, PyAny>> {
+    let Some(number) = node.as_number() else { return Ok(py.None().into_bound(py)) };
+    if !number.is_plain_integer() {
+        return Ok(PyFloat::new(py, node.as_f64().unwrap_or(f64::NAN)).into_any());
+    }
+    match number.as_i64() {
+        Some(small) => Ok(small.into_pyobject(py)?.into_any()),
+        None => py.get_type::<PyInt>().call1((number.literal(),)),
+    }
+}
+
+/// Converts a value that is written as JSON.
+pub(crate) fn json_to_python<'py>(
+    py: Python<'py>,
+    value: &(impl ToJson + ?Sized),
+) -> PyResult<Bound<'py, PyAny>> {
+    let value = Value::parse(&value.to_json())
+        .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
+    to_python(py, value.node())
+}

@@ -1,0 +1,60 @@
+//! `cargo xtask python`: the Python package as its users get it: a wheel in an environment of its own.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::project::{Outcome, emptied, execute, say, target_directory};
+use crate::test;
+
+/// Builds the wheel.
+const BUILDER: &[&str] = &["maturin==1.16.0"];
+
+/// Run and check the tests.
+const CHECKERS: &[&str] = &["pytest==9.2.0", "mypy==2.4.1"];
+
+/// The package, from the root.
+const PACKAGE: &str = "crates/cog-py";
+
+/// Its tests, from the root.
+const TESTS: &str = "crates/cog-py/tests";
+
+/// Builds the wheel, installs it into an empty environment, and runs its tests there.
+pub(crate) fn check() -> Outcome {
+    let wheels = emptied("python/wheels")?;
+    build(&wheels)?;
+    let environment = emptied("python/environment")?;
+    execute(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    let interpreter = environment.join("bin/python");
+    let install = ["-m", "pip", "install", "--quiet"];
+    execute(Command::new(&interpreter).args(install).args(CHECKERS))?;
+    let only_ours = ["--no-index", "--find-links"];
+    execute(Command::new(&interpreter).args(install).args(only_ours).arg(&wheels).arg("cognitive"))?;
+    check_types(&interpreter)?;
+    let mut tests = Command::new(&interpreter);
+    tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", TESTS]);
+    execute(tests.env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    say(format_args!("python: the wheel passes its tests"));
+    Ok(())
+}
+
+/// Checks the types of the package and of its tests, and that the stub has what the native module has.
+fn check_types(interpreter: &Path) -> Outcome {
+    let cache = target_directory()?.join("python/types");
+    let mypy = || {
+        let mut mypy = Command::new(interpreter);
+        mypy.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(&cache).env("MYPYPATH", TESTS);
+        mypy
+    };
+    execute(mypy().args(["--package", "cognitive"]))?;
+    execute(mypy().arg(TESTS))?;
+    execute(Command::new(interpreter).args(["-m", "mypy.stubtest", "cognitive"]))
+}
+
+/// Builds the wheel of the development profile. The interpreter of the tools builds it; every later one can load it.
+fn build(wheels: &Path) -> Outcome {
+    let interpreter = test::python(BUILDER)?;
+    let mut maturin = Command::new(&interpreter);
+    maturin.args(["-m", "maturin", "build", "--profile", "dev", "--locked", "--compatibility", "linux"]);
+    maturin.args(["--manifest-path", &format!("{PACKAGE}/Cargo.toml"), "--out"]).arg(wheels);
+    execute(&mut maturin)
+}
