@@ -16,10 +16,7 @@ use crate::{
     reply::Reply,
 };
 
-pub use self::{
-    parts::{FailedParts, PartsSummary},
-    pending::PendingReply,
-};
+pub use self::{parts::PartsSummary, pending::PendingReply};
 
 /// Converts a model's events to the chunks of one stream (SPEC 3.2).
 ///
@@ -40,6 +37,10 @@ pub struct Assembler {
     model: Option<String>,
     /// Warnings about the media that the model receives.
     media_warnings: Vec<Warning>,
+    /// The data of the parts of a composition.
+    parts_data: Option<Value>,
+    /// Why there is no further attempt, although the module allows one.
+    last_attempt: Option<ErrorBody>,
     outbox: Outbox,
 }
 
@@ -86,6 +87,8 @@ impl Assembler {
             uncounted: 0,
             model,
             media_warnings: Vec::new(),
+            parts_data: None,
+            last_attempt: None,
             outbox,
         };
         (assembler, first)
@@ -203,6 +206,11 @@ impl Assembler {
         self.counted(&self.reply).0
     }
 
+    /// Counts the current call, of whose reply nothing has arrived. Its tokens are unknown.
+    pub fn lose_reply(&mut self) {
+        self.reply.is_lost = true;
+    }
+
     /// Adds tokens that were spent beside the replies: by a tool, or before the run was halted.
     pub fn add_usage(&mut self, usage: &Usage) {
         self.uncounted += usage.uncounted_calls.unwrap_or(0);
@@ -258,7 +266,17 @@ impl Assembler {
 
     /// Whether another attempt is allowed and can help, because the model violated its contract.
     fn may_retry(&self, failure: &Failure) -> bool {
+        self.last_attempt.is_none() && self.allows_retry(failure)
+    }
+
+    fn allows_retry(&self, failure: &Failure) -> bool {
         self.attempt < self.rules.attempts() && failure.is_contract_violation()
+    }
+
+    /// Makes this attempt the last one. If its answer fails and the module allows another attempt, the run ends with this error,
+    /// which then tells why the answer failed.
+    pub fn end_attempts(&mut self, refusal: ErrorBody) {
+        self.last_attempt = Some(refusal);
     }
 
     /// Reports the violations of an answer that were not reported while it arrived (ruling R49).
@@ -276,9 +294,18 @@ impl Assembler {
         self.outbox.retract();
     }
 
+    /// Returns the usage of a part of a composition of whose calls no tokens are known; none if it called no model. The sum of
+    /// the composition counts its calls.
+    fn uncounted_usage(&self) -> Option<Usage> {
+        let is_offline = self.rules.warnings.iter().any(|it| it.code == WarningCode::NoModelCalled);
+        let uncounted = Some(self.uncounted).filter(|count| *count > 0 && self.rules.is_part && !is_offline);
+        uncounted.map(|count| Usage { uncounted_calls: Some(count), ..Usage::default() })
+    }
+
     fn emit_success(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
         let Success { mut meta, data, emitted: emitted_context, repairs, warnings, handoff, .. } = success;
         // The final chunk has usage beside meta; the fold moves it there (ruling R40).
+        let usage = usage.or_else(|| self.uncounted_usage());
         meta.runtime = self.runtime(repairs, None, now);
         let (meta, warnings) = (Box::new(meta), self.all_warnings(warnings));
         self.outbox.push(Chunk::Final { meta, data, usage, warnings, emitted_context, handoff });
@@ -290,7 +317,14 @@ impl Assembler {
     }
 
     fn emit_error(&mut self, failure: Failure, usage: Option<Usage>, is_resumable: bool, now: Duration) {
+        let (may_retry, is_own) = (self.allows_retry(&failure), failure.meta.is_none());
         let Failure { error, meta, partial_data, repairs, warnings } = failure;
+        let error = match self.last_attempt.take().filter(|_| may_retry) {
+            Some(refusal) => error::refused_after(refusal, &error),
+            None => error,
+        };
+        let partial_data = partial_data.or_else(|| self.parts_data.take().filter(|_| is_own));
+        let usage = usage.or_else(|| self.uncounted_usage());
         let mut meta = meta.unwrap_or_else(|| Meta::for_failure(&error.message));
         meta.runtime = self.runtime(repairs, usage, now);
         self.outbox.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());

@@ -4,6 +4,17 @@ use cog_json::{Kind, Node, SyntaxError, SyntaxErrorKind, Value, Writer};
 use cog_schema::{MAX_VIOLATIONS, Violation};
 use cog_spec::{Code, ErrorBody, Repair, ViolationNote};
 
+/// Another attempt is refused after an answer that failed: the error is that of the refusal, with the failure in its details.
+pub(crate) fn refused_after(mut refusal: ErrorBody, failed: &ErrorBody) -> ErrorBody {
+    let (code, message) = (failed.code.as_str(), &failed.message);
+    let mut details = refusal.details.as_ref().map(Value::to_serde).unwrap_or_default();
+    if let Some(members) = details.as_object_mut() {
+        members.insert("failed".to_owned(), serde_json::json!({ "code": code, "message": message }));
+    }
+    refusal.message += &format!("; the answer before failed: {code}: {message}");
+    refusal.with_details(Value::from(details))
+}
+
 /// The model sent no text (E1000).
 pub(crate) fn empty() -> ErrorBody {
     ErrorBody::new(Code::ParseError, "The model sent no text")

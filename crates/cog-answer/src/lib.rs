@@ -53,7 +53,7 @@ pub mod verify;
 mod watch;
 
 pub use crate::accumulator::DataAccumulator;
-pub use crate::assembler::{Assembler, FailedParts, Finish, PartsSummary, PendingReply, Step};
+pub use crate::assembler::{Assembler, Finish, PartsSummary, PendingReply, Step};
 pub use crate::fold::{EnvelopeBuilder, fold};
 pub use crate::rules::{AnswerRules, HandoffRules, HandoffTarget, RecoveryOffer};
 pub use crate::{correction::Correction, patch::PlacedValue};

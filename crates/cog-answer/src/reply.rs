@@ -27,6 +27,8 @@ pub(crate) struct Reply {
     pub(crate) attempt_text: AttemptText,
     pub(crate) usage: Option<Usage>,
     pub(crate) finish: Option<FinishReason>,
+    /// The call ended before its reply began.
+    pub(crate) is_lost: bool,
 }
 
 /// A reply that was parsed to its end, and what is left to emit.
@@ -50,6 +52,7 @@ impl Reply {
             attempt_text: AttemptText::default(),
             usage: None,
             finish: None,
+            is_lost: false,
         }
     }
 
@@ -81,7 +84,7 @@ impl Reply {
 
     /// Whether the reply has begun without complete token counts, which come with its end.
     pub(crate) fn is_uncounted(&self) -> bool {
-        let has_begun = self.bytes > 0 || self.usage.is_some() || self.finish.is_some();
+        let has_begun = self.is_lost || self.bytes > 0 || self.usage.is_some() || self.finish.is_some();
         has_begun && (self.usage.is_none() || self.finish.is_none())
     }
 

@@ -33,6 +33,8 @@ pub struct AnswerRules {
     pub parts_risk: Option<Risk>,
     /// Whether the parts of a composition give the answer, so that no model is called for it.
     pub is_from_parts: bool,
+    /// Whether the run is a part of a composition, which counts also the calls without known tokens.
+    pub is_part: bool,
     /// The meta of the run before the reply: the model, the trace, the media.
     pub runtime: RuntimeMeta,
     /// The warnings of the run so far.
@@ -96,6 +98,7 @@ impl AnswerRules {
             calls_tools: false,
             parts_risk: None,
             is_from_parts: false,
+            is_part: false,
             runtime: RuntimeMeta::default(),
             warnings: Vec::new(),
             keys: Vec::new(),

@@ -145,11 +145,14 @@ impl Budget {
             }
             _ => format!("the budget of {name} is spent: {total}; `{limit}` is {max}"),
         };
-        let details = serde_json::json!({
+        let mut details = serde_json::json!({
             "reason": "budget", "budget": name, "limit": limit, "max": max, "spent": total.to_json(),
             "by": account.by_module(),
-            "retry_after_ms": rest.map(|rest| u64::try_from(rest.as_millis()).unwrap_or(u64::MAX)),
         });
+        if let (Some(rest), Some(members)) = (rest, details.as_object_mut()) {
+            let rest = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
+            members.insert("retry_after_ms".to_owned(), rest.into());
+        }
         let suggestion = match rest {
             Some(_) => "Try again in the next period; the operator can raise the budget.".to_owned(),
             None => format!("Raise `{limit}` of the budget, or request less."),

@@ -12,6 +12,7 @@ mod composer;
 mod find;
 mod finished;
 mod halted;
+mod input;
 mod parts;
 mod pending;
 mod provider;
@@ -25,6 +26,7 @@ pub use self::{
 };
 pub(crate) use self::{
     find::composed_module,
+    input::CompositionInput,
     parts::{Composed, PartRun, StartPart},
     pending::PendingParts,
     provider::{COMPOSITION, PartsReply},

@@ -8,7 +8,7 @@ mod spend;
 mod store;
 mod tools;
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{any::Any, pin::pin, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, Assembler, Finish, Step};
 use cog_harmony::{Message, Reasoning};
@@ -54,6 +54,8 @@ pub(crate) struct Driver {
     reasoning: Vec<Value>,
     /// The current call in the budgets of the run.
     counted: Option<OpenCall>,
+    /// What the composition of which the run is a part holds while its own prompt runs.
+    slot: Option<Box<dyn Any + Send>>,
     /// The outlet for the chunks.
     out: Outlet,
     started: Instant,
@@ -94,7 +96,7 @@ impl Driver {
         };
         let started = Instant::now();
         let (generated, reasoning) = (Vec::new(), Vec::new());
-        let counted = None;
+        let (counted, slot) = (None, None);
         Self {
             run,
             initial_messages,
@@ -105,6 +107,7 @@ impl Driver {
             generated,
             reasoning,
             counted,
+            slot,
             out,
             started,
         }
@@ -153,7 +156,8 @@ impl Driver {
         };
         let prepared = prepared.map(|all| (media::warnings(&all, media.texts()), all));
         self.cited.get_or_insert_with(|| Arc::new(media.cited()));
-        let is_needed = !self.run.others.is_empty() || self.run.tools.is_some();
+        let may_halt = self.run.tools.is_some() || self.run.parts.is_some();
+        let is_needed = may_halt || !self.run.others.is_empty();
         self.media = is_needed.then_some(media);
         match prepared {
             Ok((warnings, all)) => {
@@ -196,13 +200,13 @@ impl Driver {
         let call = async { self.run.provider.call(&self.run.request).await };
         let reply = tokio::select! {
             biased;
-            reason = self.run.cancellation.wait() => return self.fail(assembler, reason.error()),
+            reason = self.run.cancellation.wait() => return self.lose_reply(assembler, reason.error()),
             reply = timeout_at(self.deadline(), call) => reply,
         };
         match reply {
             Ok(Ok(reply)) => State::Reading(assembler, reply),
             Ok(Err(error)) => self.handle_error(assembler, &error),
-            Err(_) => self.time_out(assembler),
+            Err(_) => self.lose_reply(assembler, self.timeout_error()),
         }
     }
 
@@ -216,6 +220,10 @@ impl Driver {
 
     /// Handles a call that returned no reply.
     fn handle_error(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
+        let is_lost = matches!(error.code(), Code::StreamTimeout | Code::StreamInterrupted);
+        if is_lost && self.run.others.is_empty() {
+            return self.lose_reply(assembler, ErrorBody::from(error)); // the model may have worked
+        }
         self.refund();
         self.run.cache = None; // the answer will not be that of the request in the key
         if let Some(warning) = self.run.reduce(error) {
@@ -275,7 +283,7 @@ impl Driver {
         loop {
             consume_budget().await;
             if let Some(reason) = cancellation.reason() {
-                return self.fail(assembler, reason.error());
+                return self.lose_reply(assembler, reason.error());
             }
             let due = assembler.due().map(|due| self.instant_at(due));
             let arrived = reply.next(due, cancelled.as_mut()).await;
@@ -300,9 +308,9 @@ impl Driver {
                     Step::Continue
                 }
                 Arrived::Complete => Step::Stop,
-                Arrived::Failed(error) => return self.fail(assembler, ErrorBody::from(&error)),
-                Arrived::TimedOut => return self.time_out(assembler),
-                Arrived::Cancelled(reason) => return self.fail(assembler, reason.error()),
+                Arrived::Failed(error) => return self.lose_reply(assembler, ErrorBody::from(&error)),
+                Arrived::TimedOut => return self.lose_reply(assembler, self.timeout_error()),
+                Arrived::Cancelled(reason) => return self.lose_reply(assembler, reason.error()),
             };
             if step == Step::Stop {
                 drop(reply);
@@ -338,11 +346,12 @@ impl Driver {
     async fn finish(&mut self, mut assembler: Box<Assembler>) -> State {
         self.set_cost(&mut assembler);
         self.spend(&assembler);
-        let assembler = match self.request_calls(assembler).await {
+        let mut assembler = match self.request_calls(assembler).await {
             Ok(state) => return state,
             Err(assembler) => assembler,
         };
         self.record_answer(&assembler);
+        self.limit_attempts(&mut assembler);
         let generated = std::mem::take(&mut self.generated);
         let mut pending = assembler.close(!generated.is_empty());
         if let Err(error) = self.complete(&mut pending, generated).await {
@@ -389,8 +398,12 @@ impl Driver {
         State::Ended
     }
 
-    fn time_out(&mut self, assembler: Box<Assembler>) -> State {
-        self.fail(assembler, self.timeout_error())
+    /// Ends a run whose reply did not arrive, or only in part.
+    fn lose_reply(&mut self, mut assembler: Box<Assembler>, error: ErrorBody) -> State {
+        if preflight::calls_model(self.run.provider.as_ref()) {
+            assembler.lose_reply();
+        }
+        self.fail(assembler, error)
     }
 
     fn timeout_error(&self) -> ErrorBody {

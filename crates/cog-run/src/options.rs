@@ -5,6 +5,7 @@ mod setters;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use cog_json::Value;
 use cog_media::{Access, Delivery, Fetched};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
@@ -93,6 +94,10 @@ pub struct RunOptions {
     pub(crate) callers: Vec<String>,
     /// Whether a model calls the module as a tool, or a module of which it is a part. Such a run cannot wait for a confirmation.
     pub(crate) is_tool: bool,
+    /// Whether the answer must not be one that was stored, because it is for one of a module whose answers are not.
+    pub(crate) is_uncached: bool,
+    /// The input before the content of media replaced their sources, if the input of the run has been stored.
+    pub(crate) original_input: Option<Value>,
     /// The answers of the parts of an interrupted composition. The run continues from them, and records further ones in its
     /// chunks. None records nothing.
     pub finished_parts: Option<FinishedParts>,

@@ -40,7 +40,7 @@ fn start_part(shared: &Arc<Shared>) -> StartPart {
         let PartRun { module, input, options, composed, is_streamed } = part;
         let mut prepared = prepare(&shared, &module, input, &options, &composed)?;
         prepared.claim.take().map_or(Ok(()), Claim::take)?;
-        prepared.rules.is_streamed = is_streamed;
+        (prepared.rules.is_streamed, prepared.rules.is_part) = (is_streamed, true);
         Ok(run(prepared))
     })
 }

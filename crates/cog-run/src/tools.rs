@@ -35,7 +35,7 @@ pub(crate) use self::{
     call_log::CallLog,
     claim::Claim,
     halt_parts::halt_parts,
-    restore::{Continued, Restored, restore},
+    restore::{Continued, Restored, RestoredParts, restore},
     round::{Round, RoundEnd},
     run::{LastCall, ToolRun},
     set::ToolSet,

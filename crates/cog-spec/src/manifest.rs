@@ -165,6 +165,11 @@ impl Manifest {
         self.policies.network_allowed && !self.constraints.no_network
     }
 
+    /// Whether an answer may be one that was stored before: those of tier exec only if the manifest allows it.
+    pub fn may_be_cached(&self) -> bool {
+        self.cache.unwrap_or(self.tier != Some(Tier::Exec))
+    }
+
     /// Whether the module's tools may have side effects: its policy allows it, and no constraint of v1 forbids it.
     pub fn allows_side_effects(&self) -> bool {
         self.policies.side_effects_allowed && !self.constraints.no_side_effects

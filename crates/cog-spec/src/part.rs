@@ -3,7 +3,7 @@
 use cog_json::Value;
 use serde::{Deserialize, Serialize};
 
-use crate::{Risk, Usage, string_enum::string_enum};
+use crate::{CacheHit, Risk, Usage, string_enum::string_enum};
 
 string_enum! {
     /// The status of a part.
@@ -51,6 +51,9 @@ pub struct PartReport {
     /// The tokens and the cost, including those of its own parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// The cache of answers, if the answer is from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheHit>,
     /// The time from its start to its answer, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
@@ -123,6 +126,7 @@ impl PartReport {
             risk: None,
             model: None,
             usage: None,
+            cache: None,
             time_ms: None,
             restored: false,
             error: None,

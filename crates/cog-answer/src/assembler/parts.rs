@@ -21,25 +21,16 @@ pub struct PartsSummary {
     pub warnings: Vec<Warning>,
 }
 
-/// Why the parts of a composition give no answer.
-#[derive(Debug, Clone)]
-pub struct FailedParts {
-    /// The error.
-    pub error: ErrorBody,
-    /// The answers of the parts that are done.
-    pub partial_data: Option<Value>,
-    /// Whether a part was interrupted, so that the stream can be resumed.
-    pub is_interrupted: bool,
-}
-
 impl Assembler {
     /// Returns whether a caller reads the chunks as they arrive.
     pub fn is_streamed(&self) -> bool {
         self.rules.is_streamed
     }
 
-    /// Adds what the parts report. The parts ran before the module's own reply.
-    pub fn add_parts(&mut self, parts: PartsSummary) {
+    /// Adds what the parts report, and their data, which are the partial data of a failure that has none of its own. The parts
+    /// ran before the module's own reply.
+    pub fn add_parts(&mut self, parts: PartsSummary, data: Option<Value>) {
+        self.parts_data = data.filter(|_| self.rules.manifest.failure.partial_allowed);
         if let Some(usage) = &parts.usage {
             self.add_usage(usage);
         }
@@ -58,14 +49,17 @@ impl Assembler {
         self.reply = Reply::new(&self.rules);
     }
 
-    /// Ends the run because a part failed, with the answers of the other parts.
-    pub fn fail_parts(mut self, failed: FailedParts, now: Duration, out: &mut impl Extend<Chunk>) {
-        let FailedParts { error, partial_data, is_interrupted } = failed;
+    /// Ends the run because a part failed. `is_interrupted` is whether the stream can be resumed, because a part may succeed later.
+    pub fn fail_parts(
+        mut self,
+        error: ErrorBody,
+        is_interrupted: bool,
+        now: Duration,
+        out: &mut impl Extend<Chunk>,
+    ) {
         let is_resumable = is_interrupted || error::can_be_resumed(&error);
-        let partial_data = partial_data.filter(|_| self.rules.manifest.failure.partial_allowed);
-        let failure = Failure { partial_data, ..Failure::new(error) };
         let usage = self.spent.take();
-        self.emit_error(failure.without(&self.rules.keys), usage, is_resumable, now);
+        self.emit_error(Failure::new(error).without(&self.rules.keys), usage, is_resumable, now);
         out.extend(self.outbox.drain());
     }
 }

@@ -1,6 +1,6 @@
 //! The answer of a composition, from the results of its parts.
 
-use cog_json::{Node, ToJson as _, Value};
+use cog_json::{Node, Value, Writer};
 use cog_run::composition::PartsAnswer;
 use cog_spec::{ErrorBody, Meta, Risk};
 
@@ -17,15 +17,37 @@ pub(super) fn answer(
     reports: &Reports,
     ends_early: bool,
 ) -> Result<PartsAnswer, ErrorBody> {
-    match plan.answer {
-        Answer::OwnPrompt if !ends_early => Ok(PartsAnswer::Texts(texts(plan, results))),
-        Answer::Output if !ends_early => output(plan, results, reports),
-        _ => result_so_far(plan, results),
+    let (meta, data) = match plan.answer {
+        Answer::OwnPrompt if !ends_early => return Ok(PartsAnswer::Texts(texts(plan, results))),
+        Answer::Output if !ends_early => output(plan, results, reports)?,
+        _ => result_so_far(plan, results)?,
+    };
+    let emitted = emitted(plan, reports);
+    let mut envelope = String::new();
+    Writer::compact(&mut envelope).object(|w| {
+        w.field("ok", &true);
+        w.field("meta", &meta);
+        w.field("data", &data);
+        w.optional("_emitted_context", &emitted);
+    });
+    Ok(PartsAnswer::Envelope(envelope))
+}
+
+/// Returns what the parts have emitted of the types that the module declares. Of several values of a type, that of the part
+/// counts that started last.
+fn emitted(plan: &Plan, reports: &Reports) -> Option<Value> {
+    let rule = &plan.module.manifest.context;
+    let mut emitted = serde_json::Map::new();
+    for (name, value) in reports.emitted().flat_map(Value::members) {
+        if rule.emitted(name).is_some() && !value.is_null() {
+            emitted.insert(name.to_owned(), value.to_serde());
+        }
     }
+    (!emitted.is_empty()).then(|| Value::from(serde_json::Value::Object(emitted)))
 }
 
 /// Returns the answer of the steps to `output`.
-fn output(plan: &Plan, results: &Results, reports: &Reports) -> Result<PartsAnswer, ErrorBody> {
+fn output(plan: &Plan, results: &Results, reports: &Reports) -> Result<(Meta, Value), ErrorBody> {
     let data = plan.output(results).map_err(|error| error::mapping(&plan.module, &error))?;
     let Some(data) = data else { return Err(error::no_result(&plan.module)) };
     let own = results.get(Callee::Own);
@@ -33,11 +55,11 @@ fn output(plan: &Plan, results: &Results, reports: &Reports) -> Result<PartsAnsw
     let confidence = own.as_ref().map_or_else(|| reports.min_confidence(), |meta| meta.confidence);
     let explain = own.map_or_else(|| explain(reports), |meta| meta.explain);
     let meta = Meta::new(confidence.or(Some(0.0)), reports.max_risk().unwrap_or(Risk::Medium), explain);
-    Ok(envelope(&meta, &data))
+    Ok((meta, data))
 }
 
 /// Returns the result so far as the answer.
-fn result_so_far(plan: &Plan, results: &Results) -> Result<PartsAnswer, ErrorBody> {
+fn result_so_far(plan: &Plan, results: &Results) -> Result<(Meta, Value), ErrorBody> {
     let latest = results.latest().ok_or_else(|| error::no_result(&plan.module))?.1;
     let meta = latest.get("meta").and_then(Meta::read);
     let (Some(meta), Some(data)) = (meta, latest.get("data")) else {
@@ -45,11 +67,7 @@ fn result_so_far(plan: &Plan, results: &Results) -> Result<PartsAnswer, ErrorBod
     };
     let mut own = Meta::new(meta.confidence, meta.risk, meta.explain);
     own.extra = meta.extra;
-    Ok(envelope(&own, &latest.child(data)))
-}
-
-fn envelope(meta: &Meta, data: &Value) -> PartsAnswer {
-    PartsAnswer::Envelope(format!(r#"{{"ok":true,"meta":{},"data":{data}}}"#, meta.to_json()))
+    Ok((own, latest.child(data)))
 }
 
 fn explain(reports: &Reports) -> String {

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use cog_json::{Node, Value};
 use cog_module::Module;
-use cog_run::{RunInput, composition::HaltedPart, tools::CONFIRMATION_REQUIRED};
-use cog_spec::{Code, Meta, PartError, PartReport, PartStatus, Usage, WarningCode};
+use cog_run::{CancelReason, RunInput, composition::HaltedPart, tools::CONFIRMATION_REQUIRED};
+use cog_spec::{Code, Meta, PartError, PartReport, PartStatus, WarningCode};
 
 use crate::Callee;
 
@@ -54,6 +54,29 @@ impl Ended {
         self.envelope.get("ok").and_then(Node::as_bool) == Some(true)
     }
 
+    /// Returns whether the call was cancelled.
+    fn is_cancelled(&self) -> bool {
+        let details = self.envelope.get("error").and_then(|error| error.get("details"));
+        let reason = details.and_then(|details| details.get("reason")?.as_str());
+        let reasons = [CancelReason::Cancelled, CancelReason::ClientGone, CancelReason::Shutdown];
+        let is_interrupted = |(code, _)| code == Code::StreamInterrupted.as_str();
+        self.error().is_some_and(is_interrupted) && reasons.iter().any(|known| reason == Some(known.as_str()))
+    }
+
+    fn status(&self) -> PartStatus {
+        match self.is_ok() {
+            true => PartStatus::Done,
+            false if self.is_cancelled() => PartStatus::Cancelled,
+            false => PartStatus::Failed,
+        }
+    }
+
+    /// Returns what the part emits; none if it emits nothing.
+    pub(super) fn emitted(&self) -> Option<Value> {
+        let emitted = self.envelope.get("_emitted_context").filter(|_| self.is_ok())?;
+        Some(self.envelope.child(emitted))
+    }
+
     /// Returns the error: its code, and its message.
     pub(super) fn error(&self) -> Option<(&str, &str)> {
         let error = self.envelope.get("error")?;
@@ -78,27 +101,19 @@ impl Ended {
         Meta::read(self.envelope.get("meta")?)
     }
 
-    /// Returns the tokens of the call: those that are known, or unknown ones of one call if a model was called.
-    pub(super) fn usage(&self, meta: &Meta) -> Option<Usage> {
-        let unknown = || Usage { uncounted_calls: Some(1), ..Usage::default() };
-        let was_called = meta.runtime.model.is_some() && !self.has_warning(WarningCode::NoModelCalled);
-        meta.runtime.usage.clone().or_else(|| (was_called && self.is_ok()).then(unknown))
-    }
-
     /// Returns the report about the call, followed by those about the parts of the part.
     pub(super) fn reports(&self) -> Vec<PartReport> {
         let Call { path, name, module, .. } = &self.call;
-        let status = if self.is_ok() { PartStatus::Done } else { PartStatus::Failed };
-        let mut report = PartReport::new(path, name, status);
+        let mut report = PartReport::new(path, name, self.status());
         report.version = module.as_ref().map(|module| module.manifest.version.clone());
         report.restored = self.restored;
         report.time_ms = Some(u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX));
-        report.error = self
-            .error()
-            .map(|(code, message)| PartError { code: code.to_owned(), message: message.to_owned() });
+        let error = self.error().filter(|_| report.status == PartStatus::Failed);
+        report.error =
+            error.map(|(code, message)| PartError { code: code.to_owned(), message: message.to_owned() });
         let Some(meta) = self.meta() else { return vec![report] };
-        report.usage = self.usage(&meta);
-        report.model.clone_from(&meta.runtime.model);
+        report.usage.clone_from(&meta.runtime.usage);
+        (report.model, report.cache) = (meta.runtime.model.clone(), meta.runtime.cache);
         if self.is_ok() {
             (report.confidence, report.risk) = (meta.confidence, Some(meta.risk.level()));
         }
@@ -115,13 +130,21 @@ impl Ended {
         })
     }
 
-    fn has_warning(&self, code: WarningCode) -> bool {
-        self.warnings().any(|(found, _)| found == code)
-    }
-
-    /// Returns whether the part was interrupted, so that the same call may succeed when the stream is resumed.
+    /// Returns whether the same call may succeed when the stream is resumed.
     pub(super) fn is_interrupted(&self) -> bool {
-        let codes = [Code::Timeout, Code::StreamInterrupted, Code::StreamTimeout];
-        self.error().is_some_and(|(found, _)| codes.iter().any(|code| code.as_str() == found))
+        self.envelope.get("error").is_some_and(may_pass)
     }
+}
+
+/// Returns whether an error may pass: the call was interrupted, or refused for a time. The error of a composition contains that
+/// of its part.
+fn may_pass(error: Node<'_>) -> bool {
+    let Some(code) = error.get("code").and_then(Node::as_str) else { return false };
+    let is = |known: Code| known.as_str() == code;
+    if is(Code::PartialResult) {
+        return error.get("details").and_then(|details| details.get("error")).is_some_and(may_pass);
+    }
+    let recoverable = error.get("recoverable").and_then(Node::as_bool);
+    let passing = [Code::Timeout, Code::StreamInterrupted, Code::StreamTimeout, Code::RateLimited];
+    passing.into_iter().any(is) || is(Code::ProviderUnavailable) && recoverable != Some(false)
 }

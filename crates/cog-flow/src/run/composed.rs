@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use tokio::sync::Semaphore;
+
 use super::key::Digest;
 use crate::{Flow, Part, Plan, PlanId};
 
@@ -14,6 +16,8 @@ pub(super) struct Composed {
     /// The plan of the module; none for the root.
     plan: Option<PlanId>,
     max_parallel: usize,
+    /// The slots of the run; none for the root, each of whose runs has its own.
+    slots: Option<Arc<Semaphore>>,
     /// The digest of the module and of all modules below it, computed when it is needed.
     digest: OnceLock<Digest>,
     /// The digests of its parts.
@@ -29,6 +33,7 @@ impl Composed {
             flow,
             plan: None,
             max_parallel,
+            slots: None,
             digest: OnceLock::new(),
             part_digests: OnceLock::new(),
             may_call_tools: OnceLock::new(),
@@ -36,10 +41,17 @@ impl Composed {
     }
 
     /// Returns the composition of a part; none if the part calls no modules.
-    pub(super) fn part(&self, plan: PlanId) -> Option<Arc<Self>> {
-        let flow = Arc::clone(&self.flow);
-        let is_composed = flow.plan(plan).is_composed();
-        is_composed.then(|| Arc::new(Self { plan: Some(plan), ..Self::new(flow, self.max_parallel) }))
+    pub(super) fn part(&self, plan: PlanId, slots: &Arc<Semaphore>) -> Option<Arc<Self>> {
+        if !self.flow.plan(plan).is_composed() {
+            return None;
+        }
+        let (plan, slots) = (Some(plan), Some(Arc::clone(slots)));
+        Some(Arc::new(Self { plan, slots, ..Self::new(Arc::clone(&self.flow), self.max_parallel) }))
+    }
+
+    /// Returns the slots of a run.
+    pub(super) fn slots(&self) -> Arc<Semaphore> {
+        self.slots.clone().unwrap_or_else(|| Arc::new(Semaphore::new(self.max_parallel)))
     }
 
     pub(super) fn flow(&self) -> &Flow {

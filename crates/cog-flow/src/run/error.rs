@@ -40,14 +40,14 @@ pub(super) fn from_check(module: &Module, findings: &[Finding]) -> ErrorBody {
     error
 }
 
-/// Returns the error of a part that is required and has no answer (E3002). A budget that is spent is that of the composition: its
-/// error stays (E4002).
+/// Returns the error of a part that is required and has no answer (E3002). A budget is that of the composition: its error stays
+/// (E4002).
 pub(super) fn part_failed(ended: &Ended) -> Failure {
     let path = &ended.call.path;
     let (code, message) = ended.error().unwrap_or(("E4000", "the part returned no envelope"));
     let given = |key: &str| ended.envelope.get("error").and_then(|error| error.get(key));
-    let spent = given("details").filter(|details| is_budget(code, *details));
-    let body = match spent {
+    let refused = given("details").filter(|details| is_budget(code, *details));
+    let body = match refused {
         Some(details) => {
             let message = format!("the part `{path}` cannot run: {message}");
             ErrorBody::new(Code::RateLimited, message).with_details(Value::from(details.to_serde()))
@@ -68,9 +68,10 @@ pub(super) fn part_failed(ended: &Ended) -> Failure {
     Failure { error, is_interrupted: ended.is_interrupted(), is_halted: false }
 }
 
-/// Whether an error reports that a budget is spent.
+/// Whether an error reports that a budget is spent, or does not know the price of a model.
 fn is_budget(code: &str, details: Node<'_>) -> bool {
-    code == Code::RateLimited.as_str() && details.get("reason").and_then(Node::as_str) == Some("budget")
+    let reason = details.get("reason").and_then(Node::as_str);
+    code == Code::RateLimited.as_str() && matches!(reason, Some("budget" | "unknown_price"))
 }
 
 /// Returns the error of a composition whose time limit has passed.

@@ -1,21 +1,23 @@
 //! The execution of a composition: one loop over the calls in flight.
 
+mod running;
 mod steps;
 
 use std::{
+    any::Any,
     collections::{HashMap, VecDeque},
     future::Future,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 
 use cog_json::Value;
-use cog_run::composition::{HaltedPart, Parts, PartsAnswer, PartsEnd, PartsError, PartsState};
+use cog_run::{
+    CancelReason,
+    composition::{HaltedPart, Parts, PartsAnswer, PartsEnd, PartsError, PartsState},
+};
 use cog_spec::{ErrorBody, PartAnswer, PartProgress, PartReport, PartStatus, Warning, WarningCode};
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use futures_util::stream::FuturesUnordered;
 
 use super::{
     answer,
@@ -47,6 +49,8 @@ pub(super) struct Execution {
     finished: Vec<(String, PartAnswer)>,
     /// The calls that wait for a confirmation, with their errors.
     halted: Vec<(HaltedPart, ErrorBody)>,
+    /// What the own prompt holds while it runs after the parts.
+    slot: Option<Box<dyn Any + Send>>,
 }
 
 type RunningCall = Pin<Box<dyn Future<Output = Ended> + Send>>;
@@ -61,9 +65,8 @@ enum Phase {
 impl Execution {
     pub(super) fn new(composed: Arc<Composed>, parts: Parts) -> Self {
         let results = Results::new(composed.plan(), parts.input().to_value());
-        let context = Context { composed, parts, percent: AtomicU8::new(0) };
         Self {
-            context: Arc::new(context),
+            context: Arc::new(Context::new(composed, parts)),
             results,
             reports: Reports::default(),
             queue: VecDeque::new(),
@@ -72,6 +75,7 @@ impl Execution {
             latest_step: 0,
             finished: Vec::new(),
             halted: Vec::new(),
+            slot: None,
         }
     }
 
@@ -85,23 +89,36 @@ impl Execution {
             () = tokio::time::sleep(timeout) => Err(Failure::from(error::timeout(timeout))),
             answer = self.answer() => answer,
         };
-        self.running.clear(); // cancels the calls to their providers
-        if answer.is_ok() {
-            self.skip_rest();
-        }
+        let answer = match answer {
+            Ok(answer) => {
+                self.skip_rest();
+                Ok(answer)
+            }
+            Err(failure) => Err(self.fail(failure, cancellation.reason()).await),
+        };
         self.end(answer)
+    }
+
+    /// Cancels what still runs. A part that waits for a confirmation decides about the end, unless the run was cancelled.
+    async fn fail(&mut self, failure: Failure, cancelled: Option<CancelReason>) -> Failure {
+        let context = Arc::clone(&self.context);
+        self.stop(context.plan(), cancelled.unwrap_or(CancelReason::Cancelled)).await;
+        match self.check_halted() {
+            Err(halted) if cancelled.is_none() => halted,
+            _ => failure,
+        }
     }
 
     fn end(self, answer: Result<PartsAnswer, Failure>) -> PartsEnd {
         let is_halted = matches!(&answer, Err(failure) if failure.is_halted);
         let halted = self.halted.into_iter().filter(|_| is_halted).map(|(part, _)| part);
         let state = PartsState { finished: self.finished.into_iter().collect(), halted: halted.collect() };
-        let answer = answer.map_err(|Failure { error, is_interrupted, .. }| PartsError {
-            error,
-            partial_data: answer::partial(self.context.plan(), &self.results),
-            is_interrupted,
-        });
-        PartsEnd { summary: self.reports.close(), answer, state }
+        let partial_data = answer::partial(self.context.plan(), &self.results);
+        let answer =
+            answer.map_err(|Failure { error, is_interrupted, .. }| PartsError { error, is_interrupted });
+        let mut end = PartsEnd::new(self.reports.close(), answer);
+        (end.partial_data, end.state, end.slot) = (partial_data, state, self.slot);
+        end
     }
 
     async fn answer(&mut self) -> Result<PartsAnswer, Failure> {
@@ -118,7 +135,12 @@ impl Execution {
             Some(Route { next: None, .. }) => true,
             None => false,
         };
-        Ok(answer::answer(plan, &self.results, &self.reports, ends_early)?)
+        let answer = answer::answer(plan, &self.results, &self.reports, ends_early)?;
+        if matches!(answer, PartsAnswer::Texts(_)) {
+            let slot = Arc::clone(&context.slots).acquire_owned().await;
+            self.slot = slot.ok().map(|slot| Box::new(slot) as _);
+        }
+        Ok(answer)
     }
 
     /// Runs the steps once, or in rounds until the condition of the iteration is true.
@@ -143,8 +165,7 @@ impl Execution {
         };
         loop {
             self.queue_ready(plan, phase, &mut schedule)?;
-            self.fill();
-            let Some(ended) = self.running.next().await else { return self.check_halted() };
+            let Some(ended) = self.next_ended().await else { return self.check_halted() };
             let task = ended.call.task;
             if self.finish(plan, ended)?
                 && let Some(index) = schedule.end(task)
@@ -184,45 +205,24 @@ impl Execution {
         let values = values.map_err(|found| error::mapping(&plan.module, &found))?;
         let call = self.call(plan, 0, next, values);
         self.queue.push_back(call);
-        self.fill();
-        while let Some(ended) = self.running.next().await {
+        while let Some(ended) = self.next_ended().await {
             self.finish(plan, ended)?;
-            self.fill();
         }
         self.check_halted()?;
         self.results.set_latest(next);
         Ok(())
     }
 
-    /// Starts calls, up to the limit. Once a part waits for a confirmation, only the calls that run end.
-    fn fill(&mut self) {
-        while self.halted.is_empty() && self.running.len() < self.context.composed.max_parallel() {
-            let Some(call) = self.queue.pop_front() else { return };
-            self.start(call);
-        }
-    }
-
-    fn start(&mut self, call: Call) {
-        let mut report = PartReport::new(&call.path, &call.name, PartStatus::Running);
-        report.version = call.module.as_ref().map(|module| module.manifest.version.clone());
-        self.reports.start(report);
-        self.send_status(&call.path, PartStatus::Running);
-        self.running.push(Box::pin(Arc::clone(&self.context).run(call)));
-    }
-
-    /// Stores the result of a call. Returns whether its task has one call less; a fallback takes the place of a call.
+    /// Stores the result of a call. Returns whether its task has one call less; a fallback takes the place of a call. Once a part
+    /// waits for a confirmation, no task ends.
     ///
     /// # Errors
     /// The part is required and failed (E3002).
     fn finish(&mut self, plan: &Plan, ended: Ended) -> Result<bool, Failure> {
         self.record(plan, &ended);
-        if ended.is_ok() {
-            self.results.set(ended.call.result_of, ended.envelope);
-            return Ok(true);
-        }
-        if let Some(part) = ended.halted() {
-            self.halted.push((part, error::part_failed(&ended).error));
-            return Ok(false);
+        let Some(ended) = self.keep(ended) else { return Ok(self.halted.is_empty()) };
+        if !self.halted.is_empty() {
+            return Ok(false); // it runs again when the composition continues
         }
         if let Some(fallback) = self.fallback(plan, &ended.call) {
             self.queue.push_front(fallback);
@@ -236,6 +236,20 @@ impl Execution {
         self.reports.warn(Warning::new(WarningCode::OptionalPartFailed, message));
         self.results.set(ended.call.result_of, Value::null());
         Ok(true)
+    }
+
+    /// Keeps the result of a call, or the confirmation that it waits for. Returns a call that has neither.
+    fn keep(&mut self, ended: Ended) -> Option<Ended> {
+        if ended.is_ok() {
+            if let Some(emitted) = ended.emitted() {
+                self.reports.emit(&ended.call.path, emitted);
+            }
+            self.results.set(ended.call.result_of, ended.envelope);
+            return None;
+        }
+        let Some(part) = ended.halted() else { return Some(ended) };
+        self.halted.push((part, error::part_failed(&ended).error));
+        None
     }
 
     /// Adds a call that has ended to the reports, and sends it as progress with its answer.

@@ -33,7 +33,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// The default maximum number of parts of one composition that run at the same time.
+    /// The default maximum number of parts of one run that call a model at the same time, at all depths together.
     pub const MAX_PARALLEL: usize = 128;
 
     /// Returns a composer with the default limits.
@@ -41,7 +41,8 @@ impl Flows {
         Self::default()
     }
 
-    /// Sets the maximum number of parts of one composition that run at the same time, at least 1.
+    /// Sets the maximum number of parts of one run that call a model at the same time, at least 1. Parts of parts count, and a part
+    /// that waits for its own parts does not. So many parts of one composition run at the same time at most.
     #[must_use]
     pub fn max_parallel(self, parts: usize) -> Self {
         Self { max_parallel: Some(parts.max(1)), ..self }

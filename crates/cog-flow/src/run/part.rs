@@ -11,7 +11,7 @@ use cog_run::{
     composition::{PartOptions, Parts},
 };
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, PartProgress, Progress};
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
     call::{Call, Ended},
@@ -25,11 +25,26 @@ pub(super) struct Context {
     pub(super) parts: Parts,
     /// The progress of the composition in percent.
     pub(super) percent: AtomicU8,
+    /// The permits of the calls to models that run at the same time, in this composition and all others of the run.
+    pub(super) slots: Arc<Semaphore>,
 }
 
 impl Context {
+    pub(super) fn new(composed: Arc<Composed>, parts: Parts) -> Self {
+        let slots = composed.slots();
+        Self { composed, parts, percent: AtomicU8::new(0), slots }
+    }
+
     pub(super) fn plan(&self) -> &Plan {
         self.composed.plan()
+    }
+
+    /// Returns whether a call needs a slot. A composition needs none: its parts do, and it would wait for them with a slot that
+    /// they need.
+    pub(super) fn needs_slot(&self, call: &Call) -> bool {
+        let Callee::Part(index) = call.callee else { return true };
+        let plan = self.plan().parts.get(index).and_then(|part| part.plan);
+        plan.is_none_or(|plan| !self.composed.flow().plan(plan).is_composed())
     }
 
     /// Runs a part to its end.
@@ -68,15 +83,14 @@ impl Context {
         let input = call.input.clone();
         let mut part = PartOptions::default();
         part.timeout = call.timeout;
-        part.continuation = key.and_then(|key| self.parts.continuation(&call.path, key));
+        (part.path, part.key) = (call.path.clone(), key.map(str::to_owned));
         let Callee::Part(index) = call.callee else {
             return self.parts.start_own(input, call.texts.clone(), part);
         };
         let Some(module) = &call.module else { return Err(missing(&call.name)) };
         let plan = self.plan().parts.get(index).and_then(|part| part.plan);
-        let composed = plan.and_then(|plan| self.composed.part(plan));
+        let composed = plan.and_then(|plan| self.composed.part(plan, &self.slots));
         part.composed = composed.map(|composed| composed as _);
-        part.finished = self.parts.options().finished_parts.as_ref().map(|parts| parts.within(&call.path));
         self.parts.start(module, input, part)
     }
 

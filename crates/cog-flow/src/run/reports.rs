@@ -1,7 +1,8 @@
 //! What became of each part.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use cog_json::Value;
 use cog_run::composition::PartsSummary;
 use cog_spec::{PartReport, PartStatus, Risk, Usage, Warning};
 
@@ -9,6 +10,8 @@ use cog_spec::{PartReport, PartStatus, Risk, Usage, Warning};
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     entries: Vec<Vec<PartReport>>,
+    /// What each call has emitted, by its entry.
+    emitted: BTreeMap<usize, Value>,
     /// The entry of each path.
     by_path: HashMap<String, usize>,
     /// The number of calls that have ended.
@@ -31,6 +34,18 @@ impl Reports {
             *entry = reports;
             self.ended += 1;
         }
+    }
+
+    /// Adds what a call has emitted.
+    pub(super) fn emit(&mut self, path: &str, emitted: Value) {
+        if let Some(index) = self.by_path.get(path) {
+            self.emitted.insert(*index, emitted);
+        }
+    }
+
+    /// Returns what the calls have emitted, in the order in which they started.
+    pub(super) fn emitted(&self) -> impl Iterator<Item = &Value> {
+        self.emitted.values()
     }
 
     pub(super) fn warn(&mut self, warning: Warning) {
@@ -61,10 +76,10 @@ impl Reports {
     }
 
     /// Ends the composition. Calls that still run are cancelled.
-    pub(super) fn close(self) -> PartsSummary {
+    pub(super) fn close(mut self) -> PartsSummary {
+        self.entries.iter_mut().flatten().for_each(close);
         let (usage, risk, warnings) = (self.usage(), self.max_risk(), self.warnings);
-        let reports = self.entries.into_iter().flatten().map(closed).collect();
-        PartsSummary { reports, usage, risk, warnings }
+        PartsSummary { reports: self.entries.into_iter().flatten().collect(), usage, risk, warnings }
     }
 
     /// Returns the tokens and the cost of all calls. The cost is unknown if that of one call is.
@@ -84,9 +99,10 @@ impl Reports {
     }
 }
 
-fn closed(report: PartReport) -> PartReport {
-    match report.status {
-        PartStatus::Running => PartReport { status: PartStatus::Cancelled, ..report },
-        _ => report,
+/// Ends a call that was dropped. Its tokens are unknown.
+fn close(report: &mut PartReport) {
+    if report.status == PartStatus::Running {
+        report.status = PartStatus::Cancelled;
+        report.usage = Some(Usage { uncounted_calls: Some(1), ..Usage::default() });
     }
 }

@@ -8,7 +8,8 @@ use std::sync::{
 use cog_json::Value;
 use cog_run::{
     RunOptions, Runtime,
-    tools::{Decision, HaltedRuns, ToolInfo},
+    sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions},
+    tools::{Continuation, Decision, HaltedRuns, ToolInfo},
 };
 use cog_spec::Envelope;
 
@@ -184,4 +185,118 @@ async fn own_prompt_as_a_step_continues() {
     let envelope = confirmed.proceed(&id, Decision::yes()).await;
     assert_eq!((answer(&envelope).as_str(), confirmed.count()), ("merged", 1));
     assert_eq!(confirmed.called(), ["one", "whole", "whole"]);
+}
+
+fn at_once() -> String {
+    format!(
+        "composition:
+  timeout_ms: 1000
+  requires: [{{name: one}}, {{name: two}}]
+  dataflow:
+    - {{from: input, to: [one, two]}}
+    - {{from: two.output, to: output, {MAP}}}"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn confirmation_is_not_lost_when_the_time_of_the_composition_is_over() {
+    let replies: [(&str, &[Says]); 2] = [("one", &[CALL, result("a")]), ("two", &[Says::Never, result("b")])];
+    let confirmed = Confirmed::new(&at_once(), "", &["one", "two"], &replies);
+    let envelope = confirmed.run().await;
+    let (id, part) = halted(&envelope);
+    assert_eq!(part.as_deref(), Some("one"));
+    assert_eq!(parts(&envelope), ["one failed", "two cancelled"]);
+    let envelope = confirmed.proceed(&id, Decision::yes()).await;
+    assert_eq!((answer(&envelope).as_str(), confirmed.count()), ("b", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn confirmation_is_not_lost_when_another_part_fails() {
+    let replies: [(&str, &[Says]); 2] = [("one", &[CALL, result("a")]), ("two", &[Says::Never, result("b")])];
+    let composition = at_once().replace("{name: two}", "{name: two, timeout_ms: 400}");
+    let confirmed = Confirmed::new(&composition, "", &["one", "two"], &replies);
+    let envelope = confirmed.run().await;
+    let (id, _) = halted(&envelope);
+    assert_eq!(parts(&envelope), ["one failed", "two failed"]);
+    assert_eq!(answer(&confirmed.proceed(&id, Decision::yes()).await), "b");
+}
+
+/// Halts a run, confirms it in a session, and leaves the session when the module was called so many times. Then resumes the
+/// session, and returns its last line.
+async fn leave_and_resume(
+    confirmed: &Confirmed,
+    settings: SessionSettings,
+    module: &str,
+    calls: usize,
+) -> Value {
+    let (id, _) = halted(&confirmed.run().await);
+    let runtime = confirmed.runtime();
+    let sessions = Sessions::open(settings.clone()).unwrap();
+    let options = RunOptions::new().continuation(Continuation { id, decision: Decision::yes() });
+    let spec = RunSpec::new("whole", Value::null()).options(options);
+    let whole = runtime.load_name("whole").unwrap();
+    let session = sessions.start(&runtime, &whole, spec, SessionOptions::new("ada")).unwrap();
+    let mut reader = session.follow(After::Start);
+    confirmed.bench.read_until(&mut reader, module, calls).await;
+    let id = session.id().to_owned();
+    drop((reader, session));
+    sessions.idle().await;
+    let sessions = match settings.state_dir.is_some() {
+        true => {
+            drop(sessions);
+            Sessions::open(settings).unwrap()
+        }
+        false => sessions,
+    };
+    let from = ResumeFrom::default();
+    let mut resumed = sessions.resume(&runtime, &id, "ada", from, Vec::new(), Box::new(())).await.unwrap();
+    let mut last = None;
+    while let Some(batch) = resumed.next().await {
+        last = batch.entries().last().map(|entry| Value::parse(entry.json).unwrap()).or(last);
+    }
+    last.unwrap()
+}
+
+#[tokio::test]
+async fn continued_composition_that_is_interrupted_goes_on() {
+    let in_the_part: [(&str, &[Says]); 2] =
+        [("two", &[CALL, Says::Never, result("deleted it")]), ("three", &[result("the end")])];
+    let after_it: [(&str, &[Says]); 2] =
+        [("two", &[CALL, result("deleted it")]), ("three", &[Says::Never, result("the end")])];
+    for (replies, module, calls, called) in [
+        (in_the_part, "two", 2, ["one", "two", "two", "two", "three"]),
+        (after_it, "three", 1, ["one", "two", "two", "three", "three"]),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        for settings in [SessionSettings::default(), SessionSettings::default().state_dir(directory.path())] {
+            let confirmed = Confirmed::new(&chain(), "", &["one", "two", "three"], &replies);
+            let last = leave_and_resume(&confirmed, settings, module, calls).await;
+            let result = last.pointer("/data/result").and_then(|node| node.as_str());
+            assert_eq!(result, Some("the end"), "{last}");
+            assert_eq!((confirmed.called(), confirmed.count()), (called.map(str::to_owned).into(), 1));
+            assert!(confirmed.bench.provider.received("three")[0].contains("deleted it"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn continued_part_of_a_part_that_is_interrupted_goes_on() {
+    let replies: [(&str, &[Says]); 1] = [("leaf", &[CALL, Says::Never, result("done")])];
+    let confirmed = Confirmed::new(&chain(), "", &["one", "leaf", "other", "three"], &replies);
+    confirmed.bench.module("two", "", "First @call:other, then @call:leaf");
+    let last = leave_and_resume(&confirmed, SessionSettings::default(), "leaf", 2).await;
+    assert_eq!(last.pointer("/data/result").and_then(|node| node.as_str()), Some("three"), "{last}");
+    assert_eq!(confirmed.called(), ["one", "other", "leaf", "leaf", "leaf", "two", "three"]);
+    assert_eq!(confirmed.count(), 1);
+}
+
+#[tokio::test]
+async fn continued_own_prompt_that_is_interrupted_goes_on() {
+    let replies: [(&str, &[Says]); 1] = [("whole", &[CALL, Says::Never, result("the end")])];
+    let confirmed = Confirmed::new("", "", &["one"], &replies);
+    confirmed.bench.module("whole", TOOLS, "Read @call:one");
+    let last = leave_and_resume(&confirmed, SessionSettings::default(), "whole", 2).await;
+    assert_eq!(last.pointer("/data/result").and_then(|node| node.as_str()), Some("the end"), "{last}");
+    assert_eq!((confirmed.called().len(), confirmed.count()), (4, 1));
+    assert_eq!(last.pointer("/usage/input_tokens").and_then(|node| node.as_u64()), Some(30), "{last}");
 }

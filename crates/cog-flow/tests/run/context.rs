@@ -42,6 +42,46 @@ async fn secrets_of_a_part_are_masked_for_the_next_one() {
     assert!(!received.contains("hunter-2") && !received.contains("of-the-user"), "{received}");
 }
 
+/// Returns a reply that emits this context.
+fn emitting_all(emitted: &str) -> Says {
+    let Says::Text(text) = emitting("\"a\"", "{}") else { panic!() };
+    Says::Text(text.replace(r#"{"session_state": {}}"#, emitted))
+}
+
+#[tokio::test]
+async fn composition_emits_what_its_parts_emit_of_the_types_that_it_declares() {
+    let both = "context: {emits: [{type: session_state}, {type: user_profile}]}";
+    let first = emitting_all(r#"{"session_state": {"step": 1}, "user_profile": {"name": "Ada"}}"#);
+    let second = emitting_all(r#"{"session_state": {"step": 2}}"#);
+    let composition = "composition:
+  requires: [{name: one}, {name: two}]
+  dataflow:
+    - {from: input, to: one}
+    - {from: input, to: two}";
+    let output = format!("{composition}\n    - {{from: one.output, to: output, {MAP}}}");
+    let early = format!("{composition}\n  routing: [{{next: null}}]");
+    let state = "context: {emits: [{type: session_state}]}";
+    let forked = "context: {mode: fork, emits: [{type: session_state}]}";
+    let bench = Bench::new("", "", &[], &[("one", &[first]), ("two", &[second])]);
+    bench.module("one", both, "Answer.");
+    bench.module("two", both, "Answer.");
+    let emitted = async |manifest: &str| {
+        bench.module("whole", manifest, "");
+        let envelope = bench.run().await;
+        answer(&envelope);
+        envelope.emitted_context.map_or_else(|| "none".to_owned(), |emitted| emitted.to_string())
+    };
+    let later = r#"{"session_state":{"step":2}}"#;
+    assert_eq!(emitted(&format!("{state}\n{output}")).await, later);
+    assert_eq!(emitted(&format!("{forked}\n{output}")).await, later);
+    assert_eq!(emitted(&format!("{state}\n{early}")).await, later);
+    assert_eq!(
+        emitted(&format!("{both}\n{output}")).await,
+        r#"{"session_state":{"step":2},"user_profile":{"name":"Ada"}}"#
+    );
+    assert_eq!(emitted(&output).await, "none");
+}
+
 #[tokio::test]
 async fn part_that_emits_too_much_context_fails() {
     let large = format!("\"{}\"", "x".repeat(10 << 20));
@@ -63,9 +103,7 @@ async fn part_after_an_interruption_receives_the_context_of_those_before() {
     let session = sessions.start(&bench.runtime, &module, spec, SessionOptions::new("ada")).unwrap();
     let id = session.id().to_owned();
     let mut subscriber = session.follow(After::Start);
-    while !bench.provider.called().contains(&"two".to_owned()) {
-        subscriber.next().await.unwrap();
-    }
+    bench.read_until(&mut subscriber, "two", 1).await;
     drop((subscriber, session));
     let from = ResumeFrom::default();
     let mut resumed =

@@ -8,11 +8,16 @@
     reason = "a test says what it expects by failing"
 )]
 
+mod budgets;
+mod cache;
 mod calls;
 mod confirmation;
 mod context;
 mod failures;
+mod limits;
+mod media;
 mod patterns;
 mod resume;
 mod streams;
 mod support;
+mod usage;

@@ -1,7 +1,15 @@
 //! Compositions that are interrupted and continue.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use cog_json::Value;
-use cog_run::sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, Subscriber};
+use cog_run::{
+    sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, Subscriber},
+    tools::ToolInfo,
+};
 
 use crate::support::{Bench, MAP, Says, result};
 
@@ -41,9 +49,7 @@ async fn start_and_leave(bench: &Bench, sessions: &Sessions) -> String {
     let module = bench.runtime.load_name("whole").unwrap();
     let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
     let mut subscriber = session.follow(After::Start);
-    while !bench.provider.called().contains(&"three".to_owned()) {
-        subscriber.next().await.unwrap();
-    }
+    bench.read_until(&mut subscriber, "three", 1).await;
     session.id().to_owned()
 }
 
@@ -76,6 +82,36 @@ async fn interrupted_composition_continues_from_the_parts_that_are_done() {
     assert_eq!(parts, [("one", true), ("middle", true), ("middle/leaf", false), ("three", false)]);
     let usage = last.pointer("/usage/input_tokens").and_then(|node| node.as_u64());
     assert_eq!(usage, Some(40), "the tokens of the parts that were done count");
+}
+
+#[tokio::test]
+async fn tool_of_an_interrupted_part_is_not_called_again() {
+    let replies: [(&str, &[Says]); 1] = [("three", &[Says::Call("delete"), Says::Never, result("the end")])];
+    let mut bench = chain("Middle.", &replies);
+    bench.module("three", "policies: {tools_allowed: true}\ntools: {allowed: [delete]}", "Answer.");
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let delete = ToolInfo::new("delete", "Deletes it.", &Value::parse(r#"{"type": "object"}"#).unwrap());
+    let delete = delete.unwrap().function(move |_: Value, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Ok("deleted") }
+    });
+    bench.runtime = bench.builder().tool(Arc::new(delete)).build();
+    let directory = tempfile::tempdir().unwrap();
+    let sessions = Sessions::open(SessionSettings::default().state_dir(directory.path())).unwrap();
+    let module = bench.runtime.load_name("whole").unwrap();
+    let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
+    let mut subscriber = session.follow(After::Start);
+    bench.read_until(&mut subscriber, "three", 2).await;
+    let id = session.id().to_owned();
+    drop((subscriber, session));
+    let from = ResumeFrom::default();
+    let resumed =
+        sessions.resume(&bench.runtime, &id, "alice", from, Vec::new(), Box::new(())).await.unwrap();
+    assert_eq!(text(read(resumed).await.last().unwrap(), "/data/result"), Some("the end"));
+    assert_eq!(bench.provider.called(), ["one", "middle", "three", "three", "three"]);
+    assert!(bench.provider.received("three")[2].contains("deleted"));
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::{
 };
 
 use cog_flow::Flows;
-use cog_json::Value;
+use cog_json::{ToJson as _, Value};
 use cog_module::Finder;
 use cog_run::{
     RunInput, RunOptions, Runtime, RuntimeBuilder,
@@ -18,8 +18,9 @@ use cog_run::{
         Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
         ToolCallDelta, Usage, WireRequest, reply,
     },
+    sessions::Subscriber,
 };
-use cog_spec::{Chunk, Envelope};
+use cog_spec::{Chunk, Envelope, Modality};
 use tempfile::TempDir;
 
 /// What the model replies for a module.
@@ -150,6 +151,8 @@ impl Bench {
         let directory = tempfile::tempdir().unwrap();
         let mut info = ProviderInfo::new("script", "one");
         info.dialect = Dialect::JsonSchema;
+        info.input = &[Modality::Text, Modality::Image];
+        info.formats.types = &["image/webp"];
         let replies =
             replies.iter().map(|(name, says)| ((*name).to_owned(), Mutex::new(says.to_vec()))).collect();
         let provider = Arc::new(Script {
@@ -184,17 +187,40 @@ impl Bench {
         Self::new(&composition, "", &["one", "two"], replies)
     }
 
-    /// Writes a module with these lines in its manifest.
-    #[expect(clippy::disallowed_methods, reason = "a test writes its own files")]
+    /// Writes a module of the tier exploration with these lines in its manifest.
     pub(crate) fn module(&self, name: &str, manifest: &str, prompt: &str) {
-        let directory = self.directory.path().join(name);
-        std::fs::create_dir_all(&directory).unwrap();
+        self.module_of("exploration", name, manifest, prompt);
+    }
+
+    /// Writes a module of a tier with these lines in its manifest.
+    pub(crate) fn module_of(&self, tier: &str, name: &str, manifest: &str, prompt: &str) {
         let head = format!(
-            "name: {name}\nversion: 1.0.0\nresponsibility: Answer\ntier: exploration\nexcludes: [x]\n{manifest}\n"
+            "name: {name}\nversion: 1.0.0\nresponsibility: Answer\ntier: {tier}\nexcludes: [x]\n{manifest}\n"
         );
-        std::fs::write(directory.join("module.yaml"), head).unwrap();
-        std::fs::write(directory.join("prompt.md"), prompt).unwrap();
-        std::fs::write(directory.join("schema.json"), SCHEMA).unwrap();
+        for (file, text) in [("module.yaml", head.as_str()), ("prompt.md", prompt), ("schema.json", SCHEMA)] {
+            self.file(name, file, text);
+        }
+    }
+
+    /// Writes a file of a module.
+    #[expect(clippy::disallowed_methods, reason = "a test writes its own files")]
+    pub(crate) fn file(&self, module: &str, name: &str, text: &str) {
+        let directory = self.directory.path().join(module);
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join(name), text).unwrap();
+    }
+
+    /// Reads a session until a module was called so many times.
+    pub(crate) async fn read_until(&self, reader: &mut Subscriber, module: &str, calls: usize) {
+        while self.provider.received(module).len() < calls {
+            let _ = tokio::time::timeout(Duration::from_millis(5), reader.next()).await;
+        }
+    }
+
+    /// Runs `whole` in another runtime.
+    pub(crate) async fn run_in(&self, runtime: &Runtime, options: RunOptions) -> Envelope {
+        let module = runtime.load_name("whole").unwrap();
+        runtime.execute(&module, input(), options).await
     }
 
     /// Runs `whole`.
@@ -203,8 +229,7 @@ impl Bench {
     }
 
     pub(crate) async fn run_with(&self, options: RunOptions) -> Envelope {
-        let module = self.runtime.load_name("whole").unwrap();
-        self.runtime.execute(&module, input(), options).await
+        self.run_in(&self.runtime, options).await
     }
 
     /// Runs `whole` as a stream, and returns all chunks.
@@ -251,6 +276,12 @@ pub(crate) fn code(envelope: &Envelope) -> &str {
 /// Returns `path status` for each part of `meta.parts`.
 pub(crate) fn parts(envelope: &Envelope) -> Vec<String> {
     envelope.meta.runtime.parts.iter().map(|part| format!("{} {}", part.path, part.status)).collect()
+}
+
+/// Returns `partial_data` as JSON; null if there is none.
+pub(crate) fn partial_data(envelope: &Envelope) -> serde_json::Value {
+    let json = Value::parse(&envelope.to_json()).unwrap();
+    json.get("partial_data").map(|data| data.to_serde()).unwrap_or_default()
 }
 
 /// Returns `data.result` as text.

@@ -1,7 +1,7 @@
 use cog_json::ToJson as _;
 use cog_module::Module;
 use cog_provider::{ModelRequest, Provider};
-use cog_spec::{Modality, Tier};
+use cog_spec::Modality;
 use sha2::{Digest as _, Sha256};
 
 use crate::{RunOptions, input::CheckedInput};
@@ -51,7 +51,7 @@ fn settings(options: &RunOptions) -> String {
 /// Whether an answer depends only on what a key contains, and may be used again.
 fn is_cacheable(module: &Module, input: &CheckedInput, request: &ModelRequest, options: &RunOptions) -> bool {
     let manifest = &module.manifest;
-    let is_allowed = manifest.cache.unwrap_or(manifest.tier != Some(Tier::Exec));
+    let is_allowed = manifest.may_be_cached() && !options.is_uncached;
     let makes_media = manifest.modalities.output.iter().any(|kind| *kind != Modality::Text);
     let is_new = options.continuation.is_none() && options.resume_from.is_none();
     let opens_files = !input.media().is_empty() || !input.text_artifacts().is_empty();

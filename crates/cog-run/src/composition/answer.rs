@@ -1,6 +1,6 @@
 //! What a composition returns.
 
-use std::pin::Pin;
+use std::{any::Any, pin::Pin};
 
 pub use cog_answer::PartsSummary;
 use cog_json::Value;
@@ -12,14 +12,26 @@ use super::halted::PartsState;
 pub type PartsFuture = Pin<Box<dyn Future<Output = PartsEnd> + Send>>;
 
 /// The end of a composition.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
+#[non_exhaustive]
 pub struct PartsEnd {
     /// The reports about the parts.
     pub summary: PartsSummary,
     /// The answer. If a part waits for a confirmation, the error is that of the part.
     pub answer: Result<PartsAnswer, PartsError>,
+    /// The data of the parts that are done, for a failure of the module.
+    pub partial_data: Option<Value>,
     /// The state from which the composition continues if it is halted; empty if it records no answers.
     pub state: PartsState,
+    /// A value that is held while the module's own prompt runs, such as a permit of a semaphore.
+    pub slot: Option<Box<dyn Any + Send>>,
+}
+
+impl PartsEnd {
+    /// Creates the end of a composition that records no answers.
+    pub fn new(summary: PartsSummary, answer: Result<PartsAnswer, PartsError>) -> Self {
+        Self { summary, answer, partial_data: None, state: PartsState::default(), slot: None }
+    }
 }
 
 /// The answer of the parts.
@@ -36,8 +48,6 @@ pub enum PartsAnswer {
 pub struct PartsError {
     /// The error.
     pub error: ErrorBody,
-    /// The answers of the parts that are done.
-    pub partial_data: Option<Value>,
     /// Whether the same parts may succeed when the stream is resumed.
     pub is_interrupted: bool,
 }

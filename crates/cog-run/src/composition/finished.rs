@@ -25,6 +25,18 @@ impl FinishedParts {
         (answer.key == key).then_some(&answer.envelope)
     }
 
+    /// Returns these answers and others. Of two answers for a path, the other one counts.
+    #[must_use]
+    pub(crate) fn with(&self, others: &Self) -> Self {
+        self.own_answers().chain(others.own_answers()).collect()
+    }
+
+    /// Returns the answers with their paths inside the part that is meant.
+    fn own_answers(&self) -> impl Iterator<Item = (String, PartAnswer)> {
+        let own = self.answers.iter();
+        own.filter_map(|(path, answer)| Some((path.strip_prefix(&self.prefix)?.to_owned(), answer.clone())))
+    }
+
     /// Returns all answers with their paths, in the order of the paths.
     pub(crate) fn answers(&self) -> BTreeMap<&str, &PartAnswer> {
         self.answers.iter().map(|(path, answer)| (path.as_str(), answer)).collect()
@@ -55,5 +67,19 @@ mod tests {
         assert!(parts.get("a/b", "other").is_none());
         assert!(parts.get("b", "k").is_none());
         assert!(parts.within("a").get("b", "k").is_some());
+    }
+
+    #[test]
+    fn later_answers_replace_earlier_ones() {
+        let parts = |path: &str, key: &str| -> FinishedParts {
+            let answer = PartAnswer { key: key.to_owned(), envelope: Value::parse("{}").unwrap() };
+            [(path.to_owned(), answer)].into_iter().collect()
+        };
+        let all = parts("a", "1").with(&parts("b", "1")).with(&parts("a", "2"));
+        assert!(all.get("a", "1").is_none());
+        assert!(all.get("a", "2").is_some() && all.get("b", "1").is_some());
+        let inner = parts("leaf", "1").with(&parts("a/leaf", "2").with(&parts("b", "1")).within("a"));
+        assert_eq!(inner.answers().keys().collect::<Vec<_>>(), [&"leaf"]);
+        assert!(inner.get("leaf", "2").is_some());
     }
 }

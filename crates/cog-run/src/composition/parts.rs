@@ -6,9 +6,9 @@ use cog_json::{Node, Value};
 use cog_module::{Module, PromptPart};
 use cog_spec::{Chunk, ErrorBody, PartProgress, Progress};
 
-use super::{answer::PartsFuture, finished::FinishedParts, halted::HaltedPart};
+use super::{answer::PartsFuture, halted::HaltedPart, input::CompositionInput};
 use crate::{
-    Caller, ChunkStream, ContextScope, RunInput, RunOptions, input::CheckedInput, prompt, stream::Outlet,
+    Caller, Cancellation, ChunkStream, ContextScope, RunInput, RunOptions, stream::Outlet,
     tools::Continuation,
 };
 
@@ -62,26 +62,29 @@ pub(crate) type StartPart = Arc<dyn Fn(PartRun) -> Result<ChunkStream, ErrorBody
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PartOptions {
+    /// The path of the part.
+    pub path: String,
+    /// The hash of the module, its input and its settings. The part continues an earlier run only with the same key; without one
+    /// it always starts anew.
+    pub key: Option<String>,
     /// The maximum duration of the run.
     pub timeout: Option<Duration>,
     /// The parts of the part, if it is composed itself. A part without any is not composed again.
     pub composed: Option<Arc<dyn ComposedModule>>,
-    /// The answers of its own parts from an earlier, interrupted run.
-    pub finished: Option<FinishedParts>,
-    /// The halted run that the part continues.
-    pub continuation: Option<Continuation>,
 }
 
 /// The run of a composed module, for whose parts it starts runs of their own.
 pub struct Parts {
     pub(super) module: Arc<Module>,
-    pub(super) input: CheckedInput,
+    pub(super) input: CompositionInput,
     pub(super) options: RunOptions,
     pub(super) context: ContextScope,
     /// The maximum duration of the composition.
     pub timeout: Duration,
     /// Whether a caller reads the chunks as they arrive.
     pub is_streamed: bool,
+    /// Cancels the parts that run.
+    pub cancellation: Cancellation,
     pub(super) outlet: Outlet,
     pub(super) start: StartPart,
     /// Whether the run can wait for a confirmation.
@@ -116,7 +119,7 @@ impl Parts {
     /// Returns a prompt with its placeholders filled from the input of the composed module, for the arguments of a call.
     /// Returns none if the text is too long.
     pub fn fill(&self, prompt: &[PromptPart]) -> Option<String> {
-        prompt::text(prompt, &self.input)
+        self.input.fill(prompt)
     }
 
     /// Starts the run of a part.
@@ -129,15 +132,14 @@ impl Parts {
         input: RunInput,
         part: PartOptions,
     ) -> Result<ChunkStream, ErrorBody> {
-        let composed = part.composed.map_or_else(|| Composed::OwnPrompt(Arc::new([])), Composed::Loaded);
+        let finished = self.options.finished_parts.as_ref();
         let options = RunOptions {
             caller: Caller::Agent,
             callers: self.callers(),
-            timeout: part.timeout.or(Some(self.timeout)),
-            finished_parts: part.finished,
-            continuation: part.continuation,
-            ..self.part_options()
+            finished_parts: finished.map(|parts| parts.within(&part.path)),
+            ..self.part_options(&part)
         };
+        let composed = part.composed.map_or_else(|| Composed::OwnPrompt(Arc::new([])), Composed::Loaded);
         self.begin(module, input, options, composed)
     }
 
@@ -154,9 +156,7 @@ impl Parts {
         let options = RunOptions {
             caller: self.options.caller,
             callers: self.options.callers.clone(),
-            timeout: part.timeout.or(Some(self.timeout)),
-            continuation: part.continuation,
-            ..self.part_options()
+            ..self.part_options(&part)
         };
         self.begin(&self.module, input, options, Composed::OwnPrompt(texts.into()))
     }
@@ -167,7 +167,7 @@ impl Parts {
     }
 
     /// Returns how a part continues that was halted; none if it was not.
-    pub fn continuation(&self, path: &str, key: &str) -> Option<Continuation> {
+    fn continuation(&self, path: &str, key: &str) -> Option<Continuation> {
         let is_same = |part: &HaltedPart| part.path == path && part.key == key;
         self.halted.iter().find(|(part, _)| is_same(part)).map(|(_, continuation)| continuation.clone())
     }
@@ -194,14 +194,20 @@ impl Parts {
         options: RunOptions,
         composed: Composed,
     ) -> Result<ChunkStream, ErrorBody> {
-        let module = Arc::clone(module);
+        let (module, input) = (Arc::clone(module), self.input.with_content(module, input));
         (self.start)(PartRun { module, input, options, composed, is_streamed: self.is_streamed })
     }
 
-    /// Returns the options that all parts share: those of the composition that do not concern its own answer.
-    fn part_options(&self) -> RunOptions {
+    /// Returns the options of a part: those of the composition that do not concern its own answer, and where it continues.
+    fn part_options(&self, part: &PartOptions) -> RunOptions {
         let options = &self.options;
+        let key = part.key.as_deref();
+        let log = options.call_log.as_ref();
         RunOptions {
+            timeout: part.timeout.or(Some(self.timeout)),
+            continuation: key.and_then(|key| self.continuation(&part.path, key)),
+            call_log: key.and_then(|key| Some(log?.within(&part.path, key))),
+            is_uncached: options.is_uncached || !self.module.manifest.may_be_cached(),
             provider: options.provider.clone(),
             model: options.model.clone(),
             strict: options.strict,
@@ -213,7 +219,7 @@ impl Parts {
             owner: options.owner.clone(),
             delivery: options.delivery.clone(),
             trace_id: options.trace_id.clone(),
-            cancellation: options.cancellation.clone(),
+            cancellation: self.cancellation.clone(),
             risk: options.risk,
             is_tool: options.is_tool,
             max_tool_rounds: options.max_tool_rounds,

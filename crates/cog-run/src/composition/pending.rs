@@ -3,19 +3,20 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_harmony::Part;
+use cog_json::Value;
 use cog_module::Module;
 use cog_spec::ErrorBody;
 
 use super::{
     answer::PartsFuture,
-    halted::{HaltedPart, PartsState},
+    halted::PartsState,
+    input::CompositionInput,
     parts::{ComposedModule, Parts, StartPart},
 };
 use crate::{
-    ContextScope, RunOptions,
-    input::CheckedInput,
+    Cancellation, ContextScope, RunOptions,
     stream::Outlet,
-    tools::{Continuation, HaltedRuns, halt_parts},
+    tools::{HaltedRuns, RestoredParts, halt_parts},
 };
 
 /// The parts of a run, and what its own prompt needs after them.
@@ -24,13 +25,12 @@ pub(crate) struct PendingParts {
     /// The parts; none once they have started.
     module: Option<Arc<dyn ComposedModule>>,
     options: RunOptions,
-    pub(crate) input: CheckedInput,
+    pub(crate) input: CompositionInput,
     /// The media of the input as parts of a message.
     pub(crate) media: Vec<Part>,
     /// Where the run is stored if a part waits for a confirmation; none if it cannot wait.
     halted_runs: Option<HaltedRuns>,
-    /// The parts that were halted, and how they continue.
-    halted: Vec<(HaltedPart, Continuation)>,
+    restored: RestoredParts,
 }
 
 impl PendingParts {
@@ -38,12 +38,12 @@ impl PendingParts {
         start: StartPart,
         module: Arc<dyn ComposedModule>,
         options: &RunOptions,
-        input: CheckedInput,
+        input: CompositionInput,
         halted_runs: Option<HaltedRuns>,
-        halted: Vec<(HaltedPart, Continuation)>,
+        restored: RestoredParts,
     ) -> Self {
         let (module, options, media) = (Some(module), options.clone(), Vec::new());
-        Self { start, module, options, input, media, halted_runs, halted }
+        Self { start, module, options, input, media, halted_runs, restored }
     }
 
     /// Starts the parts, the first time that it is called.
@@ -55,7 +55,7 @@ impl PendingParts {
         outlet: &Outlet,
     ) -> Option<PartsFuture> {
         let composed = self.module.take()?;
-        let own = || ContextScope::new(self.input.given_context());
+        let own = || ContextScope::new(self.input.own().given_context());
         Some(composed.run(Parts {
             context: self.options.context.clone().unwrap_or_else(own),
             module: Arc::clone(module),
@@ -63,16 +63,32 @@ impl PendingParts {
             options: self.options.clone(),
             timeout,
             is_streamed,
+            cancellation: Cancellation::new(),
             outlet: outlet.clone(),
             start: Arc::clone(&self.start),
             can_halt: self.halted_runs.is_some(),
-            halted: std::mem::take(&mut self.halted),
+            halted: std::mem::take(&mut self.restored.halted),
         }))
     }
 
+    /// Adds the decision about the call of a part to the log of the session, so that a run that starts again continues after it.
+    pub(crate) async fn log_decision(&mut self) {
+        if let (Some(log), Some(entry)) = (&self.options.call_log, self.restored.entry.take()) {
+            let _ = log.append(entry).await;
+        }
+    }
+
     /// Stores the run, whose parts wait for a confirmation, and returns the error that ends it. Returns none if it cannot wait.
-    pub(crate) async fn halt(&self, module: &Arc<Module>, state: PartsState) -> Option<ErrorBody> {
+    /// `stored_input` is the input with the content of its media, if their sources can expire.
+    pub(crate) async fn halt(
+        &self,
+        module: &Arc<Module>,
+        state: PartsState,
+        stored_input: Option<Value>,
+    ) -> Option<ErrorBody> {
         let runs = self.halted_runs.as_ref()?;
-        Some(halt_parts(runs, module, &self.input.original(), &self.options, state).await)
+        let (input, stored) = self.input.to_store();
+        let stored_input = stored_input.or(stored);
+        Some(halt_parts(runs, module, (&input, stored_input), &self.options, state).await)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cog_answer::{Assembler, FailedParts};
+use cog_answer::Assembler;
 use cog_spec::{ErrorBody, Usage};
 
 use super::{Driver, State};
@@ -18,14 +18,17 @@ impl Driver {
     /// Waits for the parts. They watch the cancellation and the time limit of the run themselves, because a composition that
     /// is stopped reports the parts that are done.
     pub(super) async fn compose(&mut self, mut assembler: Box<Assembler>, parts: PartsFuture) -> State {
-        let PartsEnd { mut summary, answer, state } = parts.await;
+        if let Some(pending) = &mut self.run.parts {
+            pending.log_decision().await;
+        }
+        let PartsEnd { mut summary, answer, partial_data, state, slot } = parts.await;
         if self.run.tools.as_ref().is_some_and(|tools| tools.has_earlier_usage()) {
             summary.usage = new_usage(&summary); // the halted run has counted the parts before it
         }
-        assembler.add_parts(summary);
+        assembler.add_parts(summary, partial_data);
         match answer {
             Ok(PartsAnswer::Texts(texts)) => {
-                self.run.parts_state = Some(state);
+                (self.run.parts_state, self.slot) = (Some(state), slot);
                 self.place(assembler, texts.into())
             }
             Ok(PartsAnswer::Envelope(envelope)) => {
@@ -34,10 +37,9 @@ impl Driver {
                 assembler.answer_from_parts(COMPOSITION, PartsReply::MODEL);
                 State::Calling(assembler)
             }
-            Err(PartsError { error, partial_data, is_interrupted }) => {
+            Err(PartsError { error, is_interrupted }) => {
                 let error = self.halt_parts(state).await.unwrap_or(error);
-                let failed = FailedParts { error, partial_data, is_interrupted };
-                assembler.fail_parts(failed, self.started.elapsed(), &mut self.out);
+                assembler.fail_parts(error, is_interrupted, self.started.elapsed(), &mut self.out);
                 State::Ended
             }
         }
@@ -48,7 +50,8 @@ impl Driver {
         if state.halted.is_empty() {
             return None;
         }
-        self.run.parts.as_ref()?.halt(&self.run.spec.module, state).await
+        let stored_input = self.stored_input().await;
+        self.run.parts.as_ref()?.halt(&self.run.spec.module, state, stored_input).await
     }
 
     /// Builds the messages with these texts in place of the calls and references of the prompt.
@@ -58,7 +61,8 @@ impl Driver {
         run.spec.texts = texts;
         let instructions = request::instructions(run.request.output.as_deref());
         let PendingParts { input, media, .. } = *parts;
-        let messages = prompt::conversation(&run.spec.module, instructions, &input, &run.spec.texts, media);
+        let messages =
+            prompt::conversation(&run.spec.module, instructions, input.own(), &run.spec.texts, media);
         match messages {
             Ok(messages) => {
                 let initial = messages.messages().len();

@@ -25,6 +25,16 @@ impl Driver {
         Ok(())
     }
 
+    /// Makes this attempt the last one if a budget is spent, so that a failure of the answer is not lost.
+    pub(super) fn limit_attempts(&self, assembler: &mut Assembler) {
+        if !preflight::calls_model(self.run.provider.as_ref()) {
+            return;
+        }
+        if let Some(error) = self.run.budgets.iter().find_map(|budget| budget.check().err()) {
+            assembler.end_attempts(error);
+        }
+    }
+
     /// Adds the tokens and the cost of the current call.
     pub(super) fn spend(&mut self, assembler: &Assembler) {
         if let Some(call) = self.counted.take() {

@@ -2,6 +2,7 @@
 
 use cog_answer::Assembler;
 use cog_harmony::Reasoning;
+use cog_json::Value;
 
 use super::{Driver, State};
 use crate::{
@@ -88,11 +89,7 @@ impl Driver {
             Ok(RoundEnd::Halted(round)) => {
                 self.record(&round.messages());
                 let parts = self.run.parts_state.take();
-                // The answers of parts count only for the same input.
-                let input = match self.media.take().filter(|_| parts.is_none()) {
-                    Some(media) => media.stored_input().await,
-                    None => None,
-                };
+                let input = self.stored_input().await;
                 let last = LastCall {
                     provider: self.run.provider.info(),
                     request: &self.run.request,
@@ -105,6 +102,11 @@ impl Driver {
         };
         self.run.tools = Some(tools);
         state
+    }
+
+    /// Returns the input with the content of its media, if their sources can expire before a halted run continues.
+    pub(super) async fn stored_input(&mut self) -> Option<Value> {
+        self.media.take()?.stored_input().await
     }
 
     /// Prepares the request for the reply after a round. A correction of that reply leaves the rounds in the conversation.

@@ -11,7 +11,7 @@ use super::providers::Chain;
 use crate::{
     Budget, RunInput, RunOptions,
     cache::{self, Cached},
-    composition::{self, Composed, ComposedModule, HaltedPart, PendingParts},
+    composition::{self, Composed, ComposedModule, CompositionInput, PendingParts},
     context::Shared,
     input::CheckedInput,
     media::{MediaSink, Sources},
@@ -22,7 +22,7 @@ use crate::{
     recorder::Recorder,
     request::RequestSpec,
     session,
-    tools::{self, Continuation, Continued, Restored, ToolRun},
+    tools::{self, Continued, Restored, RestoredParts, ToolRun},
 };
 
 /// Runs every step before the call to the provider. `composed` is [`Composed::Unknown`] for a run that is not part of another.
@@ -40,14 +40,13 @@ pub(crate) fn prepare(
     preflight::caller(&module.manifest, options.caller)?;
     let texts = composed.texts();
     let composed = composition::composed_module(shared, module, composed)?;
-    let Restored { options, input, continued, halted_parts } =
-        tools::restore(shared, module, input, options)?;
+    let Restored { options, input, continued, parts } = tools::restore(shared, module, input, options)?;
     let run = Run { shared, module, options: &with_budget(shared, options), composed, texts };
     let accepted = run.accept(input)?;
     let call = run.call(&accepted, continued.as_deref())?;
     let cached = run.cached(&accepted.input, &call, continued.is_some());
     let rules = run.rules(&accepted, &call, &cached);
-    let plan = run.plan(accepted, call, cached, halted_parts)?;
+    let plan = run.plan(accepted, call, cached, parts)?;
     Ok(Prepared { plan, rules, claim: continued.and_then(|continued| continued.claim) })
 }
 
@@ -181,17 +180,17 @@ impl Run<'_> {
         accepted: Accepted,
         call: Call,
         cached: Cached,
-        halted_parts: Vec<(HaltedPart, Continuation)>,
+        restored: RestoredParts,
     ) -> Result<Plan, ErrorBody> {
         let Self { shared, module, options, .. } = self;
         let media_sink = Arc::new(MediaSink::new(shared, module, options, call.chain.is_offline));
         let Chain { first: provider, others, budgets, .. } = call.chain.or_replay(cached.replay);
         preflight::budgets(&budgets, (provider.as_ref(), self.model()), &others)?;
-        let halted_runs = (!options.is_tool).then(|| shared.tools.halted.clone());
-        let start = super::start_part(shared);
         let parts = self.composed.map(|composed| {
-            let input = accepted.input;
-            Box::new(PendingParts::new(start, composed, options, input, halted_runs, halted_parts))
+            let input = CompositionInput::new(module, accepted.input, options);
+            let start = super::start_part(shared);
+            let halted_runs = (!options.is_tool).then(|| shared.tools.halted.clone());
+            Box::new(PendingParts::new(start, composed, options, input, halted_runs, restored))
         });
         Ok(Plan {
             provider,

@@ -7,7 +7,7 @@ use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 use super::{
     After, RunSpec, SessionState, Sessions, Subscriber, checkpoint, finished, log::Log, shared::Shared,
 };
-use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
+use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime, tools::CallLog};
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -159,12 +159,14 @@ impl Sessions {
         let module = runtime.load_name_async(&spec.module).await;
         let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
         let finished_parts = finished::from_log(&session.lock().log);
-        let media = match spec.options.call_log.clone() {
+        let call_log = spec.options.call_log.map(CallLog::resumed);
+        let media = match call_log.clone() {
             Some(log) => tokio::task::spawn_blocking(move || log.media()).await.unwrap_or_default(),
             None => HashMap::new(),
         };
         let input = spec.input;
         let options = RunOptions {
+            call_log,
             stored_media: Arc::new(media),
             cancellation: cancellation.clone(),
             session_id: Some(session.id.clone()),

@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use cog_json::ToJson as _;
 use cog_media::{Fetched, Media};
 use cog_spec::{Code, ErrorBody};
 use serde::{Deserialize, Serialize};
@@ -20,9 +21,15 @@ const MAX_BYTES: u64 = 1 << 30;
 /// The start of an entry with the media of the input.
 const MEDIA: &str = "{\"media\":";
 
-/// The log of the tool calls of a session's run. Clones share it.
+/// The log of the tool calls of a session's run, or of one part of it. Clones share it.
 #[derive(Clone)]
-pub(crate) struct CallLog(Arc<Storage>);
+pub(crate) struct CallLog {
+    storage: Arc<Storage>,
+    /// The part whose entries are meant, by its path and its key; empty for the run itself.
+    part: String,
+    /// Whether the run was interrupted and starts again.
+    is_resumed: bool,
+}
 
 struct Storage {
     /// The file; none for a session in memory.
@@ -52,25 +59,45 @@ struct State {
 impl CallLog {
     /// Creates a log in a file, which is created at the first call, or in memory. Media of the input are in `media`.
     pub(crate) fn new(path: Option<PathBuf>, media: Arc<MediaFiles>) -> Self {
-        Self(Arc::new(Storage { path, media, state: Mutex::default() }))
+        Self::open(Storage { path, media, state: Mutex::default() })
     }
 
     /// Opens a log that an earlier program may have written.
     pub(crate) fn restored(path: PathBuf, media: Arc<MediaFiles>) -> Self {
         let state = State { is_restored: true, ..State::default() };
-        Self(Arc::new(Storage { path: Some(path), media, state: Mutex::new(state) }))
+        Self::open(Storage { path: Some(path), media, state: Mutex::new(state) })
+    }
+
+    fn open(storage: Storage) -> Self {
+        Self { storage: Arc::new(storage), part: String::new(), is_resumed: false }
+    }
+
+    /// Returns the log of a run that starts again.
+    pub(crate) fn resumed(self) -> Self {
+        Self { is_resumed: true, ..self }
+    }
+
+    /// Returns the log of a part. Another key is that of another call.
+    pub(crate) fn within(&self, path: &str, key: &str) -> Self {
+        Self { part: format!("{}/{path}#{key}", self.part), ..self.clone() }
+    }
+
+    /// Returns whether this is the log of the run itself, and not that of a part.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.part.is_empty()
     }
 
     /// Adds an entry: a line.
     ///
     /// # Errors
     /// The entry, or an earlier one, cannot be written.
-    pub(super) async fn append(&self, line: String) -> io::Result<()> {
-        if self.0.path.is_none() {
-            self.0.lock().text.push_str(&line);
+    pub(crate) async fn append(&self, line: String) -> io::Result<()> {
+        let line = if self.is_whole() { line } else { format!("{}{}}}\n", self.prefix(), line.trim_end()) };
+        if self.storage.path.is_none() {
+            self.storage.lock().text.push_str(&line);
             return Ok(());
         }
-        let storage = Arc::clone(&self.0);
+        let storage = Arc::clone(&self.storage);
         let written = tokio::task::spawn_blocking(move || storage.write(&line)).await;
         written.map_err(io::Error::other)?.inspect_err(|error| {
             tracing::warn!(%error, "cannot write the log of tool calls");
@@ -80,7 +107,7 @@ impl CallLog {
     /// Stores media of the input, each with its URL or upload. Media that cannot be stored are opened again by a run that
     /// starts again.
     pub(crate) async fn add_media(&self, media: Vec<(String, Media)>) {
-        let storage = Arc::clone(&self.0);
+        let storage = Arc::clone(&self.storage);
         let stored = tokio::task::spawn_blocking(move || storage.store(&media)).await;
         for line in stored.into_iter().flatten() {
             let _ = self.append(line).await;
@@ -91,7 +118,7 @@ impl CallLog {
     pub(crate) fn media(&self) -> HashMap<String, Fetched> {
         let text = self.read().unwrap_or_default();
         let open = |StoredMedia { source, file, declared }| {
-            let stored = self.0.media.open(&file).ok()?;
+            let stored = self.storage.media.open(&file).ok()?;
             Some((source, Fetched { stored, declared }))
         };
         media_in(&text).into_iter().filter_map(open).collect()
@@ -101,33 +128,48 @@ impl CallLog {
     pub(crate) fn restore_media(&self) {
         let text = self.read().unwrap_or_default();
         let names = media_in(&text).into_iter().map(|media| media.file);
-        let found = names.filter(|name| self.0.media.restore(name)).collect();
-        self.0.lock().media = found;
+        let found = names.filter(|name| self.storage.media.restore(name)).collect();
+        self.storage.lock().media = found;
     }
 
-    /// Returns the entries.
+    /// Returns the entries of an interrupted run; none if the run does not start again.
     ///
     /// # Errors
     /// E4014 if the file cannot be read.
-    pub(super) fn read(&self) -> Result<String, ErrorBody> {
-        match &self.0.path {
-            None => Ok(self.0.lock().text.clone()),
-            Some(path) => read_file(path).map_err(|error| unreadable(&error)),
+    pub(super) fn read_interrupted(&self) -> Result<String, ErrorBody> {
+        if self.is_resumed { self.read() } else { Ok(String::new()) }
+    }
+
+    fn read(&self) -> Result<String, ErrorBody> {
+        let text = match &self.storage.path {
+            None => self.storage.lock().text.clone(),
+            Some(path) => read_file(path).map_err(|error| unreadable(&error))?,
+        };
+        if self.is_whole() {
+            return Ok(text);
         }
+        let prefix = self.prefix();
+        let own = text.lines().filter_map(|line| line.strip_prefix(&prefix)?.strip_suffix('}'));
+        Ok(own.flat_map(|entry| [entry, "\n"]).collect())
+    }
+
+    /// Returns the start of each line of a part.
+    fn prefix(&self) -> String {
+        format!("{{\"part\":{},\"entry\":", self.part.to_json())
     }
 
     /// Returns the bytes of memory that the log occupies.
     pub(crate) fn bytes(&self) -> usize {
-        let state = self.0.lock();
+        let state = self.storage.lock();
         state.text.len() + state.media_bytes
     }
 
     /// Removes the entries of a run that has ended.
     pub(crate) fn remove(&self) {
         let removed = State { is_removed: true, ..State::default() };
-        let state = std::mem::replace(&mut *self.0.lock(), removed);
-        self.0.media.release(state.media.iter().map(String::as_str));
-        if let Some(path) = self.0.path.as_ref().filter(|_| state.file.is_some() || state.is_restored) {
+        let state = std::mem::replace(&mut *self.storage.lock(), removed);
+        self.storage.media.release(state.media.iter().map(String::as_str));
+        if let Some(path) = self.storage.path.as_ref().filter(|_| state.file.is_some() || state.is_restored) {
             let _ = std::fs::remove_file(path);
         }
     }

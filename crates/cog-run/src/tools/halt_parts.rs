@@ -17,11 +17,11 @@ use crate::{
 };
 
 /// Stores a composition whose parts wait for a confirmation, and returns the error that ends it: that of the first of these
-/// parts, with the id of the composition.
+/// parts, with the id of the composition. The stored input has the content of media whose sources can expire.
 pub(crate) async fn halt_parts(
     halted: &HaltedRuns,
     module: &Arc<Module>,
-    input: &Value,
+    (input, stored_input): (&Value, Option<Value>),
     options: &RunOptions,
     parts: PartsState,
 ) -> ErrorBody {
@@ -31,7 +31,7 @@ pub(crate) async fn halt_parts(
     let opened = open(halted.clone(), first.id.clone(), options.owner.clone()).await;
     let state = opened.and_then(|part| composition_state(module, input, options, part, &first));
     match state {
-        Ok(state) => halted.halt(HaltedState { parts: Some(parts), ..state }).await,
+        Ok(state) => halted.halt(HaltedState { parts: Some(parts), stored_input, ..state }).await,
         Err(error) => error,
     }
 }

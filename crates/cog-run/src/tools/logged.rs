@@ -77,7 +77,7 @@ pub(super) struct Logged {
 }
 
 impl Logged {
-    /// Reads the entries; none if there are no rounds. A line that was written only in part is skipped: nothing happened after
+    /// Reads the entries; none if there is nothing to continue from. A line that was written only in part is skipped: nothing happened after
     /// it.
     pub(super) fn read(text: &str) -> Option<Self> {
         let mut logged = Self::default();
@@ -85,7 +85,7 @@ impl Logged {
             let _ = logged.add(value.node());
         }
         logged.end_round();
-        (logged.progressed.rounds > 0).then_some(logged)
+        (logged.progressed.rounds > 0 || logged.continued.is_some()).then_some(logged)
     }
 
     fn add(&mut self, entry: Node<'_>) -> Option<()> {
@@ -114,7 +114,7 @@ impl Logged {
     fn continue_from(&mut self, state: HaltedState, is_confirmed: bool) {
         self.hashes.clone_from(&state.hashes);
         self.messages.clone_from(&state.messages);
-        self.round = Some(state.round.clone());
+        self.round = state.own_round().cloned();
         self.progressed = state.progressed.clone();
         self.continued = Some((Box::new(state), is_confirmed));
     }

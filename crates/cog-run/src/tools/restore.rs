@@ -23,8 +23,16 @@ pub(crate) struct Restored<'a> {
     pub(crate) options: Cow<'a, RunOptions>,
     pub(crate) input: RunInput,
     pub(crate) continued: Option<Box<Continued>>,
-    /// The parts of a composition that wait for a confirmation, and how they continue.
-    pub(crate) halted_parts: Vec<(HaltedPart, Continuation)>,
+    pub(crate) parts: RestoredParts,
+}
+
+/// Where the parts of a halted composition continue.
+#[derive(Default)]
+pub(crate) struct RestoredParts {
+    /// The parts that wait for a confirmation, and how they continue.
+    pub(crate) halted: Vec<(HaltedPart, Continuation)>,
+    /// The entry of the decision for the log of the session.
+    pub(crate) entry: Option<String>,
 }
 
 /// A run that continues after tool calls: one that was halted, or one that was interrupted and starts again.
@@ -96,8 +104,8 @@ pub(crate) fn restore<'a>(
         return Ok(after_calls(logged, input, options));
     }
     let Some(Continuation { id, decision }) = &options.continuation else {
-        let (options, halted_parts) = (Cow::Borrowed(options), Vec::new());
-        return Ok(Restored { options, input, continued: None, halted_parts });
+        let (options, parts) = (Cow::Borrowed(options), RestoredParts::default());
+        return Ok(Restored { options, input, continued: None, parts });
     };
     let state = shared.tools.halted.open(id, options.owner.as_deref())?;
     check_unchanged(&state, module)?;
@@ -107,28 +115,47 @@ pub(crate) fn restore<'a>(
         Decision::Deny => false,
     };
     let Some(approval) = Approval::new(&state, is_confirmed) else { return Err(state.error()) };
-    let claim = Claim { halted: shared.tools.halted.clone(), id: id.clone() };
-    let is_logged = options.call_log.is_some() && state.parts.is_none();
-    let entry = is_logged.then(|| logged::continued(&state, is_confirmed));
-    let HaltedState { messages, round, progressed, input, parts, options: halted, .. } = state;
-    let (finished, halted_parts) = match parts {
-        Some(PartsState { finished, halted }) => (Some(finished), halted),
-        None => (options.finished_parts.clone(), Vec::new()),
-    };
-    let is_part = !halted_parts.is_empty(); // the call and the decision are those of the part
+    let entry = options.call_log.is_some().then(|| logged::continued(&state, is_confirmed));
+    let (entry, parts_entry) = if state.parts.is_some() { (None, entry) } else { (entry, None) };
+    let round = state.own_round().cloned();
     let continued = Continued {
-        messages,
-        round: (!is_part).then_some(round),
-        progressed,
+        messages: state.messages.clone(),
+        approval: round.is_some().then_some(approval),
+        round,
+        progressed: state.progressed.clone(),
         started: HashSet::new(),
-        approval: (!is_part).then_some(approval),
-        claim: Some(claim),
+        claim: Some(Claim { halted: shared.tools.halted.clone(), id: id.clone() }),
         entry,
     };
-    let halted_parts = decided(halted_parts, decision);
-    let options = RunOptions { finished_parts: finished, ..merged(&halted, options) };
-    let (options, input) = (Cow::Owned(options), RunInput::Json(input));
-    Ok(Restored { options, input, continued: Some(Box::new(continued)), halted_parts })
+    let mut restored = continue_from(state, continued, decision, options);
+    restored.parts.entry = parts_entry;
+    Ok(restored)
+}
+
+/// Returns the start of a run that continues this halted one: its input, its options and its parts.
+fn continue_from(
+    state: HaltedState,
+    continued: Continued,
+    decision: &Decision,
+    options: &RunOptions,
+) -> Restored<'static> {
+    let HaltedState { input, stored_input, parts, options: halted, .. } = state;
+    let now = options.finished_parts.as_ref();
+    let (finished_parts, halted_parts) = match parts {
+        Some(PartsState { finished, halted }) => {
+            let finished = now.map_or_else(|| finished.clone(), |now| finished.with(now));
+            (Some(finished), decided(halted, decision))
+        }
+        None => (now.cloned(), Vec::new()),
+    };
+    let original_input = stored_input.is_some().then(|| input.clone());
+    let options = RunOptions { finished_parts, original_input, ..merged(&halted, options) };
+    Restored {
+        options: Cow::Owned(options),
+        input: RunInput::Json(stored_input.unwrap_or(input)),
+        continued: Some(Box::new(continued)),
+        parts: RestoredParts { halted: halted_parts, entry: None },
+    }
 }
 
 /// Returns how the halted parts of a composition continue. The decision is about the first; the others stay halted.
@@ -154,8 +181,7 @@ fn check_unchanged(state: &HaltedState, module: &Module) -> Result<(), ErrorBody
 
 /// Returns the tool calls of a run that was interrupted and starts again; none if it made none.
 fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Logged>, ErrorBody> {
-    let log = options.call_log.as_ref().filter(|_| options.resume_from.is_some());
-    let text = log.map(CallLog::read).transpose()?.unwrap_or_default();
+    let text = options.call_log.as_ref().map(CallLog::read_interrupted).transpose()?.unwrap_or_default();
     let Some(logged) = Logged::read(&text) else { return Ok(None) };
     let changed = changed(&logged.hashes, module);
     if changed.is_empty() { Ok(Some(logged)) } else { Err(has_changed(&module.manifest.name, &changed)) }
@@ -164,14 +190,22 @@ fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Logged>, 
 /// Returns the start of a run after its tool calls. One that had continued after a confirmation has the input and the options
 /// of the halted run.
 fn after_calls(logged: Logged, input: RunInput, options: &RunOptions) -> Restored<'_> {
-    let Logged { messages, round, progressed, started, continued, .. } = logged;
-    let approval = continued.as_ref().and_then(|(state, is_confirmed)| Approval::new(state, *is_confirmed));
-    let (options, input) = match continued {
-        Some((state, _)) => (Cow::Owned(merged(&state.options, options)), RunInput::Json(state.input)),
-        None => (Cow::Borrowed(options), input),
-    };
+    let Logged { messages, round, progressed, started, continued: halted, .. } = logged;
+    let own = halted.as_ref().filter(|(state, _)| state.own_round().is_some());
+    let approval = own.and_then(|(state, is_confirmed)| Approval::new(state, *is_confirmed));
     let continued = Continued { messages, round, progressed, started, approval, claim: None, entry: None };
-    Restored { options, input, continued: Some(Box::new(continued)), halted_parts: Vec::new() }
+    match halted {
+        Some((state, is_confirmed)) => {
+            let decision = if is_confirmed { Decision::yes() } else { Decision::Deny };
+            continue_from(*state, continued, &decision, options)
+        }
+        None => Restored {
+            options: Cow::Borrowed(options),
+            input,
+            continued: Some(Box::new(continued)),
+            parts: RestoredParts::default(),
+        },
+    }
 }
 
 /// Returns the options of the halted run, where the request that continues it sets no others.

@@ -214,8 +214,8 @@ impl ToolRun {
         round.end()
     }
 
-    /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `stored_input` replaces the
-    /// input if its media have sources that can expire. `parts` are those that ran before, of a composed module.
+    /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `stored_input` is the input with
+    /// the content of its media, if their sources can expire. `parts` are those that ran before, of a composed module.
     pub(crate) async fn halt(
         &self,
         round: Round,
@@ -226,11 +226,15 @@ impl ToolRun {
         let mut progressed = self.progressed.clone();
         progressed.usage = last.usage.cloned();
         let Origin { module, input, halted } = &self.origin;
-        let halting =
-            HaltedState::new(module, stored_input.as_ref().unwrap_or(input), &self.context.options, round);
-        match halting {
+        let options = &self.context.options;
+        let (input, stored_input) = match (&parts, &options.original_input) {
+            (None, _) => (stored_input.as_ref().unwrap_or(input), None),
+            (Some(_), None) => (input, stored_input),
+            (Some(_), Some(original)) => (original, stored_input.or_else(|| Some(input.clone()))),
+        };
+        match HaltedState::new(module, input, options, round) {
             Ok(state) => {
-                let state = HaltedState { progressed, parts, ..state };
+                let state = HaltedState { progressed, stored_input, parts, ..state };
                 let state = state.with_messages(&last.request.messages);
                 halted.halt(state.with_model(last.provider, &last.request.model)).await
             }

@@ -54,6 +54,8 @@ pub(crate) struct HaltedState {
     /// The hash of each part of the module.
     pub(super) hashes: Vec<(String, String)>,
     pub(super) input: Value,
+    /// The input with the content of its media. The answers of parts count only for the input with their sources.
+    pub(super) stored_input: Option<Value>,
     pub(super) options: RunOptions,
     /// The messages after the prompt and the input.
     pub(super) messages: Vec<Message>,
@@ -98,6 +100,7 @@ impl HaltedState {
             model: None,
             hashes: hashes(module),
             input: input.clone(),
+            stored_input: None,
             options: options.clone(),
             messages: Vec::new(),
             round,
@@ -120,6 +123,11 @@ impl HaltedState {
         self.provider = Some(provider.name.clone().into_owned());
         self.model = Some(provider.model_or_default(model).to_owned());
         self
+    }
+
+    /// Returns the round that waits for a confirmation; none if it is that of a part.
+    pub(super) fn own_round(&self) -> Option<&Round> {
+        self.part.is_none().then_some(&self.round)
     }
 
     /// Returns the first call that waits for a confirmation, with the hash of its arguments.

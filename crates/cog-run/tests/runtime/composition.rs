@@ -13,7 +13,7 @@ use cog_run::{
     RunOptions, Runtime,
     composition::{
         ComposedModule, Composer, Modules, PartOptions, Parts, PartsAnswer, PartsEnd, PartsError,
-        PartsFuture, PartsState, PartsSummary,
+        PartsFuture, PartsSummary,
     },
 };
 use cog_spec::{
@@ -25,7 +25,7 @@ use crate::support::{ANSWER, Scripted, code, directory, input, sample_input};
 
 const PROMPT: &str = "Part: @call:part($ARGUMENTS) Risk: {{part.meta.risk}} Input: $INPUT";
 
-type Outcome = (PartsSummary, Result<PartsAnswer, PartsError>);
+type Outcome = (PartsSummary, Result<PartsAnswer, PartsError>, Option<Value>);
 
 /// A composer whose parts have one outcome, or run a module and insert its data.
 #[derive(Clone, Default)]
@@ -70,15 +70,17 @@ impl ComposedModule for Scripts {
             };
             parts.progress(3, None, waiting);
             let scripted = self.outcome.lock().unwrap().take();
-            if let Some((summary, answer)) = scripted {
-                return PartsEnd { summary, answer, state: PartsState::default() };
+            if let Some((summary, answer, partial_data)) = scripted {
+                let mut end = PartsEnd::new(summary, answer);
+                end.partial_data = partial_data;
+                return end;
             }
             let part = self.part.as_ref().unwrap();
             let chunks = parts.start(part, input(r#"{"query": "from the parent"}"#), PartOptions::default());
             let envelope = chunks.unwrap().fold().await;
             let data = envelope.data().unwrap().to_json();
             let answer = Ok(PartsAnswer::Texts(vec![data, "low $INPUT".to_owned()]));
-            PartsEnd { summary: PartsSummary::default(), answer, state: PartsState::default() }
+            PartsEnd::new(PartsSummary::default(), answer)
         })
     }
 }
@@ -149,7 +151,7 @@ async fn results_take_the_place_of_calls_and_are_not_expanded() {
 
 #[tokio::test]
 async fn answer_has_the_usage_the_risk_and_the_reports_of_its_parts() {
-    let bench = bench(Scripted::replying(ANSWER), scripted((summary(), texts()), true), &[]);
+    let bench = bench(Scripted::replying(ANSWER), scripted((summary(), texts(), None), true), &[]);
     let envelope = bench.runtime.execute(&bench.module, sample_input(), RunOptions::new()).await;
     assert_eq!(envelope.meta.risk.level(), Risk::High);
     assert_eq!(envelope.meta.confidence, Some(0.9));
@@ -162,14 +164,14 @@ async fn answer_has_the_usage_the_risk_and_the_reports_of_its_parts() {
 #[tokio::test]
 async fn explicit_risk_is_that_of_the_module() {
     let manifest = ["meta: {risk_rule: explicit}"];
-    let bench = bench(Scripted::replying(ANSWER), scripted((summary(), texts()), true), &manifest);
+    let bench = bench(Scripted::replying(ANSWER), scripted((summary(), texts(), None), true), &manifest);
     let envelope = bench.runtime.execute(&bench.module, sample_input(), RunOptions::new()).await;
     assert_eq!(envelope.meta.risk.level(), Risk::Low);
 }
 
 #[tokio::test]
 async fn answer_of_the_parts_is_checked_like_a_reply() {
-    let answer = |text: &str| (summary(), Ok(PartsAnswer::Envelope(text.to_owned())));
+    let answer = |text: &str| (summary(), Ok(PartsAnswer::Envelope(text.to_owned())), None);
     let one = bench(Scripted::replying(ANSWER), scripted(answer(ANSWER), false), &[]);
     let envelope = one.runtime.execute(&one.module, sample_input(), RunOptions::new()).await;
     assert_eq!(envelope.data().unwrap().get("result").unwrap().as_str(), Some("fine"));
@@ -188,7 +190,7 @@ async fn failed_parts_end_the_run_with_the_answers_of_the_others() {
     let failed = |is_interrupted| {
         let error = ErrorBody::new(Code::PartialResult, "the part `b` failed");
         let partial_data = Some(Value::parse(r#"{"a": {"n": 1}}"#).unwrap());
-        scripted((summary(), Err(PartsError { error, partial_data, is_interrupted })), true)
+        scripted((summary(), Err(PartsError { error, is_interrupted }), partial_data), true)
     };
     for is_interrupted in [false, true] {
         let bench = bench(Scripted::replying(ANSWER), failed(is_interrupted), &[]);

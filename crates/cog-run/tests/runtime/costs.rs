@@ -1,12 +1,12 @@
 //! The cost of a run.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use cog_provider::{
-    HttpProvider, Provider, ProviderError,
+    Deadline, HttpProvider, Provider, ProviderError,
     vendors::{ProviderSettings, Vendor},
 };
-use cog_run::{Providers, RunOptions, Runtime};
+use cog_run::{Budget, BudgetLimits, Providers, RunOptions, Runtime};
 use cog_spec::{Amount, Chunk, Code, Cost, ErrorBody, FinishReason, ModelEvent, ModelMedia, Usage};
 use futures_util::StreamExt as _;
 
@@ -114,6 +114,23 @@ async fn cost_after_a_fallback_is_at_the_prices_of_the_next_provider() {
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let meta = runtime.execute(&module, sample_input(), RunOptions::new()).await.meta.runtime;
     assert_eq!(meta.usage.unwrap().cost.map(|cost| cost.amount), Amount::new(0.002));
+}
+
+#[tokio::test]
+async fn call_that_times_out_counts_with_an_estimate() {
+    let directory = directory("Answer.", &[]);
+    let (deadline, limit) = (Deadline::Total, Duration::from_secs(1));
+    let timeout = ProviderError::Timeout { vendor: "One", deadline, limit };
+    let rejected =
+        ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None };
+    for (error, is_estimated) in [(timeout, true), (rejected, false)] {
+        let (_, runtime, module) = runtime_with(Scripted::failing(error), &directory);
+        let budget = Budget::new("test", BudgetLimits::new().max_calls(2));
+        let options = RunOptions::new().budget(budget.clone());
+        assert!(!runtime.execute(&module, sample_input(), options).await.is_ok());
+        let spent = budget.spent();
+        assert_eq!((spent.calls, spent.is_estimated, spent.tokens > 0), (1, is_estimated, is_estimated));
+    }
 }
 
 #[test]
