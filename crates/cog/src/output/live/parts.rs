@@ -36,11 +36,15 @@ impl PartList {
         if let Some(report) = &progress.report {
             let confidence = report.confidence.map(|confidence| format!("confidence {confidence:.2}"));
             let cost = report.usage.as_ref().and_then(|usage| usage.cost).map(|cost| cost.to_string());
+            let cached = report.cache.filter(|cache| cache.hit).map(|_| "from the cache".to_owned());
             let restored = report.restored.then(|| "restored".to_owned());
             let error =
                 report.error.as_ref().map(|error| printable(&format!("{}: {}", error.code, error.message)));
-            part.result =
-                [error, confidence, cost, restored].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+            part.result = [error, confidence, cost, cached, restored]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" · ");
         }
     }
 
@@ -62,18 +66,24 @@ impl PartList {
     }
 
     fn part(&mut self, path: &str) -> &mut Part {
-        let index = self.0.iter().position(|part| part.path == printable(path)).unwrap_or_else(|| {
-            self.0.push(Part {
-                path: printable(path),
-                status: PartStatus::Waiting,
-                field: String::new(),
-                characters: 0,
-                result: String::new(),
-            });
-            self.0.len() - 1
+        let path = printable(path);
+        let index = self.0.iter().position(|part| part.path == path).unwrap_or_else(|| {
+            let index = self.place_of(&path);
+            let (status, field, result) = (PartStatus::Waiting, String::new(), String::new());
+            self.0.insert(index, Part { path, status, field, characters: 0, result });
+            index
         });
         #[expect(clippy::indexing_slicing, reason = "the part was found or added")]
         &mut self.0[index]
+    }
+
+    /// Returns the place of a new part: after the parts of the same part, otherwise at the end.
+    fn place_of(&self, path: &str) -> usize {
+        let Some((parent, _)) = path.rsplit_once('/') else { return self.0.len() };
+        let is_inside = |part: &Part| {
+            part.path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.0.iter().rposition(is_inside).map_or(self.0.len(), |last| last + 1)
     }
 }
 
@@ -126,6 +136,16 @@ mod tests {
         report.error = Some(PartError { code: "E2002".to_owned(), message: "late\u{1b}".to_owned() });
         list.push(&PartProgress { report: Some(Box::new(report)), ..status("style", PartStatus::Failed) });
         assert_eq!(list.lines('*')[1], "✗ style    E2002: late\u{fffd}");
+    }
+
+    #[test]
+    fn parts_of_a_part_follow_it() {
+        let mut list = PartList::default();
+        for path in ["chain", "last", "chain/one", "chain/one/leaf", "chain/two", "chains"] {
+            list.push(&status(path, PartStatus::Done));
+        }
+        let paths: Vec<&str> = list.0.iter().map(|part| part.path.as_str()).collect();
+        assert_eq!(paths, ["chain", "chain/one", "chain/one/leaf", "chain/two", "last", "chains"]);
     }
 
     #[test]
