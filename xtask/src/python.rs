@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::project::{Outcome, emptied, execute, say, target_directory};
+use crate::project::{Outcome, emptied, execute, say};
 use crate::test;
 
 /// Builds the wheel.
@@ -17,6 +17,9 @@ const PACKAGE: &str = "crates/cog-py";
 
 /// Its tests, from the root.
 const TESTS: &str = "crates/cog-py/tests";
+
+/// The settings of its type checker.
+const SETTINGS: &str = "crates/cog-py/pyproject.toml";
 
 /// Builds the wheel, installs it into an empty environment, and runs its tests there.
 pub(crate) fn check() -> Outcome {
@@ -39,15 +42,12 @@ pub(crate) fn check() -> Outcome {
 
 /// Checks the types of the package and of its tests, and that the stub has what the native module has.
 fn check_types(interpreter: &Path) -> Outcome {
-    let cache = target_directory()?.join("python/types");
-    let mypy = || {
-        let mut mypy = Command::new(interpreter);
-        mypy.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(&cache).env("MYPYPATH", TESTS);
-        mypy
+    let check = |module: &str, arguments: &[&str]| {
+        execute(Command::new(interpreter).args(["-m", module]).args(arguments))
     };
-    execute(mypy().args(["--package", "cognitive"]))?;
-    execute(mypy().arg(TESTS))?;
-    execute(Command::new(interpreter).args(["-m", "mypy.stubtest", "cognitive"]))
+    check("mypy", &["--config-file", SETTINGS, "--package", "cognitive"])?;
+    check("mypy", &["--config-file", SETTINGS, TESTS])?;
+    check("mypy.stubtest", &["--mypy-config-file", SETTINGS, "cognitive"])
 }
 
 /// Builds the wheel of the development profile. The interpreter of the tools builds it; every later one can load it.
