@@ -1,51 +1,15 @@
-//! Recognizes secrets by their form: the names of fields that contain them, and the prefixes of keys and tokens.
+//! Recognizes secrets by their form: the names of fields that contain them, assignments in text, URLs with a password, and
+//! the prefixes of keys and tokens.
 
-use std::borrow::Cow;
+mod assignments;
+mod keys;
+mod names;
+mod urls;
+mod words;
 
-/// Words in the name of a field, each of which marks its value as a secret.
-const SECRET_WORDS: [&str; 15] = [
-    "apikey",
-    "authorization",
-    "bearer",
-    "cookie",
-    "credential",
-    "credentials",
-    "jwt",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "pwd",
-    "secret",
-    "secrets",
-    "token",
-];
+use std::{borrow::Cow, ops::Range};
 
-/// Words before `key` in the name of a field, such as `api_key`.
-const KEY_WORDS: [&str; 9] =
-    ["access", "api", "auth", "encryption", "private", "secret", "service", "signing", "ssh"];
-
-/// The beginnings of keys and tokens that services issue, each with the minimum length of a key.
-const KEY_PREFIXES: [(&str, usize); 18] = [
-    ("sk-", 20),
-    ("sk_live_", 16),
-    ("sk_test_", 16),
-    ("rk_live_", 16),
-    ("pk-", 20),
-    ("xai-", 20),
-    ("gsk_", 20),
-    ("hf_", 20),
-    ("ghp_", 20),
-    ("gho_", 20),
-    ("ghs_", 20),
-    ("github_pat_", 20),
-    ("glpat-", 20),
-    ("xoxb-", 20),
-    ("xoxp-", 20),
-    ("AKIA", 20),
-    ("AIza", 30),
-    ("eyJ", 40),
-];
+pub use self::names::is_secret_name;
 
 /// The text in place of a secret.
 const MASK: &str = "***";
@@ -53,126 +17,45 @@ const MASK: &str = "***";
 /// The beginning and the end of a private key in PEM.
 const PEM: [&str; 2] = ["-----BEGIN ", "-----END "];
 
-/// Returns whether the name of a field says that its value is a secret, such as `api_key`, `dbPassword` or `Authorization`.
-/// Counters such as `max_tokens` are not.
-pub fn is_secret_name(name: &str) -> bool {
-    let words = words(name);
-    let joined = words.concat();
-    let is_key = |pair: &[String]| match pair {
-        [before, key] => KEY_WORDS.contains(&before.as_str()) && (key == "key" || key == "keys"),
-        _ => false,
-    };
-    words.iter().any(|word| SECRET_WORDS.contains(&word.as_str()))
-        || SECRET_WORDS.contains(&joined.as_str())
-        || words.windows(2).any(is_key)
-}
-
-/// Returns a text in which keys, tokens and private keys that have a known form are replaced by `***`.
+/// Returns a text in which secrets are replaced by `***`: keys, tokens and private keys that have a known form, values that are
+/// assigned to the name of a secret, such as `password: x` or `token=x`, and the passwords of URLs.
 pub fn mask_secrets(text: &str) -> Cow<'_, str> {
     if PEM.iter().all(|mark| text.contains(mark)) && text.contains("PRIVATE KEY") {
         return Cow::Borrowed(MASK);
     }
+    let found = keys::find(text).chain(assignments::find(text)).chain(urls::find(text));
+    let mut found: Vec<Range<usize>> = found.collect();
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    found.sort_unstable_by_key(|range| range.start);
     let mut masked = String::new();
     let mut copied = 0;
-    let mut after_bearer = false;
-    for (start, word) in words_of_text(text) {
-        let is_token = after_bearer && word.len() >= 16;
-        after_bearer = word.eq_ignore_ascii_case("bearer");
-        if is_token || is_key(word) {
-            masked.push_str(text.get(copied..start).unwrap_or_default());
+    for Range { start, end } in found {
+        if let Some(before) = text.get(copied..start) {
+            masked.push_str(before);
             masked.push_str(MASK);
-            copied = start + word.len();
         }
-    }
-    if copied == 0 {
-        return Cow::Borrowed(text);
+        copied = copied.max(end);
     }
     masked.push_str(text.get(copied..).unwrap_or_default());
     Cow::Owned(masked)
-}
-
-fn is_key(word: &str) -> bool {
-    KEY_PREFIXES.iter().any(|(prefix, min)| word.len() >= *min && word.starts_with(prefix))
-}
-
-/// Returns the words of a text that can be keys, with their offsets: letters, digits, `_`, `-` and `.`.
-fn words_of_text(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let rest = text.as_bytes().get(at..)?;
-        let start = at + rest.iter().position(|byte| is_part(*byte))?;
-        let word = text.as_bytes().get(start..)?;
-        let end = start + word.iter().position(|byte| !is_part(*byte)).unwrap_or(word.len());
-        at = end;
-        text.get(start..end).map(|word| (start, word))
-    })
-}
-
-/// Splits a name into lower-case words, at separators and at capital letters.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for letter in name.chars().take(256) {
-        let starts_word = letter.is_uppercase() && was_lower;
-        if (starts_word || !letter.is_alphanumeric()) && words.last().is_some_and(|word| !word.is_empty()) {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
-            word.extend(letter.to_lowercase());
-        }
-        was_lower = letter.is_lowercase() || letter.is_numeric();
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn names_of_secrets_are_recognized() {
-        for name in [
-            "api_key",
-            "apiKey",
-            "API-KEY",
-            "x-api-key",
-            "OPENAI_API_KEY",
-            "password",
-            "dbPassword",
-            "authorization",
-            "Set-Cookie",
-            "access_token",
-            "accessToken",
-            "client_secret",
-            "private_key",
-            "apikey",
-            "credentials",
-            "sshKey",
-        ] {
-            assert!(is_secret_name(name), "{name}");
-        }
-        for name in [
-            "key",
-            "keys",
-            "max_tokens",
-            "tokens",
-            "tokenizer",
-            "primary_key",
-            "keyboard",
-            "secretary",
-            "author",
-            "",
-            "hint_count",
-        ] {
-            assert!(!is_secret_name(name), "{name}");
+    fn check(cases: &[(&str, &str)]) {
+        for (text, masked) in cases {
+            assert_eq!(mask_secrets(text), *masked);
+            assert_eq!(mask_secrets(masked), *masked, "masking twice is masking once");
         }
     }
 
     #[test]
     fn keys_in_a_text_are_masked() {
-        for (text, masked) in [
+        check(&[
             ("use sk-abcdefghijklmnopqrstuvwx, please", "use ***, please"),
             ("sk-short is a word", "sk-short is a word"),
             ("Authorization: Bearer abcdefghijklmnop1234", "Authorization: Bearer ***"),
@@ -181,9 +64,67 @@ mod tests {
             ("é sk-abcdefghijklmnopqrstuvwx é", "é *** é"),
             ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "***"),
             ("", ""),
+        ]);
+    }
+
+    #[test]
+    fn assigned_secrets_are_masked() {
+        check(&[
+            ("password: x", "password: ***"),
+            ("token=x", "token=***"),
+            ("My password: hunter2, please log in", "My password: ***, please log in"),
+            ("my password: swordfish and my name", "my password: *** and my name"),
+            ("export DB_PASSWORD='a b'; run", "export DB_PASSWORD='***'; run"),
+            (r#"{"apiKey": "abc", "n": 1}"#, r#"{"apiKey": "***", "n": 1}"#),
+            (r#"{\"secret\": \"a\"}"#, r#"{\"secret\": \"***\"}"#),
+            ("curl 'https://a.b/?token=abc&page=2'", "curl 'https://a.b/?token=***&page=2'"),
+            ("api key: 7f3k", "api key: ***"),
+            ("- client_secret: plain\n- size: 3", "- client_secret: ***\n- size: 3"),
+            ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic ***"),
+            ("Cookie: sid=1; theme=dark\nHost: a", "Cookie: ***\nHost: a"),
+            ("auth = 7hunter", "auth = ***"),
+            ("password:é1", "password:***"),
+            ("password=sk-abcdefghijklmnopqrstuvwx", "password=***"),
+            ("token=", "token="),
+            ("password:", "password:"),
+        ]);
+    }
+
+    #[test]
+    fn passwords_of_urls_are_masked() {
+        check(&[
+            ("see https://ada:s3cret@a.example/x?y=1 now", "see https://ada:***@a.example/x?y=1 now"),
+            ("postgres://u:p@ss@db:5432/x", "postgres://u:***@db:5432/x"),
+            ("redis://:secret@cache", "redis://:***@cache"),
+            ("ssh://git@a.example/x.git", "ssh://git@a.example/x.git"),
+            ("https://a.example:8080/@user:x", "https://a.example:8080/@user:x"),
+        ]);
+    }
+
+    #[test]
+    fn other_text_stays() {
+        for text in [
+            "the token budget is 5000",
+            "token budget: 5000",
+            "Tokens: 12, max_tokens=100",
+            "Token: the smallest unit of text",
+            "The secret: patience.",
+            "Password: must have 8 characters",
+            "password: required",
+            "a password: please choose one",
+            "struct A { token: String, password: Option<String> }",
+            "if token == expected { token => 1 }",
+            "token = next(tokens)",
+            "login(token=token, password=args.password)",
+            "auth::token::new",
+            "password=${PASSWORD} token=<token>",
+            "key: value, author: Ada",
+            "the auth method: oauth2",
+            "http://127.0.0.1:11434/api",
+            "mail ada@a.example: it works",
+            "a token, b=c",
         ] {
-            assert_eq!(mask_secrets(text), masked);
-            assert_eq!(mask_secrets(&mask_secrets(text)), masked, "masking twice is masking once");
+            assert_eq!(mask_secrets(text), text);
         }
     }
 }

@@ -1,0 +1,152 @@
+//! Values that a text assigns to the name of a secret: `password: x`, `token=x`, `"api_key": "x"`.
+
+use std::ops::Range;
+
+use super::{MASK, names::is_secret_name, words::words_of_text};
+
+/// Parts of names whose values are secrets in any sentence.
+const PASSWORDS: [&str; 4] = ["password", "passwd", "pwd", "passphrase"];
+
+/// The end of the names of headers whose value is the rest of the line.
+const COOKIE: &str = "cookie";
+
+/// The schemes before the credentials of a header.
+const SCHEMES: [&str; 3] = ["basic", "bearer", "digest"];
+
+/// Words after the name of a secret that are none: those of a sentence, and types.
+const PLAIN: [&str; 42] = [
+    "a", "an", "and", "any", "are", "at", "bool", "boolean", "bytes", "can", "choose", "enter", "false",
+    "for", "has", "i32", "i64", "in", "int", "is", "may", "minimum", "missing", "must", "no", "none", "not",
+    "null", "number", "optional", "please", "required", "should", "str", "string", "text", "the", "true",
+    "u32", "u64", "use", "your",
+];
+
+/// The beginnings of references to a secret that is elsewhere.
+const REFERENCES: [&str; 4] = ["${", "$(", "{{", "%("];
+
+const SPACE: [char; 2] = [' ', '\t'];
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+
+/// The characters that end a value without quotes, beside white space.
+const ENDS: [char; 13] = [',', ';', '&', ')', ']', '}', '<', '>', '"', '\'', '`', '|', '\\'];
+
+/// The minimum digits of a number that is a secret.
+const MIN_DIGITS: usize = 6;
+
+/// Returns where a text has values of secrets. Each byte is read a bounded number of times.
+pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let (mut before, mut read_until) = ("", 0);
+    words_of_text(text).filter_map(move |(start, word)| {
+        let before = std::mem::replace(&mut before, word);
+        let (by_colon, rest) = text.get(start + word.len()..).and_then(separator)?;
+        if start < read_until || !names_secret(before, word) {
+            return None;
+        }
+        let found = Assignment::read(text.get(..start)?, word, by_colon, rest);
+        let start = text.len() - found.from_value.len();
+        read_until = start + found.value.len();
+        found.is_secret().then_some(start..read_until)
+    })
+}
+
+/// Whether a word names a secret, such as `password`, or the second word of `api key`.
+fn names_secret(before: &str, word: &str) -> bool {
+    is_secret_name(word) || word.eq_ignore_ascii_case("key") && is_secret_name(&format!("{before} {word}"))
+}
+
+/// Returns whether the text after a name begins with `:`, otherwise with `=`, and what follows. None if it assigns no value.
+fn separator(text: &str) -> Option<(bool, &str)> {
+    let text = unquoted(text).trim_start_matches(SPACE);
+    let by_colon = text.starts_with(':');
+    let rest = text.strip_prefix([':', '='])?;
+    let is_other = rest.starts_with(if by_colon { [':', '/', '='] } else { ['=', '>', '~'] });
+    (!is_other).then(|| (by_colon, rest.trim_start_matches(SPACE)))
+}
+
+/// A value that is assigned to a name.
+struct Assignment<'a> {
+    name: &'a str,
+    value: &'a str,
+    /// The text from the value on.
+    from_value: &'a str,
+    /// Whether `:` assigns it, which sentences contain too; otherwise `=`.
+    by_colon: bool,
+    is_quoted: bool,
+    /// Whether its line contains nothing else.
+    is_line: bool,
+    /// Whether it is a type with parameters, or an expression.
+    is_code: bool,
+}
+
+impl<'a> Assignment<'a> {
+    /// Reads what a text assigns to a name, from the texts before the name and after the separator.
+    fn read(before: &str, name: &'a str, by_colon: bool, rest: &'a str) -> Self {
+        let rest = after_scheme(rest);
+        let from_value = unquoted(rest);
+        let quote = rest.strip_suffix(from_value).filter(|quote| !quote.is_empty());
+        let (value, after) = from_value.split_at(length(from_value, quote, name));
+        let before = before.trim_end_matches([' ', '\t', '-', '*', '"', '\'']);
+        let after_line = after.trim_start_matches([' ', '\t', ',', '"', '\'', '\r']);
+        let is_line = (before.is_empty() || before.ends_with('\n'))
+            && (after_line.is_empty() || after_line.starts_with('\n'));
+        let is_code = after.starts_with('<') || is_code(value, name);
+        Self { name, value, from_value, by_colon, is_quoted: quote.is_some(), is_line, is_code }
+    }
+
+    fn is_secret(&self) -> bool {
+        let (name, value) = (self.name.to_lowercase(), self.value.to_lowercase());
+        let is_reference = REFERENCES.iter().any(|start| value.starts_with(start));
+        if value.is_empty() || value.starts_with(MASK) || is_reference {
+            return false;
+        }
+        if self.is_quoted {
+            return true;
+        }
+        if name.ends_with(COOKIE) {
+            return value.contains('=');
+        }
+        let is_password = || PASSWORDS.iter().any(|password| name.contains(password));
+        let is_assigned = !self.by_colon || has_signs(&value) || self.is_line || is_password();
+        is_assigned && !self.is_code && !PLAIN.contains(&value.as_str())
+    }
+}
+
+/// Removes a quotation mark at the beginning, which may be escaped.
+fn unquoted(text: &str) -> &str {
+    text.trim_start_matches('\\').strip_prefix(QUOTES).unwrap_or(text)
+}
+
+/// Removes the scheme before the credentials of a header.
+fn after_scheme(text: &str) -> &str {
+    let credentials = SCHEMES.iter().find_map(|scheme| {
+        let (start, rest) = text.split_at_checked(scheme.len())?;
+        rest.strip_prefix(' ').filter(|_| start.eq_ignore_ascii_case(scheme))
+    });
+    credentials.map_or(text, |credentials| credentials.trim_start_matches(SPACE))
+}
+
+/// Returns the length of the value at the beginning of a text, after this quotation mark.
+fn length(text: &str, quote: Option<&str>, name: &str) -> usize {
+    let is_cookie = name.to_lowercase().ends_with(COOKIE);
+    let line = || text.find(['\n', '\r']).unwrap_or(text.len());
+    match quote {
+        Some(quote) => text.find(quote).unwrap_or(text.len()).min(line()),
+        None if is_cookie => line(),
+        None => text.find(|c: char| c.is_whitespace() || ENDS.contains(&c)).unwrap_or(text.len()),
+    }
+}
+
+/// Whether a value is an expression of a program: a call, an index, or a variable with the same name.
+fn is_code(value: &str, name: &str) -> bool {
+    let is_path =
+        |path: &str| !path.is_empty() && path.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '.'));
+    let callee = value.split_once(['(', '[']).map(|(callee, _)| callee);
+    callee.is_some_and(is_path) || value.to_lowercase().ends_with(&name.to_lowercase())
+}
+
+/// Whether a word has characters that the words of a sentence do not have, except for short numbers.
+fn has_signs(word: &str) -> bool {
+    let is_number = word.len() < MIN_DIGITS && word.chars().all(|c| c.is_ascii_digit());
+    let has_sign = word.chars().any(|c| !c.is_alphabetic() && !matches!(c, '-' | '\'' | '.' | '/' | '_'));
+    has_sign && !is_number
+}

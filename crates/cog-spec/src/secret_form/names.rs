@@ -1,0 +1,119 @@
+//! The names of fields that contain secrets.
+
+/// Words in the name of a field, each of which marks its value as a secret.
+const SECRET_WORDS: [&str; 15] = [
+    "apikey",
+    "authorization",
+    "bearer",
+    "cookie",
+    "credential",
+    "credentials",
+    "jwt",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "pwd",
+    "secret",
+    "secrets",
+    "token",
+];
+
+/// Words before `key` in the name of a field, such as `api_key`.
+const KEY_WORDS: [&str; 9] =
+    ["access", "api", "auth", "encryption", "private", "secret", "service", "signing", "ssh"];
+
+/// Names that mark a secret only if they are the complete name.
+const SECRET_NAMES: [&str; 3] = ["auth", "basicauth", "passcode"];
+
+/// Words at the end of a name that is about secrets, such as `token_budget` or `password_policy`. Its value is none.
+const ABOUT: [&str; 15] = [
+    "budget", "count", "counts", "expiry", "length", "limit", "limits", "max", "min", "policy", "rate",
+    "size", "type", "usage", "used",
+];
+
+/// Returns whether the name of a field says that its value is a secret, such as `api_key`, `dbPassword` or `Authorization`.
+/// Names of counters such as `max_tokens` and `token_budget` do not.
+pub fn is_secret_name(name: &str) -> bool {
+    let words = words(name);
+    let joined = words.concat();
+    if words.last().is_some_and(|word| ABOUT.contains(&word.as_str())) {
+        return false;
+    }
+    let is_key = |pair: &[String]| match pair {
+        [before, key] => KEY_WORDS.contains(&before.as_str()) && (key == "key" || key == "keys"),
+        _ => false,
+    };
+    words.iter().any(|word| SECRET_WORDS.contains(&word.as_str()))
+        || SECRET_WORDS.contains(&joined.as_str())
+        || SECRET_NAMES.contains(&joined.as_str())
+        || words.windows(2).any(is_key)
+}
+
+/// Splits a name into lower-case words, at separators and at capital letters.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for letter in name.chars().take(256) {
+        let starts_word = letter.is_uppercase() && was_lower;
+        if (starts_word || !letter.is_alphanumeric()) && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
+            word.extend(letter.to_lowercase());
+        }
+        was_lower = letter.is_lowercase() || letter.is_numeric();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_recognized() {
+        for name in [
+            "api_key",
+            "apiKey",
+            "API-KEY",
+            "x-api-key",
+            "OPENAI_API_KEY",
+            "password",
+            "dbPassword",
+            "authorization",
+            "Set-Cookie",
+            "access_token",
+            "accessToken",
+            "client_secret",
+            "private_key",
+            "apikey",
+            "credentials",
+            "sshKey",
+            "auth",
+            "basic_auth",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "key",
+            "keys",
+            "max_tokens",
+            "tokens",
+            "tokenizer",
+            "primary_key",
+            "keyboard",
+            "secretary",
+            "author",
+            "",
+            "hint_count",
+            "token_budget",
+            "tokenCount",
+            "password_policy",
+            "auth_method",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+}
