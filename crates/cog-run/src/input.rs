@@ -155,6 +155,11 @@ impl CheckedInput {
         self.given_context.as_ref().map(Value::node)
     }
 
+    /// Returns `_context` as the model receives it.
+    pub(crate) fn context(&self) -> Option<Node<'_>> {
+        self.context.as_ref().map(Value::node)
+    }
+
     /// Returns the input as the caller gave it.
     pub(crate) fn original(&self) -> Value {
         match &self.given_context {

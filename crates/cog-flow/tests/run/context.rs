@@ -1,6 +1,9 @@
 //! The context that the parts of a composition share.
 
-use cog_run::sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions};
+use cog_run::{
+    RunInput, RunOptions,
+    sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions},
+};
 
 use crate::support::{Bench, MAP, Says, answer, code, result};
 
@@ -80,6 +83,28 @@ async fn composition_emits_what_its_parts_emit_of_the_types_that_it_declares() {
         r#"{"session_state":{"step":2},"user_profile":{"name":"Ada"}}"#
     );
     assert_eq!(emitted(&output).await, "none");
+}
+
+#[tokio::test]
+async fn parts_see_only_what_the_whole_accepts() {
+    let accepts = "{type: user_profile, fields: [name]}, {type: conversation_history, max_turns: 1}";
+    let all = "context: {accepts: [{type: user_profile}, {type: conversation_history}]}";
+    let composition = format!(
+        "context: {{accepts: [{accepts}]}}
+composition:
+  requires: [{{name: one}}]
+  dataflow: [{{from: input, to: one}}, {{from: one.output, to: output, {MAP}}}]"
+    );
+    let bench = Bench::new(&composition, "", &[], &[]);
+    bench.module("one", all, "Answer.");
+    let input = r#"{"query": "why?", "_context": {"user_profile": {"name": "Ada", "city": "Lausanne"},
+        "conversation_history": [{"role": "user", "content": "first"}, {"role": "user", "content": "second"}]}}"#;
+    let module = bench.runtime.load_name("whole").unwrap();
+    let input = RunInput::Json(cog_json::Value::parse(input).unwrap());
+    assert!(bench.runtime.execute(&module, input, RunOptions::new()).await.is_ok());
+    let received = &bench.provider.received("one")[0];
+    assert!(received.contains("Ada") && received.contains("second"), "{received}");
+    assert!(!received.contains("Lausanne") && !received.contains("first"), "{received}");
 }
 
 #[tokio::test]

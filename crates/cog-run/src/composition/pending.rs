@@ -14,7 +14,7 @@ use super::{
     parts::{ComposedModule, Parts, StartPart},
 };
 use crate::{
-    Cancellation, ContextScope, RunOptions,
+    Cancellation, RunOptions,
     stream::Outlet,
     tools::{HaltedRuns, RestoredParts, halt_parts},
 };
@@ -55,9 +55,10 @@ impl PendingParts {
         outlet: &Outlet,
     ) -> Option<PartsFuture> {
         let composed = self.module.take()?;
-        let own = || ContextScope::new(self.input.own().given_context());
+        // The parts receive what the module accepts, as its own model would.
+        let outer = self.options.context.clone().unwrap_or_default();
         Some(composed.run(Parts {
-            context: self.options.context.clone().unwrap_or_else(own),
+            context: outer.with_given(self.input.own().context()),
             module: Arc::clone(module),
             input: self.input.clone(),
             options: self.options.clone(),

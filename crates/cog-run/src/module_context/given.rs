@@ -54,8 +54,8 @@ impl Given {
             let found = found.map(|value| (value.to_value(), "input"));
             if let Some((value, source)) = found.or_else(|| sink.read(shared, accepted)) {
                 check_value(module, accepted, &value)?;
-                let (name, bytes) = (&accepted.name, value.to_string().len());
-                tracing::info!(target: AUDIT, module = module.manifest.name, name, source, bytes, "reading context");
+                let (name, bytes, owner) = (&accepted.name, value.to_string().len(), sink.keys.owner());
+                tracing::info!(target: AUDIT, module = module.manifest.name, name, source, owner, bytes, "context read");
                 context.insert(name.clone(), shape::for_model(accepted, value.to_serde()));
             } else if accepted.required {
                 return Err(missing(accepted));
@@ -178,7 +178,6 @@ fn missing(accepted: &AcceptedContext) -> ErrorBody {
 }
 
 fn not_stored(name: &str, error: &std::io::Error) -> Warning {
-    tracing::warn!(target: AUDIT, name, %error, "context cannot be stored");
     Warning::new(
         WarningCode::ContextNotStored,
         format!("The emitted context `{name}` was not stored: {error}."),

@@ -31,6 +31,11 @@ impl RunKeys {
         }
     }
 
+    /// Returns the owner of the stored context.
+    pub(super) fn owner(&self) -> &str {
+        &self.owner
+    }
+
     /// Returns the value of a placeholder.
     fn value_of<'a>(&'a self, placeholder: &str, module: &'a str) -> &'a str {
         match placeholder {

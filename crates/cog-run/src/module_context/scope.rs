@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cog_json::{Node, Value};
 
+use super::entry::AUDIT;
+
 /// The type under which the result of a module is read.
 const RESULT: &str = "previous_result";
 
@@ -22,53 +24,63 @@ const RESULT: &str = "previous_result";
 /// assert_eq!(scope.emitted(), None);
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct ContextScope(Arc<Mutex<Vec<Shared>>>);
+pub struct ContextScope {
+    /// What the input of the composition gives to every module.
+    given: Arc<Vec<(String, Value)>>,
+    /// What the modules have added.
+    added: Arc<Mutex<Vec<Added>>>,
+}
 
-/// A context that modules share.
+/// A context that a module has added.
 #[derive(Debug, Clone)]
-struct Shared {
+struct Added {
     /// The type.
     name: String,
-    /// The module that emitted it; none for the input of the composition.
-    module: Option<String>,
+    module: String,
     value: Value,
 }
 
 impl ContextScope {
     /// Returns the scope of a composition whose input has this `_context`.
     pub fn new(context: Option<Node<'_>>) -> Self {
-        let shared = |(name, value): (&str, Node<'_>)| Shared {
-            name: name.to_owned(),
-            module: None,
-            value: value.to_value(),
-        };
+        Self::default().with_given(context)
+    }
+
+    /// Returns the scope of a composition within this one: with its own context in place of that of the outer input, and
+    /// with what the modules of both add.
+    #[must_use]
+    pub(crate) fn with_given(&self, context: Option<Node<'_>>) -> Self {
         let members = context.into_iter().flat_map(Node::members);
-        Self(Arc::new(Mutex::new(members.map(shared).collect())))
+        let given = members.map(|(name, value)| (name.to_owned(), value.to_value())).collect();
+        Self { given: Arc::new(given), added: Arc::clone(&self.added) }
     }
 
     /// Returns the scope for a child: the same one (`main`), or a copy that no other child sees (`fork`).
     #[must_use]
     pub fn for_child(&self, is_fork: bool) -> Self {
-        if is_fork { Self(Arc::new(Mutex::new(self.lock().clone()))) } else { self.clone() }
+        let Self { given, added } = self.clone();
+        let added = if is_fork { Arc::new(Mutex::new(self.lock().clone())) } else { added };
+        Self { given, added }
     }
 
     /// Returns what the modules of this scope have emitted, by type; the last value of a type wins.
     pub fn emitted(&self) -> Option<Value> {
         let mut emitted = serde_json::Map::new();
-        for shared in self.lock().iter().filter(|shared| shared.module.is_some() && shared.name != RESULT) {
-            emitted.insert(shared.name.clone(), shared.value.to_serde());
+        for added in self.lock().iter().filter(|added| added.name != RESULT) {
+            emitted.insert(added.name.clone(), added.value.to_serde());
         }
         (!emitted.is_empty()).then(|| Value::from(serde_json::Value::Object(emitted)))
     }
 
     /// Returns the last context of a type, of one module if it is named. The context of the input is from any module.
     pub(super) fn read(&self, name: &str, from_module: Option<&str>) -> Option<Value> {
-        let is_read = |shared: &&Shared| {
-            let is_given = shared.module.is_none();
-            let is_from = |module: &str| is_given || shared.module.as_deref() == Some(module);
-            shared.name == name && from_module.is_none_or(is_from)
-        };
-        self.lock().iter().rev().find(is_read).map(|shared| shared.value.clone())
+        let is_read =
+            |added: &&Added| added.name == name && from_module.is_none_or(|module| added.module == module);
+        let added = self.lock().iter().rev().find(is_read).map(|added| added.value.clone());
+        added.or_else(|| {
+            let given = self.given.iter().find(|(given, _)| given == name);
+            given.map(|(_, value)| value.clone())
+        })
     }
 
     /// Adds the answer of a module: what it emits, and its data.
@@ -77,16 +89,18 @@ impl ContextScope {
         let context = context.map(|(name, value)| (name.to_owned(), value.to_value()));
         let result = (RESULT.to_owned(), data.clone());
         for (name, value) in [result].into_iter().chain(context) {
-            let module = Some(module.to_owned());
-            let mut shared = self.lock();
-            shared.retain(|other| other.name != name || other.module != module);
-            shared.push(Shared { name, module, value });
+            let bytes = value.to_string().len();
+            tracing::info!(target: AUDIT, module, name, bytes, "context shared");
+            let module = module.to_owned();
+            let mut added = self.lock();
+            added.retain(|other| other.name != name || other.module != module);
+            added.push(Added { name, module, value });
         }
     }
 
     /// Locks the context, which is consistent between any two statements.
-    fn lock(&self) -> MutexGuard<'_, Vec<Shared>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<Added>> {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -80,11 +80,18 @@ impl ContextStore {
         let id = id_of(module, emitted, keys);
         let Some(entry) = Entry::new(id, emitted.ttl, Value::from(value), now) else { return Ok(()) };
         let bytes = entry.to_json().len();
-        tracing::info!(target: AUDIT, module, name = emitted.name, owner = keys.owner, bytes, "storing context");
-        match &*self.storage {
+        let written = match &*self.storage {
             Storage::Memory(memory) => memory.write(entry, bytes, self.limits, now),
             Storage::Directory(directory) => directory.write(&entry, self.limits, now),
+        };
+        let (name, owner) = (&emitted.name, &keys.owner);
+        match &written {
+            Ok(()) => tracing::info!(target: AUDIT, module, name, owner, bytes, "context stored"),
+            Err(error) => {
+                tracing::warn!(target: AUDIT, module, name, owner, bytes, %error, "context not stored");
+            }
         }
+        written
     }
 
     /// Returns the context that a module has emitted, if it is not older than `max_age`. An expired one is removed.

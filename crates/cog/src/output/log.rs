@@ -14,6 +14,9 @@ use tracing_subscriber::{
 use super::{Console, console::ERASE_LINE, text::for_terminal};
 use crate::args::{Global, LogFormat};
 
+/// The target of the events about context that modules read and store. A server always logs them: they show who used whose data.
+const AUDIT: &str = "cog::context";
+
 /// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it. A server always logs
 /// warnings: nothing else reports a full disk or a provider that is down.
 pub(crate) fn start(global: &Global, console: &Console, is_server: bool) {
@@ -27,6 +30,7 @@ pub(crate) fn start(global: &Global, console: &Console, is_server: bool) {
     };
     // Other crates are not logged: their messages may contain headers.
     let ours = Targets::new().with_target("cog", level);
+    let ours = if is_server { ours.with_target(AUDIT, level.max(LevelFilter::INFO)) } else { ours };
     let (is_terminal, redactor) = (console.err().is_terminal, console.redactor().clone());
     let safe = move || Safe { is_terminal, redactor: redactor.clone() };
     let lines = fmt::layer().with_writer(safe).with_ansi(console.err().palette.is_on());
