@@ -1,5 +1,6 @@
 //! `runtime_requirements`: what a module requires and prefers of a model.
 
+use cog_json::Value;
 use cog_provider::{OFFLINE, Provider};
 use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
@@ -9,7 +10,8 @@ use crate::composition::COMPOSITION;
 /// does not have. An empty model is the provider's default.
 ///
 /// # Errors
-/// E4001 if the module requires structured output, and the model accepts no schema.
+/// E4003 if the context window of the model is smaller than the inputs that the module accepts; E4001 if the module requires
+/// structured output, and the model accepts no schema.
 pub(crate) fn requirements(
     manifest: &Manifest,
     provider: &dyn Provider,
@@ -19,12 +21,34 @@ pub(crate) fn requirements(
     if !calls_model(provider) {
         return Ok(Vec::new());
     }
+    check_window(manifest, provider, model)?;
     if manifest.requirements.structured_output && !accepts_schema(provider, model, has_tools) {
         return Err(no_schema(manifest, provider, model, has_tools));
     }
     let preferred = manifest.requirements.preferred_capabilities.iter();
     let missing = preferred.filter(|name| has_capability(name, provider, model, has_tools) == Some(false));
     Ok(missing.map(|name| capability_missing(manifest, provider, model, name)).collect())
+}
+
+/// Checks that the context window of a model, if it is known, has room for the largest input that the module accepts.
+fn check_window(manifest: &Manifest, provider: &dyn Provider, model: &str) -> Result<(), ErrorBody> {
+    let (info, required) = (provider.info(), manifest.requirements.max_input_tokens);
+    let Some((required, window)) = required.zip(info.context_window(model)) else { return Ok(()) };
+    if required <= window {
+        return Ok(());
+    }
+    let message = format!(
+        "{} accepts inputs of {required} tokens (`runtime_requirements.max_input_tokens`), and the context window of {}/{} has \
+         {window}",
+        manifest.name,
+        info.name,
+        info.model_or_default(model)
+    );
+    let details = serde_json::json!({ "max_input_tokens": required, "context_window": window });
+    Err(ErrorBody::new(Code::ContextOverflow, message)
+        .with_recoverable(false)
+        .suggest("Choose a model with a larger context window, or lower the limit in the manifest.")
+        .with_details(Value::from(details)))
 }
 
 /// Returns whether a provider calls a model.
