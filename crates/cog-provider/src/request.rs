@@ -79,20 +79,21 @@ pub struct ImageRequest {
     pub style: Option<String>,
 }
 
-/// A callback that receives the error code of each attempt that is retried.
+/// A callback that receives the error code of each attempt that failed, and decides whether it is retried.
 #[derive(Clone)]
-pub struct RetryHook(Arc<dyn Fn(Code) + Send + Sync>);
+pub struct RetryHook(Arc<dyn Fn(Code) -> bool + Send + Sync>);
 
 impl RetryHook {
-    /// Creates a hook. It is called within the call, so it must return quickly.
-    pub fn new(hook: impl Fn(Code) + Send + Sync + 'static) -> Self {
+    /// Creates a hook, which returns whether the attempt may be retried. It is called within the call, so it must return
+    /// quickly.
+    pub fn new(hook: impl Fn(Code) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(hook))
     }
 
-    /// Reports an attempt that is retried.
+    /// Returns whether an attempt that failed with this code may be retried.
     #[cfg(feature = "http")]
-    pub(crate) fn report(&self, code: Code) {
-        (self.0)(code);
+    pub(crate) fn allows(&self, code: Code) -> bool {
+        (self.0)(code)
     }
 }
 

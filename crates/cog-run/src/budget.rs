@@ -103,23 +103,27 @@ impl Budget {
         self.check_account(&self.lock())
     }
 
-    /// Counts a call of a module, if no limit is reached.
+    /// Counts a call of a module, if no limit is reached. Returns the start of its period.
     ///
     /// # Errors
     /// As [`Self::check`].
-    fn admit(&self, module: &str) -> Result<(), ErrorBody> {
+    fn admit(&self, module: &str) -> Result<Instant, ErrorBody> {
         let mut account = self.lock();
         self.check_account(&account)?;
         account.1.add_call(module);
-        Ok(())
+        Ok(account.0)
     }
 
-    /// Removes a call that was admitted and not made.
-    fn withdraw(&self, module: &str) {
-        self.lock().1.remove_call(module);
+    /// Removes a call that was admitted in this period and not made.
+    fn withdraw(&self, module: &str, period: Instant) {
+        let mut account = self.lock();
+        if account.0 == period {
+            account.1.remove_call(module);
+        }
     }
 
-    /// Adds the tokens of a call that was admitted.
+    /// Adds the tokens of a call that was admitted, in this period or an earlier one. They count in the period in which they
+    /// become known, so that no call is free.
     fn add(&self, module: &str, usage: &Usage, is_estimated: bool) {
         self.lock().1.add_usage(module, usage, is_estimated);
     }

@@ -224,7 +224,9 @@ impl Driver {
         if is_lost && self.run.others.is_empty() {
             return self.lose_reply(assembler, ErrorBody::from(error)); // the model may have worked
         }
-        self.refund();
+        if let Some(spent) = self.refund() {
+            return self.fail(assembler, spent);
+        }
         self.run.cache = None; // the answer will not be that of the request in the key
         if let Some(warning) = self.run.reduce(error) {
             tracing::warn!(reason = warning.message, "repeating the request");

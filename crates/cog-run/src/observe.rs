@@ -76,11 +76,20 @@ pub enum RunOutcome<'a> {
     Dropped,
 }
 
-/// Returns a hook that notifies the observer of each attempt that the provider retries.
-pub(crate) fn retry_hook(provider: &dyn Provider, observer: &Arc<dyn Observer>) -> RetryHook {
-    let (name, observer) = (provider.info().name.clone(), Arc::clone(observer));
+/// Returns a hook that notifies the observer of each attempt that the provider retries, if `is_allowed` allows the retry.
+pub(crate) fn retry_hook(
+    provider: &dyn Provider,
+    observer: Option<Arc<dyn Observer>>,
+    is_allowed: impl Fn() -> bool + Send + Sync + 'static,
+) -> RetryHook {
+    let name = provider.info().name.clone();
     RetryHook::new(move |code| {
-        observer.called(&Call { provider: &name, outcome: CallOutcome::Retried(code), first_token: None });
+        let is_allowed = is_allowed();
+        if let Some(observer) = observer.as_ref().filter(|_| is_allowed) {
+            let outcome = CallOutcome::Retried(code);
+            observer.called(&Call { provider: &name, outcome, first_token: None });
+        }
+        is_allowed
     })
 }
 

@@ -6,7 +6,7 @@ mod window;
 use std::{collections::VecDeque, sync::Arc};
 
 use cog_module::Module;
-use cog_provider::Provider;
+use cog_provider::{OFFLINE, Provider};
 use cog_spec::{Code, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
 pub(crate) use self::{
@@ -75,12 +75,14 @@ pub(crate) fn budgets(
     (provider, model): (&dyn Provider, &str),
     others: &VecDeque<Arc<dyn Provider>>,
 ) -> Result<(), ErrorBody> {
+    if provider.info().name == OFFLINE {
+        return Ok(());
+    }
+    budgets.iter().try_for_each(Budget::check)?; // also for a composition, whose parts call models
     let others = others.iter().map(|other| (other.as_ref(), ""));
     let called = others.chain([(provider, model)]).filter(|(provider, _)| calls_model(*provider));
     for (provider, model) in called {
-        budgets
-            .iter()
-            .try_for_each(|budget| budget.check().and_then(|()| budget.check_price(provider, model)))?;
+        budgets.iter().try_for_each(|budget| budget.check_price(provider, model))?;
     }
     Ok(())
 }

@@ -58,7 +58,10 @@ impl RequestSpec {
             cache_key: self.cache_key(),
             stream_options: true,
             timeout: Some(timeout),
-            on_retry: self.observer.as_ref().map(|observer| observe::retry_hook(provider, observer)),
+            on_retry: self
+                .observer
+                .clone()
+                .map(|observer| observe::retry_hook(provider, Some(observer), || true)),
         }
     }
 

@@ -76,7 +76,9 @@ impl Call {
             let Some(delay) = self.retry_delay(attempt, &failure) else { return Err(failure.error) };
             tracing::warn!(vendor = self.setup.vendor.name, delay_ms = delay.as_millis(), error = %failure.error, "retrying the call");
             sleep(delay).await;
-            on_retry.iter().for_each(|hook| hook.report(failure.error.code()));
+            if on_retry.is_some_and(|hook| !hook.allows(failure.error.code())) {
+                return Err(failure.error);
+            }
             attempt += 1;
         }
     }

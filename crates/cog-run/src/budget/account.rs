@@ -69,7 +69,8 @@ impl Account {
                 "module": module, "calls": calls, "tokens": tokens, "cost": cost, "estimated": is_estimated,
             })
         };
-        let used = self.0.iter().filter(|(_, item)| item.calls > 0);
+        // A call of an earlier period has only tokens in this one.
+        let used = self.0.iter().filter(|(_, item)| item.calls > 0 || item.tokens > 0);
         used.map(entry).collect()
     }
 

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cog_provider::Provider;
 use cog_spec::{ErrorBody, ModelEvent, Usage};
@@ -12,8 +12,7 @@ const TOKEN_BYTES: u64 = 4;
 /// A call that the budgets of a run have admitted. One that is dropped before its usage is known, because its run was
 /// cancelled, counts with an estimate: otherwise a client could cancel each run before its end and pay for none.
 pub(crate) struct OpenCall {
-    budgets: Vec<Budget>,
-    module: String,
+    counter: CallCounter,
     provider: Arc<dyn Provider>,
     model: String,
     /// An estimate of the tokens of the request.
@@ -21,6 +20,40 @@ pub(crate) struct OpenCall {
     /// The bytes of the reply so far.
     output_bytes: u64,
     is_open: bool,
+}
+
+/// Counts the attempts of one call in the budgets of a run. Clones count the same call.
+#[derive(Clone)]
+pub(crate) struct CallCounter {
+    budgets: Vec<Budget>,
+    module: String,
+    /// The error of the budget that refused a retry.
+    refused: Arc<OnceLock<ErrorBody>>,
+}
+
+impl CallCounter {
+    /// Counts an attempt in each budget, or in none of them.
+    ///
+    /// # Errors
+    /// E4002 if one of them is spent.
+    fn admit(&self) -> Result<(), ErrorBody> {
+        let mut admitted = Vec::new();
+        for budget in &self.budgets {
+            match budget.admit(&self.module) {
+                Ok(period) => admitted.push((budget, period)),
+                Err(error) => {
+                    admitted.into_iter().for_each(|(earlier, period)| earlier.withdraw(&self.module, period));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a retry of the call, and returns whether it may be made.
+    pub(crate) fn admit_retry(&self) -> bool {
+        self.admit().map_err(|error| self.refused.set(error)).is_ok()
+    }
 }
 
 impl OpenCall {
@@ -34,15 +67,16 @@ impl OpenCall {
         (provider, model): (Arc<dyn Provider>, &str),
         input_tokens: u64,
     ) -> Result<Self, ErrorBody> {
-        for (index, budget) in budgets.iter().enumerate() {
-            if let Err(error) = budget.admit(module) {
-                budgets.iter().take(index).for_each(|earlier| earlier.withdraw(module));
-                return Err(error);
-            }
-        }
-        let (module, model) = (module.to_owned(), model.to_owned());
-        let budgets = budgets.to_vec();
-        Ok(Self { budgets, module, provider, model, input_tokens, output_bytes: 0, is_open: true })
+        let counter =
+            CallCounter { budgets: budgets.to_vec(), module: module.to_owned(), refused: Arc::default() };
+        counter.admit()?;
+        let model = model.to_owned();
+        Ok(Self { counter, provider, model, input_tokens, output_bytes: 0, is_open: true })
+    }
+
+    /// Returns what counts the retries of the call.
+    pub(crate) fn counter(&self) -> CallCounter {
+        self.counter.clone()
     }
 
     /// Observes an event of the reply.
@@ -59,13 +93,20 @@ impl OpenCall {
     pub(crate) fn end(mut self, usage: Option<Usage>) {
         if let Some(usage) = usage {
             self.is_open = false;
-            self.budgets.iter().for_each(|budget| budget.add(&self.module, &usage, false));
+            self.add(&usage, false);
         }
     }
 
-    /// Ends a call that the provider rejected: it is counted, without tokens.
-    pub(crate) fn reject(mut self) {
+    /// Ends a call that the provider rejected: it is counted, without tokens. Returns the error of the budget that refused to
+    /// retry it, if one did.
+    pub(crate) fn reject(mut self) -> Option<ErrorBody> {
         self.is_open = false;
+        self.counter.refused.get().cloned()
+    }
+
+    fn add(&self, usage: &Usage, is_estimated: bool) {
+        let CallCounter { budgets, module, .. } = &self.counter;
+        budgets.iter().for_each(|budget| budget.add(module, usage, is_estimated));
     }
 
     fn estimate(&self) -> Usage {
@@ -80,7 +121,7 @@ impl Drop for OpenCall {
     fn drop(&mut self) {
         if self.is_open {
             let usage = self.estimate();
-            self.budgets.iter().for_each(|budget| budget.add(&self.module, &usage, true));
+            self.add(&usage, true);
         }
     }
 }

@@ -79,6 +79,37 @@ async fn budget_of_a_period_is_full_again_afterwards() {
     budget.admit("a").unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn call_that_ends_in_the_next_period_is_listed_there_with_its_tokens() {
+    let limits = BudgetLimits::new().max_tokens(5);
+    let budget = Budget::per_period("token:ada", limits, Duration::from_secs(60));
+    let period = budget.admit("a").unwrap();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    budget.add("a", &usage(7, None), false);
+    assert_eq!((budget.spent().calls, budget.spent().tokens), (0, 7));
+    let details = budget.admit("b").unwrap_err().details.unwrap().to_serde();
+    assert_eq!(details["by"][0]["module"], "a");
+    assert_eq!((&details["by"][0]["calls"], &details["by"][0]["tokens"]), (&0.into(), &7.into()));
+
+    let budget = Budget::per_period("token:ada", BudgetLimits::new(), Duration::from_secs(60));
+    tokio::time::advance(Duration::from_secs(60)).await;
+    budget.admit("a").unwrap();
+    budget.withdraw("a", period);
+    assert_eq!(budget.spent().calls, 1, "the withdrawn call was of an earlier period");
+}
+
+#[test]
+fn retries_count_and_a_spent_budget_refuses_them() {
+    let (first, second) =
+        (Budget::new("a", BudgetLimits::new()), Budget::new("b", BudgetLimits::new().max_calls(2)));
+    let call = open_call(&[first.clone(), second]).unwrap();
+    assert!(call.counter().admit_retry());
+    assert!(!call.counter().admit_retry());
+    assert_eq!(limit_of(&call.reject().unwrap()), "max_calls");
+    assert_eq!((first.spent().calls, first.spent().tokens), (2, 0));
+    assert!(open_call(from_ref(&first)).unwrap().reject().is_none());
+}
+
 /// A provider that is never called.
 struct Uncalled(ProviderInfo);
 

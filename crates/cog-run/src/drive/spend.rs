@@ -6,7 +6,7 @@ use cog_answer::Assembler;
 use cog_spec::ErrorBody;
 
 use super::Driver;
-use crate::{budget::OpenCall, preflight, request};
+use crate::{budget::OpenCall, observe, preflight, request};
 
 impl Driver {
     /// Counts a call to a model.
@@ -21,7 +21,13 @@ impl Driver {
         let model = request::model_of(&run.request, run.provider.as_ref());
         let input_tokens = preflight::estimate(&run.request, model);
         let (provider, module) = (Arc::clone(&run.provider), &run.spec.module.manifest.name);
-        self.counted = Some(OpenCall::new(&run.budgets, module, (provider, model), input_tokens)?);
+        let call = OpenCall::new(&run.budgets, module, (provider, model), input_tokens)?;
+        let counter = call.counter();
+        let hook = observe::retry_hook(run.provider.as_ref(), run.spec.observer.clone(), move || {
+            counter.admit_retry()
+        });
+        self.run.request.on_retry = Some(hook);
+        self.counted = Some(call);
         Ok(())
     }
 
@@ -42,10 +48,9 @@ impl Driver {
         }
     }
 
-    /// Ends the current call without tokens, because the provider rejected it.
-    pub(super) fn refund(&mut self) {
-        if let Some(call) = self.counted.take() {
-            call.reject();
-        }
+    /// Ends the current call without tokens, because the provider rejected it. Returns the error of the budget that refused to
+    /// retry it, if one did.
+    pub(super) fn refund(&mut self) -> Option<ErrorBody> {
+        self.counted.take().and_then(OpenCall::reject)
     }
 }
