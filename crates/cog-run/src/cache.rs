@@ -55,6 +55,8 @@ pub(crate) enum Stored {
     Missing,
     /// A file that is not as it was stored. It is removed.
     Damaged,
+    /// The directory cannot be used, for this reason.
+    Unusable(String),
 }
 
 impl AnswerCache {
@@ -86,26 +88,31 @@ impl AnswerCache {
         Self { files: Arc::new(files), max_age }
     }
 
-    /// Returns the size of the cache.
-    pub fn stats(&self) -> CacheStats {
+    /// Returns the size of the cache. One whose directory does not exist is empty.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn stats(&self) -> io::Result<CacheStats> {
         self.stats_at(clock::now())
     }
 
-    fn stats_at(&self, now: SystemTime) -> CacheStats {
+    fn stats_at(&self, now: SystemTime) -> io::Result<CacheStats> {
+        self.files.check()?;
         let files = self.files.files();
         let oldest = files.iter().map(|file| file.modified).min();
-        CacheStats {
+        Ok(CacheStats {
             answers: files.len(),
             bytes: files.iter().map(|file| file.bytes).sum(),
             oldest: oldest.map(|oldest| now.duration_since(oldest).unwrap_or_default()),
-        }
+        })
     }
 
     /// Removes every answer. Returns how many there were.
     ///
     /// # Errors
-    /// A file cannot be removed.
+    /// The directory cannot be read, or a file cannot be removed.
     pub fn clear(&self) -> io::Result<usize> {
+        self.files.check()?;
         self.files.clear()
     }
 
@@ -114,10 +121,7 @@ impl AnswerCache {
         let text = match self.files.read_file(key) {
             Ok(text) => text,
             Err(FileError::Missing) => return Stored::Missing,
-            Err(FileError::Io(error)) => {
-                tracing::warn!(%error, "the cache cannot be read");
-                return Stored::Missing;
-            }
+            Err(FileError::Io(error)) => return Stored::Unusable(error.to_string()),
             Err(error) => return self.discard(key, &error.to_string()),
         };
         let reply = Value::parse(&text).ok().and_then(|value| CachedReply::deserialize(value.node()).ok());
@@ -140,11 +144,12 @@ impl AnswerCache {
         Stored::Damaged
     }
 
-    /// Stores a reply. One that cannot be stored is only logged: the answer does not depend on it.
-    pub(crate) fn write(&self, key: &str, reply: &CachedReply) {
-        if let Err(error) = self.files.write(key, &reply.to_json()) {
-            tracing::warn!(%error, "an answer cannot be cached");
-        }
+    /// Stores a reply.
+    ///
+    /// # Errors
+    /// It is too large, or it cannot be written.
+    pub(crate) fn write(&self, key: &str, reply: &CachedReply) -> io::Result<()> {
+        self.files.write(key, &reply.to_json())
     }
 }
 
@@ -173,11 +178,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let cache = AnswerCache::with_limits(directory.path(), Duration::from_secs(10), 1_000);
         assert_eq!(cache.read(KEY, time(0)), Stored::Missing);
-        cache.write(KEY, &reply(5));
+        cache.write(KEY, &reply(5)).unwrap();
         assert_eq!(cache.read(KEY, time(15)), Stored::Reply(reply(5), Duration::from_secs(10)));
         assert_eq!(cache.read(KEY, time(16)), Stored::Missing);
         assert_eq!(cache.read(KEY, time(15)), Stored::Missing, "an expired reply was removed");
-        cache.write(KEY, &reply(5));
+        cache.write(KEY, &reply(5)).unwrap();
         assert_eq!(cache.read(KEY, time(4)), Stored::Missing, "a reply from the future has no age");
     }
 
@@ -185,12 +190,22 @@ mod tests {
     fn size_is_counted_and_cleared() {
         let directory = tempfile::tempdir().unwrap();
         let cache = AnswerCache::in_directory(directory.path().join("cache"));
-        assert_eq!(cache.stats_at(time(0)).answers, 0);
-        cache.write(KEY, &reply(5));
-        let stats = cache.stats_at(time(0));
+        assert_eq!(cache.stats_at(time(0)).unwrap().answers, 0);
+        cache.write(KEY, &reply(5)).unwrap();
+        let stats = cache.stats_at(time(0)).unwrap();
         assert_eq!((stats.answers, stats.bytes), (1, reply(5).to_json().len() as u64));
         assert_eq!(cache.clear().unwrap(), 1);
-        assert_eq!(cache.stats_at(time(0)).oldest, None);
+        assert_eq!(cache.stats_at(time(0)).unwrap().oldest, None);
+    }
+
+    #[test]
+    fn file_is_no_cache() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, "text").unwrap();
+        let cache = AnswerCache::in_directory(&path);
+        assert!(cache.stats().is_err() && cache.clear().is_err());
+        assert!(cache.write(KEY, &reply(5)).is_err());
     }
 
     #[test]

@@ -45,6 +45,8 @@ string_enum! {
         CapabilityMissing = "W4020",
         /// The stored answer in the cache is damaged, so the model was called.
         CacheDamaged = "W4021",
+        /// The cache cannot be read, or the answer cannot be stored in it.
+        CacheUnusable = "W4024",
         /// The handoff packet of the input is addressed to another agent.
         HandoffMisaddressed = "W4022",
         /// A text file among the artifacts of a handoff packet could not be read; the model receives only its reference.

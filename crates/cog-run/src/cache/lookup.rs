@@ -16,7 +16,7 @@ pub(crate) struct Cached {
     pub(crate) hit: Option<CacheHit>,
     /// Stores the reply of the model if the cache has none.
     pub(crate) sink: Option<CacheSink>,
-    /// A warning that the stored reply is damaged.
+    /// A warning that the stored reply is damaged, or that the cache cannot be read.
     pub(crate) warning: Option<Warning>,
 }
 
@@ -40,6 +40,11 @@ pub(crate) fn lookup(
         }
         Stored::Missing => Cached { sink: sink(), ..Cached::default() },
         Stored::Damaged => Cached { sink: sink(), warning: Some(damaged()), ..Cached::default() },
+        Stored::Unusable(reason) => {
+            let message = format!("The cache cannot be read, so the model was called: {reason}.");
+            let warning = Some(Warning::new(WarningCode::CacheUnusable, message));
+            Cached { warning, ..Cached::default() }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 use std::time::SystemTime;
 
-use cog_spec::{FinishReason, ModelEvent};
+use cog_spec::{FinishReason, ModelEvent, Warning, WarningCode};
 
 use super::{AnswerCache, CachedReply, millis};
 
@@ -34,11 +34,14 @@ impl CacheSink {
         }
     }
 
-    /// Stores the reply, if it is complete.
-    pub(crate) fn store(self, now: SystemTime) {
-        if self.is_complete {
-            let reply = CachedReply::new(&self.key, millis(now), self.model, self.texts);
-            self.cache.write(&self.key, &reply);
+    /// Stores the reply, if it is complete. Returns a warning if it cannot be stored: the answer does not depend on it.
+    pub(crate) fn store(self, now: SystemTime) -> Option<Warning> {
+        if !self.is_complete {
+            return None;
         }
+        let reply = CachedReply::new(&self.key, millis(now), self.model, self.texts);
+        let error = self.cache.write(&self.key, &reply).err()?;
+        let message = format!("The answer was not stored in the cache: {error}.");
+        Some(Warning::new(WarningCode::CacheUnusable, message))
     }
 }

@@ -17,12 +17,11 @@ impl Driver {
         }
         let (emitted, data) = (emitted_context.clone(), data.clone());
         let store = move || {
-            if let Some(cache) = cache {
-                cache.store(clock::now());
-            }
-            sink.map(|sink| sink.add(emitted.as_ref(), &data))
+            let not_cached = cache.and_then(|cache| cache.store(clock::now()));
+            let not_stored = sink.map(|sink| sink.add(emitted.as_ref(), &data));
+            not_cached.into_iter().chain(not_stored.unwrap_or_default()).collect::<Vec<_>>()
         };
         let stored = tokio::task::spawn_blocking(store).await;
-        warnings.extend(stored.ok().flatten().unwrap_or_default());
+        warnings.extend(stored.unwrap_or_default());
     }
 }

@@ -4,19 +4,22 @@ use std::{
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use cog_module::files::{self, FileError};
 
 use super::{create_directory, open_options};
-use crate::session;
+use crate::{clock, session};
 
 /// The extension of complete files.
 const EXTENSION: &str = "json";
 
 /// The extension of files that are being written.
 const NEW: &str = "new";
+
+/// The age after which a file that is being written belongs to a program that was killed.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A directory of private files with a bounded size. Other files in it are not touched.
 #[derive(Debug, Clone)]
@@ -90,6 +93,17 @@ impl BoundedDirectory {
         let _ = fs::remove_file(self.path_of(stem));
     }
 
+    /// Checks that the directory can be read, if it exists.
+    ///
+    /// # Errors
+    /// It is a file, or this user may not read it.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        match fs::read_dir(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the complete files, in no order.
     pub(crate) fn files(&self) -> Vec<StoredFile> {
         self.files_with(EXTENSION)
@@ -110,8 +124,14 @@ impl BoundedDirectory {
         Ok(files.len())
     }
 
-    /// Removes the oldest files beyond the limits. Files that cannot be removed stay.
+    /// Removes the oldest files beyond the limits, and files that were never complete. Files that cannot be removed stay.
     fn prune(&self) {
+        let now = clock::now();
+        let is_abandoned =
+            |file: &StoredFile| now.duration_since(file.modified).is_ok_and(|age| age > ABANDONED);
+        for file in self.files_with(NEW).into_iter().filter(is_abandoned) {
+            let _ = fs::remove_file(file.path);
+        }
         let mut files = self.files();
         files.sort_by_key(|file| std::cmp::Reverse(file.modified));
         let mut bytes = 0_u64;
@@ -154,8 +174,6 @@ fn is_ours(path: &Path, extension: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn stem(number: u8) -> String {
@@ -189,6 +207,22 @@ mod tests {
         let files = store.files();
         assert!(files.iter().map(|file| file.bytes).sum::<u64>() <= 100);
         assert!(store.write(&stem(7), &"z".repeat(61)).is_err());
+    }
+
+    #[test]
+    fn file_that_a_killed_program_left_is_removed() {
+        let temporary = tempfile::tempdir().unwrap();
+        let store = directory(temporary.path());
+        store.write(&stem(1), "text").unwrap();
+        let [left, open] = ["a", "b"].map(|name| store.path.join(format!("{}-{name}.{NEW}", stem(2))));
+        for path in [&left, &open] {
+            write_new(path, "te").unwrap();
+        }
+        let file = fs::OpenOptions::new().write(true).open(&left).unwrap();
+        file.set_modified(clock::now() - ABANDONED - Duration::from_secs(60)).unwrap();
+        store.write(&stem(3), "text").unwrap();
+        assert!(!left.exists());
+        assert!(open.exists(), "another program may be writing it");
     }
 
     #[test]

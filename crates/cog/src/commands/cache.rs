@@ -1,6 +1,6 @@
 //! `cog cache`: shows or clears the cache of answers.
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use cog_host::settings::{Environment, Flags, show_duration};
 use cog_json::{ToJson, Writer};
@@ -24,6 +24,7 @@ pub(crate) fn cache(args: &CacheArgs, environment: Environment, console: &Consol
 
 fn stats(args: &CacheStatsArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let stats = open(args.directory.as_deref(), environment, console)?.stats();
+    let stats = stats.map_err(|error| unusable("read", &error))?;
     if args.format.is_json() {
         console.print_json(&StatsJson(&stats))?;
         return Ok(Exit::Ok);
@@ -36,10 +37,7 @@ fn stats(args: &CacheStatsArgs, environment: Environment, console: &Console) -> 
 
 fn clear(args: &CacheClearArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let cache = open(args.directory.as_deref(), environment, console)?;
-    let removed = cache.clear().map_err(|error| CliError::Usage {
-        message: format!("cannot clear the cache: {error}"),
-        suggestion: Some("Check that you own the directory.".to_owned()),
-    })?;
+    let removed = cache.clear().map_err(|error| unusable("clear", &error))?;
     console.print(&format!("removed {}\n", answers(removed)))?;
     Ok(Exit::Ok)
 }
@@ -55,6 +53,13 @@ fn open(
         message: "no cache is configured".to_owned(),
         suggestion: Some("Name its directory, or set `cache.directory` (COG_CACHE_DIRECTORY).".to_owned()),
     })
+}
+
+fn unusable(verb: &str, error: &io::Error) -> CliError {
+    CliError::Usage {
+        message: format!("cannot {verb} the cache: {error}"),
+        suggestion: Some("Check that it is a directory, and that you own it.".to_owned()),
+    }
 }
 
 fn answers(count: usize) -> String {

@@ -92,11 +92,15 @@ fn damaged_answer_is_a_warning_and_is_stored_again() {
 }
 
 #[test]
-fn cache_that_cannot_be_written_does_not_fail_the_run() {
+fn unusable_cache_is_a_warning_of_the_run_and_an_error_of_its_commands() {
     let (place, mock) = (place(), mock(1));
     place.write("answers", "a file, not a directory");
     let output = run(&place, &mock).output().unwrap();
-    assert_eq!(json(&output)["ok"], true, "{}", stderr(&output));
+    let answer = json(&output);
+    assert_eq!((&answer["ok"], answer["_warnings"].as_array().unwrap().len()), (&json!(true), 1));
+    assert_eq!(answer["_warnings"][0]["code"], "W4024", "{}", stderr(&output));
+    snapshot!("stats_of_a_file", place.cog(["cache", "stats", "answers"]));
+    snapshot!("clear_a_file", place.cog(["cache", "clear", "answers"]));
 }
 
 #[test]
