@@ -35,11 +35,11 @@ use crate::{
 
 /// Runs the golden tests of the modules and reports on them.
 pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    if args.record && !args.model.names_provider() {
-        return Err(CliError::usage("--record requires a provider: `offline` calls no model"));
-    }
     emit::check(args.output.as_deref())?;
     let settings = load_settings(args.model.flags(), environment, console)?;
+    if args.record {
+        check_recorded(&settings, console)?;
+    }
     let targets = targets::targets(&settings.finder(), &args.modules, args.all)?;
     let judge = args.judge.as_ref().map(|name| providers::named(&settings, name)).transpose()?;
     let bench = Bench {
@@ -54,6 +54,16 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     let report = bench.report(plan, attempts);
     bench.print(&report)?;
     Ok(report.exit())
+}
+
+/// Checks that a provider is selected whose answers can be recorded, and reports which.
+fn check_recorded(settings: &Settings, console: &Console) -> Result<(), CliError> {
+    let names = providers::names(settings)?;
+    if names == cog_provider::OFFLINE {
+        return Err(CliError::usage("--record requires a provider: `offline` calls no model"));
+    }
+    console.note(&format!("recording {names}"));
+    Ok(())
 }
 
 /// What all test cases share.

@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use crate::{
     golden::{goldens, replies, shipped},
-    support::{Place, json, snapshot, stdout},
+    support::{Place, json, snapshot, stderr, stdout},
 };
 
 /// A module with one golden test and its expected file.
@@ -77,6 +77,19 @@ fn replays_recording_without_key() {
     drop(mock);
     let report = json(&place.cog(["test", "./m", "--format", "json"]).output().unwrap());
     assert_eq!((&report["passed"], &report["contract_only"]), (&1.into(), &0.into()), "{report}");
+}
+
+#[test]
+fn provider_of_the_settings_is_recorded() {
+    let (place, mock) = (place(DATA), Mock::start([reply(DATA)]));
+    let mut record = asking(&place, &mock, &["--record"]);
+    let output = record.env("LLM_PROVIDER", "openai").output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("recording openai"), "{}", stderr(&output));
+    let mut offline = asking(&place, &mock, &["--record"]);
+    let output = offline.env_remove("OPENAI_API_KEY").env("LLM_PROVIDER", "offline").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--record requires a provider"), "{}", stderr(&output));
 }
 
 #[test]
