@@ -228,18 +228,21 @@ fn masked(opcode: u8, payload: &[u8]) -> Vec<u8> {
     [&[0x80 | opcode, 0x80 | length, 0, 0, 0, 0], payload].concat()
 }
 
+/// The bytes of pings after which the server must have closed the connection: more than the client's send buffer.
+const MAX_FLOOD: usize = 4 << 20;
+
 /// Starts a stage without a limit for the rate of messages.
-async fn unlimited(replies: [Reply; 1]) -> Stage {
-    Stage::with(replies, |settings| settings.requests_per_second = 0).await
+fn unlimited(replies: [Reply; 1]) -> Stage {
+    Stage::with_small_buffers(replies, |settings| settings.requests_per_second = 0)
 }
 
 /// Sends pings until the server closes the connection. Reads `drip` bytes after each 64 KiB. Returns the bytes that
-/// were sent, or `None` if the server accepts more than 64 MiB.
+/// were sent, or `None` if the server accepts more than [`MAX_FLOOD`].
 async fn flood(stage: &Stage, drip: usize) -> Option<usize> {
     let pings = masked(0x9, &[b'x'; 125]).repeat(500);
     let mut stream = raw(stage).await;
     let mut sent = 0;
-    while sent < 64 << 20 {
+    while sent < MAX_FLOOD {
         if stream.write_all(&pings).await.is_err() {
             return Some(sent);
         }
@@ -271,7 +274,7 @@ async fn messages_over_the_rate_close_with_1008() {
 
 #[tokio::test]
 async fn pings_without_reading_close_the_connection() {
-    let stage = unlimited([Reply::text(ANSWER)]).await;
+    let stage = unlimited([Reply::text(ANSWER)]);
     assert!(flood(&stage, 0).await.is_some());
     let metrics = stage.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("cog_write_timeouts_total 1"), "{metrics}");
@@ -279,20 +282,20 @@ async fn pings_without_reading_close_the_connection() {
 
 #[tokio::test]
 async fn pings_while_reading_a_little_close_the_connection() {
-    let stage = unlimited([Reply::text(ANSWER)]).await;
+    let stage = unlimited([Reply::text(ANSWER)]);
     assert!(flood(&stage, 1024).await.is_some());
 }
 
 #[tokio::test]
 async fn pings_during_a_run_close_the_connection() {
-    let stage = unlimited([begun()]).await;
+    let stage = unlimited([begun()]);
     let mut stream = raw(&stage).await;
     stream.write_all(&masked(0x1, BODY.as_bytes())).await.unwrap();
     let pings = masked(0x9, &[b'x'; 125]).repeat(500);
     let mut sent = 0;
     while stream.write_all(&pings).await.is_ok() {
         sent += pings.len();
-        assert!(sent < 64 << 20, "the server takes pings that it cannot answer");
+        assert!(sent < MAX_FLOOD, "the server takes pings that it cannot answer");
     }
     while stage.mock.interrupted() == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;

@@ -17,7 +17,11 @@ use cog_server::{MediaStore, Server, ServerSettings};
 use cog_testkit::{Mock, Reply, Wire};
 use reqwest::{RequestBuilder, Response};
 use tempfile::TempDir;
-use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::oneshot,
+    task::JoinHandle,
+};
 
 /// A valid answer of the modules of a [`Stage`].
 pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
@@ -62,6 +66,28 @@ impl Stage {
         replies: impl IntoIterator<Item = Reply>,
         set: impl FnOnce(&mut ServerSettings),
     ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::listening(listener, replies, set)
+    }
+
+    /// Starts a stage whose connections have small buffers, so that a client that does not read is noticed soon.
+    pub(crate) fn with_small_buffers(
+        replies: impl IntoIterator<Item = Reply>,
+        set: impl FnOnce(&mut ServerSettings),
+    ) -> Self {
+        // Accepted connections have the buffers of the listener.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_send_buffer_size(4096).unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        Self::listening(socket.listen(16).unwrap(), replies, set)
+    }
+
+    fn listening(
+        listener: TcpListener,
+        replies: impl IntoIterator<Item = Reply>,
+        set: impl FnOnce(&mut ServerSettings),
+    ) -> Self {
         let mock = Mock::start(replies);
         let directory = tempfile::tempdir().unwrap();
         for (name, mode) in [("live", "streaming"), ("once", "sync"), ("either", "both")] {
@@ -75,7 +101,6 @@ impl Stage {
         let media = MediaStore::new(settings.uploads.clone(), None);
         let runtime = runtime(&mock, &directory, &media);
         let server = Server::new(settings, runtime, sessions).with_media(media);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(server.serve(listener, async {
