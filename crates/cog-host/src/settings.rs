@@ -205,18 +205,19 @@ impl Settings {
         self
     }
 
-    /// Selects the provider of a halted run and its model, unless flags select others. The providers after it in the list
+    /// Selects the provider of the run that continues and its model, unless flags select others. The providers after it in the list
     /// stay its fallbacks.
     pub fn continue_with(&mut self, provider: &str, model: Option<&str>) {
         if matches!(self.provider.source, Source::Flag(_)) {
             return;
         }
         let others = self.provider.value.iter().flat_map(|names| names.split(',')).map(str::trim);
-        let names: Vec<&str> =
-            std::iter::once(provider).chain(others.filter(|name| *name != provider)).collect();
-        self.provider = Setting { value: Some(names.join(",")), source: Source::HaltedRun };
+        let earlier: Vec<&str> = provider.split(',').map(str::trim).collect();
+        let others = others.filter(|name| !earlier.contains(name));
+        let names: Vec<&str> = earlier.iter().copied().chain(others).collect();
+        self.provider = Setting { value: Some(names.join(",")), source: Source::FormerRun };
         if let Some(model) = model.filter(|_| !matches!(self.model.source, Source::Flag(_))) {
-            self.model = Setting { value: Some(model.to_owned()), source: Source::HaltedRun };
+            self.model = Setting { value: Some(model.to_owned()), source: Source::FormerRun };
         }
     }
 

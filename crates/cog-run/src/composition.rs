@@ -20,6 +20,7 @@ mod provider;
 pub use self::{
     answer::{PartsAnswer, PartsEnd, PartsError, PartsFuture, PartsSummary},
     composer::Composer,
+    find::is_composed,
     finished::FinishedParts,
     halted::{HaltedPart, PartsState},
     parts::{ComposedModule, PartOptions, Parts},

@@ -1,5 +1,6 @@
 //! The options of one run.
 
+mod former;
 mod json;
 mod setters;
 

@@ -15,6 +15,7 @@ pub(crate) mod internal_options;
 mod journal;
 mod log;
 mod new_session;
+mod part_answer;
 mod partial;
 mod pump;
 mod resume;
@@ -23,6 +24,7 @@ mod settings;
 mod shared;
 mod spec;
 mod store;
+mod stored_run;
 mod subscriber;
 
 use std::{
@@ -43,6 +45,7 @@ pub use self::{
     session::Session,
     settings::SessionSettings,
     spec::{RunSpec, SessionOptions},
+    stored_run::{RunRecord, StoredRun, StoredRuns},
     subscriber::{After, Batch, Entry, Subscriber},
 };
 use self::{header::Header, pump::Pump, shared::Shared, store::SessionStore};

@@ -18,6 +18,7 @@ use cog_run::{
 };
 use cog_spec::{ErrorBody, PartAnswer, PartProgress, PartReport, PartStatus, Warning, WarningCode};
 use futures_util::stream::FuturesUnordered;
+use tokio::task::yield_now;
 
 use super::{
     answer,
@@ -173,6 +174,8 @@ impl Execution {
             {
                 self.set_latest(plan, index);
             }
+            // The answer is stored before the calls that follow it begin, so that no later interruption loses it.
+            yield_now().await;
         }
     }
 

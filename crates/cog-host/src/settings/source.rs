@@ -15,8 +15,8 @@ pub enum Source {
     Variable(Cow<'static, str>),
     /// A settings file.
     File(PathBuf),
-    /// The run that continues after a confirmation.
-    HaltedRun,
+    /// The earlier run that this one continues.
+    FormerRun,
     /// No source sets it.
     Default,
 }
@@ -38,7 +38,7 @@ impl fmt::Display for Source {
         match self {
             Source::Flag(name) | Source::Variable(name) => f.write_str(name),
             Source::File(path) => path.display().fmt(f),
-            Source::HaltedRun => f.write_str("the halted run"),
+            Source::FormerRun => f.write_str("the earlier run"),
             Source::Default => f.write_str("default"),
         }
     }

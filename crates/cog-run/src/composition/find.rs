@@ -30,6 +30,11 @@ pub(crate) fn composed_module(
     }
 }
 
+/// Returns whether a module calls other modules.
+pub fn is_composed(module: &Module) -> bool {
+    calls_modules(module).is_some()
+}
+
 /// Returns how a module calls other modules; none if it does not.
 fn calls_modules(module: &Module) -> Option<String> {
     let call = module.prompt.parts().iter().find_map(|part| match part {

@@ -70,7 +70,8 @@ impl RunOptions {
     }
 }
 
-/// Writes the keys of `_options` that are set. Options that a request cannot set are omitted.
+/// Writes the keys of `_options` that are set, at most with the maxima of a request. Options that a request cannot set are
+/// omitted.
 impl ToJson for RunOptions {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
@@ -81,13 +82,14 @@ impl ToJson for RunOptions {
             let ms = self.timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX).min(MAX_MS));
             w.optional("timeout_ms", &ms);
             w.optional("on_violation", &self.on_violation.map(|it| it.as_str()));
-            w.optional("max_attempts", &self.max_attempts);
+            let attempts = self.max_attempts.map(|it| u64::from(it).min(MAX_ATTEMPTS));
+            w.optional("max_attempts", &attempts);
             w.optional("effort", &self.generation.effort);
             w.optional("verbosity", &self.generation.verbosity);
             w.optional("service_tier", &self.generation.service_tier);
             w.optional("risk", &self.risk);
-            w.optional("max_tool_rounds", &self.max_tool_rounds);
-            w.optional("max_tool_calls", &self.max_tool_calls);
+            w.optional("max_tool_rounds", &self.max_tool_rounds.map(|it| it.min(MAX_TOOL_CALLS)));
+            w.optional("max_tool_calls", &self.max_tool_calls.map(|it| it.min(MAX_TOOL_CALLS)));
             w.optional("handoff_to", &self.handoff_to);
         });
     }

@@ -83,7 +83,7 @@ pub(crate) fn remove_call_logs(directory: &Path, is_needed: impl Fn(&str) -> boo
 }
 
 /// Returns the session id in a file name: `sess_` and 32 hexadecimal digits.
-fn id_of(name: &str) -> Option<&str> {
+pub(crate) fn id_of(name: &str) -> Option<&str> {
     let id = name.strip_suffix(".ndjson")?;
     let digits = id.strip_prefix("sess_").filter(|digits| digits.len() == 32)?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(id)

@@ -1,27 +1,21 @@
 //! The answers of the parts of an interrupted composition, as its log has them.
 
-use cog_json::Value;
-use cog_spec::PartAnswer;
-use serde::Deserialize as _;
-
-use super::log::{Event, Log};
+use super::{
+    log::{Event, Log},
+    part_answer,
+};
 use crate::composition::FinishedParts;
 
 /// Returns the answers of the parts that were done. An answer that was dropped from the log is absent.
 pub(crate) fn from_log(log: &Log) -> FinishedParts {
     let answers = log.entries().filter(|(mark, _)| mark.event == Event::PartAnswer);
-    answers.filter_map(|(_, line)| answer(line)).collect()
-}
-
-fn answer(line: &str) -> Option<(String, PartAnswer)> {
-    let value = Value::parse(line).ok()?;
-    let answer = PartAnswer::deserialize(value.get("part_answer")?).ok()?;
-    Some((value.get("part")?.as_str()?.to_owned(), answer))
+    answers.filter_map(|(_, line)| part_answer::read(line)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use cog_spec::{Chunk, PartProgress, Progress};
+    use cog_json::Value;
+    use cog_spec::{Chunk, PartAnswer, PartProgress, Progress};
 
     use super::*;
 

@@ -3,6 +3,8 @@
 use cog_json::{ToJson as _, Writer};
 use cog_spec::{Chunk, Progress};
 
+use super::part_answer;
+
 /// The minimum bytes of an entry that is treated as a media item.
 const MIN_MEDIA: usize = 1 << 20;
 /// The maximum number of entries between a media item and the final event that repeats it.
@@ -62,12 +64,9 @@ impl Log {
 
     fn push_answer(&mut self, chunk: &Chunk) {
         let Chunk::Progress(Progress { part: Some(part), .. }) = chunk else { return };
-        let Some(answer) = &part.answer else { return };
-        Writer::compact(&mut self.text).object(|w| {
-            w.field("part", &part.path);
-            w.field("part_answer", answer);
-        });
-        self.mark(Event::PartAnswer, None, false);
+        if part_answer::write(part, &mut self.text) {
+            self.mark(Event::PartAnswer, None, false);
+        }
     }
 
     /// Appends a serialized chunk: one line, without its line break.

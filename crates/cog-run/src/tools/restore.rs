@@ -149,7 +149,7 @@ fn continue_from(
         None => (now.cloned(), Vec::new()),
     };
     let original_input = stored_input.is_some().then(|| input.clone());
-    let options = RunOptions { finished_parts, original_input, ..merged(&halted, options) };
+    let options = RunOptions { finished_parts, original_input, ..options.or_former(&halted) };
     Restored {
         options: Cow::Owned(options),
         input: RunInput::Json(stored_input.unwrap_or(input)),
@@ -205,29 +205,6 @@ fn after_calls(logged: Logged, input: RunInput, options: &RunOptions) -> Restore
             continued: Some(Box::new(continued)),
             parts: RestoredParts::default(),
         },
-    }
-}
-
-/// Returns the options of the halted run, where the request that continues it sets no others.
-fn merged(halted: &RunOptions, now: &RunOptions) -> RunOptions {
-    RunOptions {
-        provider: now.provider.clone().or_else(|| halted.provider.clone()),
-        model: now.model.clone().or_else(|| halted.model.clone()),
-        strict: now.strict || halted.strict,
-        timeout: now.timeout.or(halted.timeout),
-        generation: now.generation.or(&halted.generation),
-        on_violation: now.on_violation.or(halted.on_violation),
-        max_attempts: now.max_attempts.or(halted.max_attempts),
-        chunk_type: now.chunk_type.or(halted.chunk_type),
-        buffer_size: now.buffer_size.or(halted.buffer_size),
-        risk: now.risk.or(halted.risk),
-        max_tool_rounds: now.max_tool_rounds.or(halted.max_tool_rounds),
-        max_tool_calls: now.max_tool_calls.or(halted.max_tool_calls),
-        trace_id: now.trace_id.clone().or_else(|| halted.trace_id.clone()),
-        handoff_to: now.handoff_to.clone().or_else(|| halted.handoff_to.clone()),
-        caller: halted.caller,
-        continuation: None,
-        ..now.clone()
     }
 }
 

@@ -147,7 +147,8 @@ pub(crate) struct RequestArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Tools")]
 pub(crate) struct ToolArgs {
-    /// Continue a run that waits for a confirmation: `error.details.halted.id` of its envelope
+    /// Continue a run that waits for a confirmation (`error.details.halted.id` of its envelope), or a composition that was
+    /// interrupted (with its --state-dir)
     #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["input", "args", "input_json"])]
     pub(crate) continues: Option<String>,
     /// Execute the call that waits, if the text is YES
@@ -203,6 +204,9 @@ Errors before the call to the model, such as invalid input, are one envelope.
 A tool call that needs a confirmation ends the run with E4007. `cog run --continue ID --confirm YES` executes it, and \
 --deny continues without it.
 
+With --state-dir, a composition that is interrupted (Ctrl-C, a crash, a timeout) continues with `cog run --continue ID \
+--state-dir DIR`: the parts that are done do not run again. stderr shows the complete command.
+
 With -c, the last successful run of the module and its answer become the last turn of `conversation_history`, which the \
 module must accept. It needs the run log with contents (COG_LOGS_CONTENTS=true), and uses the provider and model of that \
 run unless they are given.
@@ -239,7 +243,8 @@ pub(crate) struct RunArgs {
     /// Directory of the cache of answers, created if missing: an equal request returns the stored answer
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay"])]
     pub(crate) cache: Option<PathBuf>,
-    /// Directory that stores the context which modules emit, created if missing [default: it is not stored]
+    /// Directory that stores the context which modules emit, and compositions until they end, created if missing [default:
+    /// nothing is stored]
     #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
     /// Write every message of the run with its tokens, cost and time to this file
@@ -327,8 +332,8 @@ pub(crate) struct TestArgs {
     /// Fail if a case is only checked against the contract, since there is neither a provider nor a recording
     #[arg(long)]
     pub(crate) require_model: bool,
-    /// Call the provider and record each case
-    #[arg(long, requires = "provider", conflicts_with = "repeat")]
+    /// Call the provider, of --provider or the settings, and record each case
+    #[arg(long, conflicts_with = "repeat")]
     pub(crate) record: bool,
     /// Write answers that differ as the new expected files, except files that contain rules
     #[arg(long, conflicts_with = "repeat")]

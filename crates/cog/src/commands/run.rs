@@ -3,6 +3,7 @@
 mod confirmation;
 mod conversation;
 mod handoff;
+mod stored;
 mod trace;
 
 use std::sync::Arc;
@@ -14,8 +15,11 @@ use cog_host::{
 };
 use cog_media::Delivery;
 use cog_module::Module;
-use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Trace, Value, tools::Continuation};
-use cog_spec::{Envelope, ErrorBody};
+use cog_run::{
+    Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Trace, Value, sessions::StoredRun,
+    tools::Continuation,
+};
+use cog_spec::{Chunk, Envelope, ErrorBody};
 
 use self::conversation::Conversation;
 use super::{emit, example, input, run_log::RunLog, runtime, stream};
@@ -57,7 +61,8 @@ pub(super) fn run_with(
     let log = RunLog::new(&settings);
     let continuation = confirmation::from_args(&args.tools);
     let trace = args.trace.as_ref().map(|_| Trace::new());
-    let mut run = Run { args, settings, console, log, module: None, start, input: None, continuation, trace };
+    let (module, input) = (None, None);
+    let mut run = Run { args, settings, console, log, module, start, input, continuation, trace };
     loop {
         let result = run.run()?;
         match confirmation::prompt(result.envelope(), console)? {
@@ -100,6 +105,16 @@ struct Ready {
     input: RunInput,
     /// The note about the provider.
     note: String,
+    /// The interrupted run that this one continues.
+    stored: Option<StoredRun>,
+}
+
+/// A run that has started.
+struct Started {
+    chunks: ChunkStream,
+    cancellation: Cancellation,
+    /// The file from which the run continues if it is interrupted.
+    stored: Option<StoredRun>,
 }
 
 /// The result of a run.
@@ -135,7 +150,8 @@ impl Run<'_> {
         if let Start::Conversation(Err(error)) = &self.start {
             return Err(error.clone());
         }
-        let name = self.module_name()?;
+        let stored = stored::opened(self.args)?;
+        let name = self.module_name(stored.as_ref())?;
         let selected = providers::select(&self.settings, self.record_mode())?;
         let builder = self.settings.runtime_builder(selected.providers);
         let builder = mcp::add_tools(builder, &self.settings, Some(&name), |note| self.console.note(note))?;
@@ -151,17 +167,24 @@ impl Run<'_> {
         if self.args.stream.require_streaming {
             stream::require(&module)?;
         }
-        let input = match &self.continuation {
-            Some(_) => RunInput::Json(Value::null()), // it is that of the halted run
-            None => self.read_input(&module)?,
+        let input = match (&self.continuation, &stored) {
+            (Some(_), _) => RunInput::Json(Value::null()), // it is that of the halted run
+            (None, Some(stored)) => stored.record().input.clone(),
+            (None, None) => self.read_input(&module)?,
         };
-        Ok(Ready { runtime, module, input, note: selected.note })
+        Ok(Ready { runtime, module, input, note: selected.note, stored })
     }
 
-    /// Returns the name of the module. A halted run continues with its module, its provider and its model, unless the flags
-    /// name others.
-    fn module_name(&mut self) -> Result<String, ErrorBody> {
+    /// Returns the name of the module. A halted or interrupted run continues with its module, its provider and its model,
+    /// unless the flags name others.
+    fn module_name(&mut self, stored: Option<&StoredRun>) -> Result<String, ErrorBody> {
         let given = self.args.request.input.module.clone();
+        if let Some(record) = stored.map(StoredRun::record) {
+            if let Some(provider) = &record.provider {
+                self.settings.continue_with(provider, record.model.as_deref());
+            }
+            return Ok(given.unwrap_or_else(|| record.module.clone()));
+        }
         let Some(Continuation { id, .. }) = &self.continuation else { return Ok(given.unwrap_or_default()) };
         let halted = self.settings.tools.halted_runs().get(id, None)?;
         if let Some(provider) = &halted.provider {
@@ -190,17 +213,9 @@ impl Run<'_> {
 
     /// Runs the module to one envelope.
     fn answer(&self, ready: Ready) -> Result<RunResult, CliError> {
-        let cancellation = Cancellation::new();
         runtime::block_on(async {
-            // The progress line shows the field that arrives.
-            let execute = match self.console.err().is_terminal {
-                true => Runtime::execute_stream,
-                false => Runtime::execute_without_data,
-            };
-            Ok(RunResult::Envelope(match self.start(ready, execute, cancellation.clone()) {
-                Ok(chunks) => {
-                    stream::follow(chunks, &cancellation, stream::View::waiting(self.console)).await?
-                }
+            Ok(RunResult::Envelope(match self.start(ready, false) {
+                Ok(started) => self.follow(started, stream::View::waiting(self.console)).await?,
                 Err(rejected) => *rejected,
             }))
         })?
@@ -215,12 +230,12 @@ impl Run<'_> {
             }
             return Ok(result);
         }
-        let (module, cancellation) = (Arc::clone(&ready.module), Cancellation::new());
+        let module = Arc::clone(&ready.module);
         runtime::block_on(async {
-            match self.start(ready, Runtime::execute_stream, cancellation.clone()) {
-                Ok(chunks) => {
+            match self.start(ready, true) {
+                Ok(started) => {
                     let view = stream::View::open(&self.args.request.output, self.console, &module)?;
-                    Ok(RunResult::Stream(stream::follow(chunks, &cancellation, view).await?))
+                    Ok(RunResult::Stream(self.follow(started, view).await?))
                 }
                 Err(rejected) => Ok(RunResult::Envelope(*rejected)),
             }
@@ -228,20 +243,44 @@ impl Run<'_> {
     }
 
     /// Starts the run and reports the provider, unless the input is rejected.
-    fn start(
-        &self,
-        ready: Ready,
-        execute: Execute,
-        cancellation: Cancellation,
-    ) -> Result<ChunkStream, Box<Envelope>> {
-        let Ready { runtime, module, input, note } = ready;
-        let started = execute(&runtime, &module, input, self.options(&module, cancellation));
-        let advised = |rejected: Box<Envelope>| {
-            Box::new(example::advised(*rejected, &self.args.request.input, &module))
-        };
-        let chunks = started.map_err(advised)?;
-        self.console.note(&note);
-        Ok(chunks)
+    fn start(&self, ready: Ready, is_streamed: bool) -> Result<Started, Box<Envelope>> {
+        let Ready { runtime, module, input, note, stored } = ready;
+        let cancellation = Cancellation::new();
+        let options = self.options(&module, cancellation.clone());
+        let new =
+            || stored::created(self.args, &module, (&input, options.clone()), &self.settings, self.console);
+        let stored = stored.or_else(new);
+        let options = stored.as_ref().map_or_else(|| options.clone(), |stored| stored.options(&options));
+        // The progress line shows the field that arrives, and the stream has the answers of the parts to store.
+        let needs_data = is_streamed || stored.is_some() || self.console.err().is_terminal;
+        let execute: Execute =
+            if needs_data { Runtime::execute_stream } else { Runtime::execute_without_data };
+        match execute(&runtime, &module, input, options) {
+            Ok(chunks) => {
+                self.console.note(&note);
+                if let Some(stored) = &stored {
+                    stored::announce(stored, self.args, self.console);
+                }
+                Ok(Started { chunks, cancellation, stored })
+            }
+            Err(rejected) => {
+                if let Some(stored) = stored {
+                    stored.reject();
+                }
+                Err(Box::new(example::advised(*rejected, &self.args.request.input, &module)))
+            }
+        }
+    }
+
+    /// Shows the chunks of the run, and stores what an interrupted one needs to continue.
+    async fn follow(&self, started: Started, view: stream::View<'_>) -> Result<Envelope, CliError> {
+        let Started { chunks, cancellation, mut stored } = started;
+        let store = |chunk: &mut Chunk| stored.iter_mut().for_each(|stored| stored.push(chunk));
+        let envelope = stream::follow(chunks, &cancellation, view, store).await?;
+        if let Some(stored) = stored {
+            stored::close(stored, self.args, self.console);
+        }
+        Ok(envelope)
     }
 
     fn record_mode(&self) -> RecordMode<'_> {

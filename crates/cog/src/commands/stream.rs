@@ -50,12 +50,13 @@ pub(super) fn is_interrupted(envelope: &Envelope) -> bool {
     envelope.error().and_then(reason) == Some(true)
 }
 
-/// Shows every chunk as it arrives, and returns the envelope of the stream. A signal cancels the run, and its error
-/// chunk is shown too.
+/// Passes every chunk to `store` and shows it as it arrives, and returns the envelope of the stream. A signal cancels the run,
+/// and its error chunk is shown too.
 pub(super) async fn follow(
     mut chunks: ChunkStream,
     cancellation: &Cancellation,
     mut view: View<'_>,
+    mut store: impl FnMut(&mut Chunk),
 ) -> Result<Envelope, CliError> {
     let mut envelope = EnvelopeBuilder::new();
     let mut frames = interval(FRAME);
@@ -68,7 +69,8 @@ pub(super) async fn follow(
             () = signals.next() => cancellation.cancel(CancelReason::Cancelled),
             _ = frames.tick(), if view.is_redrawn() => view.draw()?,
             chunk = chunks.next() => {
-                let Some(chunk) = chunk else { break };
+                let Some(mut chunk) = chunk else { break };
+                store(&mut chunk);
                 view.push(&chunk)?;
                 if !(view.reads_only_the_end() && is_data(&chunk)) {
                     envelope.push(chunk);

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod about;
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod cache;
 #[cfg(test)]
 mod cite;
@@ -23,6 +25,9 @@ mod history;
 #[cfg(unix)]
 #[cfg(test)]
 mod hostile;
+#[cfg(unix)]
+#[cfg(test)]
+mod interrupted;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
@@ -37,6 +42,9 @@ mod media_read;
 mod messages;
 #[cfg(test)]
 mod modules;
+#[cfg(unix)]
+#[cfg(test)]
+mod review_model;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]

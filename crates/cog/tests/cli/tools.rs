@@ -111,7 +111,7 @@ fn run_continues_with_its_model_and_module_in_another_directory() {
         .env("COGNITIVE_MODULES_PATH", place.path().join("cognitive/modules"));
     let continued = elsewhere.output().unwrap();
     assert_eq!(json(&continued)["data"]["result"], "fine", "{}", stderr(&continued));
-    assert!(stderr(&continued).contains("model gpt-4.1-mini (the halted run)"), "{}", stderr(&continued));
+    assert!(stderr(&continued).contains("model gpt-4.1-mini (the earlier run)"), "{}", stderr(&continued));
     assert_eq!(mock.requests().last().unwrap().body["model"], "gpt-4.1-mini");
 }
 

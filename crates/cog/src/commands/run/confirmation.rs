@@ -11,9 +11,9 @@ use crate::{args::ToolArgs, error::CliError, output::Console};
 /// The maximum length of a line that is read, in bytes.
 const MAX_LINE: u64 = 1024;
 
-/// Returns the halted run that the flags continue. Without `--confirm` and `--deny` it stays halted.
+/// Returns the halted run that the flags continue; none if they continue an interrupted one. Without `--confirm` and `--deny` it stays halted.
 pub(super) fn from_args(args: &ToolArgs) -> Option<Continuation> {
-    let id = args.continues.clone()?;
+    let id = args.continues.clone().filter(|id| !id.starts_with(super::stored::PREFIX))?;
     let decision = match args.deny {
         true => Decision::Deny,
         false => Decision::Confirm(args.confirm.clone().unwrap_or_default()),

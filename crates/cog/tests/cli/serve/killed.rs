@@ -5,45 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cog_testkit::{Mock, Reply};
-use serde_json::{Value, json};
+use cog_testkit::Mock;
+use serde_json::Value;
 
 use super::{Serving, serving};
-use crate::support::Place;
-
-const PARTS: [&str; 4] = ["code-analyzer", "security-reviewer", "style-reviewer", "review-merger"];
-
-/// Returns what distinguishes the requests of a part: the name of its schema.
-fn mark(part: &str) -> String {
-    format!(r#""name":"{part}""#)
-}
-
-/// Returns a model that takes a moment for each part.
-fn model() -> Mock {
-    let issue = |title: &str, risk: &str| json!({ "title": title, "category": "kind", "risk": risk, "line": 1, "problem": "It is wrong.", "remedy": "Change it." });
-    let (injection, names) = (issue("Injection", "high"), issue("Names", "low"));
-    let data = [
-        json!({ "language": "python", "summary": "A query.", "inputs": ["u"], "rationale": "It says def." }),
-        json!({ "issues": [injection], "rationale": "u is not bound." }),
-        json!({ "issues": [names], "rationale": "f says nothing." }),
-        json!({ "verdict": "reject", "issues": [injection, names], "rationale": "The injection decides." }),
-    ];
-    Mock::start(PARTS.iter().zip(data).map(|(part, data)| {
-        let meta = json!({ "confidence": 0.9, "risk": "low", "explain": "Done." });
-        let text = json!({ "ok": true, "meta": meta, "data": data, "error": null }).to_string();
-        Reply::text(text)
-            .chunk_size(24)
-            .pause(Duration::from_millis(2))
-            .delay(Duration::from_millis(10))
-            .when(mark(part))
-    }))
-}
-
-/// Returns how often the model was called for each part.
-fn calls(mock: &Mock) -> [usize; 4] {
-    let requests: Vec<String> = mock.requests().iter().map(|request| request.body.to_string()).collect();
-    PARTS.map(|part| requests.iter().filter(|body| body.contains(&mark(part))).count())
-}
+use crate::{
+    review_model::{PARTS, calls, model},
+    support::Place,
+};
 
 fn server(place: &Place, mock: &Mock) -> Serving {
     serving(place, mock, &["--state-dir", "state"])
@@ -87,7 +56,7 @@ fn stored(place: &Place, id: &str) -> ([bool; 4], bool) {
 
 /// Runs the pipeline to its end, and returns its data and its duration.
 fn reference() -> (Value, Duration) {
-    let (place, mock) = (Place::new(), model());
+    let (place, mock) = (Place::new(), model(Duration::from_millis(2)));
     let server = server(&place, &mock);
     let started = Instant::now();
     let (mut stream, id) = begin(&server);
@@ -110,7 +79,7 @@ fn reference() -> (Value, Duration) {
 fn kill_and_continue(kills: u32) {
     let (data, time) = reference();
     for kill in 0..kills {
-        let (place, mock) = (Place::new(), model());
+        let (place, mock) = (Place::new(), model(Duration::from_millis(2)));
         let killed = server(&place, &mock);
         let (_stream, id) = begin(&killed);
         // Golden-ratio steps visit all moments of the run, and no two kills the same.

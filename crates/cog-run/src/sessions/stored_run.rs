@@ -1,0 +1,280 @@
+//! Runs of programs without a server, in files, so that another process continues an interrupted one.
+
+use std::{
+    fs::{File, TryLockError},
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use cog_json::{Value, Writer};
+use cog_spec::{Chunk, Code, ErrorBody, Progress};
+
+use super::{file, info::SessionState, internal_options, part_answer, settings::SessionSettings};
+use crate::{RunInput, RunOptions, composition::FinishedParts, private_files, session::generate_id};
+
+/// The format version of the first line.
+const VERSION: u64 = 1;
+/// The maximum length of a file that is read.
+const MAX_BYTES: u64 = 1 << 30;
+/// The maximum number of files; the oldest ones are removed.
+const MAX_RUNS: usize = 100;
+/// The time for which an interrupted run is stored: a week.
+const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The stored runs of a directory. Each is a file until its run has ended: the run, then the answers of its parts. Only this
+/// user may read them.
+#[derive(Debug, Clone)]
+pub struct StoredRuns(PathBuf);
+
+/// What a run starts with.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// The module, as [`Runtime::load`](crate::Runtime::load) finds it.
+    pub module: String,
+    /// The input.
+    pub input: RunInput,
+    /// The options of the run.
+    pub options: RunOptions,
+    /// The providers that the program selected, `a,b`.
+    pub provider: Option<String>,
+    /// The model that the program selected.
+    pub model: Option<String>,
+}
+
+/// A run whose file this process has locked. When it is dropped without [`StoredRun::close`], the run can be continued.
+#[derive(Debug)]
+pub struct StoredRun {
+    id: String,
+    path: PathBuf,
+    file: File,
+    record: RunRecord,
+    /// The answers of the parts that an earlier process received.
+    finished: FinishedParts,
+    is_continued: bool,
+    /// Whether the end of the run allows to continue it.
+    is_interrupted: bool,
+}
+
+impl RunRecord {
+    /// Returns the record of a run.
+    pub fn new(module: impl Into<String>, input: RunInput, options: RunOptions) -> Self {
+        Self { module: module.into(), input, options, provider: None, model: None }
+    }
+
+    fn to_line(&self) -> String {
+        let (args, input) = match &self.input {
+            RunInput::Json(value) => (None, Some(value)),
+            RunInput::Args(text) => (Some(text), None),
+            RunInput::ArgsWith(text, rest) => (Some(text), Some(rest)),
+        };
+        let mut line = String::new();
+        Writer::compact(&mut line).object(|w| {
+            w.field("cog_run", &VERSION);
+            w.field("module", &self.module);
+            w.optional("provider", &self.provider);
+            w.optional("model", &self.model);
+            w.field("options", &self.options);
+            internal_options::write(w.key("internal_options"), &self.options);
+            w.optional("args", &args);
+            w.optional("input", &input);
+        });
+        line.push('\n');
+        line
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        let value = Value::parse(line).ok().filter(|value| value.get("cog_run").is_some())?;
+        let text = |key| Some(value.get(key)?.as_str()?.to_owned());
+        let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
+        internal_options::read(value.get("internal_options")?, &mut options)?;
+        let input = value.get("input").map(|input| value.child(input));
+        let input = match (text("args"), input) {
+            (Some(text), Some(rest)) => RunInput::ArgsWith(text, rest),
+            (Some(text), None) => RunInput::Args(text),
+            (None, input) => RunInput::Json(input?),
+        };
+        Some(Self {
+            module: text("module")?,
+            input,
+            options,
+            provider: text("provider"),
+            model: text("model"),
+        })
+    }
+}
+
+impl StoredRuns {
+    /// Returns the runs of a directory, which is created at the first use.
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        Self(directory.into())
+    }
+
+    /// Stores a run that is about to start.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn create(&self, record: RunRecord) -> io::Result<StoredRun> {
+        private_files::create_directory(&self.0)?;
+        self.prune();
+        let id = generate_id().map_err(io::Error::other)?;
+        let path = self.path_of(&id);
+        let mut file = private_files::open_options().create_new(true).write(true).open(&path)?;
+        file.lock()?;
+        file.write_all(record.to_line().as_bytes())?;
+        let finished = FinishedParts::default();
+        Ok(StoredRun { id, path, file, record, finished, is_continued: false, is_interrupted: false })
+    }
+
+    /// Opens a run that was interrupted.
+    ///
+    /// # Errors
+    /// E4013 for an id without a stored run, E4014 for a run that is still in progress or cannot be read.
+    pub fn open(&self, id: &str) -> Result<StoredRun, ErrorBody> {
+        let path = self.path_of(id);
+        let name = path.file_name().and_then(|name| name.to_str());
+        if name.and_then(file::id_of) != Some(id) {
+            return Err(unknown(id, &self.0));
+        }
+        let file = private_files::open_options().create(false).read(true).append(true).open(&path);
+        let file = file.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => unknown(id, &self.0),
+            _ => unreadable(id, &error.to_string()),
+        })?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(in_progress(id)),
+            Err(TryLockError::Error(error)) => return Err(unreadable(id, &error.to_string())),
+        }
+        let text = read_lines(&file).map_err(|error| unreadable(id, &error.to_string()))?;
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let Some(record) = RunRecord::read(first) else {
+            return Err(unreadable(id, "it is not as it was stored"));
+        };
+        let finished = rest.lines().filter_map(part_answer::read).collect();
+        let id = id.to_owned();
+        Ok(StoredRun { id, path, file, record, finished, is_continued: true, is_interrupted: false })
+    }
+
+    /// Removes the oldest runs beyond the limits, unless they are in progress.
+    fn prune(&self) {
+        let files = file::list(&self.0).unwrap_or_default();
+        let surplus = (files.len() + 1).saturating_sub(MAX_RUNS);
+        for (index, (path, age)) in files.into_iter().enumerate() {
+            if index < surplus || age > MAX_AGE {
+                remove_unlocked(&path);
+            }
+        }
+    }
+
+    fn path_of(&self, id: &str) -> PathBuf {
+        self.0.join(format!("{id}.ndjson"))
+    }
+}
+
+impl StoredRun {
+    /// Returns the id with which the run can be continued. It is that of its session.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns what the run starts with.
+    pub fn record(&self) -> &RunRecord {
+        &self.record
+    }
+
+    /// Returns the options of the run: these, and for a continued run, where they set none, those of its start.
+    #[must_use]
+    pub fn options(&self, options: &RunOptions) -> RunOptions {
+        let former = &self.record.options;
+        let options = if self.is_continued { options.or_former(former) } else { options.clone() };
+        RunOptions {
+            session_id: Some(self.id.clone()),
+            finished_parts: Some(self.finished.clone()),
+            resume_from: self.is_continued.then_some(0),
+            recovery: SessionSettings::default().recovery,
+            continuation: former.continuation.clone(),
+            ..options
+        }
+    }
+
+    /// Stores the answer of a part that a chunk contains, and removes it from the chunk: readers do not receive it.
+    pub fn push(&mut self, chunk: &mut Chunk) {
+        if chunk.is_end() {
+            let state = SessionState::after(chunk);
+            self.is_interrupted = matches!(state, SessionState::Interrupted | SessionState::Cancelled);
+        }
+        let Chunk::Progress(Progress { part: Some(part), .. }) = chunk else { return };
+        let mut line = String::new();
+        if part_answer::write(part, &mut line) {
+            line.push('\n');
+            if let Err(error) = self.file.write_all(line.as_bytes()) {
+                tracing::warn!(%error, part = part.path, "the answer of a part cannot be stored");
+            }
+            part.answer = None;
+        }
+    }
+
+    /// Ends the run. Returns whether it can be continued; otherwise its file is removed.
+    pub fn close(self) -> bool {
+        if !self.is_interrupted {
+            self.remove();
+        }
+        self.is_interrupted
+    }
+
+    /// Ends a run that was rejected before it started. One that was to be continued stays.
+    pub fn reject(self) {
+        if !self.is_continued {
+            self.remove();
+        }
+    }
+
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Reads the complete lines of a file, and removes a last one that was written only in part.
+fn read_lines(mut file: &File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if end < bytes.len() {
+        bytes.truncate(end);
+        file.set_len(end as u64)?;
+    }
+    file.flush()?;
+    String::from_utf8(bytes).map_err(io::Error::other)
+}
+
+/// Removes the file of a run that is not in progress.
+fn remove_unlocked(path: &Path) {
+    let is_unlocked = |file: File| file.try_lock().is_ok();
+    if private_files::open_options().create(false).read(true).open(path).is_ok_and(is_unlocked) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+fn unknown(id: &str, directory: &Path) -> ErrorBody {
+    let shown: String = id.chars().take(64).collect();
+    let message = format!("{} has no interrupted run `{shown}`", directory.display());
+    ErrorBody::new(Code::SessionExpired, message).suggest(
+        "A run is stored until it ends, for a week at most. Check --state-dir, or run the module again.",
+    )
+}
+
+fn in_progress(id: &str) -> ErrorBody {
+    ErrorBody::new(Code::CheckpointInvalid, format!("the run `{id}` is still in progress"))
+        .suggest("Wait for its end, or stop its process.")
+}
+
+fn unreadable(id: &str, reason: &str) -> ErrorBody {
+    ErrorBody::new(Code::CheckpointInvalid, format!("the run `{id}` cannot be continued: {reason}"))
+        .with_recoverable(false)
+        .suggest("Run the module again.")
+}
+
+#[cfg(test)]
+mod tests;
