@@ -127,14 +127,12 @@ impl Hash for Number<'_> {
 }
 
 impl PartialOrd for Number<'_> {
-    /// By value, as floats where they are not equal exactly.
+    /// Mathematically and exactly, so that two numbers that are not equal are less or greater.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        if self == other {
-            return Some(Ordering::Equal);
-        }
-        match (self.as_i128(), other.as_i128()) {
-            (Some(left), Some(right)) => left.partial_cmp(&right),
-            _ => self.as_f64().partial_cmp(&other.as_f64()),
+        let both_plain = self.plain && other.plain;
+        match both_plain.then(|| self.as_i128().zip(other.as_i128())).flatten() {
+            Some((left, right)) => Some(left.cmp(&right)),
+            None => Some(Decimal::parse(self.literal).compare(&Decimal::parse(other.literal))),
         }
     }
 }
@@ -192,6 +190,23 @@ impl<'a> Decimal<'a> {
 
     fn digits(&self) -> impl Iterator<Item = u8> {
         self.integral.bytes().chain(self.fraction.bytes())
+    }
+
+    /// Returns -1, 0 or 1.
+    fn sign(&self) -> i8 {
+        match self.digits().next() {
+            None => 0,
+            Some(_) if self.negative => -1,
+            Some(_) => 1,
+        }
+    }
+
+    /// Compares by sign, then by the place of the first digit, then digit by digit.
+    fn compare(&self, other: &Self) -> Ordering {
+        let places = |number: &Self| number.exponent.saturating_add_unsigned(number.digits().count() as u64);
+        let size = places(self).cmp(&places(other)).then_with(|| self.digits().cmp(other.digits()));
+        let signs = self.sign().cmp(&other.sign());
+        signs.then(if self.negative { size.reverse() } else { size })
     }
 
     #[inline]
@@ -285,5 +300,40 @@ mod tests {
         assert!(number("1e2") < number("101"));
         assert!(number("9007199254740992") < number("9007199254740993"));
         assert!(number("-0.5") < number("0"));
+    }
+
+    #[test]
+    fn order_is_exact_and_agrees_with_equality() {
+        let ascending = [
+            "-1e400",
+            "-12.5",
+            "-12.4",
+            "-0.10000000000000001",
+            "-0.1",
+            "0",
+            "1e-400",
+            "0.1",
+            "0.10000000000000001",
+            "0.2",
+            "1",
+            "1.5",
+            "2.9999999999999999999",
+            "3.0",
+            "3.0000000000000000001",
+            "12",
+            "1e2",
+            "1e400",
+        ];
+        for (place, left) in ascending.iter().enumerate() {
+            for (other, right) in ascending.iter().enumerate() {
+                assert_eq!(
+                    number(left).partial_cmp(&number(right)),
+                    Some(place.cmp(&other)),
+                    "{left} {right}"
+                );
+            }
+        }
+        assert_eq!(number("3.0").partial_cmp(&number("3")), Some(Ordering::Equal));
+        assert_eq!(number("-0").partial_cmp(&number("0.0")), Some(Ordering::Equal));
     }
 }
