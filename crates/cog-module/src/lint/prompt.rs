@@ -1,12 +1,12 @@
 //! Warnings about text of a prompt that looks like a placeholder, and about error codes that it names.
 
+mod calls;
+
 use std::{collections::HashSet, ops::Range};
 
 use cog_spec::ErrorCode;
 
-use crate::{
-    CallError, Diagnostic, Module, Prompt, PromptPart, Rule, Severity, diagnostic::nearest, files, layout,
-};
+use crate::{Diagnostic, Module, Rule, Severity, diagnostic::nearest, files, layout};
 
 /// The placeholders for an input.
 const PLACEHOLDERS: [&str; 3] = ["ARGUMENTS", "INPUT", "MEDIA_INPUTS"];
@@ -48,7 +48,7 @@ pub(super) fn lint(module: &Module) -> Vec<Diagnostic> {
     let mut notes = misspelt_placeholders(module);
     notes.extend(amounts(module.prompt.text()));
     notes.extend(undeclared_codes(module));
-    notes.extend(call_options(&module.prompt));
+    notes.extend(calls::notes(&module.prompt));
     if notes.is_empty() {
         return Vec::new();
     }
@@ -67,23 +67,6 @@ pub(super) fn lint(module: &Module) -> Vec<Diagnostic> {
         }
     };
     notes.into_iter().map(diagnostic).collect()
-}
-
-/// Returns an error for each invalid option of a call.
-fn call_options(prompt: &Prompt) -> Vec<Note> {
-    let calls = prompt.located().filter_map(|(range, part)| match part {
-        PromptPart::Call(call) => Some((range.start, call)),
-        _ => None,
-    });
-    let errors = calls.flat_map(|(start, call)| call.errors.iter().map(move |error| (start, error)));
-    let note = |(start, error): (usize, &CallError)| Note {
-        severity: Severity::Error,
-        range: start + error.range.start..start + error.range.end,
-        rule: Rule::PromptCall,
-        message: error.message.clone(),
-        help: error.suggestion.clone(),
-    };
-    errors.map(note).collect()
 }
 
 fn misspelt_placeholders(module: &Module) -> Vec<Note> {

@@ -87,6 +87,54 @@ fn other_text_with_signs_is_not_a_placeholder() {
 }
 
 #[test]
+fn text_that_looks_like_a_call() {
+    for (written, help) in [
+        ("@call:Reader", "Write `@call:reader`. In backticks it is text."),
+        ("@call:my_module", "Write `@call:my-module`. In backticks it is text."),
+        ("@call: reader", "Write `@call:reader`. In backticks it is text."),
+        ("@call :reader", "Write `@call:reader`. In backticks it is text."),
+        ("@Call:reader", "Write `@call:reader`. In backticks it is text."),
+        ("@call(reader", "Write `@call:reader`. In backticks it is text."),
+        ("@call:../parts/reader", "Write `@call:reader`. In backticks it is text."),
+        ("@call:", "Write the name of a module: `@call:reader`. In backticks it is text."),
+    ] {
+        let module =
+            Directory::v22().with("prompt.md", format!("Sort\nit {written}, now.\n")).load().unwrap();
+        let [found] = module.warnings.as_slice() else { panic!("{written}: {:?}", module.warnings) };
+        let location = found.location.as_ref().unwrap();
+        assert_eq!(
+            (found.rule, location.line, location.column, found.suggestion.as_deref()),
+            (Rule::PromptCall, 2, 4, Some(help)),
+            "{written}"
+        );
+        let message = format!("`{written}` is not a complete call: the model reads it as written");
+        assert_eq!(found.message, message);
+    }
+}
+
+#[test]
+fn call_without_an_end_is_an_error() {
+    for (prompt, help) in [
+        ("Sort @call:reader(never closed", "Close the arguments with `)`"),
+        (&*format!("Sort @call:reader({})", "x".repeat(2_001)), "Close the arguments with `)`"),
+        ("Sort @call:reader[async, optional.", "Close the options with `]`"),
+    ] {
+        let error = Directory::v22().with("prompt.md", prompt).load().unwrap_err();
+        let [found] = error.diagnostics.as_slice() else { panic!("{prompt}: {error:?}") };
+        assert_eq!((found.rule, found.location.as_ref().unwrap().column), (Rule::PromptCall, 6));
+        assert!(found.suggestion.as_ref().unwrap().starts_with(help), "{found:?}");
+    }
+}
+
+#[test]
+fn text_with_an_at_sign_is_not_a_call() {
+    let prompt = "Write to me@call:x.org or help@call(x).com, and use `@call:NAME(ARGUMENTS)` or @calls:x.\n\
+        Then @call somebody (now), @callback(x) and @recall:y. A call @call:a(of @call:B and `x).\n\
+        ```\n@call:NAME(ARGUMENTS\n```\n";
+    assert_eq!(of_prompt(prompt), [""; 0]);
+}
+
+#[test]
 fn code_that_is_not_declared() {
     let prompt = "Answer with E5001 or E5002, E1001 where E50012 and XE5003 are text. E5001 again.";
     let directory = Directory::v22().with("prompt.md", prompt);

@@ -58,7 +58,8 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) fn call<'a>(text: &'a str, rest: &'a str) -> Option<(Call, &'a str)> {
     let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(rest.len());
     let (name, mut after) = rest.split_at(length);
-    if !is_module_name(name) {
+    // Of `my_module`, `my` is not the name.
+    if !is_module_name(name) || after.starts_with('_') {
         return None;
     }
     let mut arguments = None;

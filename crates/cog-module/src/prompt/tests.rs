@@ -53,6 +53,7 @@ fn look_alikes_of_placeholders_are_text() {
         "{{a.b}",
         "@call:",
         "@call:UP(x)",
+        "@call:my_module(x)",
         "@call:name(never closed",
         "@",
     ] {
