@@ -21,7 +21,7 @@ pub struct Rendered {
     pub lost: Vec<Loss>,
     /// The warnings that the run would have before the call, such as of parameters that are left out.
     pub warnings: Vec<Warning>,
-    /// The messages in Harmony's form.
+    /// The messages in Harmony's form; none if only the parts of the module send messages.
     pub messages: Conversation,
     /// The request in the provider's format, without the key; none when offline.
     pub request: Option<WireRequest>,
@@ -39,7 +39,10 @@ impl Prepared {
             plan.add_media(&media, prepared).await?;
             warnings.extend(media.texts().warnings.iter().cloned());
         }
-        let Plan { provider, spec, mut request, .. } = plan;
+        let Plan { provider, spec, mut request, parts, .. } = plan;
+        if parts.is_some_and(|parts| !parts.uses_own_prompt()) {
+            (request.messages, request.output) = (Conversation::default(), None);
+        }
         request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);
         let prefix = StablePrefix::new(&spec.module, provider.as_ref(), &request);
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;

@@ -46,6 +46,11 @@ impl PendingParts {
         Self { start, module, options, input, media, halted_runs, restored }
     }
 
+    /// Returns whether the module's own prompt may give the answer.
+    pub(crate) fn uses_own_prompt(&self) -> bool {
+        self.module.as_ref().is_none_or(|module| module.uses_own_prompt())
+    }
+
     /// Starts the parts, the first time that it is called.
     pub(crate) fn start(
         &mut self,

@@ -33,9 +33,9 @@ impl StablePrefix {
         let mut messages = request.messages.messages().iter();
         let system = messages.find(|message| message.role == Role::System).map(Message::text);
         let is_complete = request.cache_key.is_some();
-        let text = match is_complete {
-            true => system.unwrap_or_default(),
-            false => prompt::stable_text(&module.prompt),
+        let text = match system {
+            Some(_) if !is_complete => prompt::stable_text(&module.prompt),
+            system => system.unwrap_or_default(),
         };
         let cache = provider.info().prompt_cache(&request.model);
         Self {

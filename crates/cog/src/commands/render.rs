@@ -2,11 +2,15 @@
 
 mod prefix;
 
+use std::sync::Arc;
+
+use cog_flow::Answer;
 use cog_host::{
     providers::{self, RecordMode},
     settings::{Environment, Settings},
 };
 use cog_json::Value;
+use cog_module::{Finder, Module};
 use cog_run::{Rendered, RunOptions};
 use cog_spec::ErrorBody;
 
@@ -51,7 +55,31 @@ fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result
         .generation(generation)
         .media(settings.access(&module, input::media_files(&args.request.input.media)));
     let rendered = runtime::block_on(runtime.render(&module, input, options))?;
-    rendered.map_err(|refused| example::advise(refused, &args.request.input, &module))
+    let rendered = rendered.map_err(|refused| example::advise(refused, &args.request.input, &module))?;
+    if let Some(note) = about_parts(&module, runtime.finder()) {
+        console.note(&note);
+    }
+    Ok(rendered)
+}
+
+/// Returns what the parts of a composed module do; none for a module that calls no others.
+fn about_parts(module: &Arc<Module>, finder: &Finder) -> Option<String> {
+    let flow = cog_flow::check(Arc::clone(module), finder).into_flow().ok()?;
+    let plan = flow.root();
+    let name = &module.manifest.name;
+    let parts: Vec<&str> = plan.parts.iter().map(|part| part.name.as_str()).collect();
+    let (first, parts) = (*parts.first()?, parts.join(", "));
+    Some(match plan.answer {
+        Answer::OwnPrompt => {
+            format!(
+                "{name} calls {parts} first: their results replace the calls and references in the prompt."
+            )
+        }
+        Answer::Output | Answer::Result => format!(
+            "{name} sends no messages with its own input. Its parts send theirs: {parts}. \
+             `cog graph {name}` shows what each receives, `cog render {first}` the messages of one."
+        ),
+    })
 }
 
 /// Formats the messages and then the request.
@@ -66,7 +94,9 @@ fn describe(rendered: &Rendered, layout: Layout) -> String {
         );
     }
     let Some(request) = &rendered.request else {
-        return text + &format!("{}\n", palette.dim("offline: no request"));
+        let reason =
+            if rendered.messages.messages().is_empty() { "no request" } else { "offline: no request" };
+        return text + &format!("{}\n", palette.dim(reason));
     };
     text += &format!("{}\n", palette.bold(format_args!("── {} {}", request.method, request.url)));
     for (name, value) in request.headers.iter().chain(&request.auth) {

@@ -71,6 +71,24 @@ fn validate_composition() {
 }
 
 #[test]
+fn render_of_a_composition_names_its_parts() {
+    let place = pipeline();
+    let output = place.cog(["render", "pipeline", "--args", "x"]).output().unwrap();
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(json(&output)["messages"].as_array().map(Vec::len), Some(0));
+    assert!(
+        notes.contains("sends no messages with its own input. Its parts send theirs: reader, judge"),
+        "{notes}"
+    );
+    write(&place, "asker", "composition: {requires: [{name: reader}]}\n");
+    place.write("cognitive/modules/asker/prompt.md", "Judge @call:reader.\n");
+    let output = place.cog(["render", "asker", "--args", "x"]).output().unwrap();
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(json(&output)["messages"].as_array().map(Vec::len), Some(2));
+    assert!(notes.contains("asker calls reader first"), "{notes}");
+}
+
+#[test]
 fn info_of_a_composition() {
     let place = pipeline();
     write(&place, "pipeline", &PIPELINE.replace("name: reader", "name: reeder"));
