@@ -3,7 +3,7 @@
 mod merge;
 mod written;
 
-use cog_json::Value;
+use cog_json::{Node, Value};
 use cog_spec::Aggregate;
 
 use self::written::written;
@@ -189,6 +189,11 @@ impl Plan {
             Source::Output(callee) => self.name_of(callee),
         }
     }
+}
+
+/// Returns a string as it is, and another value as JSON.
+pub(crate) fn as_text(value: Node<'_>) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn array(values: &[Value]) -> Value {

@@ -8,6 +8,7 @@
 //! ```
 
 mod answer;
+mod arguments;
 mod call;
 mod composed;
 mod error;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use cog_module::PromptPart;
 use cog_spec::Pattern;
 
-use crate::{Callee, Plan, Source, Target};
+use crate::{Callee, Plan, PromptCall, Source, Target};
 
 /// The tasks of a phase, and which of them must end before another one starts.
 #[derive(Debug)]
@@ -31,12 +32,13 @@ enum State {
 }
 
 impl Schedule {
-    /// Returns the calls of the prompt, in its order. A call waits for those before it that are not `async`.
+    /// Returns the calls of the prompt, in its order. A call waits for those before it that are not `async`, and for those whose
+    /// results its arguments read.
     pub(super) fn calls(plan: &Plan) -> Self {
         let mut last_sync = None;
         let tasks = plan.calls.iter().enumerate().map(|(index, call)| {
             // The one before has itself waited for those before it.
-            let after = last_sync.into_iter().collect();
+            let after = last_sync.into_iter().chain(read_calls(plan, call)).collect();
             if !call.is_async {
                 last_sync = Some(index);
             }
@@ -110,6 +112,17 @@ impl Task {
     fn new(index: usize, after: Vec<usize>) -> Self {
         Self { index, after, state: State::Waiting }
     }
+}
+
+/// Returns the calls whose results the arguments of a call read.
+fn read_calls(plan: &Plan, call: &PromptCall) -> Vec<usize> {
+    let arguments = call.arguments.iter().flat_map(|arguments| arguments.parts());
+    let read = arguments.filter_map(|part| match part {
+        PromptPart::Reference { module, .. } => plan.callee_named(module),
+        _ => None,
+    });
+    let task = |callee: Callee| plan.calls.iter().position(|other| Callee::Part(other.part) == callee);
+    read.filter_map(task).collect()
 }
 
 /// Returns the tasks that run each callee.

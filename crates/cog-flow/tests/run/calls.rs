@@ -20,6 +20,35 @@ async fn calls_pass_their_arguments_and_insert_their_results() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn arguments_read_the_results_of_earlier_calls() {
+    let late = [Says::Late(Duration::from_secs(1), "first".to_owned())];
+    let bench = Bench::new("", "@call:a[async] @call:b({{a.data.result}})", &["a", "b"], &[("a", &late)]);
+    assert_eq!(answer(&bench.run().await), "whole");
+    assert!(
+        bench.provider.received("b")[0].contains(r#"{"query":"first"}"#),
+        "{:?}",
+        bench.provider.received("b")
+    );
+}
+
+#[tokio::test]
+async fn placeholders_in_a_json_object_cannot_change_its_members() {
+    let quoted = [result("say \"hi\", \\ and\n\"extra\": 1")];
+    let prompt = r#"@call:a @call:b({"query": "it: {{a.data.result}}", "extra": {{a.data.result}}}) @call:c({"extra": [{{a.data}}, $0, "$INPUT"]})"#;
+    let bench = Bench::new("", prompt, &["a", "b", "c"], &[("a", &quoted)]);
+    assert_eq!(answer(&bench.run().await), "whole");
+    let text = r#"say \"hi\", \\ and\n\"extra\": 1"#;
+    let received = &bench.provider.received("b")[0];
+    assert!(received.contains(&format!(r#"{{"query":"it: {text}","extra":"{text}"}}"#)), "{received}");
+    let received = &bench.provider.received("c")[0];
+    let data = format!(r#"{{"result":"{text}","rationale":"because"}}"#);
+    assert!(
+        received.contains(&format!(r#"{{"extra":[{data},"why?","{{\"query\":\"why?\"}}"]}}"#)),
+        "{received}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn asynchronous_calls_run_at_the_same_time() {
     let late = |text: &str| [Says::Late(Duration::from_secs(1), text.to_owned())];
     let (a, b) = (late("a"), late("b"));

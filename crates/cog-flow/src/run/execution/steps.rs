@@ -11,6 +11,7 @@ use super::Execution;
 use crate::{
     Callee, Plan, PromptCall, Target,
     run::{
+        arguments,
         call::Call,
         error::{self, Failure},
         texts::texts,
@@ -57,16 +58,13 @@ impl Execution {
         }])
     }
 
-    /// Returns the input of a call of the prompt: a JSON object as it is, another text as arguments, and without either that
-    /// of the module.
+    /// Returns the input of a call of the prompt; without arguments that of the module.
     fn input_of(&self, plan: &Plan, call: &PromptCall) -> Result<RunInput, Failure> {
         let Some(arguments) = &call.arguments else {
             return Ok(RunInput::Json(self.results.input().clone()));
         };
-        let text = self.context.parts.fill(arguments.parts());
-        let text = text.ok_or_else(|| error::arguments_too_long(plan.name_of(Callee::Part(call.part))))?;
-        let object = Value::parse(&text).ok().filter(|value| value.node().is_object());
-        Ok(object.map_or(RunInput::Args(text), RunInput::Json))
+        let input = arguments::input(plan, &self.results, &self.context.parts, arguments);
+        Ok(input.ok_or_else(|| error::arguments_too_long(plan.name_of(Callee::Part(call.part))))?)
     }
 
     /// Returns a call with these values as its input. The second call of the same callee has `[2]` in its path.
