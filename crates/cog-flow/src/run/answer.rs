@@ -2,7 +2,7 @@
 
 use cog_json::{Node, Value, Writer};
 use cog_run::composition::PartsAnswer;
-use cog_spec::{ErrorBody, Meta, Risk};
+use cog_spec::{ErrorBody, Meta, Risk, RiskRule, RiskValue};
 
 use super::{error, reports::Reports, texts::texts};
 use crate::{Answer, Callee, Plan, Results};
@@ -50,11 +50,19 @@ fn emitted(plan: &Plan, reports: &Reports) -> Option<Value> {
 fn output(plan: &Plan, results: &Results, reports: &Reports) -> Result<(Meta, Value), ErrorBody> {
     let data = plan.output(results).map_err(|error| error::mapping(&plan.module, &error))?;
     let Some(data) = data else { return Err(error::no_result(&plan.module)) };
-    let own = results.get(Callee::Own);
-    let own = own.get("meta").and_then(Meta::read);
+    let meta_of = |envelope: &Value| envelope.get("meta").and_then(Meta::read);
+    let own = meta_of(&results.get(Callee::Own));
     let confidence = own.as_ref().map_or_else(|| reports.min_confidence(), |meta| meta.confidence);
+    let risk = match plan.module.manifest.risk_rule {
+        // The module states the risk itself: with its own prompt, otherwise with its last part.
+        RiskRule::Explicit => {
+            let stating = own.clone().or_else(|| meta_of(&results.latest()?.1));
+            stating.map(|meta| meta.risk)
+        }
+        RiskRule::MaxChangesRisk | RiskRule::MaxIssuesRisk => reports.max_risk().map(RiskValue::from),
+    };
     let explain = own.map_or_else(|| explain(reports), |meta| meta.explain);
-    let meta = Meta::new(confidence.or(Some(0.0)), reports.max_risk().unwrap_or(Risk::Medium), explain);
+    let meta = Meta::new(confidence.or(Some(0.0)), risk.unwrap_or(Risk::Medium.into()), explain);
     Ok((meta, data))
 }
 

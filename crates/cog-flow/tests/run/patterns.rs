@@ -148,6 +148,17 @@ composition:
     let bench = Bench::new(&composition(""), "", &["one", "two"], &replies);
     let envelope = bench.run().await;
     assert_eq!((envelope.meta.risk.level(), envelope.meta.confidence), (Risk::High, Some(0.6)));
+    let explicit = composition("meta: {risk_rule: explicit}");
+    let bench = Bench::new(&explicit, "", &["one", "two"], &replies);
+    assert_eq!(bench.run().await.meta.risk.level(), Risk::Low, "the risk of the last part");
+    let own = explicit.replace(
+        "two.output, to: output",
+        "two.output, to: whole, mapping: {query: $.data.result}}\n    - {from: whole.output, to: output",
+    );
+    let replies = [replies[0], replies[1], ("whole", &[Says::Result("own".to_owned(), 0.7, "medium")][..])];
+    let bench = Bench::new(&own, "Answer.", &["one", "two"], &replies);
+    let envelope = bench.run().await;
+    assert_eq!((envelope.meta.risk.level(), envelope.meta.confidence), (Risk::Medium, Some(0.7)));
 }
 
 #[tokio::test]
