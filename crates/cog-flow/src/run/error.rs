@@ -6,8 +6,8 @@ use cog_json::{Node, Value};
 use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
-use super::call::Ended;
-use crate::{Finding, PathError};
+use super::call::{Call, Ended};
+use crate::{Callee, Finding, PathError, Plan};
 
 /// Why a composition ends without an answer.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub(super) fn from_check(module: &Module, findings: &[Finding]) -> ErrorBody {
 
 /// Returns the error of a part that is required and has no answer (E3002). A budget is that of the composition: its error stays
 /// (E4002).
-pub(super) fn part_failed(ended: &Ended) -> Failure {
+pub(super) fn part_failed(plan: &Plan, ended: &Ended) -> Failure {
     let path = &ended.call.path;
     let (code, message) = ended.error().unwrap_or(("E4000", "the part returned no envelope"));
     let given = |key: &str| ended.envelope.get("error").and_then(|error| error.get(key));
@@ -59,13 +59,32 @@ pub(super) fn part_failed(ended: &Ended) -> Failure {
             ErrorBody::new(Code::PartialResult, message).with_details(Value::from(details))
         }
     };
-    let suggestion = given("suggestion").and_then(|text| text.as_str());
-    let body = body.suggest(suggestion.unwrap_or("Make the part `optional`, or give it a `fallback`."));
+    let suggestion = given("suggestion").and_then(|text| text.as_str()).map(str::to_owned);
+    let suggestion = time_limit(plan, ended).or(suggestion);
+    let body = body.suggest(
+        suggestion.unwrap_or_else(|| "Make the part `optional`, or give it a `fallback`.".to_owned()),
+    );
     let error = match given("recoverable").and_then(|value| value.as_bool()) {
         Some(recoverable) => body.with_recoverable(recoverable),
         None => body,
     };
     Failure { error, is_interrupted: ended.is_interrupted(), is_halted: false }
+}
+
+/// Returns what to do about a part that its own time limit has ended.
+fn time_limit(plan: &Plan, ended: &Ended) -> Option<String> {
+    let Call { callee: Callee::Part(part), timeout: Some(limit), name, .. } = &ended.call else {
+        return None;
+    };
+    if ended.time < *limit {
+        return None;
+    }
+    let is_declared = plan.parts.get(*part).and_then(|part| part.timeout) == Some(*limit);
+    let key = match is_declared {
+        true => format!("`timeout_ms` of `{name}` in `composition.requires`"),
+        false => format!("`timeout` in the options of `@call:{name}`"),
+    };
+    Some(format!("Raise {key}, or make the part optional."))
 }
 
 /// Whether an error reports that a budget is spent, or does not know the price of a model.
@@ -74,11 +93,11 @@ fn is_budget(code: &str, details: Node<'_>) -> bool {
     code == Code::RateLimited.as_str() && matches!(reason, Some("budget" | "unknown_price"))
 }
 
-/// Returns the error of a composition whose time limit has passed.
-pub(super) fn timeout(limit: Duration) -> ErrorBody {
+/// Returns the error of a composition whose time limit has passed: its own, or a shorter one of the run.
+pub(super) fn timeout(plan: &Plan, limit: Duration) -> ErrorBody {
+    let key = if plan.timeout <= limit { "`composition.timeout_ms` in the manifest" } else { "--timeout" };
     let message = format!("the composition took longer than {limit:?}");
-    ErrorBody::new(Code::StreamTimeout, message)
-        .suggest("Raise `composition.timeout_ms` in the manifest or --timeout, or use faster parts.")
+    ErrorBody::new(Code::StreamTimeout, message).suggest(format!("Raise {key}, or use faster parts."))
 }
 
 /// Returns the error of a composition of which no part has a result.

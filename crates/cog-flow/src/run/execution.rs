@@ -83,11 +83,11 @@ impl Execution {
     /// Runs the parts until there is an answer or an error, the run is cancelled, or its time has passed.
     pub(super) async fn run(mut self) -> PartsEnd {
         let cancellation = self.context.parts.options().cancellation.clone();
-        let timeout = self.context.parts.timeout;
+        let (context, timeout) = (Arc::clone(&self.context), self.context.parts.timeout);
         let answer = tokio::select! {
             biased;
             reason = cancellation.wait() => Err(Failure::from(reason.error())),
-            () = tokio::time::sleep(timeout) => Err(Failure::from(error::timeout(timeout))),
+            () = tokio::time::sleep(timeout) => Err(Failure::from(error::timeout(context.plan(), timeout))),
             answer = self.answer() => answer,
         };
         let answer = match answer {
@@ -232,7 +232,7 @@ impl Execution {
             return Ok(false);
         }
         if !ended.call.optional {
-            return Err(error::part_failed(&ended));
+            return Err(error::part_failed(plan, &ended));
         }
         let (code, message) = ended.error().unwrap_or_default();
         let message = format!("The optional part `{}` failed: {code}: {message}", ended.call.path);
@@ -251,7 +251,7 @@ impl Execution {
             return None;
         }
         let Some(part) = ended.halted() else { return Some(ended) };
-        self.halted.push((part, error::part_failed(&ended).error));
+        self.halted.push((part, error::part_failed(self.context.plan(), &ended).error));
         None
     }
 
