@@ -3,17 +3,24 @@
 //! A condition is parsed once, when the manifest is checked. It compares single values with each other and with literals;
 //! nothing else can be written, so that evaluating it is linear in its length.
 
-mod constant;
+mod cases;
+mod describe;
 mod evaluate;
 mod expression;
 mod lexer;
 mod parser;
+mod ranges;
+mod values;
 
 use cog_json::Node;
 
 use crate::cursor::TextError;
 
-pub(crate) use self::expression::{Comparison, Content, Expression, Operand};
+pub(crate) use self::{
+    cases::Cases,
+    expression::{Comparison, Content, Expression, Operand},
+    values::{Decimal, Values},
+};
 
 /// A parsed condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,11 +47,6 @@ impl Condition {
     /// types than expected compare as unequal.
     pub fn is_true(&self, document: Node<'_>) -> bool {
         evaluate::evaluate(&self.root, document)
-    }
-
-    /// Returns the value of a condition that is the same for every document.
-    pub(crate) fn constant(&self) -> Option<bool> {
-        constant::constant(&self.root)
     }
 
     pub(crate) fn root(&self) -> &Expression {

@@ -14,7 +14,7 @@ pub struct Finding {
     pub severity: Severity,
     /// The check.
     pub rule: Rule,
-    /// The code of a run: E4004, E4005, E4006 or E4008.
+    /// The code of a run: E4004 to E4008.
     pub code: Code,
     /// What was found.
     pub message: String,

@@ -21,6 +21,16 @@ pub struct Step {
     pub is_routed: bool,
 }
 
+impl Step {
+    /// Returns the modules that it runs.
+    pub(crate) fn targets(&self) -> &[Callee] {
+        match &self.to {
+            Target::Modules(targets) => targets,
+            Target::Output => &[],
+        }
+    }
+}
+
 /// The sources of a step, and how they become one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {

@@ -3,11 +3,17 @@
 mod condition;
 mod known;
 mod mapping;
+mod passed;
+mod reach;
+mod receiver;
 mod sources;
+mod values;
+
+use std::ops::Range;
 
 use cog_module::{PromptPart, Rule};
 
-use crate::{Finding, Flow, Plan, Step, finding::FindingLocation, value_path::ValuePath};
+use crate::{Condition, Finding, Flow, Plan, Step, finding::FindingLocation, value_path::ValuePath};
 
 pub(crate) use self::{known::Known, sources::Sources};
 
@@ -25,43 +31,64 @@ fn check_plan(flow: &Flow, plan: &Plan) -> Vec<Finding> {
     let steps = plan.steps.iter().chain(&plan.outputs);
     let mut findings: Vec<Finding> = steps.flat_map(|step| check_step(&sources, step)).collect();
     findings.extend(mapping::check_answer(&sources));
-    for (index, route) in plan.routes.iter().enumerate() {
-        let (pointer, document) =
-            (format!("/routing/{index}/condition"), sources.judged(route.from.as_ref()));
-        findings.extend(condition::check(&pointer, route.condition.as_ref(), &document));
-    }
-    if let Some(iteration) = &plan.iteration {
+    findings.extend(reach::rules(&sources));
+    if let Some(iteration) = &plan.iteration
+        && let Some(until) = &iteration.until
+    {
         let document = sources.judged(iteration.from.as_ref());
-        findings.extend(condition::check("/iteration/until", iteration.until.as_ref(), &document));
+        findings.extend(check_condition("/iteration/until", until, &document, "the rounds never end early"));
     }
-    findings.extend(references(&sources));
+    findings.extend(passed::routes(&sources));
+    findings.extend(prompt(&sources));
     findings.into_iter().map(|finding| finding.about(&plan.module)).collect()
 }
 
 fn check_step(sources: &Sources<'_>, step: &Step) -> Vec<Finding> {
-    let document = sources.document(&step.from);
     let pointer = format!("/dataflow/{}", step.index);
-    let mut findings = condition::check(&format!("{pointer}/condition"), step.condition.as_ref(), &document);
-    findings.extend(mapping::check(sources, &pointer, step, &document));
+    let mut findings = Vec::new();
+    if let Some(condition) = &step.condition {
+        let pointer = format!("{pointer}/condition");
+        let tested = sources.tested(&step.from);
+        findings.extend(check_condition(&pointer, condition, &tested, "this step never runs"));
+    }
+    findings.extend(mapping::check(sources, &pointer, step));
     findings
 }
 
-/// Checks that the references of the prompt read members that the results have.
-fn references(sources: &Sources<'_>) -> Vec<Finding> {
-    let prompt = &sources.plan.module.prompt;
-    let finding = |(range, part): (std::ops::Range<usize>, &PromptPart)| {
-        let PromptPart::Reference { module, path, raw } = part else { return None };
-        let error = |message: String| {
-            Finding::error(Rule::PromptCall, FindingLocation::Prompt(range.clone()), message)
-        };
-        let Some(path) = ValuePath::parse(&format!("$.{path}")) else {
-            let help = "Write names and indices, such as `data.issues[0].id`.".to_owned();
-            return Some(error(format!("`{raw}` is not a path to one value")).suggest(help));
-        };
-        let absent = sources.named(module)?.find(&path).err()?;
-        Some(error(format!("`{raw}`: {}", absent.message)).suggest(absent.suggestion))
+/// Returns the parts of a condition that do not fit; otherwise whether it is never true, which has this effect.
+fn check_condition(pointer: &str, condition: &Condition, document: &Known<'_>, effect: &str) -> Vec<Finding> {
+    let findings = condition::check(pointer, condition, document);
+    if findings.is_empty() {
+        return Vec::from_iter(reach::check(pointer, condition, document, effect));
+    }
+    findings
+}
+
+/// Checks what the calls of the prompt pass on, and that references read members that the results have.
+fn prompt(sources: &Sources<'_>) -> Vec<Finding> {
+    let plan = sources.plan;
+    let mut findings = Vec::new();
+    for (position, (range, part)) in plan.module.prompt.located().enumerate() {
+        findings.extend(reference(sources, &range, part));
+        let call = plan.calls.binary_search_by_key(&position, |call| call.position).ok();
+        let Some(call) = call.and_then(|index| plan.calls.get(index)) else { continue };
+        findings.extend(passed::call(sources, &range, call));
+        let inside = call.arguments.iter().flat_map(|arguments| arguments.parts());
+        findings.extend(inside.filter_map(|part| reference(sources, &range, part)));
+    }
+    findings
+}
+
+fn reference(sources: &Sources<'_>, range: &Range<usize>, part: &PromptPart) -> Option<Finding> {
+    let PromptPart::Reference { module, path, raw } = part else { return None };
+    let error =
+        |message: String| Finding::error(Rule::PromptCall, FindingLocation::Prompt(range.clone()), message);
+    let Some(path) = ValuePath::parse(&format!("$.{path}")) else {
+        let help = "Write names and indices, such as `data.issues[0].id`.".to_owned();
+        return Some(error(format!("`{raw}` is not a path to one value")).suggest(help));
     };
-    prompt.located().filter_map(finding).collect()
+    let absent = sources.named(module)?.find(&path).err()?;
+    Some(error(format!("`{raw}`: {}", absent.message)).suggest(absent.suggestion))
 }
 
 #[cfg(test)]

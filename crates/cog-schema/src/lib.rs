@@ -54,6 +54,6 @@ pub use portability::{EnforcedBy, Portability, PortableConstraint};
 pub use project::{Loss, LossKind, Projection};
 pub use rules::Rules;
 pub use schema_error::SchemaError;
-pub use shape::{Member, Shape, Types};
+pub use shape::{CertainShape, Member, Shape, Types};
 pub use violation::Violation;
 pub use wording::{nearest, type_name};

@@ -1,5 +1,7 @@
 //! What a contract says about the values at a path: their types and members, without a value.
 
+mod certain;
+
 use std::fmt;
 
 use cog_json::Segment;
@@ -7,6 +9,8 @@ use serde_json::Value;
 
 use crate::contract::Contract;
 use crate::graph::{Id, SchemaNode};
+
+pub use self::certain::CertainShape;
 
 /// The JSON types that a value can have.
 ///
@@ -215,6 +219,12 @@ impl<'c> Shape<'c> {
     pub fn requires(&self, name: &str) -> bool {
         let [id] = self.ids.as_slice() else { return false };
         self.contract.requires(*id, name)
+    }
+
+    /// Returns whether an object with a member of this name is certainly invalid.
+    pub fn forbids(&self, name: &str) -> bool {
+        let [id] = self.ids.as_slice() else { return false };
+        self.contract.graph.certain(*id).any(|schema| schema.forbids(name))
     }
 }
 

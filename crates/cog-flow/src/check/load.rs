@@ -79,7 +79,10 @@ impl<'a> Loader<'a> {
     /// Returns a part with its plan, or without one if it is missing.
     fn part(&mut self, caller: usize, draft: &PartDraft) -> Part {
         let plan = match self.find(&draft.name) {
-            Ok(id) => self.check_version(caller, draft, id).then_some(id),
+            Ok(id) => {
+                self.check_invocable(caller, draft, id);
+                self.check_version(caller, draft, id).then_some(id)
+            }
             Err(error) => {
                 self.report_missing(caller, draft, &error);
                 None
@@ -128,6 +131,18 @@ impl<'a> Loader<'a> {
             self.report_unusable(caller, draft, message, help, Code::ModuleNotFound);
         }
         matches
+    }
+
+    /// Reports a module that other modules may not call: they call it as an agent.
+    fn check_invocable(&mut self, caller: usize, draft: &PartDraft, id: PlanId) {
+        let manifest = self.plans.get(id.index()).map(|found| &found.plan.module.manifest);
+        if manifest.is_some_and(|manifest| !manifest.invocation.agent_invocable) {
+            let name = &draft.name;
+            let message =
+                format!("`{name}` cannot be a part: its manifest has `invocation.agent_invocable: false`");
+            let help = format!("Call another module, or allow agents to call `{name}` in its manifest.");
+            self.report_unusable(caller, draft, message, help, Code::PermissionDenied);
+        }
     }
 
     fn report_missing(&mut self, caller: usize, draft: &PartDraft, error: &LookupError) {

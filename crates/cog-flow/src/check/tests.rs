@@ -287,6 +287,27 @@ fn what_has_no_effect_is_a_warning() {
             "warning composition-condition: this rule never decides: rule 1 before it is always true",
         ),
         (
+            &*format!(
+                "{step}\n  - {{from: input, to: judge, condition: exists($.text)}}\nrouting:\n  - {{next: judge}}"
+            ),
+            "",
+            "warning composition-step: the condition has no effect: a rule of the routing starts this step",
+        ),
+        (
+            &*format!(
+                "{step}\n  - {{from: input, to: [judge, reader], mapping: {{text: $.text}}}}\nrouting:\n  - {{next: judge}}"
+            ),
+            "",
+            "warning composition-step: `reader` never runs: the step waits for a rule, and none names `reader`",
+        ),
+        (
+            &*format!(
+                "{step}\n  - {{from: input, to: judge}}\n  - {{from: plain.output, to: judge, mapping: {{}}}}\nrouting:\n  - {{next: judge}}"
+            ),
+            "",
+            "warning composition-step: this step never runs: the rule starts the first step to `judge`",
+        ),
+        (
             &*format!("{step}\n  - {{from: plain.output, to: output}}"),
             "Do it.",
             "warning composition-step: the prompt is not used: no step runs it",
@@ -303,6 +324,7 @@ fn what_has_no_effect_is_a_warning() {
 fn composition_without_an_answer_is_an_error() {
     for (composition, expected) in [
         ("requires: []", "error composition-step: the composition has no answer"),
+        ("routing: [{next: null}]", "error composition-step: the composition has no answer"),
         (
             "pattern: iterative\ndataflow:\n  - {from: input, to: plain}",
             "error composition-step: the pattern `iterative` has no `iteration`",
@@ -356,7 +378,7 @@ fn references_and_calls_of_the_prompt() {
     }
     let calls = checked(
         "requires: []",
-        "@call:plain(a $INPUT)[async, timeout=2s, tier=exec] @call:judge({{plain.data}})",
+        "@call:reader(a $INPUT)[async, timeout=2s, tier=exec] @call:judge({{reader.data.summary}})",
     );
     assert_eq!(shown(&calls), [""; 0]);
     let flow = calls.into_flow().unwrap();
@@ -385,6 +407,20 @@ routing:
         flow.root().routes.iter().map(|route| route.next).collect::<Vec<_>>(),
         [None, Some(Callee::Part(1))]
     );
+}
+
+#[test]
+fn result_of_a_routed_step_is_not_read_before_its_rule() {
+    let composition = |step: &str, rule: &str| {
+        let steps = "{from: input, to: plain}\n  - {from: input, to: judge}";
+        format!("dataflow:\n  - {steps}\n{step}routing:\n  - {{{rule}next: judge}}")
+    };
+    let error = "error composition-step: the result of `judge` is read before a rule of the routing starts `judge` (Read another result, or remove the rule.)";
+    let step = "  - {from: judge.output, to: reader, mapping: {text: $.data.rationale}}\n";
+    assert_eq!(findings(&composition(step, ""), ""), [error]);
+    assert_eq!(findings(&composition("", "from: judge.output, condition: $.ok, "), ""), [error]);
+    let output = "  - {from: judge.output, to: output}\n";
+    assert_eq!(findings(&composition(output, ""), ""), [""; 0]);
 }
 
 #[test]

@@ -93,5 +93,11 @@ fn order(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
 
 fn order_of_length(length: usize, node: Node<'_>) -> Option<Ordering> {
     #[expect(clippy::cast_precision_loss, reason = "lengths are below 2^52")]
-    (length as f64).partial_cmp(&node.as_f64()?)
+    let order = (length as f64).partial_cmp(&node.as_f64()?)?;
+    if order.is_ne() {
+        return Some(order);
+    }
+    // The float is equal, but the number can be `2.9999999999999999999`.
+    let exact = cog_json::Value::from(serde_json::Value::from(length));
+    exact.node().as_number().partial_cmp(&node.as_number())
 }

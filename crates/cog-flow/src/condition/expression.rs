@@ -54,6 +54,17 @@ pub(crate) enum Comparison {
 }
 
 impl Comparison {
+    /// Returns the comparison with its sides exchanged.
+    pub(crate) const fn mirrored(self) -> Self {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            Comparison::Equal | Comparison::NotEqual => self,
+        }
+    }
+
     /// Returns whether it compares the order.
     pub(crate) const fn is_ordered(self) -> bool {
         !matches!(self, Comparison::Equal | Comparison::NotEqual)

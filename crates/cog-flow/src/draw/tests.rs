@@ -127,7 +127,6 @@ routing:
         edges(&found)[2..],
         [
             "reader route output: issues: array of object; rationale: string; if $.ok",
-            "reader route output: issues: array of object; rationale: string; otherwise",
             "plain route output: object; otherwise"
         ]
     );

@@ -1,4 +1,4 @@
-//! Checks that everything in a composition has an effect: sources have results, targets run, rules can decide.
+//! Checks that everything in a composition has an effect: sources have results, and targets run.
 
 use std::collections::HashSet;
 
@@ -7,29 +7,21 @@ use cog_spec::{Aggregate, Composition, Pattern};
 
 use super::compile::Compiler;
 use crate::{
-    Answer, Callee, Condition, Selection, Source, Step, Target,
+    Answer, Callee, Selection, Source, Step,
     finding::{Finding, FindingLocation},
 };
 
 impl Compiler<'_> {
-    /// Reports sources without a result, parts that nothing runs, and rules that never decide.
+    /// Reports sources without a result, and parts that nothing runs.
     pub(super) fn usage(&mut self, composition: &Composition) {
-        let findings = [
-            self.sources(composition),
-            self.unused_parts(),
-            self.conditions(),
-            self.rules(),
-            self.answers(composition),
-        ];
+        let findings =
+            [self.sources(composition), self.unused_parts(), self.routed_steps(), self.answers(composition)];
         findings.into_iter().flatten().for_each(|finding| self.report(finding));
     }
 
     /// Marks the parts that steps and routes run.
     pub(super) fn mark_targets(&mut self) {
-        let of_steps = self.steps.iter().flat_map(|step| match &step.to {
-            Target::Modules(targets) => targets.as_slice(),
-            Target::Output => &[],
-        });
+        let of_steps = self.steps.iter().flat_map(Step::targets);
         let targets = of_steps.copied().chain(self.routes.iter().filter_map(|route| route.next));
         for target in targets.collect::<Vec<_>>() {
             if let Callee::Part(part) = target {
@@ -40,22 +32,26 @@ impl Compiler<'_> {
 
     /// Returns whether a step or a route runs the own prompt.
     pub(super) fn runs_own_prompt(&self) -> bool {
-        let is_own = |target: &Target| matches!(target, Target::Modules(list) if list.contains(&Callee::Own));
-        self.steps.iter().any(|step| is_own(&step.to))
+        self.steps.iter().any(|step| step.targets().contains(&Callee::Own))
             || self.routes.iter().any(|route| route.next == Some(Callee::Own))
     }
 
     /// Reports sources that have no result when they are read. In rounds, a step can read the results of the round before.
     fn sources(&self, composition: &Composition) -> Vec<Finding> {
         let is_iterative = Self::is_iterative(composition);
-        let mut done: HashSet<Callee> = self.calls.iter().map(|call| Callee::Part(call.part)).collect();
-        let all = done.iter().copied().chain(self.steps.iter().flat_map(|step| targets(&step.to)));
-        let all: HashSet<Callee> = all.chain(self.routes.iter().filter_map(|route| route.next)).collect();
+        let called = self.calls.iter().map(|call| Callee::Part(call.part));
+        let mut done: HashSet<Callee> = called.collect();
+        let of_steps = self.steps.iter().filter(|step| !step.is_routed).flat_map(Step::targets);
+        let before_routing: HashSet<Callee> = done.iter().chain(of_steps).copied().collect();
+        let routed = self.routes.iter().filter_map(|route| route.next);
+        let all: HashSet<Callee> = before_routing.iter().copied().chain(routed).collect();
         let mut findings = Vec::new();
         for step in &self.steps {
-            let readable = if is_iterative || step.is_routed { &all } else { &done };
+            let readable = if is_iterative || step.is_routed { &before_routing } else { &done };
             findings.extend(self.unread(&format!("/dataflow/{}", step.index), &step.from, readable, &all));
-            done.extend(targets(&step.to));
+            if !step.is_routed {
+                done.extend(step.targets());
+            }
         }
         for step in &self.outputs {
             findings.extend(self.unread(&format!("/dataflow/{}", step.index), &step.from, &all, &all));
@@ -64,7 +60,7 @@ impl Compiler<'_> {
             self.routes.iter().enumerate().map(|(index, route)| (format!("/routing/{index}"), &route.from));
         let iteration = self.iteration.iter().map(|iteration| ("/iteration".to_owned(), &iteration.from));
         for (pointer, from) in routes.chain(iteration) {
-            findings.extend(from.iter().flat_map(|from| self.unread(&pointer, from, &all, &all)));
+            findings.extend(from.iter().flat_map(|from| self.unread(&pointer, from, &before_routing, &all)));
         }
         findings
     }
@@ -83,7 +79,12 @@ impl Compiler<'_> {
         let finding = |callee: Callee| {
             let name = self.name_of(callee);
             let location = FindingLocation::composition(format!("{pointer}/from"));
-            let (message, help) = if all.contains(&callee) {
+            let is_routed = self.routes.iter().any(|route| route.next == Some(callee));
+            let (message, help) = if is_routed {
+                let message =
+                    format!("the result of `{name}` is read before a rule of the routing starts `{name}`");
+                (message, "Read another result, or remove the rule.".to_owned())
+            } else if all.contains(&callee) {
                 let message = format!("the step reads the result of `{name}`, which runs in a later step");
                 (message, "Write the steps in the order in which they run.".to_owned())
             } else {
@@ -112,44 +113,35 @@ impl Compiler<'_> {
         unused.map(finding).collect()
     }
 
-    /// Reports conditions that are never true.
-    fn conditions(&self) -> Vec<Finding> {
-        let steps = self.steps.iter().chain(&self.outputs);
-        let steps = steps.map(|step| {
-            (format!("/dataflow/{}/condition", step.index), &step.condition, "this step never runs")
-        });
-        let routes = self.routes.iter().enumerate();
-        let routes = routes.map(|(index, route)| {
-            (format!("/routing/{index}/condition"), &route.condition, "this rule never decides")
-        });
-        let until = self.iteration.iter();
-        let until =
-            until.map(|rounds| ("/iteration/until".to_owned(), &rounds.until, "the rounds never end early"));
-        let never =
-            steps.chain(routes).chain(until).filter(|(_, condition, _)| constant(condition) == Some(false));
-        let finding = |(pointer, _, effect): (String, _, &str)| {
-            let location = FindingLocation::composition(pointer);
-            let message = format!("the condition is never true: {effect}");
-            let finding = Finding::warning(Rule::CompositionCondition, location, message);
-            finding.suggest("Compare a value of the results, such as `$.meta.confidence >= 0.8`.".to_owned())
-        };
-        never.map(finding).collect()
-    }
-
-    /// Reports rules after one that always decides.
-    fn rules(&self) -> Vec<Finding> {
-        let decides =
-            |condition: &Option<Condition>| condition.is_none() || constant(condition) == Some(true);
-        let Some(last) = self.routes.iter().position(|route| decides(&route.condition)) else {
-            return Vec::new();
-        };
-        let finding = |index: usize| {
-            let location = FindingLocation::composition(format!("/routing/{index}"));
-            let message = format!("this rule never decides: rule {} before it is always true", last + 1);
-            let finding = Finding::warning(Rule::CompositionCondition, location, message);
-            finding.suggest("Move it before that rule, or remove it.".to_owned())
-        };
-        (last + 1..self.routes.len()).map(finding).collect()
+    /// Reports what has no effect in steps that wait for a rule of the routing.
+    fn routed_steps(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut seen = HashSet::new();
+        let is_next = |target: &Callee| self.routes.iter().any(|route| route.next == Some(*target));
+        for step in self.steps.iter().filter(|step| step.is_routed) {
+            let pointer = format!("/dataflow/{}", step.index);
+            let warn = |key: &str, message: String, help: &str| {
+                let location = FindingLocation::composition(format!("{pointer}/{key}"));
+                Finding::warning(Rule::CompositionStep, location, message).suggest(help.to_owned())
+            };
+            if step.condition.is_some() {
+                let message =
+                    "the condition has no effect: a rule of the routing starts this step".to_owned();
+                findings.push(warn("condition", message, "Move it to the rule."));
+            }
+            for target in step.targets() {
+                let name = self.name_of(*target);
+                if !is_next(target) {
+                    let message =
+                        format!("`{name}` never runs: the step waits for a rule, and none names `{name}`");
+                    findings.push(warn("to", message, "Write a step of its own, or a rule for it."));
+                } else if !seen.insert(*target) {
+                    let message = format!("this step never runs: the rule starts the first step to `{name}`");
+                    findings.push(warn("to", message, "Join the two steps."));
+                }
+            }
+        }
+        findings
     }
 
     /// Reports a composition without an answer, and prompts and results that the answer does not use.
@@ -175,11 +167,15 @@ impl Compiler<'_> {
     }
 
     fn no_answer(&self, answer: Answer) -> Option<Finding> {
-        let is_empty = self.steps.is_empty() && self.outputs.is_empty() && self.routes.is_empty();
+        let runs_next = self.routes.iter().any(|route| route.next.is_some());
+        let is_empty = self.steps.is_empty() && self.outputs.is_empty() && !runs_next;
         if !is_empty || answer == Answer::OwnPrompt || self.module.manifest.composition.is_none() {
             return None;
         }
-        let message = "the composition has no answer: the prompt is empty, and there are no steps";
+        let message = match self.has_prompt() {
+            true => "the composition has no answer: without steps, `next: null` returns nothing",
+            false => "the composition has no answer: the prompt is empty, and there are no steps",
+        };
         let finding = Finding::error(Rule::CompositionStep, FindingLocation::composition(""), message);
         Some(finding.suggest("Write a `prompt.md`, or add a step with `to: output`.".to_owned()))
     }
@@ -224,16 +220,4 @@ impl Compiler<'_> {
             Finding::warning(Rule::CompositionStep, FindingLocation::composition("/pattern"), message);
         Some(finding.suggest("Add `routing:` or a `condition:` to a step.".to_owned()))
     }
-}
-
-/// Returns the modules that a target runs.
-fn targets(target: &Target) -> Vec<Callee> {
-    match target {
-        Target::Modules(list) => list.clone(),
-        Target::Output => Vec::new(),
-    }
-}
-
-fn constant(condition: &Option<Condition>) -> Option<bool> {
-    condition.as_ref().and_then(Condition::constant)
 }

@@ -12,8 +12,7 @@ use crate::{
 };
 
 /// Returns the parts of a condition that do not fit.
-pub(super) fn check(pointer: &str, condition: Option<&Condition>, document: &Known<'_>) -> Vec<Finding> {
-    let Some(condition) = condition else { return Vec::new() };
+pub(super) fn check(pointer: &str, condition: &Condition, document: &Known<'_>) -> Vec<Finding> {
     let mut errors = Vec::new();
     visit(condition.root(), document, &mut errors);
     let pointer = format!("/composition{pointer}");
@@ -116,7 +115,7 @@ fn types(operand: &Operand, document: &Known<'_>) -> Result<Types, TextError> {
         })
     };
     match &operand.content {
-        Content::Literal(value) => Ok(literal_types(value.node().kind())),
+        Content::Literal(value) => Ok(types_of(value.node().kind())),
         Content::Path(path) => find(path).map(|known| known.types()),
         Content::Length(path) => {
             let known = find(path)?;
@@ -132,7 +131,8 @@ fn types(operand: &Operand, document: &Known<'_>) -> Result<Types, TextError> {
     }
 }
 
-const fn literal_types(kind: Kind) -> Types {
+/// Returns the types of a kind of values.
+pub(super) const fn types_of(kind: Kind) -> Types {
     match kind {
         Kind::Null => Types::NULL,
         Kind::Bool => Types::BOOLEAN,

@@ -14,6 +14,10 @@ pub(crate) enum Known<'c> {
     Any,
     /// Its types.
     Types(Types),
+    /// It is a confidence: a number from 0 to 1.
+    Confidence,
+    /// It is `true`.
+    True,
     /// The schema that it satisfies.
     Schema(Shape<'c>),
     /// It is an object with these members and no others.
@@ -24,6 +28,8 @@ pub(crate) enum Known<'c> {
     Layers(Vec<Known<'c>>),
     /// It is an array with these elements.
     List(Box<Known<'c>>),
+    /// It is this, or null if a module has no result.
+    Maybe(Box<Known<'c>>),
 }
 
 /// A member that a value cannot have.
@@ -39,11 +45,14 @@ impl<'c> Known<'c> {
         match self {
             Known::Any => Types::ANY,
             Known::Types(types) => *types,
+            Known::Confidence => Types::NUMBER.or(Types::NULL),
+            Known::True => Types::BOOLEAN,
             Known::Schema(shape) => shape.types(),
             Known::Object(_) => Types::OBJECT,
             Known::Either(all) => all.iter().fold(Types::default(), |sum, one| sum.or(one.types())),
             Known::Layers(all) => all.first().map_or(Types::ANY, Known::types),
             Known::List(_) => Types::ARRAY,
+            Known::Maybe(known) => known.types(),
         }
     }
 
@@ -81,7 +90,8 @@ impl<'c> Known<'c> {
                     members.iter().position(|member| !matches!(member, Known::Any)).unwrap_or_default();
                 members.into_iter().nth(first)
             }
-            Known::List(_) => None,
+            Known::Maybe(known) => known.member(name),
+            Known::List(_) | Known::Confidence | Known::True => None,
         }
     }
 
@@ -94,7 +104,8 @@ impl<'c> Known<'c> {
                 let is_array = shape.types().meet(Types::ARRAY);
                 is_array.then(|| shape.elements().map_or(Known::Any, Known::Schema))
             }
-            Known::Object(_) | Known::Layers(_) => None,
+            Known::Object(_) | Known::Layers(_) | Known::Confidence | Known::True => None,
+            Known::Maybe(known) => known.elements(),
             Known::Either(all) => {
                 let elements: Vec<_> = all.iter().filter_map(Known::elements).collect();
                 (!elements.is_empty()).then_some(Known::Either(elements))
@@ -109,7 +120,33 @@ impl<'c> Known<'c> {
             Known::Schema(shape) => shape.member_names(),
             Known::Object(members) => members.iter().map(|(name, _)| name.as_str()).collect(),
             Known::Either(all) | Known::Layers(all) => all.iter().flat_map(Known::member_names).collect(),
-            Known::Any | Known::Types(_) | Known::List(_) => Vec::new(),
+            Known::Maybe(known) => known.member_names(),
+            Known::Any | Known::Types(_) | Known::Confidence | Known::True | Known::List(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the members that the value certainly has.
+    pub(crate) fn certain_members(&self) -> Vec<&str> {
+        match self {
+            Known::Schema(shape) => {
+                shape.member_names().into_iter().filter(|name| shape.requires(name)).collect()
+            }
+            Known::Object(_) => self.member_names(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns whether an object with a member of this name is certainly invalid.
+    pub(crate) fn forbids(&self, name: &str) -> bool {
+        matches!(self, Known::Schema(shape) if shape.forbids(name))
+    }
+
+    /// Returns what is known if the value is not null.
+    #[must_use]
+    pub(crate) fn existing(self) -> Self {
+        match self {
+            Known::Maybe(known) => *known,
+            known => known,
         }
     }
 

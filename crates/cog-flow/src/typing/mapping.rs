@@ -4,23 +4,20 @@ use std::collections::HashSet;
 
 use cog_module::Rule;
 
-use super::{Known, Sources};
-use crate::{Callee, Finding, Step, Target, finding::FindingLocation};
-
-/// A target of a step: what receives its values.
-struct Receiver<'c> {
-    /// Its name for a message: "the input of `reviewer`".
-    name: String,
-    known: Known<'c>,
-}
+use super::{
+    Known, Sources,
+    receiver::{Passed, Receiver, mismatch},
+};
+use crate::{Finding, Step, Target, finding::FindingLocation};
 
 /// Returns the fields of a step that do not exist, or whose values cannot fit.
-pub(super) fn check(sources: &Sources<'_>, pointer: &str, step: &Step, document: &Known<'_>) -> Vec<Finding> {
-    let mut findings = paths(pointer, step, document);
+pub(super) fn check(sources: &Sources<'_>, pointer: &str, step: &Step) -> Vec<Finding> {
+    let document = sources.document(&step.from);
+    let mut findings = paths(pointer, step, &document);
     for receiver in receivers(sources, step) {
         match &step.mapping {
-            Some(_) => findings.extend(fields(pointer, step, document, &receiver)),
-            None => findings.extend(payload(sources, pointer, step, &receiver)),
+            Some(_) => findings.extend(fields(pointer, step, &document, &receiver)),
+            None => findings.extend(receiver.check(&passed(sources, pointer, step))),
         }
     }
     findings
@@ -48,16 +45,21 @@ pub(super) fn check_answer(sources: &Sources<'_>) -> Option<Finding> {
 
 fn receivers<'c>(sources: &Sources<'c>, step: &Step) -> Vec<Receiver<'c>> {
     match &step.to {
-        Target::Output => {
-            vec![Receiver { name: "the answer".to_owned(), known: sources.answer() }]
-        }
+        Target::Output => vec![Receiver::answer(sources)],
         Target::Modules(targets) => {
-            let receiver = |callee: &Callee| {
-                let name = format!("the input of `{}`", sources.plan.name_of(*callee));
-                Receiver { name, known: sources.input_of(*callee) }
-            };
-            targets.iter().map(receiver).collect()
+            targets.iter().flat_map(|callee| Receiver::inputs(sources, *callee)).collect()
         }
+    }
+}
+
+/// Returns what a step without a mapping passes on.
+fn passed<'c>(sources: &Sources<'c>, pointer: &str, step: &Step) -> Passed<'c> {
+    Passed {
+        by: "the step",
+        value: sources.payload(&step.from),
+        location: FindingLocation::composition(format!("{pointer}/from")),
+        rule: Rule::CompositionMapping,
+        help: "Add `mapping:` with a path for each field.".to_owned(),
     }
 }
 
@@ -81,6 +83,9 @@ fn fields(pointer: &str, step: &Step, document: &Known<'_>, receiver: &Receiver<
         let error =
             |message| Finding::error(Rule::CompositionMapping, location(pointer, &field.name), message);
         let Some(target) = receiver.known.member(&field.name) else {
+            if receiver.is_fallback && !receiver.known.forbids(&field.name) {
+                continue;
+            }
             let message = format!("{} has no field `{}`", receiver.name, field.name);
             findings.push(error(message).suggest(receiver.known.similar(&field.name)));
             continue;
@@ -95,71 +100,16 @@ fn fields(pointer: &str, step: &Step, document: &Known<'_>, receiver: &Receiver<
             );
         }
     }
-    if matches!(step.to, Target::Modules(_)) {
-        let names: HashSet<&str> = mapped.iter().map(|field| field.name.as_str()).collect();
-        findings.extend(missing(pointer, "mapping", receiver, |name| names.contains(name)));
+    let names: HashSet<&str> = mapped.iter().map(|field| field.name.as_str()).collect();
+    let missing = receiver.missing(|name| names.contains(name));
+    if let Some(first) = missing.first() {
+        let message =
+            format!("{} requires `{}`, which the step does not give", receiver.name, missing.join("`, `"));
+        let location = FindingLocation::composition(format!("{pointer}/mapping"));
+        let finding = Finding::error(Rule::CompositionMapping, location, message);
+        findings.push(finding.suggest(format!("Add `{first}:` with a path to `mapping`.")));
     }
     findings
-}
-
-/// Returns the fields of a payload that a target requires or types otherwise.
-fn payload(sources: &Sources<'_>, pointer: &str, step: &Step, receiver: &Receiver<'_>) -> Vec<Finding> {
-    let payload = sources.payload(&step.from);
-    let error = |message| {
-        let location = FindingLocation::composition(format!("{pointer}/from"));
-        Finding::error(Rule::CompositionMapping, location, message)
-            .suggest("Add `mapping:` with a path for each field.".to_owned())
-    };
-    if let Some((found, expected)) = mismatch(&payload, &receiver.known) {
-        return vec![error(format!("{} is {expected}, but the step passes {found}", receiver.name))];
-    }
-    let mut findings = Vec::new();
-    for name in receiver.known.member_names() {
-        let (Some(source), Some(target)) = (payload.member(name), receiver.known.member(name)) else {
-            continue;
-        };
-        if let Some((found, expected)) = mismatch(&source, &target) {
-            findings.push(error(format!(
-                "`{name}` in {} is {expected}, but the step passes {found}",
-                receiver.name
-            )));
-        }
-    }
-    if matches!(step.to, Target::Modules(_)) {
-        findings.extend(missing(pointer, "from", receiver, |name| payload.member(name).is_some()));
-    }
-    findings
-}
-
-/// Returns a finding if a target requires fields that a step does not give.
-fn missing(
-    pointer: &str,
-    key: &str,
-    receiver: &Receiver<'_>,
-    gives: impl Fn(&str) -> bool,
-) -> Option<Finding> {
-    let Known::Schema(shape) = &receiver.known else { return None };
-    let missing: Vec<&str> =
-        shape.member_names().into_iter().filter(|name| shape.requires(name) && !gives(name)).collect();
-    if missing.is_empty() {
-        return None;
-    }
-    let message =
-        format!("{} requires `{}`, which the step does not give", receiver.name, missing.join("`, `"));
-    let location = FindingLocation::composition(format!("{pointer}/{key}"));
-    let help = format!("Add `{}:` with a path to `mapping`.", missing.first().copied().unwrap_or_default());
-    Some(Finding::error(Rule::CompositionMapping, location, message).suggest(help))
-}
-
-/// Returns the types of a value and of a field, if no value can have both.
-fn mismatch(source: &Known<'_>, target: &Known<'_>) -> Option<(String, String)> {
-    let elements = || {
-        let (source, target) = (source.elements()?, target.elements()?);
-        (!source.types().meet(target.types())).then_some(())
-    };
-    let is_list = source.types() == cog_schema::Types::ARRAY;
-    let fits = source.types().meet(target.types()) && !(is_list && elements().is_some());
-    (!fits).then(|| (source.describe(), target.describe()))
 }
 
 fn location(pointer: &str, field: &str) -> FindingLocation {

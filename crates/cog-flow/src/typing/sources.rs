@@ -1,26 +1,66 @@
 //! What is known about the sources of a step.
 
+use std::collections::HashSet;
+
 use cog_module::Module;
 use cog_schema::Types;
 use cog_spec::{Aggregate, RUNTIME_KEYS};
 
 use super::Known;
-use crate::{Callee, Flow, Plan, Selection, Source, Step, Target};
+use crate::{Callee, Flow, Plan, Selection, Source};
 
 /// The sources of one plan.
 pub(crate) struct Sources<'c> {
     pub(crate) plan: &'c Plan,
     flow: &'c Flow,
+    /// The modules that have a result in every run that completes the steps.
+    certain: HashSet<Callee>,
+    /// The steps that run in each of these runs, by their indices.
+    certain_steps: HashSet<usize>,
 }
 
 impl<'c> Sources<'c> {
-    pub(crate) const fn new(flow: &'c Flow, plan: &'c Plan) -> Self {
-        Self { plan, flow }
+    pub(crate) fn new(flow: &'c Flow, plan: &'c Plan) -> Self {
+        let mut sources = Self { plan, flow, certain: HashSet::new(), certain_steps: HashSet::new() };
+        let called = plan.calls.iter().map(|call| Callee::Part(call.part));
+        sources.certain = called.filter(|callee| sources.is_required(*callee)).collect();
+        for step in plan.steps.iter().filter(|step| !step.is_routed && step.condition.is_none()) {
+            if step.from.sources.iter().any(|source| sources.has_result(*source)) {
+                sources.certain_steps.insert(step.index);
+                let targets = step.targets().iter().copied();
+                let required: Vec<_> = targets.filter(|target| sources.is_required(*target)).collect();
+                sources.certain.extend(required);
+            }
+        }
+        sources
     }
 
-    /// Returns what `$` is in the mapping and the condition of a step.
+    /// Returns whether a source certainly has a value after the steps.
+    fn has_result(&self, source: Source) -> bool {
+        match source {
+            Source::Input => !self.part_of(Callee::Own, "input").types().meet(Types::NULL),
+            Source::Output(callee) => self.certain.contains(&callee),
+        }
+    }
+
+    /// Returns whether the composition fails without a result of this module.
+    fn is_required(&self, callee: Callee) -> bool {
+        match callee {
+            Callee::Own => true,
+            Callee::Part(part) => self.plan.parts.get(part).is_some_and(|part| !part.optional),
+        }
+    }
+
+    /// Returns what `$` is in the mapping and the condition of a step. In rounds, the result can be missing in the first one.
     pub(crate) fn document(&self, from: &Selection) -> Known<'c> {
-        self.selected(from, |source| self.source(source))
+        let is_once = self.plan.iteration.is_none();
+        self.selected(from, |source| self.source(source, is_once && self.has_result(source)))
+    }
+
+    /// Returns what `$` is in the condition of a step, which is evaluated only if one of its sources has a value.
+    pub(crate) fn tested(&self, from: &Selection) -> Known<'c> {
+        let document = self.document(from);
+        if from.sources.len() == 1 { document.existing() } else { document }
     }
 
     /// Returns what a step without a mapping passes on.
@@ -31,7 +71,7 @@ impl<'c> Sources<'c> {
     /// Returns the input, or the data of a result.
     pub(crate) fn payload_of(&self, source: Source) -> Known<'c> {
         match source {
-            Source::Input => self.source(source),
+            Source::Input => self.part_of(Callee::Own, "input"),
             Source::Output(callee) => self.data(callee),
         }
     }
@@ -44,10 +84,16 @@ impl<'c> Sources<'c> {
     /// Returns what `$` is after the steps: the selected sources, otherwise the result so far.
     pub(crate) fn judged(&self, from: Option<&Selection>) -> Known<'c> {
         let Some(from) = from else {
-            let latest: Vec<_> = self.latest().into_iter().map(|callee| self.envelope(callee)).collect();
-            return if latest.is_empty() { Known::Any } else { Known::Either(latest) };
+            let callees = self.latest();
+            let is_certain = callees.iter().any(|callee| self.certain.contains(callee));
+            let latest: Vec<_> = callees.into_iter().map(|callee| self.envelope(callee)).collect();
+            return match latest.is_empty() {
+                true => Known::Any,
+                false if is_certain => Known::Either(latest),
+                false => Known::Maybe(Box::new(Known::Either(latest))),
+            };
         };
-        self.document(from)
+        self.selected(from, |source| self.source(source, self.has_result(source)))
     }
 
     /// Returns the envelope of a module that runs, by its name; none if nothing is known about it.
@@ -72,7 +118,8 @@ impl<'c> Sources<'c> {
         if let ([only], None) = (from.sources.as_slice(), from.aggregate) {
             return known(*only);
         }
-        let all = || from.sources.iter().map(|source| known(*source)).collect();
+        // An aggregation leaves out what has no result.
+        let all = || from.sources.iter().map(|source| known(*source).existing()).collect();
         match from.aggregate {
             None => {
                 let named = |source: &Source| (self.plan.source_name(*source).to_owned(), known(*source));
@@ -83,56 +130,75 @@ impl<'c> Sources<'c> {
         }
     }
 
-    fn source(&self, source: Source) -> Known<'c> {
+    fn source(&self, source: Source, is_certain: bool) -> Known<'c> {
         match source {
             Source::Input => self.part_of(Callee::Own, "input"),
-            Source::Output(callee) => self.envelope(callee),
+            Source::Output(callee) if is_certain => self.envelope(callee),
+            Source::Output(callee) => Known::Maybe(Box::new(self.envelope(callee))),
         }
     }
 
     fn envelope(&self, callee: Callee) -> Known<'c> {
-        let runtime = RUNTIME_KEYS.iter().map(|key| ((*key).to_owned(), Known::Any));
-        let fixed = [
-            ("confidence", Types::NUMBER.or(Types::NULL)),
-            ("risk", Types::STRING.or(Types::OBJECT)),
-            ("explain", Types::STRING),
-        ];
-        let fixed = fixed.map(|(name, types)| (name.to_owned(), Known::Types(types)));
-        let common = Known::Object(fixed.into_iter().chain(runtime).collect());
-        let meta = match self.part_of(callee, "meta") {
-            Known::Any => common,
-            own => Known::Layers(vec![own, common]),
-        };
         Known::Object(vec![
-            ("ok".to_owned(), Known::Types(Types::BOOLEAN)),
-            ("meta".to_owned(), meta),
+            // An error is not a result.
+            ("ok".to_owned(), Known::True),
+            ("meta".to_owned(), either(self.answering(callee).map(|callee| self.meta(callee)))),
             ("data".to_owned(), self.data(callee)),
         ])
     }
 
-    /// Returns what is known about the data; a fallback may answer in place of a part.
+    fn meta(&self, callee: Callee) -> Known<'c> {
+        let runtime = RUNTIME_KEYS.iter().map(|key| ((*key).to_owned(), Known::Any));
+        let fixed = [
+            ("confidence", Known::Confidence),
+            ("risk", Known::Types(Types::STRING.or(Types::OBJECT))),
+            ("explain", Known::Types(Types::STRING)),
+        ];
+        let fixed = fixed.map(|(name, known)| (name.to_owned(), known));
+        let common = Known::Object(fixed.into_iter().chain(runtime).collect());
+        match self.part_of(callee, "meta") {
+            Known::Any => common,
+            own => Known::Layers(vec![own, common]),
+        }
+    }
+
     fn data(&self, callee: Callee) -> Known<'c> {
-        let Callee::Part(part) = callee else { return self.part_of(callee, "data") };
-        let fallback = |part: &usize| self.plan.parts.get(*part)?.fallback;
-        let all = std::iter::successors(Some(part), fallback).take(self.plan.parts.len());
-        let mut all: Vec<_> = all.map(|part| self.part_of(Callee::Part(part), "data")).collect();
-        if all.len() > 1 { Known::Either(all) } else { all.pop().unwrap_or(Known::Any) }
+        either(self.answering(callee).map(|callee| self.part_of(callee, "data")))
+    }
+
+    /// Returns the modules that can answer a call: the callee, and the fallbacks in their order.
+    pub(crate) fn answering(&self, callee: Callee) -> impl Iterator<Item = Callee> {
+        let fallback = |callee: &Callee| match callee {
+            Callee::Own => None,
+            Callee::Part(part) => self.plan.parts.get(*part)?.fallback.map(Callee::Part),
+        };
+        // Fallbacks that lead to each other are reported elsewhere.
+        std::iter::successors(Some(callee), fallback).take(self.plan.parts.len().max(1))
     }
 
     fn part_of(&self, callee: Callee, part: &str) -> Known<'c> {
         self.module(callee).and_then(|module| module.contract.shape(part)).map_or(Known::Any, Known::Schema)
     }
 
-    /// Returns the modules whose result can be the result so far after the steps.
+    /// Returns the modules whose result can be the result so far after the steps: of a list of targets, the last one with a
+    /// result.
     pub(crate) fn latest(&self) -> Vec<Callee> {
         let mut latest = Vec::new();
         for step in self.plan.steps.iter().filter(|step| !step.is_routed) {
-            let Step { to: Target::Modules(targets), condition, .. } = step else { continue };
-            if condition.is_none() {
+            let targets = step.targets();
+            let certain = targets.iter().rposition(|target| self.is_required(*target));
+            let certain = certain.filter(|_| self.certain_steps.contains(&step.index));
+            if certain.is_some() {
                 latest.clear();
             }
-            latest.extend(targets);
+            latest.extend(targets.iter().skip(certain.unwrap_or_default()));
         }
         latest
     }
+}
+
+/// Returns what is known about one of several values.
+fn either<'c>(all: impl Iterator<Item = Known<'c>>) -> Known<'c> {
+    let mut all: Vec<_> = all.collect();
+    if all.len() > 1 { Known::Either(all) } else { all.pop().unwrap_or(Known::Any) }
 }

@@ -1,0 +1,162 @@
+//! Checks what rules of the routing and calls of the prompt pass on.
+
+use std::{collections::HashSet, ops::Range};
+
+use cog_json::{Node, Value};
+use cog_module::{Prompt, PromptPart, Rule};
+use cog_schema::{Types, Violation};
+
+use super::{
+    Known, Sources, condition,
+    receiver::{Passed, Receiver},
+};
+use crate::{Callee, Finding, PromptCall, Source, finding::FindingLocation, value_path::ValuePath};
+
+/// Returns the inputs that a rule of the routing gives to a module without a step, and that do not fit.
+pub(super) fn routes(sources: &Sources<'_>) -> Vec<Finding> {
+    let plan = sources.plan;
+    let mut checked = HashSet::new();
+    let mut findings = Vec::new();
+    for (index, route) in plan.routes.iter().enumerate() {
+        let Some(next) = route.next.filter(|next| plan.routed_step(*next).is_none()) else { continue };
+        if !checked.insert(next) {
+            continue;
+        }
+        let name = plan.name_of(next);
+        let passed = Passed {
+            by: "the rule",
+            value: sources.payload_of(Source::Input),
+            location: FindingLocation::composition(format!("/routing/{index}/next")),
+            rule: Rule::CompositionMapping,
+            help: format!("Add a step with `to: {name}` and a `mapping` to `dataflow`: the rule starts it."),
+        };
+        findings.extend(Receiver::inputs(sources, next).iter().flat_map(|receiver| receiver.check(&passed)));
+    }
+    findings
+}
+
+/// The arguments of a call, as far as they are known.
+enum Arguments<'c> {
+    /// An object with these members.
+    Object(Known<'c>),
+    /// A complete object.
+    Literal(Value),
+    /// A text that is not an object.
+    Text,
+    Unknown,
+}
+
+/// Returns the arguments of a call that do not fit the called module or its fallbacks.
+pub(super) fn call(sources: &Sources<'_>, range: &Range<usize>, call: &PromptCall) -> Vec<Finding> {
+    let callee = Callee::Part(call.part);
+    let name = sources.plan.name_of(callee);
+    let passed = |value| Passed {
+        by: "the call",
+        value,
+        location: FindingLocation::Prompt(range.clone()),
+        rule: Rule::PromptCall,
+        help: format!("Write the input as a JSON object in the parentheses: `@call:{name}({{…}})`."),
+    };
+    let arguments = match &call.arguments {
+        None => Arguments::Object(sources.payload_of(Source::Input)),
+        Some(prompt) => arguments(sources, prompt),
+    };
+    match arguments {
+        Arguments::Object(value) => {
+            let passed = passed(value);
+            Receiver::inputs(sources, callee).iter().flat_map(|receiver| receiver.check(&passed)).collect()
+        }
+        Arguments::Literal(value) => literal(sources, callee, &passed(Known::Any), &value),
+        Arguments::Text => without_text_field(sources, callee, &passed(Known::Any)),
+        Arguments::Unknown => Vec::new(),
+    }
+}
+
+/// Returns what is known about arguments: a single placeholder, or a text with placeholders.
+fn arguments<'c>(sources: &Sources<'c>, prompt: &Prompt) -> Arguments<'c> {
+    match prompt.parts() {
+        [PromptPart::Input] => Arguments::Object(sources.payload_of(Source::Input)),
+        [PromptPart::Reference { module, path, .. }] => {
+            let path = ValuePath::parse(&format!("$.{path}"));
+            let known = path.and_then(|path| sources.named(module)?.find(&path).ok());
+            known.map_or(Arguments::Unknown, inserted)
+        }
+        [PromptPart::Text(text), rest @ ..] => template(text, rest),
+        _ => Arguments::Unknown,
+    }
+}
+
+/// Returns what the value of a reference is as arguments. A string can be the text of an object.
+fn inserted(known: Known<'_>) -> Arguments<'_> {
+    match known.types() {
+        Types::OBJECT => Arguments::Object(known),
+        types if types.meet(Types::OBJECT.or(Types::STRING)) => Arguments::Unknown,
+        _ => Arguments::Text,
+    }
+}
+
+/// Reads arguments that begin with a text, with `null` in place of their placeholders.
+fn template<'c>(text: &str, rest: &[PromptPart]) -> Arguments<'c> {
+    if !text.trim_start().starts_with('{') {
+        return if text.trim().is_empty() { Arguments::Unknown } else { Arguments::Text };
+    }
+    let rest_text = rest.iter().map(|part| match part {
+        PromptPart::Text(text) => text.as_str(),
+        _ => "null",
+    });
+    let complete: String = std::iter::once(text).chain(rest_text).collect();
+    match Value::parse(&complete) {
+        Ok(value) if value.node().is_object() && rest.is_empty() => Arguments::Literal(value),
+        Ok(value) if value.node().is_object() => Arguments::Object(shape_of(value.node())),
+        _ => Arguments::Unknown,
+    }
+}
+
+/// Returns what is known about a value of a template, in which `null` can be a placeholder.
+fn shape_of<'c>(node: Node<'_>) -> Known<'c> {
+    if node.is_null() {
+        Known::Any
+    } else if node.is_object() {
+        Known::Object(node.members().map(|(name, member)| (name.to_owned(), shape_of(member))).collect())
+    } else {
+        Known::Types(condition::types_of(node.kind()))
+    }
+}
+
+/// Returns the violations of a complete input.
+fn literal(sources: &Sources<'_>, callee: Callee, passed: &Passed<'_>, value: &Value) -> Vec<Finding> {
+    if value.get("_context").is_some() {
+        return Vec::new();
+    }
+    let check = |receiving: Callee| {
+        let contract = sources.module(receiving).map(|module| &module.contract);
+        let name = sources.plan.name_of(receiving);
+        let finding = move |found: Violation| {
+            let message = format!("the input of `{name}`: `{}` {}", found.path, found.message);
+            passed.error(message).suggest(found.suggestion)
+        };
+        contract
+            .map(|contract| contract.check_input(value.node()))
+            .unwrap_or_default()
+            .into_iter()
+            .map(finding)
+    };
+    sources.answering(callee).flat_map(check).collect()
+}
+
+/// Returns the modules that receive a text, but have no field for it.
+fn without_text_field(sources: &Sources<'_>, callee: Callee, passed: &Passed<'_>) -> Vec<Finding> {
+    let finding = |receiving: Callee| {
+        let candidates = sources.module(receiving)?.contract.args_target().err()?;
+        let name = sources.plan.name_of(receiving);
+        let why = match candidates.as_slice() {
+            [] => "no field for a text".to_owned(),
+            many => format!("several fields for a text: `{}`", many.join("`, `")),
+        };
+        Some(passed.error(format!("the arguments are a text, but the input of `{name}` has {why}")))
+    };
+    sources.answering(callee).filter_map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests;

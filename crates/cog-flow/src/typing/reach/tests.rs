@@ -1,0 +1,293 @@
+use std::sync::Arc;
+
+use cog_json::{Node, Value};
+use cog_module::Module;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{RoutingRule, known, unreached};
+use crate::{
+    Condition, check,
+    condition::Cases,
+    testing::{Modules, composed, module, shown},
+    typing::Known,
+};
+
+/// A module whose data has a value for each kind of limit.
+const GRADER: &str = r#"{"input": {"type": "object"}, "data": {"type": "object",
+    "required": ["score", "level", "done", "count", "tags"], "properties": {
+        "score": {"type": "number", "minimum": 0, "maximum": 10},
+        "level": {"enum": ["low", "medium", "high"]},
+        "done": {"type": "boolean"},
+        "count": {"type": "integer", "minimum": 1, "maximum": 3},
+        "kind": {"const": "review"},
+        "tags": {"type": "array", "maxItems": 2},
+        "grade": {"anyOf": [{"type": "integer", "exclusiveMinimum": 5}, {"type": "null"}]},
+        "note": {"type": "string"}, "rationale": {"type": "string"}}}}"#;
+
+/// Returns the findings of a composition that runs `grader`, as `message (help)`.
+fn findings(requires: &str, more: &str) -> Vec<String> {
+    let composition = format!("{requires}dataflow:\n  - {{from: input, to: grader, mapping: {{}}}}\n{more}");
+    let modules = Modules::new().with("grader", module("grader", "", "Do it.", GRADER));
+    let found = shown(&check(composed("root", &composition, ""), &modules));
+    let warning = |text: &String| text.strip_prefix("warning composition-condition: ").map(str::to_owned);
+    found.iter().map(|text| warning(text).unwrap_or_else(|| panic!("{found:?}"))).collect()
+}
+
+/// Returns the findings of a routing with these rules.
+fn routing(rules: &[&str]) -> Vec<String> {
+    let rule = |rule: &&str| match *rule {
+        "" => "  - {next: null}\n".to_owned(),
+        rule => format!("  - {{condition: \"{rule}\", next: plain}}\n"),
+    };
+    findings("", &format!("routing:\n{}", rules.iter().map(rule).collect::<String>()))
+}
+
+#[test]
+fn condition_outside_the_values_of_a_schema_is_never_true() {
+    for (condition, help) in [
+        ("$.data.score > 10", "By the schemas, `$.data.score` is a number from 0 to 10."),
+        ("$.data.score < 0 || $.data.score > 11", "By the schemas, `$.data.score` is a number from 0 to 10."),
+        ("$.data.count > 2 && $.data.count < 3", "By the schemas, `$.data.count` is a number from 1 to 3."),
+        ("$.data.count == 1.5", "By the schemas, `$.data.count` is a number from 1 to 3."),
+        (
+            "$.data.level != 'low' && $.data.level < 'high'",
+            "By the schemas, `$.data.level` is 'high' or 'low' or 'medium'.",
+        ),
+        ("$.data.tags.length >= 3", "By the schemas, `$.data.tags.length` is a number from 0 to 2."),
+        (
+            "$.data.grade <= 5",
+            "By the schemas, `$.data.grade` is a number from 5 (excluded) or null or absent.",
+        ),
+        ("$.meta.confidence > 1", "By the schemas, `$.meta.confidence` is a number from 0 to 1."),
+        ("!$.ok", "By the schemas, `$.ok` is true."),
+        ("$.data.score == null", "By the schemas, `$.data.score` is a number from 0 to 10."),
+        ("!exists($.data.level)", "By the schemas, `$.data.level` is 'high' or 'low' or 'medium'."),
+        ("$.data.done && !$.data.done", "By the schemas, `$.data.done` is true or false."),
+        ("$ == null", "By the schemas, `$` is an array or object."),
+        ("1 > 2", "Compare a value of the results, such as `$.meta.confidence >= 0.8`."),
+        ("$.data.done && $.data.score > 10", "Compare the condition with the values that the schemas allow."),
+    ] {
+        let expected = format!("the condition is never true: this rule never decides ({help})");
+        assert_eq!(routing(&[condition]), [expected], "{condition}");
+        let step = format!("  - {{from: grader.output, to: plain, condition: \"{condition}\"}}\n");
+        let expected = format!("the condition is never true: this step never runs ({help})");
+        assert_eq!(findings("", &step), [expected], "{condition}");
+    }
+}
+
+#[test]
+fn condition_that_a_value_satisfies_is_not_reported() {
+    for condition in [
+        "$.data.score >= 10",
+        "$.data.score == 0",
+        "$.data.count != 1 && $.data.count < 3",
+        "$.data.kind != 'review'",
+        "$.data.grade == null",
+        "$.data.grade > 5",
+        "$.data.tags.length == 2 && $.data.note.length == 0",
+        "$.data.note > 'a' && $.data.note < 'aa'",
+        "$.meta.risk == 'extreme'",
+        "$.data.score == $.data.count",
+        "exists($.data.note) || !exists($.data.kind)",
+    ] {
+        assert_eq!(routing(&[condition]), [""; 0], "{condition}");
+    }
+}
+
+#[test]
+fn rule_after_rules_that_cover_it_never_decides() {
+    let within = "this rule never decides: rule 1 before it is true whenever this one is (Move it before that rule, or remove it.)";
+    let always =
+        "this rule never decides: rule 1 before it is always true (Move it before that rule, or remove it.)";
+    let covered = "this rule never decides: one of the rules before it is always true (Remove it, or narrow the rules before it.)";
+    for (rules, expected) in [
+        (&["$.data.score > 5", "$.data.score > 8", ""][..], vec![within]),
+        (&["$.meta.confidence >= 0.5", "$.meta.confidence < 0.5", ""], vec![covered]),
+        (&["$.data.level == 'low'", "$.data.level == 'medium'", "$.data.level == 'high'", ""], vec![covered]),
+        (
+            &["$.data.level != 'low'", "$.data.level == 'high' && $.data.done", "$.data.level == 'low'"],
+            vec![within],
+        ),
+        (&["$.data.done", "!$.data.done", ""], vec![covered]),
+        (&["$.data.score >= 0", "$.data.done", ""], vec![always, always]),
+        (&["$.data.count == 1", "$.data.count == 2", "$.data.count > 2", ""], vec![covered]),
+        (&["", "$.data.done"], vec![always]),
+        (&["$.data.done || 'a' == 'a'", ""], vec![always]),
+        (&["$.data.done && $.data.score > 1", "$.data.score > 2 && $.data.done", ""], vec![within]),
+    ] {
+        assert_eq!(routing(rules), expected, "{rules:?}");
+    }
+}
+
+#[test]
+fn rule_that_can_decide_is_not_reported() {
+    for rules in [
+        &["$.data.score > 8", "$.data.score > 5", ""][..],
+        &["$.data.level == 'low'", "$.data.level == 'high'", ""],
+        &["$.data.grade > 5", "$.data.grade <= 5 || exists($.data.grade)", ""],
+        &["$.data.kind == 'review'", ""],
+        &["$.data.done", "$.data.score > 5", "$.data.score <= 5 && $.data.level == 'low'", ""],
+        &["$.data.note == 'a'", "$.data.note != 'a' && $.data.note != 'b'", ""],
+    ] {
+        assert_eq!(routing(rules), [""; 0], "{rules:?}");
+    }
+}
+
+#[test]
+fn result_that_can_be_missing_reaches_the_rest() {
+    let rules = "routing:\n  - {condition: $.data.done, next: null}\n  - {condition: $.data.done == false, next: null}\n  - {next: plain}\n";
+    assert_eq!(findings("", rules).len(), 1);
+    assert_eq!(findings("requires: [{name: grader, optional: true}]\n", rules), [""; 0]);
+    let from = rules.replace("condition", "from: grader.output, condition");
+    assert_eq!(findings("requires: [{name: grader, optional: true}]\n", &from), [""; 0]);
+    // A fallback answers with other data.
+    assert_eq!(findings("requires: [{name: grader, fallback: plain}]\n", rules), [""; 0]);
+    // An optional part that fails leaves the result before it.
+    let step = format!("  - {{from: grader.output, to: judge, mapping: {{}}}}\n{rules}");
+    assert_eq!(findings("requires: [{name: judge, optional: true}]\n", &step), [""; 0]);
+}
+
+#[test]
+fn long_conditions_are_compared() {
+    let any = |sign: &str| {
+        let parts = (0..40).map(|number| format!("$.data.note {sign} '{number}'"));
+        parts.collect::<Vec<_>>().join(" || ")
+    };
+    let long = format!("({}) && ({}) && ({})", any("=="), any("<"), any("!="));
+    let found = routing(&std::iter::repeat_n(long.as_str(), 20).collect::<Vec<_>>());
+    assert_eq!(found.len(), 19, "all rules after the first");
+    // Too many cases of several paths count as possible.
+    let pairs = (0..40).map(|number| format!("$.data.note == '{number}' && $.data.score > 1.{number}"));
+    let pairs = pairs.collect::<Vec<_>>().join(" || ");
+    assert_eq!(routing(&[pairs.as_str(); 20]), [""; 0]);
+}
+
+/// The schemas of the members `a` and `b` in random documents.
+fn schemas() -> Vec<serde_json::Value> {
+    vec![
+        json!({}),
+        json!({ "type": "integer", "minimum": 0, "maximum": 2 }),
+        json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 2 }),
+        json!({ "minimum": 1, "exclusiveMaximum": 2.5 }),
+        json!({ "enum": ["x", "y", 1, null] }),
+        json!({ "enum": [0.5, 2, 3] }),
+        json!({ "const": true }),
+        json!({ "type": "boolean" }),
+        json!({ "type": ["string", "null"] }),
+        json!({ "type": "string", "minLength": 1, "maxLength": 2 }),
+        json!({ "type": "array", "minItems": 1, "maxItems": 2 }),
+        json!({ "anyOf": [{ "type": "string", "enum": ["x"] }, { "type": "integer", "minimum": 2 }] }),
+        json!({ "oneOf": [{ "type": "integer" }, { "minimum": 2 }] }),
+        json!({ "allOf": [{ "minimum": 1 }, { "type": "number", "maximum": 2 }] }),
+        json!({ "type": "object", "required": ["c"], "properties": { "c": { "type": "boolean" } } }),
+        json!({ "properties": { "c": { "const": 1 } }, "anyOf": [{ "properties": { "c": { "const": 1 } } }, {}] }),
+        json!({ "not": { "type": "string" } }),
+        json!({ "if": { "type": "string" }, "then": { "const": "x" } }),
+        json!({ "$ref": "#/$defs/Small" }),
+    ]
+}
+
+/// The values of the members; none for an absent one.
+fn values() -> Vec<Option<serde_json::Value>> {
+    let values = json!([
+        null, true, false, -1, 0, 0.5, 1, 1.5, 2, 2.25, 2.5, 3, "", "x", "xx", "y", "yyy", [], [1], [1, 2], [1, 2, 3],
+        {}, { "length": 2 }, { "c": true }, { "c": 1 }, { "c": null }
+    ]);
+    std::iter::once(None).chain(values.as_array().unwrap().iter().cloned().map(Some)).collect()
+}
+
+/// Returns a random condition.
+fn conditions() -> impl Strategy<Value = String> {
+    let path = prop::sample::select(vec!["$.a", "$.b", "$.a", "$.a.length", "$.b.length", "$.a.c"]);
+    let sign = prop::sample::select(vec!["==", "!=", "<", "<=", ">", ">="]);
+    let literal = prop::sample::select(vec![
+        "0", "0.5", "1", "1.0", "2", "2.5", "3", "-1", "'x'", "'y'", "''", "null", "true", "false", "$.b",
+    ]);
+    let leaf = prop_oneof![
+        5 => (path.clone(), sign.clone(), literal.clone()).prop_map(|(path, sign, literal)| format!("{path} {sign} {literal}")),
+        1 => (literal, sign, path.clone()).prop_map(|(literal, sign, path)| format!("{literal} {sign} {path}")),
+        1 => prop::sample::select(vec!["$.a", "$.b", "$.a.c", "true"]).prop_map(str::to_owned),
+        1 => path.prop_map(|path| format!("exists({path})")),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|one| format!("!({one})")),
+            (inner.clone(), inner.clone()).prop_map(|(one, other)| format!("({one} && {other})")),
+            (inner.clone(), inner).prop_map(|(one, other)| format!("({one} || {other})")),
+        ]
+    })
+}
+
+/// Returns a module with a random schema of its input.
+fn modules() -> impl Strategy<Value = Arc<Module>> {
+    let member = || prop::sample::select(schemas());
+    let required = prop::sample::subsequence(vec!["a", "b"], 0..=2);
+    (member(), member(), required).prop_map(|(a, b, required)| {
+        let input = json!({ "type": "object", "required": required, "properties": { "a": a, "b": b } });
+        let schema =
+            json!({ "input": input, "data": {}, "$defs": { "Small": { "minimum": 0, "maximum": 1 } } });
+        module("random", "", "Do it.", &schema.to_string())
+    })
+}
+
+/// Returns the valid inputs of a module.
+fn documents(module: &Module) -> Vec<Value> {
+    let member = |name: &str, value: Option<serde_json::Value>| value.map(|value| (name.to_owned(), value));
+    let pairs = values().into_iter().flat_map(|a| values().into_iter().map(move |b| (a.clone(), b)));
+    let objects = pairs.map(|(a, b)| member("a", a).into_iter().chain(member("b", b)).collect());
+    let inputs = objects.map(|object: serde_json::Map<_, _>| Value::from(serde_json::Value::Object(object)));
+    inputs.filter(|input| module.contract.check_input(input.node()).is_empty()).collect()
+}
+
+/// Returns the first rule that is true.
+fn decides(rules: &[Option<Condition>], document: Node<'_>) -> Option<usize> {
+    rules.iter().position(|rule| rule.as_ref().is_none_or(|condition| condition.is_true(document)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_document_reaches_a_rule_that_is_reported(
+        module in modules(),
+        texts in prop::collection::vec(prop::option::weighted(0.9, conditions()), 1..5),
+        can_be_missing in any::<bool>(),
+    ) {
+        let conditions: Vec<_> =
+            texts.iter().map(|text| text.as_ref().map(|text| Condition::parse(text).unwrap())).collect();
+        let shape = Known::Schema(module.contract.shape("input").unwrap());
+        let document = if can_be_missing { Known::Maybe(Box::new(shape)) } else { shape };
+        let rule = |(index, condition): (usize, &'_ Option<Condition>)| (index, condition.clone());
+        let owned: Vec<_> = conditions.iter().enumerate().map(rule).collect();
+        let rules: Vec<_> = owned
+            .iter()
+            .map(|(index, condition)| RoutingRule {
+                index: *index,
+                condition: condition.as_ref(),
+                document: (String::new(), document.clone()),
+            })
+            .collect();
+        let reported: Vec<usize> = unreached(&rules).iter().map(|(rule, _)| rule.index).collect();
+        let missing = can_be_missing.then(Value::null);
+        for document in documents(&module).iter().chain(&missing) {
+            if let Some(reached) = decides(&conditions, document.node()) {
+                prop_assert!(!reported.contains(&reached), "{texts:?} rule {reached}: {document}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_condition_without_cases_is_true_for_no_document(module in modules(), text in conditions()) {
+        let condition = Condition::parse(&text).unwrap();
+        let document = Known::Schema(module.contract.shape("input").unwrap());
+        for value in [true, false] {
+            let cases = Cases::from_expression(condition.root(), value, &|operand| known("", &document, operand));
+            if cases.is_empty() {
+                for document in documents(&module) {
+                    prop_assert!(condition.is_true(document.node()) != value, "{text}: {document}");
+                }
+            }
+        }
+    }
+}

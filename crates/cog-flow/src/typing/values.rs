@@ -1,0 +1,136 @@
+//! The values that a path can find, as far as the schemas guarantee them.
+
+use cog_schema::{CertainShape, Types};
+use serde_json::Value as Json;
+use std::ops::Bound;
+
+use super::Known;
+use crate::{
+    condition::{Content, Decimal, Values},
+    value_path::Step,
+};
+
+/// The maximum depth of alternatives in alternatives that are read.
+const MAX_DEPTH: usize = 4;
+
+/// Returns the values that an operand of a condition can have.
+pub(super) fn values(document: &Known<'_>, operand: &Content) -> Values {
+    match operand {
+        Content::Path(path) => find(document, path.steps(), false),
+        Content::Length(path) => find(document, path.steps(), true),
+        Content::Literal(_) => Values::all(),
+    }
+}
+
+/// Returns the values at the end of a path, or their lengths.
+fn find(known: &Known<'_>, path: &[Step], is_length: bool) -> Values {
+    let is_here = path.is_empty() && !is_length;
+    match known {
+        Known::Types(types) if is_here => Values::from_types(*types),
+        Known::True if is_here => Values::truth(),
+        Known::Confidence if is_here => {
+            Values::from_types(Types::NUMBER).and(&Values::between(included(0), included(1)))
+        }
+        Known::Schema(shape) => of_path(&shape.certain(), path, is_length),
+        Known::Object(members) => match path.split_first() {
+            Some((Step::Key(key), rest)) => {
+                let member = members.iter().find(|(name, _)| name == key.as_str());
+                member.map_or_else(Values::all, |(_, known)| find(known, rest, is_length))
+            }
+            None if !is_length => Values::from_types(Types::OBJECT),
+            _ => Values::all(),
+        },
+        Known::Either(all) => {
+            let values = all.iter().map(|one| find(one, path, is_length));
+            values.reduce(Values::or).unwrap_or_else(Values::all)
+        }
+        Known::Layers(layers) => of_layers(layers, path, is_length),
+        Known::Maybe(inner) => {
+            let null = if is_here { Values::from_types(Types::NULL) } else { Values::ABSENT };
+            find(inner, path, is_length).or(null)
+        }
+        Known::Any | Known::Types(_) | Known::True | Known::Confidence | Known::List(_) => Values::all(),
+    }
+}
+
+/// Returns the values in `meta`. The runtime writes those that the last layer knows, except the confidence, after the first
+/// layer, the module's schema, was checked.
+fn of_layers(layers: &[Known<'_>], path: &[Step], is_length: bool) -> Values {
+    let is_written = |layer: &Known<'_>| match path.first() {
+        Some(Step::Key(key)) => key.as_str() != "confidence" && layer.member(key.as_str()).is_some(),
+        _ => true,
+    };
+    let Some((last, first)) = layers.split_last() else { return Values::all() };
+    let known = find(last, path, is_length);
+    if is_written(last) {
+        return known;
+    }
+    first.iter().fold(known, |values, layer| values.and(&find(layer, path, is_length)))
+}
+
+fn of_path(shape: &CertainShape<'_>, path: &[Step], is_length: bool) -> Values {
+    let Some((step, rest)) = path.split_first() else {
+        return if is_length { lengths(shape) } else { of_shape(shape, 0) };
+    };
+    let Step::Key(key) = step else { return Values::all() };
+    if !shape.types().meet(Types::OBJECT) {
+        return Values::ABSENT;
+    }
+    let values = of_path(&shape.member(key.as_str()), rest, is_length);
+    let is_certain = shape.types() == Types::OBJECT && shape.requires(key.as_str());
+    if is_certain { values } else { values.or(Values::ABSENT) }
+}
+
+fn of_shape(shape: &CertainShape<'_>, depth: usize) -> Values {
+    let values = shape.schemas().fold(Values::from_types(shape.types()), |values, schema| {
+        values.and(&listed(schema)).and(&bounded(schema, "minimum", "maximum")).and(&exclusive(schema))
+    });
+    if depth == MAX_DEPTH {
+        return values;
+    }
+    shape.alternatives().iter().fold(values, |values, alternatives| {
+        let either = alternatives.iter().map(|one| of_shape(one, depth + 1)).reduce(Values::or);
+        either.map_or_else(|| values.clone(), |either| values.and(&either))
+    })
+}
+
+/// Returns the values of `enum` and `const`.
+fn listed(schema: &Json) -> Values {
+    let list = schema.get("enum").and_then(Json::as_array).map(|list| Values::listed(list));
+    let single = schema.get("const").map(|value| Values::listed(std::slice::from_ref(value)));
+    list.into_iter().chain(single).fold(Values::all(), |values, one| values.and(&one))
+}
+
+/// Returns the values between the limits in two keywords.
+fn bounded(schema: &Json, min: &str, max: &str) -> Values {
+    let limit =
+        |keyword| schema.get(keyword).and_then(Decimal::read).map_or(Bound::Unbounded, Bound::Included);
+    Values::between(limit(min), limit(max))
+}
+
+fn exclusive(schema: &Json) -> Values {
+    let limit =
+        |keyword| schema.get(keyword).and_then(Decimal::read).map_or(Bound::Unbounded, Bound::Excluded);
+    Values::between(limit("exclusiveMinimum"), limit("exclusiveMaximum"))
+}
+
+/// Returns the lengths of the values. That of an object is any of its members.
+fn lengths(shape: &CertainShape<'_>) -> Values {
+    let types = shape.types();
+    if types.meet(Types::OBJECT) {
+        return Values::all();
+    }
+    let integers = Values::from_types(Types::INTEGER).and(&Values::between(included(0), Bound::Unbounded));
+    let measured = [(Types::ARRAY, "minItems", "maxItems"), (Types::STRING, "minLength", "maxLength")];
+    let measured = measured.into_iter().filter(|(measured, ..)| types.meet(*measured));
+    let lengths = measured.map(|(_, min, max)| {
+        shape.schemas().fold(integers.clone(), |lengths, schema| lengths.and(&bounded(schema, min, max)))
+    });
+    let is_certain = types.and(Types::ARRAY.or(Types::STRING)) == types;
+    let other = (!is_certain).then_some(Values::ABSENT);
+    lengths.chain(other).reduce(Values::or).unwrap_or(Values::ABSENT)
+}
+
+fn included(number: u32) -> Bound<Decimal> {
+    Bound::Included(Decimal::from(number))
+}

@@ -1,0 +1,93 @@
+//! What every valid value at a path certainly satisfies.
+
+use cog_json::Segment;
+use serde_json::Value;
+
+use super::{Shape, Types};
+use crate::contract::Contract;
+use crate::graph::{Id, SchemaNode};
+
+/// The schemas that certainly apply to a value, all of them. A [`Shape`] also has those that can apply.
+#[derive(Debug, Clone)]
+pub struct CertainShape<'c> {
+    contract: &'c Contract,
+    ids: Vec<Id>,
+}
+
+impl<'c> Shape<'c> {
+    /// Returns the schemas that certainly apply. If there are alternatives, none of them is certain.
+    pub fn certain(&self) -> CertainShape<'c> {
+        let ids = if let [only] = self.ids.as_slice() { vec![*only] } else { Vec::new() };
+        CertainShape::new(self.contract, ids)
+    }
+}
+
+impl<'c> CertainShape<'c> {
+    /// The runtime replaces media, so their schemas say nothing about the values that are read later.
+    fn new(contract: &'c Contract, mut ids: Vec<Id>) -> Self {
+        let is_media = |schema: &SchemaNode| schema.is_media || schema.is_output;
+        ids.retain(|id| !contract.graph.certain(*id).any(is_media));
+        Self { contract, ids }
+    }
+
+    /// Returns the types that the value can have.
+    pub fn types(&self) -> Types {
+        self.ids.iter().fold(Types::ANY, |types, id| types.and(self.contract.types(*id, 0)))
+    }
+
+    /// Returns what applies to a member, if the value has it.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Self {
+        Self::new(self.contract, self.contract.graph.step(&self.ids, Segment::Key(name)))
+    }
+
+    /// Returns whether an object certainly has a member.
+    pub fn requires(&self, name: &str) -> bool {
+        self.ids.iter().any(|id| self.contract.requires(*id, name))
+    }
+
+    /// Returns the schemas as they are written.
+    pub fn schemas(&self) -> impl Iterator<Item = &'c Value> {
+        let (graph, document) = (&self.contract.graph, &self.contract.document.value);
+        let applied = self.ids.iter().flat_map(|id| graph.certain(*id));
+        applied.filter_map(|schema| document.pointer(&schema.pointer)).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Returns the lists of alternatives, `anyOf` and `oneOf`: of each list, one applies.
+    pub fn alternatives(&self) -> Vec<Vec<Self>> {
+        let applied = self.ids.iter().flat_map(|id| self.contract.graph.certain(*id));
+        let lists = applied.flat_map(|schema| [&schema.links.any, &schema.links.one]);
+        let shape = |id: &Id| Self::new(self.contract, vec![*id]);
+        lists.filter(|list| !list.is_empty()).map(|list| list.iter().map(shape).collect()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::{Format, Manifest};
+    use serde_json::json;
+
+    use super::*;
+    use crate::Rules;
+
+    #[test]
+    fn only_what_applies_to_every_value_is_certain() {
+        let manifest = Manifest::with_defaults("x", Format::V21, None);
+        let schema = json!({ "data": {
+            "required": ["a"],
+            "properties": { "a": { "minimum": 1 }, "b": { "anyOf": [{ "const": 1 }, { "type": "null" }] } },
+            "allOf": [{ "properties": { "a": { "type": "integer" } } }],
+            "anyOf": [{ "required": ["c"], "properties": { "a": { "const": 7 } } }, {}],
+        }});
+        let contract = Contract::compile(&schema, &Rules::from(&manifest)).unwrap();
+        let data = contract.shape("data").unwrap().certain();
+        assert!(data.requires("a") && !data.requires("c"));
+        let a = data.member("a");
+        assert_eq!(a.types(), Types::INTEGER);
+        assert_eq!(a.schemas().filter(|schema| schema.get("const").is_some()).count(), 0);
+        assert_eq!(a.schemas().filter(|schema| schema.get("minimum").is_some()).count(), 1);
+        let b = data.member("b").alternatives();
+        assert_eq!(b[0].iter().map(CertainShape::types).collect::<Vec<_>>(), [Types::INTEGER, Types::NULL]);
+        assert_eq!(data.member("other").types(), Types::ANY);
+    }
+}
