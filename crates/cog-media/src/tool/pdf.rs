@@ -1,12 +1,13 @@
 //! Reads PDF documents: the number of pages, and the text of each.
 
 mod font;
+mod resources;
 mod size;
 mod text;
 
 use lopdf::{Document, LoadOptions, Object, ObjectId, content::Content};
 
-use self::font::Fonts;
+use self::resources::Resources;
 use super::{handle::Handle, page::PageText, report::ReadError};
 use crate::Facts;
 
@@ -67,6 +68,6 @@ fn open(input: Handle) -> Result<Document, ReadError> {
 fn text_of(document: &Document, page: ObjectId) -> String {
     let Ok(content) = document.get_page_content_with_limit(page, MAX_INFLATED) else { return String::new() };
     let Ok(content) = Content::decode(&content) else { return String::new() };
-    let text = text::text_of(&Fonts::read(document, page, MAX_INFLATED), &content.operations);
+    let text = text::text_of(&Resources::from_page(document, page, MAX_INFLATED), &content.operations);
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }

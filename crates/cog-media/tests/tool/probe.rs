@@ -4,7 +4,7 @@ use cog_media::{Expected, Facts, MediaRules, PageText, Tool, check, sniff};
 
 use crate::{
     files::{refusal, stored, tool, wait},
-    samples::{generate, pdf},
+    samples::{document, generate, pdf},
 };
 
 pub(crate) const TESTS: &[(&str, fn())] = tests![
@@ -13,6 +13,8 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     tracks_of_webm_decide_between_audio_and_video,
     duration_is_found_without_a_header,
     document_has_pages_and_text,
+    text_of_forms_is_read,
+    spacing_of_characters_separates_words,
     file_over_a_limit_has_a_reason,
     missing_program_is_reported,
 ];
@@ -92,6 +94,56 @@ fn document_has_pages_and_text() {
     assert_eq!(texts, [(1, "One\nand two"), (2, ""), (3, "Three")]);
     let marked = "[page 1]\nOne\nand two\n\n[page 2]\n(no text)\n\n[page 3]\nThree\n";
     assert_eq!(PageText::marked(&pages), marked);
+}
+
+const FONT: &str =
+    "/Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding /WinAnsiEncoding >> >>";
+
+/// Returns a PDF with one page of this content, and these forms with their resources and content.
+fn with_forms(content: &str, forms: &[(&str, &str)]) -> Vec<u8> {
+    let names: String = (0..forms.len()).map(|at| format!("/X{at} {} 0 R ", at + 5)).collect();
+    let mut objects = vec![
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R \
+             /Resources << {FONT} /XObject << {names} >> >> >>"
+        ),
+        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+    ];
+    objects.extend(forms.iter().map(|(resources, content)| {
+        let length = content.len();
+        format!(
+            "<< /Type /XObject /Subtype /Form {resources} /Length {length} >>\nstream\n{content}\nendstream"
+        )
+    }));
+    document(&objects)
+}
+
+fn text_of_page(document: &[u8]) -> String {
+    wait(tool().text(&stored(document))).unwrap().remove(0).text
+}
+
+fn text_of_forms_is_read() {
+    let own = format!("/Resources << {FONT} /XObject << /Inner 6 0 R >> >> /Matrix [1 0 0 1 0 -20]");
+    let outer = "BT /F1 10 Tf 72 720 Td (Form) Tj ET /Inner Do";
+    let document = with_forms(
+        "BT /F1 10 Tf 72 740 Td (Page) Tj ET q /X0 Do Q BT /F1 10 Tf 72 500 Td (End) Tj ET",
+        &[(&own, outer), ("", "BT /F1 10 Tf 72 600 Td (Inner) Tj ET")],
+    );
+    assert_eq!(text_of_page(&document), "Page\nForm\nInner\nEnd");
+    let endless = format!("/Resources << {FONT} /XObject << /X0 5 0 R >> >>");
+    let again = "BT /F1 10 Tf 72 720 Td (again) Tj ET ".to_owned() + &"/X0 Do ".repeat(99);
+    let text = text_of_page(&with_forms("/X0 Do", &[(&endless, &again)]));
+    let count = text.split_whitespace().count();
+    assert!((100..10_000).contains(&count), "{count}");
+}
+
+fn spacing_of_characters_separates_words() {
+    let shown = "/F1 10 Tf 72 700 Td (seve) Tj 2.5 Tc 20 0 Td (nf) Tj 0 Tc 12.5 0 Td (ox) Tj";
+    assert_eq!(text_of_page(&with_forms(&format!("BT {shown} ET"), &[])), "seven fox");
+    let wide = "/F1 10 Tf 2.5 Tc 72 700 Td (TIT) Tj (LES) Tj 51 0 Td (TWO) Tj";
+    assert_eq!(text_of_page(&with_forms(&format!("BT {wide} ET"), &[])), "TITLES TWO");
 }
 
 fn file_over_a_limit_has_a_reason() {

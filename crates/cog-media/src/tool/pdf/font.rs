@@ -1,16 +1,13 @@
-//! The fonts of a page: how their strings are decoded, and how wide they are (ISO 32000-1, 9.6 to 9.7).
+//! Fonts: how their strings are decoded, and how wide they are (ISO 32000-1, 9.6 to 9.7).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use lopdf::{Dictionary, Document, Encoding, Object, ObjectId};
+use lopdf::{Dictionary, Document, Encoding, Object};
 
 /// The width of a character of a font without widths.
 const DEFAULT_WIDTH: f32 = 0.5;
 /// The maximum number of characters whose widths are read.
 const MAX_WIDTHS: usize = 1 << 16;
-
-/// The fonts of a page by their names.
-pub(super) struct Fonts<'a>(BTreeMap<Vec<u8>, Font<'a>>);
 
 /// A font.
 pub(super) struct Font<'a> {
@@ -28,21 +25,9 @@ enum Characters<'a> {
     Composite(Encoding<'a>),
 }
 
-impl<'a> Fonts<'a> {
-    /// Returns the fonts of a page that can be decoded. No stream is larger than `max_inflated` bytes.
-    pub(super) fn read(document: &'a Document, page: ObjectId, max_inflated: usize) -> Self {
-        let fonts = document.get_page_fonts(page).unwrap_or_default().into_iter();
-        let read = |(name, font)| Some((name, Font::read(document, font, max_inflated)?));
-        Self(fonts.filter_map(read).collect())
-    }
-
-    pub(super) fn get(&self, name: &[u8]) -> Option<&Font<'a>> {
-        self.0.get(name)
-    }
-}
-
 impl<'a> Font<'a> {
-    fn read(document: &'a Document, font: &'a Dictionary, max_inflated: usize) -> Option<Self> {
+    /// Reads a font that can be decoded. No stream of it is larger than `max_inflated` bytes.
+    pub(super) fn read(document: &'a Document, font: &'a Dictionary, max_inflated: usize) -> Option<Self> {
         let descendants = font.get_deref(b"DescendantFonts", document).and_then(Object::as_array).ok();
         let descendant = descendants.and_then(|fonts| Some(document.dereference(fonts.first()?).ok()?.1));
         let descendant = descendant.and_then(|font| font.as_dict().ok());
@@ -67,12 +52,20 @@ impl<'a> Font<'a> {
         }
     }
 
+    /// Returns the codes of a string.
+    pub(super) fn codes<'b>(&self, bytes: &'b [u8]) -> std::slice::Chunks<'b, u8> {
+        bytes.chunks(if self.is_composite() { 2 } else { 1 })
+    }
+
+    fn is_composite(&self) -> bool {
+        matches!(self.characters, Characters::Composite(_))
+    }
+
     /// Returns the width of a string in multiples of the font size, its characters and its spaces.
     pub(super) fn measure(&self, bytes: &[u8]) -> (f32, f32, f32) {
-        let is_composite = matches!(self.characters, Characters::Composite(_));
-        let size = if is_composite { 2 } else { 1 };
+        let is_composite = self.is_composite();
         let codes =
-            bytes.chunks(size).map(|code| code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)));
+            self.codes(bytes).map(|code| code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)));
         codes.fold((0.0, 0.0, 0.0), |(width, characters, spaces), code| {
             let own = self.widths.get(&code).copied().unwrap_or(self.default_width);
             let is_space = !is_composite && code == u32::from(b' ');

@@ -2,23 +2,31 @@
 
 use lopdf::{Object, content::Operation};
 
-use super::font::{Font, Fonts};
+use super::{font::Font, resources::Resources};
 
 /// A gap between two strings that is larger than this part of the font size is a space.
 const SPACE: f32 = 0.15;
 /// A move across the line that is larger than this part of the font size ends the line.
 const LINE: f32 = 0.5;
+/// The maximum number of forms within each other.
+const MAX_DEPTH: usize = 8;
+/// The maximum bytes of content of all forms that a page draws, each counted whenever it is drawn.
+const MAX_DRAWN: usize = 32 << 20;
+/// What drawing a form counts besides its content, so that the number of forms is bounded too.
+const DRAWING: usize = 16 << 10;
 
 /// Reads the text of a page from its operations.
-pub(super) fn text_of(fonts: &Fonts<'_>, operations: &[Operation]) -> String {
+pub(super) fn text_of(resources: &Resources<'_>, operations: &[Operation]) -> String {
     let mut reader = TextReader {
-        fonts,
+        resources,
         state: State::default(),
         saved: Vec::new(),
         matrix: Matrix::IDENTITY,
         line: Matrix::IDENTITY,
         end: None,
         text: String::new(),
+        depth: 0,
+        left: MAX_DRAWN,
     };
     operations.iter().for_each(|operation| reader.apply(operation));
     reader.text
@@ -26,15 +34,28 @@ pub(super) fn text_of(fonts: &Fonts<'_>, operations: &[Operation]) -> String {
 
 /// Reads text while it follows the positions of the strings.
 struct TextReader<'a> {
-    fonts: &'a Fonts<'a>,
+    resources: &'a Resources<'a>,
     state: State<'a>,
     saved: Vec<State<'a>>,
     matrix: Matrix,
     /// The start of the line.
     line: Matrix,
-    /// Where the last string ended, on the page.
-    end: Option<(f32, f32)>,
+    end: Option<End>,
     text: String,
+    /// The number of forms around this content.
+    depth: usize,
+    /// The bytes of content of forms that the page may still draw.
+    left: usize,
+}
+
+/// The end of a string.
+#[derive(Clone, Copy)]
+struct End {
+    /// Where its last character ends, on the page.
+    x: f32,
+    y: f32,
+    /// The character spacing after it.
+    spacing: f32,
 }
 
 /// The graphics state that decides where text is.
@@ -74,7 +95,8 @@ impl TextReader<'_> {
             "BT" => (self.matrix, self.line) = (Matrix::IDENTITY, Matrix::IDENTITY),
             "Tf" => {
                 let name = operands.first().and_then(|name| name.as_name().ok());
-                (self.state.font, self.state.size) = (name.and_then(|name| self.fonts.get(name)), number(1));
+                (self.state.font, self.state.size) =
+                    (name.and_then(|name| self.resources.font(name)), number(1));
             }
             "Tc" => self.state.character_spacing = number(0),
             "Tw" => self.state.word_spacing = number(0),
@@ -90,6 +112,7 @@ impl TextReader<'_> {
                 self.matrix = self.line;
             }
             "T*" => self.next_line(0.0, -self.state.leading),
+            "Do" => self.draw(operands),
             operator => self.show_operation(operator, operands),
         }
     }
@@ -125,12 +148,40 @@ impl TextReader<'_> {
         }
         let (Ok(bytes), Some(font)) = (item.as_str(), self.state.font) else { return };
         self.separate();
-        self.text.push_str(&font.decode(bytes));
         let State { size, character_spacing, word_spacing, scale, .. } = self.state;
         let (width, characters, spaces) = font.measure(bytes);
-        self.advance((width * size + characters * character_spacing + spaces * word_spacing) * scale);
+        // Some producers write the space between two characters as their spacing. Letters of longer strings are spaced out.
+        if characters == 2.0 && character_spacing > SPACE * size.abs() {
+            let codes = font.codes(bytes).map(|code| font.decode(code));
+            self.text.push_str(&codes.collect::<Vec<_>>().join(" "));
+        } else {
+            self.text.push_str(&font.decode(bytes));
+        }
+        let spacing = character_spacing * scale;
+        self.advance((width * size + spaces * word_spacing) * scale + (characters - 1.0) * spacing);
         let end = self.matrix.then(self.state.page);
-        self.end = Some((end.e, end.f));
+        self.end = Some(End { x: end.e, y: end.f, spacing: spacing * end.a.hypot(end.b) });
+        self.advance(spacing);
+    }
+
+    /// Reads the content of a form.
+    fn draw(&mut self, operands: &[Object]) {
+        let name = operands.first().and_then(|name| name.as_name().ok()).filter(|_| self.depth < MAX_DEPTH);
+        let Some(form) = name.and_then(|name| self.resources.form(name, self.left)) else { return };
+        let state = State { page: Matrix::read(form.matrix).then(self.state.page), ..self.state.clone() };
+        let mut inner = TextReader {
+            resources: form.resources.as_ref().unwrap_or(self.resources),
+            state,
+            saved: Vec::new(),
+            matrix: Matrix::IDENTITY,
+            line: Matrix::IDENTITY,
+            end: self.end,
+            text: std::mem::take(&mut self.text),
+            depth: self.depth + 1,
+            left: self.left.saturating_sub(form.size + DRAWING),
+        };
+        form.operations.iter().for_each(|operation| inner.apply(operation));
+        (self.text, self.end, self.left) = (inner.text, inner.end, inner.left);
     }
 
     fn advance(&mut self, width: f32) {
@@ -140,7 +191,7 @@ impl TextReader<'_> {
     /// Adds the space or the line end between the last string and the next one.
     fn separate(&mut self) {
         let start = self.matrix.then(self.state.page);
-        let Some((x, y)) = self.end else { return };
+        let Some(End { x, y, spacing }) = self.end else { return };
         let length = start.a.hypot(start.b);
         let size = (self.state.size * length).abs();
         if size <= f32::EPSILON || self.text.ends_with(char::is_whitespace) && !self.text.ends_with(' ') {
@@ -149,9 +200,11 @@ impl TextReader<'_> {
         let (right, up) = (start.a / length, start.b / length);
         let (dx, dy) = (start.e - x, start.f - y);
         let (along, across) = (dx * right + dy * up, dy * right - dx * up);
+        // The next string follows the last character or its spacing.
+        let gap = along.abs().min((along - spacing).abs());
         if across.abs() > LINE * size {
             self.text.push('\n');
-        } else if along.abs() > SPACE * size && !self.text.ends_with(' ') {
+        } else if gap > SPACE * size && !self.text.ends_with(' ') {
             self.text.push(' ');
         }
     }
