@@ -103,10 +103,11 @@ fn reach_in(start: usize, machine: &mut Machine) -> Result<Reach, ErrorAt> {
     Ok(if machine.is_complete() { Reach::To(machine.pos) } else { Reach::Beyond })
 }
 
-/// Refuses an object that is the value of a member whose brace is missing, or an argument.
+/// Refuses an object that is the value of a member whose brace is missing, as in YAML, or an argument.
 fn check_before(before: &str, found: usize, brackets: &Brackets) -> Result<(), ErrorAt> {
     match opening::lead(before) {
         Some(Lead::QuotedKey) => Err((SyntaxErrorKind::Fragment, found)),
+        _ if opening::ends_in_block(before) => Err((SyntaxErrorKind::Fragment, found)),
         Some(_) if brackets.parentheses > 0 => Err((SyntaxErrorKind::Fragment, found)),
         _ => Ok(()),
     }

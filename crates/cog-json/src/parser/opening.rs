@@ -68,6 +68,26 @@ pub(super) fn lead(text: &str) -> Option<Lead> {
     }
 }
 
+/// Returns whether `text` ends with two members on lines of their own, as in YAML, and the last one has no value yet. Their
+/// keys begin without a capital, unlike the labels of prose.
+pub(super) fn ends_in_block(text: &str) -> bool {
+    let mut lines = text.trim_end_matches(is_space).rsplit('\n').map(key_of_line);
+    match (lines.next().flatten(), lines.next().flatten()) {
+        (Some((last, "")), Some((previous, value))) => last == previous && !value.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns the indentation of a line that begins with a key and its separator, and what follows.
+fn key_of_line(line: &str) -> Option<(usize, &str)> {
+    let key = line.trim_start_matches([' ', '\t']);
+    let after = key.trim_start_matches(is_bare);
+    let value = after.trim_start_matches(is_space).trim_start_matches(is_separator);
+    let is_member =
+        !key.starts_with(char::is_uppercase) && after.len() < key.len() && value.len() < after.len();
+    is_member.then_some((line.len() - key.len(), value.trim_matches(is_space)))
+}
+
 /// Reads a text up to the window's end.
 struct Scan<'a> {
     rest: &'a str,
@@ -268,6 +288,35 @@ mod tests {
         }
         assert_eq!(member(&" ".repeat(300)), Look::No);
         assert_eq!(member(&"k".repeat(300)), Look::No);
+    }
+
+    #[test]
+    fn sees_a_block_of_members() {
+        for text in [
+            "a: x\nb:",
+            "a: x\nb: ",
+            "a: x\n\nb: 1\nc:\n  ",
+            "a = 'x'\nb_c =",
+            "  a: x\r\n  b:",
+            "\ta: 1\n\tb: ",
+        ] {
+            assert!(ends_in_block(text), "{text}");
+        }
+        let prose = [
+            "b:",
+            "Note: x\nAnswer:",
+            "a: x\nAnswer:",
+            "Note: x\nb:",
+            "a: x\n  b:",
+            "a:\nb:",
+            "a: x\nb: 1",
+            "a: x\nas json:",
+            "",
+            "\n",
+        ];
+        for text in prose {
+            assert!(!ends_in_block(text), "{text}");
+        }
     }
 
     #[test]

@@ -252,7 +252,7 @@ fn ledger_is_bounded_and_its_sums_are_right() {
 }
 
 /// An object whose form cannot be read, with a complete one inside.
-const BROKEN_OUTERS: [&str; 28] = [
+const BROKEN_OUTERS: [&str; 31] = [
     r#"{$rationale: "outer", "item": INNER}"#,
     r#"{rationale.de: "outer", "item": INNER}"#,
     "{“rationale\": “outer”, \"item\": INNER}",
@@ -279,6 +279,9 @@ const BROKEN_OUTERS: [&str; 28] = [
     r#"1, INNER]"#,
     r#"Answer(rationale='outer', item=INNER)"#,
     r#"Answer('outer', INNER)"#,
+    "rationale: outer\nverdict: reject\nitem: INNER",
+    "rationale: outer\nverdict: reject\nitem:\n  INNER",
+    "rationale = 'outer'\nverdict = 'reject'\nitem = INNER",
     r#"INNER, "rationale": "outer"}"#,
     r#"INNER, "rationale" "outer"}"#,
 ];
