@@ -23,12 +23,15 @@ pub struct Discovery {
 pub fn discover(module: &Module) -> Discovery {
     let mut discovery = Discovery::default();
     let mut reader = Reader { origin: &module.origin, left: MAX_CASES };
-    for (input, expected) in pairs(module) {
+    let pairs = pairs(module);
+    let alone = without_input(&module.origin, &pairs);
+    for (input, expected) in pairs {
         match reader.case(&input, expected.as_deref()) {
             Ok(case) => discovery.cases.push(case),
             Err(problem) => discovery.problems.push(problem),
         }
     }
+    discovery.problems.extend(alone);
     discovery
 }
 
@@ -70,6 +73,25 @@ fn found(origin: &Origin) -> Vec<(String, Option<String>)> {
         found.push(("examples/input.json".to_owned(), output.then(|| "examples/output.json".to_owned())));
     }
     found
+}
+
+/// Returns a warning for each expected file under `tests/` that belongs to no input.
+fn without_input(origin: &Origin, pairs: &[(String, Option<String>)]) -> Vec<Diagnostic> {
+    let used: HashSet<&str> = pairs.iter().filter_map(|(_, expected)| expected.as_deref()).collect();
+    let mut alone = origin.file_names_in("tests");
+    alone.retain(|name| name.ends_with(EXPECTED) && !used.contains(format!("tests/{name}").as_str()));
+    alone.sort();
+    let warning = |name: &String| {
+        let path = format!("tests/{name}");
+        let input = path.replace(EXPECTED, INPUT);
+        Diagnostic::warning(
+            Rule::GoldenPair,
+            origin.path_of(&path),
+            format!("{path} has no matching input file"),
+        )
+        .suggest(format!("Write the input to {input}."))
+    };
+    alone.iter().map(warning).collect()
 }
 
 fn relative(path: &str) -> String {

@@ -87,6 +87,25 @@ fn failure_reports_its_code() {
 }
 
 #[test]
+fn error_can_have_the_code_that_the_model_wrote() {
+    let error = |code: &str, details| json!({ "code": code, "message": "m", "details": details });
+    let failed = |error| json!({ "ok": false, "error": error });
+    let replaced = failed(error("E1004", json!({ "legacy_code": "TOO_SHORT" })));
+    assert_eq!(mismatches(replaced.clone(), replaced.clone()), []);
+    let written = json!({ "code": "TOO_SHORT", "message": "m" });
+    assert_eq!(mismatches(failed(written.clone()), replaced.clone()), []);
+    assert_eq!(mismatches(json!({ "_validate": { "error.code": "TOO_SHORT" } }), replaced.clone()), []);
+    let with_details = failed(error("E1004", json!({ "legacy_code": "TOO_SHORT", "at": 1 })));
+    assert_eq!(mismatches(failed(error("TOO_SHORT", json!({ "at": 1 }))), with_details), []);
+    let other = json!({ "code": "TOO_LONG", "message": "m" });
+    assert_eq!(mismatches(failed(other), replaced.clone()), [pair("error.code", "equals")]);
+    let message = json!({ "code": "TOO_SHORT", "message": "n" });
+    assert_eq!(mismatches(failed(message), replaced), [pair("error.message", "equals")]);
+    let plain = failed(json!({ "code": "E1004", "message": "m" }));
+    assert_eq!(mismatches(failed(written), plain), [pair("error.code", "equals")]);
+}
+
+#[test]
 fn schemas_are_checked_field_by_field() {
     let expected = json!({ "$validate": {
         "items": { "type": "array", "minItems": 3 },
@@ -198,13 +217,17 @@ fn finds_each_case_once() {
         .with("tests/case10.input.json", &case)
         .with("tests/case2.input.json", &case)
         .with("tests/case2.expected.json", "{}")
-        .with("tests/case2.cassette/0001.json", "{}");
+        .with("tests/case2.cassette/0001.json", "{}")
+        .with("tests/case3.in.json", &case)
+        .with("tests/case3.expected.json", "{}");
     let discovery = discover(&directory.load().unwrap());
     let names: Vec<&str> = discovery.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["case1", "case2"]);
     assert!(discovery.cases[1].cassette.as_ref().is_some_and(|path| path.ends_with("tests/case2.cassette")));
     let rules: Vec<Rule> = discovery.problems.iter().map(|problem| problem.rule).collect();
-    assert_eq!(rules, [Rule::GoldenSyntax, Rule::GoldenPair]);
+    assert_eq!(rules, [Rule::GoldenSyntax, Rule::GoldenPair, Rule::GoldenPair]);
+    let alone = discovery.problems.last().map(|problem| problem.message.as_str());
+    assert_eq!(alone, Some("tests/case3.expected.json has no matching input file"));
 }
 
 #[test]

@@ -104,6 +104,21 @@ fn values_that_are_never_allowed() {
         "/data/properties/a/enum/1: this value is never allowed",
     );
     assert_warns(json!({ "type": "string", "const": true }), "/data/properties/a/const");
+    assert_warns(
+        json!({ "enum": ["a"], "const": "b" }),
+        "/data/properties/a/const: the constant is not allowed",
+    );
+    assert_warns(
+        json!({ "enum": ["a", "b", "a"] }),
+        "/data/properties/a/enum/2: this value is listed before",
+    );
+    assert_warns(
+        json!({ "type": "integer", "default": "x" }),
+        "/data/properties/a/default: this value is never",
+    );
+    for right in [json!({ "enum": [1, "1", null] }), json!({ "enum": ["a"], "const": "a", "default": "a" })] {
+        assert_eq!(of_field(right), [""; 0]);
+    }
 }
 
 #[test]

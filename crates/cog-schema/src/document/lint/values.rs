@@ -1,5 +1,7 @@
 //! Warnings about keywords that no value can satisfy together.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::document::lint::list::Warnings;
@@ -13,8 +15,8 @@ const RANGES: [[&str; 2]; 4] = [
     ["minProperties", "maxProperties"],
 ];
 
-/// Warns about bounds that contradict each other, about listed values of another type, and about a default that is not
-/// listed.
+/// Warns about bounds that contradict each other, about values of another type or repeated ones, and about a constant or a
+/// default that is not listed.
 pub(super) fn check(warnings: &mut Warnings, pointer: &str, schema: &Map<String, Value>) {
     for [low, high] in RANGES {
         let bound = |keyword| schema.get(keyword).and_then(Value::as_f64);
@@ -25,19 +27,39 @@ pub(super) fn check(warnings: &mut Warnings, pointer: &str, schema: &Map<String,
             warnings.add(&format!("{pointer}/{low}"), message, "Exchange or correct the bounds.".to_owned());
         }
     }
-    let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten().enumerate();
-    for (index, value) in listed {
-        mistyped(warnings, &format!("{pointer}/enum/{index}"), schema, value);
+    let listed = schema.get("enum").and_then(Value::as_array);
+    check_list(warnings, &format!("{pointer}/enum"), schema, listed.into_iter().flatten());
+    for (keyword, name) in [("const", "the constant"), ("default", "the default")] {
+        let Some(value) = schema.get(keyword) else { continue };
+        let pointer = format!("{pointer}/{keyword}");
+        if listed.is_some_and(|listed| !listed.contains(value)) {
+            let message = format!("{name} is not allowed: `enum` does not list it");
+            warnings.add(&pointer, message, "Add it to `enum`, or correct it.".to_owned());
+        } else {
+            mistyped(warnings, &pointer, schema, value);
+        }
     }
-    if let Some(value) = schema.get("const") {
-        mistyped(warnings, &format!("{pointer}/const"), schema, value);
-    }
-    if let (Some(default), Some(listed)) =
-        (schema.get("default"), schema.get("enum").and_then(Value::as_array))
-        && !listed.contains(default)
-    {
-        let message = "the default is not allowed: `enum` does not list it".to_owned();
-        warnings.add(&format!("{pointer}/default"), message, "Add it to `enum`, or correct it.".to_owned());
+}
+
+/// Warns about listed values of another type, and repeated ones.
+fn check_list<'a>(
+    warnings: &mut Warnings,
+    pointer: &str,
+    schema: &Map<String, Value>,
+    listed: impl Iterator<Item = &'a Value>,
+) {
+    let mut seen = HashSet::new();
+    for (index, value) in listed.enumerate() {
+        let pointer = format!("{pointer}/{index}");
+        if seen.insert(value.to_string()) {
+            mistyped(warnings, &pointer, schema, value);
+        } else {
+            warnings.add(
+                &pointer,
+                "this value is listed before".to_owned(),
+                "Remove or correct it.".to_owned(),
+            );
+        }
     }
 }
 
