@@ -124,13 +124,14 @@ fn cost_of_all_cases_is_in_the_report() {
 }
 
 #[test]
-fn text_report_ends_with_the_cost() {
+fn text_report_ends_with_tokens_and_cost() {
     let replies = [reply(DATA).model("gpt-6-luna").usage(1_000, 100)];
     let (place, mock) = (place(DATA), Mock::start(replies));
-    assert!(asking(&place, &mock, &["--provider", "openai", "--record"]).status().unwrap().success());
+    let gateway = stdout(&asking(&place, &mock, &["--provider", "openai", "--record"]).output().unwrap());
+    assert!(gateway.contains("1 passed · 1000 input and 100 output tokens\n"), "{gateway}");
     drop(mock);
     let text = stdout(&place.cog(["test", "./m"]).output().unwrap());
-    assert!(text.contains("1 passed · $0.000150"), "{text}");
+    assert!(text.contains("1 passed · 1000 input and 100 output tokens · $0.000150\n"), "{text}");
 }
 
 #[test]

@@ -69,6 +69,13 @@ impl Figures {
         self.cost().map_or_else(|| "unknown".to_owned(), |cost| cost.to_string())
     }
 
+    /// Formats the tokens and the cost of all runs, if they are known: ` · 10 input and 14 output tokens · $0.0002`.
+    pub(super) fn spent(&self) -> String {
+        let Some(usage) = &self.usage else { return String::new() };
+        let cost = usage.cost.map(|cost| format!(" · {cost}")).unwrap_or_default();
+        format!(" · {} input and {} output tokens{cost}", usage.input_tokens, usage.output_tokens)
+    }
+
     /// Formats the range of the confidence: `, confidence 0.8 to 0.95`.
     pub(super) fn confidence(&self) -> String {
         match self.confidence {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cog_json::{Array, ToJson, Writer};
 use cog_module::{Diagnostic, Severity, golden::Mismatch};
-use cog_spec::{Code, Cost, ErrorBody};
+use cog_spec::{Code, ErrorBody};
 
 pub(super) use super::figures::Figures;
 use super::{answer::Answer, plan::Column};
@@ -134,9 +134,9 @@ impl Report {
         if parts.is_empty() { "no golden tests".to_owned() } else { parts.join(", ") }
     }
 
-    /// Returns the cost of all runs; none if that of one is unknown.
-    fn cost(&self) -> Option<Cost> {
-        self.suites.iter().fold(Figures::default(), |sum, suite| sum.plus(&suite.figures())).cost()
+    /// Returns the figures of all runs.
+    fn figures(&self) -> Figures {
+        self.suites.iter().fold(Figures::default(), |sum, suite| sum.plus(&suite.figures()))
     }
 
     /// Formats the report as text.
@@ -146,8 +146,7 @@ impl Report {
         if self.suites.iter().any(|suite| suite.column.is_some()) {
             text += &format!("\n{}", self.matrix().render(palette, console.out_columns()));
         }
-        let cost = self.cost().map(|cost| format!(" · {cost}")).unwrap_or_default();
-        text += &format!("\n{}\n", palette.bold(self.summary() + &cost));
+        text += &format!("\n{}\n", palette.bold(self.summary() + &self.figures().spent()));
         if self.count("contract only") > 0 {
             let hint =
                 "contract only: no model was called; use --provider NAME to run, --record to save replies";
@@ -320,7 +319,7 @@ impl ToJson for Report {
             for verdict in VERDICTS {
                 w.field(&verdict.replace(' ', "_"), &(self.count(verdict) as u64));
             }
-            w.field("cost", &self.cost());
+            w.field("cost", &self.figures().cost());
             w.field("modules", &Array(&self.suites));
         });
     }
