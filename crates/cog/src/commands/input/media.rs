@@ -132,7 +132,7 @@ fn no_field(flag: &str, fields: &[MediaField<'_>]) -> ErrorBody {
             Code::InvalidInput,
             format!("{flag}: the input of this module has no media fields"),
         )
-        .suggest("To send the text of a file, use `--args @FILE`, or a JSON file with `--input FILE`."),
+        .suggest("To send the text of a file, use `--args @FILE`, or name a JSON file after the module."),
         Some(first) => {
             let message = format!(
                 "{flag}: unclear which input field is meant; these accept media: {}",
