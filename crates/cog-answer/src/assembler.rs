@@ -274,7 +274,7 @@ impl Assembler {
     }
 
     /// Makes this attempt the last one. If its answer fails and the module allows another attempt, the run ends with this error,
-    /// which then tells why the answer failed.
+    /// which then reports why the answer failed.
     pub fn end_attempts(&mut self, refusal: ErrorBody) {
         self.last_attempt = Some(refusal);
     }

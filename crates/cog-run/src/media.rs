@@ -113,7 +113,7 @@ impl Sources {
             access,
             is_resumed: options.resume_from.is_some(),
             module: Arc::clone(module),
-            log: options.call_log.clone().filter(CallLog::is_whole),
+            log: options.call_log.clone().filter(CallLog::is_of_run),
         }))
     }
 

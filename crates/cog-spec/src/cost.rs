@@ -78,6 +78,16 @@ impl<'de> Deserialize<'de> for Amount {
     }
 }
 
+/// An answer from the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "cache"))]
+pub struct CacheHit {
+    /// Whether the answer is from the cache.
+    pub hit: bool,
+    /// The time since the model replied, in seconds.
+    pub age_s: u64,
+}
+
 /// A day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PriceDate([u8; 10]);

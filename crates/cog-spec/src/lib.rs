@@ -37,7 +37,7 @@ pub use code::{Category, Code, ErrorCode, Recoverable};
 pub use composition::{
     Aggregate, Composition, DataflowStep, IterationRule, Pattern, Requirement, RoutingRule,
 };
-pub use cost::{Amount, Cost, Currency, PriceDate, PriceSource};
+pub use cost::{Amount, CacheHit, Cost, Currency, PriceDate, PriceSource};
 pub use envelope::{Envelope, ErrorBody, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 pub use failure::DataError;
@@ -47,7 +47,7 @@ pub use manifest::{
     Failure, Format, Invocation, IoPointers, Manifest, MediaConstraints, Modalities, Overflow, Policies,
     Requirements, Response, ToolRules,
 };
-pub use meta::{CacheHit, Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
+pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
 pub use part::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};
 pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};

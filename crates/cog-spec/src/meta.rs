@@ -1,7 +1,7 @@
 use cog_json::{Node, Value};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Code, PartReport, Repair, Risk, RiskValue, Usage};
+use crate::{CacheHit, Code, PartReport, Repair, Risk, RiskValue, Usage};
 
 /// The keys of `meta` that the runtime writes (ruling R27). A module's meta schema does not apply to them.
 pub const RUNTIME_KEYS: &[&str] = &[
@@ -134,16 +134,6 @@ pub struct RuntimeMeta {
     /// The parts of a composition, in the order in which they started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartReport>,
-}
-
-/// An answer from the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "cache"))]
-pub struct CacheHit {
-    /// Whether the answer is from the cache.
-    pub hit: bool,
-    /// The time since the model replied, in seconds.
-    pub age_s: u64,
 }
 
 /// A provider that failed, so that the next one was called.

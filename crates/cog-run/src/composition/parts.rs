@@ -65,7 +65,7 @@ pub struct PartOptions {
     /// The path of the part.
     pub path: String,
     /// The hash of the module, its input and its settings. The part continues an earlier run only with the same key; without one
-    /// it always starts anew.
+    /// it always starts from the beginning.
     pub key: Option<String>,
     /// The maximum duration of the run.
     pub timeout: Option<Duration>,

@@ -83,7 +83,7 @@ impl CallLog {
     }
 
     /// Returns whether this is the log of the run itself, and not that of a part.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_of_run(&self) -> bool {
         self.part.is_empty()
     }
 
@@ -92,7 +92,7 @@ impl CallLog {
     /// # Errors
     /// The entry, or an earlier one, cannot be written.
     pub(crate) async fn append(&self, line: String) -> io::Result<()> {
-        let line = if self.is_whole() { line } else { format!("{}{}}}\n", self.prefix(), line.trim_end()) };
+        let line = if self.is_of_run() { line } else { format!("{}{}}}\n", self.prefix(), line.trim_end()) };
         if self.storage.path.is_none() {
             self.storage.lock().text.push_str(&line);
             return Ok(());
@@ -145,7 +145,7 @@ impl CallLog {
             None => self.storage.lock().text.clone(),
             Some(path) => read_file(path).map_err(|error| unreadable(&error))?,
         };
-        if self.is_whole() {
+        if self.is_of_run() {
             return Ok(text);
         }
         let prefix = self.prefix();
