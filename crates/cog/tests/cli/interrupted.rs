@@ -13,7 +13,7 @@ use crate::{
     support::{Place, json, snapshot, stderr},
 };
 
-/// A pause between the pieces of a reply that leaves time for a signal.
+/// A pause between the chunks of a reply that leaves time for a signal.
 const SLOW: Duration = Duration::from_millis(20);
 
 fn cog(place: &Place, mock: &Mock, args: &[&str]) -> Command {

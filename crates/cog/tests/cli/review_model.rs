@@ -13,7 +13,7 @@ fn mark(part: &str) -> String {
     format!(r#""name":"{part}""#)
 }
 
-/// Returns a model that replies to each part in pieces, with this pause between them.
+/// Returns a model that replies to each part in chunks, with this pause between them.
 pub(crate) fn model(pause: Duration) -> Mock {
     let issue = |title: &str, risk: &str| json!({ "title": title, "category": "kind", "risk": risk, "line": 1, "problem": "It is wrong.", "remedy": "Change it." });
     let (injection, names) = (issue("Injection", "high"), issue("Names", "low"));
