@@ -13,9 +13,10 @@ use crate::{
 };
 use hostile::Crowd;
 
-/// The healthy clients, and how often each sends a request.
+/// The healthy clients, and how often each sends a request: half as often as the model can answer. A client without that
+/// slack could never make up for a delay, and each one would count for all its later requests.
 const HEALTHY: u32 = 10;
-const PACE: Pace = Pace::Every(Duration::from_millis(100));
+const PACE: Pace = Pace::Every(Duration::from_millis(200));
 /// The longest measurement of the healthy clients alone.
 const MAX_ALONE: Duration = Duration::from_secs(60);
 /// A model that answers within 100 ms, which few do.
