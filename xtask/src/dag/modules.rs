@@ -18,12 +18,16 @@ struct Crate {
     files: BTreeMap<Module, Source>,
 }
 
-/// Returns the circles of a crate, the largest first.
-pub(super) fn circles(name: &str) -> Outcome<Vec<Vec<Module>>> {
-    let root = format!("crates/{name}/src");
+/// Returns the circles of a package, the largest first.
+pub(super) fn circles(package: &str) -> Outcome<Vec<Vec<Module>>> {
+    let directory = if package == "cogn" { "cog" } else { package };
+    let root = format!("crates/{directory}/src");
     let mut texts = Vec::new();
     for path in tracked(&root, ".rs")? {
         texts.push((path.trim_start_matches(&root).trim_start_matches('/').to_owned(), read(&path)?));
+    }
+    if texts.is_empty() {
+        return Err(format!("{root} has no files of {package}"));
     }
     circles_in(&texts)
 }
