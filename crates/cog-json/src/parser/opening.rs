@@ -69,7 +69,7 @@ pub(super) fn lead(text: &str) -> Option<Lead> {
 }
 
 /// Returns whether `text` ends with two members on lines of their own, as in YAML, and the last one has no value yet. Their
-/// keys begin without a capital, unlike the labels of prose.
+/// keys begin with a small letter where there is one, unlike the labels of prose.
 pub(super) fn ends_in_block(text: &str) -> bool {
     let mut lines = text.trim_end_matches(is_space).rsplit('\n').map(key_of_line);
     match (lines.next().flatten(), lines.next().flatten()) {
@@ -82,9 +82,10 @@ pub(super) fn ends_in_block(text: &str) -> bool {
 fn key_of_line(line: &str) -> Option<(usize, &str)> {
     let key = line.trim_start_matches([' ', '\t']);
     let after = key.trim_start_matches(is_bare);
-    let value = after.trim_start_matches(is_space).trim_start_matches(is_separator);
-    let is_member =
-        !key.starts_with(char::is_uppercase) && after.len() < key.len() && value.len() < after.len();
+    let rest = after.trim_start_matches(is_space);
+    let value = rest.trim_start_matches(is_separator);
+    let is_label = key.starts_with(|c: char| c.is_alphabetic() && !c.is_lowercase());
+    let is_member = !is_label && after.len() < key.len() && value.len() < rest.len();
     is_member.then_some((line.len() - key.len(), value.trim_matches(is_space)))
 }
 
@@ -311,6 +312,9 @@ mod tests {
             "a:\nb:",
             "a: x\nb: 1",
             "a: x\nas json:",
+            "here is the answer\nresult:",
+            "the code is fine\njson:",
+            "说明：很好\n结果：",
             "",
             "\n",
         ];
