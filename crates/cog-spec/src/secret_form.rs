@@ -68,6 +68,19 @@ mod tests {
     }
 
     #[test]
+    fn many_quoted_values_in_one_line_are_masked_in_linear_time() {
+        let line = "token='a' ".repeat(20_000);
+        assert_eq!(mask_secrets(&line), "token='***' ".repeat(20_000));
+    }
+
+    #[test]
+    fn lists_and_objects_keep_their_brackets() {
+        for text in [r#"{"credentials": {"user": "u"}}"#, "password: { type: String }"] {
+            assert_eq!(mask_secrets(text), text);
+        }
+    }
+
+    #[test]
     fn assigned_secrets_are_masked() {
         check(&[
             ("password: x", "password: ***"),

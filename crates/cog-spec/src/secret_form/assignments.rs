@@ -102,6 +102,10 @@ impl<'a> Assignment<'a> {
         if self.is_quoted {
             return true;
         }
+        // A list or an object, of which only the bracket would be masked.
+        if value.starts_with(['[', '{']) {
+            return false;
+        }
         if name.ends_with(COOKIE) {
             return value.contains('=');
         }
@@ -128,10 +132,11 @@ fn after_scheme(text: &str) -> &str {
 /// Returns the length of the value at the beginning of a text, after this quotation mark.
 fn length(text: &str, quote: Option<&str>, name: &str) -> usize {
     let is_cookie = name.to_lowercase().ends_with(COOKIE);
-    let line = || text.find(['\n', '\r']).unwrap_or(text.len());
+    let line = |text: &str| text.find(['\n', '\r']).unwrap_or(text.len());
     match quote {
-        Some(quote) => text.find(quote).unwrap_or(text.len()).min(line()),
-        None if is_cookie => line(),
+        // Only what precedes the closing mark is searched for the end of the line.
+        Some(quote) => line(text.split(quote).next().unwrap_or_default()),
+        None if is_cookie => line(text),
         None => text.find(|c: char| c.is_whitespace() || ENDS.contains(&c)).unwrap_or(text.len()),
     }
 }
