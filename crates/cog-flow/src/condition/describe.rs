@@ -9,6 +9,8 @@ use super::{
 
 /// The maximum number of strings that a message lists.
 const MAX_LISTED: usize = 12;
+/// The maximum number of characters of each.
+const MAX_CHARS: usize = 40;
 
 impl fmt::Display for Values {
     /// `'low' or 'high'`, `a number from 0 to 1 or null`.
@@ -23,7 +25,7 @@ impl fmt::Display for Values {
 impl Values {
     fn strings(&self) -> Vec<String> {
         let point = |interval: &Interval<String>| match interval {
-            (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Some(format!("'{lower}'")),
+            (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Some(quoted(lower)),
             _ => None,
         };
         let intervals = self.strings.intervals();
@@ -33,6 +35,12 @@ impl Values {
             None => vec!["a string".to_owned()],
         }
     }
+}
+
+/// Returns a string of a schema as a message shows it.
+fn quoted(text: &str) -> String {
+    let shown: String = text.chars().take(MAX_CHARS).flat_map(char::escape_debug).collect();
+    format!("'{shown}'")
 }
 
 /// Returns the numbers of an interval: `1`, `a number from 0 to 1`.

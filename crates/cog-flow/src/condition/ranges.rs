@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The maximum number of intervals of a result; one with more is replaced by a larger set.
-const MAX_INTERVALS: usize = 128;
+pub(super) const MAX_INTERVALS: usize = 128;
 
 /// A set of values: disjoint intervals in ascending order.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::{
     expression::Comparison,
-    ranges::{Interval, Ranges, contains},
+    ranges::{Interval, MAX_INTERVALS, Ranges, contains},
 };
 
 /// A set of values. Arrays and objects count as one value.
@@ -80,8 +80,11 @@ impl Values {
         Self { numbers: Ranges::between(lower, upper), ..Self::all() }
     }
 
-    /// Returns the values of a list, such as an enum.
+    /// Returns the values of a list, such as an enum; all values for one that is too long to be compared.
     pub(crate) fn listed(list: &[Json]) -> Self {
+        if list.len() > MAX_INTERVALS {
+            return Self::all();
+        }
         let others = list.iter().map(|value| match value {
             Json::Null => Self::NULL,
             Json::Bool(true) => Self::TRUE,

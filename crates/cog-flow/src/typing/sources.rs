@@ -7,7 +7,7 @@ use cog_schema::Types;
 use cog_spec::{Aggregate, RUNTIME_KEYS};
 
 use super::Known;
-use crate::{Callee, Flow, Plan, Selection, Source};
+use crate::{Callee, Flow, Plan, Selection, Source, Step};
 
 /// The sources of one plan.
 pub(crate) struct Sources<'c> {
@@ -85,7 +85,7 @@ impl<'c> Sources<'c> {
     pub(crate) fn judged(&self, from: Option<&Selection>) -> Known<'c> {
         let Some(from) = from else {
             let callees = self.latest();
-            let is_certain = callees.iter().any(|callee| self.certain.contains(callee));
+            let is_certain = self.steps().any(|step| self.certain_target(step).is_some());
             let latest: Vec<_> = callees.into_iter().map(|callee| self.envelope(callee)).collect();
             return match latest.is_empty() {
                 true => Known::Any,
@@ -173,7 +173,8 @@ impl<'c> Sources<'c> {
             Callee::Part(part) => self.plan.parts.get(*part)?.fallback.map(Callee::Part),
         };
         // Fallbacks that lead to each other are reported elsewhere.
-        std::iter::successors(Some(callee), fallback).take(self.plan.parts.len().max(1))
+        let mut seen = HashSet::new();
+        std::iter::successors(Some(callee), fallback).take_while(move |callee| seen.insert(*callee))
     }
 
     fn part_of(&self, callee: Callee, part: &str) -> Known<'c> {
@@ -184,16 +185,29 @@ impl<'c> Sources<'c> {
     /// result.
     pub(crate) fn latest(&self) -> Vec<Callee> {
         let mut latest = Vec::new();
-        for step in self.plan.steps.iter().filter(|step| !step.is_routed) {
-            let targets = step.targets();
-            let certain = targets.iter().rposition(|target| self.is_required(*target));
-            let certain = certain.filter(|_| self.certain_steps.contains(&step.index));
+        for step in self.steps() {
+            let certain = self.certain_target(step);
             if certain.is_some() {
                 latest.clear();
             }
-            latest.extend(targets.iter().skip(certain.unwrap_or_default()));
+            for target in step.targets().iter().skip(certain.unwrap_or_default()) {
+                if !latest.contains(target) {
+                    latest.push(*target);
+                }
+            }
         }
         latest
+    }
+
+    /// Returns the steps that run without a rule.
+    fn steps(&self) -> impl Iterator<Item = &'c Step> {
+        self.plan.steps.iter().filter(|step| !step.is_routed)
+    }
+
+    /// Returns the index of the last target that certainly has a result after a step; none if no target has.
+    fn certain_target(&self, step: &Step) -> Option<usize> {
+        let certain = step.targets().iter().rposition(|target| self.is_required(*target));
+        certain.filter(|_| self.certain_steps.contains(&step.index))
     }
 }
 

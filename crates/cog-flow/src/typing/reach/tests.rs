@@ -96,6 +96,15 @@ fn condition_that_a_value_satisfies_is_not_reported() {
 }
 
 #[test]
+fn result_of_a_call_in_the_prompt_is_not_the_result_of_a_step() {
+    let composition = "dataflow:\n  - {from: input, to: grader, mapping: {}, condition: \"$.text == 'x'\"}\nrouting:\n  \
+        - {condition: \"$.data.done\", next: null}\n  - {condition: \"$.data.done == false\", next: null}\n  - {next: plain}\n";
+    let modules = Modules::new().with("grader", module("grader", "", "Do it.", GRADER));
+    let found = shown(&check(composed("root", composition, "Use @call:grader({})."), &modules));
+    assert!(!found.iter().any(|text| text.contains("never decides")), "{found:?}");
+}
+
+#[test]
 fn rule_after_rules_that_cover_it_never_decides() {
     let within = "this rule never decides: rule 1 before it is true whenever this one is (Move it before that rule, or remove it.)";
     let always =
