@@ -17,6 +17,8 @@ use crate::{error::media_rejected, input::TextArtifact};
 const MAX_BYTES: u64 = 256 << 10;
 /// The maximum bytes of all text files of a packet.
 const MAX_TOTAL: usize = 1 << 20;
+/// The maximum number of text files that are read. Each URL among them is a request to a server that another agent chose.
+const MAX_FILES: usize = 20;
 
 /// The texts of a packet's artifacts, and the warnings about those that could not be read.
 #[derive(Default)]
@@ -40,7 +42,12 @@ impl ArtifactTexts {
     /// A file differs from the hash in the packet.
     pub(crate) async fn read(artifacts: Vec<TextArtifact>, access: &Access) -> Result<Self, ErrorBody> {
         let (mut all, mut total) = (Self::default(), 0);
-        for artifact in artifacts {
+        for (index, artifact) in artifacts.into_iter().enumerate() {
+            if index >= MAX_FILES {
+                all.warnings
+                    .push(not_read(&artifact.path, &format!("at most {MAX_FILES} text files are read")));
+                continue;
+            }
             let text = match text_of(&artifact, access).await {
                 Err(Unread::Changed(error)) => return Err(media_rejected(&[(artifact.path, error)])),
                 Ok(text) if total + text.len() > MAX_TOTAL => Err(too_large(MAX_TOTAL)),
