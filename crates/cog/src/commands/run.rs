@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cog_host::{
     context_store, mcp,
     providers::{self, RecordMode},
-    settings::{Environment, Flags, Settings},
+    settings::{Environment, Flags, Settings, Source},
 };
 use cog_media::Delivery;
 use cog_module::Module;
@@ -297,9 +297,11 @@ impl Run<'_> {
             .media(self.settings.access(module, input::media_files(&self.args.request.input.media)))
             .delivery(self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory))
             .strict(self.settings.strict.value)
-            .timeout(self.settings.timeout.value)
             .generation(self.args.request.generation.generation())
             .cancellation(cancellation);
+        // The runtime has the limit of the settings. Here it would replace that of a run that this one continues.
+        let timeout = &self.settings.timeout;
+        options.timeout = matches!(timeout.source, Source::Flag(_)).then_some(timeout.value);
         options.on_violation = check.on_violation;
         options.max_attempts = check.max_attempts;
         options.chunk_type = stream.chunk_type;

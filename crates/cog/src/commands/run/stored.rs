@@ -38,7 +38,8 @@ pub(super) fn opened(args: &RunArgs) -> Result<Option<StoredRun>, ErrorBody> {
     runs(directory).open(id).map(Some)
 }
 
-/// Stores a composition with `--state-dir`. One that cannot be stored runs nevertheless.
+/// Stores a composition with `--state-dir`. One that cannot be stored runs nevertheless. A run that continues another is not
+/// stored: the other one can continue only once.
 pub(super) fn created(
     args: &RunArgs,
     module: &Module,
@@ -46,7 +47,8 @@ pub(super) fn created(
     settings: &Settings,
     console: &Console,
 ) -> Option<StoredRun> {
-    let directory = args.state_dir.as_deref().filter(|_| is_composed(module))?;
+    let is_stored = is_composed(module) && options.continuation.is_none();
+    let directory = args.state_dir.as_deref().filter(|_| is_stored)?;
     let mut record = RunRecord::new(target(module), input.clone(), options);
     record.provider.clone_from(&settings.provider.value);
     record.model.clone_from(&settings.model.value);
