@@ -204,9 +204,10 @@ impl Conversion {
 
 /// Returns the fields of a dataclass with their values.
 fn fields<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let names = object.getattr("__dataclass_fields__")?.cast_into::<PyDict>()?.keys();
-    let pairs = names.iter().map(|name| {
-        let value = object.getattr(name.cast::<PyString>()?)?;
+    let fields = object.py().import("dataclasses")?.getattr("fields")?.call1((object,))?;
+    let pairs = fields.try_iter()?.map(|field| {
+        let name = field?.getattr("name")?.cast_into::<PyString>()?;
+        let value = object.getattr(&name)?;
         Ok((name, value))
     });
     PyList::new(object.py(), pairs.collect::<PyResult<Vec<_>>>()?)

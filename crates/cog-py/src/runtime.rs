@@ -52,7 +52,7 @@ impl NativeRuntime {
         let category = py.get_type::<PyDeprecationWarning>();
         for warning in hosted.deprecated() {
             let warning = std::ffi::CString::new(warning)?;
-            PyErr::warn(py, &category, &warning, 3)?;
+            PyErr::warn(py, &category, &warning, 2)?;
         }
         Ok(Self(Mutex::new((std::process::id(), Arc::new(hosted)))))
     }

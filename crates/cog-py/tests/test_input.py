@@ -8,7 +8,7 @@ import json
 import struct
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from conftest import Mock
@@ -18,6 +18,7 @@ from cognitive import CognitiveRuntime
 
 @dataclasses.dataclass
 class Review:
+    language: ClassVar[str] = "no field of the instances"
     code: str
     focus: list[str] = dataclasses.field(default_factory=list)
 
