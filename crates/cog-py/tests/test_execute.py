@@ -213,7 +213,10 @@ def test_ten_threads_share_a_runtime(runtime: CognitiveRuntime) -> None:
 def test_interrupt_cancels_the_run(mock: Mock) -> None:
     mock.hang_after = 1
     program = (
+        "import signal\n"
         "from cognitive import CognitiveRuntime\n"
+        # A program that a shell starts in the background ignores Ctrl-C otherwise.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "runtime = CognitiveRuntime(provider='openai', model='m')\n"
         "try:\n    runtime.execute('code-reviewer', {'code': 'x'})\n"
         "except KeyboardInterrupt:\n    print('interrupted')\n"
