@@ -2,17 +2,17 @@
 //! the prefixes of keys and tokens.
 
 mod assignments;
+mod blocks;
 mod keys;
 mod names;
 mod urls;
+mod values;
 mod words;
 
 use std::{borrow::Cow, ops::Range};
 
 pub use self::names::is_secret_name;
-
-/// The text in place of a secret.
-const MASK: &str = "***";
+use self::values::MASK;
 
 /// The beginning and the end of a private key in PEM.
 const PEM: [&str; 2] = ["-----BEGIN ", "-----END "];
@@ -74,10 +74,57 @@ mod tests {
     }
 
     #[test]
+    fn many_open_calls_and_lists_in_one_line_are_read_in_linear_time() {
+        for part in ["token=f(x ", "tokens: [ ", "tokens:\n- ", "password: |\n "] {
+            let text = part.repeat(20_000);
+            assert!(mask_secrets(&text).len() <= text.len());
+        }
+    }
+
+    #[test]
     fn lists_and_objects_keep_their_brackets() {
         for text in [r#"{"credentials": {"user": "u"}}"#, "password: { type: String }"] {
             assert_eq!(mask_secrets(text), text);
         }
+    }
+
+    #[test]
+    fn values_like_code_are_masked() {
+        check(&[
+            ("password: mypassword", "password: ***"),
+            ("password=MyPassword", "password=***"),
+            ("my password: my-password", "my password: ***"),
+            ("password: hunter(2", "password: ***"),
+            ("password: hunter(2 (really)\nlist: 1) first", "password: *** (really)\nlist: 1) first"),
+            ("token=hunter[2", "token=***"),
+        ]);
+    }
+
+    #[test]
+    fn items_of_lists_are_masked() {
+        check(&[
+            ("tokens:\n  - abc\n  - 'd e'\nsize: 3", "tokens:\n  - ***\n  - '***'\nsize: 3"),
+            ("api_keys:\r\n- abc\r\n- def\r\n", "api_keys:\r\n- ***\r\n- ***\r\n"),
+            (r#"{"tokens": ["abc", "d,e"], "n": ["f"]}"#, r#"{"tokens": ["***", "***"], "n": ["f"]}"#),
+            ("{\\\"passwords\\\": [\\\"a b\\\"]}", "{\\\"passwords\\\": [\\\"***\\\"]}"),
+            ("\"secrets\": [\n  \"é\",\n  \"b\"\n]", "\"secrets\": [\n  \"***\",\n  \"***\"\n]"),
+            ("access_tokens: [abc , def]", "access_tokens: [*** , ***]"),
+            ("passwords = ['a', b]", "passwords = ['***', b]"),
+            ("tokens: [abc", "tokens: [***"),
+            ("tokens: [\"abc", "tokens: [\"***"),
+            ("tokens: [see password: hunter2", "tokens: [see password: ***"),
+            ("tokens:\n- abc\n- id: x\n  password: y", "tokens:\n- ***\n- id: x\n  password: ***"),
+        ]);
+    }
+
+    #[test]
+    fn blocks_of_yaml_are_masked() {
+        check(&[
+            ("password: |\n  x\n  y\n\nname: z", "password: |\n  ***\n\nname: z"),
+            ("a:\n  - token: >-\n      x y\n  - b", "a:\n  - token: >-\n      ***\n  - b"),
+            ("password: |\n", "password: |\n"),
+            ("password: |\nname: z", "password: |\nname: z"),
+        ]);
     }
 
     #[test]
@@ -136,6 +183,17 @@ mod tests {
             "http://127.0.0.1:11434/api",
             "mail ada@a.example: it works",
             "a token, b=c",
+            "connect(user, password: user_password, token: accessToken, secret: $secret)",
+            "token = next(\n    tokens,\n)",
+            "token = find(keys[0], 2)",
+            "tokens: [1, 2, 3], stop_tokens: [\"END\"], tokens: [u8; 32]",
+            "let tokens = [Token::Plus, one, two(3)];",
+            "tokens: [Token], secrets: [string, number]",
+            "secrets:\n  - db_password\n  - source: api\n",
+            "Passwords:\n- must have 8 characters\n- are changed often\n",
+            "| token: | x |\n| --- | --- |",
+            "for token in tokens:\n    print(token)",
+            "credentials:\n  user: u",
         ] {
             assert_eq!(mask_secrets(text), text);
         }

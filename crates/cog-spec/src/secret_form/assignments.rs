@@ -2,7 +2,12 @@
 
 use std::ops::Range;
 
-use super::{MASK, names::is_secret_name, words::words_of_text};
+use super::{
+    blocks,
+    names::{is_secret_list_name, is_secret_name},
+    values::{SPACE, is_elsewhere, is_plain, unquoted},
+    words::words_of_text,
+};
 
 /// Parts of names whose values are secrets in any sentence.
 const PASSWORDS: [&str; 4] = ["password", "passwd", "pwd", "passphrase"];
@@ -13,22 +18,11 @@ const COOKIE: &str = "cookie";
 /// The schemes before the credentials of a header.
 const SCHEMES: [&str; 3] = ["basic", "bearer", "digest"];
 
-/// Words after the name of a secret that are none: those of a sentence, and types.
-const PLAIN: [&str; 42] = [
-    "a", "an", "and", "any", "are", "at", "bool", "boolean", "bytes", "can", "choose", "enter", "false",
-    "for", "has", "i32", "i64", "in", "int", "is", "may", "minimum", "missing", "must", "no", "none", "not",
-    "null", "number", "optional", "please", "required", "should", "str", "string", "text", "the", "true",
-    "u32", "u64", "use", "your",
-];
-
-/// The beginnings of references to a secret that is elsewhere.
-const REFERENCES: [&str; 4] = ["${", "$(", "{{", "%("];
-
-const SPACE: [char; 2] = [' ', '\t'];
-const QUOTES: [char; 3] = ['"', '\'', '`'];
-
 /// The characters that end a value without quotes, beside white space.
 const ENDS: [char; 13] = [',', ';', '&', ')', ']', '}', '<', '>', '"', '\'', '`', '|', '\\'];
+
+/// The maximum bytes of a call whose closing bracket is searched.
+const MAX_CALL: usize = 256;
 
 /// The minimum digits of a number that is a secret.
 const MIN_DIGITS: usize = 6;
@@ -36,17 +30,36 @@ const MIN_DIGITS: usize = 6;
 /// Returns where a text has values of secrets. Each byte is read a bounded number of times.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (mut before, mut read_until) = ("", 0);
-    words_of_text(text).filter_map(move |(start, word)| {
+    let found = words_of_text(text).filter_map(move |(start, word)| {
         let before = std::mem::replace(&mut before, word);
         let (by_colon, rest) = text.get(start + word.len()..).and_then(separator)?;
-        if start < read_until || !names_secret(before, word) {
+        if start < read_until || !names_secret(before, word) && !is_secret_list_name(word) {
             return None;
         }
-        let found = Assignment::read(text.get(..start)?, word, by_colon, rest);
-        let start = text.len() - found.from_value.len();
-        read_until = start + found.value.len();
-        found.is_secret().then_some(start..read_until)
-    })
+        let (values, end) = values(text, (start, word), by_colon, rest, names_secret(before, word));
+        read_until = end;
+        Some(values)
+    });
+    found.flatten()
+}
+
+/// Returns where the values of a name are, and where the text was read up to.
+fn values(
+    text: &str,
+    (start, name): (usize, &str),
+    by_colon: bool,
+    rest: &str,
+    is_single: bool,
+) -> (Vec<Range<usize>>, usize) {
+    if let Some(found) = blocks::find(text, (start, name), by_colon, rest) {
+        return found;
+    }
+    let before = text.get(..start).unwrap_or_default();
+    let found = Assignment::read(before, name, by_colon, rest);
+    let start = text.len() - found.from_value.len();
+    let end = start + found.value.len();
+    let is_secret = is_single && found.is_secret();
+    (is_secret.then_some(start..end).into_iter().collect(), end)
 }
 
 /// Whether a word names a secret, such as `password`, or the second word of `api key`.
@@ -89,14 +102,13 @@ impl<'a> Assignment<'a> {
         let after_line = after.trim_start_matches([' ', '\t', ',', '"', '\'', '\r']);
         let is_line = (before.is_empty() || before.ends_with('\n'))
             && (after_line.is_empty() || after_line.starts_with('\n'));
-        let is_code = after.starts_with('<') || is_code(value, name);
+        let is_code = after.starts_with('<') || is_code(from_value, value, name);
         Self { name, value, from_value, by_colon, is_quoted: quote.is_some(), is_line, is_code }
     }
 
     fn is_secret(&self) -> bool {
         let (name, value) = (self.name.to_lowercase(), self.value.to_lowercase());
-        let is_reference = REFERENCES.iter().any(|start| value.starts_with(start));
-        if value.is_empty() || value.starts_with(MASK) || is_reference {
+        if is_elsewhere(&value) {
             return false;
         }
         if self.is_quoted {
@@ -111,13 +123,8 @@ impl<'a> Assignment<'a> {
         }
         let is_password = || PASSWORDS.iter().any(|password| name.contains(password));
         let is_assigned = !self.by_colon || has_signs(&value) || self.is_line || is_password();
-        is_assigned && !self.is_code && !PLAIN.contains(&value.as_str())
+        is_assigned && !self.is_code && !is_plain(&value)
     }
-}
-
-/// Removes a quotation mark at the beginning, which may be escaped.
-fn unquoted(text: &str) -> &str {
-    text.trim_start_matches('\\').strip_prefix(QUOTES).unwrap_or(text)
 }
 
 /// Removes the scheme before the credentials of a header.
@@ -141,12 +148,43 @@ fn length(text: &str, quote: Option<&str>, name: &str) -> usize {
     }
 }
 
-/// Whether a value is an expression of a program: a call, an index, or a variable with the same name.
-fn is_code(value: &str, name: &str) -> bool {
+/// Whether a value, with which this text begins, is an expression of a program: a call, an index, or a variable with the same
+/// name.
+fn is_code(from_value: &str, value: &str, name: &str) -> bool {
     let is_path =
         |path: &str| !path.is_empty() && path.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '.'));
     let callee = value.split_once(['(', '[']).map(|(callee, _)| callee);
-    callee.is_some_and(is_path) || value.to_lowercase().ends_with(&name.to_lowercase())
+    let is_call = callee.is_some_and(|callee| is_path(callee) && is_closed(from_value, value));
+    is_call || is_variable(value, name)
+}
+
+/// Whether a call or an index at the beginning of a text has its closing bracket, in the same line unless the line ends after
+/// the opening one.
+fn is_closed(text: &str, value: &str) -> bool {
+    let may_span_lines = value.ends_with(['(', '[']);
+    let mut depth = 0_usize;
+    for byte in text.bytes().take(MAX_CALL) {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' if depth <= 1 => return depth == 1,
+            b')' | b']' => depth -= 1,
+            b'\n' if !may_span_lines => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether a value is a variable with this name, such as `token`, `args.token`, `user_token` and `userToken`.
+fn is_variable(value: &str, name: &str) -> bool {
+    let Some((before, own)) = value.len().checked_sub(name.len()).and_then(|at| value.split_at_checked(at))
+    else {
+        return false;
+    };
+    let is_part = before.is_empty()
+        || before.ends_with(['_', '.', ':', '>', '$', '*', '@', '!'])
+        || before.starts_with(char::is_lowercase) && own.starts_with(char::is_uppercase);
+    is_part && own.eq_ignore_ascii_case(name)
 }
 
 /// Whether a word has characters that the words of a sentence do not have, except for short numbers.

@@ -32,6 +32,12 @@ const ABOUT: [&str; 15] = [
     "size", "type", "usage", "used",
 ];
 
+/// Words at the end of a name whose list has secrets as its items.
+const SECRET_LISTS: [&str; 4] = ["cookies", "passphrases", "passwds", "passwords"];
+
+/// Words before `tokens` in the name of a list of secrets. Other lists of tokens, such as `stop_tokens`, have texts.
+const TOKEN_WORDS: [&str; 7] = ["access", "api", "auth", "bearer", "refresh", "service", "session"];
+
 /// Returns whether the name of a field says that its value is a secret, such as `api_key`, `dbPassword` or `Authorization`.
 /// Names of counters such as `max_tokens` and `token_budget` do not.
 pub fn is_secret_name(name: &str) -> bool {
@@ -48,6 +54,18 @@ pub fn is_secret_name(name: &str) -> bool {
         || SECRET_WORDS.contains(&joined.as_str())
         || SECRET_NAMES.contains(&joined.as_str())
         || words.windows(2).any(is_key)
+}
+
+/// Returns whether the items of a list with this name are secrets, such as `tokens` or `passwords`. As the name of one value,
+/// `tokens` is a counter.
+pub(super) fn is_secret_list_name(name: &str) -> bool {
+    let words = words(name);
+    match words.as_slice() {
+        [.., last] if SECRET_LISTS.contains(&last.as_str()) => true,
+        [tokens] => tokens == "tokens",
+        [.., word, tokens] => tokens == "tokens" && TOKEN_WORDS.contains(&word.as_str()),
+        [] => false,
+    }
 }
 
 /// Splits a name into lower-case words, at separators and at capital letters.
