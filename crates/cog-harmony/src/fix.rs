@@ -9,8 +9,10 @@ use cog_json::{Node, Writer};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use crate::{
-    Document, Problem, check,
-    rules::{ARGUMENTS_TYPE, RESULT_PLACE, RESULT_REPEATED, RESULT_UNKNOWN, Rule},
+    Document, Problem,
+    assign::{Assigned, Orphan, Slot, assign, calls, is_result},
+    check,
+    rules::{ARGUMENTS_TYPE, RESULT_PLACE, Rule},
 };
 
 /// A fixed document.
@@ -73,15 +75,10 @@ struct Order {
     orphans: Vec<Orphan>,
 }
 
-/// A result that belongs to no call.
-struct Orphan {
-    message: usize,
-    rule: &'static Rule,
-}
-
 impl Order {
     fn new(messages: &[Node<'_>]) -> Self {
-        let (results, orphans) = assign(messages);
+        let Assigned { calls: slots, orphans } = assign(messages);
+        let results: HashMap<Slot, usize> = slots.into_iter().map(|(result, slot)| (slot, result)).collect();
         let mut order = Vec::with_capacity(messages.len());
         for (at, message) in messages.iter().enumerate().filter(|(_, message)| !is_result(**message)) {
             order.push(at);
@@ -122,52 +119,6 @@ impl Change {
     fn new(message: usize, below: &str, rule: &'static Rule, what: String) -> Self {
         Self { path: format!("messages[{message}]{below}"), rule, message: what }
     }
-}
-
-/// A call: the index of its message, and its own in it.
-type Slot = (usize, usize);
-
-/// Assigns each result to a call with its identifier: the last one before it that has no result, otherwise the first one
-/// after it.
-fn assign(messages: &[Node<'_>]) -> (HashMap<Slot, usize>, Vec<Orphan>) {
-    let mut open: HashMap<&str, Vec<Slot>> = HashMap::new();
-    let mut early: HashMap<&str, Vec<usize>> = HashMap::new();
-    let mut results = HashMap::new();
-    let mut orphans = Vec::new();
-    for (at, message) in messages.iter().enumerate() {
-        for (index, call) in calls(*message).enumerate() {
-            if let Some(id) = call.get("id").and_then(Node::as_str) {
-                open.entry(id).or_default().push((at, index));
-            }
-        }
-        if is_result(*message) {
-            match message.get("tool_call_id").and_then(Node::as_str) {
-                None => orphans.push(Orphan { message: at, rule: &RESULT_UNKNOWN }),
-                Some(id) => match open.get_mut(id).map(Vec::pop) {
-                    Some(Some(slot)) => drop(results.insert(slot, at)),
-                    Some(None) => orphans.push(Orphan { message: at, rule: &RESULT_REPEATED }),
-                    None => early.entry(id).or_default().push(at),
-                },
-            }
-        }
-    }
-    for (id, early) in early {
-        let slots = open.get(id).map(Vec::as_slice).unwrap_or_default();
-        let rule = if slots.is_empty() { &RESULT_UNKNOWN } else { &RESULT_REPEATED };
-        results.extend(slots.iter().copied().zip(early.iter().copied()));
-        orphans.extend(early.iter().skip(slots.len()).map(|message| Orphan { message: *message, rule }));
-    }
-    orphans.sort_by_key(|orphan| orphan.message);
-    (results, orphans)
-}
-
-fn is_result(message: Node<'_>) -> bool {
-    message.get("role").and_then(Node::as_str) == Some("tool")
-}
-
-fn calls(message: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    let is_caller = message.get("role").and_then(Node::as_str) == Some("assistant");
-    message.get("tool_calls").filter(|_| is_caller).into_iter().flat_map(Node::elements)
 }
 
 fn call_id<'a>(messages: &[Node<'a>], at: usize) -> &'a str {

@@ -16,6 +16,7 @@
 //! );
 //! ```
 
+mod assign;
 mod canonical;
 mod check;
 pub mod citation;

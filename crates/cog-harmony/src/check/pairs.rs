@@ -1,11 +1,12 @@
 //! Each tool call has one result, directly after it (appendix A.2.2).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cog_json::Node;
 
 use super::fields::{calls, role};
 use crate::{
+    assign::{Assigned, Slot, assign},
     problem::{Path, Problems},
     read::shown,
     rules::{
@@ -15,12 +16,19 @@ use crate::{
 };
 
 pub(super) fn check(messages: Node<'_>, problems: &mut Problems) {
-    let mut history = History::default();
-    for (index, message) in messages.elements().enumerate() {
-        history.add_calls(index, message, problems);
+    let all: Vec<Node<'_>> = messages.elements().collect();
+    let Assigned { calls, orphans } = assign(&all);
+    let repeated = orphans.iter().filter(|orphan| orphan.rule.name == RESULT_REPEATED.name);
+    let mut history = History {
+        assigned: calls,
+        repeated: repeated.map(|orphan| orphan.message).collect(),
+        ..History::default()
+    };
+    for (index, message) in all.iter().enumerate() {
+        history.add_calls(index, *message, problems);
     }
-    for (index, message) in messages.elements().enumerate() {
-        history.follow(index, message, problems);
+    for (index, message) in all.iter().enumerate() {
+        history.follow(index, *message, problems);
     }
     history.report_missing(problems);
 }
@@ -28,7 +36,13 @@ pub(super) fn check(messages: Node<'_>, problems: &mut Problems) {
 /// The calls of a history.
 #[derive(Default)]
 struct History<'a> {
+    /// The call of each result, by the indexes of their messages.
+    assigned: HashMap<usize, Slot>,
+    /// The results whose calls have one already.
+    repeated: HashSet<usize>,
     calls: Vec<Call<'a>>,
+    by_slot: HashMap<Slot, usize>,
+    /// The first call with each identifier.
     by_id: HashMap<&'a str, usize>,
     /// The message whose results may follow now.
     open: Option<usize>,
@@ -41,6 +55,8 @@ struct Call<'a> {
     index: usize,
     id: &'a str,
     name: Option<&'a str>,
+    /// Whether no call before it has its identifier.
+    is_first: bool,
     result: Option<usize>,
 }
 
@@ -64,18 +80,23 @@ impl<'a> History<'a> {
             );
         }
         for (index, call) in calls(message).enumerate().filter(|_| is_caller) {
-            let Some(id) = call.get("id").and_then(Node::as_str) else { continue };
-            let first = self.by_id.get(id).and_then(|first| self.calls.get(*first));
-            let reason = match first {
-                Some(first) => format!("`{}` is also the id of {}", shown(id), first.path()),
-                None if id.is_empty() => "the id is empty".to_owned(),
-                None => {
-                    let name = call.get("function").and_then(|function| function.get("name")?.as_str());
-                    self.by_id.insert(id, self.calls.len());
-                    self.calls.push(Call { message: at, index, id, name, result: None });
-                    continue;
-                }
-            };
+            self.add_call((at, index), call, &path, problems);
+        }
+    }
+
+    fn add_call(&mut self, slot: Slot, call: Node<'a>, path: &Path<'_>, problems: &mut Problems) {
+        let Some(id) = call.get("id").and_then(Node::as_str) else { return };
+        let (message, index) = slot;
+        let first = self.by_id.get(id).and_then(|first| self.calls.get(*first));
+        let reason = match first {
+            Some(first) => Some(format!("`{}` is also the id of {}", shown(id), first.path())),
+            None => id.is_empty().then(|| "the id is empty".to_owned()),
+        };
+        let name = call.get("function").and_then(|function| function.get("name")?.as_str());
+        self.by_id.entry(id).or_insert(self.calls.len());
+        self.by_slot.insert(slot, self.calls.len());
+        self.calls.push(Call { message, index, id, name, is_first: reason.is_none(), result: None });
+        if let Some(reason) = reason {
             problems.add(&path.key("tool_calls").index(index).key("id"), &CALL_ID, reason);
         }
     }
@@ -90,15 +111,10 @@ impl<'a> History<'a> {
         let path = root.index(at);
         check_error(message, &path, problems);
         let Some(id) = message.get("tool_call_id").and_then(Node::as_str) else { return };
-        let call = self.by_id.get(id).and_then(|call| self.calls.get_mut(*call));
-        let id_path = path.key("tool_call_id");
-        let Some(call) = call else {
-            return problems.add(&id_path, &RESULT_UNKNOWN, format!("no call has the id `{}`", shown(id)));
+        let call = self.assigned.get(&at).and_then(|slot| self.by_slot.get(slot)).copied();
+        let Some(call) = call.and_then(|call| self.calls.get_mut(call)) else {
+            return self.report_orphan(at, id, &path, problems);
         };
-        if let Some(first) = call.result {
-            let reason = format!("messages[{first}] is the result of `{}`", shown(id));
-            return problems.add(&id_path, &RESULT_REPEATED, reason);
-        }
         call.result = Some(at);
         if self.open != Some(call.message) {
             let reason = format!(
@@ -119,8 +135,23 @@ impl<'a> History<'a> {
         }
     }
 
+    /// Reports a result that belongs to no call.
+    fn report_orphan(&self, at: usize, id: &str, path: &Path<'_>, problems: &mut Problems) {
+        let path = path.key("tool_call_id");
+        if !self.repeated.contains(&at) {
+            return problems.add(&path, &RESULT_UNKNOWN, format!("no call has the id `{}`", shown(id)));
+        }
+        let first = self.by_id.get(id).and_then(|call| self.calls.get(*call)?.result);
+        let reason = match first {
+            Some(first) => format!("messages[{first}] is the result of `{}`", shown(id)),
+            None => format!("`{}` has a result already", shown(id)),
+        };
+        problems.add(&path, &RESULT_REPEATED, reason);
+    }
+
+    /// Reports the calls without a result. Those with an identifier of another call have that error.
     fn report_missing(&self, problems: &mut Problems) {
-        for call in self.calls.iter().filter(|call| call.result.is_none()) {
+        for call in self.calls.iter().filter(|call| call.is_first && call.result.is_none()) {
             let reason = format!("the call `{}` has no result", shown(call.id));
             problems.add(&call.path(), &RESULT_MISSING, reason);
         }

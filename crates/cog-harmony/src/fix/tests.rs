@@ -51,16 +51,54 @@ fn identifiers_that_are_used_again_keep_their_results() {
     let call = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
     let result = r#"{"role":"tool","tool_call_id":"a","content":"1"}"#;
     let text = format!("[{call},{result},{call},{result}]");
-    let fixed = fixed(&text);
-    assert_eq!(fixed.text, text);
-    assert_eq!(fixed.problems[0].rule.name, "call-id");
+    let once = fixed(&text);
+    assert_eq!((&once.text, left(&once)), (&text, vec!["call-id"]));
+    let both =
+        call.replace("}]}", r#"}, {"id":"a","type":"function","function":{"name":"g","arguments":"{}"}}]}"#);
+    let other = result.replace('1', "2");
+    let text = format!("[{both},{result},{other}]").replace(", ", ",");
+    let once = fixed(&text);
+    assert_eq!((&once.text, left(&once)), (&text, vec!["call-id"]));
+}
+
+#[test]
+fn check_promises_only_what_is_fixed() {
+    let call = |id: &str| {
+        format!(
+            r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}}"#
+        )
+    };
+    let messages = [call("a"), call("b"), call(""), result("a"), result("b"), result("")];
+    // Every history of four of these messages.
+    for number in 0..6_usize.pow(4) {
+        let picked = (0..4).map(|digit| messages[number / 6_usize.pow(digit) % 6].as_str());
+        let document = Document::parse(&format!("[{}]", picked.collect::<Vec<_>>().join(","))).unwrap();
+        let before = check::check(document.messages().unwrap(), None);
+        let promised = before.iter().filter(|problem| problem.rule.suggestion.contains("messages fix"));
+        let mut promised: Vec<&str> = promised.map(|problem| problem.rule.name).collect();
+        let fixed = fix(&document).unwrap();
+        let mut done: Vec<&str> = fixed.changes.iter().map(|change| change.rule.name).collect();
+        promised.sort_unstable();
+        done.sort_unstable();
+        promised.dedup();
+        done.dedup();
+        assert_eq!(promised, done, "{before:?} {fixed:?}");
+        assert!(left(&fixed).iter().all(|rule| ["call-id", "result-missing"].contains(rule)), "{fixed:?}");
+    }
+}
+
+fn left(fixed: &Fixed) -> Vec<&str> {
+    fixed.problems.iter().map(|problem| problem.rule.name).collect()
+}
+
+fn result(id: &str) -> String {
+    format!(r#"{{"role":"tool","tool_call_id":"{id}","content":"1"}}"#)
 }
 
 #[test]
 fn what_cannot_be_fixed_is_left() {
     let fixed = fixed(&format!("[{CALLS},{}]", r#"{"role":"tool","tool_call_id":"b","content":"2"}"#));
-    let left: Vec<&str> = fixed.problems.iter().map(|problem| problem.rule.name).collect();
-    assert_eq!(left, ["result-missing"]);
+    assert_eq!(left(&fixed), ["result-missing"]);
 }
 
 #[test]
