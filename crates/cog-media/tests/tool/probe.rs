@@ -144,6 +144,10 @@ fn spacing_of_characters_separates_words() {
     assert_eq!(text_of_page(&with_forms(&format!("BT {shown} ET"), &[])), "seven fox");
     let wide = "/F1 10 Tf 2.5 Tc 72 700 Td (TIT) Tj (LES) Tj 51 0 Td (TWO) Tj";
     assert_eq!(text_of_page(&with_forms(&format!("BT {wide} ET"), &[])), "TITLES TWO");
+    for kerned in ["[(TI) 80 (TLES)]", "[(T) 180 (IT) -80 (LES)]", "[(TI) 80 (TL) 80 (ES)]"] {
+        let shown = format!("/F1 10 Tf 4 Tc 72 700 Td {kerned} TJ");
+        assert_eq!(text_of_page(&with_forms(&format!("BT {shown} ET"), &[])), "TITLES", "{kerned}");
+    }
 }
 
 fn file_over_a_limit_has_a_reason() {

@@ -1,5 +1,7 @@
 //! The text of a page, with the spaces and line ends that its positions imply (ISO 32000-1, 9.4).
 
+use std::rc::Rc;
+
 use lopdf::{Object, content::Operation};
 
 use super::{font::Font, resources::Resources};
@@ -10,13 +12,9 @@ const SPACE: f32 = 0.15;
 const LINE: f32 = 0.5;
 /// The maximum number of forms within each other.
 const MAX_DEPTH: usize = 8;
-/// The maximum bytes of content of all forms that a page draws, each counted whenever it is drawn.
-const MAX_DRAWN: usize = 32 << 20;
-/// What drawing a form counts besides its content, so that the number of forms is bounded too.
-const DRAWING: usize = 16 << 10;
 
 /// Reads the text of a page from its operations.
-pub(super) fn text_of(resources: &Resources<'_>, operations: &[Operation]) -> String {
+pub(super) fn text_of(resources: Rc<Resources<'_>>, operations: &[Operation]) -> String {
     let mut reader = TextReader {
         resources,
         state: State::default(),
@@ -25,8 +23,8 @@ pub(super) fn text_of(resources: &Resources<'_>, operations: &[Operation]) -> St
         line: Matrix::IDENTITY,
         end: None,
         text: String::new(),
+        guessed_space: None,
         depth: 0,
-        left: MAX_DRAWN,
     };
     operations.iter().for_each(|operation| reader.apply(operation));
     reader.text
@@ -34,7 +32,7 @@ pub(super) fn text_of(resources: &Resources<'_>, operations: &[Operation]) -> St
 
 /// Reads text while it follows the positions of the strings.
 struct TextReader<'a> {
-    resources: &'a Resources<'a>,
+    resources: Rc<Resources<'a>>,
     state: State<'a>,
     saved: Vec<State<'a>>,
     matrix: Matrix,
@@ -42,10 +40,10 @@ struct TextReader<'a> {
     line: Matrix,
     end: Option<End>,
     text: String,
+    /// Where the text has a space in place of the character spacing in the last string.
+    guessed_space: Option<usize>,
     /// The number of forms around this content.
     depth: usize,
-    /// The bytes of content of forms that the page may still draw.
-    left: usize,
 }
 
 /// The end of a string.
@@ -56,13 +54,15 @@ struct End {
     y: f32,
     /// The character spacing after it.
     spacing: f32,
+    /// The character spacing as it was set.
+    character_spacing: f32,
 }
 
 /// The graphics state that decides where text is.
 #[derive(Clone)]
 struct State<'a> {
     page: Matrix,
-    font: Option<&'a Font<'a>>,
+    font: Option<Rc<Font<'a>>>,
     size: f32,
     character_spacing: f32,
     word_spacing: f32,
@@ -146,42 +146,59 @@ impl TextReader<'_> {
             self.advance(-offset / 1000.0 * self.state.size * self.state.scale);
             return;
         }
-        let (Ok(bytes), Some(font)) = (item.as_str(), self.state.font) else { return };
-        self.separate();
+        let (Ok(bytes), Some(font)) = (item.as_str(), self.state.font.clone()) else { return };
+        self.decode(bytes, &font);
         let State { size, character_spacing, word_spacing, scale, .. } = self.state;
         let (width, characters, spaces) = font.measure(bytes);
-        // Some producers write the space between two characters as their spacing. Letters of longer strings are spaced out.
-        if characters == 2.0 && character_spacing > SPACE * size.abs() {
-            let codes = font.codes(bytes).map(|code| font.decode(code));
-            self.text.push_str(&codes.collect::<Vec<_>>().join(" "));
-        } else {
-            self.text.push_str(&font.decode(bytes));
-        }
         let spacing = character_spacing * scale;
         self.advance((width * size + spaces * word_spacing) * scale + (characters - 1.0) * spacing);
         let end = self.matrix.then(self.state.page);
-        self.end = Some(End { x: end.e, y: end.f, spacing: spacing * end.a.hypot(end.b) });
+        let spacing_on_page = spacing * end.a.hypot(end.b);
+        self.end = Some(End { x: end.e, y: end.f, spacing: spacing_on_page, character_spacing });
         self.advance(spacing);
+    }
+
+    /// Adds the text of a string. Some producers write the space between two characters as their spacing. Letters of longer
+    /// strings, and of strings that follow each other with the same spacing, are spaced out.
+    fn decode(&mut self, bytes: &[u8], font: &Font<'_>) {
+        let (before, size) = (self.text.len(), self.state.size);
+        let character_spacing = self.state.character_spacing;
+        self.separate();
+        let is_same = |end: End| (end.character_spacing - character_spacing).abs() <= f32::EPSILON;
+        let continues = self.text.len() == before && self.end.is_some_and(is_same);
+        if let Some(space) = self.guessed_space.take().filter(|_| continues) {
+            self.text.remove(space);
+        }
+        let mut codes = font.codes(bytes);
+        match (codes.next(), codes.next(), codes.next()) {
+            (Some(first), Some(second), None) if !continues && character_spacing > SPACE * size.abs() => {
+                self.text.push_str(&font.decode(first));
+                self.guessed_space = Some(self.text.len());
+                self.text.push(' ');
+                self.text.push_str(&font.decode(second));
+            }
+            _ => self.text.push_str(&font.decode(bytes)),
+        }
     }
 
     /// Reads the content of a form.
     fn draw(&mut self, operands: &[Object]) {
         let name = operands.first().and_then(|name| name.as_name().ok()).filter(|_| self.depth < MAX_DEPTH);
-        let Some(form) = name.and_then(|name| self.resources.form(name, self.left)) else { return };
+        let Some(form) = name.and_then(|name| self.resources.form(name)) else { return };
         let state = State { page: Matrix::read(form.matrix).then(self.state.page), ..self.state.clone() };
         let mut inner = TextReader {
-            resources: form.resources.as_ref().unwrap_or(self.resources),
+            resources: form.resources.unwrap_or_else(|| Rc::clone(&self.resources)),
             state,
             saved: Vec::new(),
             matrix: Matrix::IDENTITY,
             line: Matrix::IDENTITY,
             end: self.end,
             text: std::mem::take(&mut self.text),
+            guessed_space: None,
             depth: self.depth + 1,
-            left: self.left.saturating_sub(form.size + DRAWING),
         };
         form.operations.iter().for_each(|operation| inner.apply(operation));
-        (self.text, self.end, self.left) = (inner.text, inner.end, inner.left);
+        (self.text, self.end, self.guessed_space) = (inner.text, inner.end, None);
     }
 
     fn advance(&mut self, width: f32) {
@@ -191,7 +208,7 @@ impl TextReader<'_> {
     /// Adds the space or the line end between the last string and the next one.
     fn separate(&mut self) {
         let start = self.matrix.then(self.state.page);
-        let Some(End { x, y, spacing }) = self.end else { return };
+        let Some(End { x, y, spacing, .. }) = self.end else { return };
         let length = start.a.hypot(start.b);
         let size = (self.state.size * length).abs();
         if size <= f32::EPSILON || self.text.ends_with(char::is_whitespace) && !self.text.ends_with(' ') {
@@ -200,8 +217,8 @@ impl TextReader<'_> {
         let (right, up) = (start.a / length, start.b / length);
         let (dx, dy) = (start.e - x, start.f - y);
         let (along, across) = (dx * right + dy * up, dy * right - dx * up);
-        // The next string follows the last character or its spacing.
-        let gap = along.abs().min((along - spacing).abs());
+        // The next string follows the last character or its spacing, which kerning reduces.
+        let gap = (along - along.clamp(spacing.min(0.0), spacing.max(0.0))).abs();
         if across.abs() > LINE * size {
             self.text.push('\n');
         } else if gap > SPACE * size && !self.text.ends_with(' ') {
