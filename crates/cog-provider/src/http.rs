@@ -193,7 +193,7 @@ impl HttpProvider {
     fn context<'a>(&'a self, request: &'a ModelRequest) -> Result<RequestContext<'a>, RequestError> {
         let model = self.info.model_or_default(&request.model);
         if model.is_empty() {
-            return Err(RequestError::NoModel { vendor: self.vendor.title });
+            return Err(RequestError::NoModel { vendor: self.vendor.title, name: self.vendor.name });
         }
         let Self { vendor, base_url, protocol, marks_cache, .. } = self;
         Ok(RequestContext {

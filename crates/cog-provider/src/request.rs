@@ -272,6 +272,8 @@ pub enum RequestError {
     NoModel {
         /// The display name of the vendor.
         vendor: &'static str,
+        /// Its name in settings.
+        name: &'static str,
     },
     /// An invalid model name.
     #[error("`{model}` is not a valid model name")]
@@ -355,7 +357,11 @@ impl RequestError {
             Self::SchemaWithTools { .. } => "Send the schema as text, or choose another model.".to_owned(),
             Self::ForcedTool { .. } => "Let the model decide, or set --effort none.".to_owned(),
             Self::ToolName { .. } => "Rename the tool.".to_owned(),
-            Self::NoModel { .. } | Self::BadModel { .. } => {
+            Self::NoModel { name, .. } => format!(
+                "Set a model with --model or LLM_MODEL, which are for the first provider, or with `model` under \
+                 `[providers.{name}]` in cog.toml. `cog doctor` lists the models of a provider."
+            ),
+            Self::BadModel { .. } => {
                 "Set a model with --model or LLM_MODEL. `cog doctor` lists the models of a provider."
                     .to_owned()
             }

@@ -23,7 +23,7 @@ pub(crate) struct ModelArgs {
     /// `cog doctor --all` lists the providers.
     #[arg(long, short, value_name = "NAME", value_delimiter = ',', value_parser = providers(), hide_possible_values = true, ignore_case = true)]
     pub(crate) provider: Vec<String>,
-    /// Model to use [default: LLM_MODEL, or the provider's default]
+    /// Model to use, of the first provider [default: LLM_MODEL, or its default]
     #[arg(long, short, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
     /// Maximum run time, such as 30s or 2m

@@ -202,6 +202,20 @@ fn matrix_runs_every_case_on_every_provider() {
 }
 
 #[test]
+fn each_provider_of_a_matrix_can_have_a_model() {
+    let (place, mock) = (place(DATA), Mock::start([reply(DATA), reply(DATA), reply(DATA)]));
+    let run = || {
+        let mut command = asking(&place, &mock, &["--provider", "openai,vllm", "--matrix", "--jobs", "1"]);
+        command.env("VLLM_BASE_URL", mock.base_url(Wire::OpenAi)).output().unwrap()
+    };
+    let advice = stdout(&run());
+    assert!(advice.contains("under `[providers.vllm]` in cog.toml"), "{advice}");
+    place.write("cog.toml", "[providers.vllm]\nmodel = \"m9\"\n");
+    assert!(stdout(&run()).contains("vllm/m9"));
+    assert_eq!(mock.requests().last().unwrap().body["model"], "m9");
+}
+
+#[test]
 fn matrix_compares_models_of_one_provider() {
     let bad = r#"{"answer": "Bad.", "rationale": "It is."}"#;
     let (place, mock) = (place(DATA), Mock::start([reply(DATA), reply(bad)]));
