@@ -15,6 +15,7 @@ mod module;
 mod run;
 mod serve;
 mod trace;
+mod types;
 
 use std::str::FromStr;
 
@@ -51,6 +52,7 @@ pub(crate) use self::{
     },
     serve::ServeArgs,
     trace::{TraceArgs, TraceCommand, TraceFormat, TraceShowArgs},
+    types::{Language, TypesArgs},
 };
 
 /// Runs Cognitive Modules: typed, validated answers from language models.
@@ -157,6 +159,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Draw the modules that a composition calls
     Graph(GraphArgs),
+    /// Print the types of modules for another language
+    Types(TypesArgs),
     /// Create a module
     #[command(visible_alias = "init")]
     New(NewArgs),

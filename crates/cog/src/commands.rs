@@ -37,6 +37,7 @@ mod stream;
 mod targets;
 mod test;
 mod trace;
+mod types;
 mod validate;
 mod verify;
 
@@ -79,6 +80,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Portability(args) => portability::portability(&args, environment, console),
         Command::Validate(args) => validate::validate(&args, environment, console),
         Command::Graph(args) => graph::graph(&args, environment, console),
+        Command::Types(args) => types::types(&args, environment, console),
         Command::New(args) => new::new(&args, environment, console),
         Command::Migrate(args) => migrate::migrate(&args, environment, console),
     }

@@ -65,4 +65,6 @@ mod tools;
 #[cfg(test)]
 mod traces;
 #[cfg(test)]
+mod types;
+#[cfg(test)]
 mod verify;

@@ -1,0 +1,283 @@
+//! Gives names to the types of a module.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::{
+    model::{Definition, Field, Object, Type},
+    schema::{Reader, about},
+    words::pascal,
+};
+
+/// How a language names types.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Style {
+    /// The names that the printed code uses itself.
+    pub(super) reserved: &'static [&'static str],
+    /// Whether unions and constants need names too.
+    pub(super) names_unions: bool,
+}
+
+/// Collects the named types of one module, each after those that it uses.
+pub(super) struct Namer<'a> {
+    reader: Reader<'a>,
+    style: Style,
+    prefix: String,
+    taken: &'a mut HashSet<String>,
+    /// The names of schemas, by their JSON pointers.
+    named: HashMap<String, String>,
+    definitions: Vec<Definition>,
+}
+
+impl<'a> Namer<'a> {
+    /// `prefix` begins every name; `taken` has the names of other modules.
+    pub(super) fn new(
+        document: &'a Value,
+        style: Style,
+        prefix: String,
+        taken: &'a mut HashSet<String>,
+    ) -> Self {
+        let reader = Reader::new(document);
+        Self { reader, style, prefix, taken, named: HashMap::new(), definitions: Vec::new() }
+    }
+
+    /// Reserves the name of a schema, so that no other gets it. The target of a reference gets the name itself.
+    pub(super) fn reserve(&mut self, pointer: &str, word: &str) {
+        let name = self.free(word);
+        if let Some(target) = self.reader.target_of(pointer).filter(|target| !self.named.contains_key(target))
+        {
+            self.named.insert(target, name.clone());
+        }
+        self.named.insert(pointer.to_owned(), name);
+    }
+
+    /// Defines the schema with a reserved name, and returns that name.
+    pub(super) fn root(&mut self, pointer: &str) -> String {
+        let name = self.named.get(pointer).cloned().unwrap_or_default();
+        let target = self.reader.target_of(pointer).filter(|target| self.named.get(target) == Some(&name));
+        let pointer = target.as_deref().unwrap_or(pointer);
+        if !self.definitions.iter().any(|known| known.name == name) {
+            self.define(pointer, name.clone());
+        }
+        name
+    }
+
+    /// Defines a name for any value.
+    pub(super) fn any(&mut self, word: &str) -> String {
+        let name = self.free(word);
+        self.definitions.push(Definition { name: name.clone(), about: None, kind: Type::Any });
+        name
+    }
+
+    pub(super) fn finish(self) -> Vec<Definition> {
+        self.definitions
+    }
+
+    fn define(&mut self, pointer: &str, name: String) {
+        let schema = self.reader.schema(pointer);
+        let kind = schema.map_or(Type::Any, |schema| self.reader.read(schema));
+        let kind = self.named_parts(kind, &name);
+        self.definitions.push(Definition { about: schema.and_then(about), name, kind });
+    }
+
+    /// Returns the type of a definition, with names for the types in it.
+    fn named_parts(&mut self, kind: Type, name: &str) -> Type {
+        match self.widened(kind) {
+            Type::Object(object) if !object.fields.is_empty() => {
+                Type::Object(Box::new(self.fields(*object, name)))
+            }
+            Type::Union(arms) => {
+                let arms = self.arms(arms, name);
+                Type::Union(arms)
+            }
+            literal @ Type::Literal(_) => literal,
+            other => self.part(other, name),
+        }
+    }
+
+    /// Returns a type in which every type that needs a name has one.
+    fn part(&mut self, kind: Type, name: &str) -> Type {
+        match self.widened(kind) {
+            Type::Object(object) if object.fields.is_empty() => {
+                let rest = self.part(object.rest.unwrap_or(Type::Any), &format!("{name}Value"));
+                Type::Map(Box::new(rest))
+            }
+            Type::Object(object) => {
+                let (name, about) = (self.free_whole(name), object.about.clone());
+                let object = self.fields(*object, &name);
+                self.add(name, about, Type::Object(Box::new(object)))
+            }
+            Type::Map(values) => Type::Map(Box::new(self.part(*values, name))),
+            Type::List(items) => Type::list(self.part(*items, name)),
+            Type::Tuple(items) => {
+                let numbered = items.into_iter().enumerate();
+                Type::Tuple(
+                    numbered.map(|(at, item)| self.part(item, &format!("{name}{}", at + 1))).collect(),
+                )
+            }
+            Type::Union(arms) => self.union(arms, name),
+            literal @ Type::Literal(_) if self.style.names_unions => {
+                let name = self.free_whole(name);
+                self.add(name, None, literal)
+            }
+            Type::Reference(pointer) => Type::Reference(self.reference(&pointer)),
+            Type::Never => Type::Any,
+            other => other,
+        }
+    }
+
+    /// A union with null is the type of the rest, or null.
+    fn union(&mut self, arms: Vec<Type>, name: &str) -> Type {
+        let (rest, is_nullable) = Type::Union(arms).split_null();
+        let rest = match rest {
+            Type::Union(arms) if self.style.names_unions => {
+                let name = self.free_whole(name);
+                let arms = self.arms(arms, &name);
+                self.add(name, None, Type::Union(arms))
+            }
+            Type::Union(arms) => Type::Union(self.arms(arms, name)),
+            one => self.part(one, name),
+        };
+        Type::union([rest].into_iter().chain(is_nullable.then_some(Type::Null)))
+    }
+
+    fn arms(&mut self, arms: Vec<Type>, name: &str) -> Vec<Type> {
+        let is_text = |arm: &Type| matches!(arm, Type::Literal(Value::String(_)));
+        if arms.iter().all(is_text) {
+            return arms;
+        }
+        let (texts, others): (Vec<Type>, Vec<Type>) = arms.into_iter().partition(is_text);
+        if !self.style.names_unions {
+            let others = others.into_iter().map(|arm| self.arm(arm, name));
+            return texts.into_iter().chain(others).collect();
+        }
+        let texts = (!texts.is_empty()).then(|| self.part(Type::union(texts), &format!("{name}Word")));
+        let others: Vec<Type> = others.into_iter().map(|arm| self.arm(arm, name)).collect();
+        others.into_iter().chain(texts).collect()
+    }
+
+    /// An object that is one of several is named after its constant field: `MediaInputUrl`.
+    fn arm(&mut self, arm: Type, name: &str) -> Type {
+        let constant = |object: &Object| {
+            object.fields.iter().find_map(|field| match &field.kind {
+                Type::Literal(Value::String(text)) => Some(pascal(text)),
+                _ => None,
+            })
+        };
+        let word = match &arm {
+            Type::Object(object) => {
+                constant(object).or_else(|| self.style.names_unions.then(|| "Object".to_owned()))
+            }
+            Type::List(_) | Type::Tuple(_) => Some("Item".to_owned()),
+            _ => None,
+        };
+        self.part(arm, &format!("{name}{}", word.unwrap_or_default()))
+    }
+
+    /// A language whose unions have names has no types of single numbers and booleans.
+    fn widened(&self, kind: Type) -> Type {
+        let widen = |kind: Type| match kind {
+            Type::Literal(value) if !value.is_string() => Type::from_value(&value),
+            other => other,
+        };
+        match kind {
+            kind if !self.style.names_unions => kind,
+            Type::Union(arms) => Type::union(arms.into_iter().map(widen)),
+            kind => widen(kind),
+        }
+    }
+
+    fn fields(&mut self, object: Object, name: &str) -> Object {
+        let field = |namer: &mut Self, field: Field| {
+            let kind = namer.part(field.kind, &format!("{name}{}", pascal(&field.key)));
+            Field { kind, ..field }
+        };
+        let fields = object.fields.into_iter().map(|one| field(self, one)).collect();
+        let rest = object.rest.map(|kind| self.part(kind, &format!("{name}Value")));
+        Object { fields, rest, ..object }
+    }
+
+    /// Returns the name of a schema, which is defined on its first use.
+    fn reference(&mut self, pointer: &str) -> String {
+        if let Some(name) = self.named.get(pointer).cloned() {
+            return name;
+        }
+        let last = pointer.rsplit('/').next().unwrap_or_default();
+        let name = self.free(&pascal(last));
+        self.named.insert(pointer.to_owned(), name.clone());
+        self.define(pointer, name.clone());
+        name
+    }
+
+    fn add(&mut self, name: String, about: Option<String>, kind: Type) -> Type {
+        self.definitions.push(Definition { name: name.clone(), about, kind });
+        Type::Reference(name)
+    }
+
+    fn free(&mut self, word: &str) -> String {
+        self.free_whole(&format!("{}{word}", self.prefix))
+    }
+
+    /// Returns the name, or the name with the first number that makes it free.
+    fn free_whole(&mut self, name: &str) -> String {
+        let is_free =
+            |name: &String| !self.taken.contains(name) && !self.style.reserved.contains(&name.as_str());
+        let numbered = (2..).map(|number: u32| format!("{name}{number}"));
+        let name = std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default();
+        self.taken.insert(name.clone());
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const NOMINAL: Style = Style { reserved: &["String"], names_unions: true };
+
+    fn names(document: &Value, style: Style, prefix: &str) -> Vec<String> {
+        let mut taken = HashSet::new();
+        let mut namer = Namer::new(document, style, prefix.to_owned(), &mut taken);
+        namer.reserve("/data", "Data");
+        namer.root("/data");
+        namer.finish().into_iter().map(|definition| definition.name).collect()
+    }
+
+    #[test]
+    fn each_type_is_after_those_that_it_uses() {
+        let document = json!({
+            "data": {"properties": {
+                "node": {"$ref": "#/$defs/node"}, "String": {"$ref": "#/$defs/String"},
+                "state": {"enum": ["on", "off", null]},
+                "items": {"type": "array", "items": {"properties": {"a": {"const": 1}}}}
+            }},
+            "$defs": {
+                "node": {"properties": {"next": {"$ref": "#/$defs/node"}, "data": {"$ref": "#/data"}}},
+                "String": {"enum": ["x", 1]}
+            }
+        });
+        assert_eq!(
+            names(&document, NOMINAL, ""),
+            ["Node", "String2Word", "String2", "DataState", "DataItems", "Data"]
+        );
+        let structural = Style { reserved: &[], names_unions: false };
+        assert_eq!(names(&document, structural, "A"), ["ANode", "AString", "ADataItems", "AData"]);
+    }
+
+    #[test]
+    fn a_part_that_is_a_reference_names_its_target() {
+        let document = json!({"data": {"$ref": "#/$defs/Data"}, "$defs": {"Data": {"properties": {"a": {"$ref": "#/data"}}}}});
+        assert_eq!(names(&document, NOMINAL, ""), ["Data"]);
+    }
+
+    #[test]
+    fn equal_names_get_numbers() {
+        let document = json!({"data": {"properties": {
+            "a-b": {"properties": {"x": {}}}, "a_b": {"properties": {"y": {}}}, "日本": {"properties": {"z": {}}}
+        }}});
+        assert_eq!(names(&document, NOMINAL, ""), ["DataAB", "DataAB2", "DataX", "Data"]);
+    }
+}

@@ -1,0 +1,324 @@
+//! JSON Schema to types.
+
+use serde_json::{Map, Value};
+
+use super::{
+    meet::meet,
+    model::{Field, Object, Type},
+};
+
+/// The maximum number of references that are replaced with their targets.
+const MAX_OPENED: usize = 2000;
+
+/// The keywords that give a schema a type of its own.
+const TYPED: [&str; 10] = [
+    "$ref",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "enum",
+    "items",
+    "oneOf",
+    "patternProperties",
+    "properties",
+];
+
+/// Reads the schemas of a document.
+pub(super) struct Reader<'a> {
+    document: &'a Value,
+    /// The references that are being replaced with their targets.
+    opening: Vec<String>,
+    opened: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(document: &'a Value) -> Self {
+        Self { document, opening: Vec::new(), opened: 0 }
+    }
+
+    /// Returns the schema at a JSON pointer.
+    pub(super) fn schema(&self, pointer: &str) -> Option<&'a Value> {
+        self.document.pointer(pointer)
+    }
+
+    /// Returns the JSON pointer that the schema at a pointer refers to.
+    pub(super) fn target_of(&self, pointer: &str) -> Option<String> {
+        let reference = self.schema(pointer)?.get("$ref")?.as_str()?;
+        reference.strip_prefix('#').map(decoded)
+    }
+
+    /// Returns the type of a schema, by the rules of Draft-07, as answers are checked.
+    ///
+    /// What no type can express makes it wider: `not`, `if`, patterns and limits.
+    pub(super) fn read(&mut self, schema: &Value) -> Type {
+        let Value::Object(members) = schema else {
+            return if *schema == Value::Bool(false) { Type::Never } else { Type::Any };
+        };
+        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+            return reference
+                .strip_prefix('#')
+                .map_or(Type::Any, |pointer| Type::Reference(decoded(pointer)));
+        }
+        let mut kind = self.own(members);
+        if let Some(values) = literals(members) {
+            kind = self.both(kind, values);
+        }
+        for part in array(members, "allOf") {
+            let part = self.read(part);
+            kind = self.both(kind, part);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let arms: Vec<Type> = array(members, keyword).map(|arm| self.arm(arm)).collect();
+            if !arms.is_empty() {
+                kind = self.both(kind, Type::union(arms));
+            }
+        }
+        kind
+    }
+
+    /// Returns the type of an alternative. One that only requires fields says nothing about their types.
+    fn arm(&mut self, schema: &Value) -> Type {
+        let is_condition = schema.as_object().is_some_and(|members| {
+            !members.contains_key("type") && !TYPED.iter().any(|keyword| members.contains_key(*keyword))
+        });
+        if is_condition { Type::Any } else { self.read(schema) }
+    }
+
+    /// Returns the values of both types; a reference is replaced with its target if it must be narrowed.
+    fn both(&mut self, left: Type, right: Type) -> Type {
+        if left == Type::Any || right == Type::Any || left == right {
+            return meet(left, right);
+        }
+        let (left, right) = (self.open(left), self.open(right));
+        match (left, right) {
+            (reference @ Type::Reference(_), _) | (_, reference @ Type::Reference(_)) => reference,
+            (left, right) => meet(left, right),
+        }
+    }
+
+    /// Replaces references with their targets. One within itself remains.
+    fn open(&mut self, kind: Type) -> Type {
+        match kind {
+            Type::Reference(pointer) => self.target(pointer),
+            Type::Union(arms) => Type::union(arms.into_iter().map(|arm| self.open(arm)).collect::<Vec<_>>()),
+            other => other,
+        }
+    }
+
+    fn target(&mut self, pointer: String) -> Type {
+        if self.opened >= MAX_OPENED || self.opening.contains(&pointer) {
+            return Type::Reference(pointer);
+        }
+        let Some(schema) = self.schema(&pointer) else { return Type::Any };
+        self.opened += 1;
+        self.opening.push(pointer);
+        let kind = self.read(schema);
+        let kind = self.open(kind);
+        self.opening.pop();
+        kind
+    }
+
+    /// Returns the type by the keywords of the schema itself.
+    fn own(&mut self, members: &Map<String, Value>) -> Type {
+        let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
+        match members.get("type") {
+            Some(Value::String(name)) => self.named(name, members),
+            Some(Value::Array(names)) => {
+                let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+                Type::union(names.into_iter().map(|name| self.named(name, members)).collect::<Vec<_>>())
+            }
+            _ if has(&["properties", "patternProperties", "additionalProperties", "required"]) => {
+                self.named("object", members)
+            }
+            _ if has(&["items"]) => self.named("array", members),
+            _ => Type::Any,
+        }
+    }
+
+    fn named(&mut self, name: &str, members: &Map<String, Value>) -> Type {
+        match name {
+            "object" => Type::Object(Box::new(self.object(members))),
+            "array" => self.array(members),
+            "string" => Type::Text,
+            "integer" => Type::Integer,
+            "number" => Type::Number,
+            "boolean" => Type::Boolean,
+            "null" => Type::Null,
+            _ => Type::Any,
+        }
+    }
+
+    fn object(&mut self, members: &Map<String, Value>) -> Object {
+        let required: Vec<String> =
+            array(members, "required").filter_map(Value::as_str).map(str::to_owned).collect();
+        let mut fields = Vec::new();
+        for (key, schema) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let kind = self.read(schema);
+            if kind != Type::Never {
+                fields.push(Field { key: key.clone(), about: about(schema), kind });
+            }
+        }
+        let described: Vec<String> = fields.iter().map(|field| field.key.clone()).collect();
+        let undescribed = required.iter().filter(|key| !described.contains(key));
+        fields.extend(undescribed.map(|key| Field { key: key.clone(), about: None, kind: Type::Any }));
+        let is_closed = members.get("additionalProperties") == Some(&Value::Bool(false))
+            && !members.contains_key("patternProperties");
+        let about = members.get("description").or_else(|| members.get("title")).and_then(text);
+        Object { about, fields, required, rest: self.rest(members), is_closed }
+    }
+
+    /// Returns the type of the fields that have no name in the schema.
+    fn rest(&mut self, members: &Map<String, Value>) -> Option<Type> {
+        let patterns: Vec<&Value> = members
+            .get("patternProperties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::values)
+            .collect();
+        let additional = match members.get("additionalProperties") {
+            Some(Value::Bool(false)) => None,
+            Some(schema) => Some(self.read(schema)),
+            None if patterns.is_empty() => None,
+            None => Some(Type::Any),
+        };
+        let patterns: Vec<Type> = patterns.into_iter().map(|schema| self.read(schema)).collect();
+        let kinds: Vec<Type> = patterns.into_iter().chain(additional).collect();
+        (!kinds.is_empty()).then(|| Type::union(kinds))
+    }
+
+    fn array(&mut self, members: &Map<String, Value>) -> Type {
+        let (prefix, rest) = match members.get("items") {
+            Some(Value::Array(prefix)) => (prefix.as_slice(), members.get("additionalItems")),
+            rest => (&[][..], rest),
+        };
+        let rest = rest.map_or(Type::Any, |schema| self.read(schema));
+        let prefix: Vec<Type> = prefix.iter().map(|schema| self.read(schema)).collect();
+        let count = |keyword: &str| members.get(keyword).and_then(Value::as_u64);
+        let length = u64::try_from(prefix.len()).unwrap_or(u64::MAX);
+        let has_length = count("minItems").is_some_and(|least| least >= length)
+            && (rest == Type::Never || count("maxItems").is_some_and(|most| most <= length));
+        if !prefix.is_empty() && has_length {
+            return Type::Tuple(prefix);
+        }
+        Type::list(Type::union(prefix.into_iter().chain([rest])))
+    }
+}
+
+/// Returns the description of a schema, otherwise its title.
+pub(super) fn about(schema: &Value) -> Option<String> {
+    schema.get("description").or_else(|| schema.get("title")).and_then(text)
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn literals(members: &Map<String, Value>) -> Option<Type> {
+    if let Some(value) = members.get("const") {
+        return Some(Type::constant(value));
+    }
+    let values = members.get("enum")?.as_array()?;
+    Some(Type::union(values.iter().map(Type::constant)))
+}
+
+fn array<'a>(members: &'a Map<String, Value>, keyword: &str) -> impl Iterator<Item = &'a Value> {
+    members.get(keyword).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// Decodes the escapes of a URL.
+fn decoded(pointer: &str) -> String {
+    let mut bytes = Vec::with_capacity(pointer.len());
+    let mut rest = pointer.bytes();
+    while let Some(byte) = rest.next() {
+        let mut ahead = rest.clone();
+        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+        match (byte, digit(ahead.next()), digit(ahead.next())) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push(u8::try_from(high * 16 + low).unwrap_or(b'%'));
+                rest = ahead;
+            }
+            _ => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| pointer.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(schema: &Value) -> Type {
+        Reader::new(schema).read(schema)
+    }
+
+    fn keys(kind: &Type) -> Vec<&str> {
+        let Type::Object(object) = kind else { panic!("{kind:?}") };
+        object.fields.iter().map(|field| field.key.as_str()).collect()
+    }
+
+    #[test]
+    fn scalars_and_lists() {
+        assert_eq!(read(&json!({"type": ["string", "null"]})), Type::Union(vec![Type::Text, Type::Null]));
+        assert_eq!(read(&json!({"type": "array", "items": {"type": "integer"}})), Type::list(Type::Integer));
+        assert_eq!(read(&json!({"enum": ["a"], "type": "string"})), Type::Literal(json!("a")));
+        assert_eq!(read(&json!({"const": "a", "type": "integer"})), Type::Never);
+        assert_eq!(read(&json!({"not": {"type": "string"}})), Type::Any);
+    }
+
+    #[test]
+    fn only_a_list_of_one_length_is_a_tuple() {
+        let items = json!([{"type": "string"}, {"type": "number"}]);
+        let pair = Type::Tuple(vec![Type::Text, Type::Number]);
+        assert_eq!(read(&json!({"items": items, "additionalItems": false, "minItems": 2})), pair);
+        assert_eq!(read(&json!({"items": items, "minItems": 2, "maxItems": 2})), pair);
+        let open = read(&json!({"items": items, "additionalItems": false}));
+        assert_eq!(open, Type::list(Type::Union(vec![Type::Text, Type::Number])));
+        assert_eq!(read(&json!({"items": items})), Type::list(Type::Any));
+        assert_eq!(read(&json!({"type": "array", "prefixItems": items})), Type::list(Type::Any));
+    }
+
+    #[test]
+    fn all_parts_apply() {
+        let schema = json!({
+            "allOf": [{"$ref": "#/$defs/A"}, {"required": ["a", "c"]}, {"properties": {"b": {"type": "string"}}}],
+            "$defs": {"A": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+        });
+        let kind = read(&schema);
+        assert_eq!(keys(&kind), ["a", "c", "b"]);
+        let Type::Object(object) = kind else { unreachable!() };
+        assert_eq!(object.required, ["a", "c"]);
+    }
+
+    #[test]
+    fn alternatives_that_only_require_fields_are_one_object() {
+        let schema = json!({
+            "type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]
+        });
+        assert_eq!(keys(&read(&schema)), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_reference_that_is_narrowed_within_itself_ends() {
+        let narrowed = json!({"allOf": [{"$ref": "#/$defs/N"}, {"required": ["x"]}]});
+        let schema = json!({
+            "allOf": [{"$ref": "#/$defs/N"}, {"required": ["y"]}],
+            "$defs": {"N": {"type": "object", "properties": {"next": narrowed}}}
+        });
+        assert_eq!(keys(&read(&schema)), ["next", "y"]);
+    }
+
+    #[test]
+    fn nothing_has_an_effect_beside_a_reference() {
+        let schema = json!({"$ref": "#/$defs/A", "required": ["x"], "$defs": {"A": {"type": "object"}}});
+        assert_eq!(read(&schema), Type::Reference("/$defs/A".to_owned()));
+    }
+
+    #[test]
+    fn references_may_be_escaped() {
+        assert_eq!(decoded("/$defs/a%20b%c3%a9%"), "/$defs/a bé%");
+        assert_eq!(read(&json!({"$ref": "#/%24defs/A"})), Type::Reference("/$defs/A".to_owned()));
+    }
+}
