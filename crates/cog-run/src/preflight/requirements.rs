@@ -32,8 +32,10 @@ pub(crate) fn requirements(
 
 /// Checks that the context window of a model, if it is known, has room for the largest input that the module accepts.
 fn check_window(manifest: &Manifest, provider: &dyn Provider, model: &str) -> Result<(), ErrorBody> {
-    let (info, required) = (provider.info(), manifest.requirements.max_input_tokens);
-    let Some((required, window)) = required.zip(info.context_window(model)) else { return Ok(()) };
+    let info = provider.info();
+    // The window is looked up for modules that require one only: the lookup takes as long as parsing an answer.
+    let Some(required) = manifest.requirements.max_input_tokens else { return Ok(()) };
+    let Some(window) = info.context_window(model) else { return Ok(()) };
     if required <= window {
         return Ok(());
     }
