@@ -1,5 +1,3 @@
-use std::fmt::Write as _;
-
 use cog_spec::{Code, ErrorBody};
 
 /// Returns the id that is given, or a new one.
@@ -22,12 +20,7 @@ pub(crate) fn generate_id() -> Result<String, getrandom::Error> {
 pub(crate) fn random_id(prefix: &str) -> Result<String, getrandom::Error> {
     let mut bits = [0u8; 16];
     getrandom::fill(&mut bits)?;
-    let mut id = String::with_capacity(prefix.len() + 32);
-    id.push_str(prefix);
-    for byte in bits {
-        let _ = write!(id, "{byte:02x}");
-    }
-    Ok(id)
+    Ok(format!("{prefix}{:032x}", u128::from_be_bytes(bits)))
 }
 
 #[cfg(test)]
