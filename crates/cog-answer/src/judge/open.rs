@@ -39,9 +39,7 @@ pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> Opened {
     let is_envelope = shape != Shape::Bare;
     let reply_meta = match is_envelope {
         true => reply_meta(rules, &value),
-        false => Ok(data
-            .as_ref()
-            .map_or_else(|| ReplyMeta::from_meta(None), |data| ReplyMeta::from_data(data.node()))),
+        false => Ok(data.as_ref().map_or_else(ReplyMeta::absent, |data| ReplyMeta::from_data(data.node()))),
     };
     let fill = Fill {
         rationale: data.as_ref().and_then(|data| data.get("rationale")).and_then(Node::as_str),
@@ -57,11 +55,9 @@ pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> Opened {
 /// other members of the envelope.
 pub(super) fn reply_meta(rules: &AnswerRules, reply: &Value) -> Result<ReplyMeta, Value> {
     match reply.get("meta") {
-        Some(meta) if meta.is_object() => {
-            Ok(ReplyMeta::from_meta(Some(drop_nulls(rules, reply, meta, "meta").node())))
-        }
+        Some(meta) if meta.is_object() => Ok(ReplyMeta::from_meta(drop_nulls(rules, reply, meta, "meta"))),
         Some(meta) if !meta.is_null() => Err(meta.to_value()),
-        _ => Ok(ReplyMeta::from_meta(None)),
+        _ => Ok(ReplyMeta::absent()),
     }
 }
 

@@ -22,6 +22,10 @@ pub(crate) fn default_explain<'a>(rationale: Option<&'a str>, responsibility: &'
 
 /// Truncates a trimmed text to `max` scalar values, between graphemes.
 fn truncate(text: &str, max: usize) -> &str {
+    // A scalar value has at least one byte.
+    if text.len() <= max {
+        return text;
+    }
     let Some((end, _)) = text.char_indices().nth(max) else { return text };
     let last = text.grapheme_indices(true).map(|(start, _)| start).take_while(|start| *start <= end).last();
     // A single grapheme over the limit is split.

@@ -10,8 +10,20 @@ use crate::AnswerRules;
 /// The confidence of an answer without one (ruling R24).
 const DEFAULT_CONFIDENCE: f64 = 0.5;
 
-/// The meta of a reply, with values of any type. A null in one of the three required fields counts as absent.
-pub(crate) struct ReplyMeta {
+/// The required members of a meta, in the order in which they are written.
+const REQUIRED: [&str; 3] = ["confidence", "risk", "explain"];
+
+/// The meta of a reply, with values of any type.
+pub(crate) enum ReplyMeta {
+    /// A meta that no rule would change.
+    Complete(Value),
+    /// The members of any other meta.
+    Members(Members),
+}
+
+/// The members of a meta. A null in one of the three required fields counts as absent.
+#[derive(Default)]
+pub(crate) struct Members {
     confidence: Option<Value>,
     risk: Option<Value>,
     explain: Option<Value>,
@@ -29,21 +41,29 @@ pub(crate) struct Fill<'a> {
 }
 
 impl ReplyMeta {
+    /// The meta of a reply without one.
+    pub(crate) fn absent() -> Self {
+        Self::Members(Members::default())
+    }
+
     /// Reads the meta of an envelope. The runtime's own keys are ignored (ruling R27).
-    pub(crate) fn from_meta(meta: Option<Node<'_>>) -> Self {
-        let mut reply_meta = Self { confidence: None, risk: None, explain: None, rest: Vec::new() };
-        for (key, node) in meta.into_iter().flat_map(Node::members) {
+    pub(crate) fn from_meta(meta: Value) -> Self {
+        if is_complete(meta.node()) {
+            return Self::Complete(meta);
+        }
+        let mut members = Members::default();
+        for (key, node) in meta.node().members() {
             let value = node.to_value();
             match key {
                 "confidence" | "risk" | "explain" if node.is_null() => {}
-                "confidence" => reply_meta.confidence = Some(value),
-                "risk" => reply_meta.risk = Some(value),
-                "explain" => reply_meta.explain = Some(value),
+                "confidence" => members.confidence = Some(value),
+                "risk" => members.risk = Some(value),
+                "explain" => members.explain = Some(value),
                 _ if RUNTIME_KEYS.contains(&key) => {}
-                _ => reply_meta.rest.push((key.to_owned(), value)),
+                _ => members.rest.push((key.to_owned(), value)),
             }
         }
-        reply_meta
+        Self::Members(members)
     }
 
     /// Reads the fields of meta that bare data contain (ruling R28). A field of that name but another type belongs to
@@ -52,21 +72,33 @@ impl ReplyMeta {
         let copy = |key: &str, fits: fn(Node<'_>) -> bool| {
             data.get(key).filter(|node| fits(*node)).map(Node::to_value)
         };
-        Self {
+        Self::Members(Members {
             confidence: copy("confidence", |node| node.as_f64().is_some()),
             risk: copy("risk", |node| node.is_string() || node.get("custom").is_some()),
             explain: copy("explain", |node| node.is_string()),
             rest: Vec::new(),
-        }
+        })
     }
 
     /// Whether the reply itself states a risk.
     pub(crate) fn states_risk(&self) -> bool {
-        self.risk.is_some()
+        match self {
+            Self::Complete(_) => true,
+            Self::Members(members) => members.risk.is_some(),
+        }
     }
 
     /// Trims `explain` and fills absent fields.
-    pub(crate) fn repair(mut self, fill: &Fill<'_>, ledger: &mut Ledger) -> Value {
+    pub(crate) fn repair(self, fill: &Fill<'_>, ledger: &mut Ledger) -> Value {
+        match self {
+            Self::Complete(meta) => meta,
+            Self::Members(members) => members.repair(fill, ledger),
+        }
+    }
+}
+
+impl Members {
+    fn repair(mut self, fill: &Fill<'_>, ledger: &mut Ledger) -> Value {
         self.tidy_explain(ledger);
         if self.confidence.is_none() && !fill.requires_confidence {
             self.confidence =
@@ -98,7 +130,7 @@ impl ReplyMeta {
 }
 
 /// Written by hand, because the module's own members follow the three required ones.
-impl ToJson for ReplyMeta {
+impl ToJson for Members {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.optional("confidence", &self.confidence);
@@ -113,9 +145,13 @@ impl ToJson for ReplyMeta {
 
 /// Returns the repaired meta of an envelope if it is valid. Absent fields are not filled.
 pub(crate) fn preview(meta: Node<'_>, contract: &Contract) -> Option<Value> {
-    let mut reply_meta = ReplyMeta::from_meta(Some(meta));
-    reply_meta.tidy_explain(&mut Ledger::default());
-    let meta = value(&reply_meta);
+    let meta = match ReplyMeta::from_meta(meta.to_value()) {
+        ReplyMeta::Complete(meta) => meta,
+        ReplyMeta::Members(mut members) => {
+            members.tidy_explain(&mut Ledger::default());
+            value(&members)
+        }
+    };
     contract.check_meta(meta.node()).is_empty().then_some(meta)
 }
 
@@ -130,13 +166,26 @@ pub(crate) fn violations(meta: Node<'_>, rules: &AnswerRules) -> Vec<Violation> 
         requires_confidence: rules.manifest.constraints.require_confidence,
     };
     let mut ledger = Ledger::default();
-    let repaired = ReplyMeta::from_meta(Some(meta)).repair(&fill, &mut ledger);
+    let repaired = ReplyMeta::from_meta(meta.to_value()).repair(&fill, &mut ledger);
     let filled: Vec<&str> =
         ledger.entries().iter().filter(|one| one.before.is_none()).map(|one| one.path.as_str()).collect();
     let is_known = |path: &str| !filled.contains(&path) && (path != "meta" || filled.is_empty());
     let mut violations = rules.contract.check_meta(repaired.node());
     violations.retain(|one| is_known(&one.path));
     violations
+}
+
+/// Whether no rule would change a meta: the required members come first, none is null, `explain` is tidy, and no key
+/// is the runtime's own. Most are complete, and writing and reading one again takes as long as checking it.
+fn is_complete(meta: Node<'_>) -> bool {
+    let mut members = meta.members();
+    let has_required = REQUIRED.iter().all(|name| {
+        let member = members.next().filter(|(key, node)| key == name && !node.is_null());
+        member.is_some_and(|(_, node)| {
+            node.as_str().is_none_or(|text| *name != "explain" || explain::tidy(text) == text)
+        })
+    });
+    has_required && members.all(|(key, _)| !REQUIRED.contains(&key) && !RUNTIME_KEYS.contains(&key))
 }
 
 fn filled(rule: RepairRule, key: &str, filling: &(impl ToJson + ?Sized), ledger: &mut Ledger) -> Value {
@@ -147,4 +196,47 @@ fn filled(rule: RepairRule, key: &str, filling: &(impl ToJson + ?Sized), ledger:
 
 fn value(json: &(impl ToJson + ?Sized)) -> Value {
     Value::parse(&json.to_json()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILL: Fill<'static> =
+        Fill { rationale: None, responsibility: "Sorts.", requires_confidence: false };
+
+    fn is_kept(meta: &str) -> bool {
+        matches!(ReplyMeta::from_meta(Value::parse(meta).unwrap()), ReplyMeta::Complete(_))
+    }
+
+    fn repaired(meta: &str) -> String {
+        ReplyMeta::from_meta(Value::parse(meta).unwrap()).repair(&FILL, &mut Ledger::default()).to_json()
+    }
+
+    #[test]
+    fn complete_meta_is_kept() {
+        for meta in [
+            r#"{"confidence":0.5,"risk":"low","explain":"Yes."}"#,
+            r#"{"confidence":5e-1,"risk":{"custom":"x"},"explain":3,"own":null}"#,
+        ] {
+            assert!(is_kept(meta), "{meta}");
+            assert_eq!(repaired(meta), meta);
+        }
+    }
+
+    #[test]
+    fn any_other_meta_is_rewritten() {
+        let right = r#"{"confidence":0.5,"risk":"low","explain":"Yes."}"#;
+        for meta in [
+            r#"{"risk":"low","confidence":0.5,"explain":"Yes."}"#,
+            r#"{"confidence":0.5,"risk":"low","explain":" Yes. "}"#,
+            r#"{"confidence":0.5,"risk":"low","model":"m","explain":"Yes."}"#,
+            r#"{"confidence":0.5,"risk":"low","explain":"Yes.","usage":{}}"#,
+        ] {
+            assert!(!is_kept(meta), "{meta}");
+            assert_eq!(repaired(meta), right);
+        }
+        assert!(!is_kept(r#"{"confidence":null,"risk":"low","explain":"Yes."}"#));
+        assert!(!is_kept("{}"));
+    }
 }
