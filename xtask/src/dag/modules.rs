@@ -197,6 +197,16 @@ mod tests {
     }
 
     #[test]
+    fn a_visibility_is_not_a_use() {
+        let circles = found(&[
+            ("a.rs", "mod b; mod c; fn f() { b::g(); c::h() }"),
+            ("a/b.rs", "use super::c;"),
+            ("a/c.rs", "pub(in crate::a) fn h() {}"),
+        ]);
+        assert!(circles.is_empty());
+    }
+
+    #[test]
     fn a_re_export_counts_for_the_file_that_declares_it() {
         let circles = found(&[
             ("lib.rs", "mod a; mod b; pub use a::A;"),

@@ -114,6 +114,9 @@ impl<'ast> Visit<'ast> for Source {
         }
     }
 
+    /// `pub(in crate::a)` says who may use a name, and uses nothing.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
         if !is_test(&item.attrs) {
             visit::visit_impl_item_fn(self, item);

@@ -1,6 +1,7 @@
 //! `cog test`: the golden tests of modules (docs/spec/golden-tests.md).
 
 mod answer;
+mod bench;
 mod case;
 mod figures;
 mod github;
@@ -17,10 +18,11 @@ use cog_host::{
     providers,
     settings::{Environment, Settings},
 };
-use cog_run::{Providers, Runtime};
+use cog_run::Providers;
 use futures_util::{StreamExt as _, stream};
 
 use self::{
+    bench::Bench,
     plan::{Job, Plan},
     report::{Attempt, CaseReport, Report, Suite},
 };
@@ -64,17 +66,6 @@ fn check_recorded(settings: &Settings, console: &Console) -> Result<(), CliError
     }
     console.note(&format!("recording {names}"));
     Ok(())
-}
-
-/// What all test cases share.
-struct Bench<'a> {
-    args: &'a TestArgs,
-    settings: &'a Settings,
-    /// Loads modules. Replays and recordings run in a runtime of their own.
-    runtime: Runtime,
-    /// Judges criteria, if `--judge` names a provider.
-    judge: Option<Runtime>,
-    console: &'a Console,
 }
 
 impl Bench<'_> {

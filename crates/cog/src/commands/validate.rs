@@ -2,10 +2,11 @@
 
 mod github;
 mod sarif;
+mod span;
 
 use cog_host::settings::Environment;
 use cog_json::{Array, Value};
-use cog_module::{Diagnostic, Level, Report, Severity};
+use cog_module::{Level, Report, Severity};
 
 use super::targets::{default_finder, targets};
 use crate::{
@@ -47,14 +48,6 @@ const fn level(args: LevelArgs) -> Level {
         LevelArgs { v25: true, .. } => Level::V25,
         _ => Level::Any,
     }
-}
-
-/// Returns the line of a finding, and its first and last column; both in characters, from 1.
-fn span(found: &Diagnostic) -> Option<(u32, u32, u32)> {
-    let location = found.location.as_ref()?;
-    let marked = location.excerpt.get(location.marked.clone()).unwrap_or_default();
-    let length = u32::try_from(marked.chars().count()).unwrap_or(0);
-    Some((location.line, location.column, location.column.saturating_add(length)))
 }
 
 /// Formats the findings and a summary line.

@@ -12,8 +12,8 @@ use cog_run::{RunInput, RunOptions, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::{
-    Bench,
     answer::Answer,
+    bench::Bench,
     plan::Job,
     report::{Attempt, Figures, Verdict},
     update,
@@ -126,15 +126,8 @@ async fn execute(runtime: &Runtime, job: &Job<'_>) -> Envelope {
 fn cassette(module: &Module, case: &GoldenCase) -> Result<PathBuf, ErrorBody> {
     match (&module.origin, case.input_file.parent()) {
         (Origin::Directory(_), Some(directory)) => Ok(directory.join(format!("{}.cassette", case.name))),
-        _ => Err(built_in(module)),
+        _ => Err(update::built_in(module)),
     }
-}
-
-/// Creates the error of a change to a built-in module.
-pub(super) fn built_in(module: &Module) -> ErrorBody {
-    let name = &module.manifest.name;
-    ErrorBody::new(Code::PermissionDenied, format!("`{name}` is built in, so its tests cannot be changed"))
-        .suggest(format!("Copy it with `cog new NAME --from {name}`."))
 }
 
 /// Deletes an old recording.

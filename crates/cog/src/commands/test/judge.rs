@@ -6,7 +6,7 @@ use cog_run::{RunInput, RunOptions, Runtime};
 use cog_spec::{Code, ErrorBody};
 use serde_json::json;
 
-use super::{Bench, plan::Job, report::Verdict};
+use super::{bench::Bench, plan::Job, report::Verdict};
 
 /// The module that decides whether an answer meets a criterion. A module of this name in the module directories replaces
 /// the built-in one.

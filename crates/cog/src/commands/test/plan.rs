@@ -13,7 +13,7 @@ use cog_module::{
 use cog_run::Runtime;
 use cog_spec::ErrorBody;
 
-use super::Bench;
+use super::bench::Bench;
 use crate::{
     commands::{runtime, targets::Target},
     error::CliError,

@@ -14,7 +14,7 @@ use super::answer::without_runtime_keys;
 /// Replaces the expected file, in its own form. Returns false for a file with rules, which only a person can change.
 pub(super) fn write(module: &Module, case: &GoldenCase, envelope: &Value) -> Result<bool, ErrorBody> {
     if !matches!(module.origin, Origin::Directory(_)) {
-        return Err(super::case::built_in(module));
+        return Err(built_in(module));
     }
     let Some(content) = content(case, envelope) else {
         return Ok(false);
@@ -22,6 +22,13 @@ pub(super) fn write(module: &Module, case: &GoldenCase, envelope: &Value) -> Res
     let text = format!("{content:#}\n");
     files::write_atomic(&case.expected_file, &text).map_err(|error| unwritable(case, &error))?;
     Ok(true)
+}
+
+/// Creates the error of a change to a built-in module.
+pub(super) fn built_in(module: &Module) -> ErrorBody {
+    let name = &module.manifest.name;
+    ErrorBody::new(Code::PermissionDenied, format!("`{name}` is built in, so its tests cannot be changed"))
+        .suggest(format!("Copy it with `cog new NAME --from {name}`."))
 }
 
 fn content(case: &GoldenCase, envelope: &Value) -> Option<Json> {

@@ -2,7 +2,7 @@
 
 use cog_module::{Diagnostic, Report};
 
-use super::span;
+use super::span::span;
 use crate::commands::annotation::Annotation;
 
 /// Formats one line per finding.

@@ -3,7 +3,7 @@
 use cog_module::{Diagnostic, Report, Rule};
 use serde_json::{Value, json};
 
-use super::span;
+use super::span::span;
 use crate::commands::annotation::relative;
 
 const SCHEMA: &str =
