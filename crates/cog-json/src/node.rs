@@ -329,7 +329,7 @@ impl PartialEq for Node<'_> {
 impl fmt::Display for Node<'_> {
     /// Compact JSON; indented with `{:#}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
+        let mut text = String::with_capacity(256);
         match f.alternate() {
             true => self.write_pretty(&mut text),
             false => self.write(&mut text),

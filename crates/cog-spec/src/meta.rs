@@ -69,13 +69,19 @@ impl Meta {
         let is_own = |(key, _): &(&str, Node<'_>)| {
             !RUNTIME_KEYS.contains(key) && !matches!(*key, "confidence" | "risk" | "explain")
         };
+        let is_runtime = |(key, _): (&str, Node<'_>)| RUNTIME_KEYS.contains(&key);
         let extra = meta.members().filter(is_own).map(|(key, value)| (key.to_owned(), value.to_value()));
         Some(Self {
             confidence: meta.get("confidence").and_then(Node::as_f64),
             risk: RiskValue::read(meta.get("risk")?)?,
             explain: meta.get("explain")?.as_str()?.to_owned(),
             extra: extra.collect(),
-            runtime: RuntimeMeta::read(meta),
+            // A model writes none of them.
+            runtime: if meta.members().any(is_runtime) {
+                RuntimeMeta::read(meta)
+            } else {
+                RuntimeMeta::default()
+            },
         })
     }
 

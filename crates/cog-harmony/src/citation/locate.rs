@@ -39,8 +39,9 @@ pub(super) fn scopes(document: Node<'_>) -> Vec<Scope<'_>> {
 
 /// Returns the data of a run, if they have a map.
 pub(super) fn from_data(data: Node<'_>) -> Option<Scope<'_>> {
-    let scope = scope(data, below(&Path::root(), "data"));
-    scope.map.is_some().then_some(scope)
+    let has_map = |place: Node<'_>| place.get(MAP).is_some();
+    let is_cited = has_map(data) || BLOCKS.into_iter().filter_map(|block| data.get(block)).any(has_map);
+    is_cited.then(|| scope(data, below(&Path::root(), "data")))
 }
 
 fn scope(text: Node<'_>, path: Path) -> Scope<'_> {
