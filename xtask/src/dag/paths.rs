@@ -114,7 +114,7 @@ impl<'ast> Visit<'ast> for Source {
         }
     }
 
-    /// `pub(in crate::a)` says who may use a name, and uses nothing.
+    /// `pub(in crate::a)` limits the visibility of a name, and is not a use.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
