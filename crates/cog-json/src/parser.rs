@@ -161,7 +161,7 @@ impl Parser {
     /// Parses a complete document without events.
     pub(crate) fn one_shot(bytes: &[u8], limits: Limits) -> Result<Value, SyntaxError> {
         let mut parser = Parser::strict(limits);
-        parser.machine.reserve(bytes.len());
+        parser.machine.reserve(bytes);
         parser.feed(bytes, &mut Silent)?;
         parser.end(&mut Silent)?;
         Ok(parser.into_value().unwrap_or_default())

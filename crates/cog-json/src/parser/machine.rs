@@ -103,10 +103,11 @@ impl Machine {
         self.ledger = Ledger::default();
     }
 
-    /// Reserves memory for a text of this many bytes.
-    pub(super) fn reserve(&mut self, bytes: usize) {
-        self.tape.text.reserve(bytes);
-        self.tape.entries.reserve(bytes / 12 + 4);
+    /// Reserves memory for a text.
+    pub(super) fn reserve(&mut self, text: &[u8]) {
+        self.tape.text.reserve(text.len());
+        let entries = expected_entries(text).min(self.limits.nodes as usize);
+        self.tape.entries.reserve(entries);
     }
 
     pub(super) fn root(&self) -> Option<Node<'_>> {
@@ -262,5 +263,56 @@ impl Machine {
         }
         // While the text ends inside it, it is read again from its start.
         if word.starts_with(rest) { Ok(false) } else { self.unexpected(first, sink) }
+    }
+}
+
+/// The bytes of text for an entry of the tape, where nothing else is known.
+const USUAL_BYTES: usize = 12;
+/// The bytes of each place at which a long text is sampled.
+const SAMPLE: usize = 1024;
+
+/// Returns how many entries a text probably has. Of a long one, three places are sampled, and the one with the fewest commas
+/// and colons counts: an array of short numbers has six times the usual entries, and growing would take twice their memory.
+fn expected_entries(text: &[u8]) -> usize {
+    let separators = |quarter: usize| {
+        let start = text.len() / 4 * quarter;
+        let sample = text.get(start..start + SAMPLE)?;
+        Some(sample.iter().filter(|byte| matches!(byte, b',' | b':')).count())
+    };
+    let sampled = if text.len() > 8 * SAMPLE { (1..4).filter_map(separators).min() } else { None };
+    // A few more than in the sample, because growing is dear.
+    let dense = sampled.map_or(0, |count| (count + count / 32 + 1) * (text.len() / SAMPLE + 1));
+    dense.max(text.len() / USUAL_BYTES) + 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parser::Parser;
+
+    /// Returns the number of entries of a text, and for how many its tape has memory.
+    fn entries(text: &str) -> (usize, usize) {
+        let mut parser = Parser::strict(Limits::default());
+        parser.machine.reserve(text.as_bytes());
+        parser.push(text.as_bytes(), &mut |_| ()).unwrap();
+        let entries = &parser.machine.tape.entries;
+        (entries.len(), entries.capacity())
+    }
+
+    #[test]
+    fn tape_of_short_numbers_does_not_grow() {
+        for number in ["1", "12", "-3456", "7.25, 1000"] {
+            let (used, reserved) = entries(&format!("[{number}{}]", format!(", {number}").repeat(20_000)));
+            assert!(used > 20_000 && reserved < used + used / 16, "{number}: {reserved} for {used}");
+        }
+    }
+
+    #[test]
+    fn long_string_beside_short_numbers_has_the_usual_memory() {
+        let (numbers, string) = ("1,".repeat(50_000), "x".repeat(200_000));
+        let text = format!("[{numbers}\"{string}\"]");
+        let reserved = expected_entries(text.as_bytes());
+        assert_eq!(reserved, text.len() / USUAL_BYTES + 4);
+        assert_eq!(expected_entries(&[b','; 600]), 54);
     }
 }

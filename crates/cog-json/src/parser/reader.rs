@@ -45,7 +45,7 @@ impl Reader {
         parser.machine.clear(RETAINED);
         parser.input = Input::new(self.limits);
         parser.failed = None;
-        parser.machine.reserve(text.len());
+        parser.machine.reserve(text.as_bytes());
         parser.feed(text.as_bytes(), &mut Silent)?;
         parser.end(&mut Silent)?;
         Ok(Node { tape: &self.parser.machine.tape, index: 0 })
