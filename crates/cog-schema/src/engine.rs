@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use self::tree::Tree;
 pub(crate) use self::tree::short_decimal;
+pub(crate) use self::unique::repeated;
 use crate::subschema::{LATER_FORMATS, reference};
 
 pub(crate) use self::error::{Allowed, Bound, EngineError, Reason};

@@ -12,6 +12,39 @@ pub(super) fn is_unique(array: Node<'_>) -> bool {
     if array.len() <= MAX_PAIRWISE { all_pairs_differ(array.elements()) } else { all_digests_differ(array) }
 }
 
+/// Returns the indices of the elements of an array that equal an earlier one (JSON equality).
+pub(crate) fn repeated(array: Node<'_>) -> Vec<usize> {
+    let mut repeated: Vec<usize> = Vec::new();
+    let elements = by_digest(array);
+    for alike in elements.chunk_by(|left, right| left.digest == right.digest) {
+        let is_repeated = |at: &usize| {
+            let (before, rest) = alike.split_at(*at);
+            rest.first().is_some_and(|element| before.iter().any(|other| other.node == element.node))
+        };
+        let positions = (0..alike.len()).filter(is_repeated);
+        repeated.extend(positions.filter_map(|at| alike.get(at)).map(|element| element.index));
+    }
+    repeated.sort_unstable();
+    repeated
+}
+
+/// An element of an array with the digest of its value.
+struct Element<'a> {
+    digest: u64,
+    index: usize,
+    node: Node<'a>,
+}
+
+/// Returns the elements of an array by their digests, equal ones in the order of the array. The digest has a random key, so
+/// that no input can force collisions. The only memory that it needs is one list.
+fn by_digest(array: Node<'_>) -> Vec<Element<'_>> {
+    let state = RandomState::new();
+    let element = |(index, node)| Element { digest: digest(&state, node), index, node };
+    let mut elements: Vec<_> = array.elements().enumerate().map(element).collect();
+    elements.sort_unstable_by_key(|element| (element.digest, element.index));
+    elements
+}
+
 fn all_pairs_differ<'a>(mut rest: impl Iterator<Item = Node<'a>> + Clone) -> bool {
     while let Some(element) = rest.next() {
         if rest.clone().any(|other| other == element) {
@@ -21,15 +54,11 @@ fn all_pairs_differ<'a>(mut rest: impl Iterator<Item = Node<'a>> + Clone) -> boo
     true
 }
 
-/// Compares elements with equal digests only. The digest has a random key, so that no input can force collisions. The
-/// only memory that it needs is one list.
+/// Compares elements with equal digests only.
 fn all_digests_differ(array: Node<'_>) -> bool {
-    let state = RandomState::new();
-    let mut elements: Vec<(u64, Node<'_>)> =
-        array.elements().map(|element| (digest(&state, element), element)).collect();
-    elements.sort_unstable_by_key(|(digest, _)| *digest);
-    let mut alike = elements.chunk_by(|(left, _), (right, _)| left == right);
-    alike.all(|alike| all_pairs_differ(alike.iter().map(|(_, element)| *element)))
+    let elements = by_digest(array);
+    let mut alike = elements.chunk_by(|left, right| left.digest == right.digest);
+    alike.all(|alike| all_pairs_differ(alike.iter().map(|element| element.node)))
 }
 
 /// Returns a digest that is equal for equal values; the order of members does not matter.

@@ -116,7 +116,16 @@ fn values_that_are_never_allowed() {
         json!({ "type": "integer", "default": "x" }),
         "/data/properties/a/default: this value is never",
     );
-    for right in [json!({ "enum": [1, "1", null] }), json!({ "enum": ["a"], "const": "a", "default": "a" })] {
+    assert_warns(json!({ "enum": [1, 2, 1.0] }), "/data/properties/a/enum/2: this value is listed before");
+    assert_warns(
+        json!({ "enum": [{ "a": [1], "b": 2 }, { "b": 2.0, "a": [1e0] }] }),
+        "/data/properties/a/enum/1: this value is listed before",
+    );
+    for right in [
+        json!({ "enum": [1, "1", null, true] }),
+        json!({ "enum": ["a"], "const": "a", "default": "a" }),
+        json!({ "type": "integer", "enum": [1, 2], "const": 2.0, "default": 1.0 }),
+    ] {
         assert_eq!(of_field(right), [""; 0]);
     }
 }
@@ -204,7 +213,7 @@ fn misspelt_section() {
 fn right_schemas_have_no_warnings() {
     for schema in [
         json!({ "type": ["string", "null"], "maxLength": 9, "minLength": 1, "pattern": "^a" }),
-        json!({ "type": "integer", "minimum": 1, "maximum": 1, "format": "int64", "enum": [1, 1.0] }),
+        json!({ "type": "integer", "minimum": 1, "maximum": 1, "format": "int64", "enum": [1.0] }),
         json!({ "enum": ["a", null, 1] }),
         json!({ "properties": { "enums": {}, "nullable": { "type": "boolean" }, "format": {} } }),
         json!({ "type": "array", "items": [{}, {}], "additionalItems": false, "uniqueItems": true, "contains": {} }),

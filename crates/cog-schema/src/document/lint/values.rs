@@ -1,10 +1,10 @@
 //! Warnings about keywords that no value can satisfy together.
 
-use std::collections::HashSet;
-
+use cog_json::Value as Tree;
 use serde_json::{Map, Value};
 
 use crate::document::lint::list::Warnings;
+use crate::engine::repeated;
 use crate::wording::quoted;
 
 /// Keywords for a lower and an upper bound.
@@ -27,12 +27,13 @@ pub(super) fn check(warnings: &mut Warnings, pointer: &str, schema: &Map<String,
             warnings.add(&format!("{pointer}/{low}"), message, "Exchange or correct the bounds.".to_owned());
         }
     }
-    let listed = schema.get("enum").and_then(Value::as_array);
-    check_list(warnings, &format!("{pointer}/enum"), schema, listed.into_iter().flatten());
+    let listed = schema.get("enum").filter(|listed| listed.is_array()).map(Tree::from);
+    check_list(warnings, &format!("{pointer}/enum"), schema, listed.as_ref());
     for (keyword, name) in [("const", "the constant"), ("default", "the default")] {
         let Some(value) = schema.get(keyword) else { continue };
         let pointer = format!("{pointer}/{keyword}");
-        if listed.is_some_and(|listed| !listed.contains(value)) {
+        let tree = Tree::from(value);
+        if listed.as_ref().is_some_and(|listed| listed.elements().all(|other| other != tree.node())) {
             let message = format!("{name} is not allowed: `enum` does not list it");
             warnings.add(&pointer, message, "Add it to `enum`, or correct it.".to_owned());
         } else {
@@ -42,16 +43,12 @@ pub(super) fn check(warnings: &mut Warnings, pointer: &str, schema: &Map<String,
 }
 
 /// Warns about listed values of another type, and repeated ones.
-fn check_list<'a>(
-    warnings: &mut Warnings,
-    pointer: &str,
-    schema: &Map<String, Value>,
-    listed: impl Iterator<Item = &'a Value>,
-) {
-    let mut seen = HashSet::new();
-    for (index, value) in listed.enumerate() {
+fn check_list(warnings: &mut Warnings, pointer: &str, schema: &Map<String, Value>, listed: Option<&Tree>) {
+    let repeated = listed.map(|listed| repeated(listed.node())).unwrap_or_default();
+    let values = schema.get("enum").and_then(Value::as_array);
+    for (index, value) in values.into_iter().flatten().enumerate() {
         let pointer = format!("{pointer}/{index}");
-        if seen.insert(value.to_string()) {
+        if repeated.binary_search(&index).is_err() {
             mistyped(warnings, &pointer, schema, value);
         } else {
             warnings.add(
