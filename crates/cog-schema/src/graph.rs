@@ -11,7 +11,7 @@ mod names;
 mod walk;
 mod width;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cog_json::{Key, Segment};
 use serde_json::Value;
@@ -128,13 +128,12 @@ impl SchemaGraph {
 
     /// Returns the schemas that can apply to a value if one of these does.
     pub(crate) fn all_possible(&self, ids: &[Id]) -> Vec<Id> {
-        let mut possible = Vec::new();
-        for id in ids.iter().flat_map(|id| &self.get(*id).possible) {
-            if !possible.contains(id) {
-                possible.push(*id);
-            }
+        if let [only] = ids {
+            return self.get(*only).possible.clone();
         }
-        possible
+        let mut seen = HashSet::new();
+        let possible = ids.iter().flat_map(|id| &self.get(*id).possible);
+        possible.copied().filter(|id| seen.insert(*id)).collect()
     }
 
     /// Returns the schemas of an inner value, if these apply to the outer value.

@@ -2,6 +2,7 @@
 
 mod certain;
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use cog_json::Segment;
@@ -123,8 +124,8 @@ pub enum Member<'c> {
     Absent,
 }
 
-/// The maximum depth of alternatives in alternatives that are read for a type.
-const MAX_DEPTH: usize = 8;
+/// The types of the alternatives so far: many lists of alternatives can share one.
+type KnownTypes = HashMap<Id, Types>;
 
 impl Contract {
     /// Returns the shape of `input`, `data`, `meta` or `error`; none if the contract does not have the part.
@@ -134,16 +135,25 @@ impl Contract {
     }
 
     /// Returns the types that the values of a schema can have.
-    fn types(&self, id: Id, depth: usize) -> Types {
-        if depth > MAX_DEPTH {
+    fn types(&self, id: Id, known: &mut KnownTypes) -> Types {
+        self.graph.certain(id).fold(Types::ANY, |types, schema| {
+            let (any, one) = (&schema.links.any, &schema.links.one);
+            types
+                .and(self.own_types(schema))
+                .and(self.types_of_any(any, known))
+                .and(self.types_of_any(one, known))
+        })
+    }
+
+    /// Returns the types of one of several alternatives; all types if there are none.
+    fn types_of_any(&self, alternatives: &[Id], known: &mut KnownTypes) -> Types {
+        if alternatives.is_empty() {
             return Types::ANY;
         }
-        let either = |ids: &[Id]| match ids {
-            [] => Types::ANY,
-            ids => ids.iter().fold(Types::default(), |sum, id| sum.or(self.types(*id, depth + 1))),
-        };
-        self.graph.certain(id).fold(Types::ANY, |types, schema| {
-            types.and(self.own_types(schema)).and(either(&schema.links.any)).and(either(&schema.links.one))
+        alternatives.iter().fold(Types::default(), |sum, id| {
+            let types = known.get(id).copied().unwrap_or_else(|| self.types(*id, known));
+            known.insert(*id, types);
+            sum.or(types)
         })
     }
 
@@ -171,7 +181,8 @@ impl Contract {
 impl<'c> Shape<'c> {
     /// Returns the types that the value can have.
     pub fn types(&self) -> Types {
-        self.ids.iter().fold(Types::default(), |sum, id| sum.or(self.contract.types(*id, 0)))
+        let mut known = KnownTypes::new();
+        self.ids.iter().fold(Types::default(), |sum, id| sum.or(self.contract.types(*id, &mut known)))
     }
 
     /// Returns what is known about a member.
@@ -196,15 +207,10 @@ impl<'c> Shape<'c> {
     /// Returns the members that are defined by name, each once.
     pub fn member_names(&self) -> Vec<&'c str> {
         let graph = &self.contract.graph;
-        let mut names: Vec<&str> = Vec::new();
-        for id in graph.all_possible(&self.ids) {
-            for (name, _) in graph.get(id).properties() {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-        }
-        names
+        let possible = graph.all_possible(&self.ids).into_iter();
+        let names = possible.flat_map(|id| graph.get(id).properties()).map(|(name, _)| name);
+        let mut seen = HashSet::new();
+        names.filter(|name| seen.insert(*name)).collect()
     }
 
     /// Returns the values of an enum, if the value has only these.
@@ -260,6 +266,27 @@ mod tests {
         ] {
             assert_eq!(types_of(schema.clone()), types, "{schema}");
         }
+    }
+
+    #[test]
+    fn alternatives_that_are_shared_are_read_once() {
+        // Each level has ten references to the next one: 10,000 paths lead to the last level.
+        let level = |next: usize| json!({ "anyOf": vec![json!({ "$ref": format!("#/$defs/L{next}") }); 10] });
+        let schema = json!({
+            "data": level(1),
+            "$defs": { "L1": level(2), "L2": level(3), "L3": level(4), "L4": { "type": "string" } },
+        });
+        let manifest = Manifest::with_defaults("x", Format::V21, None);
+        let contract = Contract::compile(&schema, &Rules::from(&manifest)).unwrap();
+        let (id, mut known) = (contract.part("data").unwrap().id, KnownTypes::new());
+        assert_eq!(contract.types(id, &mut known), Types::STRING);
+        assert_eq!(known.len(), 4);
+    }
+
+    #[test]
+    fn long_chain_of_alternatives_has_a_type() {
+        let chain = (0..20).fold(json!({ "type": "null" }), |inner, _| json!({ "anyOf": [inner] }));
+        assert_eq!(types_of(chain), "null");
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::{
 
 /// The maximum depth of alternatives in alternatives that are read.
 const MAX_DEPTH: usize = 4;
+/// The maximum number of alternatives that are read for one value. Those of a longer list can be anything.
+const MAX_READ: usize = 256;
 
 /// Returns the values that an operand of a condition can have.
 pub(super) fn values(document: &Known<'_>, operand: &Content) -> Values {
@@ -70,7 +72,8 @@ fn of_layers(layers: &[Known<'_>], path: &[Step], is_length: bool) -> Values {
 
 fn of_path(shape: &CertainShape<'_>, path: &[Step], is_length: bool) -> Values {
     let Some((step, rest)) = path.split_first() else {
-        return if is_length { lengths(shape) } else { of_shape(shape, 0) };
+        let mut left = MAX_READ;
+        return if is_length { lengths(shape) } else { of_shape(shape, 0, &mut left) };
     };
     let Step::Key(key) = step else { return Values::all() };
     if !shape.types().meet(Types::OBJECT) {
@@ -81,7 +84,8 @@ fn of_path(shape: &CertainShape<'_>, path: &[Step], is_length: bool) -> Values {
     if is_certain { values } else { values.or(Values::ABSENT) }
 }
 
-fn of_shape(shape: &CertainShape<'_>, depth: usize) -> Values {
+/// Returns the values of a shape; `left` is how many alternatives may still be read.
+fn of_shape(shape: &CertainShape<'_>, depth: usize, left: &mut usize) -> Values {
     let values = shape.schemas().fold(Values::from_types(shape.types()), |values, schema| {
         values.and(&listed(schema)).and(&bounded(schema, "minimum", "maximum")).and(&exclusive(schema))
     });
@@ -89,7 +93,9 @@ fn of_shape(shape: &CertainShape<'_>, depth: usize) -> Values {
         return values;
     }
     shape.alternatives().iter().fold(values, |values, alternatives| {
-        let either = alternatives.iter().map(|one| of_shape(one, depth + 1)).reduce(Values::or);
+        let Some(rest) = left.checked_sub(alternatives.len()) else { return values };
+        *left = rest;
+        let either = alternatives.iter().map(|one| of_shape(one, depth + 1, left)).reduce(Values::or);
         either.map_or_else(|| values.clone(), |either| values.and(&either))
     })
 }

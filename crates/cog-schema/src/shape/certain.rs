@@ -3,7 +3,7 @@
 use cog_json::Segment;
 use serde_json::Value;
 
-use super::{Shape, Types};
+use super::{KnownTypes, Shape, Types};
 use crate::contract::Contract;
 use crate::graph::{Id, SchemaNode};
 
@@ -32,7 +32,8 @@ impl<'c> CertainShape<'c> {
 
     /// Returns the types that the value can have.
     pub fn types(&self) -> Types {
-        self.ids.iter().fold(Types::ANY, |types, id| types.and(self.contract.types(*id, 0)))
+        let mut known = KnownTypes::new();
+        self.ids.iter().fold(Types::ANY, |types, id| types.and(self.contract.types(*id, &mut known)))
     }
 
     /// Returns what applies to a member, if the value has it.
