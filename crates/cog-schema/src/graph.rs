@@ -185,6 +185,11 @@ impl SchemaNode {
         self.further_items
     }
 
+    /// Returns whether its items have schemas of their own.
+    pub(crate) fn is_tuple(&self) -> bool {
+        !self.items.is_empty()
+    }
+
     /// Returns whether it allows only its properties.
     pub(crate) fn is_closed(&self) -> bool {
         self.rest == Rest::Closed && self.patterns.is_empty()

@@ -111,6 +111,8 @@ impl fmt::Display for Types {
 pub struct Shape<'c> {
     contract: &'c Contract,
     ids: Vec<Id>,
+    /// Whether it is that of `data`, which can have members beside those of its schema.
+    is_data: bool,
 }
 
 /// What a contract says about a member of an object.
@@ -129,9 +131,9 @@ type KnownTypes = HashMap<Id, Types>;
 
 impl Contract {
     /// Returns the shape of `input`, `data`, `meta` or `error`; none if the contract does not have the part.
-    pub fn shape(&self, part: &str) -> Option<Shape<'_>> {
-        let part = if part == "input" { self.input.as_ref() } else { self.part(part) };
-        part.map(|part| Shape { contract: self, ids: vec![part.id] })
+    pub fn shape(&self, name: &str) -> Option<Shape<'_>> {
+        let part = if name == "input" { self.input.as_ref() } else { self.part(name) };
+        part.map(|part| Shape { is_data: name == "data", ..Shape::new(self, vec![part.id]) })
     }
 
     /// Returns the types that the values of a schema can have.
@@ -179,6 +181,10 @@ impl Contract {
 }
 
 impl<'c> Shape<'c> {
+    const fn new(contract: &'c Contract, ids: Vec<Id>) -> Self {
+        Self { contract, ids, is_data: false }
+    }
+
     /// Returns the types that the value can have.
     pub fn types(&self) -> Types {
         let mut known = KnownTypes::new();
@@ -191,17 +197,27 @@ impl<'c> Shape<'c> {
         let possible = graph.all_possible(&self.ids);
         let inside = graph.inside(&possible, Segment::Key(name));
         if !inside.is_empty() {
-            return Member::Known(Shape { contract: self.contract, ids: inside });
+            return Member::Known(Shape::new(self.contract, inside));
         }
-        if graph.is_absent(&possible, name) { Member::Absent } else { Member::Any }
+        if graph.is_absent(&possible, name) && !self.is_added(name) { Member::Absent } else { Member::Any }
     }
 
-    /// Returns the shape of the elements of an array; none if it says nothing about them.
+    /// Returns whether the specification allows a member of `data` that the schema does not define. Insights are not checked
+    /// against the schema.
+    fn is_added(&self, name: &str) -> bool {
+        let is_allowed = || name == "extensions" || !self.forbids(name);
+        self.is_data && self.contract.is_known_in_data(name) && is_allowed()
+    }
+
+    /// Returns the shape of the elements of an array; none if it says nothing about them, or not the same about each.
     pub fn elements(&self) -> Option<Shape<'c>> {
         let graph = &self.contract.graph;
         let possible = graph.all_possible(&self.ids);
+        if possible.iter().any(|id| graph.get(*id).is_tuple()) {
+            return None;
+        }
         let ids = graph.inside(&possible, Segment::Index(usize::MAX));
-        (!ids.is_empty()).then_some(Shape { contract: self.contract, ids })
+        (!ids.is_empty()).then(|| Shape::new(self.contract, ids))
     }
 
     /// Returns the members that are defined by name, each once.
@@ -221,10 +237,13 @@ impl<'c> Shape<'c> {
         Some(values.iter().collect())
     }
 
-    /// Returns whether an object certainly needs a member.
-    pub fn requires(&self, name: &str) -> bool {
-        let [id] = self.ids.as_slice() else { return false };
-        self.contract.requires(*id, name)
+    /// Returns the members that an object certainly needs, each once.
+    pub fn required_names(&self) -> Vec<&'c str> {
+        let [id] = self.ids.as_slice() else { return Vec::new() };
+        let listed = |schema| self.contract.keyword(schema, "required").and_then(Value::as_array);
+        let names = self.contract.graph.certain(*id).filter_map(listed).flatten().filter_map(Value::as_str);
+        let mut seen = HashSet::new();
+        names.filter(|name| seen.insert(*name)).collect()
     }
 
     /// Returns whether an object with a member of this name is certainly invalid.
@@ -236,7 +255,7 @@ impl<'c> Shape<'c> {
 
 #[cfg(test)]
 mod tests {
-    use cog_spec::{Format, Manifest};
+    use cog_spec::{Format, Manifest, Tier};
     use serde_json::json;
 
     use crate::Rules;
@@ -329,7 +348,37 @@ mod tests {
         let Member::Known(list) = member("list") else { panic!("no list") };
         assert_eq!(list.elements().unwrap().types().to_string(), "string or integer");
         assert_eq!(data.member_names(), ["open", "map", "closed", "list", "either"]);
-        assert!(data.requires("note") && !data.requires("list"));
+        assert_eq!(data.required_names(), ["note"]);
+    }
+
+    #[test]
+    fn elements_of_a_tuple_are_not_those_after_it() {
+        let tuple = json!({ "items": [{ "type": "object" }], "additionalItems": { "type": "string" } });
+        assert!(contract(tuple).shape("data").unwrap().elements().is_none());
+    }
+
+    #[test]
+    fn data_can_have_what_the_specification_adds() {
+        let is_absent = |data: Value, tier, name| {
+            let manifest = Manifest::with_defaults("x", Format::V22, Some(tier));
+            let contract = Contract::compile(&json!({ "data": data }), &Rules::from(&manifest)).unwrap();
+            matches!(contract.shape("data").unwrap().member(name), Member::Absent)
+        };
+        let data = || json!({ "properties": { "a": { "properties": { "b": {} } } } });
+        let closed = || json!({ "properties": { "a": {} }, "additionalProperties": false });
+        for (data, tier, name, expected) in [
+            (data(), Tier::Exec, "rationale", false),
+            (data(), Tier::Exec, "extensions", true),
+            (data(), Tier::Decision, "extensions", false),
+            (data(), Tier::Decision, "other", true),
+            (closed(), Tier::Decision, "rationale", true),
+            (closed(), Tier::Decision, "extensions", false),
+        ] {
+            assert_eq!(is_absent(data.clone(), tier, name), expected, "{data} {name}");
+        }
+        let contract = contract(data());
+        let Member::Known(inner) = contract.shape("data").unwrap().member("a") else { panic!("no member") };
+        assert!(matches!(inner.member("rationale"), Member::Absent));
     }
 
     #[test]

@@ -128,9 +128,7 @@ impl<'c> Known<'c> {
     /// Returns the members that the value certainly has.
     pub(crate) fn certain_members(&self) -> Vec<&str> {
         match self {
-            Known::Schema(shape) => {
-                shape.member_names().into_iter().filter(|name| shape.requires(name)).collect()
-            }
+            Known::Schema(shape) => shape.required_names(),
             Known::Object(_) => self.member_names(),
             _ => Vec::new(),
         }

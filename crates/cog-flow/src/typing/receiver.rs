@@ -52,8 +52,8 @@ impl<'c> Receiver<'c> {
     /// Returns the required fields that are not given.
     pub(super) fn missing(&self, gives: impl Fn(&str) -> bool) -> Vec<&str> {
         let Known::Schema(shape) = &self.known else { return Vec::new() };
-        let is_missing = |name: &&str| self.is_input && shape.requires(name) && !gives(name);
-        shape.member_names().into_iter().filter(is_missing).collect()
+        let is_missing = |name: &&str| self.is_input && !gives(name);
+        shape.required_names().into_iter().filter(is_missing).collect()
     }
 
     /// Returns why a complete value does not fit.

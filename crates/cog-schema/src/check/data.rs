@@ -81,7 +81,7 @@ impl Contract {
     }
 
     /// Returns whether a top-level field of the data is known although the schema does not define it.
-    fn is_known_in_data(&self, key: &str) -> bool {
+    pub(crate) fn is_known_in_data(&self, key: &str) -> bool {
         match key {
             "rationale" => true,
             "extensions" => self.rules.overflow.enabled,

@@ -70,6 +70,20 @@ fn rule_without_a_step_passes_the_input() {
 }
 
 #[test]
+fn required_field_without_a_schema_must_be_given() {
+    let input =
+        ("loose", r#"{"type": "object", "required": ["id"], "properties": {"text": {"type": "string"}}}"#);
+    let step = |mapping: &str| format!("dataflow:\n  - {{from: input, to: loose, mapping: {mapping}}}");
+    assert_eq!(
+        findings(&step("{text: $.text}"), "", &[input]),
+        [
+            "error composition-mapping: the input of `loose` requires `id`, which the step does not give (Add `id:` with a path to `mapping`.)"
+        ]
+    );
+    assert_eq!(findings(&step("{id: $.count}"), "", &[input]), [""; 0]);
+}
+
+#[test]
 fn call_without_arguments_passes_the_input() {
     assert_eq!(
         findings("requires: []", "Use @call:number.", &[NUMBER]),
