@@ -41,6 +41,8 @@ pub struct Assembler {
     parts_data: Option<Value>,
     /// Why there is no further attempt, although the module allows one.
     last_attempt: Option<ErrorBody>,
+    /// The failure of the attempt before this one.
+    failed: Option<Box<Failure>>,
     outbox: Outbox,
 }
 
@@ -89,6 +91,7 @@ impl Assembler {
             media_warnings: Vec::new(),
             parts_data: None,
             last_attempt: None,
+            failed: None,
             outbox,
         };
         (assembler, first)
@@ -242,6 +245,16 @@ impl Assembler {
         out.extend(self.outbox.drain());
     }
 
+    /// Ends the run because its next call is refused. After an attempt that failed, the error also reports why that one failed, with
+    /// what was valid in its answer.
+    pub fn refuse(mut self, refusal: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
+        let Some(failed) = self.failed.take() else { return self.fail(refusal, now, out) };
+        self.attempt -= 1; // this one is not made
+        let (error, usage) = (error::refused_after(refusal, &failed.error), self.spent.take());
+        self.emit_failure(Failure { error, ..*failed }, usage, now);
+        out.extend(self.outbox.drain());
+    }
+
     /// Adds the tokens of this attempt to those of the earlier ones.
     fn count(&mut self, reply: &Reply) {
         (self.spent, self.uncounted) = self.counted(reply);
@@ -288,9 +301,10 @@ impl Assembler {
         }
     }
 
-    /// Starts another attempt.
-    fn restart(&mut self) {
+    /// Starts another attempt after this one.
+    fn restart(&mut self, failed: Failure) {
         self.attempt += 1;
+        self.failed = Some(Box::new(failed));
         self.outbox.retract();
     }
 

@@ -191,7 +191,7 @@ impl Driver {
             return self.fall_back(assembler, Code::InputTooLarge, error); // another window may be larger
         }
         if let Err(error) = self.admit() {
-            return self.fail(assembler, error);
+            return self.refuse(assembler, error);
         }
         if let Some(cache) = &mut self.run.cache {
             cache.restart();
@@ -225,7 +225,7 @@ impl Driver {
             return self.lose_reply(assembler, ErrorBody::from(error)); // the model may have worked
         }
         if let Some(spent) = self.refund() {
-            return self.fail(assembler, spent);
+            return self.refuse(assembler, spent);
         }
         self.run.cache = None; // the answer will not be that of the request in the key
         if let Some(warning) = self.run.reduce(error) {

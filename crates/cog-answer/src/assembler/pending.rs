@@ -118,9 +118,10 @@ impl PendingReply {
             }
             Err(failure) if assembler.may_retry(&failure) => {
                 assembler.report(&failure);
-                assembler.restart();
+                let correction = Correction::new(attempt_text, &failure.error);
+                assembler.restart(failure);
                 out.extend(assembler.outbox.drain());
-                return Finish::Again(Box::new(assembler), Correction::new(attempt_text, &failure.error));
+                return Finish::Again(Box::new(assembler), correction);
             }
             Err(failure) => {
                 warnings.extend(failure.warnings.clone());

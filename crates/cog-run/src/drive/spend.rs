@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cog_answer::Assembler;
 use cog_spec::ErrorBody;
 
-use super::Driver;
+use super::{Driver, State};
 use crate::{budget::OpenCall, observe, preflight, request};
 
 impl Driver {
@@ -29,6 +29,15 @@ impl Driver {
         self.run.request.on_retry = Some(hook);
         self.counted = Some(call);
         Ok(())
+    }
+
+    /// Ends a run whose next call a budget refuses. Another run can spend the budget after [`Self::limit_attempts`].
+    pub(super) fn refuse(&mut self, mut assembler: Box<Assembler>, error: ErrorBody) -> State {
+        self.set_cost(&mut assembler);
+        self.spend(&assembler);
+        self.record_answer(&assembler);
+        assembler.refuse(error, self.started.elapsed(), &mut self.out);
+        State::Ended
     }
 
     /// Makes this attempt the last one if a budget is spent, so that a failure of the answer is not lost.

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use cog_media::{Delivery, Media, Publish, Published};
+use cog_module::Module;
 use cog_provider::{
     Deadline, HttpProvider, Provider, ProviderError,
     vendors::{ProviderSettings, Vendor},
@@ -9,8 +11,12 @@ use cog_provider::{
 use cog_run::{Budget, BudgetLimits, Providers, RunOptions, Runtime};
 use cog_spec::{Amount, Chunk, Code, Cost, ErrorBody, FinishReason, ModelEvent, ModelMedia, Usage};
 use futures_util::StreamExt as _;
+use tokio::runtime::Handle;
 
-use crate::support::{ANSWER, Scripted, directory, runtime_with, sample_input};
+use crate::{
+    media_out,
+    support::{ANSWER, Scripted, directory, runtime_with, sample_input},
+};
 
 fn reply(text: &str, usage: Option<Usage>) -> Vec<ModelEvent> {
     let usage = usage.map(ModelEvent::Usage);
@@ -131,6 +137,41 @@ async fn call_that_times_out_counts_with_an_estimate() {
         let spent = budget.spent();
         assert_eq!((spent.calls, spent.is_estimated, spent.tokens > 0), (1, is_estimated, is_estimated));
     }
+}
+
+/// Spends a budget on another run while it stores a file: after the check of an answer, before the next attempt.
+struct Spender {
+    runtime: Runtime,
+    module: Arc<Module>,
+    budget: Budget,
+}
+
+impl Publish for Spender {
+    fn publish(&self, _: Option<&str>, _: &Media) -> Result<Published, ErrorBody> {
+        let options = RunOptions::new().budget(self.budget.clone());
+        let run = self.runtime.execute(&self.module, sample_input(), options);
+        assert!(Handle::current().block_on(run).is_ok());
+        Ok(Published { url: "https://shop.test/1".to_owned(), expires_at: "2026-02-04T12:00:00Z".to_owned() })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attempt_that_another_run_leaves_no_budget_for_reports_the_failure_before_it() {
+    let (other, artist) = (directory("Answer.", &[]), media_out::artist(&[]));
+    let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &other);
+    let budget = Budget::new("test", BudgetLimits::new().max_calls(2));
+    let spender = Spender { runtime, module, budget: budget.clone() };
+    let options = RunOptions::new().budget(budget.clone()).delivery(Delivery::Publisher(Arc::new(spender)));
+    let wrong = media_out::ANSWER.replace("\"because\"", "7");
+    let events = [vec![media_out::png()], reply(&wrong, tokens(1, 1))].concat();
+    let (provider, runtime, module) = runtime_with(Scripted::new([events]), &artist);
+    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let error = envelope.error().unwrap();
+    let details = error.details.as_ref().unwrap().to_serde();
+    assert_eq!((error.code.as_str(), &details["limit"]), ("E4002", &"max_calls".into()));
+    assert_eq!(details["failed"]["code"], "E3001", "{details}");
+    assert_eq!((provider.requests().len(), budget.spent().calls), (1, 2));
+    assert_eq!(envelope.meta.runtime.attempts, None);
 }
 
 #[test]

@@ -136,6 +136,34 @@ fn usage_states_how_many_calls_are_not_counted() {
 }
 
 #[test]
+fn call_that_is_refused_after_an_attempt_reports_its_failure() {
+    let mut rules = plain();
+    rules.response.on_violation = Some(OnViolation::Retry);
+    let (mut assembler, first) = Assembler::new(rules);
+    let mut out = vec![first];
+    let bad = reply(json!({ "data": { "result": 7, "rationale": "because" } })).to_string();
+    let usage = ModelEvent::Usage(Usage { input_tokens: 7, ..Usage::default() });
+    for event in [usage, ModelEvent::Text(bad), ModelEvent::Finished(FinishReason::Stop)] {
+        let _ = assembler.event(event, Duration::ZERO, &mut out);
+    }
+    let Finish::Again(assembler, _) = assembler.finish(Duration::ZERO, &mut out) else { panic!("no retry") };
+    let refusal = ErrorBody::new(Code::RateLimited, "the budget is spent")
+        .with_details(Value::from(json!({ "reason": "budget" })));
+    assembler.refuse(refusal, Duration::ZERO, &mut out);
+    check_stream(&out);
+    let envelope = envelope(fold(out));
+    let error = &envelope["error"];
+    assert_eq!((&error["code"], &error["details"]["reason"]), (&json!("E4002"), &json!("budget")));
+    assert_eq!(error["details"]["failed"]["code"], "E3001");
+    assert!(error["message"].as_str().unwrap().contains("; the answer before failed: E3001"), "{error}");
+    assert_eq!(envelope["partial_data"], json!({ "rationale": "because" }));
+    assert_eq!(
+        (&envelope["meta"]["attempts"], &envelope["meta"]["usage"]["input_tokens"]),
+        (&json!(null), &json!(7))
+    );
+}
+
+#[test]
 fn final_check_is_reported_before_a_retry() {
     let mut rules = plain();
     rules.response.on_violation = Some(OnViolation::Retry);
