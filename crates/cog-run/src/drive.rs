@@ -6,6 +6,7 @@ mod record;
 mod reply;
 mod spend;
 mod store;
+mod time;
 mod tools;
 
 use std::{any::Any, pin::pin, sync::Arc, time::Duration};
@@ -222,7 +223,7 @@ impl Driver {
     fn handle_error(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
         let is_lost = matches!(error.code(), Code::StreamTimeout | Code::StreamInterrupted);
         if is_lost && self.run.others.is_empty() {
-            return self.lose_reply(assembler, ErrorBody::from(error)); // the model may have worked
+            return self.lose_reply(assembler, self.error_of(error)); // the model may have worked
         }
         if let Some(spent) = self.refund() {
             return self.refuse(assembler, spent);
@@ -236,9 +237,9 @@ impl Driver {
             return State::Calling(assembler);
         }
         if error.allows_fallback() {
-            return self.fall_back(assembler, error.code(), ErrorBody::from(error));
+            return self.fall_back(assembler, error.code(), self.error_of(error));
         }
-        self.fail(assembler, ErrorBody::from(error))
+        self.fail(assembler, self.error_of(error))
     }
 
     /// Calls the next provider, when there is one. The media are prepared again for it.
@@ -310,7 +311,7 @@ impl Driver {
                     Step::Continue
                 }
                 Arrived::Complete => Step::Stop,
-                Arrived::Failed(error) => return self.lose_reply(assembler, ErrorBody::from(&error)),
+                Arrived::Failed(error) => return self.lose_reply(assembler, self.error_of(&error)),
                 Arrived::TimedOut => return self.lose_reply(assembler, self.timeout_error()),
                 Arrived::Cancelled(reason) => return self.lose_reply(assembler, reason.error()),
             };
@@ -406,26 +407,6 @@ impl Driver {
             assembler.lose_reply();
         }
         self.fail(assembler, error)
-    }
-
-    fn timeout_error(&self) -> ErrorBody {
-        let message = format!("the run took longer than {:?}", self.run.timeout);
-        ErrorBody::new(Code::StreamTimeout, message).suggest("Raise --timeout, or request a shorter answer.")
-    }
-
-    /// Returns the time remaining for the run.
-    fn remaining(&self) -> Duration {
-        self.run.timeout.saturating_sub(self.started.elapsed())
-    }
-
-    fn deadline(&self) -> Instant {
-        self.instant_at(self.run.timeout)
-    }
-
-    /// Returns the instant after this time of the run, or one far in the future when it overflows.
-    fn instant_at(&self, elapsed: Duration) -> Instant {
-        const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
-        self.started.checked_add(elapsed).unwrap_or_else(|| self.started + FAR)
     }
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct Plan {
     /// Stores the context that the answer emits.
     pub(crate) context: Option<ContextSink>,
     pub(crate) timeout: Duration,
+    /// The setting of `timeout`, for messages.
+    pub(crate) timeout_setting: &'static str,
     pub(crate) cancellation: Cancellation,
 }
 

@@ -90,6 +90,18 @@ async fn failure_cancels_the_parts_that_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn own_prompt_that_is_late_names_the_limit_that_ended_it() {
+    let composition = "composition: {timeout_ms: 3000}";
+    let bench = Bench::new(composition, "Read @call:one", &["one"], &[("whole", &[Says::Never])]);
+    for (seconds, setting) in [(60, "`composition.timeout_ms` in the manifest"), (1, "--timeout")] {
+        let options = RunOptions::new().timeout(Duration::from_secs(seconds));
+        let error = bench.run_with(options).await.error().unwrap().clone();
+        let help = format!("Raise {setting}, or request a shorter answer.");
+        assert_eq!((error.code.as_str(), error.suggestion), ("E2002", Some(help)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn parts_and_the_composition_have_time_limits() {
     let replies: [(&str, &[Says]); 1] = [("two", &[Says::Never])];
     let bench = Bench::new(&both_at_once(", timeout_ms: 1000"), "", &["one", "two"], &replies);

@@ -86,6 +86,7 @@ struct Call {
     spec: RequestSpec,
     request: ModelRequest,
     timeout: Duration,
+    timeout_setting: &'static str,
     warnings: Vec<Warning>,
 }
 
@@ -113,13 +114,14 @@ impl Run<'_> {
         let (tools, missing) = self.tools(&chain, accepted, continued)?;
         warnings.extend(missing);
         warnings.extend(chain.check(module, self.model(), options, tools.is_some())?);
-        let (spec, timeout) = (self.spec(input, tools.as_deref()), self.timeout());
+        let spec = self.spec(input, tools.as_deref());
+        let (timeout, timeout_setting) = self.timeout();
         let first = chain.first.as_ref();
         let (mut request, omitted) =
             spec.first_request(first, self.model(), &chain.others, input, timeout)?;
         request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
         warnings.extend(omitted);
-        Ok(Call { chain, tools, media, spec, request, timeout, warnings })
+        Ok(Call { chain, tools, media, spec, request, timeout, timeout_setting, warnings })
     }
 
     /// Returns the tools of the run, with the warnings about those that do not exist.
@@ -207,6 +209,7 @@ impl Run<'_> {
             recorder: Recorder::new(options, &accepted.session_id),
             context: Some(accepted.context),
             timeout: call.timeout,
+            timeout_setting: call.timeout_setting,
             cancellation: options.cancellation.clone(),
         })
     }
@@ -216,8 +219,12 @@ impl Run<'_> {
         self.options.model.as_deref().unwrap_or_default()
     }
 
-    fn timeout(&self) -> Duration {
-        let limit = self.composed.as_ref().and_then(|composed| composed.timeout());
-        self.options.timeout.unwrap_or(self.shared.timeout).min(limit.unwrap_or(Duration::MAX))
+    /// Returns the time limit of the run, and its setting.
+    fn timeout(&self) -> (Duration, &'static str) {
+        let of_run = self.options.timeout.unwrap_or(self.shared.timeout);
+        match self.composed.as_ref().and_then(|composed| composed.timeout()) {
+            Some(limit) if limit <= of_run => (limit, "`composition.timeout_ms` in the manifest"),
+            _ => (of_run, "--timeout"),
+        }
     }
 }
