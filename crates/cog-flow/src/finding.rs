@@ -25,6 +25,70 @@ pub struct Finding {
     pub(crate) module: Option<Arc<Module>>,
 }
 
+/// The maximum number of errors about one module, and of warnings.
+const MAX_FINDINGS: usize = 200;
+
+/// The findings about one module. Errors and warnings are counted apart, so that no warning takes the place of an error.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    list: Vec<Finding>,
+    errors: usize,
+    warnings: usize,
+}
+
+impl Findings {
+    /// Adds a finding, unless there are too many of its severity.
+    pub(crate) fn push(&mut self, finding: Finding) {
+        if !self.is_full(finding.severity) {
+            *self.count(finding.severity) += 1;
+            self.list.push(finding);
+        }
+    }
+
+    /// Returns whether no further finding of a severity is added.
+    pub(crate) fn is_full(&self, severity: Severity) -> bool {
+        let count = match severity {
+            Severity::Error => self.errors,
+            Severity::Warning => self.warnings,
+        };
+        count >= MAX_FINDINGS
+    }
+
+    /// Returns whether there are enough errors to end the check of a module.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.is_full(Severity::Error)
+    }
+
+    /// Returns whether there is an error.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Returns the findings, each about this module.
+    pub(crate) fn about(self, module: &Arc<Module>) -> impl Iterator<Item = Finding> {
+        self.list.into_iter().map(|finding| finding.about(module))
+    }
+
+    fn count(&mut self, severity: Severity) -> &mut usize {
+        match severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        }
+    }
+}
+
+impl Extend<Finding> for Findings {
+    /// Takes no more findings once there are enough errors.
+    fn extend<I: IntoIterator<Item = Finding>>(&mut self, findings: I) {
+        for finding in findings {
+            if self.is_enough() {
+                return;
+            }
+            self.push(finding);
+        }
+    }
+}
+
 /// The location of a finding in the files of its module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FindingLocation {

@@ -14,6 +14,8 @@ const MAX_MAPPED: usize = 64 << 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mapping {
     fields: Vec<MappedField>,
+    /// Whether it has all fields of the manifest: no path was invalid.
+    pub(crate) is_complete: bool,
 }
 
 /// A field of the target and the path of its value.
@@ -26,8 +28,8 @@ pub(crate) struct MappedField {
 }
 
 impl Mapping {
-    pub(crate) fn new(fields: Vec<MappedField>) -> Self {
-        Self { fields }
+    pub(crate) fn new(fields: Vec<MappedField>, is_complete: bool) -> Self {
+        Self { fields, is_complete }
     }
 
     pub(crate) fn fields(&self) -> &[MappedField] {
@@ -72,7 +74,7 @@ mod tests {
             text: (*text).to_owned(),
             path: JsonPath::parse(text).unwrap(),
         };
-        Mapping::new(fields.iter().map(field).collect())
+        Mapping::new(fields.iter().map(field).collect(), true)
     }
 
     #[test]

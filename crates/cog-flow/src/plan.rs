@@ -43,6 +43,8 @@ pub struct Plan {
     pub answer: Answer,
     /// The index of each part by its name.
     pub(crate) part_names: HashMap<String, usize>,
+    /// Whether it has all that the manifest has: no step, rule or condition was invalid.
+    pub(crate) is_complete: bool,
 }
 
 impl Plan {
@@ -113,6 +115,8 @@ pub struct Iteration {
 /// A rule of `routing`.
 #[derive(Debug)]
 pub struct Route {
+    /// Its index in `composition.routing`.
+    pub index: usize,
     /// The source of the condition; none for the result so far.
     pub from: Option<Selection>,
     /// The condition; none is always true.

@@ -3,6 +3,8 @@
 mod merge;
 mod written;
 
+use std::collections::HashMap;
+
 use cog_json::{Node, Value};
 use cog_spec::Aggregate;
 
@@ -114,12 +116,14 @@ impl Plan {
         }
     }
 
-    /// Returns the first rule of the routing whose condition is true.
+    /// Returns the first rule of the routing whose condition is true. Rules that read the same sources share their document.
     pub fn route(&self, results: &Results) -> Option<&Route> {
+        let mut documents: HashMap<Option<&[Source]>, Value> = HashMap::new();
         self.routes.iter().find(|route| {
-            let condition = route.condition.as_ref();
-            condition
-                .is_none_or(|condition| condition.is_true(self.judged(route.from.as_ref(), results).node()))
+            let Some(condition) = &route.condition else { return true };
+            let from = route.from.as_ref();
+            let document = documents.entry(from.map(|from| from.sources.as_slice()));
+            condition.is_true(document.or_insert_with(|| self.judged(from, results)).node())
         })
     }
 

@@ -24,10 +24,7 @@ pub struct Step {
 impl Step {
     /// Returns the modules that it runs.
     pub(crate) fn targets(&self) -> &[Callee] {
-        match &self.to {
-            Target::Modules(targets) => targets,
-            Target::Output => &[],
-        }
+        self.to.modules()
     }
 }
 
@@ -41,7 +38,7 @@ pub struct Selection {
 }
 
 /// A source of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The input of the module.
     Input,
@@ -56,4 +53,13 @@ pub enum Target {
     Modules(Vec<Callee>),
     /// The answer.
     Output,
+}
+
+impl Target {
+    pub(crate) fn modules(&self) -> &[Callee] {
+        match self {
+            Target::Modules(targets) => targets,
+            Target::Output => &[],
+        }
+    }
 }

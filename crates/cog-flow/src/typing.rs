@@ -13,7 +13,11 @@ use std::ops::Range;
 
 use cog_module::{PromptPart, Rule};
 
-use crate::{Condition, Finding, Flow, Plan, Step, finding::FindingLocation, value_path::ValuePath};
+use crate::{
+    Condition, Finding, Flow, Plan, Step,
+    finding::{FindingLocation, Findings},
+    value_path::ValuePath,
+};
 
 pub(crate) use self::{known::Known, sources::Sources};
 
@@ -22,53 +26,65 @@ pub(crate) fn check(flow: &Flow) -> Vec<Finding> {
     flow.plans()
         .map(|(_, plan)| plan)
         .filter(|plan| plan.is_composed())
-        .flat_map(|plan| check_plan(flow, plan))
+        .flat_map(|plan| check_plan(flow, plan).about(&plan.module))
         .collect()
 }
 
-fn check_plan(flow: &Flow, plan: &Plan) -> Vec<Finding> {
+fn check_plan(flow: &Flow, plan: &Plan) -> Findings {
     let sources = Sources::new(flow, plan);
-    let steps = plan.steps.iter().chain(&plan.outputs);
-    let mut findings: Vec<Finding> = steps.flat_map(|step| check_step(&sources, step)).collect();
+    let mut findings = Findings::default();
+    for step in plan.steps.iter().chain(&plan.outputs) {
+        check_step(&sources, step, &mut findings);
+    }
     findings.extend(mapping::check_answer(&sources));
-    findings.extend(reach::rules(&sources));
+    reach::rules(&sources, &mut findings);
     if let Some(iteration) = &plan.iteration
         && let Some(until) = &iteration.until
     {
         let document = sources.judged(iteration.from.as_ref());
-        findings.extend(check_condition("/iteration/until", until, &document, "the rounds never end early"));
+        let effect = "the rounds never end early";
+        findings.extend(check_condition(&sources, "/iteration/until", until, &document, effect));
     }
-    findings.extend(passed::routes(&sources));
-    findings.extend(prompt(&sources));
-    findings.into_iter().map(|finding| finding.about(&plan.module)).collect()
-}
-
-fn check_step(sources: &Sources<'_>, step: &Step) -> Vec<Finding> {
-    let pointer = format!("/dataflow/{}", step.index);
-    let mut findings = Vec::new();
-    if let Some(condition) = &step.condition {
-        let pointer = format!("{pointer}/condition");
-        let tested = sources.tested(&step.from);
-        findings.extend(check_condition(&pointer, condition, &tested, "this step never runs"));
-    }
-    findings.extend(mapping::check(sources, &pointer, step));
+    passed::routes(&sources, &mut findings);
+    prompt(&sources, &mut findings);
     findings
 }
 
+fn check_step(sources: &Sources<'_>, step: &Step, findings: &mut Findings) {
+    if findings.is_enough() {
+        return;
+    }
+    let pointer = format!("/dataflow/{}", step.index);
+    if let Some(condition) = &step.condition {
+        let pointer = format!("{pointer}/condition");
+        let (tested, effect) = (sources.tested(step), "this step never runs");
+        findings.extend(check_condition(sources, &pointer, condition, &tested, effect));
+    }
+    mapping::check(sources, &pointer, step, findings);
+}
+
 /// Returns the parts of a condition that do not fit; otherwise whether it is never true, which has this effect.
-fn check_condition(pointer: &str, condition: &Condition, document: &Known<'_>, effect: &str) -> Vec<Finding> {
+fn check_condition(
+    sources: &Sources<'_>,
+    pointer: &str,
+    condition: &Condition,
+    document: &Known<'_>,
+    effect: &str,
+) -> Vec<Finding> {
     let findings = condition::check(pointer, condition, document);
-    if findings.is_empty() {
+    if findings.is_empty() && sources.plan.is_complete {
         return Vec::from_iter(reach::check(pointer, condition, document, effect));
     }
     findings
 }
 
 /// Checks what the calls of the prompt pass on, and that references read members that the results have.
-fn prompt(sources: &Sources<'_>) -> Vec<Finding> {
+fn prompt(sources: &Sources<'_>, findings: &mut Findings) {
     let plan = sources.plan;
-    let mut findings = Vec::new();
     for (position, (range, part)) in plan.module.prompt.located().enumerate() {
+        if findings.is_enough() {
+            return;
+        }
         findings.extend(reference(sources, &range, part));
         let call = plan.calls.binary_search_by_key(&position, |call| call.position).ok();
         let Some(call) = call.and_then(|index| plan.calls.get(index)) else { continue };
@@ -76,7 +92,6 @@ fn prompt(sources: &Sources<'_>) -> Vec<Finding> {
         let inside = call.arguments.iter().flat_map(|arguments| arguments.parts());
         findings.extend(inside.filter_map(|part| reference(sources, &range, part)));
     }
-    findings
 }
 
 fn reference(sources: &Sources<'_>, range: &Range<usize>, part: &PromptPart) -> Option<Finding> {

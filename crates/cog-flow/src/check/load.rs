@@ -9,7 +9,7 @@ use semver::Version;
 
 use crate::{
     Finding, Lookup, LookupError, Part, Plan, PlanId,
-    finding::FindingLocation,
+    finding::{FindingLocation, Findings},
     plan::{PartDraft, compile},
 };
 
@@ -31,6 +31,8 @@ pub(super) struct Loader<'a> {
     /// What was found under each name.
     found: HashMap<String, Result<PlanId, LookupError>>,
     findings: Vec<Finding>,
+    /// The findings about the parts of the module whose parts are loaded.
+    about_parts: Findings,
     /// The names of all modules, when a name was not found.
     names: Option<Vec<String>>,
 }
@@ -43,6 +45,7 @@ impl<'a> Loader<'a> {
             drafts: Vec::new(),
             found: HashMap::new(),
             findings: Vec::new(),
+            about_parts: Findings::default(),
             names: None,
         };
         loader.add(root);
@@ -54,8 +57,12 @@ impl<'a> Loader<'a> {
         let mut index = 0;
         while index < self.plans.len() {
             let drafts = self.drafts.get_mut(index).map(std::mem::take).unwrap_or_default();
-            let parts = drafts.iter().map(|draft| self.part(index, draft)).collect();
+            let before_parts = self.findings.len();
+            let parts = drafts.iter().map(|draft| self.part(draft)).collect();
+            let findings = std::mem::take(&mut self.about_parts);
             if let Some(loaded) = self.plans.get_mut(index) {
+                // Those about the parts themselves come later.
+                self.findings.splice(before_parts..before_parts, findings.about(&loaded.plan.module));
                 loaded.plan.parts = parts;
                 loaded.locations = drafts.into_iter().map(|draft| draft.location).collect();
             }
@@ -72,19 +79,19 @@ impl<'a> Loader<'a> {
         let id = PlanId(u32::try_from(self.plans.len()).unwrap_or(u32::MAX));
         self.plans.push(LoadedPlan { plan: compiled.plan, locations: Vec::new() });
         self.drafts.push(compiled.parts);
-        self.findings.extend(compiled.findings.into_iter().map(|finding| finding.about(&module)));
+        self.findings.extend(compiled.findings.about(&module));
         id
     }
 
     /// Returns a part with its plan, or without one if it is missing.
-    fn part(&mut self, caller: usize, draft: &PartDraft) -> Part {
+    fn part(&mut self, draft: &PartDraft) -> Part {
         let plan = match self.find(&draft.name) {
             Ok(id) => {
-                self.check_invocable(caller, draft, id);
-                self.check_version(caller, draft, id).then_some(id)
+                self.check_invocable(draft, id);
+                self.check_version(draft, id).then_some(id)
             }
             Err(error) => {
-                self.report_missing(caller, draft, &error);
+                self.report_missing(draft, &error);
                 None
             }
         };
@@ -119,7 +126,7 @@ impl<'a> Loader<'a> {
         Ok(self.add(module))
     }
 
-    fn check_version(&mut self, caller: usize, draft: &PartDraft, id: PlanId) -> bool {
+    fn check_version(&mut self, draft: &PartDraft, id: PlanId) -> bool {
         let Some((written, range)) = &draft.version else { return true };
         let Some(found) = self.plans.get(id.index()) else { return true };
         let version = found.plan.module.manifest.version.clone();
@@ -128,24 +135,27 @@ impl<'a> Loader<'a> {
             let message =
                 format!("`{}` has version {version}, but the composition requires `{written}`", draft.name);
             let help = format!("Install a matching version, or change `version` to `{version}`.");
-            self.report_unusable(caller, draft, message, help, Code::ModuleNotFound);
+            self.report_unusable(draft, message, help, Code::ModuleNotFound);
         }
         matches
     }
 
     /// Reports a module that other modules may not call: they call it as an agent.
-    fn check_invocable(&mut self, caller: usize, draft: &PartDraft, id: PlanId) {
+    fn check_invocable(&mut self, draft: &PartDraft, id: PlanId) {
         let manifest = self.plans.get(id.index()).map(|found| &found.plan.module.manifest);
         if manifest.is_some_and(|manifest| !manifest.invocation.agent_invocable) {
             let name = &draft.name;
             let message =
                 format!("`{name}` cannot be a part: its manifest has `invocation.agent_invocable: false`");
             let help = format!("Call another module, or allow agents to call `{name}` in its manifest.");
-            self.report_unusable(caller, draft, message, help, Code::PermissionDenied);
+            self.report_unusable(draft, message, help, Code::PermissionDenied);
         }
     }
 
-    fn report_missing(&mut self, caller: usize, draft: &PartDraft, error: &LookupError) {
+    fn report_missing(&mut self, draft: &PartDraft, error: &LookupError) {
+        if self.about_parts.is_full(severity(draft)) {
+            return; // the search for a similar name takes time
+        }
         let name = &draft.name;
         let (message, help, code) = match error {
             LookupError::NotFound => {
@@ -156,28 +166,14 @@ impl<'a> Loader<'a> {
                 (format!("module `{name}` cannot be used: {reason}"), help, Code::ModuleInvalid)
             }
         };
-        self.report_unusable(caller, draft, message, help, code);
+        self.report_unusable(draft, message, help, code);
     }
 
     /// Reports a part without a module: a warning if the composition can do without it.
-    fn report_unusable(
-        &mut self,
-        caller: usize,
-        draft: &PartDraft,
-        message: String,
-        help: String,
-        code: Code,
-    ) {
-        let Some(caller) = self.plans.get(caller) else { return };
+    fn report_unusable(&mut self, draft: &PartDraft, message: String, help: String, code: Code) {
         let finding =
             Finding::error(Rule::CompositionModule, draft.location.clone(), message).suggest(help).code(code);
-        let finding = if draft.fallback.is_some() || draft.optional {
-            Finding { severity: Severity::Warning, ..finding }
-        } else {
-            finding
-        };
-        let finding = finding.about(&caller.plan.module);
-        self.findings.push(finding);
+        self.about_parts.push(Finding { severity: severity(draft), ..finding });
     }
 
     fn similar(&mut self, name: &str) -> String {
@@ -187,4 +183,9 @@ impl<'a> Loader<'a> {
             None => "Run `cog list` to see all modules.".to_owned(),
         }
     }
+}
+
+/// Returns the severity of a part without a module.
+const fn severity(draft: &PartDraft) -> Severity {
+    if draft.fallback.is_some() || draft.optional { Severity::Warning } else { Severity::Error }
 }

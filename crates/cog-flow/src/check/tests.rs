@@ -34,6 +34,76 @@ fn pipeline_has_no_findings() {
 }
 
 #[test]
+fn rules_keep_their_index_after_an_invalid_one() {
+    let rules = "routing:
+  - {condition: $.data.level =, next: plain}
+  - {condition: $.data.levl == 'low', next: null}
+  - {from: judge.output, condition: $.ok, next: null}
+  - {next: number}";
+    let composition =
+        format!("dataflow:\n  - {{from: input, to: reader, mapping: {{text: $.text}}}}\n{rules}");
+    let number = r#"{"input": {"properties": {"text": {"type": "integer"}}}, "data": {}}"#;
+    let modules = Modules::new().with("number", module("number", "", "Do it.", number));
+    let found = check(composed("root", &composition, ""), &modules);
+    let locations: Vec<String> = found.findings.iter().map(|found| format!("{:?}", found.location)).collect();
+    for (location, expected) in
+        locations.iter().zip(["0/condition", "2/from", "1/condition", "3/next"].iter().chain([&"none"; 9]))
+    {
+        assert!(location.contains(&format!("/routing/{expected}\"")), "{locations:#?}");
+    }
+    assert_eq!(locations.len(), 4, "{:?}", shown(&found));
+}
+
+#[test]
+fn invalid_step_has_no_further_findings() {
+    for (composition, expected) in [
+        (
+            "dataflow:\n  - {from: inptu, to: plain}\n  - {from: plain.output, to: output, mapping: {score: $.data.x}}",
+            "error composition-step: `inptu` is not a source",
+        ),
+        (
+            "dataflow:\n  - {from: input, to: reader, mapping: {text: '$.['}}\n  - {from: reader.output, to: output, mapping: {}}",
+            "error composition-mapping: invalid path, column",
+        ),
+        (
+            "dataflow:\n  - {from: input, to: plain}\nrouting:\n  - {from: plain, condition: $.data.x == 1, next: null}",
+            "error composition-step: `plain` is not a source",
+        ),
+        (
+            "pattern: iterative\niteration: {from: plain, until: $.data.x == 1}\ndataflow:\n  - {from: input, to: reader, mapping: {text: $.text}}",
+            "error composition-step: `plain` is not a source",
+        ),
+    ] {
+        let found = findings(composition, "");
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{composition}: {found:?}");
+    }
+}
+
+#[test]
+fn many_warnings_leave_room_for_an_error() {
+    let warning = "  - {from: [input, input], to: plain}\n".repeat(250);
+    let checked = checked(&format!("dataflow:\n{warning}  - {{from: nothing, to: plain}}\n"), "");
+    let errors = shown(&checked).iter().filter(|found| found.starts_with("error")).count();
+    assert_eq!((errors, checked.findings.len()), (1, 201));
+}
+
+#[test]
+fn long_chain_of_fallbacks_is_compared_in_part() {
+    let requires: String =
+        (0..1_500).map(|part| format!("  - {{name: p{part}, fallback: p{}}}\n", part + 1)).collect();
+    let steps: String = (0..1_500).map(|part| format!("  - {{from: input, to: p{part}}}\n")).collect();
+    let reference = "{{p0.data.anything}} {{p0.meta.confidense}}";
+    let checked = checked(&format!("requires:\n{requires}dataflow:\n{steps}"), reference);
+    let found = shown(&checked);
+    let about_types: Vec<_> = found.iter().filter(|found| !found.contains("not found")).collect();
+    assert_eq!(about_types.len(), 1, "{about_types:?}");
+    assert!(
+        about_types[0].contains("the member `confidense` (Did you mean `confidence`?)"),
+        "{about_types:?}"
+    );
+}
+
+#[test]
 fn module_without_a_composition_is_not_composed() {
     let checked = check(module("root", "", "Do it.", crate::testing::ROOT), &Modules::new());
     assert_eq!(shown(&checked), [""; 0]);
@@ -306,6 +376,9 @@ fn what_has_no_effect_is_a_warning() {
             ),
             "",
             "warning composition-step: this step never runs: the rule starts the first step to `judge`",
+        ),
+            "",
+            "warning composition-step: this step never runs `judge`: the rule starts the first step to `judge`",
         ),
         (
             &*format!("{step}\n  - {{from: plain.output, to: output}}"),

@@ -24,6 +24,8 @@ pub(crate) type KnownValues<'k> = dyn Fn(&Content) -> (String, Values) + 'k;
 /// The maximum number of cases of a condition, and of pairs of cases that are compared.
 const MAX_CASES: usize = 16;
 const MAX_PAIRS: usize = 64;
+/// The maximum number of paths of a case; those of further paths count as all of their values.
+const MAX_PATHS: usize = 32;
 
 impl Cases {
     /// Returns what is true in every case.
@@ -131,11 +133,14 @@ impl Cases {
 fn both(left: &Case, right: &Case) -> Option<Case> {
     let mut case = left.clone();
     for (name, values) in right {
-        let common = case.get(name).map_or_else(|| values.clone(), |known| known.and(values));
-        if common.is_empty() {
-            return None;
+        if let Some(known) = case.get_mut(name) {
+            *known = known.and(values);
+            if known.is_empty() {
+                return None;
+            }
+        } else if case.len() < MAX_PATHS {
+            case.insert(name.clone(), values.clone());
         }
-        case.insert(name.clone(), common);
     }
     Some(case)
 }

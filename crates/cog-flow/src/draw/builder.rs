@@ -109,9 +109,14 @@ impl<'f> Builder<'f> {
         self.first_steps.get(&callee).copied()
     }
 
+    /// Returns whether further edges are only counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.diagram.edges.len() >= MAX_EDGES
+    }
+
     /// Adds an edge, unless it is known.
     pub(super) fn edge(&mut self, edge: DiagramEdge) {
-        if self.diagram.edges.len() >= MAX_EDGES {
+        if self.is_full() {
             self.diagram.omitted += 1;
         } else if self.known.insert(edge.clone()) {
             self.diagram.edges.push(edge);

@@ -73,7 +73,7 @@ fn source_node(builder: &mut Builder<'_>, source: Source) -> usize {
 fn fields(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
     match &step.mapping {
         Some(mapping) => {
-            let document = builder.sources.document(&step.from);
+            let document = builder.sources.document(step);
             let is_alone = step.from.sources.len() == 1 || step.from.aggregate.is_some();
             let name = builder.plan.source_name(source);
             let reads =
@@ -134,7 +134,8 @@ fn routes(builder: &mut Builder<'_>) {
         let judged = route.from.as_ref().map_or_else(|| latest.clone(), |from| outputs(&from.sources));
         for callee in judged {
             let from = builder.callee_node(callee);
-            let fields = if route.next.is_none() { result(builder, callee) } else { Vec::new() };
+            let is_shown = route.next.is_none() && !builder.is_full();
+            let fields = if is_shown { result(builder, callee) } else { Vec::new() };
             let note = Some(note.clone());
             builder.edge(DiagramEdge { from, to, kind: EdgeKind::Route, fields, note });
         }

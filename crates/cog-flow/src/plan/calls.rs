@@ -76,7 +76,7 @@ impl Compiler<'_> {
         let mut reported = HashSet::new();
         for (range, part) in module.prompt.located() {
             let PromptPart::Reference { module: name, raw, .. } = part else { continue };
-            if self.is_full() {
+            if self.is_enough() {
                 return;
             }
             let is_own = *name == module.manifest.name && self.iteration.is_some();

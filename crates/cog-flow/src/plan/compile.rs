@@ -7,8 +7,8 @@ use cog_spec::{Code, Composition, Pattern};
 
 use super::parts::{PartDraft, Parts};
 use crate::{
-    Answer, Iteration, Plan, PromptCall, Route, Step,
-    finding::{Finding, FindingLocation},
+    Answer, Callee, Iteration, Plan, PromptCall, Route, Step,
+    finding::{Finding, FindingLocation, Findings},
 };
 
 /// A plan without the plans of its parts.
@@ -17,7 +17,7 @@ pub(crate) struct Compiled {
     pub(crate) plan: Plan,
     /// The parts, in the order of [`Plan::parts`].
     pub(crate) parts: Vec<PartDraft>,
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Findings,
 }
 
 /// The state while a module is compiled.
@@ -29,11 +29,10 @@ pub(super) struct Compiler<'m> {
     pub(super) outputs: Vec<Step>,
     pub(super) routes: Vec<Route>,
     pub(super) iteration: Option<Iteration>,
-    findings: Vec<Finding>,
+    /// The modules that an invalid step or rule runs. They are not reported as modules that nothing runs.
+    pub(super) dropped: Vec<Callee>,
+    findings: Findings,
 }
-
-/// The maximum number of findings about one module.
-const MAX_FINDINGS: usize = 200;
 
 /// Compiles a module. A module that calls no others has an empty plan.
 pub(crate) fn compile(module: &Arc<Module>) -> Compiled {
@@ -45,7 +44,8 @@ pub(crate) fn compile(module: &Arc<Module>) -> Compiled {
         outputs: Vec::new(),
         routes: Vec::new(),
         iteration: None,
-        findings: Vec::new(),
+        dropped: Vec::new(),
+        findings: Findings::default(),
     };
     let default = Composition::default();
     let composition = module.manifest.composition.as_ref().unwrap_or(&default);
@@ -62,14 +62,12 @@ pub(crate) fn compile(module: &Arc<Module>) -> Compiled {
 
 impl Compiler<'_> {
     pub(super) fn report(&mut self, finding: Finding) {
-        if !self.is_full() {
-            self.findings.push(finding);
-        }
+        self.findings.push(finding);
     }
 
-    /// Returns whether further findings are not reported.
-    pub(super) fn is_full(&self) -> bool {
-        self.findings.len() >= MAX_FINDINGS
+    /// Returns whether there are enough errors.
+    pub(super) fn is_enough(&self) -> bool {
+        self.findings.is_enough()
     }
 
     /// Returns whether a name can be that of another module; reports it otherwise.
@@ -118,6 +116,7 @@ impl Compiler<'_> {
             outputs: self.outputs,
             answer,
             part_names: self.parts.by_name,
+            is_complete: !self.findings.has_errors(),
         };
         Compiled { plan, parts: self.parts.list, findings: self.findings }
     }

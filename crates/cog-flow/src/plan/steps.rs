@@ -21,6 +21,9 @@ const INPUT: &str = "input";
 /// The maximum number of sources, and of targets, of a step.
 const MAX_LISTED: usize = 256;
 
+/// The sources of a rule were reported.
+struct Invalid;
+
 impl Compiler<'_> {
     pub(super) fn dataflow(&mut self, composition: &Composition) {
         let routed: HashSet<&str> =
@@ -31,7 +34,13 @@ impl Compiler<'_> {
             let to = self.target(&pointer, written);
             let condition = self.condition(&format!("{pointer}/condition"), written.condition.as_deref());
             let mapping = self.mapping(&pointer, written);
-            let (Some(from), Some(to)) = (from, to) else { continue };
+            let (from, to) = match (from, to) {
+                (Some(from), Ok(to)) => (from, to),
+                (_, to) => {
+                    self.dropped.extend(to.map_or_else(|targets| targets, |to| to.modules().to_vec()));
+                    continue;
+                }
+            };
             let is_routed = self.is_routed(&to, &routed);
             let is_output = to == Target::Output;
             let step = Step { index, from, to, mapping, condition, is_routed };
@@ -47,21 +56,16 @@ impl Compiler<'_> {
 
     pub(super) fn routing(&mut self, rules: &[RoutingRule]) {
         for (index, rule) in rules.iter().enumerate() {
-            let route = self.route(&format!("/routing/{index}"), rule);
+            let route = self.route(index, rule);
             self.routes.extend(route);
         }
     }
 
     /// Compiles a rule of the routing; none if it is invalid.
-    fn route(&mut self, pointer: &str, rule: &RoutingRule) -> Option<Route> {
-        let from = match rule.from.as_slice() {
-            [] => None,
-            from => self.selection(pointer, from, None),
-        };
+    fn route(&mut self, index: usize, rule: &RoutingRule) -> Option<Route> {
+        let pointer = format!("/routing/{index}");
+        let from = self.judged(&pointer, &rule.from);
         let condition = self.condition(&format!("{pointer}/condition"), rule.condition.as_deref());
-        if condition.is_none() && rule.condition.is_some() {
-            return None;
-        }
         let location = FindingLocation::composition(format!("{pointer}/next"));
         let next = match rule.next.as_deref() {
             None => None,
@@ -73,7 +77,19 @@ impl Compiler<'_> {
             }
             Some(name) => Some(self.callee(name, location)?),
         };
-        Some(Route { from, condition, next })
+        if from.is_err() || (condition.is_none() && rule.condition.is_some()) {
+            self.dropped.extend(next);
+            return None;
+        }
+        Some(Route { index, from: from.ok()?, condition, next })
+    }
+
+    /// Reads the sources of a condition after the steps; none for the result so far.
+    fn judged(&mut self, pointer: &str, from: &[String]) -> Result<Option<Selection>, Invalid> {
+        match from {
+            [] => Ok(None),
+            from => self.selection(pointer, from, None).map(Some).ok_or(Invalid),
+        }
     }
 
     pub(super) fn iteration(&mut self, composition: &Composition) {
@@ -92,11 +108,9 @@ impl Compiler<'_> {
                 self.report(finding.suggest("Write `pattern: iterative`.".to_owned()));
             }
             (Some(rule), true) => {
-                let from = match rule.from.as_slice() {
-                    [] => None,
-                    from => self.selection("/iteration", from, None),
-                };
+                let from = self.judged("/iteration", &rule.from);
                 let until = self.condition("/iteration/until", rule.until.as_deref());
+                let (from, until) = from.map_or((None, None), |from| (from, until));
                 self.iteration = Some(Iteration { from, until, max_rounds: rule.max_rounds });
             }
         }
@@ -173,18 +187,22 @@ impl Compiler<'_> {
         None
     }
 
-    fn target(&mut self, pointer: &str, written: &DataflowStep) -> Option<Target> {
+    /// Reads the targets of a step. If one of them is invalid, the others are returned as an error.
+    fn target(&mut self, pointer: &str, written: &DataflowStep) -> Result<Target, Vec<Callee>> {
         if let [only] = written.to.as_slice()
             && only == OUTPUT
         {
-            return Some(Target::Output);
+            return Ok(Target::Output);
         }
-        self.check_length(&format!("{pointer}/to"), &written.to)?;
-        let mut targets = Vec::new();
+        self.check_length(&format!("{pointer}/to"), &written.to).ok_or_else(Vec::new)?;
+        let (mut targets, mut is_valid) = (Vec::new(), !written.to.is_empty());
         for (index, name) in written.to.iter().enumerate() {
             let item = if written.to.len() > 1 { format!("/{index}") } else { String::new() };
             let location = FindingLocation::composition(format!("{pointer}/to{item}"));
-            let target = self.target_module(name, location.clone())?;
+            let Some(target) = self.target_module(name, location.clone()) else {
+                is_valid = false;
+                continue;
+            };
             if targets.contains(&target) {
                 let message = format!("`{name}` is listed twice in `to`");
                 let finding = Finding::error(Rule::CompositionStep, location, message);
@@ -193,7 +211,7 @@ impl Compiler<'_> {
                 targets.push(target);
             }
         }
-        (!targets.is_empty()).then_some(Target::Modules(targets))
+        if is_valid { Ok(Target::Modules(targets)) } else { Err(targets) }
     }
 
     fn target_module(&mut self, name: &str, location: FindingLocation) -> Option<Callee> {
@@ -251,8 +269,8 @@ impl Compiler<'_> {
     }
 
     fn mapping(&mut self, pointer: &str, written: &DataflowStep) -> Option<Mapping> {
-        let mut fields = Vec::new();
-        for (name, text) in written.mapping.as_ref()? {
+        let (mut fields, mapping) = (Vec::new(), written.mapping.as_ref()?);
+        for (name, text) in mapping {
             let token = name.replace('~', "~0").replace('/', "~1");
             match JsonPath::parse(text) {
                 Ok(path) => fields.push(MappedField { name: name.clone(), text: text.clone(), path }),
@@ -268,6 +286,7 @@ impl Compiler<'_> {
                 }
             }
         }
-        Some(Mapping::new(fields))
+        let is_complete = fields.len() == mapping.len();
+        Some(Mapping::new(fields, is_complete))
     }
 }

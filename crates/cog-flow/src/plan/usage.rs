@@ -14,16 +14,21 @@ use crate::{
 impl Compiler<'_> {
     /// Reports sources without a result, and parts that nothing runs.
     pub(super) fn usage(&mut self, composition: &Composition) {
-        let findings =
-            [self.sources(composition), self.unused_parts(), self.routed_steps(), self.answers(composition)];
-        findings.into_iter().flatten().for_each(|finding| self.report(finding));
+        let mut findings = self.sources(composition);
+        findings.extend(self.unused_parts());
+        findings.extend(self.routed_steps());
+        let written = (composition.dataflow.len(), composition.routing.len());
+        if written == (self.steps.len() + self.outputs.len(), self.routes.len()) {
+            findings.extend(self.answers(composition));
+        }
+        findings.into_iter().for_each(|finding| self.report(finding));
     }
 
     /// Marks the parts that steps and routes run.
     pub(super) fn mark_targets(&mut self) {
         let of_steps = self.steps.iter().flat_map(Step::targets);
         let targets = of_steps.copied().chain(self.routes.iter().filter_map(|route| route.next));
-        for target in targets.collect::<Vec<_>>() {
+        for target in targets.chain(self.dropped.iter().copied()).collect::<Vec<_>>() {
             if let Callee::Part(part) = target {
                 self.parts.mark_used(part);
             }
@@ -40,7 +45,7 @@ impl Compiler<'_> {
     fn sources(&self, composition: &Composition) -> Vec<Finding> {
         let is_iterative = Self::is_iterative(composition);
         let called = self.calls.iter().map(|call| Callee::Part(call.part));
-        let mut done: HashSet<Callee> = called.collect();
+        let mut done: HashSet<Callee> = called.chain(self.dropped.iter().copied()).collect();
         let of_steps = self.steps.iter().filter(|step| !step.is_routed).flat_map(Step::targets);
         let before_routing: HashSet<Callee> = done.iter().chain(of_steps).copied().collect();
         let routed = self.routes.iter().filter_map(|route| route.next);
@@ -56,8 +61,7 @@ impl Compiler<'_> {
         for step in &self.outputs {
             findings.extend(self.unread(&format!("/dataflow/{}", step.index), &step.from, &all, &all));
         }
-        let routes =
-            self.routes.iter().enumerate().map(|(index, route)| (format!("/routing/{index}"), &route.from));
+        let routes = self.routes.iter().map(|route| (format!("/routing/{}", route.index), &route.from));
         let iteration = self.iteration.iter().map(|iteration| ("/iteration".to_owned(), &iteration.from));
         for (pointer, from) in routes.chain(iteration) {
             findings.extend(from.iter().flat_map(|from| self.unread(&pointer, from, &before_routing, &all)));

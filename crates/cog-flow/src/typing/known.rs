@@ -1,5 +1,7 @@
 //! What is known about a value before anything runs.
 
+use std::rc::Rc;
+
 use cog_schema::{Member, Shape, Types, nearest};
 
 use crate::{
@@ -7,7 +9,13 @@ use crate::{
     value_path::{Step, ValuePath},
 };
 
-/// What is known about a value.
+/// The maximum number of alternatives that are compared. A value with more of them can be anything.
+pub(super) const MAX_ALTERNATIVES: usize = 32;
+
+/// The maximum number of members that a suggestion lists.
+const MAX_LISTED: usize = 12;
+
+/// What is known about a value. Clones share their members, so that they are cheap.
 #[derive(Debug, Clone)]
 pub(crate) enum Known<'c> {
     /// Nothing.
@@ -21,15 +29,15 @@ pub(crate) enum Known<'c> {
     /// The schema that it satisfies.
     Schema(Shape<'c>),
     /// It is an object with these members and no others.
-    Object(Vec<(String, Known<'c>)>),
+    Object(Rc<[(String, Known<'c>)]>),
     /// It is one of these, or all of them merged.
-    Either(Vec<Known<'c>>),
+    Either(Rc<[Known<'c>]>),
     /// It is all of these; the first that knows the type of a member decides.
-    Layers(Vec<Known<'c>>),
+    Layers(Rc<[Known<'c>]>),
     /// It is an array with these elements.
-    List(Box<Known<'c>>),
+    List(Rc<Known<'c>>),
     /// It is this, or null if a module has no result.
-    Maybe(Box<Known<'c>>),
+    Maybe(Rc<Known<'c>>),
 }
 
 /// A member that a value cannot have.
@@ -40,6 +48,26 @@ pub(crate) struct Absent {
 }
 
 impl<'c> Known<'c> {
+    /// Returns what is known about an object with these members and no others.
+    pub(super) fn object<N: Into<String>>(members: impl IntoIterator<Item = (N, Self)>) -> Self {
+        Known::Object(members.into_iter().map(|(name, known)| (name.into(), known)).collect())
+    }
+
+    /// Returns what is known about a value that is one of these, or all of them merged.
+    pub(super) fn either(all: impl IntoIterator<Item = Self>) -> Self {
+        let mut all: Vec<_> = all.into_iter().take(MAX_ALTERNATIVES + 1).collect();
+        match all.len() {
+            1 => all.pop().unwrap_or(Known::Any),
+            2..=MAX_ALTERNATIVES => Known::Either(all.into()),
+            _ => Known::Any,
+        }
+    }
+
+    /// Returns what is known about a value that is null if a module has no result.
+    pub(super) fn or_null(self) -> Self {
+        Known::Maybe(Rc::new(self))
+    }
+
     /// Returns the types that the value can have.
     pub(crate) fn types(&self) -> Types {
         match self {
@@ -81,8 +109,8 @@ impl<'c> Known<'c> {
                 members.iter().find(|(known, _)| known == name).map(|(_, member)| member.clone())
             }
             Known::Either(all) => {
-                let mut members: Vec<_> = all.iter().filter_map(|one| one.member(name)).collect();
-                if members.len() > 1 { Some(Known::Either(members)) } else { members.pop() }
+                let members: Vec<_> = all.iter().filter_map(|one| one.member(name)).collect();
+                (!members.is_empty()).then(|| Known::either(members))
             }
             Known::Layers(all) => {
                 let members: Vec<_> = all.iter().filter_map(|one| one.member(name)).collect();
@@ -108,7 +136,7 @@ impl<'c> Known<'c> {
             Known::Maybe(known) => known.elements(),
             Known::Either(all) => {
                 let elements: Vec<_> = all.iter().filter_map(Known::elements).collect();
-                (!elements.is_empty()).then_some(Known::Either(elements))
+                (!elements.is_empty()).then(|| Known::either(elements))
             }
             Known::List(elements) => Some((**elements).clone()),
         }
@@ -143,7 +171,7 @@ impl<'c> Known<'c> {
     #[must_use]
     pub(crate) fn existing(self) -> Self {
         match self {
-            Known::Maybe(known) => *known,
+            Known::Maybe(known) => (*known).clone(),
             known => known,
         }
     }
@@ -177,7 +205,7 @@ impl<'c> Known<'c> {
                 WildStep::All => known.elements().unwrap_or(Known::Any),
             };
         }
-        Ok(Known::List(Box::new(if path.is_complete { known } else { Known::Any })))
+        Ok(Known::List(Rc::new(if path.is_complete { known } else { Known::Any })))
     }
 
     fn member_or_absent(&self, name: &str, root: &Known<'_>) -> Result<Known<'c>, Absent> {

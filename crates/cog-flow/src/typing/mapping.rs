@@ -8,32 +8,46 @@ use super::{
     Known, Sources,
     receiver::{Passed, Receiver, mismatch},
 };
-use crate::{Finding, Step, Target, finding::FindingLocation};
+use crate::{
+    Finding, Step, Target,
+    finding::{FindingLocation, Findings},
+    mapping::MappedField,
+};
 
-/// Returns the fields of a step that do not exist, or whose values cannot fit.
-pub(super) fn check(sources: &Sources<'_>, pointer: &str, step: &Step) -> Vec<Finding> {
-    let document = sources.document(&step.from);
-    let mut findings = paths(pointer, step, &document);
+/// A field of a mapping, and what is known about its value; none if its path finds nothing.
+type Selected<'s, 'c> = (&'s MappedField, Option<Known<'c>>);
+
+/// Adds the fields of a step that do not exist, or whose values cannot fit.
+pub(super) fn check(sources: &Sources<'_>, pointer: &str, step: &Step, findings: &mut Findings) {
+    let Some(mapping) = &step.mapping else {
+        let passed = passed(sources, pointer, step);
+        receivers(sources, step).for_each(|receiver| findings.extend(receiver.check(&passed)));
+        return;
+    };
+    let document = sources.document(step);
+    let selected: Vec<Selected<'_, '_>> =
+        mapping.fields().iter().map(|field| (field, select(pointer, field, &document, findings))).collect();
+    let names: HashSet<&str> = selected.iter().map(|(field, _)| field.name.as_str()).collect();
     for receiver in receivers(sources, step) {
-        match &step.mapping {
-            Some(_) => findings.extend(fields(pointer, step, &document, &receiver)),
-            None => findings.extend(receiver.check(&passed(sources, pointer, step))),
+        fields(pointer, &selected, &receiver, findings);
+        if mapping.is_complete {
+            findings.extend(missing(pointer, &names, &receiver));
         }
     }
-    findings
 }
 
 /// Returns the fields that the answer requires, and that no step to `output` gives.
 pub(super) fn check_answer(sources: &Sources<'_>) -> Option<Finding> {
     let plan = sources.plan;
-    let first = plan.outputs.first()?;
+    let first = plan.outputs.first().filter(|_| plan.is_complete)?;
     let shape = plan.module.contract.shape("data")?;
-    let gives = |step: &Step, name: &str| match &step.mapping {
-        Some(mapping) => mapping.fields().iter().any(|field| field.name == name),
-        None => sources.payload(&step.from).member(name).is_some(),
-    };
-    let is_missing = |name: &&str| shape.requires(name) && !plan.outputs.iter().any(|step| gives(step, name));
-    let missing: Vec<&str> = shape.member_names().into_iter().filter(is_missing).collect();
+    let mapped = plan.outputs.iter().flat_map(|step| &step.mapping).flat_map(|mapping| mapping.fields());
+    let mapped: HashSet<&str> = mapped.map(|field| field.name.as_str()).collect();
+    let complete = plan.outputs.iter().filter(|step| step.mapping.is_none());
+    let payloads: Vec<Known<'_>> = complete.map(|step| sources.payload(&step.from)).collect();
+    let gives =
+        |name: &str| mapped.contains(name) || payloads.iter().any(|known| known.member(name).is_some());
+    let missing: Vec<&str> = shape.required_names().into_iter().filter(|name| !gives(name)).collect();
     if missing.is_empty() {
         return None;
     }
@@ -43,13 +57,9 @@ pub(super) fn check_answer(sources: &Sources<'_>) -> Option<Finding> {
     Some(Finding::error(Rule::CompositionMapping, location, message).suggest(help))
 }
 
-fn receivers<'c>(sources: &Sources<'c>, step: &Step) -> Vec<Receiver<'c>> {
-    match &step.to {
-        Target::Output => vec![Receiver::answer(sources)],
-        Target::Modules(targets) => {
-            targets.iter().flat_map(|callee| Receiver::inputs(sources, *callee)).collect()
-        }
-    }
+fn receivers<'c>(sources: &Sources<'c>, step: &Step) -> impl Iterator<Item = Receiver<'c>> {
+    let answer = (step.to == Target::Output).then(|| Receiver::answer(sources));
+    answer.into_iter().chain(step.targets().iter().flat_map(move |callee| Receiver::inputs(sources, *callee)))
 }
 
 /// Returns what a step without a mapping passes on.
@@ -63,23 +73,28 @@ fn passed<'c>(sources: &Sources<'c>, pointer: &str, step: &Step) -> Passed<'c> {
     }
 }
 
-/// Returns the paths that find nothing.
-fn paths(pointer: &str, step: &Step, document: &Known<'_>) -> Vec<Finding> {
-    let fields = step.mapping.iter().flat_map(|mapping| mapping.fields());
-    let finding = |field: &crate::mapping::MappedField| {
-        let absent = document.select(&field.path).err()?;
-        let finding =
-            Finding::error(Rule::CompositionMapping, location(pointer, &field.name), absent.message);
-        Some(finding.suggest(absent.suggestion))
+/// Returns what is known about the value of a field. Adds the path if it finds nothing.
+fn select<'c>(
+    pointer: &str,
+    field: &MappedField,
+    document: &Known<'c>,
+    findings: &mut Findings,
+) -> Option<Known<'c>> {
+    let absent = match document.select(&field.path) {
+        Ok(known) => return Some(known),
+        Err(absent) => absent,
     };
-    fields.filter_map(finding).collect()
+    let finding = Finding::error(Rule::CompositionMapping, location(pointer, &field.name), absent.message);
+    findings.push(finding.suggest(absent.suggestion));
+    None
 }
 
-/// Returns the fields of a mapping that a target does not have, whose types do not fit, or that are missing.
-fn fields(pointer: &str, step: &Step, document: &Known<'_>, receiver: &Receiver<'_>) -> Vec<Finding> {
-    let mapped = step.mapping.as_ref().map(|mapping| mapping.fields()).unwrap_or_default();
-    let mut findings = Vec::new();
-    for field in mapped {
+/// Adds the fields of a mapping that a target does not have, or whose types do not fit.
+fn fields(pointer: &str, mapped: &[Selected<'_, '_>], receiver: &Receiver<'_>, findings: &mut Findings) {
+    for (field, source) in mapped {
+        if findings.is_enough() {
+            return;
+        }
         let error =
             |message| Finding::error(Rule::CompositionMapping, location(pointer, &field.name), message);
         let Some(target) = receiver.known.member(&field.name) else {
@@ -90,9 +105,7 @@ fn fields(pointer: &str, step: &Step, document: &Known<'_>, receiver: &Receiver<
             findings.push(error(message).suggest(receiver.known.similar(&field.name)));
             continue;
         };
-        if let Ok(source) = document.select(&field.path)
-            && let Some((found, expected)) = mismatch(&source, &target)
-        {
+        if let Some((found, expected)) = source.as_ref().and_then(|source| mismatch(source, &target)) {
             let message =
                 format!("`{}` in {} is {expected}, but the path selects {found}", field.name, receiver.name);
             findings.push(
@@ -100,16 +113,17 @@ fn fields(pointer: &str, step: &Step, document: &Known<'_>, receiver: &Receiver<
             );
         }
     }
-    let names: HashSet<&str> = mapped.iter().map(|field| field.name.as_str()).collect();
+}
+
+/// Returns the required fields that a mapping does not have.
+fn missing(pointer: &str, names: &HashSet<&str>, receiver: &Receiver<'_>) -> Option<Finding> {
     let missing = receiver.missing(|name| names.contains(name));
-    if let Some(first) = missing.first() {
-        let message =
-            format!("{} requires `{}`, which the step does not give", receiver.name, missing.join("`, `"));
-        let location = FindingLocation::composition(format!("{pointer}/mapping"));
-        let finding = Finding::error(Rule::CompositionMapping, location, message);
-        findings.push(finding.suggest(format!("Add `{first}:` with a path to `mapping`.")));
-    }
-    findings
+    let first = missing.first()?;
+    let message =
+        format!("{} requires `{}`, which the step does not give", receiver.name, missing.join("`, `"));
+    let location = FindingLocation::composition(format!("{pointer}/mapping"));
+    let finding = Finding::error(Rule::CompositionMapping, location, message);
+    Some(finding.suggest(format!("Add `{first}:` with a path to `mapping`.")))
 }
 
 fn location(pointer: &str, field: &str) -> FindingLocation {

@@ -10,29 +10,31 @@ use super::{
     Known, Sources, condition,
     receiver::{Passed, Receiver},
 };
-use crate::{Callee, Finding, PromptCall, Source, finding::FindingLocation, value_path::ValuePath};
+use crate::{
+    Callee, Finding, PromptCall, Source,
+    finding::{FindingLocation, Findings},
+    value_path::ValuePath,
+};
 
-/// Returns the inputs that a rule of the routing gives to a module without a step, and that do not fit.
-pub(super) fn routes(sources: &Sources<'_>) -> Vec<Finding> {
+/// Adds the inputs that a rule of the routing gives to a module without a step, and that do not fit.
+pub(super) fn routes(sources: &Sources<'_>, findings: &mut Findings) {
     let plan = sources.plan;
     let mut checked = HashSet::new();
-    let mut findings = Vec::new();
-    for (index, route) in plan.routes.iter().enumerate() {
-        let Some(next) = route.next.filter(|next| plan.routed_step(*next).is_none()) else { continue };
-        if !checked.insert(next) {
+    for route in &plan.routes {
+        let Some(next) = route.next.filter(|next| checked.insert(*next)) else { continue };
+        if plan.routed_step(next).is_some() {
             continue;
         }
         let name = plan.name_of(next);
         let passed = Passed {
             by: "the rule",
             value: sources.payload_of(Source::Input),
-            location: FindingLocation::composition(format!("/routing/{index}/next")),
+            location: FindingLocation::composition(format!("/routing/{}/next", route.index)),
             rule: Rule::CompositionMapping,
             help: format!("Add a step with `to: {name}` and a `mapping` to `dataflow`: the rule starts it."),
         };
-        findings.extend(Receiver::inputs(sources, next).iter().flat_map(|receiver| receiver.check(&passed)));
+        findings.extend(Receiver::inputs(sources, next).flat_map(|receiver| receiver.check(&passed)));
     }
-    findings
 }
 
 /// The arguments of a call, as far as they are known.
@@ -64,7 +66,7 @@ pub(super) fn call(sources: &Sources<'_>, range: &Range<usize>, call: &PromptCal
     match arguments {
         Arguments::Object(value) => {
             let passed = passed(value);
-            Receiver::inputs(sources, callee).iter().flat_map(|receiver| receiver.check(&passed)).collect()
+            Receiver::inputs(sources, callee).flat_map(|receiver| receiver.check(&passed)).collect()
         }
         Arguments::Literal(value) => literal(sources, callee, &passed(Known::Any), &value),
         Arguments::Text => without_text_field(sources, callee, &passed(Known::Any)),

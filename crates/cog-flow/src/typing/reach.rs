@@ -1,13 +1,18 @@
 //! Finds the branches that no condition reaches, by the values that the schemas allow.
 
+use std::collections::HashMap;
+
 use cog_module::Rule;
 
 use super::{Known, Sources, values::values};
 use crate::{
-    Condition, Finding,
+    Condition, Finding, Selection, Source,
     condition::{Cases, Content, Expression, Values},
-    finding::FindingLocation,
+    finding::{FindingLocation, Findings},
 };
+
+/// The maximum number of rules that are reported because they never decide. To explain each, all rules before it are compared.
+const MAX_UNREACHED: usize = 20;
 
 /// Returns the finding about a condition that is never true; `effect` is what happens then.
 pub(super) fn check(
@@ -41,30 +46,47 @@ enum Reason {
     Covered,
 }
 
-/// Returns the findings about the rules of a routing: their conditions, and rules that never decide because of earlier ones.
-pub(super) fn rules(sources: &Sources<'_>) -> Vec<Finding> {
-    let routes = &sources.plan.routes;
-    let (mut findings, mut rules) = (Vec::new(), Vec::new());
-    for (index, route) in routes.iter().enumerate() {
-        let document = sources.judged(route.from.as_ref());
-        let condition = route.condition.as_ref();
-        let invalid =
-            condition.map(|condition| super::condition::check(&condition_of(index), condition, &document));
-        let invalid = invalid.unwrap_or_default();
-        if invalid.is_empty() {
-            let first = routes.iter().position(|other| other.from == route.from);
-            rules.push(RoutingRule { index, condition, document: (format!("{first:?}"), document) });
+/// Adds the findings about the rules of a routing: their conditions, and, if all of them are valid, rules that never decide.
+pub(super) fn rules(sources: &Sources<'_>, findings: &mut Findings) {
+    let mut documents = Documents::default();
+    let (mut rules, mut is_valid) = (Vec::new(), sources.plan.is_complete);
+    for route in &sources.plan.routes {
+        if findings.is_enough() {
+            return;
         }
+        let document = documents.of(sources, route.from.as_ref());
+        let (index, condition) = (route.index, route.condition.as_ref());
+        let invalid =
+            condition.map(|condition| super::condition::check(&condition_of(index), condition, &document.1));
+        let invalid = invalid.unwrap_or_default();
+        is_valid &= invalid.is_empty();
         findings.extend(invalid);
+        rules.push(RoutingRule { index, condition, document });
     }
-    let unreached = unreached(&rules).into_iter();
-    findings.extend(unreached.map(|(rule, reason)| match (reason, rule.condition) {
+    if is_valid {
+        findings.extend(unreached(&rules).into_iter().map(|(rule, reason)| finding(rule, &reason)));
+    }
+}
+
+fn finding(rule: &RoutingRule<'_>, reason: &Reason) -> Finding {
+    match (reason, rule.condition) {
         (Reason::NeverTrue, Some(condition)) => {
             never(&condition_of(rule.index), condition, &rule.document.1, "this rule never decides")
         }
-        (reason, _) => covered(rule.index, &reason),
-    }));
-    findings
+        (reason, _) => covered(rule.index, reason),
+    }
+}
+
+/// What `$` is in the rules of a routing, once for all rules that read the same sources.
+#[derive(Default)]
+struct Documents<'s, 'c>(HashMap<Option<&'s [Source]>, (String, Known<'c>)>);
+
+impl<'s, 'c> Documents<'s, 'c> {
+    fn of(&mut self, sources: &Sources<'c>, from: Option<&'s Selection>) -> (String, Known<'c>) {
+        let next = self.0.len();
+        let known = self.0.entry(from.map(|from| from.sources.as_slice()));
+        known.or_insert_with(|| (format!("{next}"), sources.judged(from))).clone()
+    }
 }
 
 fn condition_of(rule: usize) -> String {
@@ -78,6 +100,9 @@ fn unreached<'a, 'r>(rules: &'a [RoutingRule<'r>]) -> Vec<(&'a RoutingRule<'r>, 
     // The rules so far, each with the cases in which it does not decide.
     let mut earlier: Vec<(usize, Cases)> = Vec::new();
     for rule in rules {
+        if unreached.len() == MAX_UNREACHED {
+            break;
+        }
         let (name, document) = &rule.document;
         let known = |operand: &Content| known(name, document, operand);
         let cases = |value| match rule.condition {

@@ -35,9 +35,9 @@ impl<'c> Receiver<'c> {
     }
 
     /// Returns the inputs of a callee and of its fallbacks, which receive the same values.
-    pub(super) fn inputs(sources: &Sources<'c>, callee: Callee) -> Vec<Self> {
+    pub(super) fn inputs(sources: &Sources<'c>, callee: Callee) -> impl Iterator<Item = Self> {
         let name_of = |callee| sources.plan.name_of(callee);
-        let receiver = |receiving: Callee| {
+        let receiver = move |receiving: Callee| {
             let is_fallback = receiving != callee;
             let replaced = match is_fallback {
                 true => format!(" (a fallback of `{}`)", name_of(callee)),
@@ -46,7 +46,7 @@ impl<'c> Receiver<'c> {
             let name = format!("the input of `{}`{replaced}", name_of(receiving));
             Self { name, known: sources.input_of(receiving), is_input: true, is_fallback }
         };
-        sources.answering(callee).map(receiver).collect()
+        sources.answering(callee).map(receiver)
     }
 
     /// Returns the required fields that are not given.

@@ -1,45 +1,66 @@
 //! What is known about the sources of a step.
 
-use std::collections::HashSet;
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use cog_module::Module;
 use cog_schema::Types;
 use cog_spec::{Aggregate, RUNTIME_KEYS};
 
-use super::Known;
-use crate::{Callee, Flow, Plan, Selection, Source, Step};
+use super::{Known, known::MAX_ALTERNATIVES};
+use crate::{Callee, Flow, Plan, Selection, Source, Step, Target};
 
 /// The sources of one plan.
 pub(crate) struct Sources<'c> {
     pub(crate) plan: &'c Plan,
     flow: &'c Flow,
-    /// The modules that have a result in every run that completes the steps.
-    certain: HashSet<Callee>,
+    /// The modules that have a result in every run that completes the steps, and the number of steps after which they have one.
+    certain: HashMap<Callee, usize>,
     /// The steps that run in each of these runs, by their indices.
     certain_steps: HashSet<usize>,
+    /// What is known about the envelope of each callee that was read.
+    envelopes: RefCell<HashMap<Callee, Known<'c>>>,
+    /// What is known about the `meta` of every envelope.
+    common_meta: OnceCell<Known<'c>>,
+    /// What is known about the result so far after the steps.
+    latest: OnceCell<Known<'c>>,
 }
 
 impl<'c> Sources<'c> {
     pub(crate) fn new(flow: &'c Flow, plan: &'c Plan) -> Self {
-        let mut sources = Self { plan, flow, certain: HashSet::new(), certain_steps: HashSet::new() };
+        let mut sources = Self {
+            plan,
+            flow,
+            certain: HashMap::new(),
+            certain_steps: HashSet::new(),
+            envelopes: RefCell::default(),
+            common_meta: OnceCell::new(),
+            latest: OnceCell::new(),
+        };
         let called = plan.calls.iter().map(|call| Callee::Part(call.part));
-        sources.certain = called.filter(|callee| sources.is_required(*callee)).collect();
+        sources.certain =
+            called.filter(|callee| sources.is_required(*callee)).map(|callee| (callee, 0)).collect();
         for step in plan.steps.iter().filter(|step| !step.is_routed && step.condition.is_none()) {
-            if step.from.sources.iter().any(|source| sources.has_result(*source)) {
+            if step.from.sources.iter().any(|source| sources.has_result(*source, step.index)) {
                 sources.certain_steps.insert(step.index);
-                let targets = step.targets().iter().copied();
-                let required: Vec<_> = targets.filter(|target| sources.is_required(*target)).collect();
-                sources.certain.extend(required);
+                for target in step.targets() {
+                    if sources.is_required(*target) {
+                        sources.certain.entry(*target).or_insert(step.index + 1);
+                    }
+                }
             }
         }
         sources
     }
 
-    /// Returns whether a source certainly has a value after the steps.
-    fn has_result(&self, source: Source) -> bool {
+    /// Returns whether a source certainly has a value after so many steps.
+    fn has_result(&self, source: Source, steps: usize) -> bool {
         match source {
             Source::Input => !self.part_of(Callee::Own, "input").types().meet(Types::NULL),
-            Source::Output(callee) => self.certain.contains(&callee),
+            Source::Output(callee) => self.certain.get(&callee).is_some_and(|after| *after <= steps),
         }
     }
 
@@ -52,15 +73,17 @@ impl<'c> Sources<'c> {
     }
 
     /// Returns what `$` is in the mapping and the condition of a step. In rounds, the result can be missing in the first one.
-    pub(crate) fn document(&self, from: &Selection) -> Known<'c> {
+    pub(crate) fn document(&self, step: &Step) -> Known<'c> {
         let is_once = self.plan.iteration.is_none();
-        self.selected(from, |source| self.source(source, is_once && self.has_result(source)))
+        let is_last = step.is_routed || step.to == Target::Output;
+        let before = if is_last { usize::MAX } else { step.index };
+        self.selected(&step.from, |source| self.source(source, is_once && self.has_result(source, before)))
     }
 
     /// Returns what `$` is in the condition of a step, which is evaluated only if one of its sources has a value.
-    pub(crate) fn tested(&self, from: &Selection) -> Known<'c> {
-        let document = self.document(from);
-        if from.sources.len() == 1 { document.existing() } else { document }
+    pub(crate) fn tested(&self, step: &Step) -> Known<'c> {
+        let document = self.document(step);
+        if step.from.sources.len() == 1 { document.existing() } else { document }
     }
 
     /// Returns what a step without a mapping passes on.
@@ -83,17 +106,23 @@ impl<'c> Sources<'c> {
 
     /// Returns what `$` is after the steps: the selected sources, otherwise the result so far.
     pub(crate) fn judged(&self, from: Option<&Selection>) -> Known<'c> {
-        let Some(from) = from else {
-            let callees = self.latest();
-            let is_certain = self.steps().any(|step| self.certain_target(step).is_some());
-            let latest: Vec<_> = callees.into_iter().map(|callee| self.envelope(callee)).collect();
-            return match latest.is_empty() {
-                true => Known::Any,
-                false if is_certain => Known::Either(latest),
-                false => Known::Maybe(Box::new(Known::Either(latest))),
-            };
+        match from {
+            Some(from) => {
+                self.selected(from, |source| self.source(source, self.has_result(source, usize::MAX)))
+            }
+            None => self.latest.get_or_init(|| self.result_so_far()).clone(),
+        }
+    }
+
+    fn result_so_far(&self) -> Known<'c> {
+        let callees = self.latest();
+        let envelope = match callees.len() {
+            0 => return Known::Any,
+            1..=MAX_ALTERNATIVES => Known::either(callees.into_iter().map(|callee| self.envelope(callee))),
+            _ => envelope(self.common_meta(), Known::Any),
         };
-        self.selected(from, |source| self.source(source, self.has_result(source)))
+        let is_certain = self.steps().any(|step| self.certain_target(step).is_some());
+        if is_certain { envelope } else { envelope.or_null() }
     }
 
     /// Returns the envelope of a module that runs, by its name; none if nothing is known about it.
@@ -119,14 +148,14 @@ impl<'c> Sources<'c> {
             return known(*only);
         }
         // An aggregation leaves out what has no result.
-        let all = || from.sources.iter().map(|source| known(*source).existing()).collect();
+        let any_of = || Known::either(from.sources.iter().map(|source| known(*source).existing()));
         match from.aggregate {
             None => {
-                let named = |source: &Source| (self.plan.source_name(*source).to_owned(), known(*source));
-                Known::Object(from.sources.iter().map(named).collect())
+                let named = |source: &Source| (self.plan.source_name(*source), known(*source));
+                Known::object(from.sources.iter().map(named))
             }
-            Some(Aggregate::Merge | Aggregate::First) => Known::Either(all()),
-            Some(Aggregate::Array) => Known::List(Box::new(Known::Either(all()))),
+            Some(Aggregate::Merge | Aggregate::First) => any_of(),
+            Some(Aggregate::Array) => Known::List(Rc::new(any_of())),
         }
     }
 
@@ -134,39 +163,49 @@ impl<'c> Sources<'c> {
         match source {
             Source::Input => self.part_of(Callee::Own, "input"),
             Source::Output(callee) if is_certain => self.envelope(callee),
-            Source::Output(callee) => Known::Maybe(Box::new(self.envelope(callee))),
+            Source::Output(callee) => self.envelope(callee).or_null(),
         }
     }
 
     fn envelope(&self, callee: Callee) -> Known<'c> {
-        Known::Object(vec![
-            // An error is not a result.
-            ("ok".to_owned(), Known::True),
-            ("meta".to_owned(), either(self.answering(callee).map(|callee| self.meta(callee)))),
-            ("data".to_owned(), self.data(callee)),
-        ])
+        if let Some(known) = self.envelopes.borrow().get(&callee) {
+            return known.clone();
+        }
+        let meta = match Known::either(self.answering(callee).map(|callee| self.meta(callee))) {
+            Known::Any => self.common_meta(),
+            meta => meta,
+        };
+        let known = envelope(meta, self.data(callee));
+        self.envelopes.borrow_mut().insert(callee, known.clone());
+        known
     }
 
     fn meta(&self, callee: Callee) -> Known<'c> {
-        let runtime = RUNTIME_KEYS.iter().map(|key| ((*key).to_owned(), Known::Any));
-        let fixed = [
-            ("confidence", Known::Confidence),
-            ("risk", Known::Types(Types::STRING.or(Types::OBJECT))),
-            ("explain", Known::Types(Types::STRING)),
-        ];
-        let fixed = fixed.map(|(name, known)| (name.to_owned(), known));
-        let common = Known::Object(fixed.into_iter().chain(runtime).collect());
         match self.part_of(callee, "meta") {
-            Known::Any => common,
-            own => Known::Layers(vec![own, common]),
+            Known::Any => self.common_meta(),
+            own => Known::Layers([own, self.common_meta()].into()),
         }
     }
 
-    fn data(&self, callee: Callee) -> Known<'c> {
-        either(self.answering(callee).map(|callee| self.part_of(callee, "data")))
+    fn common_meta(&self) -> Known<'c> {
+        let known = || {
+            let runtime = RUNTIME_KEYS.iter().map(|key| (*key, Known::Any));
+            let fixed = [
+                ("confidence", Known::Confidence),
+                ("risk", Known::Types(Types::STRING.or(Types::OBJECT))),
+                ("explain", Known::Types(Types::STRING)),
+            ];
+            Known::object(fixed.into_iter().chain(runtime))
+        };
+        self.common_meta.get_or_init(known).clone()
     }
 
-    /// Returns the modules that can answer a call: the callee, and the fallbacks in their order.
+    fn data(&self, callee: Callee) -> Known<'c> {
+        Known::either(self.answering(callee).map(|callee| self.part_of(callee, "data")))
+    }
+
+    /// Returns the modules that can answer a call: the callee, and the fallbacks in their order, at most one more than are
+    /// compared.
     pub(crate) fn answering(&self, callee: Callee) -> impl Iterator<Item = Callee> {
         let fallback = |callee: &Callee| match callee {
             Callee::Own => None,
@@ -174,7 +213,8 @@ impl<'c> Sources<'c> {
         };
         // Fallbacks that lead to each other are reported elsewhere.
         let mut seen = HashSet::new();
-        std::iter::successors(Some(callee), fallback).take_while(move |callee| seen.insert(*callee))
+        let all = std::iter::successors(Some(callee), fallback);
+        all.take_while(move |callee| seen.insert(*callee)).take(MAX_ALTERNATIVES + 1)
     }
 
     fn part_of(&self, callee: Callee, part: &str) -> Known<'c> {
@@ -184,17 +224,15 @@ impl<'c> Sources<'c> {
     /// Returns the modules whose result can be the result so far after the steps: of a list of targets, the last one with a
     /// result.
     pub(crate) fn latest(&self) -> Vec<Callee> {
-        let mut latest = Vec::new();
+        let (mut latest, mut seen) = (Vec::new(), HashSet::new());
         for step in self.steps() {
             let certain = self.certain_target(step);
             if certain.is_some() {
                 latest.clear();
+                seen.clear();
             }
-            for target in step.targets().iter().skip(certain.unwrap_or_default()) {
-                if !latest.contains(target) {
-                    latest.push(*target);
-                }
-            }
+            let targets = step.targets().iter().skip(certain.unwrap_or_default());
+            latest.extend(targets.copied().filter(|target| seen.insert(*target)));
         }
         latest
     }
@@ -211,8 +249,7 @@ impl<'c> Sources<'c> {
     }
 }
 
-/// Returns what is known about one of several values.
-fn either<'c>(all: impl Iterator<Item = Known<'c>>) -> Known<'c> {
-    let mut all: Vec<_> = all.collect();
-    if all.len() > 1 { Known::Either(all) } else { all.pop().unwrap_or(Known::Any) }
+/// Returns what is known about an envelope with these parts. An error is not a result.
+fn envelope<'c>(meta: Known<'c>, data: Known<'c>) -> Known<'c> {
+    Known::object([("ok", Known::True), ("meta", meta), ("data", data)])
 }

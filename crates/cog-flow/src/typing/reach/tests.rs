@@ -1,16 +1,16 @@
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 use cog_json::{Node, Value};
 use cog_module::Module;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{RoutingRule, known, unreached};
+use super::{Documents, RoutingRule, known, unreached};
 use crate::{
     Condition, check,
     condition::Cases,
     testing::{Modules, composed, module, shown},
-    typing::Known,
+    typing::{Known, Sources},
 };
 
 /// A module whose data has a value for each kind of limit.
@@ -158,6 +158,19 @@ fn result_that_can_be_missing_reaches_the_rest() {
 }
 
 #[test]
+fn result_of_a_later_step_can_be_missing_before_it() {
+    let steps = "dataflow:
+  - {from: input, to: grader, mapping: {}, condition: $.count > 1}
+  - {from: [input, grader.output], to: plain, condition: $.grader == null}
+  - {from: input, to: grader, mapping: {}}
+  - {from: [input, grader.output], to: judge, mapping: {}, condition: $.grader == null}";
+    let modules = Modules::new().with("grader", module("grader", "", "Do it.", GRADER));
+    let found = check(composed("root", steps, ""), &modules);
+    assert_eq!(found.findings.len(), 1, "{:?}", shown(&found));
+    assert!(format!("{:?}", found.findings[0].location).contains("/dataflow/3/"));
+}
+
+#[test]
 fn long_conditions_are_compared() {
     let any = |sign: &str| {
         let parts = (0..40).map(|number| format!("$.data.note {sign} '{number}'"));
@@ -170,6 +183,55 @@ fn long_conditions_are_compared() {
     let pairs = (0..40).map(|number| format!("$.data.note == '{number}' && $.data.score > 1.{number}"));
     let pairs = pairs.collect::<Vec<_>>().join(" || ");
     assert_eq!(routing(&[pairs.as_str(); 20]), [""; 0]);
+}
+
+#[test]
+fn rules_with_the_same_sources_share_what_they_read() {
+    let steps = ["plain", "judge"]
+        .map(|part| format!("  - {{from: input, to: {part}, mapping: {{}}, condition: $.count > 1}}\n"));
+    let rules =
+        ["", "", "from: judge.output, "].map(|from| format!("  - {{{from}condition: $.ok, next: null}}\n"));
+    let composition = format!("dataflow:\n{}routing:\n{}", steps.concat(), rules.concat());
+    let checked = check(composed("root", &composition, ""), &Modules::new());
+    let plan = checked.flow().root();
+    let sources = Sources::new(checked.flow(), plan);
+    let mut documents = Documents::default();
+    let mut documents = plan.routes.iter().map(|rule| documents.of(&sources, rule.from.as_ref()));
+    let mut next = || match documents.next().unwrap() {
+        (name, Known::Maybe(known)) => (name, known),
+        (name, known) => panic!("{name}: {known:?}"),
+    };
+    let (first, second, other) = (next(), next(), next());
+    assert!(first.0 == second.0 && Rc::ptr_eq(&first.1, &second.1));
+    assert_ne!(first.0, other.0);
+}
+
+#[test]
+fn many_rules_after_many_steps_have_few_findings() {
+    let steps: String = (0..1_600)
+        .map(|part| format!("  - {{from: input, to: p{part}, condition: $.count > 1}}\n"))
+        .collect();
+    let rules = "  - {condition: $.meta.confidence >= 0.5, next: null}\n".repeat(1_600);
+    let composition = format!("dataflow:\n{steps}routing:\n{rules}");
+    let found = shown(&check(composed("root", &composition, ""), &Modules::new()));
+    let count = |text: &str| found.iter().filter(|found| found.contains(text)).count();
+    assert_eq!((count("not found"), count("never decides"), found.len()), (200, 20, 220));
+}
+
+#[test]
+fn condition_of_many_paths_is_compared_in_part() {
+    let paths: Vec<String> = (0..200).map(|number| format!("$.data.n{number} == 1")).collect();
+    let (all, first) = (paths.join(" && "), paths[0].as_str());
+    let plain = |rules: &[&str]| {
+        let rules: String =
+            rules.iter().map(|rule| format!("  - {{condition: {rule}, next: null}}\n")).collect();
+        let composition = format!("dataflow:\n  - {{from: input, to: plain}}\nrouting:\n{rules}");
+        shown(&check(composed("root", &composition, ""), &Modules::new()))
+    };
+    assert_eq!(plain(&[first, &all]).len(), 1, "the first path decides");
+    let condition = Condition::parse(&all).unwrap();
+    let cases = Cases::from_expression(condition.root(), true, &|operand| known("", &Known::Any, operand));
+    assert!(format!("{cases:?}").matches("$.data.n").count() <= 32);
 }
 
 /// The schemas of the members `a` and `b` in random documents.
@@ -266,7 +328,7 @@ proptest! {
         let conditions: Vec<_> =
             texts.iter().map(|text| text.as_ref().map(|text| Condition::parse(text).unwrap())).collect();
         let shape = Known::Schema(module.contract.shape("input").unwrap());
-        let document = if can_be_missing { Known::Maybe(Box::new(shape)) } else { shape };
+        let document = if can_be_missing { shape.or_null() } else { shape };
         let rule = |(index, condition): (usize, &'_ Option<Condition>)| (index, condition.clone());
         let owned: Vec<_> = conditions.iter().enumerate().map(rule).collect();
         let rules: Vec<_> = owned
