@@ -377,6 +377,11 @@ fn what_has_no_effect_is_a_warning() {
             "",
             "warning composition-step: this step never runs: the rule starts the first step to `judge`",
         ),
+        (
+            &*format!(
+                "{step}\n  - {{from: input, to: judge}}\n  - {{from: plain.output, to: [judge, reader], mapping: {{text: $.data.x}}}}\n\
+                 routing:\n  - {{condition: $.meta.confidence > 0.5, next: judge}}\n  - {{next: reader}}"
+            ),
             "",
             "warning composition-step: this step never runs `judge`: the rule starts the first step to `judge`",
         ),

@@ -119,33 +119,39 @@ impl Compiler<'_> {
 
     /// Reports what has no effect in steps that wait for a rule of the routing.
     fn routed_steps(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        let mut seen = HashSet::new();
-        let is_next = |target: &Callee| self.routes.iter().any(|route| route.next == Some(*target));
+        let (mut findings, mut seen) = (Vec::new(), HashSet::new());
         for step in self.steps.iter().filter(|step| step.is_routed) {
-            let pointer = format!("/dataflow/{}", step.index);
-            let warn = |key: &str, message: String, help: &str| {
-                let location = FindingLocation::composition(format!("{pointer}/{key}"));
-                Finding::warning(Rule::CompositionStep, location, message).suggest(help.to_owned())
-            };
             if step.condition.is_some() {
-                let message =
-                    "the condition has no effect: a rule of the routing starts this step".to_owned();
-                findings.push(warn("condition", message, "Move it to the rule."));
+                let message = "the condition has no effect: a rule of the routing starts this step";
+                findings.push(routed(step, "condition", message.to_owned(), "Move it to the rule."));
             }
-            for target in step.targets() {
-                let name = self.name_of(*target);
-                if !is_next(target) {
-                    let message =
-                        format!("`{name}` never runs: the step waits for a rule, and none names `{name}`");
-                    findings.push(warn("to", message, "Write a step of its own, or a rule for it."));
-                } else if !seen.insert(*target) {
-                    let message = format!("this step never runs: the rule starts the first step to `{name}`");
-                    findings.push(warn("to", message, "Join the two steps."));
-                }
-            }
+            findings.extend(self.routed_targets(step, &mut seen));
         }
         findings
+    }
+
+    /// Reports the targets of a step that no rule starts, or for which a rule starts an earlier step.
+    fn routed_targets(&self, step: &Step, seen: &mut HashSet<Callee>) -> Vec<Finding> {
+        let is_next = |target: &&Callee| self.routes.iter().any(|route| route.next == Some(**target));
+        let (named, unnamed): (Vec<&Callee>, Vec<&Callee>) = step.targets().iter().partition(is_next);
+        let repeated: Vec<&Callee> = named.iter().copied().filter(|target| !seen.insert(**target)).collect();
+        let is_complete = repeated.len() == named.len();
+        let unnamed = unnamed.into_iter().map(|target| {
+            let name = self.name_of(*target);
+            let message = format!("`{name}` never runs: the step waits for a rule, and none names `{name}`");
+            routed(step, "to", message, "Write a step of its own, or a rule for it.")
+        });
+        let repeated = repeated.into_iter().map(|target| {
+            let name = self.name_of(*target);
+            let what = if is_complete {
+                "this step never runs".to_owned()
+            } else {
+                format!("this step never runs `{name}`")
+            };
+            let message = format!("{what}: the rule starts the first step to `{name}`");
+            routed(step, "to", message, "Join the two steps.")
+        });
+        unnamed.chain(repeated).collect()
     }
 
     /// Reports a composition without an answer, and prompts and results that the answer does not use.
@@ -224,4 +230,10 @@ impl Compiler<'_> {
             Finding::warning(Rule::CompositionStep, FindingLocation::composition("/pattern"), message);
         Some(finding.suggest("Add `routing:` or a `condition:` to a step.".to_owned()))
     }
+}
+
+/// Returns the warning about a key of a step that waits for a rule.
+fn routed(step: &Step, key: &str, message: String, help: &str) -> Finding {
+    let location = FindingLocation::composition(format!("/dataflow/{}/{key}", step.index));
+    Finding::warning(Rule::CompositionStep, location, message).suggest(help.to_owned())
 }
