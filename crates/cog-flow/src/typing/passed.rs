@@ -97,32 +97,38 @@ fn inserted(known: Known<'_>) -> Arguments<'_> {
     }
 }
 
-/// Reads arguments that begin with a text, with `null` in place of their placeholders.
+/// Reads arguments that begin with a text, with one value and then another in place of their placeholders: what differs is
+/// not known.
 fn template<'c>(text: &str, rest: &[PromptPart]) -> Arguments<'c> {
     if !text.trim_start().starts_with('{') {
         return if text.trim().is_empty() { Arguments::Unknown } else { Arguments::Text };
     }
-    let rest_text = rest.iter().map(|part| match part {
-        PromptPart::Text(text) => text.as_str(),
-        _ => "null",
-    });
-    let complete: String = std::iter::once(text).chain(rest_text).collect();
-    match Value::parse(&complete) {
-        Ok(value) if value.node().is_object() && rest.is_empty() => Arguments::Literal(value),
-        Ok(value) if value.node().is_object() => Arguments::Object(shape_of(value.node())),
+    let filled = |value: &str| {
+        let rest_text = rest.iter().map(|part| match part {
+            PromptPart::Text(text) => text.as_str(),
+            _ => value,
+        });
+        let complete: String = std::iter::once(text).chain(rest_text).collect();
+        Value::parse(&complete).ok().filter(|value| value.node().is_object())
+    };
+    match (filled("null"), filled("true")) {
+        (Some(value), _) if rest.is_empty() => Arguments::Literal(value),
+        (Some(one), Some(other)) => Arguments::Object(common(one.node(), other.node())),
         _ => Arguments::Unknown,
     }
 }
 
-/// Returns what is known about a value of a template, in which `null` can be a placeholder.
-fn shape_of<'c>(node: Node<'_>) -> Known<'c> {
-    if node.is_null() {
-        Known::Any
-    } else if node.is_object() {
-        Known::Object(node.members().map(|(name, member)| (name.to_owned(), shape_of(member))).collect())
-    } else {
-        Known::Types(condition::types_of(node.kind()))
+/// Returns what two values of a template have in common. A placeholder in the name of a member makes the members unknown.
+fn common<'c>(one: Node<'_>, other: Node<'_>) -> Known<'c> {
+    if one.kind() != other.kind() {
+        return Known::Any;
     }
+    let names = |node: Node<'_>| node.members().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+    if one.is_object() && names(one) == names(other) {
+        let pairs = one.members().zip(other.members());
+        return Known::object(pairs.map(|((name, one), (_, other))| (name, common(one, other))));
+    }
+    Known::Types(condition::types_of(one.kind()))
 }
 
 /// Returns the violations of a complete input.

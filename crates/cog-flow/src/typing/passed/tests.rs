@@ -128,6 +128,10 @@ fn arguments_of_a_call_fit_the_input() {
             "@call:reader({{closed.data.o}})",
             "`text` in the input of `reader` is string, but the call passes integer",
         ),
+        (
+            "@call:number({\"text\": null, \"other\": $0})",
+            "`text` in the input of `number` is integer, but the call passes null",
+        ),
         ("@call:reader({{closed.data.p}})", "`{{closed.data.p}}`: no schema defines the member `p`"),
     ] {
         let before = if call.contains("@call:closed") { "@call:plain" } else { "@call:closed" };
@@ -137,6 +141,9 @@ fn arguments_of_a_call_fit_the_input() {
     }
     for call in [
         "@call:number({\"text\": $0})",
+        "@call:number({\"$0\": 1})",
+        "@call:reader({\"text\": \"x\", \"{{closed.data.n}}\": 1})",
+        "@call:reader({\"text\": \"$0\", \"more\": {\"$1\": 1}})",
         "@call:number({\"text\": {{closed.data.n}}})",
         "@call:number($ARGUMENTS)",
         "@call:reader(some words)",
