@@ -80,6 +80,46 @@ fn invalid_step_has_no_further_findings() {
 }
 
 #[test]
+fn empty_name_is_an_error() {
+    let step = "dataflow:\n  - {from: input, to: plain}";
+    for (composition, at) in [
+        ("dataflow:\n  - {from: input, to: ''}".to_owned(), "/dataflow/0/to"),
+        (
+            "dataflow:\n  - {from: input, to: ['', plain]}\n  - {from: plain.output, to: output}".to_owned(),
+            "/dataflow/0/to/0",
+        ),
+        (format!("{step}\nrouting: [{{next: ''}}]"), "/routing/0/next"),
+        (format!("requires: [{{name: plain, fallback: ''}}]\n{step}"), "/requires/0/fallback"),
+    ] {
+        let found = checked(&composition, "");
+        assert_eq!(shown(&found).len(), 1, "{composition}: {:?}", shown(&found));
+        assert!(shown(&found)[0].starts_with("error composition-module: the name of a module is empty"));
+        assert!(format!("{:?}", found.findings[0].location).contains(&format!("{at}\"")), "{composition}");
+    }
+}
+
+#[test]
+fn fallback_has_no_result_of_its_own() {
+    let requires = "requires: [{name: plain, fallback: reader}]\ndataflow:\n  - {from: input, to: plain, mapping: {text: $.text}}";
+    let step = format!("{requires}\n  - {{from: reader.output, to: output}}");
+    assert_eq!(
+        findings(&step, ""),
+        [
+            "error composition-step: `reader` is a fallback: its result is that of `plain` (Read `plain.output`.)"
+        ]
+    );
+    assert_eq!(
+        findings(requires, "{{reader.data}} {{plain.data}} {{input.text}}"),
+        [
+            "error prompt-call: `{{reader.data}}` reads a fallback: its result is that of `plain` (Write `{{plain.…}}`.)",
+            "error prompt-call: `{{input.text}}` reads the result of `input`, which nothing runs (A field of the input cannot be inserted; `$INPUT` inserts the complete input.)",
+        ]
+    );
+    let both = format!("{requires}\n  - {{from: input, to: reader, mapping: {{text: $.text}}}}");
+    assert_eq!(findings(&both, "{{reader.data}} {{plain.data}}"), [""; 0]);
+}
+
+#[test]
 fn many_warnings_leave_room_for_an_error() {
     let warning = "  - {from: [input, input], to: plain}\n".repeat(250);
     let checked = checked(&format!("dataflow:\n{warning}  - {{from: nothing, to: plain}}\n"), "");

@@ -7,7 +7,7 @@ use cog_schema::nearest;
 
 use super::compile::Compiler;
 use crate::{
-    PromptCall,
+    Callee, PromptCall,
     finding::{Finding, FindingLocation},
 };
 
@@ -73,14 +73,14 @@ impl Compiler<'_> {
     /// Checks that the references of the prompt read the results of modules that run.
     pub(super) fn references(&mut self) {
         let module = self.module;
-        let mut reported = HashSet::new();
+        let (mut reported, with_results) = (HashSet::new(), self.with_results());
         for (range, part) in module.prompt.located() {
             let PromptPart::Reference { module: name, raw, .. } = part else { continue };
             if self.is_enough() {
                 return;
             }
             let is_own = *name == module.manifest.name && self.iteration.is_some();
-            let runs = self.parts.named(name).is_some_and(|part| part.is_used);
+            let runs = self.parts.find(name).is_some_and(|part| with_results.contains(&Callee::Part(part)));
             if !is_own && !runs && reported.insert(name) {
                 self.report(self.unknown_reference(name, raw, range));
             }
@@ -88,10 +88,21 @@ impl Compiler<'_> {
     }
 
     fn unknown_reference(&self, name: &str, raw: &str, range: Range<usize>) -> Finding {
-        let message = format!("`{raw}` reads the result of `{name}`, which nothing runs");
-        let suggestion = match nearest(name, self.parts.names()) {
-            Some(near) => format!("Did you mean `{near}`?"),
-            None => format!("Call it with `@call:{name}`, or add a step to it in `composition.dataflow`."),
+        let mut message = format!("`{raw}` reads the result of `{name}`, which nothing runs");
+        let near = nearest(name, self.parts.names().filter(|known| *known != name));
+        let replaced = self.parts.find(name).and_then(|part| self.replaced_by(Callee::Part(part)));
+        let suggestion = match (replaced, near) {
+            (Some(part), _) => {
+                message = format!("`{raw}` reads a fallback: its result is that of `{part}`");
+                format!("Write `{{{{{part}.…}}}}`.")
+            }
+            (None, _) if name == "input" => {
+                "A field of the input cannot be inserted; `$INPUT` inserts the complete input.".to_owned()
+            }
+            (None, Some(near)) => format!("Did you mean `{near}`?"),
+            (None, None) => {
+                format!("Call it with `@call:{name}`, or add a step to it in `composition.dataflow`.")
+            }
         };
         Finding::error(Rule::PromptCall, FindingLocation::Prompt(range), message).suggest(suggestion)
     }

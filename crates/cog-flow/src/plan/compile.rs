@@ -83,16 +83,14 @@ impl Compiler<'_> {
         if cog_module::is_module_name(name) {
             return true;
         }
-        // An empty name is reported when the manifest is read.
-        if !name.is_empty() {
-            let shown: String = name.chars().take(80).collect();
-            let message = format!("`{}` is not a valid module name", shown.escape_debug());
-            let finding = Finding::error(Rule::CompositionModule, location.clone(), message);
-            self.report(
-                finding
-                    .suggest("Use the name of a module, not a path; `cog list` shows all names.".to_owned()),
-            );
-        }
+        let shown: String = name.chars().take(80).collect();
+        let message = match name.trim() {
+            "" => "the name of a module is empty".to_owned(),
+            _ => format!("`{}` is not a valid module name", shown.escape_debug()),
+        };
+        let finding = Finding::error(Rule::CompositionModule, location.clone(), message);
+        let help = "Use the name of a module, not a path; `cog list` shows all names.";
+        self.report(finding.suggest(help.to_owned()));
         false
     }
 

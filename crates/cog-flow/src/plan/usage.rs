@@ -48,8 +48,7 @@ impl Compiler<'_> {
         let mut done: HashSet<Callee> = called.chain(self.dropped.iter().copied()).collect();
         let of_steps = self.steps.iter().filter(|step| !step.is_routed).flat_map(Step::targets);
         let before_routing: HashSet<Callee> = done.iter().chain(of_steps).copied().collect();
-        let routed = self.routes.iter().filter_map(|route| route.next);
-        let all: HashSet<Callee> = before_routing.iter().copied().chain(routed).collect();
+        let all = self.with_results();
         let mut findings = Vec::new();
         for step in &self.steps {
             let readable = if is_iterative || step.is_routed { &before_routing } else { &done };
@@ -67,6 +66,20 @@ impl Compiler<'_> {
             findings.extend(from.iter().flat_map(|from| self.unread(&pointer, from, &before_routing, &all)));
         }
         findings
+    }
+
+    /// Returns what has a result of its own when the composition ends. A fallback has none: its result is that of the part.
+    pub(super) fn with_results(&self) -> HashSet<Callee> {
+        let called = self.calls.iter().map(|call| Callee::Part(call.part));
+        let of_steps = self.steps.iter().flat_map(Step::targets).copied();
+        let routed = self.routes.iter().filter_map(|route| route.next);
+        called.chain(of_steps).chain(routed).chain(self.dropped.iter().copied()).collect()
+    }
+
+    /// Returns the name of a part whose fallback this is.
+    pub(super) fn replaced_by(&self, callee: Callee) -> Option<&str> {
+        let is_replaced = |part: &&super::PartDraft| part.fallback.map(Callee::Part) == Some(callee);
+        self.parts.list.iter().find(is_replaced).map(|part| part.name.as_str())
     }
 
     fn unread(
@@ -91,6 +104,9 @@ impl Compiler<'_> {
             } else if all.contains(&callee) {
                 let message = format!("the step reads the result of `{name}`, which runs in a later step");
                 (message, "Write the steps in the order in which they run.".to_owned())
+            } else if let Some(part) = self.replaced_by(callee) {
+                let message = format!("`{name}` is a fallback: its result is that of `{part}`");
+                (message, format!("Read `{part}.output`."))
             } else {
                 let message = format!("the step reads the result of `{name}`, which nothing runs");
                 (message, format!("Add a step with `to: {name}` before it."))

@@ -213,10 +213,14 @@ impl<'c> Known<'c> {
             let types = self.types();
             if !types.meet(Types::OBJECT) {
                 let message = format!("the value has the type {types}, so it has no member `{name}`");
-                return Absent { message, suggestion: None };
+                let is_counted = name == "length" && types.meet(Types::ARRAY.or(Types::STRING));
+                let help = is_counted
+                    .then(|| "`.length` counts only at the end of a path in a condition.".to_owned());
+                return Absent { message, suggestion: help };
             }
             let message = format!("no schema defines the member `{name}`");
-            Absent { message, suggestion: self.similar(name).or_else(|| root.deeper(name)) }
+            let help = self.similar(name).or_else(|| root.deeper(name)).or_else(|| self.listed());
+            Absent { message, suggestion: help }
         })
     }
 
@@ -230,6 +234,18 @@ impl<'c> Known<'c> {
     /// Returns the suggestion of a similar member.
     pub(crate) fn similar(&self, name: &str) -> Option<String> {
         nearest(name, self.member_names()).map(|near| format!("Did you mean `{near}`?"))
+    }
+
+    /// Returns the suggestion of the members of an object that has no others.
+    fn listed(&self) -> Option<String> {
+        match self {
+            Known::Object(members) if (1..=MAX_LISTED).contains(&members.len()) => {
+                let names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
+                Some(format!("It has: {}.", names.join(", ")))
+            }
+            Known::Maybe(known) => known.listed(),
+            _ => None,
+        }
     }
 
     /// Returns the suggestion of a member that an envelope has in `data` or `meta`.

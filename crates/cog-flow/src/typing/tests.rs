@@ -15,6 +15,11 @@ fn source_field_must_exist() {
         ("$.summary", "no schema defines the member `summary` (Write `$.data.summary`.)"),
         ("$.data.issues[*].name", "no schema defines the member `name`"),
         ("$.data.summary.x", "the value has the type string, so it has no member `x`"),
+        (
+            "$.data.issues.length",
+            "the value has the type array, so it has no member `length` (`.length` counts only at the end of a path in a condition.)",
+        ),
+        ("$.error", "no schema defines the member `error` (It has: ok, meta, data.)"),
         ("$.data.done[0]", "the value has the type boolean, so it has no elements"),
     ] {
         let found = step(&format!("{{from: reader.output, to: plain, mapping: {{x: '{path}'}}}}"));
