@@ -42,7 +42,8 @@ impl Flows {
     }
 
     /// Sets the maximum number of parts of one run that call a model at the same time, at least 1. Parts of parts count, and a part
-    /// that waits for its own parts does not. So many parts of one composition run at the same time at most.
+    /// that waits for its own parts does not. So many parts of one composition run at the same time at most. A composition that is called
+    /// as a tool has its own limit: the part that calls it keeps its place, so with one limit both could wait for each other.
     #[must_use]
     pub fn max_parallel(self, parts: usize) -> Self {
         Self { max_parallel: Some(parts.max(1)), ..self }
