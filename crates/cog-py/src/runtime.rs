@@ -63,6 +63,16 @@ impl NativeRuntime {
         Ok(self.hosted(py)?.note.clone())
     }
 
+    /// The names of all modules, sorted.
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let hosted = self.hosted(py)?;
+        let mut names: Vec<String> =
+            py.detach(|| hosted.runtime.finder().origins().into_iter().map(|(name, _)| name).collect());
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
     /// Loads a module by name or path.
     fn load(&self, py: Python<'_>, module: &Bound<'_, PyAny>) -> PyResult<LoadedModule> {
         let (hosted, target) = (self.hosted(py)?, Target::read(module)?);

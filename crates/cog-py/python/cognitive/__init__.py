@@ -10,6 +10,7 @@ Providers, keys and limits come from environment variables and from the settings
 
 from ._cognitive import ErrorInfo, Module, Report, Result, __version__
 from ._errors import CognitiveError
+from ._functions import ModuleFunction, default_runtime
 from ._runtime import ChunkStream, CognitiveRuntime, RunOptions
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "CognitiveRuntime",
     "ErrorInfo",
     "Module",
+    "ModuleFunction",
     "Report",
     "Result",
     "RunOptions",
     "__version__",
+    "default_runtime",
 ]

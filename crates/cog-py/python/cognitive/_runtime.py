@@ -87,6 +87,10 @@ class CognitiveRuntime:
             modules=list(modules),
         )
 
+    def names(self) -> list[str]:
+        """The names of all modules, as ``cog list`` finds them."""
+        return self._native.names()
+
     def load(self, module: str | os.PathLike[str] | Module) -> Module:
         """Loads a module by name or path.
 
