@@ -1,4 +1,7 @@
-//! A program outside this workspace: its own module, its own provider, its own types. `cargo xtask outside` runs it.
+//! A program outside this workspace: its own module, its own provider, its own types, and those of `cog types`.
+//! `cargo xtask outside` runs it.
+
+mod modules;
 
 use std::{error::Error, sync::Arc};
 
@@ -7,6 +10,7 @@ use cog_run::provider::{
     WireRequest, reply,
 };
 use cog_run::{Module, RunInput, RunOptions, Runtime};
+use modules::text_writer;
 use serde::{Deserialize, Serialize};
 
 const MANIFEST: &str = "name: router\nversion: 1.0.0\nresponsibility: Routes a ticket\ntier: exploration\n";
@@ -48,5 +52,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let module = Arc::new(Module::from_parts(MANIFEST, "Choose a queue for: $INPUT", SCHEMA)?);
     let input = RunInput::json(&Ticket { text: "I want a refund." })?;
     let route: Route = runtime.execute(&module, input, RunOptions::new()).await.data_as()?;
-    Ok(println!("{}", route.queue))
+    println!("{}", route.queue);
+
+    // Without a provider, the answer is a sample.
+    let input = text_writer::Input { brief: "We close at six.".to_owned(), draft: None, problems: None };
+    let answer = text_writer::run(&Runtime::builder().build(), &input, RunOptions::new()).await?;
+    assert!(!answer.rationale.is_empty());
+    Ok(println!("written"))
 }

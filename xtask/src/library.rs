@@ -9,7 +9,7 @@ const FEATURES: [(&str, &[&str]); 2] =
     [("cog-run", &["media", "offline", "providers", "tokenizers"]), ("cog-host", &["mcp", "server"])];
 
 /// What the program outside the workspace prints.
-const EXPECTED: &str = "billing\n";
+const EXPECTED: &str = "billing\nwritten\n";
 
 /// The packages that are not published.
 const UNPUBLISHED: [&str; 3] = ["cog-py", "cog-testkit", "xtask"];
@@ -56,12 +56,13 @@ fn write_program(directory: &Path) -> std::io::Result<()> {
     let library = root().join("crates/cog-run");
     let manifest = format!(
         "[package]\nname = \"outside\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n\
-         cog-run = {{ path = {library:?} }}\nserde = {{ version = \"1\", features = [\"derive\"] }}\n\
+         cog-run = {{ path = {library:?} }}\nserde = {{ version = \"1\", features = [\"derive\"] }}\nserde_json = \"1\"\n\
          tokio = {{ version = \"1\", features = [\"macros\", \"rt\"] }}\n"
     );
     std::fs::write(directory.join("Cargo.toml"), manifest)?;
     std::fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock"))?;
-    std::fs::copy(root().join("examples/outside/main.rs"), source.join("main.rs")).map(drop)
+    let copy = |file| std::fs::copy(root().join("examples/outside").join(file), source.join(file)).map(drop);
+    copy("modules.rs").and_then(|()| copy("main.rs"))
 }
 
 fn run_program(directory: &Path) -> Outcome<String> {

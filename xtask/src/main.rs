@@ -22,6 +22,7 @@ mod source;
 mod terminal;
 mod test;
 mod tools;
+mod types;
 mod words;
 
 use std::process::ExitCode;
@@ -53,6 +54,7 @@ usage: cargo xtask COMMAND
   siege [SECONDS]     put the server under siege by hostile clients, beside healthy ones
   sizes               check the lengths of files and functions
   test [--rust-only]  install what the tests need and run all of them
+  types               compile what `cog types` prints with mypy, pyright, tsc and rustc
   words [PATH]        check help, messages, pages, public names and comments for retired words";
 
 fn main() -> ExitCode {
@@ -99,6 +101,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["sizes"] => sizes::run(),
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--rust-only"] => test::run(test::Extent::RustOnly),
+        ["types"] => types::check(),
         ["words"] => words::run(None),
         ["words", path] => words::run(Some(path)),
         _ => Err(USAGE.to_owned()),

@@ -43,6 +43,15 @@ pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> Outcome {
     std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Writes a file that is not tracked, and the directories above it.
+#[expect(clippy::disallowed_methods, reason = "chores write below the target directory")]
+pub(crate) fn write_new(path: impl AsRef<Path>, text: &str) -> Outcome {
+    let path = path.as_ref();
+    let written =
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, text));
+    written.map_err(|error| format!("{}: {error}", path.display()))
+}
+
 /// A directory under the target directory, without what earlier runs left in it.
 pub(crate) fn emptied(name: &str) -> Outcome<PathBuf> {
     let directory = target_directory()?.join(name);

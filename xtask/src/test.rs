@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::project::{Outcome, cargo, emptied, execute, root, say, tracked};
-use crate::{bench, clients, engine, python as package, replies, terminal, tools};
+use crate::{bench, clients, engine, python as package, replies, terminal, tools, types};
 
 /// How much to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         engine::check()?;
         clients::check()?;
         package::check()?;
+        types::check()?;
         bench::untimed_siege()?;
         replies::compare()?;
     }
