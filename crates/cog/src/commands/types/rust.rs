@@ -67,7 +67,7 @@ fn rust_module(module: &Described, name: &str, with_functions: bool) -> String {
     let body: String = lines.trim_end().lines().map(indent).collect();
     let about = comment(Some(&module.responsibility));
     format!(
-        "\n{about}#[rustfmt::skip]\n#[allow(clippy::all, clippy::pedantic, dead_code, missing_docs)]\npub mod {name} {{\n{body}}}\n"
+        "\n{about}#[rustfmt::skip]\n#[allow(clippy::all, clippy::pedantic, dead_code, missing_docs, unreachable_pub)]\npub mod {name} {{\n{body}}}\n"
     )
 }
 
