@@ -91,16 +91,29 @@ impl Runtime {
         self.shared.modules.load_name(name)
     }
 
+    /// Loads a module like [`Runtime::load`], without blocking the event loop.
+    ///
+    /// # Errors
+    /// The errors of [`Runtime::load`].
+    pub async fn load_async(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
+        self.load_by(ModuleKey::NameOrPath, name_or_path).await
+    }
+
     /// Loads a module like [`Runtime::load_name`], without blocking the event loop.
     ///
     /// # Errors
     /// The errors of [`Runtime::load`].
     pub async fn load_name_async(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        if let Some(module) = self.cached_name(name) {
+        self.load_by(ModuleKey::Name, name).await
+    }
+
+    /// Loads a module on a thread that may block, unless it is cached.
+    async fn load_by(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        if let Some(module) = self.shared.modules.cached(by, name) {
             return Ok(module);
         }
-        let (runtime, owned) = (self.clone(), name.to_owned());
-        let loading = tokio::task::spawn_blocking(move || runtime.load_name(&owned)).await;
+        let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
+        let loading = tokio::task::spawn_blocking(move || shared.modules.load(by, &name)).await;
         loading.unwrap_or_else(|error| Err(crate::error::from_task(&error)))
     }
 

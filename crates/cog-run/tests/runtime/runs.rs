@@ -207,6 +207,18 @@ async fn module_is_cached_for_the_recheck_interval() {
 }
 
 #[tokio::test]
+async fn load_async_finds_what_load_finds() {
+    let directory = directory("Answer.", &[]);
+    let runtime = Runtime::builder().recheck(Duration::from_secs(3600)).build();
+    let path = directory.path().to_str().unwrap();
+    let first = runtime.load_async(path).await.unwrap();
+    assert!(Arc::ptr_eq(&first, &runtime.load(path).unwrap()));
+    assert!(Arc::ptr_eq(&first, &runtime.load_async(path).await.unwrap()));
+    assert_eq!(runtime.load_name_async(path).await.unwrap_err().code, Code::ModuleNotFound.into());
+    assert_eq!(runtime.load_async("no-such-module").await.unwrap_err().code, Code::ModuleNotFound.into());
+}
+
+#[tokio::test]
 async fn offline_sample_has_warning_w4001() {
     let directory = directory("Answer.", &[]);
     let runtime = Runtime::builder().build();
