@@ -1,9 +1,9 @@
 //! The error of a failed run.
 
-use cog_spec::ErrorBody;
+use cog_spec::{Envelope, ErrorBody};
 use pyo3::prelude::*;
 
-use crate::to_python::to_python;
+use crate::{result::RunResult, to_python::to_python};
 
 /// The error of a failed run.
 #[pyclass(name = "ErrorInfo", module = "cognitive", frozen)]
@@ -39,6 +39,12 @@ impl ErrorInfo {
     #[getter]
     fn details<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.0.details.as_ref().map(|details| to_python(py, details.node())).transpose()
+    }
+
+    /// How it is pickled and copied: as the error of a result.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (RunResult, &'static str))> {
+        let getattr = py.import("builtins")?.getattr("getattr")?;
+        Ok((getattr, (RunResult::new(Envelope::failure(self.0.clone())), "error")))
     }
 
     fn __repr__(&self) -> String {

@@ -2,7 +2,12 @@
 
 use cog_json::{ToJson as _, Value};
 use cog_spec::{Envelope, Outcome};
-use pyo3::{exceptions::PyTypeError, prelude::*, sync::PyOnceLock, types::PyType};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    sync::PyOnceLock,
+    types::PyType,
+};
 
 use crate::{
     error::ErrorInfo,
@@ -25,6 +30,22 @@ impl RunResult {
 
 #[pymethods]
 impl RunResult {
+    /// Reads an envelope from JSON.
+    #[new]
+    fn read(py: Python<'_>, json: &str) -> PyResult<Self> {
+        let envelope = py.detach(|| Value::parse(json).map(|value| Envelope::read(value.node())));
+        match envelope {
+            Ok(Some(envelope)) => Ok(Self::new(envelope)),
+            Ok(None) => Err(PyValueError::new_err("the text is not the envelope of a run")),
+            Err(error) => Err(PyValueError::new_err(format!("the text is not JSON: {error}"))),
+        }
+    }
+
+    /// How it is pickled and copied.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (String,)) {
+        (py.get_type::<Self>(), (self.envelope.to_json(),))
+    }
+
     /// Whether the run succeeded.
     #[getter]
     fn ok(&self) -> bool {

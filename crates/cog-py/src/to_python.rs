@@ -2,11 +2,14 @@
 
 use cog_json::{Kind, Node, ToJson, Value};
 use pyo3::{
+    exceptions::PyValueError,
     prelude::*,
-    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString},
+    sync::PyOnceLock,
+    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyType},
 };
 
-/// Converts a node to `dict`, `list`, `str`, `int`, `float`, `bool` or `None`. An integer of any size stays exact.
+/// Converts a node to `dict`, `list`, `str`, `int`, `float`, `bool` or `None`. An integer of any size stays exact: one with more
+/// than 4,300 digits becomes a `Decimal`.
 pub(crate) fn to_python<'py>(py: Python<'py>, node: Node<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match node.kind() {
         Kind::Null => py.None().into_bound(py),
@@ -37,7 +40,19 @@ fn number<'py>(py: Python<'py>, node: Node<'_>) -> PyResult<Bound<'py, PyAny>> {
     }
     match number.as_i64() {
         Some(small) => Ok(small.into_pyobject(py)?.into_any()),
-        None => py.get_type::<PyInt>().call1((number.literal(),)),
+        None => large_integer(py, number.literal()),
+    }
+}
+
+/// Converts an integer of any size. Python limits the digits of an `int` from text, because the conversion takes quadratic
+/// time. One with more digits becomes a `Decimal`, which is as exact.
+fn large_integer<'py>(py: Python<'py>, literal: &str) -> PyResult<Bound<'py, PyAny>> {
+    match py.get_type::<PyInt>().call1((literal,)) {
+        Err(error) if error.is_instance_of::<PyValueError>(py) => {
+            static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+            DECIMAL.import(py, "decimal", "Decimal")?.call1((literal,))
+        }
+        converted => converted,
     }
 }
 

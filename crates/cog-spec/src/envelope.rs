@@ -1,3 +1,5 @@
+mod read;
+
 use cog_json::{ToJson as _, Value};
 use serde::{Serialize, Serializer};
 

@@ -32,12 +32,13 @@ class ErrorInfo:
 
 @final
 class Result:
-    """The result of a run: the envelope, as an object."""
+    """The result of a run: the envelope, as an object. It can be created from an envelope as JSON, and pickled."""
 
     @property
     def ok(self) -> bool:
         """Whether the run succeeded."""
     @property
+    def __new__(cls, json: str) -> Self: ...
     def data(self) -> Any:
         """The answer of a successful run, otherwise None."""
     @property

@@ -20,7 +20,13 @@ class CognitiveError(Exception):
             raise ValueError("the result has no error")
         super().__init__(result)
         self.result: Result = result
-        self.error: ErrorInfo = result.error
+
+    @property
+    def error(self) -> ErrorInfo:
+        """The error of the run."""
+        error = self.result.error
+        assert error is not None
+        return error
 
     @property
     def code(self) -> str:
