@@ -128,7 +128,8 @@ def test_modules_of_a_directory(tmp_path: Path) -> None:
     (module / "prompt.md").write_text("Greet $name.\n")
     schema = '{"input": {"type": "object", "properties": {"name": {"type": "string"}}},'
     (module / "schema.json").write_text(schema + ' "data": {"type": "object"}}')
-    assert CognitiveRuntime(provider="offline", modules=[tmp_path / "modules"]).load("greeter").directory
+    loaded = CognitiveRuntime(provider="offline", modules=[tmp_path / "modules"]).load("greeter")
+    assert isinstance(loaded.directory, Path) and loaded.directory.name == "greeter"
     assert CognitiveRuntime(provider="offline").load(module).name == "greeter"
 
 

@@ -1,6 +1,7 @@
 """The types of the native part."""
 
 import os
+import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NoReturn, final
 
@@ -81,7 +82,7 @@ class Module:
     def responsibility(self) -> str:
         """What the module does."""
     @property
-    def directory(self) -> os.PathLike[str] | None:
+    def directory(self) -> pathlib.Path | None:
         """The directory; None for a built-in module."""
     @property
     def input_schema(self) -> dict[str, Any] | None:
