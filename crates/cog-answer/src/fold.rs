@@ -79,6 +79,11 @@ impl EnvelopeBuilder {
         self.end.is_some()
     }
 
+    /// Returns the data so far, without those of the final chunk. None before the first chunk of data.
+    pub fn data(&self) -> Option<&serde_json::Value> {
+        self.image.data()
+    }
+
     /// Returns the envelope.
     pub fn finish(mut self) -> Envelope {
         match self.end.take() {

@@ -50,7 +50,7 @@ impl Call {
 
 /// Runs a module to its envelope.
 pub(crate) async fn answer(hosted: &Hosted, request: Request) -> Envelope {
-    match request.start(hosted, Mode::Answer) {
+    match request.start(hosted, Mode::Answer).await {
         Ok(chunks) => chunks.fold().await,
         Err(refused) => *refused,
     }

@@ -1,25 +1,25 @@
 //! The chunks of a run, read by a loop or by an event loop.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+mod queue;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cog_answer::EnvelopeBuilder;
+use cog_json::ToJson;
 use cog_run::ChunkStream;
-use cog_spec::Chunk;
+use cog_spec::{Chunk, Envelope};
 use futures_util::StreamExt as _;
 use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock};
 use tokio::{sync::Notify, task::AbortHandle};
 
+use self::queue::{MAX_WAITING, Queue};
 use crate::{
     events::{events, wait},
-    result::RunResult,
-    to_python::json_to_python,
+    hosted::Hosted,
+    request::{Mode, Request},
+    result::{RunResult, exception_of},
+    to_python::{json_text_to_python, json_to_python},
 };
-
-/// The maximum number of chunks that wait for the event loop.
-const MAX_WAITING: usize = 256;
 
 /// The chunks of a run. Dropping it cancels the run.
 #[pyclass(name = "Chunks", module = "cognitive._cognitive", frozen)]
@@ -27,6 +27,8 @@ pub(crate) struct Chunks {
     source: Mutex<Source>,
     /// The chunks that a task has read.
     queue: Arc<Queue>,
+    /// Notified when the chunks are closed while a thread reads them.
+    closed: Notify,
     envelope: Mutex<EnvelopeBuilder>,
     result: PyOnceLock<Py<RunResult>>,
 }
@@ -34,7 +36,7 @@ pub(crate) struct Chunks {
 /// The reader of the run.
 enum Source {
     /// The next call of [`Chunks::next`] or [`Chunks::wake`].
-    Stream(ChunkStream),
+    Waiting(Run),
     /// A call of [`Chunks::next`], now.
     Reading,
     /// A task, which fills the queue.
@@ -43,27 +45,20 @@ enum Source {
     Ended,
 }
 
-/// The chunks between a task and the event loop.
-#[derive(Default)]
-struct Queue {
-    waiting: Mutex<Waiting>,
-    /// Notified when there is room.
-    room: Notify,
-}
-
-#[derive(Default)]
-struct Waiting {
-    chunks: VecDeque<Chunk>,
-    is_over: bool,
-    /// Called once when there is a chunk, or no further one.
-    waker: Option<Py<PyAny>>,
+/// A run that is read.
+enum Run {
+    /// It starts when it is read.
+    Requested(Arc<Hosted>, Box<Request>),
+    /// It has started.
+    Started(ChunkStream),
 }
 
 impl Chunks {
-    pub(crate) fn new(stream: ChunkStream) -> Self {
+    pub(crate) fn new(hosted: Arc<Hosted>, request: Request) -> Self {
         Self {
-            source: Mutex::new(Source::Stream(stream)),
+            source: Mutex::new(Source::Waiting(Run::Requested(hosted, Box::new(request)))),
             queue: Arc::default(),
+            closed: Notify::new(),
             envelope: Mutex::default(),
             result: PyOnceLock::new(),
         }
@@ -76,11 +71,17 @@ impl Chunks {
         converted
     }
 
-    /// Takes the stream to read from it.
-    fn take_stream(&self) -> PyResult<Option<ChunkStream>> {
+    /// Stores the result of a run that was refused, and returns its exception.
+    fn refused(&self, py: Python<'_>, envelope: Envelope) -> PyErr {
+        let result = self.result.get_or_try_init(py, || Py::new(py, RunResult::new(envelope)));
+        result.and_then(|result| exception_of(result.bind(py))).unwrap_or_else(|error| error)
+    }
+
+    /// Takes the run to read it. None if it has ended.
+    fn take_run(&self) -> PyResult<Option<Run>> {
         let mut source = locked(&self.source);
         match std::mem::replace(&mut *source, Source::Reading) {
-            Source::Stream(stream) => Ok(Some(stream)),
+            Source::Waiting(run) => Ok(Some(run)),
             Source::Ended => {
                 *source = Source::Ended;
                 Ok(None)
@@ -91,27 +92,51 @@ impl Chunks {
             }
         }
     }
+
+    /// Ends reading, unless the chunks were closed in the meantime.
+    fn put_back(&self, next: Source) -> bool {
+        let mut source = locked(&self.source);
+        let is_reading = matches!(*source, Source::Reading);
+        if is_reading {
+            *source = next;
+        }
+        is_reading
+    }
+
+    /// Reads the next chunk, until the chunks are closed.
+    async fn read(&self, run: Run) -> Result<Option<(Chunk, ChunkStream)>, Box<Envelope>> {
+        let next = async {
+            let mut stream = run.start().await?;
+            Ok(stream.next().await.map(|chunk| (chunk, stream)))
+        };
+        tokio::select! {
+            biased;
+            () = self.closed.notified() => Ok(None),
+            next = next => next,
+        }
+    }
 }
 
 #[pymethods]
 impl Chunks {
     /// Waits for the next chunk; None after the last.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(mut stream) = self.take_stream()? else { return Ok(None) };
-        let next = wait(py, stream.next());
-        let mut source = locked(&self.source);
-        match next {
-            Ok(Some(chunk)) => {
-                *source = Source::Stream(stream);
-                drop(source);
-                self.convert(py, chunk).map(Some)
-            }
-            Ok(None) => {
-                *source = Source::Ended;
+        let Some(run) = self.take_run()? else { return Ok(None) };
+        match wait(py, self.read(run)) {
+            Ok(Ok(Some((chunk, stream)))) => match self.put_back(Source::Waiting(Run::Started(stream))) {
+                true => self.convert(py, chunk).map(Some),
+                false => Ok(None),
+            },
+            Ok(Ok(None)) => {
+                self.put_back(Source::Ended);
                 Ok(None)
             }
+            Ok(Err(refused)) => {
+                self.put_back(Source::Ended);
+                Err(self.refused(py, *refused))
+            }
             Err(interrupted) => {
-                *source = Source::Ended;
+                self.put_back(Source::Ended);
                 Err(interrupted)
             }
         }
@@ -119,48 +144,59 @@ impl Chunks {
 
     /// Returns a chunk that a task has read; None if there is none yet.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let chunk = locked(&self.queue.waiting).chunks.pop_front();
-        let Some(chunk) = chunk else { return Ok(None) };
-        self.queue.room.notify_one();
-        self.convert(py, chunk).map(Some)
+        match self.queue.take() {
+            Some(Ok(chunk)) => self.convert(py, chunk).map(Some),
+            Some(Err(envelope)) => Err(self.refused(py, *envelope)),
+            None => Ok(None),
+        }
     }
 
     /// Returns whether there is a chunk to take, or no further one. Otherwise `notify` is called once, from another thread, when
     /// that is the case.
     fn wake(&self, py: Python<'_>, notify: Py<PyAny>) -> PyResult<bool> {
-        self.start_task(py)?;
-        let mut waiting = locked(&self.queue.waiting);
-        let is_ready = waiting.is_over || !waiting.chunks.is_empty();
-        if !is_ready {
-            waiting.waker = Some(notify);
+        match self.start_task(py)? {
+            true => self.queue.wake(notify),
+            false => Ok(true),
         }
-        Ok(is_ready)
+    }
+
+    /// Forgets this `notify`, because its task does not wait any more.
+    fn forget(&self, notify: &Bound<'_, PyAny>) {
+        self.queue.forget(notify);
     }
 
     /// Whether all chunks were read.
     #[getter]
     fn is_over(&self) -> bool {
-        let waiting = locked(&self.queue.waiting);
         match *locked(&self.source) {
-            Source::Ended => waiting.chunks.is_empty(),
-            Source::Task(_) => waiting.is_over && waiting.chunks.is_empty(),
-            Source::Stream(_) | Source::Reading => false,
+            Source::Ended => true,
+            Source::Task(_) => self.queue.is_over(),
+            Source::Waiting(_) | Source::Reading => false,
         }
     }
 
     /// Cancels the run. There are no further chunks.
     fn close(&self) {
         let source = std::mem::replace(&mut *locked(&self.source), Source::Ended);
-        if let Source::Task(task) = source {
-            task.abort();
+        match source {
+            Source::Task(task) => task.abort(),
+            Source::Reading => self.closed.notify_one(),
+            Source::Waiting(_) | Source::Ended => {}
         }
-        locked(&self.queue.waiting).chunks.clear();
+        self.queue.close();
+    }
+
+    /// The answer so far; None before the first chunk of data.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let data = locked(&self.envelope).data().map(ToJson::to_json);
+        data.map(|data| json_text_to_python(py, &data)).transpose()
     }
 
     /// The envelope of the chunks that were read; None before the last.
     #[getter]
     fn result(&self, py: Python<'_>) -> PyResult<Option<Py<RunResult>>> {
-        if !self.is_over() {
+        if self.result.get(py).is_none() && !locked(&self.envelope).is_over() && !self.is_over() {
             return Ok(None);
         }
         let result = self.result.get_or_try_init(py, || {
@@ -172,22 +208,30 @@ impl Chunks {
 }
 
 impl Chunks {
-    /// Starts the task that reads the run for an event loop, if there is none.
-    fn start_task(&self, py: Python<'_>) -> PyResult<()> {
-        if matches!(*locked(&self.source), Source::Task(_) | Source::Ended) {
-            return Ok(());
+    /// Starts the task that reads the run for an event loop, if there is none. Returns false if the run has ended.
+    fn start_task(&self, py: Python<'_>) -> PyResult<bool> {
+        if matches!(*locked(&self.source), Source::Task(_)) {
+            return Ok(true);
         }
         let events = events(py)?;
-        let Some(stream) = self.take_stream()? else { return Ok(()) };
+        let Some(run) = self.take_run()? else { return Ok(false) };
         let end = End(Arc::clone(&self.queue));
         let task = events.spawn(async move {
-            let mut batches = stream.ready_chunks(MAX_WAITING);
-            while let Some(batch) = batches.next().await {
-                end.0.add(batch).await;
+            match run.start().await {
+                Ok(stream) => {
+                    let mut batches = stream.ready_chunks(MAX_WAITING);
+                    while let Some(batch) = batches.next().await {
+                        end.0.add(batch).await;
+                    }
+                }
+                Err(refused) => end.0.refuse(refused),
             }
         });
-        *locked(&self.source) = Source::Task(task.abort_handle());
-        Ok(())
+        let handle = task.abort_handle();
+        if !self.put_back(Source::Task(handle)) {
+            task.abort();
+        }
+        Ok(true)
     }
 }
 
@@ -197,17 +241,12 @@ impl Drop for Chunks {
     }
 }
 
-impl Queue {
-    /// Adds chunks, and waits until there is room for more.
-    async fn add(&self, batch: Vec<Chunk>) {
-        let waker = {
-            let mut waiting = locked(&self.waiting);
-            waiting.chunks.extend(batch);
-            waiting.waker.take()
-        };
-        wake(waker);
-        while locked(&self.waiting).chunks.len() >= MAX_WAITING {
-            self.room.notified().await;
+impl Run {
+    /// Starts the run, unless it has started.
+    async fn start(self) -> Result<ChunkStream, Box<Envelope>> {
+        match self {
+            Self::Requested(hosted, request) => request.start(&hosted, Mode::Stream).await,
+            Self::Started(stream) => Ok(stream),
         }
     }
 }
@@ -217,19 +256,7 @@ struct End(Arc<Queue>);
 
 impl Drop for End {
     fn drop(&mut self) {
-        let waker = {
-            let mut waiting = locked(&self.0.waiting);
-            waiting.is_over = true;
-            waiting.waker.take()
-        };
-        wake(waker);
-    }
-}
-
-/// Calls a waker. Its errors are ignored: its event loop is closed, or the interpreter ends.
-fn wake(waker: Option<Py<PyAny>>) {
-    if let Some(waker) = waker {
-        let _ = Python::try_attach(|py| waker.call0(py).map(drop));
+        self.0.end();
     }
 }
 

@@ -7,10 +7,6 @@ use crate::result::{RunResult, exception_of};
 
 /// Returns the exception of an error that was found before a run.
 pub(crate) fn exception(py: Python<'_>, error: ErrorBody) -> PyErr {
-    raised(py, Envelope::failure(error)).unwrap_or_else(|error| error)
-}
-
-/// Returns the exception of a failed run.
-pub(crate) fn raised(py: Python<'_>, envelope: Envelope) -> PyResult<PyErr> {
-    exception_of(&Bound::new(py, RunResult::new(envelope))?)
+    let result = Bound::new(py, RunResult::new(Envelope::failure(error)));
+    result.and_then(|result| exception_of(&result)).unwrap_or_else(|error| error)
 }

@@ -71,9 +71,9 @@ impl Request {
     ///
     /// # Errors
     /// The envelope of a run that is refused before the provider is called.
-    pub(crate) fn start(self, hosted: &Hosted, mode: Mode) -> Result<ChunkStream, Box<Envelope>> {
+    pub(crate) async fn start(self, hosted: &Hosted, mode: Mode) -> Result<ChunkStream, Box<Envelope>> {
         let refuse = |error| Box::new(Envelope::failure(error));
-        let module = self.module.load(hosted).map_err(refuse)?;
+        let module = self.module.load_async(hosted).await.map_err(refuse)?;
         let access = hosted.access(&module, &self.input, self.files).map_err(refuse)?;
         let mut options = self.options.media(access);
         options.strict |= !self.sets_strict && hosted.is_strict();
@@ -110,6 +110,14 @@ impl Target {
     pub(crate) fn load(&self, hosted: &Hosted) -> Result<Arc<Module>, ErrorBody> {
         match self {
             Self::Named(name) => hosted.runtime.load(name),
+            Self::Loaded(module) => Ok(Arc::clone(module)),
+        }
+    }
+
+    /// Returns the loaded module. Files are read on a thread that may block.
+    async fn load_async(&self, hosted: &Hosted) -> Result<Arc<Module>, ErrorBody> {
+        match self {
+            Self::Named(name) => hosted.runtime.load_async(name).await,
             Self::Loaded(module) => Ok(Arc::clone(module)),
         }
     }

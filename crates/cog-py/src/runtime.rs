@@ -18,11 +18,11 @@ use crate::{
     call::{Call, answer},
     chunks::Chunks,
     events::wait,
-    exception::{exception, raised},
+    exception::exception,
     hosted::{HostError, HostOptions, Hosted, not_found},
     module::LoadedModule,
     report::ValidationReport,
-    request::{Mode, Request, Target, seconds},
+    request::{Request, Target, seconds},
     result::RunResult,
 };
 
@@ -124,7 +124,7 @@ impl NativeRuntime {
         Call::start(py, self.hosted(py)?, Request::read(module, input, options)?, notify)
     }
 
-    /// Starts a run whose chunks are read one by one.
+    /// Returns a run that starts when its chunks are read.
     fn stream(
         &self,
         py: Python<'_>,
@@ -132,11 +132,7 @@ impl NativeRuntime {
         input: &Bound<'_, PyAny>,
         options: &Bound<'_, PyDict>,
     ) -> PyResult<Chunks> {
-        let (hosted, request) = (self.hosted(py)?, Request::read(module, input, options)?);
-        match py.detach(|| request.start(&hosted, Mode::Stream)) {
-            Ok(stream) => Ok(Chunks::new(stream)),
-            Err(refused) => Err(raised(py, *refused)?),
-        }
+        Ok(Chunks::new(self.hosted(py)?, Request::read(module, input, options)?))
     }
 }
 

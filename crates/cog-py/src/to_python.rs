@@ -61,7 +61,12 @@ pub(crate) fn json_to_python<'py>(
     py: Python<'py>,
     value: &(impl ToJson + ?Sized),
 ) -> PyResult<Bound<'py, PyAny>> {
-    let value = Value::parse(&value.to_json())
-        .map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
+    json_text_to_python(py, &value.to_json())
+}
+
+/// Converts JSON.
+pub(crate) fn json_text_to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let value =
+        Value::parse(text).map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
     to_python(py, value.node())
 }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
+from typing import Any
 
 import pytest
 from conftest import ANSWER, Mock
 
-from cognitive import CognitiveError, CognitiveRuntime
+from cognitive import ChunkStream, CognitiveError, CognitiveRuntime
 
 INPUT = {"code": "fn main() {}"}
 
@@ -64,10 +66,89 @@ def test_stream_that_is_dropped_cancels_the_call(runtime: CognitiveRuntime, mock
     assert mock.interrupted.wait(30)
 
 
-def test_refused_run_raises_at_once(runtime: CognitiveRuntime, mock: Mock) -> None:
+@pytest.mark.parametrize("module", ["code-reviewer", "no-such-module"])
+def test_refused_run_raises_at_its_first_chunk(runtime: CognitiveRuntime, mock: Mock, module: str) -> None:
+    async def run() -> None:
+        stream = runtime.execute_stream(module, {"code": 1})
+        with pytest.raises(CognitiveError) as raised:
+            await anext(stream)
+        assert stream.result is raised.value.result
+        assert [chunk async for chunk in stream] == []
+
+    stream = runtime.execute_stream(module, {"code": 1})
+    assert stream.result is None
     with pytest.raises(CognitiveError) as raised:
-        runtime.execute_stream("code-reviewer", {"code": 1})
-    assert raised.value.code == "E1003" and mock.requests == []
+        next(stream)
+    assert raised.value.code in ("E1003", "E4006") and stream.result is raised.value.result
+    assert list(stream) == []
+    asyncio.run(run())
+    assert mock.requests == []
+
+
+def test_object_without_a_form_raises_at_once(offline: CognitiveRuntime) -> None:
+    with pytest.raises(TypeError, match="input.code"):
+        offline.execute_stream("code-reviewer", {"code": object()})
+
+
+def test_result_is_there_after_the_last_chunk(runtime: CognitiveRuntime) -> None:
+    async def run() -> None:
+        stream = runtime.execute_stream("code-reviewer", INPUT)
+        async for chunk in stream:
+            if chunk.get("final"):
+                break
+        assert stream.result is not None and stream.result.data == ANSWER["data"]
+
+    stream = runtime.execute_stream("code-reviewer", INPUT)
+    for chunk in stream:
+        if chunk.get("final"):
+            break
+    assert stream.result is not None and stream.result.data == ANSWER["data"]
+    asyncio.run(run())
+
+
+def test_stream_is_closed_while_another_thread_reads_it(runtime: CognitiveRuntime, mock: Mock) -> None:
+    mock.hang_after = 8
+    stream = runtime.execute_stream("code-reviewer", INPUT)
+    reader = threading.Thread(target=lambda: list(stream))
+    reader.start()
+    assert mock.called.wait(30)
+    stream.close()
+    reader.join(30)
+    assert not reader.is_alive() and list(stream) == []
+    assert mock.interrupted.wait(30)
+
+
+def test_stream_is_closed_while_a_task_reads_it(runtime: CognitiveRuntime, mock: Mock) -> None:
+    mock.hang_after = 8
+
+    async def run() -> None:
+        stream = runtime.execute_stream("code-reviewer", INPUT)
+        reader = asyncio.create_task(read(stream))
+        await asyncio.to_thread(mock.called.wait, 30)
+        stream.close()
+        await asyncio.wait_for(reader, 30)
+
+    asyncio.run(run())
+    assert mock.interrupted.wait(30)
+
+
+async def read(stream: ChunkStream) -> list[dict[str, Any]]:
+    return [chunk async for chunk in stream]
+
+
+def test_two_tasks_cannot_wait_for_one_stream(runtime: CognitiveRuntime, mock: Mock) -> None:
+    mock.hang_after = 8
+
+    async def run() -> None:
+        stream = runtime.execute_stream("code-reviewer", INPUT)
+        readers = [asyncio.create_task(read(stream)) for _ in range(2)]
+        failed, waiting = await asyncio.wait(readers, return_when=asyncio.FIRST_COMPLETED, timeout=30)
+        with pytest.raises(RuntimeError, match="another task waits for the next chunk"):
+            failed.pop().result()
+        stream.close()
+        await asyncio.wait_for(waiting.pop(), 30)
+
+    asyncio.run(run())
 
 
 def test_failed_run_ends_with_an_error_chunk(runtime: CognitiveRuntime, mock: Mock) -> None:

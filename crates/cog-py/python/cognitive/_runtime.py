@@ -9,7 +9,7 @@ from . import _cognitive
 if TYPE_CHECKING:
     import asyncio
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from types import TracebackType
 
     from typing_extensions import Self, Unpack
@@ -147,10 +147,13 @@ class CognitiveRuntime:
     def execute_stream(
         self, module: str | os.PathLike[str] | Module, input: Any, **options: Unpack[RunOptions]
     ) -> ChunkStream:
-        """Runs a module, and returns its chunks: for ``for`` and for ``async for``.
+        """Runs a module, and returns its chunks: for ``for`` and for ``async for``. The run starts when the first one is read.
+
+        The first chunk raises ``CognitiveError`` if the run is refused before the provider is called.
 
         Raises:
-            CognitiveError: The run was refused before the provider was called.
+            TypeError: The input has an object that JSON cannot represent.
+            ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
         return ChunkStream(self._native.stream(module, input, options))
 
@@ -173,6 +176,14 @@ class ChunkStream:
         """The result of the run; None before the last chunk was read."""
         return self._chunks.result
 
+    @property
+    def data(self) -> Any:
+        """The answer so far; None before its first chunk."""
+        result = self.result
+        if result is None:
+            return self._chunks.data
+        return result.data if result.ok else result.partial_data
+
     def close(self) -> None:
         """Cancels the run, unless it has ended."""
         self._chunks.close()
@@ -193,7 +204,7 @@ class ChunkStream:
         while (chunk := self._chunks.take()) is None:
             if self._chunks.is_over:
                 raise StopAsyncIteration
-            await _ready(self._chunks.wake)
+            await _ready(self._chunks)
         return chunk
 
     def __enter__(self) -> Self:
@@ -213,14 +224,22 @@ class ChunkStream:
         self.close()
 
 
-async def _ready(wake: Callable[[Callable[[], object]], bool]) -> None:
+async def _ready(chunks: _cognitive.Chunks) -> None:
     """Waits until there is a chunk, or no further one."""
     import asyncio
 
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    if not wake(lambda: loop.call_soon_threadsafe(_settle, ready, None)):
+
+    def notify() -> None:
+        loop.call_soon_threadsafe(_settle, ready, None)
+
+    if chunks.wake(notify):
+        return
+    try:
         await ready
+    finally:
+        chunks.forget(notify)
 
 
 def _settle(future: asyncio.Future[Any], value: object) -> None:

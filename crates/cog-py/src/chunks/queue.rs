@@ -1,0 +1,129 @@
+//! The chunks between a task and the event loop that reads them.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use cog_spec::{Chunk, Envelope};
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use tokio::sync::Notify;
+
+/// The maximum number of chunks that wait for the event loop.
+pub(super) const MAX_WAITING: usize = 256;
+
+/// The chunks between a task and the event loop that reads them.
+#[derive(Default)]
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    /// Notified when there is room.
+    room: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    chunks: VecDeque<Chunk>,
+    /// The envelope of a run that was refused.
+    refused: Option<Box<Envelope>>,
+    is_over: bool,
+    /// Called once when there is something to take, or nothing further.
+    waker: Option<Py<PyAny>>,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.chunks.is_empty() && self.refused.is_none()
+    }
+}
+
+impl Queue {
+    /// Adds chunks, and waits until there is room for more.
+    pub(super) async fn add(&self, batch: Vec<Chunk>) {
+        self.change(|waiting| {
+            if !waiting.is_over {
+                waiting.chunks.extend(batch);
+            }
+        });
+        while self.locked().chunks.len() >= MAX_WAITING {
+            self.room.notified().await;
+        }
+    }
+
+    /// Ends the queue with the envelope of a run that was refused.
+    pub(super) fn refuse(&self, envelope: Box<Envelope>) {
+        self.change(|waiting| waiting.refused = Some(envelope));
+    }
+
+    /// Ends the queue. The chunks that wait can still be taken.
+    pub(super) fn end(&self) {
+        self.change(|waiting| waiting.is_over = true);
+    }
+
+    /// Ends the queue, and removes what waits.
+    pub(super) fn close(&self) {
+        self.change(|waiting| {
+            waiting.is_over = true;
+            waiting.chunks.clear();
+            waiting.refused = None;
+        });
+        self.room.notify_one();
+    }
+
+    /// Takes the next chunk, or the envelope of a run that was refused. None if there is nothing yet, or nothing further.
+    pub(super) fn take(&self) -> Option<Result<Chunk, Box<Envelope>>> {
+        let mut waiting = self.locked();
+        if let Some(chunk) = waiting.chunks.pop_front() {
+            self.room.notify_one();
+            return Some(Ok(chunk));
+        }
+        waiting.refused.take().map(Err)
+    }
+
+    /// Whether nothing can be taken any more.
+    pub(super) fn is_over(&self) -> bool {
+        let waiting = self.locked();
+        waiting.is_over && waiting.is_empty()
+    }
+
+    /// Returns whether there is something to take, or nothing further. Otherwise the waker is called once when that is the case.
+    ///
+    /// # Errors
+    /// `RuntimeError` if another reader waits.
+    pub(super) fn wake(&self, waker: Py<PyAny>) -> PyResult<bool> {
+        let mut waiting = self.locked();
+        if waiting.is_over || !waiting.is_empty() {
+            return Ok(true);
+        }
+        if waiting.waker.is_some() {
+            return Err(PyRuntimeError::new_err("another task waits for the next chunk of this stream"));
+        }
+        waiting.waker = Some(waker);
+        Ok(false)
+    }
+
+    /// Forgets this waker, whose reader does not wait any more.
+    pub(super) fn forget(&self, waker: &Bound<'_, PyAny>) {
+        let mut waiting = self.locked();
+        let forgotten = waiting.waker.take_if(|other| other.is(waker));
+        drop(waiting);
+        // Dropping it can run code of Python.
+        drop(forgotten);
+    }
+
+    /// Changes what waits, and calls the waker.
+    fn change(&self, change: impl FnOnce(&mut Waiting)) {
+        let waker = {
+            let mut waiting = self.locked();
+            change(&mut waiting);
+            waiting.waker.take()
+        };
+        if let Some(waker) = waker {
+            // Its errors are ignored: its event loop is closed, or the interpreter ends.
+            let _ = Python::try_attach(|py| waker.call0(py).map(drop));
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
