@@ -95,6 +95,15 @@ impl RunResult {
         }
     }
 
+    /// The answer as a Pydantic model, a dataclass, a `TypedDict`, or a type of these.
+    fn as_type<'py>(slf: &Bound<'py, Self>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        static CONVERT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let result = slf.get();
+        let Some(data) = result.envelope.data() else { return Err(exception_of(slf)?) };
+        let convert = CONVERT.import(slf.py(), "cognitive._types", "to_type")?;
+        convert.call1((result.data(slf.py())?, data.to_json(), kind))
+    }
+
     /// The envelope as a dict.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json_to_python(py, &self.envelope)

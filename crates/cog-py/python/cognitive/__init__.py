@@ -9,7 +9,7 @@ Providers, keys and limits come from environment variables and from the settings
 """
 
 from ._cognitive import ErrorInfo, Module, Report, Result, __version__
-from ._errors import CognitiveError
+from ._errors import CognitiveError, DataError
 from ._functions import ModuleFunction, default_runtime
 from ._runtime import ChunkStream, CognitiveRuntime, RunOptions
 
@@ -17,6 +17,7 @@ __all__ = [
     "ChunkStream",
     "CognitiveError",
     "CognitiveRuntime",
+    "DataError",
     "ErrorInfo",
     "Module",
     "ModuleFunction",

@@ -3,13 +3,15 @@
 import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NoReturn, final
+from typing import Any, Literal, NoReturn, TypeVar, final, overload
 
 from typing_extensions import Self
 
 __all__ = ["Call", "Chunks", "ErrorInfo", "Module", "Report", "Result", "Runtime", "__version__"]
 
 __version__: str
+
+_T = TypeVar("_T")
 
 @final
 class ErrorInfo:
@@ -35,11 +37,11 @@ class ErrorInfo:
 class Result:
     """The result of a run: the envelope, as an object. It can be created from an envelope as JSON, and pickled."""
 
+    def __new__(cls, json: str) -> Self: ...
     @property
     def ok(self) -> bool:
         """Whether the run succeeded."""
     @property
-    def __new__(cls, json: str) -> Self: ...
     def data(self) -> Any:
         """The answer of a successful run, otherwise None."""
     @property
@@ -56,6 +58,16 @@ class Result:
         """The warnings."""
     def raise_for_error(self) -> Self:
         """Raises ``CognitiveError`` if the run failed; otherwise returns the result."""
+    @overload
+    def as_type(self, kind: type[_T]) -> _T: ...
+    @overload
+    def as_type(self, kind: object) -> Any:
+        """The answer as a Pydantic model, a dataclass, a TypedDict, or a type of these: ``list[Issue]``, ``Issue | None``.
+
+        Raises:
+            CognitiveError: The run failed.
+            DataError: The answer does not fit the type. The message names the path.
+        """
     def to_dict(self) -> dict[str, Any]:
         """The envelope as a dict."""
     def to_json(self, *, indent: bool = False) -> str:

@@ -1,10 +1,13 @@
-"""The exception of failed runs."""
+"""The exceptions of the package."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+# Importing `typing` takes longer than the rest of the package. Type checkers know this name.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from ._cognitive import ErrorInfo, Result
 
 
@@ -61,3 +64,15 @@ class CognitiveError(Exception):
     def __str__(self) -> str:
         text = f"{self.code}: {self.message}"
         return text if self.suggestion is None else f"{text}\n{self.suggestion}"
+
+
+class DataError(ValueError):
+    """The data of an answer do not fit the type of ``Result.as_type``. ``path`` says where: ``data.issues[3].line``."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"

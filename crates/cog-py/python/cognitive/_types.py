@@ -1,0 +1,237 @@
+"""JSON as objects of types: dataclasses and what their fields can be, and Pydantic models."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import pathlib
+import sys
+import types
+import typing
+import uuid
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any
+
+from ._errors import DataError
+
+#: Types of scalars that JSON writes as a text.
+_TEXTS: dict[Any, Callable[[str], Any]] = {
+    datetime.datetime: lambda text: datetime.datetime.fromisoformat(_with_offset(text)),
+    datetime.date: datetime.date.fromisoformat,
+    datetime.time: lambda text: datetime.time.fromisoformat(_with_offset(text)),
+    uuid.UUID: uuid.UUID,
+    pathlib.Path: pathlib.Path,
+}
+
+#: What is created from an array, for the type that is named.
+_ARRAYS: dict[Any, Callable[[list[Any]], Any]] = {
+    list: list,
+    set: set,
+    frozenset: frozenset,
+    Sequence: list,
+    Set: frozenset,
+}
+
+
+def to_type(data: Any, text: str, kind: Any) -> Any:
+    """Converts the data of an answer. ``text`` is the same as JSON."""
+    if hasattr(kind, "model_validate_json"):
+        return _model(text, kind, "data")
+    return _convert(data, kind, "data")
+
+
+def _convert(value: Any, kind: Any, path: str) -> Any:
+    if kind in (Any, object) or isinstance(kind, typing.TypeVar):
+        return value
+    if kind is None or kind is types.NoneType:
+        return _checked(value, value is None, "None", path)
+    origin = typing.get_origin(kind)
+    if origin is not None:
+        return _generic(value, kind, origin, path)
+    if isinstance(kind, typing.NewType):
+        return _convert(value, kind.__supertype__, path)
+    if type(kind).__name__ == "TypeAliasType":
+        return _convert(value, kind.__value__, path)
+    if kind in _ARRAYS or kind is tuple or kind in (dict, Mapping):
+        return _generic(value, kind, kind, path)
+    if not isinstance(kind, type):
+        raise TypeError(f"{path}: an answer cannot become {kind!r}")
+    return _class(value, kind, path)
+
+
+def _class(value: Any, kind: type[Any], path: str) -> Any:
+    if hasattr(kind, "model_validate_json"):
+        return _model(json.dumps(value, default=str), kind, path)
+    if issubclass(kind, enum.Enum):
+        return _enum(value, kind, path)
+    if kind in (bool, int, float, str, decimal.Decimal):
+        return _scalar(value, kind, path)
+    if kind in _TEXTS:
+        return _parsed(value, kind, path)
+    fields = _fields(kind)
+    if fields is None:
+        raise TypeError(f"{path}: an answer cannot become {kind.__name__}; use a dataclass or a Pydantic model")
+    return _object(value, kind, fields, path)
+
+
+def _scalar(value: Any, kind: type[Any], path: str) -> Any:
+    is_number = isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool)
+    if kind is float and is_number and abs(value) <= sys.float_info.max:
+        return float(value)
+    if kind is decimal.Decimal and is_number:
+        return decimal.Decimal(repr(value)) if isinstance(value, float) else decimal.Decimal(value)
+    if kind is int and is_number and (not isinstance(value, float) or value.is_integer()):
+        return int(value)
+    return _checked(value, type(value) is kind, kind.__name__, path)
+
+
+def _parsed(value: Any, kind: type[Any], path: str) -> Any:
+    _checked(value, isinstance(value, str), f"{kind.__name__} as a text", path)
+    try:
+        return _TEXTS[kind](value)
+    except ValueError as error:
+        raise DataError(path, f"expected {kind.__name__}, found {_shown(value)}") from error
+
+
+def _with_offset(text: str) -> str:
+    """Python 3.10 reads no ``Z``."""
+    return text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text
+
+
+def _enum(value: Any, kind: type[enum.Enum], path: str) -> Any:
+    for member in kind:
+        if _equal(member.value, value):
+            return member
+    allowed = ", ".join(repr(member.value) for member in kind)
+    raise DataError(path, f"expected one of {allowed}, found {_shown(value)}")
+
+
+def _generic(value: Any, kind: Any, origin: Any, path: str) -> Any:
+    arguments = typing.get_args(kind)
+    if origin is typing.Annotated:
+        return _convert(value, arguments[0], path)
+    if origin is typing.Literal:
+        return _literal(value, arguments, path)
+    if origin in (typing.Union, types.UnionType):
+        return _union(value, arguments, path)
+    if origin is tuple:
+        return _tuple(value, arguments, path)
+    if origin in _ARRAYS:
+        element = arguments[0] if arguments else Any
+        return _ARRAYS[origin](_elements(value, path, lambda _: element))
+    if origin in (dict, Mapping):
+        return _mapping(value, arguments, path)
+    raise TypeError(f"{path}: an answer cannot become {kind!r}; use a dataclass or a Pydantic model")
+
+
+def _literal(value: Any, allowed: tuple[Any, ...], path: str) -> Any:
+    for literal in allowed:
+        if _equal(literal.value if isinstance(literal, enum.Enum) else literal, value):
+            return literal
+    raise DataError(path, f"expected one of {', '.join(map(repr, allowed))}, found {_shown(value)}")
+
+
+def _union(value: Any, kinds: tuple[Any, ...], path: str) -> Any:
+    if type(value) in kinds:
+        return _convert(value, type(value), path)
+    failures: list[DataError] = []
+    for kind in kinds:
+        try:
+            return _convert(value, kind, path)
+        except DataError as failure:
+            if kind is not types.NoneType:
+                failures.append(failure)
+    if all(failure.path == path for failure in failures):
+        names = " | ".join("None" if kind is types.NoneType else getattr(kind, "__name__", str(kind)) for kind in kinds)
+        raise DataError(path, f"expected {names}, found {_shown(value)}")
+    # The failure that is deepest in the value is about the type that was meant.
+    raise max(failures, key=lambda failure: len(failure.path))
+
+
+def _tuple(value: Any, kinds: tuple[Any, ...], path: str) -> Any:
+    if not kinds or kinds[-1] is ...:
+        return tuple(_elements(value, path, lambda _: kinds[0] if kinds else Any))
+    _checked(value, isinstance(value, list) and len(value) == len(kinds), f"a list of {len(kinds)}", path)
+    return tuple(_elements(value, path, lambda index: kinds[index]))
+
+
+def _elements(value: Any, path: str, kind: Callable[[int], Any]) -> list[Any]:
+    _checked(value, isinstance(value, list), "a list", path)
+    return [_convert(element, kind(index), f"{path}[{index}]") for index, element in enumerate(value)]
+
+
+def _mapping(value: Any, arguments: tuple[Any, ...], path: str) -> Any:
+    _checked(value, isinstance(value, dict), "an object", path)
+    keys, values = arguments or (str, Any)
+    return {
+        _convert(key, keys, f"{path}.{key}"): _convert(member, values, f"{path}.{key}")
+        for key, member in value.items()
+    }
+
+
+def _object(value: Any, kind: type[Any], fields: dict[str, tuple[str, bool]], path: str) -> Any:
+    _checked(value, isinstance(value, dict), f"an object for {kind.__name__}", path)
+    try:
+        hints = typing.get_type_hints(kind)
+    except NameError as error:
+        raise TypeError(f"{path}: the type of a field of {kind.__name__} cannot be found: {error}") from error
+    arguments: dict[str, Any] = {}
+    for name, (argument, is_required) in fields.items():
+        if name in value:
+            arguments[argument] = _convert(value[name], hints.get(name, Any), f"{path}.{name}")
+        elif is_required:
+            raise DataError(f"{path}.{name}", f"missing, and {kind.__name__} requires it")
+    try:
+        return kind(**arguments)
+    except ValueError as error:
+        raise DataError(path, str(error)) from error
+
+
+def _fields(kind: Any) -> dict[str, tuple[str, bool]] | None:
+    """The fields of a class with the names of their arguments, and whether they are required."""
+    if dataclasses.is_dataclass(kind):
+        return {
+            field.name: (field.name, field.default is field.default_factory is dataclasses.MISSING)
+            for field in dataclasses.fields(kind)
+            if field.init
+        }
+    if hasattr(kind, "__attrs_attrs__"):
+        nothing = sys.modules["attr"].NOTHING
+        fields = kind.__attrs_attrs__
+        return {field.name: (field.alias, field.default is nothing) for field in fields if field.init}
+    if typing.is_typeddict(kind):
+        return {name: (name, name in kind.__required_keys__) for name in kind.__annotations__}
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return {name: (name, name not in kind._field_defaults) for name in kind._fields}
+    return None
+
+
+def _model(text: str, kind: Any, path: str) -> Any:
+    """Lets Pydantic read JSON, also for models that are strict."""
+    try:
+        return kind.model_validate_json(text)
+    except ValueError as error:
+        if not hasattr(error, "errors"):
+            raise
+        found = error.errors(include_url=False)[0]
+        place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found["loc"])
+        raise DataError(path + place, found["msg"]) from error
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal as JSON: true is not 1."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _checked(value: Any, is_expected: bool, expected: str, path: str) -> Any:
+    if not is_expected:
+        raise DataError(path, f"expected {expected}, found {_shown(value)}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
