@@ -1,13 +1,24 @@
 //! Python objects as JSON.
 
+mod form;
+
 use std::path::PathBuf;
 
 use cog_json::{Limits, ToJson as _, Value, Writer};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
+    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
+
+use self::form::Form;
+
+/// The length of a text that takes noticeable time to parse, in bytes.
+const LONG: usize = 64 << 10;
+
+/// What is wrong with a text that UTF-8 cannot represent.
+const SURROGATE: &str = "the text contains a surrogate, which UTF-8 cannot represent; pass \
+                         text.encode(errors=\"replace\").decode()";
 
 /// A Python object as JSON.
 pub(crate) struct Converted {
@@ -19,7 +30,7 @@ pub(crate) struct Converted {
 
 /// Converts an object. `root` is its name in messages.
 ///
-/// `bytes` become base64 media and paths become files; a dataclass or a Pydantic model becomes an object.
+/// `bytes` and images become base64 media, paths become files, and objects with fields become objects; see [`Form`].
 ///
 /// # Errors
 /// `TypeError` for an object without a form in JSON, `ValueError` for a number that JSON cannot represent and for an object that
@@ -27,9 +38,19 @@ pub(crate) struct Converted {
 pub(crate) fn convert(object: &Bound<'_, PyAny>, root: &str) -> PyResult<Converted> {
     let mut conversion = Conversion { out: String::new(), open: Vec::new(), files: Vec::new() };
     conversion.value(object).map_err(|fault| fault.into_error(root))?;
-    let value = Value::parse(&conversion.out);
+    let Conversion { out, files, .. } = conversion;
+    // Other threads of Python run while a long text is parsed. For a short one, waiting for its turn would take longer.
+    let value = if out.len() > LONG { object.py().detach(|| Value::parse(&out)) } else { Value::parse(&out) };
     let value = value.map_err(|error| PyValueError::new_err(format!("{root}: {error}")))?;
-    Ok(Converted { value, files: conversion.files })
+    Ok(Converted { value, files })
+}
+
+/// Reads a text. `root` is its name in messages.
+///
+/// # Errors
+/// `ValueError` for a text that UTF-8 cannot represent.
+pub(crate) fn text<'a>(text: &'a Bound<'_, PyString>, root: &str) -> PyResult<&'a str> {
+    text.to_str().map_err(|_| Fault::value(SURROGATE).into_error(root))
 }
 
 struct Conversion {
@@ -69,7 +90,7 @@ impl Conversion {
             self.float(number.value())
         } else if let Ok(dict) = object.cast::<PyDict>() {
             self.within(object, |conversion| conversion.members(&dict.items()))
-        } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        } else if object.is_instance_of::<PyList>() || object.is_exact_instance_of::<PyTuple>() {
             self.within(object, |conversion| conversion.elements(object))
         } else {
             self.other(object)
@@ -84,7 +105,7 @@ impl Conversion {
     fn string(&mut self, text: &Bound<'_, PyString>) -> Done {
         match text.to_str() {
             Ok(text) => self.write(|w| w.string(text)),
-            Err(_) => Err(Fault::value("the text contains a surrogate, which UTF-8 cannot represent")),
+            Err(_) => Err(Fault::value(SURROGATE)),
         }
     }
 
@@ -151,27 +172,17 @@ impl Conversion {
     }
 
     fn other(&mut self, object: &Bound<'_, PyAny>) -> Done {
-        if let Ok(bytes) = object.cast::<PyBytes>() {
-            return self.media(bytes.as_bytes());
+        match Form::of(object)? {
+            Form::Bytes(bytes) => self.media(&bytes),
+            Form::Path => self.file(object.extract()?),
+            Form::Members(pairs) => self.within(object, |conversion| conversion.members(&pairs)),
+            Form::Elements => self.within(object, |conversion| conversion.elements(object)),
+            Form::Value(value) => self.within(object, |conversion| conversion.value(&value)),
+            Form::Number(literal) => {
+                self.out.push_str(&literal);
+                Ok(())
+            }
         }
-        if let Ok(bytes) = object.cast::<PyByteArray>() {
-            return self.media(&bytes.to_vec());
-        }
-        if object.hasattr("__fspath__")? {
-            return self.file(object.extract()?);
-        }
-        if object.hasattr("__dataclass_fields__")? {
-            let pairs = fields(object)?;
-            return self.within(object, |conversion| conversion.members(&pairs));
-        }
-        if object.hasattr("model_dump")? {
-            let dumped = object.call_method0("model_dump")?;
-            return self.within(object, |conversion| conversion.value(&dumped));
-        }
-        Err(Fault::kind(format!(
-            "JSON has no form for {}; use dict, list, str, int, float, bool, None, bytes, a path, a dataclass or a Pydantic model",
-            type_name(object)
-        )))
     }
 
     fn media(&mut self, bytes: &[u8]) -> Done {
@@ -202,20 +213,10 @@ impl Conversion {
     }
 }
 
-/// Returns the fields of a dataclass with their values.
-fn fields<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let fields = object.py().import("dataclasses")?.getattr("fields")?.call1((object,))?;
-    let pairs = fields.try_iter()?.map(|field| {
-        let name = field?.getattr("name")?.cast_into::<PyString>()?;
-        let value = object.getattr(&name)?;
-        Ok((name, value))
-    });
-    PyList::new(object.py(), pairs.collect::<PyResult<Vec<_>>>()?)
-}
-
 fn wrong_key(key: &Bound<'_, PyAny>) -> Fault {
     let shown = key.repr().map(|text| text.to_string()).unwrap_or_default();
-    Fault::kind(format!("the key {shown} is of type {}; keys of JSON are strings", type_name(key)))
+    let kind = type_name(key);
+    Fault::kind(format!("the key {shown} is of type {kind}; keys of JSON are strings; pass str(key)"))
 }
 
 fn type_name(object: &Bound<'_, PyAny>) -> String {

@@ -13,7 +13,7 @@ use pyo3::{
 
 use crate::{
     exception::exception,
-    from_python::{Converted, convert},
+    from_python::{Converted, convert, text},
     hosted::Hosted,
     module::LoadedModule,
 };
@@ -57,7 +57,7 @@ impl Request {
         options: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
         let (input, files) = match input.cast::<PyString>() {
-            Ok(text) => (RunInput::text(text.to_str()?), Vec::new()),
+            Ok(given) => (RunInput::text(text(given, "input")?), Vec::new()),
             Err(_) => {
                 let Converted { value, files } = convert(input, "input")?;
                 (RunInput::Json(value), files)

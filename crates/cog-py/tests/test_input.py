@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
+import io
 import json
 import struct
+import uuid
 import zlib
+from array import array
+from collections import ChainMap, deque
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
+import attrs
+import PIL.Image
+import pydantic
 import pytest
 from conftest import Mock
 
@@ -54,8 +65,21 @@ def test_objects_become_dicts(runtime: CognitiveRuntime, mock: Mock, value: obje
     ("value", "kind", "message"),
     [
         ({"code": object()}, TypeError, "input.code: JSON has no form for object"),
-        ({"code": [{1, 2}]}, TypeError, r"input.code\[0\]: JSON has no form for set"),
-        ({1: "a"}, TypeError, "input: the key 1 is of type int; keys of JSON are strings"),
+        ({"code": [{1, 2}]}, TypeError, r"input.code\[0\]: JSON has no form for set; .*pass sorted\(value\)"),
+        ({1: "a"}, TypeError, r"input: the key 1 is of type int; keys of JSON are strings; pass str\(key\)"),
+        ({"a": {uuid.UUID(int=1): 1}}, TypeError, r"input.a: the key UUID\(.* is of type UUID"),
+        ({"a": Decimal("NaN")}, ValueError, "input.a: JSON has no number NaN"),
+        ({"a": Decimal("-Infinity")}, ValueError, "input.a: JSON has no number -Infinity"),
+        ({"a": Decimal("sNaN")}, ValueError, "input.a: JSON has no number sNaN"),
+        ({"a": Review}, TypeError, "input.a: found the class .*Review.*; pass an instance"),
+        ({"a": iter([1])}, TypeError, r"input.a: JSON has no form for list_iterator; pass list\(value\)"),
+        ({"a": io.StringIO("a")}, TypeError, r"input.a: .*StringIO; pass what it contains: value.read\(\)"),
+        ({"a": datetime.timedelta(1)}, TypeError, r"input.a: .*timedelta; pass value.total_seconds\(\)"),
+        ({"a": lambda: 1}, TypeError, "input.a: JSON has no form for function; pass what it returns"),
+        ({"a": [complex(1, 2)]}, TypeError, r"input.a\[0\]: JSON has no form for complex; use dict, list"),
+        (Review("a", [pydantic.SecretStr("x")]), TypeError, r"input.focus\[0\]: JSON has no form for SecretStr"),  # type: ignore[list-item]
+        ("\ud800", ValueError, "input: the text contains a surrogate"),
+        ({"\ud800": 1}, ValueError, "input: the text contains a surrogate"),
         ({"a": float("nan")}, ValueError, "input.a: JSON has no number NaN"),
         ({"a": [0.5, float("-inf")]}, ValueError, r"input.a\[1\]: JSON has no number -inf"),
         ({"a": 2**64}, ValueError, "input.a: the integer needs more than 64 bits"),
@@ -101,19 +125,91 @@ def test_model_that_dumps_itself_ends(offline: CognitiveRuntime) -> None:
         offline.execute("code-reviewer", Endless())
 
 
-def test_every_value_reaches_the_model(runtime: CognitiveRuntime, mock: Mock, tmp_path: Path) -> None:
+Echo = Callable[[object], Any]
+
+
+@pytest.fixture
+def echo(runtime: CognitiveRuntime, mock: Mock, tmp_path: Path) -> Echo:
+    """Returns what the model receives for an input."""
     module = tmp_path / "echo"
     module.mkdir()
     (module / "module.yaml").write_text("name: echo\nversion: 1.0.0\nresponsibility: Echo\ntier: exec\n")
     (module / "prompt.md").write_text("Echo.\n")
     (module / "schema.json").write_text('{"input": {"type": "object"}, "data": {"type": "object"}}')
+
+    def send(value: object) -> Any:
+        result = runtime.execute(module, {"value": value})
+        assert result.ok, result.error
+        sent = next(text for text in texts(mock.requests[-1]["messages"]) if '{"value"' in text)
+        found = sent[sent.index('{"value"') : sent.rindex("}") + 1]
+        return json.loads(found, parse_float=Decimal)["value"]
+
+    return send
+
+
+def test_every_value_reaches_the_model(echo: Echo) -> None:
     shared = ["é\n"]
-    given = {"a": 2**63, "b": -(2**63), "c": 0.1, "d": True, "e": None, "f": Number.ONE, "g": (), "h": [shared, shared]}
-    result = runtime.execute(module, given)
-    assert result.ok, result.error
-    sent = next(text for text in texts(mock.requests[0]["messages"]) if "9223372036854775808" in text)
-    found = json.loads(sent[sent.index('{"a"') : sent.rindex("}") + 1])
-    assert found == {**given, "g": []}
+    given = {"a": 2**63, "b": -(2**63), "c": 0.5, "d": True, "e": None, "f": Number.ONE, "g": (), "h": [shared, shared]}
+    assert echo(given) == {**given, "g": []}
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Point(NamedTuple):
+    x: int
+    y: Decimal
+
+
+class Place(TypedDict):
+    point: Point
+
+
+@attrs.define
+class Owner:
+    name: str
+    _since: datetime.date
+
+
+class Account(pydantic.BaseModel):
+    id: uuid.UUID
+    owner: Review
+    tags: tuple[Color, ...]
+
+
+@pytest.mark.parametrize(
+    ("value", "received"),
+    [
+        (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+        (Decimal("0.10"), Decimal("0.10")),
+        (Decimal(2**80), 2**80),
+        (Decimal("-1E+3"), -1000),
+        (datetime.datetime(2026, 11, 22, 10, tzinfo=datetime.timezone.utc), "2026-11-22T10:00:00+00:00"),
+        (datetime.date(2026, 11, 22), "2026-11-22"),
+        (datetime.time(10, 30), "10:30:00"),
+        ({"a": Color.RED}, {"a": "red"}),
+        (MappingProxyType({"a": deque([1, 2])}), {"a": [1, 2]}),
+        (ChainMap({"a": 1}, {"b": 2}), {"a": 1, "b": 2}),
+        ([range(3), array("d", [0.5])], [[0, 1, 2], [0.5]]),
+        (Place(point=Point(1, Decimal("2.5"))), {"point": {"x": 1, "y": 2.5}}),
+        (Owner("Ada", datetime.date(2026, 1, 1)), {"name": "Ada", "_since": "2026-01-01"}),
+        (
+            Account(id=uuid.UUID(int=7), owner=Review("a"), tags=(Color.RED,)),
+            {
+                "id": "00000000-0000-0000-0000-000000000007",
+                "owner": {"code": "a", "focus": []},
+                "tags": ["red"],
+            },
+        ),
+    ],
+)
+def test_objects_of_the_standard_library_have_a_form(echo: Echo, value: object, received: object) -> None:
+    assert echo(value) == received
+
+
+def test_long_input_arrives(echo: Echo) -> None:
+    assert echo(["x" * 99] * 5_000) == ["x" * 99] * 5_000
 
 
 def texts(messages: list[dict[str, Any]]) -> list[str]:
@@ -132,16 +228,27 @@ def png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", header) + part(b"IDAT", pixels) + part(b"IEND", b"")
 
 
-@pytest.mark.parametrize("form", ["bytes", "bytearray", "path"])
+@pytest.mark.parametrize("form", ["bytes", "bytearray", "memoryview", "path", "image"])
 def test_bytes_and_paths_become_media(
     runtime: CognitiveRuntime, mock: Mock, tmp_path: Path, form: str
 ) -> None:
     path = tmp_path / "elsewhere" / "a.png"
     path.parent.mkdir()
     path.write_bytes(png())
-    image = {"bytes": png(), "bytearray": bytearray(png()), "path": path}[form]
+    image = {
+        "bytes": png(),
+        "bytearray": bytearray(png()),
+        "memoryview": memoryview(png()),
+        "path": path,
+        "image": PIL.Image.new("RGBA", (2, 2)),
+    }[form]
     runtime.execute("image-analyzer", {"images": [image]}, max_attempts=1)
     assert "data:image/png;base64," in messages(mock)
+
+
+def test_image_that_png_cannot_represent_is_named(offline: CognitiveRuntime) -> None:
+    with pytest.raises(ValueError, match=r"input.images\[0\]: the image cannot be .*image.convert\(\"RGB\"\)"):
+        offline.execute("image-analyzer", {"images": [PIL.Image.new("CMYK", (2, 2))]})
 
 
 def test_text_names_no_file(runtime: CognitiveRuntime, mock: Mock, tmp_path: Path) -> None:
