@@ -12,6 +12,9 @@ const BUILDER: &[&str] = &["maturin==1.16.0"];
 /// Run and check the tests.
 const CHECKERS: &[&str] = &["pytest==9.2.0", "mypy==2.4.1"];
 
+/// Run notebooks.
+const NOTEBOOKS: &[&str] = &["nbclient==0.11.0", "ipykernel==7.4.0"];
+
 /// Have objects that inputs contain, and types that answers become.
 const PEERS: &[&str] = &["attrs==26.1.0", "pillow==13.0.0", "pydantic==2.14.3"];
 
@@ -33,7 +36,7 @@ pub(crate) fn check() -> Outcome {
     let interpreter = environment.join("bin/python");
     let install = ["-m", "pip", "install", "--quiet"];
     let mut tools = Command::new(&interpreter);
-    execute(tools.args(install).args(CHECKERS).args(PEERS))?;
+    execute(tools.args(install).args(CHECKERS).args(NOTEBOOKS).args(PEERS))?;
     let only_ours = ["--no-index", "--find-links"];
     execute(Command::new(&interpreter).args(install).args(only_ours).arg(&wheels).arg("cognitive"))?;
     check_types(&interpreter)?;

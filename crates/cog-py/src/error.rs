@@ -3,7 +3,10 @@
 use cog_spec::{Envelope, ErrorBody};
 use pyo3::prelude::*;
 
-use crate::{result::RunResult, to_python::to_python};
+use crate::{
+    result::{RunResult, card},
+    to_python::to_python,
+};
 
 /// The error of a failed run.
 #[pyclass(name = "ErrorInfo", module = "cognitive", frozen)]
@@ -45,6 +48,11 @@ impl ErrorInfo {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (RunResult, &'static str))> {
         let getattr = py.import("builtins")?.getattr("getattr")?;
         Ok((getattr, (RunResult::new(Envelope::failure(self.0.clone())), "error")))
+    }
+
+    /// The card that a notebook shows.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        card("error", slf)
     }
 
     fn __repr__(&self) -> String {

@@ -6,7 +6,10 @@ use cog_json::Value;
 use cog_module::{Module, Origin};
 use pyo3::prelude::*;
 
-use crate::to_python::{json_to_python, to_python};
+use crate::{
+    result::card,
+    to_python::{json_to_python, to_python},
+};
 
 /// A module that a runtime has loaded.
 #[pyclass(name = "Module", module = "cognitive", frozen)]
@@ -69,6 +72,11 @@ impl LoadedModule {
     #[getter]
     fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json_to_python(py, &cog_json::Array(&self.0.warnings))
+    }
+
+    /// The card that a notebook shows.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        card("module", slf)
     }
 
     fn __repr__(&self) -> String {

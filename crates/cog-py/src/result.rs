@@ -115,6 +115,11 @@ impl RunResult {
         if indent { self.envelope.to_json_pretty() } else { self.envelope.to_json() }
     }
 
+    /// The card that a notebook shows.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        card("result", slf)
+    }
+
     fn __repr__(&self) -> String {
         match self.envelope.error() {
             None => format!("Result(ok=True, explain={:?})", self.envelope.meta.explain),
@@ -128,6 +133,11 @@ impl RunResult {
     fn __bool__(&self) -> PyResult<bool> {
         Err(PyTypeError::new_err("a result is neither true nor false; use result.ok or result.data"))
     }
+}
+
+/// Returns a card for notebooks.
+pub(crate) fn card<'py>(kind: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    object.py().import("cognitive._html")?.getattr(kind)?.call1((object,))
 }
 
 fn optional(py: Python<'_>, value: Option<&Value>) -> PyResult<Py<PyAny>> {

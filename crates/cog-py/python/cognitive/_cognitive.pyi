@@ -32,6 +32,7 @@ class ErrorInfo:
     @property
     def details(self) -> Any:
         """Details for programs."""
+    def _repr_html_(self) -> str: ...
 
 @final
 class Result:
@@ -72,6 +73,7 @@ class Result:
         """The envelope as a dict."""
     def to_json(self, *, indent: bool = False) -> str:
         """The envelope as JSON, in one line or indented."""
+    def _repr_html_(self) -> str: ...
     def __bool__(self) -> NoReturn: ...
 
 @final
@@ -105,6 +107,7 @@ class Module:
     @property
     def warnings(self) -> list[dict[str, Any]]:
         """What is wrong with its files, though it can run."""
+    def _repr_html_(self) -> str: ...
 
 @final
 class Report:

@@ -65,6 +65,9 @@ class CognitiveError(Exception):
         text = f"{self.code}: {self.message}"
         return text if self.suggestion is None else f"{text}\n{self.suggestion}"
 
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
+
 
 class DataError(ValueError):
     """The data of an answer do not fit the type of ``Result.as_type``. ``path`` says where: ``data.issues[3].line``."""

@@ -184,6 +184,12 @@ class ChunkStream:
             return self._chunks.data
         return result.data if result.ok else result.partial_data
 
+    def display(self) -> None:
+        """Shows the answer in a notebook while it arrives. ``result`` is available then."""
+        from ._display import display
+
+        display(self)
+
     def close(self) -> None:
         """Cancels the run, unless it has ended."""
         self._chunks.close()
