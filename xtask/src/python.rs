@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::project::{Outcome, emptied, execute, say};
-use crate::test;
+use crate::{clients, test};
 
 /// Builds the wheel.
 const BUILDER: &[&str] = &["maturin==1.16.0"];
@@ -18,13 +18,19 @@ const NOTEBOOKS: &[&str] = &["nbclient==0.11.0", "ipykernel==7.4.0"];
 /// Have objects that inputs contain, and types that answers become.
 const PEERS: &[&str] = &["attrs==26.1.0", "pillow==13.0.0", "pydantic==2.14.3"];
 
+/// Checks types as editors do.
+const PYRIGHT: &[&str] = &["pyright@1.1.414"];
+
 /// The package, from the root.
 const PACKAGE: &str = "crates/cog-py";
 
 /// Its tests, from the root.
 const TESTS: &str = "crates/cog-py/tests";
 
-/// The settings of its type checker.
+/// A program that uses all of it, from the root.
+const TOUR: &str = "crates/cog-py/examples/tour.py";
+
+/// The settings of its type checkers.
 const SETTINGS: &str = "crates/cog-py/pyproject.toml";
 
 /// Builds the wheel, installs it into an empty environment, and runs its tests there.
@@ -47,14 +53,18 @@ pub(crate) fn check() -> Outcome {
     Ok(())
 }
 
-/// Checks the types of the package and of its tests, and that the stub has what the native module has.
+/// Checks the types of the package, its tests and its example, and that the stub has what the native module has.
 fn check_types(interpreter: &Path) -> Outcome {
     let check = |module: &str, arguments: &[&str]| {
         execute(Command::new(interpreter).args(["-m", module]).args(arguments))
     };
     check("mypy", &["--config-file", SETTINGS, "--package", "cognitive"])?;
-    check("mypy", &["--config-file", SETTINGS, TESTS])?;
-    check("mypy.stubtest", &["--mypy-config-file", SETTINGS, "cognitive"])
+    check("mypy", &["--config-file", SETTINGS, TESTS, TOUR])?;
+    check("mypy.stubtest", &["--mypy-config-file", SETTINGS, "cognitive"])?;
+    let pyright = clients::node(PYRIGHT)?.join("pyright/index.js");
+    let mut pyright_command = Command::new("node");
+    pyright_command.arg(pyright).args(["--project", SETTINGS, "--pythonpath"]).arg(interpreter);
+    execute(&mut pyright_command)
 }
 
 /// Builds the wheel of the development profile. The interpreter of the tools builds it; every later one can load it.
