@@ -12,9 +12,7 @@ use pyo3::{
 };
 
 use self::form::Form;
-
-/// The length of a text that takes noticeable time to parse, in bytes.
-const LONG: usize = 64 << 10;
+use crate::to_python::parse;
 
 /// What is wrong with a text that UTF-8 cannot represent.
 const SURROGATE: &str = "the text contains a surrogate, which UTF-8 cannot represent; pass \
@@ -39,8 +37,7 @@ pub(crate) fn convert(object: &Bound<'_, PyAny>, root: &str) -> PyResult<Convert
     let mut conversion = Conversion { out: String::new(), open: Vec::new(), files: Vec::new() };
     conversion.value(object).map_err(|fault| fault.into_error(root))?;
     let Conversion { out, files, .. } = conversion;
-    // Other threads of Python run while a long text is parsed. For a short one, waiting for its turn would take longer.
-    let value = if out.len() > LONG { object.py().detach(|| Value::parse(&out)) } else { Value::parse(&out) };
+    let value = parse(object.py(), &out);
     let value = value.map_err(|error| PyValueError::new_err(format!("{root}: {error}")))?;
     Ok(Converted { value, files })
 }

@@ -11,7 +11,7 @@ use pyo3::{
 
 use crate::{
     error::ErrorInfo,
-    to_python::{json_to_python, to_python},
+    to_python::{json_to_python, parse, to_python},
 };
 
 /// The result of a run: the envelope, as an object.
@@ -33,8 +33,7 @@ impl RunResult {
     /// Reads an envelope from JSON.
     #[new]
     fn read(py: Python<'_>, json: &str) -> PyResult<Self> {
-        let envelope = py.detach(|| Value::parse(json).map(|value| Envelope::read(value.node())));
-        match envelope {
+        match parse(py, json).map(|value| Envelope::read(value.node())) {
             Ok(Some(envelope)) => Ok(Self::new(envelope)),
             Ok(None) => Err(PyValueError::new_err("the text is not the envelope of a run")),
             Err(error) => Err(PyValueError::new_err(format!("the text is not JSON: {error}"))),

@@ -1,8 +1,8 @@
 //! JSON as Python objects.
 
-use cog_json::{Kind, Node, ToJson, Value};
+use cog_json::{Kind, Node, SyntaxError, ToJson, Value};
 use pyo3::{
-    exceptions::PyValueError,
+    exceptions::{PyRuntimeError, PyValueError},
     prelude::*,
     sync::PyOnceLock,
     types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyType},
@@ -66,7 +66,13 @@ pub(crate) fn json_to_python<'py>(
 
 /// Converts JSON.
 pub(crate) fn json_text_to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    let value =
-        Value::parse(text).map_err(|error| pyo3::exceptions::PyRuntimeError::new_err(error.to_string()))?;
+    let value = parse(py, text).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     to_python(py, value.node())
+}
+
+/// Parses JSON. Other threads of Python run while a long text is parsed. For a short one, waiting for the turn of this thread
+/// would take longer.
+pub(crate) fn parse(py: Python<'_>, text: &str) -> Result<Value, SyntaxError> {
+    const LONG: usize = 64 << 10;
+    if text.len() > LONG { py.detach(|| Value::parse(text)) } else { Value::parse(text) }
 }
