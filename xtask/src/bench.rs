@@ -5,10 +5,10 @@ pub(crate) mod commands;
 use std::process::Command;
 
 use crate::project::{Outcome, cargo, execute, root, tracked};
-use crate::test::python;
+use crate::{python as package, test::python};
 
 /// Runs every benchmark of the workspace but that of the server under load, then each peer script with the tools it
-/// needs, then whole commands.
+/// needs, then whole commands and the Python package.
 pub(crate) fn run() -> Outcome {
     execute(cargo().args(["bench", "--workspace", "--exclude", "cogn", "--locked"]))?;
     for script in peers(".py")? {
@@ -20,7 +20,8 @@ pub(crate) fn run() -> Outcome {
         execute(Command::new("npm").args(["install", "--silent", "--prefix"]).arg(&directory).arg("ajv"))?;
         execute(Command::new("node").arg(&script).env("NODE_PATH", directory.join("node_modules")))?;
     }
-    commands::run()
+    commands::run()?;
+    package::bench()
 }
 
 /// Puts `cog serve` under load; only the scenarios whose name holds this word.
@@ -56,5 +57,6 @@ pub(crate) fn untimed_siege() -> Outcome {
 /// Scripts that measure other people's programs.
 fn peers(suffix: &str) -> Outcome<Vec<String>> {
     let scripts = tracked("crates", suffix)?;
-    Ok(scripts.into_iter().filter(|path| path.contains("/benches/")).collect())
+    let is_peer = |path: &String| path.contains("/benches/") && !path.starts_with(package::PACKAGE);
+    Ok(scripts.into_iter().filter(is_peer).collect())
 }

@@ -35,6 +35,7 @@ usage: cargo xtask COMMAND
   autobahn [PYTHON]   test the WebSocket connection with Autobahn, on Python 2.7
   bench [commands]    run the benchmarks, with the peers that they are compared to
   bench model         count the accepted answers of a random and of a real model
+  bench python        measure the Python package, beside the Rust call and other packages
   bench replies       compare the parser of replies with those of other projects
   clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
@@ -75,6 +76,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["bench"] => bench::run(),
         ["bench", "commands"] => bench::commands::run(),
         ["bench", "model"] => engine::bench(),
+        ["bench", "python"] => python::bench(),
         ["bench", "replies"] => replies::compare(),
         ["clients"] => clients::check(),
         ["conformance"] => conformance::run(),

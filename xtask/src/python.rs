@@ -1,9 +1,9 @@
 //! `cargo xtask python`: the Python package as its users get it: a wheel in an environment of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::project::{Outcome, emptied, execute, say};
+use crate::project::{Outcome, cargo, emptied, execute, say, target_directory};
 use crate::{clients, test};
 
 /// Builds the wheel.
@@ -18,11 +18,14 @@ const NOTEBOOKS: &[&str] = &["nbclient==0.11.0", "ipykernel==7.4.0"];
 /// Have objects that inputs contain, and types that answers become.
 const PEERS: &[&str] = &["attrs==26.1.0", "pillow==13.0.0", "pydantic==2.14.3"];
 
+/// Do the same extraction as the package.
+const CONTENDERS: &[&str] = &["instructor==1.17.0", "pydantic-ai-slim[openai]==2.38.0", "baml-py==0.226.3"];
+
 /// Checks types as editors do.
 const PYRIGHT: &[&str] = &["pyright@1.1.414"];
 
 /// The package, from the root.
-const PACKAGE: &str = "crates/cog-py";
+pub(crate) const PACKAGE: &str = "crates/cog-py";
 
 /// Its tests, from the root.
 const TESTS: &str = "crates/cog-py/tests";
@@ -36,21 +39,40 @@ const SETTINGS: &str = "crates/cog-py/pyproject.toml";
 /// Builds the wheel, installs it into an empty environment, and runs its tests there.
 pub(crate) fn check() -> Outcome {
     let wheels = emptied("python/wheels")?;
-    build(&wheels)?;
-    let environment = emptied("python/environment")?;
-    execute(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-    let interpreter = environment.join("bin/python");
-    let install = ["-m", "pip", "install", "--quiet"];
-    let mut tools = Command::new(&interpreter);
-    execute(tools.args(install).args(CHECKERS).args(NOTEBOOKS).args(PEERS))?;
-    let only_ours = ["--no-index", "--find-links"];
-    execute(Command::new(&interpreter).args(install).args(only_ours).arg(&wheels).arg("cognitive"))?;
+    build(&wheels, "dev")?;
+    let interpreter = install(&wheels, "python/environment", &[CHECKERS, NOTEBOOKS, PEERS].concat())?;
     check_types(&interpreter)?;
     let mut tests = Command::new(&interpreter);
     tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", TESTS]);
     execute(tests.env("PYTHONDONTWRITEBYTECODE", "1"))?;
     say(format_args!("python: the wheel passes its tests"));
     Ok(())
+}
+
+/// Measures the wheel of the release profile, beside the Rust call and the packages that do the same.
+pub(crate) fn bench() -> Outcome {
+    let wheels = emptied("python/release")?;
+    build(&wheels, "release")?;
+    let package = ["--package", "cog-py", "--example", "python-reference"];
+    execute(cargo().args(["build", "--release", "--locked"]).args(package))?;
+    execute(cargo().args(["build", "--release", "--locked", "--package", "cog-testkit"]))?;
+    let interpreter = install(&wheels, "python/bench", CONTENDERS)?;
+    let programs = target_directory()?.join("release");
+    let mut bench = Command::new(interpreter);
+    bench.arg(format!("{PACKAGE}/benches/bench.py")).arg(programs.join("cog-mock"));
+    execute(bench.arg(programs.join("examples/python-reference")).arg(wheels))
+}
+
+/// Installs the wheel and other packages into an empty environment, and returns its interpreter.
+fn install(wheels: &Path, environment: &str, packages: &[&str]) -> Outcome<PathBuf> {
+    let environment = emptied(environment)?;
+    execute(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    let interpreter = environment.join("bin/python");
+    let install = ["-m", "pip", "install", "--quiet"];
+    execute(Command::new(&interpreter).args(install).args(packages))?;
+    let only_ours = ["--no-index", "--find-links"];
+    execute(Command::new(&interpreter).args(install).args(only_ours).arg(wheels).arg("cognitive"))?;
+    Ok(interpreter)
 }
 
 /// Checks the types of the package, its tests and its example, and that the stub has what the native module has.
@@ -67,11 +89,11 @@ fn check_types(interpreter: &Path) -> Outcome {
     execute(&mut pyright_command)
 }
 
-/// Builds the wheel of the development profile. The interpreter of the tools builds it; every later one can load it.
-fn build(wheels: &Path) -> Outcome {
+/// Builds the wheel. The interpreter of the tools builds it; every later one can load it.
+fn build(wheels: &Path, profile: &str) -> Outcome {
     let interpreter = test::python(BUILDER)?;
     let mut maturin = Command::new(&interpreter);
-    maturin.args(["-m", "maturin", "build", "--profile", "dev", "--locked", "--compatibility", "linux"]);
+    maturin.args(["-m", "maturin", "build", "--profile", profile, "--locked", "--compatibility", "linux"]);
     maturin.args(["--manifest-path", &format!("{PACKAGE}/Cargo.toml"), "--out"]).arg(wheels);
     execute(&mut maturin)
 }
