@@ -5,6 +5,7 @@ from __future__ import annotations
 import html.parser
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,12 @@ def test_card_of_a_long_answer_is_shortened() -> None:
     result = Result(json.dumps({**ANSWER, "data": {"a": "x" * 100_000}}))
     assert "80,013 more characters" in text(result)
     assert len(result._repr_html_()) < 30_000
+
+
+def test_stream_needs_a_notebook_to_be_shown(offline: CognitiveRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython.display", None)
+    with pytest.raises(ImportError, match="needs IPython"):
+        offline.execute_stream("code-reviewer", "x").display()
 
 
 def test_notebook_runs(mock: Mock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_what_does_not_fit_is_named(data: object, kind: Any, message: str) -> No
     assert message == f"{raised.value.path}: {raised.value.reason}"
 
 
-@pytest.mark.parametrize("kind", [Unknown, Box[int], complex, "Review", list[bytes], Exception])
+@pytest.mark.parametrize("kind", [Unknown, Box[int], complex, "Review", [int], list[bytes], Exception])
 def test_type_that_is_not_supported_is_named(kind: Any) -> None:
     with pytest.raises(TypeError, match="data.*: (an answer cannot become|the type of a field of)"):
         answer([1] if kind == list[bytes] else {"content": 1, "member": 1}).as_type(kind)

@@ -44,6 +44,8 @@ def to_type(data: Any, text: str, kind: Any) -> Any:
 
 
 def _convert(value: Any, kind: Any, path: str) -> Any:
+    if isinstance(kind, (list, dict, set)):
+        raise TypeError(f"{path}: an answer cannot become {kind!r}; write list[...] or dict[str, ...]")
     if kind in (Any, object) or isinstance(kind, typing.TypeVar):
         return value
     if kind is None or kind is types.NoneType:
