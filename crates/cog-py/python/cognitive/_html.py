@@ -24,7 +24,7 @@ _PILL = "color:#fff;border-radius:4px;padding:1px 7px;margin-right:8px;font-weig
 _PALE = "opacity:.75"
 _PRE = (
     "margin:4px 0;padding:8px;color:inherit;background:rgba(128,128,128,.12);border-radius:4px;font-size:12px;"
-    "max-height:24em;overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere"
+    "font-family:ui-monospace,monospace;max-height:24em;overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere"
 )
 _TABLE = "border:none;margin:0 0 4px;font-size:13px;color:inherit"
 _CELL = "padding:1px 12px 1px 0;text-align:left;vertical-align:top;background:none;border:none"
