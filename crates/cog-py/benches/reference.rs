@@ -1,6 +1,6 @@
 //! The Rust side of `bench.py`: runs a module with the settings of the operator, as the Python package does.
 //!
-//! Reads lines from standard input, such as `execute 200`, and prints the seconds that so many calls took: one after the other
+//! Reads lines from standard input, such as `execute 200`, and prints the seconds that so many calls took, sequentially
 //! for `execute` and `stream`, all at once for `gather`.
 
 #![expect(

@@ -1,12 +1,10 @@
 //! The error of a failed run.
 
+use cog_json::ToJson as _;
 use cog_spec::{Envelope, ErrorBody};
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyTuple};
 
-use crate::{
-    result::{RunResult, card},
-    to_python::to_python,
-};
+use crate::to_python::{card, to_python};
 
 /// The error of a failed run.
 #[pyclass(name = "ErrorInfo", module = "cognitive", frozen)]
@@ -45,9 +43,10 @@ impl ErrorInfo {
     }
 
     /// How it is pickled and copied: as the error of a result.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (RunResult, &'static str))> {
-        let getattr = py.import("builtins")?.getattr("getattr")?;
-        Ok((getattr, (RunResult::new(Envelope::failure(self.0.clone())), "error")))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let json = Envelope::failure(self.0.clone()).to_json();
+        let result = py.import("cognitive._cognitive")?.getattr("Result")?.call1((json,))?;
+        (py.import("builtins")?.getattr("getattr")?, (result, "error")).into_pyobject(py)
     }
 
     /// The card that a notebook shows.

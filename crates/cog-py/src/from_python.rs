@@ -169,7 +169,7 @@ impl Conversion {
     }
 
     fn other(&mut self, object: &Bound<'_, PyAny>) -> Done {
-        match Form::of(object)? {
+        match Form::new(object)? {
             Form::Bytes(bytes) => self.media(&bytes),
             Form::Path => self.file(object.extract()?),
             Form::Members(pairs) => self.within(object, |conversion| conversion.members(&pairs)),

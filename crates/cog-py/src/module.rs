@@ -6,10 +6,7 @@ use cog_json::Value;
 use cog_module::{Module, Origin};
 use pyo3::prelude::*;
 
-use crate::{
-    result::card,
-    to_python::{json_to_python, to_python},
-};
+use crate::to_python::{card, json_to_python, to_python};
 
 /// A module that a runtime has loaded.
 #[pyclass(name = "Module", module = "cognitive", frozen)]

@@ -11,7 +11,7 @@ use pyo3::{
 
 use crate::{
     error::ErrorInfo,
-    to_python::{json_to_python, parse, to_python},
+    to_python::{card, json_to_python, parse, to_python},
 };
 
 /// The result of a run: the envelope, as an object.
@@ -132,11 +132,6 @@ impl RunResult {
     fn __bool__(&self) -> PyResult<bool> {
         Err(PyTypeError::new_err("a result is neither true nor false; use result.ok or result.data"))
     }
-}
-
-/// Returns a card for notebooks.
-pub(crate) fn card<'py>(kind: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    object.py().import("cognitive._html")?.getattr(kind)?.call1((object,))
 }
 
 fn optional(py: Python<'_>, value: Option<&Value>) -> PyResult<Py<PyAny>> {

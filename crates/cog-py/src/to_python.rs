@@ -64,6 +64,11 @@ pub(crate) fn json_to_python<'py>(
     json_text_to_python(py, &value.to_json())
 }
 
+/// Returns a card for notebooks.
+pub(crate) fn card<'py>(kind: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    object.py().import("cognitive._html")?.getattr(kind)?.call1((object,))
+}
+
 /// Converts JSON.
 pub(crate) fn json_text_to_python<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     let value = parse(py, text).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;

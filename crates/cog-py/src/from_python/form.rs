@@ -25,7 +25,7 @@ pub(super) enum Form<'py> {
 }
 
 impl<'py> Form<'py> {
-    pub(super) fn of(object: &Bound<'py, PyAny>) -> Result<Self, Fault> {
+    pub(super) fn new(object: &Bound<'py, PyAny>) -> Result<Self, Fault> {
         if object.is_instance_of::<PyType>() {
             return Err(Fault::kind(format!("found the class {object}; pass an instance")));
         }
