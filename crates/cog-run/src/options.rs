@@ -13,7 +13,7 @@ use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 use crate::{
     Budget, Cancellation, ContextScope, Trace,
     composition::FinishedParts,
-    tools::{CallLog, Continuation},
+    tools::{CallLog, Continuation, RunTools},
 };
 
 /// The options of one run. Options that are not set come from the module or the runtime.
@@ -74,6 +74,8 @@ pub struct RunOptions {
     pub max_tool_rounds: Option<u32>,
     /// The maximum number of tool calls, at most that of the runtime.
     pub max_tool_calls: Option<u32>,
+    /// The tools of this run and of the modules that it calls, beside those of the runtime.
+    pub tools: RunTools,
     /// The halted run that this one continues. The input is that of the halted run.
     pub continuation: Option<Continuation>,
     /// The context that the modules of a composition share. None has only the input's own.

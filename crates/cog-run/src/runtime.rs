@@ -20,7 +20,7 @@ use crate::{
     observe::{self, Observer, RunObserver},
     pipeline,
     plan::Prepared,
-    tools::{Continuation, Decision, HaltedRun, HaltedRuns, Tool, ToolLimits},
+    tools::{self, Continuation, Decision, HaltedRun, HaltedRuns, Tool, ToolLimits},
 };
 
 /// Runs modules. A program sets it up once, shares it, and uses it from any task.
@@ -352,9 +352,7 @@ impl RuntimeBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        let name = &tool.info().name;
-        self.tools.registered.retain(|other| other.info().name != *name);
-        self.tools.registered.push(tool);
+        tools::add(&mut self.tools.registered, tool);
         self
     }
 

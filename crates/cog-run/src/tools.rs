@@ -26,6 +26,7 @@ mod progress;
 mod restore;
 mod round;
 mod run;
+mod run_tools;
 mod schema;
 mod set;
 mod state;
@@ -38,6 +39,7 @@ pub(crate) use self::{
     restore::{Continued, Restored, RestoredParts, restore},
     round::{Round, RoundEnd},
     run::{LastCall, ToolRun},
+    run_tools::add,
     set::ToolSet,
 };
 pub use self::{
@@ -49,5 +51,6 @@ pub use self::{
     info::{InvalidTool, ToolEffects, ToolInfo},
     limits::ToolLimits,
     output::ToolOutput,
+    run_tools::RunTools,
     tool::{Tool, ToolContext, ToolFuture},
 };

@@ -225,6 +225,7 @@ impl Parts {
             max_tool_rounds: options.max_tool_rounds,
             max_tool_calls: options.max_tool_calls,
             budgets: options.budgets.clone(),
+            tools: options.tools.clone(),
             context: Some(self.child_context()),
             ..RunOptions::default()
         }

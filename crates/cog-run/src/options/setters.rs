@@ -1,12 +1,16 @@
 //! Setters of [`RunOptions`], for code that chains them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use super::{Caller, RecoveryOffer, RunOptions};
-use crate::{Budget, Cancellation, ContextScope, Trace, composition::FinishedParts, tools::Continuation};
+use crate::{
+    Budget, Cancellation, ContextScope, Trace,
+    composition::FinishedParts,
+    tools::{Continuation, Tool},
+};
 
 impl RunOptions {
     /// Returns options that set nothing.
@@ -158,6 +162,13 @@ impl RunOptions {
     #[must_use]
     pub fn max_tool_calls(mut self, calls: u32) -> Self {
         self.max_tool_calls = Some(calls);
+        self
+    }
+
+    /// Adds a tool for this run. It replaces one of the same name of the runtime.
+    #[must_use]
+    pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.add(tool);
         self
     }
 

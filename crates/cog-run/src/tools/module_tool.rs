@@ -54,6 +54,7 @@ impl ModuleTool {
             trace_id: parent.trace_id.clone(),
             cancellation: context.cancellation.clone(),
             budgets: parent.budgets.clone(),
+            tools: parent.tools.clone(),
             caller: Caller::Agent,
             callers: self.callers.clone(),
             is_tool: true,

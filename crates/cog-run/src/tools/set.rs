@@ -45,7 +45,7 @@ impl ToolSet {
         if !module.manifest.policies.tools_allowed {
             return (None, Vec::new());
         }
-        let mut tools = shared.tools.registered.clone();
+        let mut tools = options.tools.with_registered(&shared.tools.registered);
         let callers: Vec<String> = options.callers.iter().chain([&module.manifest.name]).cloned().collect();
         let mut warnings = Vec::new();
         for name in &module.manifest.tools.allowed {

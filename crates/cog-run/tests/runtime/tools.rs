@@ -47,6 +47,20 @@ async fn results_are_sent_back_and_the_model_answers() {
 }
 
 #[tokio::test]
+async fn tools_of_a_run_replace_those_of_the_runtime() {
+    let of_runtime = info("a_tool").function(async |_, _| Ok("runtime"));
+    let replies = [calls(&[("a", "a_tool", "{}"), ("b", "late", "{}")]), answer(), answer()];
+    let setup = Setup::new(&["a_tool", "late"], replies).tool(of_runtime);
+    let of_run = |name| Arc::new(info(name).function(async |_, _| Ok("run")));
+    let options = RunOptions::new().tool(of_run("a_tool")).tool(of_run("late"));
+    assert!(setup.run_with(options).await.is_ok());
+    let sent: Vec<_> = results(&setup).into_iter().map(|(_, content)| content["result"].clone()).collect();
+    assert_eq!(sent, [json!("run"), json!("run")]);
+    let envelope = setup.run().await;
+    assert!(envelope.warnings.iter().any(|warning| warning.message.contains("late")), "only for one run");
+}
+
+#[tokio::test]
 async fn module_without_permission_is_offered_no_tools() {
     let add = info("add").function(async |_, _| Ok("never"));
     let setup = Setup::with_manifest(&["tools: { allowed: [add] }"], [answer()]).tool(add);

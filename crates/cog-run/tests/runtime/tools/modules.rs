@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use cog_json::ToJson as _;
+use cog_run::RunOptions;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::script::{Setup, answer, calls, results};
+use super::script::{Setup, answer, calls, content, info, results};
 use crate::support::{Scripted, directory};
 
 /// Writes a module into a directory of modules.
@@ -46,6 +47,20 @@ async fn envelope_of_a_module_is_the_result() {
     assert_eq!((&sent[0].1["status"], &sent[0].1["data"]["result"]), (&json!("success"), &json!("fine")));
     assert_eq!(sent[1].1["code"], "E1001");
     assert_eq!(requests.len(), 3, "the module called the model once");
+}
+
+#[tokio::test]
+async fn tools_of_a_run_are_those_of_its_modules_too() {
+    let modules = modules();
+    module(&modules, "helper", &["policies: { tools_allowed: true }", "tools: { allowed: [late] }"]);
+    let requested = calls(&[("a", "helper", r#"{"query": "how?"}"#)]);
+    let mut setup = Setup::new(&["helper"], [requested, calls(&[("b", "late", "{}")]), answer(), answer()]);
+    setup.modules = vec![modules.path().to_owned()];
+    let late = Arc::new(info("late").function(async |_, _| Ok("called")));
+    assert!(setup.run_with(RunOptions::new().tool(late)).await.is_ok());
+    let requests = setup.provider.requests();
+    let message = requests[2].messages.messages().last().unwrap();
+    assert_eq!(content(message)["result"], "called");
 }
 
 #[tokio::test]
