@@ -63,6 +63,7 @@ const MAX_JSON: u64 = 32 << 20;
 #[derive(Debug)]
 pub struct Tool {
     program: PathBuf,
+    arguments: Vec<OsString>,
     programs: Programs,
     permits: Semaphore,
 }
@@ -83,9 +84,16 @@ impl Tool {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
+            arguments: Vec::new(),
             programs: Programs::default(),
             permits: Semaphore::new(MAX_PROCESSES),
         }
+    }
+
+    /// Sets the arguments before `internal-media`, such as the script of an interpreter.
+    #[must_use]
+    pub fn with_arguments(self, arguments: Vec<OsString>) -> Self {
+        Self { arguments, ..self }
     }
 
     /// Sets the other programs.
@@ -143,7 +151,12 @@ impl Tool {
         media_type: &'static str,
         arguments: &[&str],
     ) -> Result<Report, MediaError> {
-        let child = Child { program: &self.program, timeout: limits::READING, max_bytes: MAX_JSON };
+        let child = Child {
+            program: &self.program,
+            before: &self.arguments,
+            timeout: limits::READING,
+            max_bytes: MAX_JSON,
+        };
         let _permit = self.permit().await;
         let written = child.run(stored, arguments).await.map_err(|failure| failed(failure, media_type))?;
         let what = "the reader process returned invalid output";
@@ -161,7 +174,8 @@ impl Tool {
     ) -> Result<Written, Failure> {
         let mut command: Vec<OsString> = vec![EXEC.into(), program.into()];
         command.extend(arguments.iter().map(OsString::from));
-        let child = Child { program: &self.program, timeout: limits::CONVERTING, max_bytes };
+        let child =
+            Child { program: &self.program, before: &self.arguments, timeout: limits::CONVERTING, max_bytes };
         let permit = self.permit().await;
         let _permit = permit.map_err(|error| Failure::Storage(std::io::Error::other(error).into()))?;
         child.run(stored, &command).await

@@ -1,6 +1,7 @@
 //! Which URLs and files of inputs a run may open. Only the operator may set it (docs/spec/settings.md).
 
 use std::{
+    ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -52,6 +53,8 @@ pub struct MediaSettings {
     pub ffmpeg: Setting<Option<PathBuf>>,
     /// The directories to search for ffmpeg otherwise, and for the programs of poppler.
     path: Vec<PathBuf>,
+    /// The program that reads documents, audio and video with these arguments before `internal-media`; none for this one.
+    reader: Option<(PathBuf, Vec<OsString>)>,
 }
 
 impl MediaSettings {
@@ -80,13 +83,21 @@ impl MediaSettings {
             roots: layers.directories(ROOTS, home, |file| file.media.roots.as_ref()),
             ffmpeg: ffmpeg(layers, home).unwrap_or_else(|| Setting::default(None)),
             path: layers.environment.paths("PATH").unwrap_or_default(),
+            reader: None,
         })
     }
 
-    /// Returns the tool that reads documents, audio and video: this program as a child process.
+    /// Sets the program that reads documents, audio and video in a child process, and its arguments before `internal-media`. It
+    /// calls `cog_media::internal_media`. Otherwise it is this program.
+    pub fn set_reader(&mut self, program: PathBuf, arguments: Vec<OsString>) {
+        self.reader = Some((program, arguments));
+    }
+
+    /// Returns the tool that reads documents, audio and video as a child process.
     pub fn tool(&self) -> Arc<Tool> {
-        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cog"));
-        Arc::new(Tool::new(program).with_programs(Programs {
+        let this = || (std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cog")), Vec::new());
+        let (program, arguments) = self.reader.clone().unwrap_or_else(this);
+        Arc::new(Tool::new(program).with_arguments(arguments).with_programs(Programs {
             ffmpeg: self.ffmpeg.value.clone().or_else(|| found_in(&self.path, "ffmpeg")),
             pdftotext: found_in(&self.path, "pdftotext"),
             pdftoppm: found_in(&self.path, "pdftoppm"),

@@ -1,6 +1,11 @@
 //! Starts a process, and reads its output within limits.
 
-use std::{ffi::OsStr, path::Path, process::Stdio, time::Duration};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    process::Stdio,
+    time::Duration,
+};
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
@@ -21,6 +26,8 @@ const MAX_LOG: usize = 1 << 20;
 /// How a process is run.
 pub(super) struct Child<'a> {
     pub(super) program: &'a Path,
+    /// Its arguments before the command.
+    pub(super) before: &'a [OsString],
     /// The maximum run time.
     pub(super) timeout: Duration,
     /// The maximum bytes of its output.
@@ -66,6 +73,7 @@ impl Child<'_> {
     ) -> Result<Written, Failure> {
         let input = stored.handle().map_err(|error| Failure::Storage(error.into()))?;
         let mut child = Command::new(self.program)
+            .args(self.before)
             .arg(COMMAND)
             .args(arguments)
             .env_clear()
@@ -145,7 +153,7 @@ mod tests {
     }
 
     async fn run(program: &Path, timeout: Duration) -> Result<Written, Failure> {
-        let child = Child { program, timeout, max_bytes: 1000 };
+        let child = Child { program, before: &[], timeout, max_bytes: 1000 };
         let mut store = Store::with_limit(100);
         store.push(b"bytes").unwrap();
         child.run(&store.finish(), &["word"]).await

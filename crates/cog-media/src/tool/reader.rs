@@ -70,7 +70,10 @@ fn confined(read: impl FnOnce(Handle) -> Result<Report, ReadError>) -> io::Resul
     let report = read(input).unwrap_or_else(Report::Error);
     let mut json = String::new();
     report.write_json(&mut Writer::compact(&mut json));
-    io::stdout().write_all(json.as_bytes())
+    let mut output = io::stdout();
+    output.write_all(json.as_bytes())?;
+    // Only the end of a Rust program does this by itself.
+    output.flush()
 }
 
 /// Limits this process and replaces it with a program, which inherits the limits. Returns only on failure.

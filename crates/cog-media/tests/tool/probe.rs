@@ -17,6 +17,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     spacing_of_characters_separates_words,
     file_over_a_limit_has_a_reason,
     missing_program_is_reported,
+    program_has_arguments_of_its_own,
 ];
 
 fn facts(bytes: &[u8]) -> Facts {
@@ -170,4 +171,16 @@ fn missing_program_is_reported() {
         message.starts_with("E4011 cannot read the media file: the reader process cannot start"),
         "{message}"
     );
+}
+
+#[cfg(not(unix))]
+fn program_has_arguments_of_its_own() {}
+
+/// Starts the program by another one, as an interpreter starts a script.
+#[cfg(unix)]
+fn program_has_arguments_of_its_own() {
+    let script = std::env::current_exe().unwrap().into_os_string();
+    let tool = Tool::new("/usr/bin/env").with_arguments(vec![script]);
+    let facts = wait(tool.probe(&stored(&pdf(&["1", "2"])), "application/pdf")).unwrap();
+    assert_eq!(facts.pages, Some(2));
 }
