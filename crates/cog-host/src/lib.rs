@@ -4,6 +4,7 @@ mod detect;
 mod logged;
 pub mod mcp;
 pub mod providers;
+pub mod run_log;
 mod runtime;
 pub mod settings;
 mod validate;

@@ -27,7 +27,6 @@ mod opened;
 mod portability;
 mod render;
 mod run;
-mod run_log;
 mod runtime;
 mod schema;
 mod serve;

@@ -6,7 +6,10 @@ use clap::{
     Args,
     builder::{NonEmptyStringValueParser, PossibleValuesParser},
 };
-use cog_host::settings::{Flags, parse_duration};
+use cog_host::{
+    run_log::Entry,
+    settings::{Flags, parse_duration},
+};
 use cog_spec::{Effort, Generation, ServiceTier, Verbosity};
 
 use super::keyword;
@@ -35,6 +38,14 @@ impl ModelArgs {
     /// Whether `--provider` names a provider that calls a model.
     pub(crate) fn names_provider(&self) -> bool {
         self.provider.iter().any(|name| name != cog_provider::OFFLINE)
+    }
+
+    /// Selects the provider and the model of a logged run, unless a provider is given; a given model replaces that of the run.
+    pub(crate) fn select_former(&mut self, entry: &Entry) {
+        if self.provider.is_empty() {
+            self.provider = entry.providers();
+            self.model = self.model.take().or_else(|| entry.requested_model.clone());
+        }
     }
 
     /// Returns the settings that these flags set.

@@ -8,9 +8,11 @@ use clap_complete::{
     engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _},
     env::Shells,
 };
-use cog_host::settings::{Environment, Flags, Settings};
+use cog_host::{
+    run_log::{Entries, Entry},
+    settings::{Environment, Flags, Settings},
+};
 
-use super::run_log::{Entries, Entry};
 use crate::{args::Cli, exit::Exit, parse::program};
 
 /// The variable that the scripts of `cog completions` set to the name of the shell.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use cog_host::{
     context_store, mcp,
     providers::{self, RecordMode},
+    run_log::RunLog,
     settings::{Environment, Flags, Settings, Source},
 };
 use cog_media::Delivery;
@@ -22,7 +23,7 @@ use cog_run::{
 use cog_spec::{Chunk, Envelope, ErrorBody};
 
 use self::conversation::Conversation;
-use super::{emit, example, input, run_log::RunLog, runtime, stream};
+use super::{emit, example, input, runtime, stream};
 use crate::{
     args::{OutputArgs, RunArgs},
     commands::settings::load_settings,

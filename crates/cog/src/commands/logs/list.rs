@@ -1,13 +1,13 @@
 //! `cog logs`: lists the runs.
 
-use cog_host::settings::{Environment, Flags};
+use cog_host::{
+    run_log::{Entries, Entry},
+    settings::{Environment, Flags},
+};
 
 use crate::{
     args::LogsListArgs,
-    commands::{
-        run_log::{Entries, Entry},
-        settings::load_settings,
-    },
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Table},

@@ -1,13 +1,13 @@
 //! `cog logs replay`: runs a module again with the input of a logged run.
 
-use cog_host::settings::{Environment, Flags, Settings};
+use cog_host::{
+    run_log::{Contents, Entries, Entry},
+    settings::{Environment, Flags, Settings},
+};
 
 use crate::{
     args::{HandoffToArgs, InputArgs, LogsReplayArgs, MediaFlags, RequestArgs, RunArgs, ToolArgs},
-    commands::{
-        run::{self, Start},
-        run_log::{Contents, Entries, Entry},
-    },
+    commands::run::{self, Start},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -28,7 +28,7 @@ pub(super) fn replay(
 
 /// Returns the arguments of a run that is equal to the logged one, except where the given ones differ.
 fn run_args(mut args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs {
-    entry.select_model(&mut args.model);
+    args.model.select_former(entry);
     let input = InputArgs {
         module: Some(entry.target().to_owned()),
         input: None,

@@ -1,14 +1,14 @@
 //! `cog logs show`: one run.
 
-use cog_host::settings::{Environment, Flags};
+use cog_host::{
+    run_log::{Contents, Entries, Entry},
+    settings::{Environment, Flags},
+};
 use cog_json::Value;
 
 use crate::{
     args::LogsShowArgs,
-    commands::{
-        run_log::{Contents, Entries, Entry},
-        settings::load_settings,
-    },
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Layout, wrap},

@@ -1,17 +1,16 @@
 //! The conversation that `-c` continues, from the log of runs.
 
-use cog_host::settings::Settings;
+use cog_host::{
+    run_log::{Contents, Entries, Entry},
+    settings::Settings,
+};
 use cog_json::{ToJson as _, Value};
 use cog_module::{Finder, Origin, load_manifest};
 use cog_run::RunInput;
 use cog_spec::{Code, ErrorBody};
 use serde_json::{Map, json};
 
-use crate::{
-    args::RunArgs,
-    commands::run_log::{Contents, Entries, Entry},
-    error::CliError,
-};
+use crate::{args::RunArgs, error::CliError};
 
 /// The type of context that contains a conversation.
 const HISTORY: &str = "conversation_history";
@@ -44,7 +43,7 @@ pub(super) fn last(args: &mut RunArgs, settings: &Settings) -> Result<Conversati
     }
     let context = context_after(entry.stored_contents()?);
     args.request.input.module.get_or_insert_with(|| entry.target().to_owned());
-    entry.select_model(&mut args.request.model);
+    args.request.model.select_former(&entry);
     Ok(Conversation { id: entry.id, context })
 }
 

@@ -8,7 +8,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cog_host::settings::{Redactor, Settings};
 use cog_json::ToJson as _;
 use cog_module::{
     Module,
@@ -17,7 +16,9 @@ use cog_module::{
 use cog_run::{RunInput, private_files};
 use cog_spec::{Code, Envelope, ErrorBody};
 
-pub(super) use self::entry::{Contents, Entry};
+use crate::settings::{Redactor, Settings};
+
+pub use self::entry::{Contents, Entry};
 
 /// The newest runs.
 const CURRENT: &str = "runs.ndjson";
@@ -33,7 +34,7 @@ const MAX_ENTRY: usize = 1 << 20;
 const MAX_FILE: u64 = 1 << 40;
 
 /// The log of runs.
-pub(super) struct RunLog {
+pub struct RunLog {
     directory: PathBuf,
     /// The size at which the current file becomes the older one.
     max_file: u64,
@@ -45,7 +46,7 @@ pub(super) struct RunLog {
 
 impl RunLog {
     /// Returns the log of the settings; none if it is off, or if there is no home directory.
-    pub(super) fn new(settings: &Settings) -> Option<Self> {
+    pub fn new(settings: &Settings) -> Option<Self> {
         let logs = &settings.logs;
         let directory = logs.directory.value.clone().filter(|_| logs.enabled.value)?;
         Some(Self {
@@ -58,7 +59,7 @@ impl RunLog {
     }
 
     /// Whether inputs and answers are stored.
-    pub(super) fn stores_contents(&self) -> bool {
+    pub fn stores_contents(&self) -> bool {
         self.stores_contents
     }
 
@@ -66,12 +67,7 @@ impl RunLog {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(super) fn add(
-        &self,
-        module: &Module,
-        input: Option<&RunInput>,
-        envelope: &Envelope,
-    ) -> io::Result<()> {
+    pub fn add(&self, module: &Module, input: Option<&RunInput>, envelope: &Envelope) -> io::Result<()> {
         let contents = input.filter(|_| self.stores_contents).map(|input| Contents::new(input, envelope));
         let [requested_provider, requested_model] = self.requested.clone();
         let entry = Entry { requested_provider, requested_model, ..Entry::new(module, envelope, contents) };
@@ -124,7 +120,7 @@ impl RunLog {
 }
 
 /// The entries of the log.
-pub(super) struct Entries {
+pub struct Entries {
     /// The files, the newest first.
     files: [String; 2],
 }
@@ -134,14 +130,14 @@ impl Entries {
     ///
     /// # Errors
     /// E1006 if runs are not logged, or if a file cannot be read.
-    pub(super) fn read(settings: &Settings) -> Result<Self, ErrorBody> {
+    pub fn read(settings: &Settings) -> Result<Self, ErrorBody> {
         let log = RunLog::new(settings).ok_or_else(|| is_off(settings))?;
         Ok(Self { files: [log.text(CURRENT)?, log.text(OLDER)?] })
     }
 
     /// Returns the entries, the newest first. A line that is not an entry, such as one that a full disk truncated, is
     /// skipped.
-    pub(super) fn newest_first(&self) -> impl Iterator<Item = Entry> {
+    pub fn newest_first(&self) -> impl Iterator<Item = Entry> {
         self.files.iter().flat_map(|text| text.lines().rev()).filter_map(Entry::read)
     }
 
@@ -149,7 +145,7 @@ impl Entries {
     ///
     /// # Errors
     /// E1006 if there is no such run, or more than one.
-    pub(super) fn find(&self, id: Option<&str>) -> Result<Entry, ErrorBody> {
+    pub fn find(&self, id: Option<&str>) -> Result<Entry, ErrorBody> {
         let Some(id) = id else {
             return self.newest_first().next().ok_or_else(|| missing("the log contains no runs"));
         };

@@ -8,52 +8,57 @@ use cog_run::RunInput;
 use cog_spec::{Code, Envelope, ErrorBody, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::args::ModelArgs;
-
 /// The characters of an ID: none looks like another one.
 const ID_CHARACTERS: &[u8] = b"23456789abcdefghjkmnpqrstuvwxyz";
 const ID_LENGTH: usize = 8;
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::commands) struct Entry {
-    pub(in crate::commands) id: String,
+pub struct Entry {
+    /// The identifier.
+    pub id: String,
     /// The end of the run, as RFC 3339 in UTC.
-    pub(in crate::commands) time: String,
-    pub(in crate::commands) module: String,
-    pub(in crate::commands) module_version: String,
+    pub time: String,
+    /// The name of the module.
+    pub module: String,
+    /// Its version.
+    pub module_version: String,
     /// The directory of the module; none if it is built in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) directory: Option<String>,
+    pub directory: Option<String>,
     /// The providers that the settings select, `openai,anthropic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) requested_provider: Option<String>,
+    pub requested_provider: Option<String>,
     /// The model that the settings select.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) requested_model: Option<String>,
+    pub requested_model: Option<String>,
     /// The model that replied, as `PROVIDER/MODEL`.
-    pub(in crate::commands) model: Option<String>,
-    pub(in crate::commands) ok: bool,
+    pub model: Option<String>,
+    /// Whether the run succeeded.
+    pub ok: bool,
     /// The code of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) code: Option<String>,
-    pub(in crate::commands) time_ms: Option<u64>,
-    pub(in crate::commands) usage: Option<Usage>,
-    /// Only if the settings say so.
+    pub code: Option<String>,
+    /// The duration in milliseconds.
+    pub time_ms: Option<u64>,
+    /// The tokens.
+    pub usage: Option<Usage>,
+    /// The input and the answer, only if the settings say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) contents: Option<Contents>,
+    pub contents: Option<Contents>,
 }
 
 /// The input and the answer of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::commands) struct Contents {
+pub struct Contents {
     /// The text of `--args`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) args: Option<String>,
+    pub args: Option<String>,
     /// The input as JSON; with a text, its other fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(in crate::commands) input: Option<Value>,
-    pub(in crate::commands) envelope: Value,
+    pub input: Option<Value>,
+    /// The envelope.
+    pub envelope: Value,
 }
 
 impl Entry {
@@ -85,7 +90,7 @@ impl Entry {
     }
 
     /// Returns `ok`, or the code of the error.
-    pub(in crate::commands) fn result(&self) -> &str {
+    pub fn result(&self) -> &str {
         match &self.code {
             _ if self.ok => "ok",
             Some(code) => code,
@@ -94,7 +99,7 @@ impl Entry {
     }
 
     /// Whether it is a run of this module.
-    pub(in crate::commands) fn is_of(&self, origin: &Origin) -> bool {
+    pub fn is_of(&self, origin: &Origin) -> bool {
         match origin {
             Origin::BuiltIn(module) => self.directory.is_none() && self.module == module.name,
             _ => self.directory == directory_of(origin),
@@ -102,7 +107,7 @@ impl Entry {
     }
 
     /// Returns the argument that selects its module.
-    pub(in crate::commands) fn target(&self) -> &str {
+    pub fn target(&self) -> &str {
         self.directory.as_deref().unwrap_or(&self.module)
     }
 
@@ -110,7 +115,7 @@ impl Entry {
     ///
     /// # Errors
     /// E1006 if they are not stored.
-    pub(in crate::commands) fn stored_contents(&self) -> Result<&Contents, ErrorBody> {
+    pub fn stored_contents(&self) -> Result<&Contents, ErrorBody> {
         self.contents.as_ref().ok_or_else(|| {
             let message = format!("the input of the run `{}` is not stored", self.id);
             let advice = "Set COG_LOGS_CONTENTS=true, or `contents = true` in [logs] of ~/.config/cog/config.toml, to \
@@ -119,16 +124,8 @@ impl Entry {
         })
     }
 
-    /// Selects its provider and model, unless a provider is given; a given model replaces its own.
-    pub(in crate::commands) fn select_model(&self, given: &mut ModelArgs) {
-        if given.provider.is_empty() {
-            given.provider = self.providers();
-            given.model = given.model.take().or_else(|| self.requested_model.clone());
-        }
-    }
-
     /// Returns the providers that were requested, otherwise the one that replied.
-    fn providers(&self) -> Vec<String> {
+    pub fn providers(&self) -> Vec<String> {
         let providers = self.requested_provider.as_deref().or_else(|| self.replied());
         providers.into_iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect()
     }
@@ -156,7 +153,7 @@ impl Contents {
     }
 
     /// Returns the input as the run received it.
-    pub(in crate::commands) fn run_input(&self) -> RunInput {
+    pub fn run_input(&self) -> RunInput {
         match (self.args.clone(), self.input.clone()) {
             (Some(text), Some(rest)) => RunInput::ArgsWith(text, rest),
             (Some(text), None) => RunInput::Args(text),
