@@ -1,5 +1,9 @@
 //! Starts the MCP servers whose tools a module may call.
 
+#[cfg(feature = "mcp")]
+use cog_mcp::{McpError, McpServer, McpTools};
+#[cfg(feature = "mcp")]
+use cog_module::{Finder, Module};
 use cog_run::RuntimeBuilder;
 use cog_spec::ErrorBody;
 
@@ -17,20 +21,42 @@ pub fn add_tools(
     module: Option<&str>,
     mut note: impl FnMut(&str),
 ) -> Result<RuntimeBuilder, ErrorBody> {
-    for server in
-        settings.mcp.iter().filter(|server| module.is_none_or(|name| calls(settings, name, server, 0)))
-    {
-        let found = server.connect_blocking().map_err(|error| {
-            let mut body = ErrorBody::new(error.code(), error.to_string());
-            body.suggestion = Some(error.suggestion().to_owned());
-            body
-        })?;
-        for (tool, reason) in found.skipped {
-            note(&format!("the tool `{tool}` of `{}` is not available: {reason}", server.name));
-        }
+    let finder = settings.finder();
+    let loaded = module.map(|name| finder.find(name).ok().and_then(|origin| cog_module::load(&origin).ok()));
+    let is_needed = |server: &&McpServer| match &loaded {
+        None => true,
+        // The run reports a module that cannot be loaded.
+        Some(module) => module.as_ref().is_some_and(|module| may_call(module, &finder, server)),
+    };
+    for server in settings.mcp.iter().filter(is_needed) {
+        let found = server.connect_blocking().map_err(|error| error_body(&error))?;
+        skipped(server, &found).for_each(|sentence| note(&sentence));
         builder = found.tools.into_iter().fold(builder, RuntimeBuilder::tool);
     }
     Ok(builder)
+}
+
+/// Connects to a server in the current async runtime. `note` receives a sentence for each tool that is not available.
+///
+/// # Errors
+/// The server cannot be started or reached.
+#[cfg(feature = "mcp")]
+pub async fn connect(server: &McpServer, note: impl FnMut(String)) -> Result<McpTools, ErrorBody> {
+    let found = server.connect().await.map_err(|error| error_body(&error))?;
+    skipped(server, &found).for_each(note);
+    Ok(found)
+}
+
+/// Returns a sentence for each tool that is not available.
+#[cfg(feature = "mcp")]
+fn skipped(server: &McpServer, found: &McpTools) -> impl Iterator<Item = String> {
+    let skipped = found.skipped.iter();
+    skipped.map(|(tool, reason)| format!("the tool `{tool}` of `{}` is not available: {reason}", server.name))
+}
+
+#[cfg(feature = "mcp")]
+fn error_body(error: &McpError) -> ErrorBody {
+    ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion())
 }
 
 /// Without the feature, there are no servers.
@@ -48,16 +74,20 @@ pub fn add_tools(
 #[cfg(feature = "mcp")]
 const MAX_DEPTH: usize = 5;
 
-/// Returns whether a module may call a tool of a server, itself or in a module that it may call. The run reports a module that
-/// cannot be loaded.
+/// Returns whether a module may call a tool of a server, itself or in a module that it may call.
 #[cfg(feature = "mcp")]
-fn calls(settings: &Settings, module: &str, server: &cog_mcp::McpServer, depth: usize) -> bool {
-    let origin = settings.finder().find(module).ok();
-    let Some(Ok(module)) = origin.map(|origin| cog_module::load(&origin)) else { return false };
-    let (policies, rules) = (module.manifest.policies, &module.manifest.tools);
-    let prefix = format!("{}__", server.name);
-    let is_called = |name: &String| {
-        name.starts_with(&prefix) || (depth < MAX_DEPTH && calls(settings, name, server, depth + 1))
+pub fn may_call(module: &Module, finder: &Finder, server: &McpServer) -> bool {
+    calls(module, finder, &format!("{}__", server.name), 0)
+}
+
+#[cfg(feature = "mcp")]
+fn calls(module: &Module, finder: &Finder, prefix: &str, depth: usize) -> bool {
+    let (policies, rules) = (&module.manifest.policies, &module.manifest.tools);
+    let in_module = |name: &String| {
+        let origin = finder.find(name).ok();
+        let module = origin.and_then(|origin| cog_module::load(&origin).ok());
+        module.is_some_and(|module| calls(&module, finder, prefix, depth + 1))
     };
+    let is_called = |name: &String| name.starts_with(prefix) || (depth < MAX_DEPTH && in_module(name));
     policies.tools_allowed && (rules.allow_by_default || rules.allowed.iter().any(is_called))
 }
