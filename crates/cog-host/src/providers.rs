@@ -66,6 +66,30 @@ pub fn select(settings: &Settings, mode: RecordMode<'_>) -> Result<Selected, Err
     }
 }
 
+/// Creates the providers that the settings select, some of which may be those of the program.
+///
+/// # Errors
+/// As [`select`].
+pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<Selected, ErrorBody> {
+    let requested = settings.provider.value.clone().unwrap_or_default();
+    let names: Vec<&str> = requested.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let find = |name: &str| own.iter().find(|provider| provider.info().name == name).cloned();
+    if names.iter().all(|name| find(name).is_none()) {
+        let selected = select(settings, RecordMode::Off)?;
+        return Ok(Selected { providers: selected.providers.with_named(own), ..selected });
+    }
+    let mut order = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let rank = if index == 0 { Rank::First } else { Rank::Other };
+        match find(name) {
+            Some(provider) => order.push(provider),
+            None => order.extend(ranked(settings, name, rank)?.providers.default_order().to_vec()),
+        }
+    }
+    let note = format!("calling {} ({})", names.join(", "), settings.provider.source);
+    Ok(Selected { providers: Providers::new(order, by_name(settings)).with_named(own), note })
+}
+
 /// Returns the names of the selected providers, in order: `openai, anthropic`.
 pub fn names(settings: &Settings) -> Result<String, ErrorBody> {
     let (first, others) = selection(settings)?;
@@ -108,11 +132,15 @@ fn too_many() -> ErrorBody {
 /// # Errors
 /// As [`select`].
 pub fn named(settings: &Settings, name: &str) -> Result<Providers, ErrorBody> {
+    Ok(ranked(settings, name, Rank::Other)?.providers)
+}
+
+fn ranked(settings: &Settings, name: &str, rank: Rank) -> Result<Contender, ErrorBody> {
     let chosen = cog_provider::choose(Some(name), |name| settings.variable(name));
     let (choice, _) = chosen.map_err(|error| {
         ErrorBody::new(Code::ProviderUnavailable, error.to_string()).with_recoverable(false)
     })?;
-    Ok(contender(settings, choice, Rank::Other, None)?.providers)
+    contender(settings, choice, rank, None)
 }
 
 fn contender(

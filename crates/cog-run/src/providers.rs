@@ -36,6 +36,24 @@ impl Providers {
         Self { default, named: Some(Arc::new(named)) }
     }
 
+    /// Adds providers that requests may name. They are found before others of the same name.
+    #[must_use]
+    pub fn with_named(mut self, own: Vec<Arc<dyn Provider>>) -> Self {
+        if own.is_empty() {
+            return self;
+        }
+        let (others, known) = (self.named.take(), self.clone());
+        self.named = Some(Arc::new(move |name: &str| {
+            let found = own.iter().find(|provider| provider.info().name == name);
+            match (found, &others) {
+                (Some(provider), _) => Ok(Arc::clone(provider)),
+                (None, Some(others)) => others(name),
+                (None, None) => Err(known.unknown(name)),
+            }
+        }));
+        self
+    }
+
     /// Returns the providers for requests that name none, in order; empty when offline.
     pub fn default_order(&self) -> &[Arc<dyn Provider>] {
         &self.default
