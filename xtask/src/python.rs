@@ -30,8 +30,8 @@ pub(crate) const PACKAGE: &str = "crates/cog-py";
 /// Its tests, from the root.
 const TESTS: &str = "crates/cog-py/tests";
 
-/// A program that uses all of it, from the root.
-const TOUR: &str = "crates/cog-py/examples/tour.py";
+/// Its examples, from the root.
+const EXAMPLES: &str = "crates/cog-py/examples";
 
 /// The settings of its type checkers.
 const SETTINGS: &str = "crates/cog-py/pyproject.toml";
@@ -40,7 +40,8 @@ const SETTINGS: &str = "crates/cog-py/pyproject.toml";
 pub(crate) fn check() -> Outcome {
     let wheels = emptied("python/wheels")?;
     build(&wheels, "dev")?;
-    let interpreter = install(&wheels, "python/environment", &[CHECKERS, NOTEBOOKS, PEERS].concat())?;
+    let interpreter =
+        install(&wheels, "python/environment", &[CHECKERS, NOTEBOOKS, PEERS, test::MCP].concat())?;
     check_types(&interpreter)?;
     let mut tests = Command::new(&interpreter);
     tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", TESTS]);
@@ -75,13 +76,13 @@ fn install(wheels: &Path, environment: &str, packages: &[&str]) -> Outcome<PathB
     Ok(interpreter)
 }
 
-/// Checks the types of the package, its tests and its example, and that the stub has what the native module has.
+/// Checks the types of the package, its tests and its examples, and that the stub has what the native module has.
 fn check_types(interpreter: &Path) -> Outcome {
     let check = |module: &str, arguments: &[&str]| {
         execute(Command::new(interpreter).args(["-m", module]).args(arguments))
     };
     check("mypy", &["--config-file", SETTINGS, "--package", "cognitive"])?;
-    check("mypy", &["--config-file", SETTINGS, TESTS, TOUR])?;
+    check("mypy", &["--config-file", SETTINGS, TESTS, EXAMPLES])?;
     check("mypy.stubtest", &["--mypy-config-file", SETTINGS, "cognitive"])?;
     let pyright = clients::node(PYRIGHT)?.join("pyright/index.js");
     let mut pyright_command = Command::new("node");

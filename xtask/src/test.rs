@@ -19,7 +19,7 @@ pub(crate) enum Extent {
 const SDKS: &[&str] = &["openai==3.52.0", "anthropic==2.11.0", "google-genai==3.4.0", "ollama==0.6.3"];
 
 /// The official SDK of MCP, of which a server is made.
-const MCP: &[&str] = &["mcp==2.3.0"];
+pub(crate) const MCP: &[&str] = &["mcp==2.3.0"];
 
 /// Runs the tests.
 pub(crate) fn run(extent: Extent) -> Outcome {

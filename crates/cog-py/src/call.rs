@@ -8,9 +8,11 @@ use pyo3::prelude::*;
 use tokio::task::AbortHandle;
 
 use crate::{
+    callback::attached,
+    caller::{Caller, within},
     events::events,
     hosted::Hosted,
-    request::{Mode, Request},
+    request::{Mode, Request, Started},
     result::RunResult,
 };
 
@@ -33,16 +35,21 @@ impl Drop for Call {
 }
 
 impl Call {
-    /// Starts a run. `notify` is called once with its result, on a thread of the async runtime.
+    /// Starts a run. `notify` is called once with its result or the exception that ended it, on a thread of the async runtime.
     pub(crate) fn start(
         py: Python<'_>,
         hosted: Arc<Hosted>,
         request: Request,
         notify: Py<PyAny>,
     ) -> PyResult<Self> {
+        let caller = request.caller.clone();
+        if let Some(caller) = &caller {
+            caller.use_running_loop(py)?;
+        }
         let task = events(py)?.spawn(async move {
-            let answer = AssertUnwindSafe(answer(&hosted, request)).catch_unwind().await;
-            deliver(&notify, answer.unwrap_or_else(|_| panicked()));
+            let answer = AssertUnwindSafe(within(caller.as_ref(), answer(&hosted, request))).catch_unwind();
+            let answer = answer.await.unwrap_or_else(|_| Ok(panicked()));
+            deliver(&notify, answer, caller.as_deref());
         });
         Ok(Self(task.abort_handle()))
     }
@@ -51,14 +58,21 @@ impl Call {
 /// Runs a module to its envelope.
 pub(crate) async fn answer(hosted: &Hosted, request: Request) -> Envelope {
     match request.start(hosted, Mode::Answer).await {
-        Ok(chunks) => chunks.fold().await,
+        Ok(Started { chunks, entry }) => {
+            let envelope = chunks.fold().await;
+            entry.into_iter().for_each(|entry| entry.add(&envelope));
+            envelope
+        }
         Err(refused) => *refused,
     }
 }
 
 /// Calls the callback. Its errors are ignored: its event loop is closed, or the interpreter ends.
-fn deliver(notify: &Py<PyAny>, envelope: Envelope) {
-    let _ = Python::try_attach(|py| notify.call1(py, (RunResult::new(envelope),)).map(drop));
+fn deliver(notify: &Py<PyAny>, answer: PyResult<Envelope>, caller: Option<&Caller>) {
+    let _ = attached(|py| match answer {
+        Ok(envelope) => notify.call1(py, (RunResult::from_run(py, envelope, caller),)).map(drop),
+        Err(error) => notify.call1(py, (error.into_value(py),)).map(drop),
+    });
 }
 
 fn panicked() -> Envelope {

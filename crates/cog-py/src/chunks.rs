@@ -12,10 +12,12 @@ use futures_util::StreamExt as _;
 use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock};
 use tokio::{sync::Notify, task::AbortHandle};
 
-use self::queue::{MAX_WAITING, Queue};
+use self::queue::{Failed, MAX_WAITING, Queue};
 use crate::{
+    caller::{Caller, within},
     events::{events, wait},
     hosted::Hosted,
+    log::LogEntry,
     request::{Mode, Request},
     result::{RunResult, exception_of},
     to_python::{json_text_to_python, json_to_python},
@@ -31,6 +33,9 @@ pub(crate) struct Chunks {
     closed: Notify,
     envelope: Mutex<EnvelopeBuilder>,
     result: PyOnceLock<Py<RunResult>>,
+    caller: Option<Arc<Caller>>,
+    /// The entry of the run in the log, until its result is known.
+    entry: Arc<Mutex<Option<LogEntry>>>,
 }
 
 /// The reader of the run.
@@ -56,6 +61,8 @@ enum Run {
 impl Chunks {
     pub(crate) fn new(hosted: Arc<Hosted>, request: Request) -> Self {
         Self {
+            caller: request.caller.clone(),
+            entry: Arc::default(),
             source: Mutex::new(Source::Waiting(Run::Requested(hosted, Box::new(request)))),
             queue: Arc::default(),
             closed: Notify::new(),
@@ -67,14 +74,29 @@ impl Chunks {
     /// Converts a chunk, and adds it to the envelope.
     fn convert<'py>(&self, py: Python<'py>, chunk: Chunk) -> PyResult<Bound<'py, PyAny>> {
         let converted = json_to_python(py, &chunk);
-        locked(&self.envelope).push(chunk);
+        let is_over = {
+            let mut envelope = locked(&self.envelope);
+            envelope.push(chunk);
+            envelope.is_over()
+        };
+        if is_over && locked(&self.entry).is_some() {
+            // The log has the run, even if the program does not ask for its result.
+            self.result(py)?;
+        }
         converted
     }
 
     /// Stores the result of a run that was refused, and returns its exception.
     fn refused(&self, py: Python<'_>, envelope: Envelope) -> PyErr {
-        let result = self.result.get_or_try_init(py, || Py::new(py, RunResult::new(envelope)));
+        let result = self.result.get_or_try_init(py, || Py::new(py, self.finished(py, envelope)));
         result.and_then(|result| exception_of(result.bind(py))).unwrap_or_else(|error| error)
+    }
+
+    fn finished(&self, py: Python<'_>, envelope: Envelope) -> RunResult {
+        if let Some(entry) = locked(&self.entry).take() {
+            entry.add(&envelope);
+        }
+        RunResult::from_run(py, envelope, self.caller.as_deref())
     }
 
     /// Takes the run to read it. None if it has ended.
@@ -104,15 +126,15 @@ impl Chunks {
     }
 
     /// Reads the next chunk, until the chunks are closed.
-    async fn read(&self, run: Run) -> Result<Option<(Chunk, ChunkStream)>, Box<Envelope>> {
+    async fn read(&self, run: Run) -> PyResult<Result<Option<(Chunk, ChunkStream)>, Box<Envelope>>> {
         let next = async {
-            let mut stream = run.start().await?;
+            let mut stream = run.start(&self.entry).await?;
             Ok(stream.next().await.map(|chunk| (chunk, stream)))
         };
         tokio::select! {
             biased;
-            () = self.closed.notified() => Ok(None),
-            next = next => next,
+            () = self.closed.notified() => Ok(Ok(None)),
+            next = within(self.caller.as_ref(), next) => next,
         }
     }
 }
@@ -122,7 +144,7 @@ impl Chunks {
     /// Waits for the next chunk; None after the last.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(run) = self.take_run()? else { return Ok(None) };
-        match wait(py, self.read(run)) {
+        match wait(py, self.read(run)).flatten() {
             Ok(Ok(Some((chunk, stream)))) => match self.put_back(Source::Waiting(Run::Started(stream))) {
                 true => self.convert(py, chunk).map(Some),
                 false => Ok(None),
@@ -146,7 +168,8 @@ impl Chunks {
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.queue.take() {
             Some(Ok(chunk)) => self.convert(py, chunk).map(Some),
-            Some(Err(envelope)) => Err(self.refused(py, *envelope)),
+            Some(Err(Failed::Refused(envelope))) => Err(self.refused(py, *envelope)),
+            Some(Err(Failed::Raised(error))) => Err(error),
             None => Ok(None),
         }
     }
@@ -189,6 +212,10 @@ impl Chunks {
     /// The answer so far; None before the first chunk of data.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if let Some(result) = self.result.get(py) {
+            let data = result.get().data(py)?.into_bound(py);
+            return Ok((!data.is_none()).then_some(data));
+        }
         let data = locked(&self.envelope).data().map(ToJson::to_json);
         data.map(|data| json_text_to_python(py, &data)).transpose()
     }
@@ -201,7 +228,7 @@ impl Chunks {
         }
         let result = self.result.get_or_try_init(py, || {
             let envelope = std::mem::take(&mut *locked(&self.envelope));
-            Py::new(py, RunResult::new(envelope.finish()))
+            Py::new(py, self.finished(py, envelope.finish()))
         });
         Ok(Some(result?.clone_ref(py)))
     }
@@ -215,16 +242,14 @@ impl Chunks {
         }
         let events = events(py)?;
         let Some(run) = self.take_run()? else { return Ok(false) };
-        let end = End(Arc::clone(&self.queue));
+        let (end, caller) = (End(Arc::clone(&self.queue)), self.caller.clone());
+        let log = Arc::clone(&self.entry);
+        if let Some(caller) = &caller {
+            caller.use_running_loop(py)?;
+        }
         let task = events.spawn(async move {
-            match run.start().await {
-                Ok(stream) => {
-                    let mut batches = stream.ready_chunks(MAX_WAITING);
-                    while let Some(batch) = batches.next().await {
-                        end.0.add(batch).await;
-                    }
-                }
-                Err(refused) => end.0.refuse(refused),
+            if let Err(error) = within(caller.as_ref(), run.fill(&log, &end.0)).await {
+                end.0.fail(Failed::Raised(error));
             }
         });
         let handle = task.abort_handle();
@@ -243,10 +268,27 @@ impl Drop for Chunks {
 
 impl Run {
     /// Starts the run, unless it has started.
-    async fn start(self) -> Result<ChunkStream, Box<Envelope>> {
+    async fn start(self, log: &Mutex<Option<LogEntry>>) -> Result<ChunkStream, Box<Envelope>> {
         match self {
-            Self::Requested(hosted, request) => request.start(&hosted, Mode::Stream).await,
+            Self::Requested(hosted, request) => {
+                let started = request.start(&hosted, Mode::Stream).await?;
+                *locked(log) = started.entry;
+                Ok(started.chunks)
+            }
             Self::Started(stream) => Ok(stream),
+        }
+    }
+
+    /// Reads the run into a queue.
+    async fn fill(self, log: &Mutex<Option<LogEntry>>, queue: &Queue) {
+        match self.start(log).await {
+            Ok(stream) => {
+                let mut batches = stream.ready_chunks(MAX_WAITING);
+                while let Some(batch) = batches.next().await {
+                    queue.add(batch).await;
+                }
+            }
+            Err(refused) => queue.fail(Failed::Refused(refused)),
         }
     }
 }

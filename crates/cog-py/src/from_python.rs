@@ -2,7 +2,7 @@
 
 mod form;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use cog_json::{Limits, ToJson as _, Value, Writer};
 use pyo3::{
@@ -48,6 +48,12 @@ pub(crate) fn convert(object: &Bound<'_, PyAny>, root: &str) -> PyResult<Convert
 /// `ValueError` for a text that UTF-8 cannot represent.
 pub(crate) fn text<'a>(text: &'a Bound<'_, PyString>, root: &str) -> PyResult<&'a str> {
     text.to_str().map_err(|_| Fault::value(SURROGATE).into_error(root))
+}
+
+/// Converts a time in seconds.
+pub(crate) fn seconds(name: &str, seconds: f64) -> PyResult<Duration> {
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| PyValueError::new_err(format!("{name}: found {seconds}; allowed: seconds above 0")))
 }
 
 struct Conversion {

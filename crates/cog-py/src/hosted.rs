@@ -3,33 +3,41 @@
 use std::{path::PathBuf, sync::Arc};
 
 use cog_host::{
-    providers::{self, RecordMode},
+    providers,
     settings::{Environment, Flags, Settings, SettingsError},
 };
 use cog_media::Access;
 use cog_module::{FindError, Module};
-use cog_run::{RunInput, Runtime};
+use cog_run::{RunInput, RunOptions, Runtime, provider::Provider};
 use cog_spec::{Code, ErrorBody};
+
+use crate::{log::Log, provider::OwnProvider, reader::Reader, servers::Servers, tool::FunctionTool};
 
 /// A runtime with the settings of the operator.
 pub(crate) struct Hosted {
     pub(crate) runtime: Runtime,
-    /// Whether `execute_stream` streams.
-    pub(crate) streams: bool,
     /// Which provider is called, and why.
     pub(crate) note: String,
+    /// Whether runs call Python functions.
+    pub(crate) calls_python: bool,
     settings: Arc<Settings>,
-    takes_media: bool,
-    modules: Vec<PathBuf>,
+    servers: Servers,
+    /// The log of runs, unless it is off.
+    pub(crate) log: Option<Arc<Log>>,
+    parts: Parts,
 }
 
-/// The arguments of `CognitiveRuntime`.
-pub(crate) struct HostOptions {
-    pub(crate) flags: Flags,
+/// What a runtime has beside the settings.
+#[derive(Clone)]
+pub(crate) struct Parts {
     /// Directories of further modules, or directories that contain modules.
     pub(crate) modules: Vec<PathBuf>,
+    pub(crate) tools: Vec<Arc<FunctionTool>>,
+    pub(crate) providers: Vec<Arc<OwnProvider>>,
     pub(crate) streams: bool,
     pub(crate) takes_media: bool,
+    /// What reads documents, audio and video, if it is known.
+    pub(crate) reader: Option<Reader>,
 }
 
 /// Why a runtime cannot be created.
@@ -42,28 +50,28 @@ pub(crate) enum HostError {
 
 impl Hosted {
     /// Reads the settings and selects the providers.
-    pub(crate) fn new(options: HostOptions) -> Result<Self, HostError> {
-        let HostOptions { flags, modules, streams, takes_media } = options;
-        let settings = Settings::read(flags, Environment::from_process()).map_err(HostError::Settings)?;
-        Self::from_settings(Arc::new(settings), modules, streams, takes_media)
+    pub(crate) fn new(flags: Flags, parts: Parts) -> Result<Self, HostError> {
+        let mut settings = Settings::read(flags, Environment::from_process()).map_err(HostError::Settings)?;
+        if let Some(Reader { program, arguments }) = &parts.reader {
+            settings.media.set_reader(program.clone(), arguments.clone());
+        }
+        Self::from_settings(Arc::new(settings), parts)
     }
 
     /// Creates the same runtime again, for a forked process: connections do not survive a fork.
     pub(crate) fn again(&self) -> Result<Self, HostError> {
-        Self::from_settings(Arc::clone(&self.settings), self.modules.clone(), self.streams, self.takes_media)
+        Self::from_settings(Arc::clone(&self.settings), self.parts.clone())
     }
 
-    fn from_settings(
-        settings: Arc<Settings>,
-        modules: Vec<PathBuf>,
-        streams: bool,
-        takes_media: bool,
-    ) -> Result<Self, HostError> {
-        let selected = providers::select(&settings, RecordMode::Off)?;
-        let finder = settings.finder().with_paths(modules.iter().cloned())?;
+    fn from_settings(settings: Arc<Settings>, parts: Parts) -> Result<Self, HostError> {
+        let selected = providers::select_with(&settings, own_providers(&settings, &parts.providers))?;
+        let finder = settings.finder().with_paths(parts.modules.iter().cloned())?;
         let builder = settings.runtime_builder(selected.providers).finder(finder);
+        let builder = parts.tools.iter().fold(builder, |builder, tool| builder.tool(Arc::clone(tool) as _));
         let runtime = settings.add_cache(builder, None).build();
-        Ok(Self { runtime, streams, note: selected.note, settings, takes_media, modules })
+        let calls_python = !(parts.tools.is_empty() && parts.providers.is_empty());
+        let (servers, log) = (Servers::new(&settings), Log::new(&settings));
+        Ok(Self { runtime, note: selected.note, calls_python, settings, servers, log, parts })
     }
 
     /// Returns what a run may open: what the operator allows, and these files.
@@ -76,14 +84,31 @@ impl Hosted {
         input: &RunInput,
         files: Vec<PathBuf>,
     ) -> Result<Access, ErrorBody> {
-        if !self.takes_media
+        if !self.parts.takes_media
             && let RunInput::Json(value) = input
             && !module.contract.media_paths(value.node()).is_empty()
         {
             return Err(media_unsupported());
         }
-        // The reader of documents, audio and video is the program itself, and that is the interpreter.
-        Ok(Access { tool: None, ..self.settings.access(module, files) })
+        let access = self.settings.access(module, files);
+        Ok(Access { tool: access.tool.filter(|_| self.parts.reader.is_some()), ..access })
+    }
+
+    /// Adds the tools of MCP servers that a module may call. A server is started when the first run needs it.
+    ///
+    /// # Errors
+    /// E4001 if a server cannot be started or reached.
+    pub(crate) async fn add_server_tools(
+        &self,
+        module: &Module,
+        options: RunOptions,
+    ) -> Result<RunOptions, ErrorBody> {
+        self.servers.add_tools(&self.settings, self.runtime.finder(), module, options).await
+    }
+
+    /// Whether `execute_stream` streams.
+    pub(crate) fn streams(&self) -> bool {
+        self.parts.streams
     }
 
     /// Whether every repair is a violation, unless an option says otherwise.
@@ -107,6 +132,16 @@ impl From<FindError> for HostError {
     fn from(error: FindError) -> Self {
         Self::from(not_found(&error))
     }
+}
+
+/// Returns the providers of the program. The first of a run gets the model of the settings.
+fn own_providers(settings: &Settings, own: &[Arc<OwnProvider>]) -> Vec<Arc<dyn Provider>> {
+    let first = settings.provider.value.as_deref().unwrap_or_default().split(',').next().unwrap_or_default();
+    let with_model = |provider: &Arc<OwnProvider>| match &settings.model.value {
+        Some(model) if provider.info().name == first.trim() => Arc::new(provider.with_model(model.clone())),
+        _ => Arc::clone(provider),
+    };
+    own.iter().map(|provider| with_model(provider) as Arc<dyn Provider>).collect()
 }
 
 /// Returns the error of a module that is not found.

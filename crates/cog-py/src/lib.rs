@@ -2,33 +2,55 @@
 //!
 //! * `runtime`: the class `Runtime`, which loads and runs modules with the settings of the operator;
 //! * `call`, `chunks`: a run that ends with a callback, and the chunks of a run;
-//! * `result`, `error`, `module`, `report`: what Python receives; `exception` raises it;
+//! * `result`, `error`, `module`, `report`, `verdict`: what Python receives; `exception` raises it;
+//! * `tool`, `provider`: tools and providers written in Python; `callback` and `caller` call them;
 //! * `from_python`, `to_python`: objects as JSON, and JSON as objects;
+//! * `servers`, `reader`, `log`: MCP servers, the process that reads documents, audio and video, and the log of runs;
 //! * `events`: the async runtime of the process.
 //!
 //! `python/cognitive` adds what is shorter in Python: signatures, the event loop, exceptions.
 
 mod call;
+mod callback;
+mod caller;
 mod chunks;
 mod error;
 mod events;
 mod exception;
 mod from_python;
 mod hosted;
+mod log;
+mod model_request;
 mod module;
+mod provider;
+mod reader;
 mod report;
 mod request;
 mod result;
 mod runtime;
+mod servers;
 mod to_python;
+mod tool;
+mod verdict;
 
 /// The native part of the package; use `cognitive`.
 #[pyo3::pymodule(gil_used = false)]
 mod _cognitive {
     #[pymodule_export]
     use crate::{
-        call::Call, chunks::Chunks, error::ErrorInfo, module::LoadedModule, report::ValidationReport,
-        result::RunResult, runtime::NativeRuntime,
+        call::Call,
+        chunks::Chunks,
+        error::ErrorInfo,
+        model_request::PythonRequest,
+        module::{LoadedModule, load_files},
+        provider::{NativeProvider, ReplyParts},
+        reader::internal_media,
+        report::ValidationReport,
+        request::HaltedCall,
+        result::RunResult,
+        runtime::NativeRuntime,
+        tool::NativeTool,
+        verdict::Verdict,
     };
 
     /// The version of the package.

@@ -1,12 +1,16 @@
 //! A loaded module.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use cog_json::Value;
-use cog_module::{Module, Origin};
+use cog_module::{LoadError, Module, ModuleFiles, Origin};
+use cog_spec::ErrorBody;
 use pyo3::prelude::*;
 
-use crate::to_python::{card, json_to_python, to_python};
+use crate::{
+    exception::exception,
+    to_python::{card, json_to_python, to_python},
+};
 
 /// A module that a runtime has loaded.
 #[pyclass(name = "Module", module = "cognitive", frozen)]
@@ -79,6 +83,17 @@ impl LoadedModule {
     fn __repr__(&self) -> String {
         format!("Module(name={:?}, version={:?})", self.0.manifest.name, self.0.manifest.version)
     }
+}
+
+/// Loads a module from the texts of its files.
+///
+/// Raises `CognitiveError` with E4008 for an invalid one.
+#[pyfunction]
+pub(crate) fn load_files(py: Python<'_>, files: BTreeMap<String, String>) -> PyResult<LoadedModule> {
+    let files = files.into_iter().fold(ModuleFiles::default(), |files, (path, text)| files.with(path, text));
+    let loaded = py.detach(|| files.load());
+    let invalid = |error: LoadError| exception(py, ErrorBody::new(error.code(), error.to_string()));
+    Ok(LoadedModule(Arc::new(loaded.map_err(invalid)?)))
 }
 
 fn schema(py: Python<'_>, schema: Option<Value>) -> PyResult<Option<Bound<'_, PyAny>>> {

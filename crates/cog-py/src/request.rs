@@ -1,9 +1,12 @@
 //! A run that Python asks for, without its objects.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 use cog_module::Module;
-use cog_run::{ChunkStream, RunInput, RunOptions};
+use cog_run::{
+    ChunkStream, Rendered, RunInput, RunOptions,
+    tools::{Continuation, Decision},
+};
 use cog_spec::{Envelope, ErrorBody, ResponseMode, Warning};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -12,10 +15,13 @@ use pyo3::{
 };
 
 use crate::{
+    caller::Caller,
     exception::exception,
-    from_python::{Converted, convert, text},
+    from_python::{Converted, convert, seconds, text},
     hosted::Hosted,
+    log::LogEntry,
     module::LoadedModule,
+    tool::NativeTool,
 };
 
 /// A run that Python asks for.
@@ -25,6 +31,8 @@ pub(crate) struct Request {
     /// The files that the input names as paths.
     files: Vec<PathBuf>,
     options: RunOptions,
+    /// For the Python functions that the run calls; none if it calls none.
+    pub(crate) caller: Option<Arc<Caller>>,
     /// Whether the options say if repairs are violations.
     sets_strict: bool,
 }
@@ -35,6 +43,31 @@ pub(crate) enum Target {
     Named(String),
     /// The module.
     Loaded(Arc<Module>),
+}
+
+/// A run that waits for a confirmation, with the decision, in place of a module.
+#[pyclass(name = "Halted", module = "cognitive._cognitive", frozen)]
+pub(crate) struct HaltedCall(pub(crate) Continuation);
+
+#[pymethods]
+impl HaltedCall {
+    #[new]
+    #[pyo3(signature = (id, *, confirm, deny))]
+    fn new(id: String, confirm: Option<String>, deny: bool) -> PyResult<Self> {
+        let decision = match (confirm, deny) {
+            (Some(text), false) => Decision::Confirm(text),
+            (None, true) => Decision::Deny,
+            _ => return Err(PyValueError::new_err("continue_run: give confirm=\"YES\" or deny=True")),
+        };
+        Ok(Self(Continuation { id, decision }))
+    }
+}
+
+/// A run that has started.
+pub(crate) struct Started {
+    pub(crate) chunks: ChunkStream,
+    /// Its entry in the log.
+    pub(crate) entry: Option<LogEntry>,
 }
 
 /// The chunks that a run returns.
@@ -52,6 +85,7 @@ impl Request {
     /// # Errors
     /// `TypeError` or `ValueError` for an object that cannot be converted, `CognitiveError` for an invalid option.
     pub(crate) fn read(
+        hosted: &Hosted,
         module: &Bound<'_, PyAny>,
         input: &Bound<'_, PyAny>,
         options: &Bound<'_, PyDict>,
@@ -63,30 +97,65 @@ impl Request {
                 (RunInput::Json(value), files)
             }
         };
-        let (options, sets_strict) = read_options(options)?;
-        Ok(Self { module: Target::read(module)?, input, files, options, sets_strict })
+        let (options, tools, sets_strict) = read_options(options)?;
+        let calls_python = hosted.calls_python || !tools.is_empty();
+        let caller = calls_python.then(|| Caller::new(module.py())).transpose()?;
+        let mut options =
+            tools.iter().fold(options, |options, tool| options.tool(Arc::clone(&tool.get().0) as _));
+        let module = match module.cast::<HaltedCall>() {
+            Ok(halted) => {
+                let found = hosted.runtime.halted_run(&halted.get().0.id, None);
+                options.continuation = Some(halted.get().0.clone());
+                Target::Named(found.map_err(|error| exception(module.py(), error))?.module)
+            }
+            Err(_) => Target::read(module)?,
+        };
+        Ok(Self { module, input, files, options, caller, sets_strict })
     }
 
     /// Loads the module, checks the input and starts the run.
     ///
     /// # Errors
     /// The envelope of a run that is refused before the provider is called.
-    pub(crate) async fn start(self, hosted: &Hosted, mode: Mode) -> Result<ChunkStream, Box<Envelope>> {
-        let refuse = |error| Box::new(Envelope::failure(error));
-        let module = self.module.load_async(hosted).await.map_err(refuse)?;
-        let access = hosted.access(&module, &self.input, self.files).map_err(refuse)?;
-        let mut options = self.options.media(access);
-        options.strict |= !self.sets_strict && hosted.is_strict();
-        let streams = hosted.streams && module.manifest.response.mode != ResponseMode::Sync;
-        match mode {
-            Mode::Stream if streams => hosted.runtime.execute_stream(&module, self.input, options),
+    pub(crate) async fn start(self, hosted: &Hosted, mode: Mode) -> Result<Started, Box<Envelope>> {
+        let prepared = self.prepare(hosted).await;
+        let (module, input, mut options) = prepared.map_err(|error| Box::new(Envelope::failure(error)))?;
+        let entry = hosted.log.as_ref().map(|log| log.entry(&module, &input));
+        let streams = hosted.streams() && module.manifest.response.mode != ResponseMode::Sync;
+        let chunks = match mode {
+            Mode::Stream if streams => hosted.runtime.execute_stream(&module, input, options),
             Mode::Stream => {
                 // One envelope with a warning (ruling R55).
                 options.warnings.push(Warning::sync_instead_of_stream());
-                hosted.runtime.execute_without_data(&module, self.input, options)
+                hosted.runtime.execute_without_data(&module, input, options)
             }
-            Mode::Answer => hosted.runtime.execute_without_data(&module, self.input, options),
+            Mode::Answer => hosted.runtime.execute_without_data(&module, input, options),
+        };
+        match chunks {
+            Ok(chunks) => Ok(Started { chunks, entry }),
+            Err(refused) => {
+                entry.into_iter().for_each(|entry| entry.add(&refused));
+                Err(refused)
+            }
         }
+    }
+
+    /// Returns what the run would send.
+    ///
+    /// # Errors
+    /// The run would be refused before the provider is called.
+    pub(crate) async fn render(self, hosted: &Hosted) -> Result<Rendered, ErrorBody> {
+        let (module, input, options) = self.prepare(hosted).await?;
+        hosted.runtime.render(&module, input, options).await
+    }
+
+    /// Loads the module, and completes the options with what the settings allow.
+    async fn prepare(self, hosted: &Hosted) -> Result<(Arc<Module>, RunInput, RunOptions), ErrorBody> {
+        let module = self.module.load_async(hosted).await?;
+        let access = hosted.access(&module, &self.input, self.files)?;
+        let mut options = hosted.add_server_tools(&module, self.options.media(access)).await?;
+        options.strict |= !self.sets_strict && hosted.is_strict();
+        Ok((module, self.input, options))
     }
 }
 
@@ -96,10 +165,14 @@ impl Target {
         if let Ok(loaded) = module.cast::<LoadedModule>() {
             return Ok(Self::Loaded(Arc::clone(&loaded.get().0)));
         }
-        let path: PathBuf = module.extract().map_err(|_| {
-            let kind = module.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-            PyTypeError::new_err(format!("module: found {kind}; allowed: a name, a path or a Module"))
-        })?;
+        let Ok(path) = module.extract::<PathBuf>() else {
+            let made = module.getattr("__cognitive_module__").ok();
+            let made = made.and_then(|made| made.cast_into::<LoadedModule>().ok());
+            return made.map(|made| Self::Loaded(Arc::clone(&made.get().0))).ok_or_else(|| {
+                let kind = module.get_type().name().map(|name| name.to_string()).unwrap_or_default();
+                PyTypeError::new_err(format!("module: found {kind}; allowed: a name, a path or a Module"))
+            });
+        };
         match path.to_str() {
             Some(name) => Ok(Self::Named(name.to_owned())),
             None => Err(PyValueError::new_err("module: the path is not valid UTF-8")),
@@ -125,12 +198,15 @@ impl Target {
 
 /// Reads the keyword arguments of `execute`: those of `_options` in a request, with `timeout` in seconds. An argument that is
 /// None is not set.
-fn read_options(given: &Bound<'_, PyDict>) -> PyResult<(RunOptions, bool)> {
+fn read_options<'py>(
+    given: &Bound<'py, PyDict>,
+) -> PyResult<(RunOptions, Vec<Bound<'py, NativeTool>>, bool)> {
     let (py, options) = (given.py(), PyDict::new(given.py()));
-    let mut timeout = None;
+    let (mut timeout, mut tools) = (None, Vec::new());
     for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
         match name.cast::<PyString>()?.to_str()? {
             "timeout" => timeout = Some(seconds("timeout", value.extract()?)?),
+            "tools" => tools = value.extract()?,
             _ => options.set_item(name, value)?,
         }
     }
@@ -138,11 +214,5 @@ fn read_options(given: &Bound<'_, PyDict>) -> PyResult<(RunOptions, bool)> {
     let value = convert(options.as_any(), "options")?.value;
     let mut read = RunOptions::read(value.node(), &[]).map_err(|error| exception(py, error))?;
     read.timeout = timeout.or(read.timeout);
-    Ok((read, sets_strict))
-}
-
-/// Converts a time in seconds.
-pub(crate) fn seconds(name: &str, seconds: f64) -> PyResult<Duration> {
-    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
-    time.ok_or_else(|| PyValueError::new_err(format!("{name}: found {seconds}; allowed: seconds above 0")))
+    Ok((read, tools, sets_strict))
 }

@@ -6,10 +6,11 @@ use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
     sync::PyOnceLock,
-    types::PyType,
+    types::{PyList, PyType},
 };
 
 use crate::{
+    caller::Caller,
     error::ErrorInfo,
     to_python::{card, json_to_python, parse, to_python},
 };
@@ -20,11 +21,27 @@ pub(crate) struct RunResult {
     envelope: Envelope,
     data: PyOnceLock<Py<PyAny>>,
     meta: PyOnceLock<Py<PyAny>>,
+    /// What the Python functions of the run raised, in order.
+    exceptions: Vec<Py<PyAny>>,
+    /// Because of which the provider of the run failed.
+    cause: Option<Py<PyAny>>,
 }
 
 impl RunResult {
     pub(crate) fn new(envelope: Envelope) -> Self {
-        Self { envelope, data: PyOnceLock::new(), meta: PyOnceLock::new() }
+        let (data, meta) = (PyOnceLock::new(), PyOnceLock::new());
+        Self { envelope, data, meta, exceptions: Vec::new(), cause: None }
+    }
+
+    /// Returns the envelope as JSON.
+    pub(crate) fn json(&self) -> String {
+        self.envelope.to_json()
+    }
+
+    /// Creates the result of a run with what its Python functions raised.
+    pub(crate) fn from_run(py: Python<'_>, envelope: Envelope, caller: Option<&Caller>) -> Self {
+        let (exceptions, cause) = caller.map(|caller| caller.exceptions(py)).unwrap_or_default();
+        Self { exceptions, cause, ..Self::new(envelope) }
     }
 }
 
@@ -53,7 +70,7 @@ impl RunResult {
 
     /// The answer of a successful run, otherwise None.
     #[getter]
-    fn data(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    pub(crate) fn data(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let data = || optional(py, self.envelope.data());
         Ok(self.data.get_or_try_init(py, data)?.clone_ref(py))
     }
@@ -84,6 +101,12 @@ impl RunResult {
     #[getter]
     fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json_to_python(py, &self.envelope.warnings)
+    }
+
+    /// What tools and providers written in Python raised, in order. A model may have answered nevertheless.
+    #[getter]
+    fn exceptions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.exceptions.iter().map(|error| error.bind(py)))
     }
 
     /// Raises `CognitiveError` if the run failed; otherwise returns the result.
@@ -142,5 +165,9 @@ fn optional(py: Python<'_>, value: Option<&Value>) -> PyResult<Py<PyAny>> {
 pub(crate) fn exception_of(result: &Bound<'_, RunResult>) -> PyResult<PyErr> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = CLASS.import(result.py(), "cognitive._errors", "CognitiveError")?;
-    Ok(PyErr::from_value(class.call1((result,))?))
+    let error = PyErr::from_value(class.call1((result,))?);
+    if let Some(cause) = &result.get().cause {
+        error.set_cause(result.py(), Some(PyErr::from_value(cause.bind(result.py()).clone())));
+    }
+    Ok(error)
 }

@@ -16,14 +16,21 @@ use pyo3::{
 
 use crate::{
     call::{Call, answer},
+    caller::within,
     chunks::Chunks,
     events::wait,
     exception::exception,
-    hosted::{HostError, HostOptions, Hosted, not_found},
+    from_python::seconds,
+    hosted::{HostError, Hosted, Parts, not_found},
     module::LoadedModule,
+    provider::NativeProvider,
+    reader::Reader,
     report::ValidationReport,
-    request::{Request, Target, seconds},
+    request::{Request, Target},
     result::RunResult,
+    to_python::json_to_python,
+    tool::NativeTool,
+    verdict::Verdict,
 };
 
 /// Loads and runs modules with the settings of the operator.
@@ -33,7 +40,7 @@ pub(crate) struct NativeRuntime(Mutex<(u32, Arc<Hosted>)>);
 #[pymethods]
 impl NativeRuntime {
     #[new]
-    #[pyo3(signature = (*, provider, model, timeout, strict, modules, streaming, multimodal))]
+    #[pyo3(signature = (*, provider, model, timeout, strict, modules, tools, providers, streaming, multimodal))]
     #[expect(clippy::too_many_arguments, reason = "the keyword arguments of a Python class")]
     fn new(
         py: Python<'_>,
@@ -42,13 +49,22 @@ impl NativeRuntime {
         timeout: Option<f64>,
         strict: Option<bool>,
         modules: Vec<PathBuf>,
+        tools: Vec<Bound<'_, NativeTool>>,
+        providers: Vec<Bound<'_, NativeProvider>>,
         streaming: bool,
         multimodal: bool,
     ) -> PyResult<Self> {
         let timeout = timeout.map(|time| seconds("timeout", time)).transpose()?;
         let flags = Flags { provider, model, timeout, strict };
-        let options = HostOptions { flags, modules, streams: streaming, takes_media: multimodal };
-        let hosted = py.detach(|| Hosted::new(options)).map_err(|error| invalid(py, error))?;
+        let parts = Parts {
+            modules,
+            tools: tools.iter().map(|tool| Arc::clone(&tool.get().0)).collect(),
+            providers: providers.iter().map(|provider| Arc::clone(&provider.get().0)).collect(),
+            streams: streaming,
+            takes_media: multimodal,
+            reader: Reader::find(py),
+        };
+        let hosted = py.detach(|| Hosted::new(flags, parts)).map_err(|error| invalid(py, error))?;
         let category = py.get_type::<PyDeprecationWarning>();
         for warning in hosted.deprecated() {
             let warning = std::ffi::CString::new(warning)?;
@@ -100,6 +116,33 @@ impl NativeRuntime {
         report.map(ValidationReport).ok_or_else(|| PyValueError::new_err("no module was validated"))
     }
 
+    /// Returns what a run would send, without sending it.
+    fn render<'py>(
+        &self,
+        py: Python<'py>,
+        module: &Bound<'py, PyAny>,
+        input: &Bound<'py, PyAny>,
+        options: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let hosted = self.hosted(py)?;
+        let request = Request::read(&hosted, module, input, options)?;
+        let rendered = wait(py, request.render(&hosted))?;
+        json_to_python(py, &rendered.map_err(|error| exception(py, error))?)
+    }
+
+    /// Checks a document, also against a module if there is one.
+    fn verify(
+        &self,
+        py: Python<'_>,
+        document: &Bound<'_, PyAny>,
+        kind: Option<&str>,
+        module: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Verdict> {
+        let (hosted, target) = (self.hosted(py)?, module.map(Target::read).transpose()?);
+        let loaded = target.map(|target| py.detach(|| target.load(&hosted))).transpose();
+        Verdict::new(document, kind, loaded.map_err(|error| exception(py, error))?.as_deref())
+    }
+
     /// Runs a module, and waits for its result.
     fn execute(
         &self,
@@ -108,8 +151,11 @@ impl NativeRuntime {
         input: &Bound<'_, PyAny>,
         options: &Bound<'_, PyDict>,
     ) -> PyResult<RunResult> {
-        let (hosted, request) = (self.hosted(py)?, Request::read(module, input, options)?);
-        wait(py, async { answer(&hosted, request).await }).map(RunResult::new)
+        let hosted = self.hosted(py)?;
+        let request = Request::read(&hosted, module, input, options)?;
+        let caller = request.caller.clone();
+        let envelope = wait(py, within(caller.as_ref(), answer(&hosted, request)))??;
+        Ok(RunResult::from_run(py, envelope, caller.as_deref()))
     }
 
     /// Starts a run. `notify` is called once with its result, on another thread.
@@ -121,7 +167,9 @@ impl NativeRuntime {
         options: &Bound<'_, PyDict>,
         notify: Py<PyAny>,
     ) -> PyResult<Call> {
-        Call::start(py, self.hosted(py)?, Request::read(module, input, options)?, notify)
+        let hosted = self.hosted(py)?;
+        let request = Request::read(&hosted, module, input, options)?;
+        Call::start(py, hosted, request, notify)
     }
 
     /// Returns a run that starts when its chunks are read.
@@ -132,7 +180,9 @@ impl NativeRuntime {
         input: &Bound<'_, PyAny>,
         options: &Bound<'_, PyDict>,
     ) -> PyResult<Chunks> {
-        Ok(Chunks::new(self.hosted(py)?, Request::read(module, input, options)?))
+        let hosted = self.hosted(py)?;
+        let request = Request::read(&hosted, module, input, options)?;
+        Ok(Chunks::new(hosted, request))
     }
 }
 

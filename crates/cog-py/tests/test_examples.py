@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
 
 def test_tour_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    runpy.run_path(str(Path(__file__).parents[1] / "examples" / "tour.py"), run_name="__main__")
+    runpy.run_path(str(EXAMPLES / "tour.py"), run_name="__main__")
     printed = capsys.readouterr().out
     assert printed.startswith("<CognitiveRuntime: offline")
     assert "input.code: JSON has no form for object" in printed and "10 runs and" in printed
@@ -20,3 +24,13 @@ def test_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[1] / "README.md").read_text(), re.DOTALL)
     exec(blocks[0], {})
     assert capsys.readouterr().out.strip() in {"approve", "change", "reject"}
+
+
+def test_tool_provider_and_module_work_together() -> None:
+    ran = subprocess.run([sys.executable, str(EXAMPLES / "agent.py")], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == (
+        "Advice(clothes=['a jacket'], temperature=21.5)\n"
+        "the model corrected: UnknownCity: Use one of Bern, Oslo.\n"
+    )
+    assert ran.stderr == ""

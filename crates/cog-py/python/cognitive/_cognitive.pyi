@@ -3,13 +3,35 @@
 import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NoReturn, TypeVar, final, overload
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Self
 
-__all__ = ["Call", "Chunks", "ErrorInfo", "Module", "Report", "Result", "Runtime", "__version__"]
+from ._module import ModuleFiles
+from ._provider import Reply
+
+__all__ = [
+    "Call",
+    "Chunks",
+    "ErrorInfo",
+    "Halted",
+    "ModelRequest",
+    "Module",
+    "NativeProvider",
+    "NativeTool",
+    "ReplyParts",
+    "Report",
+    "Result",
+    "Runtime",
+    "Verdict",
+    "internal_media",
+    "load_files",
+    "__version__",
+]
 
 __version__: str
+
+_AnyModule: TypeAlias = str | os.PathLike[str] | Module | ModuleFiles
 
 _T = TypeVar("_T")
 
@@ -57,6 +79,9 @@ class Result:
     @property
     def warnings(self) -> list[dict[str, Any]]:
         """The warnings."""
+    @property
+    def exceptions(self) -> list[BaseException]:
+        """What tools and providers written in Python raised, in order. A model may have answered nevertheless."""
     def raise_for_error(self) -> Self:
         """Raises ``CognitiveError`` if the run failed; otherwise returns the result."""
     @overload
@@ -75,6 +100,32 @@ class Result:
         """The envelope as JSON, in one line or indented."""
     def _repr_html_(self) -> str: ...
     def __bool__(self) -> NoReturn: ...
+
+@final
+class ModelRequest:
+    """A request to a model, for a provider written in Python."""
+
+    @property
+    def model(self) -> str:
+        """The model."""
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages as dicts with ``role`` and ``content``, in order. A content that is only text is a str."""
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the answer, if it is known. The messages describe it too."""
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools that the model may call, as dicts with ``name``, ``description`` and ``parameters``."""
+    @property
+    def tool_choice(self) -> str:
+        """Which tools the model may call: ``auto``, ``none``, ``required``, or the name of the tool."""
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that are set: ``temperature``, ``max_tokens``, ``seed``, ``stop``, ``effort``, ``verbosity``."""
+    @property
+    def timeout(self) -> float | None:
+        """The time limit of the call in seconds, if there is one."""
 
 @final
 class Module:
@@ -123,6 +174,26 @@ class Report:
         """The report as ``cog validate --format json`` prints it."""
 
 @final
+class Verdict:
+    """What ``verify`` found in a document."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether there are no violations."""
+    @property
+    def kind(self) -> str | None:
+        """The kind of the document; None if it was not recognized."""
+    @property
+    def violations(self) -> list[dict[str, Any]]:
+        """The violations, each with path, rule and message."""
+    @property
+    def warnings(self) -> list[dict[str, Any]]:
+        """What is valid, but probably not what its author wants."""
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as ``cog verify --format json`` prints it."""
+    def __bool__(self) -> NoReturn: ...
+
+@final
 class Call:
     def cancel(self) -> None: ...
 
@@ -141,6 +212,43 @@ class Chunks:
     def result(self) -> Result | None: ...
 
 @final
+class NativeTool:
+    def __new__(
+        cls,
+        *,
+        name: str,
+        description: str,
+        parameters: Mapping[str, object],
+        effects: tuple[bool, bool, bool, bool],
+        confirm: bool,
+        timeout: float | None,
+        function: Callable[[dict[str, Any]], object],
+        is_async: bool,
+    ) -> Self: ...
+
+@final
+class NativeProvider:
+    def __new__(
+        cls,
+        *,
+        name: str,
+        model: str,
+        images: bool,
+        respond: Callable[[ModelRequest, ReplyParts], object],
+        is_async: bool,
+    ) -> Self: ...
+
+@final
+class ReplyParts:
+    def push(self, part: str | Reply) -> bool: ...
+
+def load_files(files: Mapping[str, str]) -> Module: ...
+def internal_media(arguments: Sequence[str]) -> int: ...
+@final
+class Halted:
+    def __new__(cls, id: str, *, confirm: str | None, deny: bool) -> Self: ...
+
+@final
 class Runtime:
     def __new__(
         cls,
@@ -150,26 +258,34 @@ class Runtime:
         timeout: float | None,
         strict: bool | None,
         modules: Sequence[str | os.PathLike[str]],
+        tools: Sequence[NativeTool],
+        providers: Sequence[NativeProvider],
         streaming: bool,
         multimodal: bool,
     ) -> Self: ...
     @property
     def note(self) -> str: ...
     def names(self) -> list[str]: ...
-    def load(self, module: str | os.PathLike[str] | Module) -> Module: ...
+    def load(self, module: _AnyModule) -> Module: ...
     def validate(
-        self, module: str | os.PathLike[str] | Module, level: Literal["v2.2", "v2.5"] | None
+        self, module: _AnyModule, level: Literal["v2.2", "v2.5"] | None
     ) -> Report: ...
+    def render(
+        self, module: _AnyModule, input: Any, options: Mapping[str, object]
+    ) -> dict[str, Any]: ...
+    def verify(
+        self, document: Any, kind: str | None, module: _AnyModule | None
+    ) -> Verdict: ...
     def execute(
-        self, module: str | os.PathLike[str] | Module, input: Any, options: Mapping[str, object]
+        self, module: _AnyModule | Halted, input: Any, options: Mapping[str, object]
     ) -> Result: ...
     def start(
         self,
-        module: str | os.PathLike[str] | Module,
+        module: _AnyModule | Halted,
         input: Any,
         options: Mapping[str, object],
-        notify: Callable[[Result], object],
+        notify: Callable[[Result | BaseException], object],
     ) -> Call: ...
     def stream(
-        self, module: str | os.PathLike[str] | Module, input: Any, options: Mapping[str, object]
+        self, module: _AnyModule | Halted, input: Any, options: Mapping[str, object]
     ) -> Chunks: ...

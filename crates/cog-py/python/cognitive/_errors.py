@@ -79,3 +79,39 @@ class DataError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
+
+
+class ToolError(Exception):
+    """An error of a tool for the model, which decides whether to call again.
+
+    A tool raises it on purpose. Any other exception reaches the model as well, with the name of its class, and is logged with
+    its traceback in the logger ``cognitive``.
+
+    Args:
+        error_type: The kind of the error, a name such as ``"InvalidDateRange"``.
+        message: What happened, and what the model can do.
+        details: Details for the model, which JSON can represent.
+    """
+
+    def __init__(self, error_type: str, message: str, details: Any = None) -> None:
+        super().__init__(error_type, message, details)
+        self.error_type = error_type
+        self.message = message
+        self.details = details
+
+    def __str__(self) -> str:
+        return f"{self.error_type}: {self.message}"
+
+
+class ProviderError(Exception):
+    """Why a provider written in Python cannot answer.
+
+    Args:
+        message: What happened.
+        code: The error code of the run. After ``E4001``, ``E4002`` and ``E2010``, the next provider of the run is called.
+    """
+
+    def __init__(self, message: str, *, code: str = "E4001") -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code

@@ -9,12 +9,16 @@ from . import _cognitive
 if TYPE_CHECKING:
     import asyncio
     import os
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self, Unpack
 
-    from ._cognitive import Module, Report, Result
+    from ._cognitive import Module, Report, Result, Verdict
+    from ._module import ModuleFiles
+    from ._provider import Provider
+
+    _AnyModule = str | os.PathLike[str] | Module | ModuleFiles
 
 
 class RunOptions(TypedDict, total=False):
@@ -46,6 +50,8 @@ class RunOptions(TypedDict, total=False):
     """The maximum number of rounds of tool calls."""
     max_tool_calls: int | None
     """The maximum number of tool calls."""
+    tools: Iterable[Callable[..., Any]] | None
+    """Tools of this run, beside those of the runtime."""
     handoff_to: str | None
     """The agent that the run hands over to."""
 
@@ -64,6 +70,8 @@ class CognitiveRuntime:
         timeout: The maximum duration of a run, in seconds.
         strict: Whether every repair of an answer is a violation.
         modules: Directories of further modules, or directories that contain modules.
+        tools: Functions that models may call, if the manifest of the module allows it (``Tool``).
+        providers: Providers of the program by name (``Provider``). ``provider`` or a run names the one that is called.
     """
 
     def __init__(
@@ -76,6 +84,8 @@ class CognitiveRuntime:
         timeout: float | None = None,
         strict: bool | None = None,
         modules: Iterable[str | os.PathLike[str]] = (),
+        tools: Iterable[Callable[..., Any]] = (),
+        providers: Mapping[str, Provider] | None = None,
     ) -> None:
         self._native = _cognitive.Runtime(
             streaming=streaming,
@@ -85,13 +95,15 @@ class CognitiveRuntime:
             timeout=timeout,
             strict=strict,
             modules=list(modules),
+            tools=_native_tools(tools),
+            providers=_native_providers(providers),
         )
 
     def names(self) -> list[str]:
         """The names of all modules, as ``cog list`` finds them."""
         return self._native.names()
 
-    def load(self, module: str | os.PathLike[str] | Module) -> Module:
+    def load(self, module: _AnyModule) -> Module:
         """Loads a module by name or path.
 
         Raises:
@@ -100,7 +112,7 @@ class CognitiveRuntime:
         return self._native.load(module)
 
     def validate(
-        self, module: str | os.PathLike[str] | Module, *, level: Literal["v2.2", "v2.5"] | None = None
+        self, module: _AnyModule, *, level: Literal["v2.2", "v2.5"] | None = None
     ) -> Report:
         """Checks the files of a module, and the modules that it calls.
 
@@ -109,8 +121,38 @@ class CognitiveRuntime:
         """
         return self._native.validate(module, level)
 
+    def render(
+        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
+    ) -> dict[str, Any]:
+        """Returns what a run would send, without sending it: the messages, the request, and what the provider does not
+        enforce. It is what ``cog render`` prints as JSON. The key is not in it.
+
+        Raises:
+            CognitiveError: The run would be refused before the provider is called.
+        """
+        return self._native.render(module, input, _native_options(options))
+
+    def verify(
+        self,
+        document: Any,
+        *,
+        kind: Literal["envelope", "chunk", "stream", "media", "messages", "handoff", "answer"] | None = None,
+        module: _AnyModule | None = None,
+    ) -> Verdict:
+        """Checks a document against the specification, as ``cog verify`` does. Nothing is repaired.
+
+        Args:
+            document: JSON as text or bytes, a result, or an object that becomes JSON, such as a dict.
+            kind: What the document is; None recognizes it by its members.
+            module: A module whose schema and tier the document must match.
+
+        Raises:
+            CognitiveError: E4006 if there is no such module.
+        """
+        return self._native.verify(document, kind, module)
+
     def execute(
-        self, module: str | os.PathLike[str] | Module, input: Any, **options: Unpack[RunOptions]
+        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> Result:
         """Runs a module, and returns its result. Other threads run meanwhile; Ctrl-C cancels the run.
 
@@ -126,10 +168,10 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        return self._native.execute(module, input, options)
+        return self._native.execute(module, input, _native_options(options))
 
     async def execute_async(
-        self, module: str | os.PathLike[str] | Module, input: Any, **options: Unpack[RunOptions]
+        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> Result:
         """Runs a module as ``execute`` does, without blocking the event loop. Cancelling the task cancels the run."""
         import asyncio
@@ -137,7 +179,10 @@ class CognitiveRuntime:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
         call = self._native.start(
-            module, input, options, lambda result: loop.call_soon_threadsafe(_settle, done, result)
+            module,
+            input,
+            _native_options(options),
+            lambda result: loop.call_soon_threadsafe(_settle, done, result),
         )
         try:
             return await done
@@ -145,7 +190,7 @@ class CognitiveRuntime:
             call.cancel()
 
     def execute_stream(
-        self, module: str | os.PathLike[str] | Module, input: Any, **options: Unpack[RunOptions]
+        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> ChunkStream:
         """Runs a module, and returns its chunks: for ``for`` and for ``async for``. The run starts when the first one is read.
 
@@ -155,7 +200,23 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        return ChunkStream(self._native.stream(module, input, options))
+        return ChunkStream(self._native.stream(module, input, _native_options(options)))
+
+    def continue_run(
+        self, id: str, *, confirm: str | None = None, deny: bool = False, **options: Unpack[RunOptions]
+    ) -> Result:
+        """Continues a run that waits for the confirmation of a tool call.
+
+        Args:
+            id: ``result.error.details["halted"]["id"]``.
+            confirm: The text that a person typed. Only ``"YES"`` confirms the call; otherwise the run stays halted.
+            deny: The call is not executed, and the model continues without it.
+
+        Raises:
+            CognitiveError: E4013 if no run has this id, E4014 if it has continued already.
+        """
+        halted = _cognitive.Halted(id, confirm=confirm, deny=deny)
+        return self._native.execute(halted, None, _native_options(options))
 
     def __repr__(self) -> str:
         return f"<CognitiveRuntime: {self._native.note}>"
@@ -249,6 +310,32 @@ async def _ready(chunks: _cognitive.Chunks) -> None:
 
 
 def _settle(future: asyncio.Future[Any], value: object) -> None:
-    """Sets the result of a future, unless its task was cancelled."""
-    if not future.done():
+    """Sets the result or the exception of a future, unless its task was cancelled."""
+    if future.done():
+        return
+    if isinstance(value, BaseException):
+        future.set_exception(value)
+    else:
         future.set_result(value)
+
+
+def _native_tools(tools: Iterable[Callable[..., Any]]) -> list[_cognitive.NativeTool]:
+    if isinstance(tools, (list, tuple)) and not tools:
+        return []
+    from ._tool import native_tools
+
+    return native_tools(tools)
+
+
+def _native_providers(providers: Mapping[str, Provider] | None) -> list[_cognitive.NativeProvider]:
+    if not providers:
+        return []
+    from ._provider import native_providers
+
+    return native_providers(providers)
+
+
+def _native_options(options: RunOptions) -> Mapping[str, object]:
+    """Compiles the tools of a run."""
+    tools = options.get("tools")
+    return options if tools is None else {**options, "tools": _native_tools(tools)}

@@ -23,16 +23,24 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Waiting {
     chunks: VecDeque<Chunk>,
-    /// The envelope of a run that was refused.
-    refused: Option<Box<Envelope>>,
+    /// Why there are no further chunks, if the run failed without a chunk that says so.
+    failed: Option<Failed>,
     is_over: bool,
     /// Called once when there is something to take, or nothing further.
     waker: Option<Py<PyAny>>,
 }
 
+/// Why there are no further chunks.
+pub(super) enum Failed {
+    /// The run was refused, with this envelope.
+    Refused(Box<Envelope>),
+    /// A Python function raised an exception that ends the run.
+    Raised(PyErr),
+}
+
 impl Waiting {
     fn is_empty(&self) -> bool {
-        self.chunks.is_empty() && self.refused.is_none()
+        self.chunks.is_empty() && self.failed.is_none()
     }
 }
 
@@ -49,9 +57,9 @@ impl Queue {
         }
     }
 
-    /// Ends the queue with the envelope of a run that was refused.
-    pub(super) fn refuse(&self, envelope: Box<Envelope>) {
-        self.change(|waiting| waiting.refused = Some(envelope));
+    /// Ends the queue with the reason why the run failed.
+    pub(super) fn fail(&self, failed: Failed) {
+        self.change(|waiting| waiting.failed = Some(failed));
     }
 
     /// Ends the queue. The chunks that wait can still be taken.
@@ -64,19 +72,19 @@ impl Queue {
         self.change(|waiting| {
             waiting.is_over = true;
             waiting.chunks.clear();
-            waiting.refused = None;
+            waiting.failed = None;
         });
         self.room.notify_one();
     }
 
-    /// Takes the next chunk, or the envelope of a run that was refused. None if there is nothing yet, or nothing further.
-    pub(super) fn take(&self) -> Option<Result<Chunk, Box<Envelope>>> {
+    /// Takes the next chunk, or why there is none. None if there is nothing yet, or nothing further.
+    pub(super) fn take(&self) -> Option<Result<Chunk, Failed>> {
         let mut waiting = self.locked();
         if let Some(chunk) = waiting.chunks.pop_front() {
             self.room.notify_one();
             return Some(Ok(chunk));
         }
-        waiting.refused.take().map(Err)
+        waiting.failed.take().map(Err)
     }
 
     /// Whether nothing can be taken any more.

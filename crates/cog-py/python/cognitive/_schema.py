@@ -1,0 +1,256 @@
+"""JSON Schemas of Python types."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import inspect
+import pathlib
+import sys
+import types
+import typing
+import uuid
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any, NamedTuple, get_args, get_origin
+
+_SCALARS: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    None: {"type": "null"},
+    types.NoneType: {"type": "null"},
+    decimal.Decimal: {"type": "number"},
+    datetime.datetime: {"type": "string", "format": "date-time"},
+    datetime.date: {"type": "string", "format": "date"},
+    datetime.time: {"type": "string", "format": "time"},
+    uuid.UUID: {"type": "string", "format": "uuid"},
+    pathlib.Path: {"type": "string"},
+    Any: {},
+    object: {},
+}
+_LISTS = (list, tuple, set, frozenset, Sequence, Set)
+_OBJECTS = (dict, Mapping)
+_ALLOWED = (
+    "str, int, float, bool, None, list, dict, tuple, set, Literal, Optional, Union, an Enum, a date, "
+    "a dataclass, a TypedDict or a Pydantic model"
+)
+
+
+class Parameters(NamedTuple):
+    """The parameters of a function."""
+
+    types: dict[str, Any]
+    """The type of each parameter."""
+    schema: dict[str, Any]
+    """The JSON Schema of the object that has them as members."""
+
+
+def parameters(function: Callable[..., Any], name: str) -> Parameters:
+    """Describes the parameters of a function by its annotations.
+
+    Raises:
+        TypeError: A parameter has no annotation, or one that JSON cannot represent.
+    """
+    hints = _hints(function, name)
+    found: dict[str, Any] = {}
+    writer = _Writer()
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        path = f"{name}({parameter.name})"
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise TypeError(f"{path}: a parameter needs a name of its own; * and / are not allowed")
+        if parameter.name not in hints:
+            hint = "; pass a bound method" if parameter.name == "self" else ""
+            raise TypeError(f"{path}: the parameter has no annotation{hint}")
+        found[parameter.name] = hints[parameter.name]
+        properties[parameter.name] = _with_default(writer.schema(hints[parameter.name], path), parameter.default)
+        if parameter.default is parameter.empty:
+            required.append(parameter.name)
+    return Parameters(found, writer.document(_object(properties, required)))
+
+
+def schema_of(annotation: Any, path: str) -> dict[str, Any]:
+    """Returns the JSON Schema of a type.
+
+    Raises:
+        TypeError: JSON cannot represent the type.
+    """
+    writer = _Writer()
+    return writer.document(writer.schema(annotation, path))
+
+
+def return_type(function: Callable[..., Any], name: str) -> Any:
+    """Returns the annotation of what a function returns; None if there is none."""
+    return _hints(function, name).get("return")
+
+
+def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    target: Any = function
+    if not (inspect.isfunction(function) or inspect.ismethod(function)) and not isinstance(function, type):
+        target = type(function).__call__
+    try:
+        return typing.get_type_hints(target, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"{name}: an annotation cannot be found: {error}; import it at the top of its file") from error
+
+
+class _Writer:
+    """Writes schemas, and collects the definitions that they refer to."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, Any] = {}
+        self.open: list[Any] = []
+
+    def document(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {**schema, "$defs": self.definitions} if self.definitions else schema
+
+    def schema(self, kind: Any, path: str) -> dict[str, Any]:
+        origin = get_origin(kind)
+        if origin is None:
+            return self.plain(kind, path)
+        arguments = get_args(kind)
+        if origin is typing.Annotated:
+            return self.annotated(kind, arguments, path)
+        if origin is typing.Literal:
+            return _enum([value.value if isinstance(value, enum.Enum) else value for value in arguments], path)
+        if origin in (typing.Union, types.UnionType):
+            return self.union(arguments, path)
+        if origin in _OBJECTS:
+            return self.mapping(arguments, path)
+        if origin in _LISTS:
+            return self.sequence(origin, arguments, path)
+        if getattr(origin, "_name", "") in ("Required", "NotRequired", "ReadOnly"):
+            return self.schema(arguments[0], path)
+        raise _unknown(kind, path)
+
+    def plain(self, kind: Any, path: str) -> dict[str, Any]:
+        if isinstance(kind, typing.NewType):
+            return self.schema(kind.__supertype__, path)
+        if type(kind).__name__ == "TypeAliasType":
+            return self.schema(kind.__value__, path)
+        try:
+            return dict(_SCALARS[kind])
+        except (KeyError, TypeError):
+            pass
+        if kind in _OBJECTS:
+            return {"type": "object"}
+        if kind in _LISTS:
+            return {"type": "array"}
+        if not isinstance(kind, type):
+            raise _unknown(kind, path)
+        return self.class_(kind, path)
+
+    def class_(self, kind: type[Any], path: str) -> dict[str, Any]:
+        if hasattr(kind, "model_json_schema"):
+            return self.lift(kind.model_json_schema(), path)
+        if issubclass(kind, enum.Enum):
+            return _enum([member.value for member in kind], path)
+        if kind in self.open:
+            raise TypeError(f"{path}: {kind.__name__} contains itself; use a Pydantic model for that")
+        fields = _fields(kind)
+        if fields is None:
+            raise _unknown(kind, path)
+        self.open.append(kind)
+        hints = _hints_of_class(kind, path)
+        properties = {
+            name: _with_default(self.schema(hints[name], f"{path}.{name}"), default)
+            for name, default in fields.items()
+        }
+        self.open.pop()
+        return _object(properties, [name for name, default in fields.items() if default is _NONE])
+
+    def annotated(self, kind: Any, arguments: tuple[Any, ...], path: str) -> dict[str, Any]:
+        base, *notes = arguments
+        pydantic: Any = sys.modules.get("pydantic")
+        if pydantic and any(type(note).__module__.startswith(("pydantic", "annotated_types")) for note in notes):
+            return self.lift(pydantic.TypeAdapter(kind).json_schema(), path)
+        schema = self.schema(base, path)
+        texts = [note if isinstance(note, str) else getattr(note, "documentation", None) for note in notes]
+        text = next((text for text in texts if isinstance(text, str)), None)
+        return schema if text is None else {**schema, "description": text}
+
+    def union(self, kinds: tuple[Any, ...], path: str) -> dict[str, Any]:
+        schemas = [self.schema(kind, path) for kind in kinds]
+        if all(schema.keys() == {"type"} for schema in schemas):
+            return {"type": [schema["type"] for schema in schemas]}
+        return {"anyOf": schemas}
+
+    def mapping(self, arguments: tuple[Any, ...], path: str) -> dict[str, Any]:
+        keys, values = arguments
+        if keys not in (str, Any):
+            raise TypeError(f"{path}: the keys of JSON objects are str, not {_name(keys)}")
+        schema = self.schema(values, f"{path}[...]")
+        return {"type": "object", "additionalProperties": schema} if schema else {"type": "object"}
+
+    def sequence(self, origin: Any, arguments: tuple[Any, ...], path: str) -> dict[str, Any]:
+        if origin is tuple and not (len(arguments) == 2 and arguments[1] is ...):
+            items = [self.schema(kind, f"{path}[{index}]") for index, kind in enumerate(arguments)]
+            return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+        return {"type": "array", "items": self.schema(arguments[0], f"{path}[...]")}
+
+    def lift(self, schema: dict[str, Any], path: str) -> dict[str, Any]:
+        """Moves the definitions of a schema to those of the document."""
+        for name, definition in schema.pop("$defs", {}).items():
+            if self.definitions.setdefault(name, definition) != definition:
+                raise TypeError(f"{path}: two different types have the name {name}")
+        return schema
+
+
+#: Stands for "no default".
+_NONE: Any = inspect.Parameter.empty
+
+
+def _fields(kind: Any) -> dict[str, Any] | None:
+    """The fields of a class with their defaults."""
+    if dataclasses.is_dataclass(kind):
+        return {field.name: _default(field) for field in dataclasses.fields(kind) if field.init}
+    if typing.is_typeddict(kind):
+        required = kind.__required_keys__
+        return {name: _NONE if name in required else None for name in kind.__annotations__}
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return {name: kind._field_defaults.get(name, _NONE) for name in kind._fields}
+    return None
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    return _NONE if field.default_factory is dataclasses.MISSING else None
+
+
+def _hints_of_class(kind: type[Any], path: str) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(kind, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"{path}: the type of a field of {kind.__name__} cannot be found: {error}") from error
+
+
+def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    return {**schema, "required": required, "additionalProperties": False}
+
+
+def _with_default(schema: dict[str, Any], default: Any) -> dict[str, Any]:
+    """Adds a default that is a text, a number or a switch. Any other one says only that the member may be missing."""
+    return {**schema, "default": default} if type(default) in (str, int, float, bool) else schema
+
+
+def _enum(values: list[Any], path: str) -> dict[str, Any]:
+    for value in values:
+        if not isinstance(value, (str, int, float, bool, types.NoneType)):
+            raise TypeError(f"{path}: JSON cannot represent the value {value!r}")
+    kinds = {type(value) for value in values}
+    kind = _SCALARS[kinds.pop()] if len(kinds) == 1 and kinds <= _SCALARS.keys() else {}
+    return {**kind, "enum": values}
+
+
+def _unknown(kind: Any, path: str) -> TypeError:
+    return TypeError(f"{path}: JSON has no schema for {_name(kind)}; use {_ALLOWED}")
+
+
+def _name(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind)

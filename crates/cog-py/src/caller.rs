@@ -1,0 +1,121 @@
+//! The Python code that waits for a run, for the functions that the run calls.
+
+use std::{
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
+};
+
+use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock};
+
+tokio::task_local! {
+    static CALLER: Arc<Caller>;
+}
+
+/// The caller of a run: where its functions run, and what they raised.
+pub(crate) struct Caller {
+    /// The context variables of the caller.
+    context: Py<PyAny>,
+    /// The event loop of asynchronous functions.
+    event_loop: PyOnceLock<Py<PyAny>>,
+    raised: Mutex<Raised>,
+}
+
+/// What the functions of a run raised.
+#[derive(Default)]
+struct Raised {
+    /// The exceptions, in order.
+    all: Vec<Py<PyAny>>,
+    /// The exception because of which the last call of a provider failed.
+    cause: Option<Py<PyAny>>,
+    /// An exception that ends the run and is raised again, such as `KeyboardInterrupt`.
+    end: Option<PyErr>,
+}
+
+impl Caller {
+    /// Creates the caller of a run from the current Python code.
+    ///
+    /// # Errors
+    /// `RecursionError` if functions of runs start runs too deeply.
+    pub(crate) fn new(py: Python<'_>) -> PyResult<Arc<Self>> {
+        static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let context = NEW.import(py, "cognitive._calls", "new_context")?.call0()?.unbind();
+        Ok(Arc::new(Self { context, event_loop: PyOnceLock::new(), raised: Mutex::default() }))
+    }
+
+    /// Returns the caller of the run that this code is part of.
+    pub(crate) fn current() -> PyResult<Arc<Self>> {
+        let missing = |_| PyRuntimeError::new_err("a Python function was called outside of a run");
+        CALLER.try_with(Arc::clone).map_err(missing)
+    }
+
+    /// Lets asynchronous functions run in the event loop that runs this code.
+    pub(crate) fn use_running_loop(&self, py: Python<'_>) -> PyResult<()> {
+        static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let running = RUNNING.import(py, "asyncio", "get_running_loop")?.call0()?.unbind();
+        let _ = self.event_loop.set(py, running);
+        Ok(())
+    }
+
+    /// Returns the event loop of asynchronous functions: that of the caller, otherwise one of the package.
+    pub(crate) fn event_loop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        static OWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let own = || {
+            Ok::<_, PyErr>(OWN.import(py, "cognitive._calls", "own_loop")?.call1((&self.context,))?.unbind())
+        };
+        Ok(self.event_loop.get_or_try_init(py, own)?.bind(py).clone())
+    }
+
+    /// Returns a copy of the context. Functions that run at the same time need one each.
+    pub(crate) fn context<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.context.bind(py).call_method0("copy")
+    }
+
+    /// Records the exception of a function.
+    pub(crate) fn record(&self, py: Python<'_>, error: &PyErr) {
+        self.raised().all.push(value(py, error));
+    }
+
+    /// Sets the exception because of which a call of a provider failed.
+    pub(crate) fn set_cause(&self, py: Python<'_>, error: &PyErr) {
+        self.raised().cause = Some(value(py, error));
+    }
+
+    /// Ends the run with an exception that is raised again.
+    pub(crate) fn end(&self, error: PyErr) {
+        self.raised().end.get_or_insert(error);
+    }
+
+    /// Returns the exceptions of the functions, and that of the provider.
+    pub(crate) fn exceptions(&self, py: Python<'_>) -> (Vec<Py<PyAny>>, Option<Py<PyAny>>) {
+        let raised = self.raised();
+        let all = raised.all.iter().map(|error| error.clone_ref(py)).collect();
+        (all, raised.cause.as_ref().map(|error| error.clone_ref(py)))
+    }
+
+    fn raised(&self) -> MutexGuard<'_, Raised> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the exception with its traceback.
+pub(crate) fn value(py: Python<'_>, error: &PyErr) -> Py<PyAny> {
+    error.clone_ref(py).into_value(py).into_any()
+}
+
+/// Does a part of a run for its caller; without one, the run calls no functions.
+///
+/// # Errors
+/// The exception that ends the run, such as `KeyboardInterrupt`. The rest of the work is dropped.
+pub(crate) async fn within<T>(caller: Option<&Arc<Caller>>, work: impl Future<Output = T>) -> PyResult<T> {
+    let Some(caller) = caller else { return Ok(work.await) };
+    let mut work = pin!(CALLER.scope(Arc::clone(caller), work));
+    std::future::poll_fn(|context| {
+        let polled = work.as_mut().poll(context);
+        match caller.raised().end.take() {
+            Some(error) => Poll::Ready(Err(error)),
+            None => polled.map(Ok),
+        }
+    })
+    .await
+}

@@ -1,0 +1,114 @@
+//! Tools that are Python functions.
+
+use std::sync::Arc;
+
+use cog_run::{
+    Value,
+    provider::Part,
+    tools::{Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput},
+};
+use pyo3::{exceptions::PyValueError, prelude::*, sync::PyOnceLock, types::PyBytes};
+
+use crate::{
+    callback::{Callback, attached, ends_run},
+    caller::{Caller, value},
+    from_python::{convert, seconds},
+    to_python::to_python,
+};
+
+/// A tool with its compiled schema.
+#[pyclass(name = "NativeTool", module = "cognitive._cognitive", frozen)]
+pub(crate) struct NativeTool(pub(crate) Arc<FunctionTool>);
+
+/// A tool that calls a Python function.
+pub(crate) struct FunctionTool {
+    info: ToolInfo,
+    callback: Callback,
+}
+
+#[pymethods]
+impl NativeTool {
+    /// `effects` are network, filesystem_write, side_effects and code_execution, in this order.
+    #[new]
+    #[pyo3(signature = (*, name, description, parameters, effects, confirm, timeout, function, is_async))]
+    #[expect(clippy::too_many_arguments, reason = "the keyword arguments of a Python class")]
+    fn new(
+        name: String,
+        description: String,
+        parameters: &Bound<'_, PyAny>,
+        effects: (bool, bool, bool, bool),
+        confirm: bool,
+        timeout: Option<f64>,
+        function: Py<PyAny>,
+        is_async: bool,
+    ) -> PyResult<Self> {
+        let parameters = convert(parameters, "parameters")?.value;
+        let info = ToolInfo::new(name, description, &parameters);
+        let mut info = info.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let (network, filesystem_write, side_effects, code_execution) = effects;
+        info.effects = ToolEffects { network, filesystem_write, side_effects, code_execution };
+        info.needs_confirmation = confirm;
+        info.timeout = timeout.map(|time| seconds("timeout", time)).transpose()?;
+        Ok(Self(Arc::new(FunctionTool { info, callback: Callback::new(function, is_async) })))
+    }
+}
+
+impl FunctionTool {
+    async fn run(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
+        let called = self.callback.call(move |py| Ok(vec![to_python(py, arguments.node())?.unbind()])).await;
+        let ended = called.and_then(|result| attached(|py| output(result.bind(py))));
+        match ended.map_err(|error| self.failed(error)) {
+            Ok(output) => Ok(output),
+            Err(Some(error)) => Err(error),
+            // The caller of the run notices it now, and drops this future.
+            Err(None) => std::future::pending().await,
+        }
+    }
+
+    /// Returns an exception as an error for the model; none if it ends the run.
+    fn failed(&self, error: PyErr) -> Option<ToolError> {
+        let described = attached(|py| {
+            if ends_run(py, &error) {
+                Caller::current()?.end(error.clone_ref(py));
+                return Ok(None);
+            }
+            Caller::current()?.record(py, &error);
+            describe(py, &self.info.name, &error).map(Some)
+        });
+        described.unwrap_or_else(|error| Some(ToolError::new("InternalError", error.to_string())))
+    }
+}
+
+impl Tool for FunctionTool {
+    fn info(&self) -> &ToolInfo {
+        &self.info
+    }
+
+    fn call<'a>(&'a self, arguments: Value, _context: &'a ToolContext) -> ToolFuture<'a> {
+        Box::pin(self.run(arguments))
+    }
+}
+
+/// Converts a result. Bytes of an image or another media file become a part beside the text.
+fn output(result: &Bound<'_, PyAny>) -> PyResult<ToolOutput> {
+    if let Ok(bytes) = result.cast::<PyBytes>()
+        && let Some(media_type) = cog_media::sniff(bytes.as_bytes())
+    {
+        let data = base64_simd::STANDARD.encode_to_string(bytes.as_bytes());
+        return Ok(ToolOutput::parts(vec![Part::media(media_type, data)]));
+    }
+    Ok(convert(result, "result")?.value.into())
+}
+
+/// Returns the error that the model receives, and logs the exception for the programmer.
+fn describe(py: Python<'_>, tool: &str, error: &PyErr) -> PyResult<ToolError> {
+    static DESCRIBE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let describe = DESCRIBE.import(py, "cognitive._calls", "tool_failed")?;
+    let described = describe.call1((tool, value(py, error)))?;
+    let (kind, message, details): (String, String, Option<Bound<'_, PyAny>>) = described.extract()?;
+    let error = ToolError::new(kind, message);
+    match details {
+        Some(details) => Ok(error.with_details(convert(&details, "details")?.value)),
+        None => Ok(error),
+    }
+}

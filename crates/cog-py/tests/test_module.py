@@ -1,0 +1,134 @@
+"""Modules made from functions and types, what they would send, and whether documents follow the specification."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from scripted import ANSWER, INPUT, Scripted, agent
+
+from cognitive import CognitiveError, CognitiveRuntime, ModuleFiles, module
+
+
+@dataclass
+class Summary:
+    """Summarize the text."""
+
+    title: str
+    sentences: Annotated[list[str], "One element each."]
+
+
+@module
+def summarize(text: str, sentences: int = 2) -> Summary:
+    """Summarize the text in so many sentences.
+
+    Keep names and numbers.
+    """
+    raise AssertionError("a function that becomes a module is never called")
+
+
+REPLY = json.dumps({
+    "ok": True,
+    "meta": {"confidence": 0.95, "risk": "none", "explain": "Summarized."},
+    "data": {"title": "A day", "sentences": ["It rained."], "rationale": "The text says so."},
+})
+
+
+def test_function_becomes_a_module() -> None:
+    model = Scripted(REPLY)
+    own = CognitiveRuntime(providers={"mine": model}, provider="mine")
+    result = own.execute(summarize, {"text": "It rained all day."})
+    assert result.ok and result.data["title"] == "A day"
+    assert result.as_type(Summary) == Summary("A day", ["It rained."])
+    assert "Keep names and numbers." in str(model.requests[0].messages)
+    loaded = own.load(summarize)
+    assert (loaded.name, loaded.responsibility) == ("summarize", "Summarize the text in so many sentences.")
+    assert loaded.input_schema is not None and loaded.input_schema["required"] == ["text"]
+    assert loaded.data_schema is not None
+    assert loaded.data_schema["properties"]["sentences"]["description"] == "One element each."
+    wrong = own.execute(summarize, {"text": 5})
+    assert wrong.error is not None and wrong.error.code == "E1003"
+
+
+def test_module_is_saved_as_a_folder(offline: CognitiveRuntime, tmp_path: Path) -> None:
+    folder = summarize.save(tmp_path)
+    assert folder == tmp_path / "summarize"
+    report = offline.validate(folder, level="v2.2")
+    assert report.valid, str(report)
+    assert offline.load(folder).input_schema == offline.load(summarize).input_schema
+    with pytest.raises(FileExistsError):
+        summarize.save(tmp_path)
+
+
+def test_type_of_the_answer_becomes_a_module(offline: CognitiveRuntime) -> None:
+    made = module(Summary, name="short", tier="exploration", version="2.0.0", excludes=["opinions"])
+    assert repr(made) == "ModuleFiles(name='short')"
+    loaded = offline.load(made)
+    assert (loaded.name, loaded.version, loaded.tier) == ("short", "2.0.0", "exploration")
+    assert loaded.input_schema is not None and loaded.input_schema["required"] == ["query"]
+    named = module(prompt="Do it.", input=dict[str, int])(Summary)
+    assert named.name == "summary" and '"additionalProperties"' in named.files["schema.json"]
+
+
+def test_answer_that_is_no_object_is_its_result(offline: CognitiveRuntime) -> None:
+    def count_words(text: str) -> int:
+        """Count the words."""
+        return 0
+
+    schema = offline.load(module(count_words)).data_schema
+    assert schema is not None and schema["properties"]["result"] == {"type": "integer"}
+    assert module(count_words).name == "count-words"
+
+
+def test_what_makes_no_module_is_named() -> None:
+    def silent(text: str) -> None: ...
+
+    def endless(text: str):  # type: ignore[no-untyped-def]
+        """Talk."""
+
+    with pytest.raises(ValueError, match="silent: the model needs a prompt; write a docstring"):
+        module(silent)
+    with pytest.raises(TypeError, match="endless: the function has no return type"):
+        module(endless)
+    with pytest.raises(CognitiveError, match="E4008"):
+        module(Summary, name="Not A Name")
+    with pytest.raises(CognitiveError, match="E4008"):
+        ModuleFiles("empty", {})
+
+
+def test_render_sends_nothing(tmp_path: Path, runtime: CognitiveRuntime, mock: Any) -> None:
+    rendered = runtime.render("code-reviewer", {"code": "fn main() {}"})
+    assert [message["role"] for message in rendered["messages"]] == ["system", "user"]
+    assert rendered["request"]["url"].endswith("/chat/completions") and rendered["provider"] == "openai"
+    assert "sk-test" not in json.dumps(rendered) and mock.requests == []
+    model = Scripted()
+    own = CognitiveRuntime(providers={"mine": model}, provider="mine")
+    assert own.render(agent(tmp_path), INPUT)["provider"] == "mine" and model.requests == []
+    with pytest.raises(CognitiveError, match="E1003"):
+        runtime.render("code-reviewer", {"code": 1})
+
+
+def test_verify_is_the_command(offline: CognitiveRuntime, tmp_path: Path) -> None:
+    answer = json.loads(ANSWER)
+    for document in (ANSWER, ANSWER.encode(), answer):
+        verdict = offline.verify(document)
+        assert (verdict.valid, verdict.kind, verdict.violations) == (True, "envelope", []), verdict.to_dict()
+    folder = agent(tmp_path)
+    assert offline.verify(answer, module=folder).valid
+    del answer["data"]["text"]
+    verdict = offline.verify(answer, kind="envelope", module=folder)
+    assert not verdict.valid and verdict.violations[0]["path"] == "data.text"
+    assert repr(verdict) == "Verdict(valid=False, violations=1)"
+    assert not offline.verify(b"\xff").valid and not offline.verify("{").valid
+    assert offline.verify(offline.execute("code-reviewer", {"code": "x"})).valid
+    with pytest.raises(ValueError, match='kind: found "letter"; allowed: envelope'):
+        offline.verify(answer, kind="letter")  # type: ignore[arg-type]
+    with pytest.raises(CognitiveError, match="E4006"):
+        offline.verify(answer, module="no-such-module")
+    with pytest.raises(TypeError, match="path.read_bytes"):
+        offline.verify(tmp_path)
+    with pytest.raises(TypeError, match=r"use verdict\.valid"):
+        assert verdict

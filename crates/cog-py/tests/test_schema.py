@@ -1,0 +1,196 @@
+"""JSON Schemas from annotations."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict
+
+import pytest
+
+from cognitive import Tool
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Point:
+    x: int
+    y: Annotated[float, "Upwards."] = 0.5
+    tags: list[str] = field(default_factory=list)
+
+
+class Options(TypedDict, total=False):
+    deep: bool
+
+
+class Pair(NamedTuple):
+    first: str
+    second: Optional[int] = None
+
+
+@dataclass
+class Tree:
+    children: list[Tree]
+
+
+def schema(function: Any) -> dict[str, Any]:
+    return Tool(function, description="Does it.").parameters
+
+
+def test_every_type_has_its_schema() -> None:
+    def draw(
+        name: str,
+        count: int,
+        size: float,
+        deep: bool,
+        colors: list[Color],
+        mode: Literal["a", "b"],
+        at: Point,
+        where: Pair,
+        options: Options,
+        scores: dict[str, float],
+        nothing: None,
+        rest: Any,
+        pair: tuple[int, str],
+        many: Sequence[int],
+        raw: Mapping[str, Any],
+        limit: Annotated[int | None, "The maximum."] = 3,
+        either: int | Point | None = None,
+    ) -> None: ...
+
+    found = schema(draw)
+    point = {
+        "type": "object",
+        "properties": {
+            "x": {"type": "integer"},
+            "y": {"type": "number", "description": "Upwards.", "default": 0.5},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["x"],
+        "additionalProperties": False,
+    }
+    assert found["properties"] == {
+        "name": {"type": "string"},
+        "count": {"type": "integer"},
+        "size": {"type": "number"},
+        "deep": {"type": "boolean"},
+        "colors": {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
+        "mode": {"type": "string", "enum": ["a", "b"]},
+        "at": point,
+        "where": {
+            "type": "object",
+            "properties": {"first": {"type": "string"}, "second": {"type": ["integer", "null"]}},
+            "required": ["first"],
+            "additionalProperties": False,
+        },
+        "options": {
+            "type": "object",
+            "properties": {"deep": {"type": "boolean"}},
+            "required": [],
+            "additionalProperties": False,
+        },
+        "scores": {"type": "object", "additionalProperties": {"type": "number"}},
+        "nothing": {"type": "null"},
+        "rest": {},
+        "pair": {
+            "type": "array",
+            "prefixItems": [{"type": "integer"}, {"type": "string"}],
+            "minItems": 2,
+            "maxItems": 2,
+        },
+        "many": {"type": "array", "items": {"type": "integer"}},
+        "raw": {"type": "object"},
+        "limit": {"type": ["integer", "null"], "description": "The maximum.", "default": 3},
+        "either": {"anyOf": [{"type": "integer"}, point, {"type": "null"}]},
+    }
+    assert found["required"] == [name for name in found["properties"] if name not in ("limit", "either")]
+    assert found["additionalProperties"] is False
+
+
+def test_definitions_of_models_are_shared() -> None:
+    class Model:
+        @classmethod
+        def model_json_schema(cls) -> dict[str, Any]:
+            node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+            return {"$ref": "#/$defs/Node", "$defs": {"Node": node}}
+
+    def walk(one: Any, two: Any) -> None: ...
+
+    walk.__annotations__.update(one=Model, two=Model)
+    found = schema(walk)
+    assert found["properties"]["two"] == {"$ref": "#/$defs/Node"}
+    assert list(found["$defs"]) == ["Node"]
+
+
+def without_annotation(city, days: int) -> None:  # type: ignore[no-untyped-def]
+    """Forecasts."""
+
+
+def with_object(city: complex) -> None:
+    """Forecasts."""
+
+
+def with_rest(*cities: str) -> None:
+    """Forecasts."""
+
+
+def with_keys(cities: dict[int, str]) -> None:
+    """Forecasts."""
+
+
+def with_tree(tree: Tree) -> None:
+    """Forecasts."""
+
+
+def with_missing(city: "Town") -> None:  # type: ignore[name-defined]  # noqa: F821
+    """Forecasts."""
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (without_annotation, r"without_annotation\(city\): the parameter has no annotation"),
+        (with_object, r"with_object\(city\): JSON has no schema for complex; use str, int"),
+        (with_rest, r"with_rest\(cities\): a parameter needs a name of its own"),
+        (with_keys, r"with_keys\(cities\): the keys of JSON objects are str, not int"),
+        (with_tree, r"with_tree\(tree\)\.children\[\.\.\.\]: Tree contains itself; use a Pydantic model"),
+        (with_missing, r"with_missing: an annotation cannot be found: name 'Town' is not defined"),
+    ],
+)
+def test_what_json_cannot_represent_is_named(function: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Tool(function)
+
+
+def test_method_is_passed_bound() -> None:
+    class Weather:
+        def forecast(self, city: str) -> str:
+            """Forecasts the weather."""
+            return city
+
+    assert list(Tool(Weather().forecast).parameters["properties"]) == ["city"]
+    with pytest.raises(TypeError, match="pass a bound method"):
+        Tool(Weather.forecast)
+
+
+def test_name_and_description_are_checked() -> None:
+    def undescribed(city: str) -> None: ...
+
+    with pytest.raises(ValueError, match="undescribed: the model needs a description; write a docstring"):
+        Tool(undescribed)
+    with pytest.raises(ValueError, match="`a b` is not a valid tool name"):
+        Tool(with_annotations, name="a b")
+    with pytest.raises(TypeError, match="tool: found str; allowed: a function"):
+        Tool("forecast")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="timeout: found 0"):
+        Tool(with_annotations, timeout=0)
+
+
+def with_annotations(city: str) -> str:
+    """Forecasts."""
+    return city
