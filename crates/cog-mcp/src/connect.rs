@@ -24,6 +24,7 @@ use crate::{
     error::{McpError, excerpt},
     link::Link,
     server::{McpServer, McpTransport},
+    startup::Startup,
     stderr,
     tool::McpTool,
 };
@@ -144,11 +145,21 @@ impl McpServer {
     {
         let client = Implementation::new("cog", env!("CARGO_PKG_VERSION"));
         let config = Config::new(ClientCapabilities::default(), client);
-        let lifecycle = ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::LATEST],
+        let preferred_versions = vec![ProtocolVersion::LATEST];
+        let either = ClientLifecycleMode::Auto {
+            preferred_versions: preferred_versions.clone(),
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
-        config.serve_with_lifecycle(transport, lifecycle).await.map_err(|error| self.violation(&error))
+        let (startup, kept) = Startup::new(transport.into_transport());
+        let first = config.clone().serve_with_lifecycle(startup, either).await;
+        let served = match (first, kept.take()) {
+            (Err(_), Some(transport)) => {
+                let current = ClientLifecycleMode::Discover { preferred_versions };
+                config.serve_with_lifecycle(transport, current).await
+            }
+            (first, _) => first,
+        };
+        served.map_err(|error| self.violation(&error))
     }
 
     fn violation(&self, error: &dyn std::fmt::Display) -> McpError {

@@ -15,6 +15,7 @@ mod link;
 mod name;
 mod output;
 mod server;
+mod startup;
 mod stderr;
 mod tool;
 

@@ -207,6 +207,23 @@ fn servers_of_older_revisions_are_called() {
     }
 }
 
+/// The client stops waiting for the reply to its first request after 10 seconds, and the server then replies to that one first.
+#[test]
+fn server_that_needs_more_than_ten_seconds_to_start_is_used() {
+    let servers = [("mcp_server.py", "stdio"), ("mcp_old_server.py", "2025-06-18")];
+    std::thread::scope(|scope| {
+        for (name, argument) in servers {
+            scope.spawn(move || {
+                let args = json!(["-c", "sleep 11; exec \"$@\"", "sh", python(), script(name), argument]);
+                let settings = format!("# side effects\n[mcp.slow]\ncommand = \"sh\"\nargs = {args}\n");
+                let directory = directory("slow__add", &settings);
+                let (_, results) = results(&directory, &[("slow__add", r#"{"a": 2, "b": 3}"#)]);
+                assert_eq!(results[0]["status"], "success", "{name}: {}", results[0]);
+            });
+        }
+    });
+}
+
 /// A server that is ended when the test ends.
 struct HttpServer(Child);
 
