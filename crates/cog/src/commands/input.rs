@@ -46,6 +46,18 @@ pub(super) fn read(
     if args.media.is_empty() { Ok(input) } else { media::add(input, &args.media, module) }
 }
 
+/// Returns whether the text of `--args` is a JSON object whose members are all fields of the module's input.
+pub(super) fn is_json_as_text(input: &RunInput, module: &Module) -> bool {
+    let RunInput::Args(text) = input else { return false };
+    let Some(fields) = module.contract.input_schema().and_then(|schema| schema.get("properties")) else {
+        return false;
+    };
+    let value =
+        Value::parse_within(text.as_bytes(), Limits::default().with_bytes(MAX_INPUT)).unwrap_or_default();
+    let mut names = value.members().map(|(name, _)| name).peekable();
+    names.peek().is_some() && names.all(|name| fields.get(name).is_some())
+}
+
 fn without_media(args: &InputArgs) -> Result<RunInput, ErrorBody> {
     let (text, name) = match args {
         InputArgs { args: Some(text), .. } => return Ok(RunInput::Args(argument(text)?)),

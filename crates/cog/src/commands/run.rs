@@ -198,7 +198,13 @@ impl Run<'_> {
     fn read_input(&mut self, module: &Module) -> Result<RunInput, ErrorBody> {
         let given = || input::read(&self.args.request.input, module, &self.settings.media);
         let input = match std::mem::replace(&mut self.start, Start::Arguments) {
-            Start::Arguments => given()?,
+            Start::Arguments => {
+                let input = given()?;
+                if input::is_json_as_text(&input, module) {
+                    self.console.note("--args is text, and this text is an input of the module; --input-json reads it as one");
+                }
+                input
+            }
             Start::Input(input) => input,
             Start::Conversation(conversation) => {
                 let conversation = conversation?;

@@ -29,6 +29,18 @@ fn sample_answer_has_a_warning() {
 }
 
 #[test]
+fn json_in_args_has_a_note() {
+    let noted = |text: &str| {
+        let output = Place::new().cog(["run", "code-reviewer", "--args", text]).output().unwrap();
+        stderr(&output).contains("--input-json reads it as one")
+    };
+    assert!(noted(r#"{"code": "x = 1", "language": "python"}"#));
+    for code in ["x = 1", "{}", r#"{"code": "x", "other": 1}"#, "[1]"] {
+        assert!(!noted(code), "{code}");
+    }
+}
+
+#[test]
 fn calls_provider() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY).usage(12, 34)]);
