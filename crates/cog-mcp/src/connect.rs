@@ -150,9 +150,9 @@ impl McpServer {
             preferred_versions: preferred_versions.clone(),
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
-        let (startup, kept) = Startup::new(transport.into_transport());
+        let (startup, returned) = Startup::new(transport.into_transport());
         let first = config.clone().serve_with_lifecycle(startup, either).await;
-        let served = match (first, kept.take()) {
+        let served = match (first, returned.take()) {
             (Err(_), Some(transport)) => {
                 let current = ClientLifecycleMode::Discover { preferred_versions };
                 config.serve_with_lifecycle(transport, current).await

@@ -16,11 +16,11 @@ use rmcp::{
 ///
 /// The client sends `initialize` if there is no reply within 10 seconds, as an older server gives none. A server that
 /// is still starting, such as one that is downloaded first, replies to both later, and the client would take the first reply
-/// for that to `initialize`. A server of the current revision then refuses `initialize`: its transport is kept for another
+/// for that to `initialize`. A server of the current revision then refuses `initialize`: its transport is returned for another
 /// `server/discover`.
 pub(crate) struct Startup<T> {
     transport: Option<T>,
-    kept: Kept<T>,
+    returned: Returned<T>,
     discover: Option<RequestId>,
     /// The request whose reply is not wanted any more.
     late: Option<RequestId>,
@@ -29,25 +29,25 @@ pub(crate) struct Startup<T> {
 }
 
 /// The transport to a server that replied late, once its [`Startup`] is dropped.
-pub(crate) struct Kept<T>(Arc<Mutex<Option<T>>>);
+pub(crate) struct Returned<T>(Arc<Mutex<Option<T>>>);
 
-impl<T> Kept<T> {
+impl<T> Returned<T> {
     pub(crate) fn take(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl<T> Startup<T> {
-    pub(crate) fn new(transport: T) -> (Self, Kept<T>) {
-        let kept = Arc::new(Mutex::new(None));
+    pub(crate) fn new(transport: T) -> (Self, Returned<T>) {
+        let returned = Arc::new(Mutex::new(None));
         let startup = Self {
             transport: Some(transport),
-            kept: Kept(Arc::clone(&kept)),
+            returned: Returned(Arc::clone(&returned)),
             discover: None,
             late: None,
             is_slow: false,
         };
-        (startup, Kept(kept))
+        (startup, Returned(returned))
     }
 
     fn note(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
@@ -112,7 +112,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Startup<T> {
 impl<T> Drop for Startup<T> {
     fn drop(&mut self) {
         if self.is_slow {
-            *self.kept.0.lock().unwrap_or_else(PoisonError::into_inner) = self.transport.take();
+            *self.returned.0.lock().unwrap_or_else(PoisonError::into_inner) = self.transport.take();
         }
     }
 }
