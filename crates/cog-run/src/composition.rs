@@ -12,7 +12,6 @@ mod composer;
 mod find;
 mod finished;
 mod halted;
-mod input;
 mod parts;
 mod pending;
 mod provider;
@@ -27,7 +26,6 @@ pub use self::{
 };
 pub(crate) use self::{
     find::composed_module,
-    input::CompositionInput,
     parts::{Composed, PartRun, StartPart},
     pending::PendingParts,
     provider::{COMPOSITION, PartsReply},

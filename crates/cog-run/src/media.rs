@@ -3,10 +3,10 @@
 
 mod artifacts;
 mod cited;
+mod expiring;
 mod generated;
 mod output;
 mod parts;
-mod stored_input;
 mod written;
 
 use std::{pin::Pin, sync::Arc};
@@ -38,7 +38,6 @@ pub(crate) struct Sources {
     access: Access,
     /// Whether the run continues an earlier one in a resumed stream.
     is_resumed: bool,
-    module: Arc<Module>,
     /// The log of the session, if the run belongs to one.
     log: Option<CallLog>,
 }
@@ -112,7 +111,6 @@ impl Sources {
             rules,
             access,
             is_resumed: options.resume_from.is_some(),
-            module: Arc::clone(module),
             log: options.call_log.clone().filter(CallLog::is_of_run),
         }))
     }

@@ -6,7 +6,6 @@ mod setters;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use cog_json::Value;
 use cog_media::{Access, Delivery, Fetched};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
@@ -99,8 +98,6 @@ pub struct RunOptions {
     pub(crate) is_tool: bool,
     /// Whether the answer must not be one that was stored, because it is for one of a module whose answers are not.
     pub(crate) is_uncached: bool,
-    /// The input before the content of media replaced their sources, if the input of the run has been stored.
-    pub(crate) original_input: Option<Value>,
     /// The answers of the parts of an interrupted composition. The run continues from them, and records further ones in its
     /// chunks. None records nothing.
     pub finished_parts: Option<FinishedParts>,

@@ -11,7 +11,7 @@ use std::{
 
 pub(crate) use self::{
     bounded_directory::{BoundedDirectory, StoredFile},
-    media_files::MediaFiles,
+    media_files::{MediaFiles, StoredMedia},
 };
 
 /// Returns options that create a file only this user may read.

@@ -6,10 +6,10 @@ use cog_json::{Node, Value};
 use cog_module::{Module, PromptPart};
 use cog_spec::{Chunk, ErrorBody, PartProgress, Progress};
 
-use super::{answer::PartsFuture, halted::HaltedPart, input::CompositionInput};
+use super::{answer::PartsFuture, halted::HaltedPart};
 use crate::{
-    Caller, Cancellation, ChunkStream, ContextScope, RunInput, RunOptions, stream::Outlet,
-    tools::Continuation,
+    Caller, Cancellation, ChunkStream, ContextScope, RunInput, RunOptions, input::CheckedInput, prompt,
+    stream::Outlet, tools::Continuation,
 };
 
 /// A composed module with its parts, loaded and checked.
@@ -76,7 +76,7 @@ pub struct PartOptions {
 /// The run of a composed module, for whose parts it starts runs of their own.
 pub struct Parts {
     pub(super) module: Arc<Module>,
-    pub(super) input: CompositionInput,
+    pub(super) input: CheckedInput,
     pub(super) options: RunOptions,
     pub(super) context: ContextScope,
     /// The maximum duration of the composition.
@@ -119,7 +119,7 @@ impl Parts {
     /// Returns a prompt with its placeholders filled from the input of the composed module, for the arguments of a call.
     /// Returns none if the text is too long.
     pub fn fill(&self, prompt: &[PromptPart]) -> Option<String> {
-        self.input.fill(prompt)
+        prompt::text(prompt, &self.input)
     }
 
     /// Starts the run of a part.
@@ -194,7 +194,7 @@ impl Parts {
         options: RunOptions,
         composed: Composed,
     ) -> Result<ChunkStream, ErrorBody> {
-        let (module, input) = (Arc::clone(module), self.input.with_content(module, input));
+        let module = Arc::clone(module);
         (self.start)(PartRun { module, input, options, composed, is_streamed: self.is_streamed })
     }
 

@@ -3,18 +3,18 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_harmony::Part;
-use cog_json::Value;
+use cog_media::Media;
 use cog_module::Module;
 use cog_spec::ErrorBody;
 
 use super::{
     answer::PartsFuture,
     halted::PartsState,
-    input::CompositionInput,
     parts::{ComposedModule, Parts, StartPart},
 };
 use crate::{
     Cancellation, RunOptions,
+    input::CheckedInput,
     stream::Outlet,
     tools::{HaltedRuns, RestoredParts, halt_parts},
 };
@@ -25,7 +25,7 @@ pub(crate) struct PendingParts {
     /// The parts; none once they have started.
     module: Option<Arc<dyn ComposedModule>>,
     options: RunOptions,
-    pub(crate) input: CompositionInput,
+    pub(crate) input: CheckedInput,
     /// The media of the input as parts of a message.
     pub(crate) media: Vec<Part>,
     /// Where the run is stored if a part waits for a confirmation; none if it cannot wait.
@@ -38,7 +38,7 @@ impl PendingParts {
         start: StartPart,
         module: Arc<dyn ComposedModule>,
         options: &RunOptions,
-        input: CompositionInput,
+        input: CheckedInput,
         halted_runs: Option<HaltedRuns>,
         restored: RestoredParts,
     ) -> Self {
@@ -63,7 +63,7 @@ impl PendingParts {
         // The parts receive what the module accepts, as its own model would.
         let outer = self.options.context.clone().unwrap_or_default();
         Some(composed.run(Parts {
-            context: outer.with_given(self.input.own().context()),
+            context: outer.with_given(self.input.context()),
             module: Arc::clone(module),
             input: self.input.clone(),
             options: self.options.clone(),
@@ -77,24 +77,15 @@ impl PendingParts {
         }))
     }
 
-    /// Adds the decision about the call of a part to the log of the session, so that a run that starts again continues after it.
-    pub(crate) async fn log_decision(&mut self) {
-        if let (Some(log), Some(entry)) = (&self.options.call_log, self.restored.entry.take()) {
-            let _ = log.append(entry).await;
-        }
-    }
-
     /// Stores the run, whose parts wait for a confirmation, and returns the error that ends it. Returns none if it cannot wait.
-    /// `stored_input` is the input with the content of its media, if their sources can expire.
+    /// `media` are those of the input whose sources can expire.
     pub(crate) async fn halt(
         &self,
         module: &Arc<Module>,
         state: PartsState,
-        stored_input: Option<Value>,
+        media: Vec<(String, Media)>,
     ) -> Option<ErrorBody> {
         let runs = self.halted_runs.as_ref()?;
-        let (input, stored) = self.input.to_store();
-        let stored_input = stored_input.or(stored);
-        Some(halt_parts(runs, module, (&input, stored_input), &self.options, state).await)
+        Some(halt_parts(runs, module, (&self.input.original(), media), &self.options, state).await)
     }
 }

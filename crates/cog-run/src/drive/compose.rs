@@ -18,9 +18,6 @@ impl Driver {
     /// Waits for the parts. They watch the cancellation and the time limit of the run themselves, because a composition that
     /// is stopped reports the parts that are done.
     pub(super) async fn compose(&mut self, mut assembler: Box<Assembler>, parts: PartsFuture) -> State {
-        if let Some(pending) = &mut self.run.parts {
-            pending.log_decision().await;
-        }
         let PartsEnd { mut summary, answer, partial_data, state, slot } = parts.await;
         if self.run.tools.as_ref().is_some_and(|tools| tools.has_earlier_usage()) {
             summary.usage = new_usage(&summary); // the halted run has counted the parts before it
@@ -50,8 +47,8 @@ impl Driver {
         if state.halted.is_empty() {
             return None;
         }
-        let stored_input = self.stored_input().await;
-        self.run.parts.as_ref()?.halt(&self.run.spec.module, state, stored_input).await
+        let media = self.expiring_media();
+        self.run.parts.as_ref()?.halt(&self.run.spec.module, state, media).await
     }
 
     /// Builds the messages with these texts in place of the calls and references of the prompt.
@@ -61,8 +58,7 @@ impl Driver {
         run.spec.texts = texts;
         let instructions = request::instructions(run.request.output.as_deref());
         let PendingParts { input, media, .. } = *parts;
-        let messages =
-            prompt::conversation(&run.spec.module, instructions, input.own(), &run.spec.texts, media);
+        let messages = prompt::conversation(&run.spec.module, instructions, &input, &run.spec.texts, media);
         match messages {
             Ok(messages) => {
                 let initial = messages.messages().len();

@@ -2,7 +2,7 @@
 
 use cog_answer::Assembler;
 use cog_harmony::Reasoning;
-use cog_json::Value;
+use cog_media::Media;
 
 use super::{Driver, State};
 use crate::{
@@ -72,7 +72,6 @@ impl Driver {
     /// Executes the calls of a round, and calls the model with their results.
     pub(super) async fn call_tools(&mut self, mut assembler: Box<Assembler>, round: Round) -> State {
         let Some(mut tools) = self.run.tools.take() else { return State::Calling(assembler) };
-        tools.log_decision().await;
         self.record_request();
         let (out, mut spent) = (self.out.clone(), Vec::new());
         let executed = self.within_deadline(async { Ok(tools.execute(round, &out, &mut spent).await) }).await;
@@ -89,13 +88,13 @@ impl Driver {
             Ok(RoundEnd::Halted(round)) => {
                 self.record(&round.messages());
                 let parts = self.run.parts_state.take();
-                let input = self.stored_input().await;
+                let media = self.expiring_media();
                 let last = LastCall {
                     provider: self.run.provider.info(),
                     request: &self.run.request,
                     usage: assembler.usage(),
                 };
-                let error = tools.halt(round, input, &last, parts).await;
+                let error = tools.halt(round, media, &last, parts).await;
                 self.fail(assembler, error)
             }
             Err(error) => self.fail(assembler, error),
@@ -104,9 +103,9 @@ impl Driver {
         state
     }
 
-    /// Returns the input with the content of its media, if their sources can expire before a halted run continues.
-    pub(super) async fn stored_input(&mut self) -> Option<Value> {
-        self.media.take()?.stored_input().await
+    /// Returns the media of the input whose sources can expire before a halted run continues.
+    pub(super) fn expiring_media(&mut self) -> Vec<(String, Media)> {
+        self.media.take().map(|media| media.expiring()).unwrap_or_default()
     }
 
     /// Prepares the request for the reply after a round. A correction of that reply leaves the rounds in the conversation.

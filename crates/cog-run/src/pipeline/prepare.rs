@@ -11,7 +11,7 @@ use super::providers::Chain;
 use crate::{
     Budget, RunInput, RunOptions,
     cache::{self, Cached},
-    composition::{self, Composed, ComposedModule, CompositionInput, PendingParts},
+    composition::{self, Composed, ComposedModule, PendingParts},
     context::Shared,
     input::CheckedInput,
     media::{MediaSink, Sources},
@@ -189,10 +189,9 @@ impl Run<'_> {
         let Chain { first: provider, others, budgets, .. } = call.chain.or_replay(cached.replay);
         preflight::budgets(&budgets, (provider.as_ref(), self.model()), &others)?;
         let parts = self.composed.map(|composed| {
-            let input = CompositionInput::new(module, accepted.input, options);
             let start = super::start_part(shared);
             let halted_runs = (!options.is_tool).then(|| shared.tools.halted.clone());
-            Box::new(PendingParts::new(start, composed, options, input, halted_runs, restored))
+            Box::new(PendingParts::new(start, composed, options, accepted.input, halted_runs, restored))
         });
         Ok(Plan {
             provider,

@@ -2,12 +2,13 @@
 
 use std::{
     collections::HashMap,
-    io,
-    path::Path,
+    fmt, fs, io,
+    path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use cog_media::{Media, MediaDirectory, MediaError, Stored};
+use cog_media::{Fetched, Media, MediaDirectory, MediaError, Stored};
+use serde::{Deserialize, Serialize};
 
 use super::create_directory;
 
@@ -16,8 +17,8 @@ const MAX_BYTES: u64 = 256 << 20;
 
 /// The media of stored inputs, by their names: the hash of their content.
 pub(crate) struct MediaFiles {
-    /// None for sessions in memory.
-    directory: Option<MediaDirectory>,
+    /// None for media in memory.
+    directory: Option<(PathBuf, MediaDirectory)>,
     max_bytes: u64,
     state: Mutex<State>,
 }
@@ -33,8 +34,22 @@ struct File {
     /// The number of references. The file is removed with the last one.
     references: usize,
     bytes: u64,
-    /// The content, for sessions in memory.
+    /// The content, for media in memory.
     content: Option<Stored>,
+    /// Whether it is complete in the directory.
+    is_complete: bool,
+}
+
+/// A stored media item of an input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredMedia {
+    /// Its URL or upload.
+    pub(crate) source: String,
+    /// Its name among the stored media.
+    pub(crate) file: String,
+    /// The type that its server declared.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    declared: Option<String>,
 }
 
 impl MediaFiles {
@@ -49,7 +64,35 @@ impl MediaFiles {
     /// The directory cannot be created.
     pub(crate) fn in_directory(path: &Path) -> io::Result<Self> {
         create_directory(path)?;
-        Ok(Self { directory: Some(MediaDirectory::private(path)), ..Self::in_memory() })
+        Ok(Self::below(path, MAX_BYTES))
+    }
+
+    /// Returns the store in a directory, which is created with the first file. All media may have this many bytes.
+    pub(crate) fn below(path: &Path, max_bytes: u64) -> Self {
+        let directory = (path.to_owned(), MediaDirectory::private(path));
+        Self { directory: Some(directory), max_bytes, ..Self::in_memory() }
+    }
+
+    /// Stores media, each with its URL or upload. One that cannot be stored is left out: the run that continues opens it again.
+    /// Blocks on the disk.
+    pub(crate) fn add_all(&self, media: &[(String, Media)]) -> Vec<StoredMedia> {
+        let add = |(source, item): &(String, Media)| {
+            let added = self.add(item).inspect_err(|error| {
+                tracing::warn!(%error, "a media file of an input was not stored");
+            });
+            let declared = item.hint().map(str::to_owned);
+            Some(StoredMedia { source: source.clone(), file: added.ok()?, declared })
+        };
+        media.iter().filter_map(add).collect()
+    }
+
+    /// Opens stored media, by their URLs and uploads. Blocks on the disk.
+    pub(crate) fn open_all(&self, media: &[StoredMedia]) -> HashMap<String, Fetched> {
+        let open = |media: &StoredMedia| {
+            let stored = self.open(&media.file).ok()?;
+            Some((media.source.clone(), Fetched { stored, declared: media.declared.clone() }))
+        };
+        media.iter().filter_map(open).collect()
     }
 
     /// Stores a media item, and counts a reference to it. Returns its name. Blocks on the disk.
@@ -59,43 +102,48 @@ impl MediaFiles {
     pub(crate) fn add(&self, media: &Media) -> Result<String, MediaError> {
         let name = MediaDirectory::name_of(media)?;
         let bytes = media.bytes().len();
-        let is_new = self.reserve(&name, bytes, media)?;
-        if let Some(directory) = self.directory.as_ref().filter(|_| is_new)
-            && let Err(error) = directory.store(media)
-        {
-            self.release([name.as_str()]);
-            return Err(error);
+        let is_complete = self.reserve(&name, bytes, media)?;
+        if let Some((path, directory)) = self.directory.as_ref().filter(|_| !is_complete) {
+            // Others that add equal media at the same time write the file too: each may be the only one that can.
+            let created = create_directory(path).map_err(MediaError::from);
+            if let Err(error) = created.and_then(|()| directory.store(media)) {
+                self.release([name.as_str()]);
+                return Err(error);
+            }
+            if let Some(file) = self.lock().files.get_mut(&name) {
+                file.is_complete = true;
+            }
         }
         Ok(name)
     }
 
-    /// Counts a reference. Returns whether there was none before.
+    /// Counts a reference. Returns whether the file is complete already.
     fn reserve(&self, name: &str, bytes: u64, media: &Media) -> Result<bool, MediaError> {
         let mut state = self.lock();
         if let Some(file) = state.files.get_mut(name) {
             file.references += 1;
-            return Ok(false);
+            return Ok(file.is_complete);
         }
         if state.bytes.saturating_add(bytes) > self.max_bytes {
             return Err(MediaError::TooLarge { limit: self.max_bytes });
         }
         state.bytes += bytes;
         let content = self.directory.is_none().then(|| media.bytes().clone());
-        state.files.insert(name.to_owned(), File { references: 1, bytes, content });
-        Ok(true)
+        state.files.insert(name.to_owned(), File { references: 1, bytes, content, is_complete: false });
+        Ok(false)
     }
 
     /// Counts a reference that an earlier program stored. Returns whether the file exists.
     pub(crate) fn restore(&self, name: &str) -> bool {
-        let Some(bytes) = self.directory.as_ref().and_then(|directory| directory.len_of(name).ok()) else {
-            return false;
-        };
+        let length = |(_, directory): &(_, MediaDirectory)| directory.len_of(name).ok();
+        let Some(bytes) = self.directory.as_ref().and_then(length) else { return false };
         let mut state = self.lock();
         if let Some(file) = state.files.get_mut(name) {
             file.references += 1;
         } else {
             state.bytes = state.bytes.saturating_add(bytes);
-            state.files.insert(name.to_owned(), File { references: 1, bytes, content: None });
+            let file = File { references: 1, bytes, content: None, is_complete: true };
+            state.files.insert(name.to_owned(), file);
         }
         true
     }
@@ -103,8 +151,17 @@ impl MediaFiles {
     /// Removes the files of an earlier program that no session refers to.
     pub(crate) fn remove_unreferenced(&self) {
         let state = self.lock();
-        if let Some(directory) = &self.directory {
+        if let Some((_, directory)) = &self.directory {
             directory.remove_except(|name| state.files.contains_key(name));
+        }
+    }
+
+    /// Removes all files, and their directory.
+    pub(crate) fn remove_all(&self) {
+        *self.lock() = State::default();
+        if let Some((path, directory)) = &self.directory {
+            directory.remove_except(|_| false);
+            let _ = fs::remove_dir(path);
         }
     }
 
@@ -113,7 +170,7 @@ impl MediaFiles {
     /// # Errors
     /// It is not stored, or cannot be read.
     pub(crate) fn open(&self, name: &str) -> Result<Stored, MediaError> {
-        if let Some(directory) = &self.directory {
+        if let Some((_, directory)) = &self.directory {
             return directory.open(name, self.max_bytes);
         }
         let content = self.lock().files.get(name).and_then(|file| file.content.clone());
@@ -130,7 +187,7 @@ impl MediaFiles {
                 let bytes = file.bytes;
                 state.bytes -= bytes;
                 state.files.remove(name);
-                if let Some(directory) = &self.directory {
+                if let Some((_, directory)) = &self.directory {
                     directory.remove(name);
                 }
             }
@@ -139,6 +196,12 @@ impl MediaFiles {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MediaFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MediaFiles")
     }
 }
 
@@ -199,5 +262,19 @@ mod tests {
         files.release([name.as_str(), name.as_str()]);
         assert!(files.open(&name).is_err());
         files.add(&self::image(2).await).unwrap();
+    }
+    #[tokio::test]
+    async fn file_that_one_writer_could_not_write_is_written_by_the_other() {
+        let place = tempfile::tempdir().unwrap();
+        let image = image(1).await;
+        let files = MediaFiles::in_directory(place.path()).unwrap();
+        let name = MediaDirectory::name_of(&image).unwrap();
+        // One writer has begun. The other one must not rely on it.
+        assert!(!files.reserve(&name, image.bytes().len(), &image).unwrap());
+        assert_eq!(files.add(&image).unwrap(), name);
+        files.release([name.as_str()]);
+        assert_eq!(files.open(&name).unwrap().len(), image.bytes().len());
+        files.remove_all();
+        assert!(!place.path().exists());
     }
 }

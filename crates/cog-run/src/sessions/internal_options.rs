@@ -17,6 +17,8 @@ pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions) {
         w.optional("by_agent", &(options.caller == Caller::Agent).then_some(true));
         w.optional("buffer_size", &options.buffer_size);
         w.optional("continues", &options.continuation.as_ref().map(|halted| halted.id.clone()));
+        let is_confirmed = |halted: &Continuation| halted.decision == Decision::yes();
+        w.optional("confirms", &options.continuation.as_ref().map(is_confirmed));
         w.optional("temperature", temperature);
         w.optional("max_tokens", max_tokens);
         w.optional("seed", seed);
@@ -32,9 +34,9 @@ pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
     if node.get("by_agent").is_some() {
         options.caller = Caller::Agent;
     }
-    // The decision of a run that has continued is in its log of tool calls; without it, the id was used.
-    let continues = node.get("continues").and_then(text);
-    options.continuation = continues.map(|id| Continuation { id, decision: Decision::Deny });
+    let is_confirmed = node.get("confirms").and_then(|it| it.as_bool()).unwrap_or_default();
+    let decision = if is_confirmed { Decision::yes() } else { Decision::Deny };
+    options.continuation = node.get("continues").and_then(text).map(|id| Continuation { id, decision });
     options.buffer_size = node.get("buffer_size").and_then(|size| size.as_u64());
     options.generation = Generation {
         temperature: node.get("temperature").and_then(|it| it.as_f64()),
@@ -77,7 +79,7 @@ mod tests {
             trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),
             caller: Caller::Agent,
             buffer_size: Some(64),
-            continuation: Some(Continuation { id: "halt_1".to_owned(), decision: Decision::Deny }),
+            continuation: Some(Continuation { id: "halt_1".to_owned(), decision: Decision::yes() }),
             generation,
             warnings: vec![Warning::new(WarningCode::SessionNew, "a new run")],
             ..RunOptions::default()

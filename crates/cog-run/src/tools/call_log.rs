@@ -1,7 +1,8 @@
 //! The log of a run's tool calls. A run that starts again continues after them, so that no call takes effect twice.
 
 use std::{
-    collections::HashMap,
+    borrow::Cow,
+    collections::{HashMap, HashSet},
     fmt,
     fs::{File, OpenOptions},
     io::{self, Read as _, Write as _},
@@ -12,9 +13,8 @@ use std::{
 use cog_json::ToJson as _;
 use cog_media::{Fetched, Media};
 use cog_spec::{Code, ErrorBody};
-use serde::{Deserialize, Serialize};
 
-use crate::private_files::{self, MediaFiles};
+use crate::private_files::{self, MediaFiles, StoredMedia};
 
 /// The maximum length of a file that is read.
 const MAX_BYTES: u64 = 1 << 30;
@@ -48,8 +48,8 @@ struct State {
     is_restored: bool,
     /// An entry could not be written, so that later ones would have no meaning.
     is_broken: bool,
-    /// The names of the stored media.
-    media: Vec<String>,
+    /// The stored media.
+    media: Vec<StoredMedia>,
     /// The bytes of the media in memory.
     media_bytes: usize,
     /// Whether the run has ended, so that nothing may be stored any more.
@@ -92,20 +92,32 @@ impl CallLog {
     /// # Errors
     /// The entry, or an earlier one, cannot be written.
     pub(crate) async fn append(&self, line: String) -> io::Result<()> {
-        let line = if self.is_of_run() { line } else { format!("{}{}}}\n", self.prefix(), line.trim_end()) };
         if self.storage.path.is_none() {
-            self.storage.lock().text.push_str(&line);
-            return Ok(());
+            return self.append_now(&line);
         }
-        let storage = Arc::clone(&self.storage);
-        let written = tokio::task::spawn_blocking(move || storage.write(&line)).await;
+        let log = self.clone();
+        let written = tokio::task::spawn_blocking(move || log.append_now(&line)).await;
         written.map_err(io::Error::other)?.inspect_err(|error| {
             tracing::warn!(%error, "cannot write the log of tool calls");
         })
     }
 
-    /// Stores media of the input, each with its URL or upload. Media that cannot be stored are opened again by a run that
-    /// starts again.
+    /// Adds an entry. Blocks on the disk.
+    ///
+    /// # Errors
+    /// As [`CallLog::append`].
+    pub(super) fn append_now(&self, line: &str) -> io::Result<()> {
+        let of_part = || format!("{}{}}}\n", self.prefix(), line.trim_end()).into();
+        let line: Cow<'_, str> = if self.is_of_run() { line.into() } else { of_part() };
+        if self.storage.path.is_none() {
+            self.storage.lock().text.push_str(&line);
+            return Ok(());
+        }
+        self.storage.write(&line)
+    }
+
+    /// Stores media of the input, each with its URL or upload, unless it is stored already. Media that cannot be stored are
+    /// opened again by a run that starts again.
     pub(crate) async fn add_media(&self, media: Vec<(String, Media)>) {
         let storage = Arc::clone(&self.storage);
         let stored = tokio::task::spawn_blocking(move || storage.store(&media)).await;
@@ -117,18 +129,14 @@ impl CallLog {
     /// Returns the stored media of the input, by their URLs and uploads. Blocks on the disk.
     pub(crate) fn media(&self) -> HashMap<String, Fetched> {
         let text = self.read().unwrap_or_default();
-        let open = |StoredMedia { source, file, declared }| {
-            let stored = self.storage.media.open(&file).ok()?;
-            Some((source, Fetched { stored, declared }))
-        };
-        media_in(&text).into_iter().filter_map(open).collect()
+        self.storage.media.open_all(&media_in(&text))
     }
 
     /// Counts the media in a log that an earlier program has written. Blocks on the disk.
     pub(crate) fn restore_media(&self) {
         let text = self.read().unwrap_or_default();
-        let names = media_in(&text).into_iter().map(|media| media.file);
-        let found = names.filter(|name| self.storage.media.restore(name)).collect();
+        let found =
+            media_in(&text).into_iter().filter(|media| self.storage.media.restore(&media.file)).collect();
         self.storage.lock().media = found;
     }
 
@@ -168,23 +176,11 @@ impl CallLog {
     pub(crate) fn remove(&self) {
         let removed = State { is_removed: true, ..State::default() };
         let state = std::mem::replace(&mut *self.storage.lock(), removed);
-        self.storage.media.release(state.media.iter().map(String::as_str));
+        self.storage.media.release(state.media.iter().map(|media| media.file.as_str()));
         if let Some(path) = self.storage.path.as_ref().filter(|_| state.file.is_some() || state.is_restored) {
             let _ = std::fs::remove_file(path);
         }
     }
-}
-
-/// A stored media item of the input.
-#[derive(Serialize, Deserialize)]
-struct StoredMedia {
-    /// Its URL or upload.
-    source: String,
-    /// Its name among the stored media.
-    file: String,
-    /// The type that its server declared.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    declared: Option<String>,
 }
 
 /// Returns the media in a log.
@@ -198,32 +194,27 @@ fn media_in(text: &str) -> Vec<StoredMedia> {
 impl Storage {
     /// Stores media. Returns the entry; none if nothing was stored.
     fn store(&self, media: &[(String, Media)]) -> Option<String> {
-        let mut entries = Vec::new();
-        for (source, item) in media {
-            match self.media.add(item) {
-                Ok(file) => {
-                    self.refer_to(file.clone(), item)?;
-                    let declared = item.hint().map(str::to_owned);
-                    entries.push(StoredMedia { source: source.clone(), file, declared });
-                }
-                Err(error) => tracing::warn!(%error, "a media file of a session was not stored"),
-            }
-        }
+        let known: HashSet<String> = self.lock().media.iter().map(|media| media.source.clone()).collect();
+        let new: Vec<_> = media.iter().filter(|(source, _)| !known.contains(source)).cloned().collect();
+        let entries = self.media.add_all(&new);
         let line = serde_json::to_string(&HashMap::from([("media", &entries)])).ok()?;
-        (!entries.is_empty()).then(|| line + "\n")
+        let is_stored = !entries.is_empty();
+        self.refer_to(entries, &new)?;
+        is_stored.then(|| line + "\n")
     }
 
-    /// Notes a stored file, which is released with the log. Returns none if the run has ended in the meantime.
-    fn refer_to(&self, file: String, item: &Media) -> Option<()> {
+    /// Notes stored files, which are released with the log. Returns none if the run has ended in the meantime.
+    fn refer_to(&self, stored: Vec<StoredMedia>, media: &[(String, Media)]) -> Option<()> {
         let mut state = self.lock();
         if state.is_removed {
             drop(state);
-            self.media.release([file.as_str()]);
+            self.media.release(stored.iter().map(|media| media.file.as_str()));
             return None;
         }
-        state.media.push(file);
+        state.media.extend(stored);
         if self.path.is_none() {
-            state.media_bytes += usize::try_from(item.bytes().len()).unwrap_or(usize::MAX);
+            let bytes: u64 = media.iter().map(|(_, item)| item.bytes().len()).sum();
+            state.media_bytes += usize::try_from(bytes).unwrap_or(usize::MAX);
         }
         Some(())
     }

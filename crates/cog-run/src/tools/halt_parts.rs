@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cog_json::Value;
+use cog_media::Media;
 use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
@@ -17,11 +18,11 @@ use crate::{
 };
 
 /// Stores a composition whose parts wait for a confirmation, and returns the error that ends it: that of the first of these
-/// parts, with the id of the composition. The stored input has the content of media whose sources can expire.
+/// parts, with the id of the composition. The media are those of the input whose sources can expire.
 pub(crate) async fn halt_parts(
     halted: &HaltedRuns,
     module: &Arc<Module>,
-    (input, stored_input): (&Value, Option<Value>),
+    (input, media): (&Value, Vec<(String, Media)>),
     options: &RunOptions,
     parts: PartsState,
 ) -> ErrorBody {
@@ -31,7 +32,7 @@ pub(crate) async fn halt_parts(
     let opened = open(halted.clone(), first.id.clone(), options.owner.clone()).await;
     let state = opened.and_then(|part| composition_state(module, input, options, part, &first));
     match state {
-        Ok(state) => halted.halt(HaltedState { parts: Some(parts), stored_input, ..state }).await,
+        Ok(state) => halted.halt(HaltedState { parts: Some(parts), ..state }, media).await,
         Err(error) => error,
     }
 }

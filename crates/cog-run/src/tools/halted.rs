@@ -4,9 +4,10 @@ mod directory;
 mod memory;
 mod stored;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use cog_json::{ToJson as _, Value};
+use cog_media::{Fetched, Media};
 use cog_spec::{Code, ErrorBody};
 
 use self::{
@@ -15,6 +16,7 @@ use self::{
     stored::{MAX_BYTES, Stored, is_id},
 };
 use super::state::HaltedState;
+use crate::private_files::MediaFiles;
 
 /// The store of runs that wait for a confirmation. Clones share it.
 #[derive(Debug, Clone)]
@@ -65,26 +67,16 @@ impl HaltedRuns {
         Self(Arc::new(Storage::Directory(Directory::new(directory.into()))))
     }
 
-    /// Stores a state.
+    /// Stores a state, with media of its input.
     ///
     /// # Errors
     /// E4000 if the state is too large or cannot be written.
-    async fn store(&self, state: HaltedState) -> Result<(), ErrorBody> {
+    async fn store(&self, state: HaltedState, media: Vec<(String, Media)>) -> Result<(), ErrorBody> {
         let storage = Arc::clone(&self.0);
         let write = move || {
-            let text = state.to_text();
-            if text.len() > MAX_BYTES {
-                return Err(format!("it has {} bytes; at most {MAX_BYTES} are stored", text.len()));
-            }
-            match &*storage {
-                Storage::Memory(memory) => {
-                    memory.store(&state.id, text);
-                    Ok(())
-                }
-                Storage::Directory(directory) => {
-                    directory.store(&state.id, &text).map_err(|error| error.to_string())
-                }
-            }
+            let files = storage.media_of(&state.id);
+            let state = HaltedState { media: files.add_all(&media), ..state };
+            storage.write(&state).inspect_err(|_| files.release(state.media_names()))
         };
         let written = tokio::task::spawn_blocking(write).await;
         written.map_err(|error| crate::error::from_task(&error))?.map_err(|reason| {
@@ -94,10 +86,10 @@ impl HaltedRuns {
         })
     }
 
-    /// Stores a state, and returns the error that ends its run.
-    pub(super) async fn halt(&self, state: HaltedState) -> ErrorBody {
+    /// Stores a state with media of its input, each with its URL or upload. Returns the error that ends its run.
+    pub(super) async fn halt(&self, state: HaltedState, media: Vec<(String, Media)>) -> ErrorBody {
         let error = state.error();
-        match self.store(state).await {
+        match self.store(state, media).await {
             Ok(()) => error,
             Err(failed) => failed,
         }
@@ -123,7 +115,12 @@ impl HaltedRuns {
         }
     }
 
-    /// Marks the state of a run as used. Only one caller succeeds.
+    /// Returns the stored media of a run's input, by their URLs and uploads, until the run continues. Blocks on the disk.
+    pub(super) fn media(&self, state: &HaltedState) -> HashMap<String, Fetched> {
+        self.0.media_of(&state.id).open_all(&state.media)
+    }
+
+    /// Marks the state of a run as used, and removes it with its media. Only one caller succeeds.
     ///
     /// # Errors
     /// E4014 if another caller was faster.
@@ -152,6 +149,32 @@ impl HaltedRuns {
             arguments: Value::parse(&call.arguments).unwrap_or_default(),
             created_ms: state.created_ms,
         })
+    }
+}
+
+impl Storage {
+    fn write(&self, state: &HaltedState) -> Result<(), String> {
+        let text = state.to_text();
+        if text.len() > MAX_BYTES {
+            return Err(format!("it has {} bytes; at most {MAX_BYTES} are stored", text.len()));
+        }
+        match self {
+            Self::Memory(memory) => {
+                memory.store(&state.id, text, state.media_names().map(str::to_owned).collect());
+                Ok(())
+            }
+            Self::Directory(directory) => {
+                directory.store(&state.id, &text).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// Returns where the media of a state are stored.
+    fn media_of(&self, id: &str) -> Arc<MediaFiles> {
+        match self {
+            Self::Memory(memory) => memory.media(),
+            Self::Directory(directory) => Arc::new(directory.media_of(id)),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The start of a run: a new one, or one that continues after a confirmation.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use cog_harmony::{Message, ToolCall};
 use cog_json::Value;
@@ -31,8 +31,6 @@ pub(crate) struct Restored<'a> {
 pub(crate) struct RestoredParts {
     /// The parts that wait for a confirmation, and how they continue.
     pub(crate) halted: Vec<(HaltedPart, Continuation)>,
-    /// The entry of the decision for the log of the session.
-    pub(crate) entry: Option<String>,
 }
 
 /// A run that continues after tool calls: one that was halted, or one that was interrupted and starts again.
@@ -46,8 +44,6 @@ pub(crate) struct Continued {
     pub(super) started: HashSet<String>,
     pub(super) approval: Option<Approval>,
     pub(crate) claim: Option<Claim>,
-    /// The entry of the decision for the log of the session.
-    pub(super) entry: Option<String>,
 }
 
 /// The decision about one call with these arguments.
@@ -101,6 +97,10 @@ pub(crate) fn restore<'a>(
     options: &'a RunOptions,
 ) -> Result<Restored<'a>, ErrorBody> {
     if let Some(logged) = interrupted(module, options)? {
+        if let Some((state, _)) = &logged.continued {
+            // The program may have been killed before it marked the halted run as used.
+            let _ = shared.tools.halted.claim(&state.id);
+        }
         return Ok(after_calls(logged, input, options));
     }
     let Some(Continuation { id, decision }) = &options.continuation else {
@@ -115,8 +115,7 @@ pub(crate) fn restore<'a>(
         Decision::Deny => false,
     };
     let Some(approval) = Approval::new(&state, is_confirmed) else { return Err(state.error()) };
-    let entry = options.call_log.is_some().then(|| logged::continued(&state, is_confirmed));
-    let (entry, parts_entry) = if state.parts.is_some() { (None, entry) } else { (entry, None) };
+    let entry = options.call_log.clone().map(|log| (log, logged::continued(&state, is_confirmed)));
     let round = state.own_round().cloned();
     let continued = Continued {
         messages: state.messages.clone(),
@@ -124,12 +123,12 @@ pub(crate) fn restore<'a>(
         round,
         progressed: state.progressed.clone(),
         started: HashSet::new(),
-        claim: Some(Claim { halted: shared.tools.halted.clone(), id: id.clone() }),
-        entry,
+        claim: Some(Claim { halted: shared.tools.halted.clone(), id: id.clone(), entry }),
     };
-    let mut restored = continue_from(state, continued, decision, options);
-    restored.parts.entry = parts_entry;
-    Ok(restored)
+    let mut media = shared.tools.halted.media(&state);
+    media.extend(options.stored_media.iter().map(|(source, media)| (source.clone(), media.clone())));
+    let options = RunOptions { stored_media: Arc::new(media), ..options.clone() };
+    Ok(continue_from(state, continued, decision, &options))
 }
 
 /// Returns the start of a run that continues this halted one: its input, its options and its parts.
@@ -139,7 +138,7 @@ fn continue_from(
     decision: &Decision,
     options: &RunOptions,
 ) -> Restored<'static> {
-    let HaltedState { input, stored_input, parts, options: halted, .. } = state;
+    let HaltedState { input, parts, options: halted, .. } = state;
     let now = options.finished_parts.as_ref();
     let (finished_parts, halted_parts) = match parts {
         Some(PartsState { finished, halted }) => {
@@ -148,13 +147,12 @@ fn continue_from(
         }
         None => (now.cloned(), Vec::new()),
     };
-    let original_input = stored_input.is_some().then(|| input.clone());
-    let options = RunOptions { finished_parts, original_input, ..options.or_former(&halted) };
+    let options = RunOptions { finished_parts, ..options.or_former(&halted) };
     Restored {
         options: Cow::Owned(options),
-        input: RunInput::Json(stored_input.unwrap_or(input)),
+        input: RunInput::Json(input),
         continued: Some(Box::new(continued)),
-        parts: RestoredParts { halted: halted_parts, entry: None },
+        parts: RestoredParts { halted: halted_parts },
     }
 }
 
@@ -193,7 +191,7 @@ fn after_calls(logged: Logged, input: RunInput, options: &RunOptions) -> Restore
     let Logged { messages, round, progressed, started, continued: halted, .. } = logged;
     let own = halted.as_ref().filter(|(state, _)| state.own_round().is_some());
     let approval = own.and_then(|(state, is_confirmed)| Approval::new(state, *is_confirmed));
-    let continued = Continued { messages, round, progressed, started, approval, claim: None, entry: None };
+    let continued = Continued { messages, round, progressed, started, approval, claim: None };
     match halted {
         Some((state, is_confirmed)) => {
             let decision = if is_confirmed { Decision::yes() } else { Decision::Deny };

@@ -6,6 +6,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use cog_harmony::Message;
 use cog_json::Value;
+use cog_media::Media;
 use cog_module::Module;
 use cog_provider::{ModelRequest, ProviderInfo};
 use cog_spec::{ErrorBody, ModelEvent, Risk, Usage, Warning};
@@ -38,8 +39,6 @@ pub(crate) struct ToolRun {
     approval: Option<Approval>,
     /// The calls of the round in which the run was halted.
     pending: Option<Round>,
-    /// The entry of the decision about the halted call, until it is in the log of the session.
-    entry: Option<String>,
     /// Whether the run has the warning about media in results.
     has_warned: bool,
     origin: Origin,
@@ -84,7 +83,6 @@ impl ToolRun {
             },
             approval: continued.and_then(|continued| continued.approval.clone()),
             pending: None,
-            entry: continued.and_then(|continued| continued.entry.clone()),
             has_warned: false,
             origin: Origin {
                 module: Arc::clone(module),
@@ -169,13 +167,6 @@ impl ToolRun {
         }
     }
 
-    /// Adds the decision about a halted call to the log of the session, so that a run that starts again continues after it.
-    pub(crate) async fn log_decision(&mut self) {
-        if let (Some(log), Some(entry)) = (&self.context.options.call_log, self.entry.take()) {
-            let _ = log.append(entry).await;
-        }
-    }
-
     /// Executes the calls of a round that have no result, several at the same time. Adds their tokens to `spent`.
     pub(crate) async fn execute(
         &mut self,
@@ -214,29 +205,23 @@ impl ToolRun {
         round.end()
     }
 
-    /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `stored_input` is the input with
-    /// the content of its media, if their sources can expire. `parts` are those that ran before, of a composed module.
+    /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `media` are those of the input
+    /// whose sources can expire. `parts` are those that ran before, of a composed module.
     pub(crate) async fn halt(
         &self,
         round: Round,
-        stored_input: Option<Value>,
+        media: Vec<(String, Media)>,
         last: &LastCall<'_>,
         parts: Option<PartsState>,
     ) -> ErrorBody {
         let mut progressed = self.progressed.clone();
         progressed.usage = last.usage.cloned();
         let Origin { module, input, halted } = &self.origin;
-        let options = &self.context.options;
-        let (input, stored_input) = match (&parts, &options.original_input) {
-            (None, _) => (stored_input.as_ref().unwrap_or(input), None),
-            (Some(_), None) => (input, stored_input),
-            (Some(_), Some(original)) => (original, stored_input.or_else(|| Some(input.clone()))),
-        };
-        match HaltedState::new(module, input, options, round) {
+        match HaltedState::new(module, input, &self.context.options, round) {
             Ok(state) => {
-                let state = HaltedState { progressed, stored_input, parts, ..state };
+                let state = HaltedState { progressed, parts, ..state };
                 let state = state.with_messages(&last.request.messages);
-                halted.halt(state.with_model(last.provider, &last.request.model)).await
+                halted.halt(state.with_model(last.provider, &last.request.model), media).await
             }
             Err(error) => error,
         }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{Round, content::CONFIRMATION_REQUIRED};
-use crate::{RunOptions, clock, composition::PartsState, session::random_id};
+use crate::{RunOptions, clock, composition::PartsState, private_files::StoredMedia, session::random_id};
 
 /// The number of messages that a run creates again from its input: the prompt and the input.
 pub(crate) const INITIAL_MESSAGES: usize = 2;
@@ -54,8 +54,8 @@ pub(crate) struct HaltedState {
     /// The hash of each part of the module.
     pub(super) hashes: Vec<(String, String)>,
     pub(super) input: Value,
-    /// The input with the content of its media. The answers of parts count only for the input with their sources.
-    pub(super) stored_input: Option<Value>,
+    /// The stored media of the input.
+    pub(super) media: Vec<StoredMedia>,
     pub(super) options: RunOptions,
     /// The messages after the prompt and the input.
     pub(super) messages: Vec<Message>,
@@ -100,7 +100,7 @@ impl HaltedState {
             model: None,
             hashes: hashes(module),
             input: input.clone(),
-            stored_input: None,
+            media: Vec::new(),
             options: options.clone(),
             messages: Vec::new(),
             round,
@@ -123,6 +123,11 @@ impl HaltedState {
         self.provider = Some(provider.name.clone().into_owned());
         self.model = Some(provider.model_or_default(model).to_owned());
         self
+    }
+
+    /// Returns the names of the stored media.
+    pub(super) fn media_names(&self) -> impl Iterator<Item = &str> {
+        self.media.iter().map(|media| media.file.as_str())
     }
 
     /// Returns the round that waits for a confirmation; none if it is that of a part.

@@ -2,14 +2,24 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use cog_module::files::{self, FileError};
 
 use super::stored::{MAX_BYTES, MAX_STATES, Stored, is_id};
-use crate::private_files;
+use crate::{
+    clock,
+    private_files::{self, MediaFiles},
+};
 
-/// States in files: `ID.json`, and an empty `ID.used` for a run that has continued.
+/// The extension of the directory with the media of a state.
+const MEDIA: &str = "media";
+
+/// The age after which media without a state belong to a program that was killed.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// States in files: `ID.json` with its media in `ID.media`, and an empty `ID.used` for a run that has continued.
 #[derive(Debug)]
 pub(super) struct Directory(PathBuf);
 
@@ -45,6 +55,7 @@ impl Directory {
         if is_first {
             // The contents are not needed any more; the name shows that the id was used.
             let _ = OpenOptions::new().write(true).truncate(true).open(used);
+            self.media_of(id).remove_all();
         }
         is_first
     }
@@ -60,6 +71,26 @@ impl Directory {
         for (_, path) in ours.iter().take(ours.len().saturating_sub(MAX_STATES)) {
             let _ = fs::remove_file(path);
         }
+        self.prune_media();
+    }
+
+    /// Removes media without a state, except those of a run that is being halted.
+    fn prune_media(&self) {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_media = path.extension().is_some_and(|extension| extension == MEDIA);
+            let id = path.file_stem().and_then(|name| name.to_str()).filter(|id| is_media && is_id(id));
+            let Some(id) = id.filter(|id| !self.path(id).exists()) else { continue };
+            let modified = entry.metadata().and_then(|about| about.modified());
+            if modified.is_ok_and(|at| clock::now().duration_since(at).is_ok_and(|age| age > ABANDONED)) {
+                self.media_of(id).remove_all();
+            }
+        }
+    }
+
+    /// Returns the media of a state.
+    pub(super) fn media_of(&self, id: &str) -> MediaFiles {
+        MediaFiles::below(&self.0.join(format!("{id}.{MEDIA}")), MAX_BYTES as u64)
     }
 
     fn path(&self, id: &str) -> PathBuf {

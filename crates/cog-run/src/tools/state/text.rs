@@ -26,7 +26,7 @@ impl HaltedState {
             w.optional("model", &self.model);
             write_hashes(w.key("hashes"), &self.hashes);
             w.field("input", &self.input);
-            w.optional("stored_input", &self.stored_input);
+            w.optional("media", &(!self.media.is_empty()).then_some(&self.media));
             w.field("options", &self.options);
             internal_options::write(w.key("internal_options"), &self.options);
             w.key("messages").array(|w| self.messages.iter().for_each(|it| write_message(w, Some(it))));
@@ -63,7 +63,10 @@ impl HaltedState {
             model: string(value, "model"),
             hashes: read_hashes(value.get("hashes")?)?,
             input: value.get("input")?.to_value(),
-            stored_input: value.get("stored_input").map(Node::to_value),
+            media: match value.get("media") {
+                Some(media) => Vec::deserialize(media).ok()?,
+                None => Vec::new(),
+            },
             options,
             messages: value.get("messages")?.elements().map(read_message).collect::<Option<_>>()?,
             round: Round {
