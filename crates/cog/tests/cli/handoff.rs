@@ -309,6 +309,26 @@ fn text_artifacts_reach_the_module() {
 }
 
 #[test]
+fn at_most_twenty_text_artifacts_are_read() {
+    let place = Place::new();
+    let files = (0..22).map(|number| (format!("f{number:02}"), format!("f{number:02}.md")));
+    let artifacts: serde_json::Map<_, _> = files
+        .map(|(name, file)| {
+            place.write(&file, "text");
+            (name, Value::from(file))
+        })
+        .collect();
+    let (envelope, sent) = coded(&place, &Value::Object(artifacts));
+    assert_eq!(sent.matches("[artifact f").count(), 20, "{sent}");
+    let warnings = envelope["_warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    for (warning, name) in warnings.iter().zip(["f20", "f21"]) {
+        let message = warning["message"].as_str().unwrap();
+        assert!(message.contains(name) && message.contains("at most 20 text files are read"), "{message}");
+    }
+}
+
+#[test]
 fn text_artifact_that_differs_from_its_hash_is_an_error() {
     let place = Place::new();
     place.write("a.md", "changed");
