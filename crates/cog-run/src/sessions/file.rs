@@ -50,9 +50,14 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         let is_ours = entry.file_name().to_str().and_then(id_of).is_some();
-        if is_ours && entry.file_type()?.is_file() {
-            let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
-            files.push((entry.path(), age));
+        if !is_ours || !entry.file_type()?.is_file() {
+            continue;
+        }
+        match entry.metadata().and_then(|about| about.modified()) {
+            Ok(modified) => files.push((entry.path(), modified.elapsed().unwrap_or_default())),
+            // Another program has removed it in the meantime.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
     files.sort_by(|(one, _), (other, _)| one.cmp(other));
