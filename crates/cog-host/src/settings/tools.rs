@@ -82,6 +82,11 @@ impl ToolsSettings {
         limits
     }
 
+    /// Returns the directory of runs that wait for a confirmation; none without a home directory.
+    pub fn state_dir(&self) -> Option<&Path> {
+        self.state_dir.value.as_deref()
+    }
+
     /// Returns the store of runs that wait for a confirmation.
     pub fn halted_runs(&self) -> HaltedRuns {
         match &self.state_dir.value {

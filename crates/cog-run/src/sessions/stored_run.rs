@@ -1,17 +1,26 @@
 //! Runs of programs without a server, in files, so that another process continues an interrupted one.
 
 use std::{
-    fs::{File, TryLockError},
+    collections::HashMap,
+    fs::{self, File, TryLockError},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use cog_json::{Value, Writer};
+use cog_media::Fetched;
 use cog_spec::{Chunk, Code, ErrorBody, Progress};
 
 use super::{file, info::SessionState, internal_options, part_answer, settings::SessionSettings};
-use crate::{RunInput, RunOptions, composition::FinishedParts, private_files, session::generate_id};
+use crate::{
+    RunInput, RunOptions,
+    composition::FinishedParts,
+    private_files::{self, MediaFiles},
+    session::generate_id,
+    tools::CallLog,
+};
 
 /// The format version of the first line.
 const VERSION: u64 = 1;
@@ -21,9 +30,13 @@ const MAX_BYTES: u64 = 1 << 30;
 const MAX_RUNS: usize = 100;
 /// The time for which an interrupted run is stored: a week.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The maximum bytes of the media of a run.
+const MAX_MEDIA: u64 = 64 << 20;
+/// The age after which a file without content belongs to a program that was killed.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// The stored runs of a directory. Each is a file until its run has ended: the run, then the answers of its parts. Only this
-/// user may read them.
+/// The stored runs of a directory. Each is a file until its run has ended: the run, then the answers of its parts. Beside it are
+/// the log of its tool calls and the media of its input that can expire. Only this user may read them.
 #[derive(Debug, Clone)]
 pub struct StoredRuns(PathBuf);
 
@@ -52,6 +65,9 @@ pub struct StoredRun {
     record: RunRecord,
     /// The answers of the parts that an earlier process received.
     finished: FinishedParts,
+    call_log: CallLog,
+    /// The stored media of the input, by their URLs and uploads.
+    media: Arc<HashMap<String, Fetched>>,
     is_continued: bool,
     /// Whether the end of the run allows to continue it.
     is_interrupted: bool,
@@ -121,10 +137,12 @@ impl StoredRuns {
         let id = generate_id().map_err(io::Error::other)?;
         let path = self.path_of(&id);
         let mut file = private_files::open_options().create_new(true).write(true).open(&path)?;
-        file.lock()?;
-        file.write_all(record.to_line().as_bytes())?;
-        let finished = FinishedParts::default();
-        Ok(StoredRun { id, path, file, record, finished, is_continued: false, is_interrupted: false })
+        let written = file.lock().and_then(|()| file.write_all(record.to_line().as_bytes()));
+        written.inspect_err(|_| drop(fs::remove_file(&path)))?;
+        let call_log = CallLog::new(Some(file::call_log(&path)), Arc::new(media_of(&path)));
+        let (finished, media) = Default::default();
+        let (is_continued, is_interrupted) = (false, false);
+        Ok(StoredRun { id, path, file, record, finished, call_log, media, is_continued, is_interrupted })
     }
 
     /// Opens a run that was interrupted.
@@ -147,14 +165,20 @@ impl StoredRuns {
             Err(TryLockError::WouldBlock) => return Err(in_progress(id)),
             Err(TryLockError::Error(error)) => return Err(unreadable(id, &error.to_string())),
         }
+        if !path.exists() {
+            return Err(unknown(id, &self.0)); // it has ended after the file was opened
+        }
         let text = read_lines(&file).map_err(|error| unreadable(id, &error.to_string()))?;
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let Some(record) = RunRecord::read(first) else {
             return Err(unreadable(id, "it is not as it was stored"));
         };
         let finished = rest.lines().filter_map(part_answer::read).collect();
-        let id = id.to_owned();
-        Ok(StoredRun { id, path, file, record, finished, is_continued: true, is_interrupted: false })
+        let call_log = CallLog::restored(file::call_log(&path), Arc::new(media_of(&path))).resumed();
+        call_log.restore_media();
+        let media = Arc::new(call_log.media());
+        let (id, is_continued, is_interrupted) = (id.to_owned(), true, false);
+        Ok(StoredRun { id, path, file, record, finished, call_log, media, is_continued, is_interrupted })
     }
 
     /// Removes the oldest runs beyond the limits, unless they are in progress.
@@ -164,6 +188,18 @@ impl StoredRuns {
         for (index, (path, age)) in files.into_iter().enumerate() {
             if index < surplus || age > MAX_AGE {
                 remove_unlocked(&path);
+            }
+        }
+        self.remove_left_over();
+    }
+
+    /// Removes what runs that were removed have left, because their program was killed.
+    fn remove_left_over(&self) {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let path = entry.path().with_extension("ndjson");
+            let is_ours = path.file_name().and_then(|name| file::id_of(name.to_str()?)).is_some();
+            if is_ours && !path.exists() {
+                remove_beside(&path);
             }
         }
     }
@@ -192,6 +228,8 @@ impl StoredRun {
         RunOptions {
             session_id: Some(self.id.clone()),
             finished_parts: Some(self.finished.clone()),
+            call_log: Some(self.call_log.clone()),
+            stored_media: Arc::clone(&self.media),
             resume_from: self.is_continued.then_some(0),
             recovery: SessionSettings::default().recovery,
             continuation: former.continuation.clone(),
@@ -232,8 +270,21 @@ impl StoredRun {
     }
 
     fn remove(&self) {
-        let _ = std::fs::remove_file(&self.path);
+        let _ = fs::remove_file(&self.path);
+        self.call_log.remove();
+        remove_beside(&self.path);
     }
+}
+
+/// Returns the media of a run.
+fn media_of(path: &Path) -> MediaFiles {
+    MediaFiles::below(&path.with_extension("media"), MAX_MEDIA)
+}
+
+/// Removes what is beside the file of a run, which is removed before: without it, nothing continues.
+fn remove_beside(path: &Path) {
+    let _ = fs::remove_file(file::call_log(path));
+    media_of(path).remove_all();
 }
 
 /// Reads the complete lines of a file, and removes a last one that was written only in part.
@@ -249,11 +300,17 @@ fn read_lines(mut file: &File) -> io::Result<String> {
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 
-/// Removes the file of a run that is not in progress.
+/// Removes the files of a run that is not in progress, while no other program can open it. A file without content is that of a
+/// run which another program is about to lock.
 fn remove_unlocked(path: &Path) {
-    let is_unlocked = |file: File| file.try_lock().is_ok();
-    if private_files::open_options().create(false).read(true).open(path).is_ok_and(is_unlocked) {
-        let _ = std::fs::remove_file(path);
+    let Ok(file) = private_files::open_options().create(false).read(true).open(path) else { return };
+    let is_new = |about: fs::Metadata| {
+        let age = about.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
+        about.len() == 0 && age < ABANDONED
+    };
+    if file.try_lock().is_ok() && !file.metadata().is_ok_and(is_new) {
+        let _ = fs::remove_file(path);
+        remove_beside(path);
     }
 }
 

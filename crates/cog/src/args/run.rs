@@ -147,8 +147,8 @@ pub(crate) struct RequestArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Tools")]
 pub(crate) struct ToolArgs {
-    /// Continue a run that waits for a confirmation (`error.details.halted.id` of its envelope), or a composition that was
-    /// interrupted (with its --state-dir)
+    /// Continue a run that waits for a confirmation (`error.details.halted.id` of its envelope), or one that was
+    /// interrupted (stderr shows its command)
     #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["input", "args", "input_json"])]
     pub(crate) continues: Option<String>,
     /// Execute the call that waits, if the text is YES
@@ -204,8 +204,9 @@ Errors before the call to the model, such as invalid input, are one envelope.
 A tool call that needs a confirmation ends the run with E4007. `cog run --continue ID --confirm YES` executes it, and \
 --deny continues without it.
 
-With --state-dir, a composition that is interrupted (Ctrl-C, a crash, a timeout) continues with `cog run --continue ID \
---state-dir DIR`: the parts that are done do not run again. stderr shows the complete command.
+With --state-dir, a composition or a run with tools that is interrupted (Ctrl-C, a crash, a timeout) continues with `cog run \
+--continue ID --state-dir DIR`: the parts and the tool calls that are done do not run again. stderr shows the complete command. A \
+run that continues after a confirmation needs no --state-dir for that.
 
 With -c, the last successful run of the module and its answer become the last turn of `conversation_history`, which the \
 module must accept. It needs the run log with contents (COG_LOGS_CONTENTS=true), and uses the provider and model of that \
@@ -243,8 +244,8 @@ pub(crate) struct RunArgs {
     /// Directory of the cache of answers, created if missing: an equal request returns the stored answer
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay"])]
     pub(crate) cache: Option<PathBuf>,
-    /// Directory that stores the context which modules emit, and compositions until they end, created if missing [default:
-    /// nothing is stored]
+    /// Directory that stores the context which modules emit, and compositions and runs with tools until they end, created if
+    /// missing [default: nothing is stored]
     #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
     /// Write every message of the run with its tokens, cost and time to this file

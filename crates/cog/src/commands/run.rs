@@ -151,7 +151,11 @@ impl Run<'_> {
         if let Start::Conversation(Err(error)) = &self.start {
             return Err(error.clone());
         }
-        let stored = stored::opened(self.args)?;
+        // A run that was interrupted and then halted continues after its confirmation.
+        let stored = match &self.continuation {
+            Some(_) => None,
+            None => stored::opened(self.args, &self.settings)?,
+        };
         let name = self.module_name(stored.as_ref())?;
         let selected = providers::select(&self.settings, self.record_mode())?;
         let builder = self.settings.runtime_builder(selected.providers);

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use cog_testkit::{Mock, Wire};
+use cog_testkit::{Mock, Reply, Wire};
 use serde_json::Value;
 
 use crate::{
@@ -30,9 +30,14 @@ fn run(place: &Place, mock: &Mock, more: &[&str]) -> Command {
 }
 
 /// Starts a run, and sends this signal when the parts after the first are called.
-fn interrupt(mut command: Command, mock: &Mock, signal: &str) -> Output {
+fn interrupt(command: Command, mock: &Mock, signal: &str) -> Output {
+    interrupt_when(command, signal, || calls(mock)[1..3] != [0, 0])
+}
+
+/// Starts a run, and sends this signal when it is so far.
+fn interrupt_when(mut command: Command, signal: &str, is_so_far: impl Fn() -> bool) -> Output {
     let child: Child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while calls(mock)[1..3] == [0, 0] {
+    while !is_so_far() {
         std::thread::sleep(Duration::from_millis(2));
     }
     let sent = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
@@ -113,4 +118,81 @@ fn runs_that_cannot_continue() {
     snapshot!("unknown_run", place.cog(["run", "--continue", id, "--state-dir", "state"]));
     snapshot!("run_without_its_directory", place.cog(["run", "--continue", id]));
     snapshot!("run_with_a_decision", place.cog(["run", "--continue", id, "--state-dir", "state", "--deny"]));
+}
+
+const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
+    "data": {"answer": "fine", "rationale": "Nothing was unclear."}, "error": null}"#;
+
+/// Returns a place with the module `m`, which may call the module `helper`.
+fn with_tool() -> Place {
+    let place = Place::new();
+    place.write("cognitive/modules/.keep", "");
+    for name in ["m", "helper"] {
+        assert!(place.cog(["new", name]).output().unwrap().status.success());
+    }
+    let tools = "policies: { tools_allowed: true }\ntools: { allowed: [helper] }\n";
+    let manifest = place.read("cognitive/modules/m/module.yaml");
+    place.write("cognitive/modules/m/module.yaml", manifest + tools);
+    place
+}
+
+/// Returns a model that calls the tool, and is interrupted in its answer after the result.
+fn calling() -> Mock {
+    let call = Reply::tool_calls([("helper", r#"{"query": "how?"}"#)]);
+    let slow = Reply::text(ANSWER).chunk_size(24).pause(SLOW);
+    Mock::start([call, Reply::text(ANSWER), slow, Reply::text(ANSWER)])
+}
+
+/// Continues a run with the command that it showed, and checks that its tool call does not run again.
+fn continue_after_the_call(place: &Place, mock: &Mock, interrupted: &Output) {
+    assert_eq!(mock.requests().len(), 3);
+    let args = shown(interrupted);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let continued = cog(place, mock, &args).output().unwrap();
+    assert_eq!(json(&continued)["data"]["answer"], "fine", "{}", stderr(&continued));
+    let requests = mock.requests();
+    assert_eq!(requests.len(), 4, "the tool call was executed again");
+    assert_eq!(requests[3].body["messages"], requests[2].body["messages"]);
+}
+
+#[test]
+fn run_with_tools_continues_after_its_calls() {
+    for signal in ["INT", "KILL"] {
+        let (place, mock) = (with_tool(), calling());
+        let run = cog(&place, &mock, &["run", "m", "--args", "why?", "--state-dir", "state"]);
+        let interrupted = interrupt_when(run, signal, || mock.requests().len() == 3);
+        continue_after_the_call(&place, &mock, &interrupted);
+        assert_eq!(files(&place), [""; 0], "the files of a run that has ended are removed");
+    }
+}
+
+#[test]
+fn confirmed_run_that_is_interrupted_continues() {
+    for (signal, state) in [("KILL", &["--state-dir", "state"][..]), ("KILL", &[]), ("INT", &[])] {
+        let (place, mock) = (with_tool(), calling());
+        let cog = |args: &[&str]| {
+            let mut command = cog(&place, &mock, args);
+            command.env("COG_TOOLS_CONFIRM", "helper");
+            command
+        };
+        let halted = json(&cog(&["run", "m", "--args", "why?"]).output().unwrap());
+        let id = halted["error"]["details"]["halted"]["id"].as_str().unwrap();
+        let confirm = [&["run", "--continue", id, "--confirm", "YES"], state].concat();
+        let interrupted = interrupt_when(cog(&confirm), signal, || mock.requests().len() == 3);
+        continue_after_the_call(&place, &mock, &interrupted);
+        let again = json(&cog(&confirm).output().unwrap());
+        assert_eq!(again["error"]["code"], "E4014", "a confirmation counts once");
+    }
+}
+
+#[test]
+fn continued_run_keeps_its_time_limit() {
+    let (place, mock) = (Place::new(), Mock::start([Reply::text("{}").delay(Duration::from_secs(600))]));
+    let timed_out = run(&place, &mock, &["--timeout", "1s"]).output().unwrap();
+    let args = shown(&timed_out);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let continued = cog(&place, &mock, &args).output().unwrap();
+    let error = |output: &Output| json(output)["error"].clone();
+    assert_eq!(error(&continued)["code"], error(&timed_out)["code"]);
+    assert_eq!(error(&continued)["message"], error(&timed_out)["message"]);
 }

@@ -1,11 +1,11 @@
 #![expect(clippy::disallowed_methods, reason = "the tests damage and look at files")]
 
-use cog_spec::{PartAnswer, PartProgress};
+use cog_spec::{PartAnswer, PartProgress, Recovery};
 
 use super::*;
 
 fn record(input: RunInput) -> RunRecord {
-    let mut options = RunOptions::new().strict(true);
+    let mut options = RunOptions::new().strict(true).timeout(Duration::from_secs(7));
     options.max_attempts = Some(20);
     RunRecord { provider: Some("a,b".to_owned()), ..RunRecord::new("/m", input, options) }
 }
@@ -54,6 +54,9 @@ fn run_is_read_back_with_the_answers_of_its_parts() {
         assert_eq!((run.record().module.as_str(), run.record().provider.as_deref()), ("/m", Some("a,b")));
         let options = run.options(&RunOptions::new());
         assert!(options.strict && options.resume_from == Some(0));
+        assert_eq!(options.timeout, Some(Duration::from_secs(7)), "the limit of the start");
+        let other = RunOptions::new().timeout(Duration::from_secs(9));
+        assert_eq!(run.options(&other).timeout, Some(Duration::from_secs(9)));
         let finished = options.finished_parts.unwrap();
         assert!(
             ["a", "c"].iter().all(|part| finished.get(part, "k").is_some())
@@ -78,10 +81,14 @@ fn only_interrupted_runs_stay() {
         partial_data: None,
         warnings: Vec::new(),
     };
-    for (reason, stays) in [("cancelled", true), ("budget", false)] {
+    let recovery =
+        || Some(Recovery { last_seq: 1, last_checkpoint: None, retry_after_ms: None, max_retries: None });
+    for (reason, recovery, stays) in
+        [("cancelled", None, true), ("budget", None, false), ("timeout", recovery(), true)]
+    {
         let mut run = runs.create(record(RunInput::Args(String::new()))).unwrap();
         let id = run.id().to_owned();
-        run.push(&mut end(reason, None));
+        run.push(&mut end(reason, recovery));
         assert_eq!(run.close(), stays, "{reason}");
         assert_eq!(runs.open(&id).is_ok(), stays, "{reason}");
     }
@@ -126,4 +133,42 @@ fn oldest_runs_are_removed() {
     assert!(runs.open(&old).is_err());
     assert!(runs.path_of(open.id()).exists(), "it is in progress");
     assert!(file::list(directory.path()).unwrap().len() <= MAX_RUNS + 1);
+}
+
+#[test]
+fn files_of_a_run_are_removed_with_it() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let runs = StoredRuns::in_directory(directory);
+    let names = || {
+        let entries = std::fs::read_dir(directory).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let left_by = |path: &Path| {
+        std::fs::write(file::call_log(path), "{}\n").unwrap();
+        std::fs::create_dir(path.with_extension("media")).unwrap();
+        let name = format!("{}.png", "0".repeat(64));
+        std::fs::write(path.with_extension("media").join(name), "x").unwrap();
+    };
+    let run = runs.create(record(RunInput::Args(String::new()))).unwrap();
+    left_by(&run.path);
+    assert_eq!(names().len(), 3);
+    assert!(!run.close());
+    assert_eq!(names().len(), 0);
+    left_by(&runs.path_of("sess_00000000000000000000000000000000"));
+    let run = runs.create(record(RunInput::Args(String::new()))).unwrap();
+    assert_eq!(names(), std::slice::from_ref(&run.path), "those of a run that is not stored are removed");
+}
+
+#[test]
+fn run_that_another_program_is_creating_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let runs = StoredRuns::in_directory(directory.path());
+    let path = runs.path_of("sess_00000000000000000000000000000000");
+    for (age, stays) in [(Duration::ZERO, true), (ABANDONED * 2, false)] {
+        let file = File::create(&path).unwrap();
+        file.set_modified(crate::clock::now() - age).unwrap();
+        remove_unlocked(&path);
+        assert_eq!(path.exists(), stays, "{age:?}");
+    }
 }

@@ -5,15 +5,16 @@
 use std::{
     path::Path,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use cog_media::{Access, Uploads};
 use cog_module::Finder;
 use cog_provider::Provider;
 use cog_run::{
-    Runtime,
+    RunInput, RunOptions, Runtime,
     provider::ModelEvent,
-    sessions::{After, RunSpec, SessionSettings},
+    sessions::{After, RunRecord, RunSpec, SessionSettings, StoredRuns},
 };
 
 use super::{Bench, disk, final_data, of, read, read_some};
@@ -113,4 +114,31 @@ async fn run_without_its_stored_media_opens_them_again() {
     let lines = read(next.resume(&id, 0).await.unwrap()).await;
     assert_eq!(final_data(&lines)["result"], "fine", "{lines:?}");
     assert_eq!(uploads.0.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn stored_run_opens_its_media_once() {
+    let place = tempfile::tempdir().unwrap();
+    let uploads = Arc::new(Once::default());
+    let bench = looking(&uploads, &[partial(), answer()], SessionSettings::default());
+    let runs = StoredRuns::in_directory(place.path());
+    let input = cog_json::Value::parse(r#"{"image": {"type": "upload_ref", "upload_id": "upl_1"}}"#).unwrap();
+    let input = || RunInput::Json(input.clone());
+    let run = runs.create(RunRecord::new("m", input(), RunOptions::default())).unwrap();
+    let id = run.id().to_owned();
+    let options = run.options(&RunOptions::default());
+    let mut chunks = bench.runtime.execute_stream(&bench.module, input(), options).unwrap();
+    while bench.provider.requests().is_empty() {
+        let _ = tokio::time::timeout(Duration::from_millis(5), chunks.next()).await;
+    }
+    drop((chunks, run));
+    let run = runs.open(&id).unwrap();
+    let options = run.options(&RunOptions::default());
+    let envelope = bench.runtime.execute(&bench.module, input(), options).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let requests = bench.provider.requests();
+    assert_eq!(requests[0].messages, requests[1].messages, "the model sees the same image");
+    assert_eq!(uploads.0.load(Ordering::SeqCst), 1);
+    assert!(!run.close());
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
 }

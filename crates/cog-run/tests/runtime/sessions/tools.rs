@@ -6,13 +6,14 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use cog_harmony::Role;
 use cog_run::{
     Risk, RunOptions,
     provider::ModelEvent,
-    sessions::{After, RunSpec, SessionSettings},
+    sessions::{After, RunRecord, RunSpec, SessionSettings, StoredRuns},
     tools::{Continuation, Decision, Tool, ToolEffects},
 };
 use serde_json::{Value, json};
@@ -103,6 +104,34 @@ async fn resumed_run_continues_after_its_tool_calls() {
     assert_eq!(requests[3].messages, requests[2].messages);
     let sent = json!({ "status": "success", "charged": true });
     assert_eq!(results(&bench), [json!({ "status": "success", "seen": true }), sent.clone(), sent]);
+}
+
+#[tokio::test]
+async fn stored_run_continues_after_its_tool_calls() {
+    let counted = Counted::default();
+    let first = calls(&[("a", "look", "{}"), ("b", "charge", "{}")]);
+    let bench = counted.bench([first, calls(&[("c", "wait", "{}")]), answer()], SessionSettings::default());
+    let place = tempfile::tempdir().unwrap();
+    let runs = StoredRuns::in_directory(place.path());
+    let run = runs.create(RunRecord::new("m", sample_input(), RunOptions::default())).unwrap();
+    let id = run.id().to_owned();
+    let options = run.options(&RunOptions::default());
+    let mut chunks = bench.runtime.execute_stream(&bench.module, sample_input(), options).unwrap();
+    while counted.counts()[2] == 0 {
+        let _ = tokio::time::timeout(Duration::from_millis(5), chunks.next()).await;
+    }
+    drop((chunks, run));
+
+    let run = runs.open(&id).unwrap();
+    let options = run.options(&RunOptions::default());
+    let envelope = bench.runtime.execute(&bench.module, run.record().input.clone(), options).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!(counted.counts(), [1, 1, 1]);
+    let results = results(&bench);
+    assert_eq!(results[1], json!({ "status": "success", "charged": true }));
+    assert_eq!(results[2]["error_type"], "OutcomeUnknown", "the call that did not end is told");
+    assert!(!run.close());
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
-//! The file of a run with `--state-dir`, from which an interrupted composition continues.
+//! The files of a run from which it continues if it is interrupted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cog_host::settings::Settings;
 use cog_module::{Module, Origin};
@@ -20,7 +20,7 @@ pub(super) const PREFIX: &str = "sess_";
 ///
 /// # Errors
 /// E1001 without the directory of the run, or with a decision about a tool call; those of [`StoredRuns::open`].
-pub(super) fn opened(args: &RunArgs) -> Result<Option<StoredRun>, ErrorBody> {
+pub(super) fn opened(args: &RunArgs, settings: &Settings) -> Result<Option<StoredRun>, ErrorBody> {
     let Some(id) = args.tools.continues.as_deref().filter(|id| id.starts_with(PREFIX)) else {
         return Ok(None);
     };
@@ -30,16 +30,31 @@ pub(super) fn opened(args: &RunArgs) -> Result<Option<StoredRun>, ErrorBody> {
             ErrorBody::new(Code::InvalidInput, message).suggest("Continue it without --confirm and --deny.")
         );
     }
-    let Some(directory) = &args.state_dir else {
-        let message = format!("the directory of the run `{id}` is missing");
-        return Err(ErrorBody::new(Code::InvalidInput, message)
-            .suggest("Add the --state-dir that it was started with."));
-    };
-    runs(directory).open(id).map(Some)
+    let opened =
+        directory(args, settings, true).map(|directory| StoredRuns::in_directory(directory).open(id));
+    match opened {
+        Some(Err(error)) if args.state_dir.is_none() && error.code == Code::SessionExpired.into() => {
+            Err(without_directory(id))
+        }
+        None => Err(without_directory(id)),
+        Some(opened) => opened.map(Some),
+    }
 }
 
-/// Stores a composition with `--state-dir`. One that cannot be stored runs nevertheless. A run that continues another is not
-/// stored: the other one can continue only once.
+fn without_directory(id: &str) -> ErrorBody {
+    let message = format!("the directory of the run `{id}` is missing");
+    ErrorBody::new(Code::InvalidInput, message).suggest("Add the --state-dir that it was started with.")
+}
+
+/// Returns the directory of stored runs. A run that continues after a confirmation has one also without `--state-dir`: its
+/// confirmation counts only once.
+fn directory(args: &RunArgs, settings: &Settings, is_continued: bool) -> Option<PathBuf> {
+    let halted = || settings.tools.state_dir().filter(|_| is_continued);
+    args.state_dir.as_deref().or_else(halted).map(|directory| directory.join("runs"))
+}
+
+/// Stores a composition and a run that may call tools with `--state-dir`, and each run that continues after a confirmation. One
+/// that cannot be stored runs nevertheless.
 pub(super) fn created(
     args: &RunArgs,
     module: &Module,
@@ -47,39 +62,35 @@ pub(super) fn created(
     settings: &Settings,
     console: &Console,
 ) -> Option<StoredRun> {
-    let is_stored = is_composed(module) && options.continuation.is_none();
-    let directory = args.state_dir.as_deref().filter(|_| is_stored)?;
+    let is_continued = options.continuation.is_some();
+    let is_stored = is_continued || is_composed(module) || module.manifest.policies.tools_allowed;
+    let directory = directory(args, settings, is_continued).filter(|_| is_stored)?;
     let mut record = RunRecord::new(target(module), input.clone(), options);
     record.provider.clone_from(&settings.provider.value);
     record.model.clone_from(&settings.model.value);
-    let created = runs(directory).create(record);
+    let created = StoredRuns::in_directory(directory).create(record);
     let report = |error| console.note(&format!("this run cannot be continued if it is interrupted: {error}"));
     created.map_err(report).ok()
 }
 
 /// Reports how to continue a run that has started: one that is killed reports nothing.
 pub(super) fn announce(run: &StoredRun, args: &RunArgs, console: &Console) {
-    if let Some(directory) = &args.state_dir {
-        console.note(&format!("if this run is interrupted, {}", command(run, directory)));
-    }
+    console.note(&format!("if this run is interrupted, {}", command(run, args)));
 }
 
 /// Ends a run, and reports how to continue it if it was interrupted.
 pub(super) fn close(run: StoredRun, args: &RunArgs, console: &Console) {
-    let command = args.state_dir.as_deref().map(|directory| command(&run, directory));
-    if let Some(command) = command.filter(|_| run.close()) {
+    let command = command(&run, args);
+    if run.close() {
         console.note(&command);
     }
 }
 
 /// Returns the sentence with the command that continues a run.
-fn command(run: &StoredRun, directory: &Path) -> String {
-    let directory = quoted(&directory.to_string_lossy());
-    format!("continue it with `cog run --continue {} --state-dir {directory}`", run.id())
-}
-
-fn runs(directory: &Path) -> StoredRuns {
-    StoredRuns::in_directory(directory.join("runs"))
+fn command(run: &StoredRun, args: &RunArgs) -> String {
+    let quoted = |directory: &Path| format!(" --state-dir {}", quoted(&directory.to_string_lossy()));
+    let directory = args.state_dir.as_deref().map(quoted).unwrap_or_default();
+    format!("continue it with `cog run --continue {}{directory}`", run.id())
 }
 
 /// Returns what finds the module from any working directory.
