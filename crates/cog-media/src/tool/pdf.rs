@@ -5,6 +5,8 @@ mod resources;
 mod size;
 mod text;
 
+use std::rc::Rc;
+
 use lopdf::{Document, LoadOptions, Object, ObjectId, content::Content};
 
 use self::resources::Resources;
@@ -68,6 +70,8 @@ fn open(input: Handle) -> Result<Document, ReadError> {
 fn text_of(document: &Document, page: ObjectId) -> String {
     let Ok(content) = document.get_page_content_with_limit(page, MAX_INFLATED) else { return String::new() };
     let Ok(content) = Content::decode(&content) else { return String::new() };
-    let text = text::text_of(Resources::from_page(document, page, MAX_INFLATED), &content.operations);
+    let resources = Resources::from_page(document, page, MAX_INFLATED);
+    let text = text::text_of(Rc::clone(&resources), &content.operations);
+    resources.release_forms();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }

@@ -117,6 +117,11 @@ impl<'a> Resources<'a> {
         })
     }
 
+    /// Releases the resources of forms, each of which refers to the page, so that both are freed.
+    pub(super) fn release_forms(&self) {
+        self.page.resources.borrow_mut().clear();
+    }
+
     /// Reads the content of a form.
     fn operations(&self, stream: &Stream) -> Option<Vec<Operation>> {
         let left = &self.page.left;
@@ -172,6 +177,17 @@ mod tests {
         let page = Resources::from_page(&document, page, 1 << 20);
         let draw = || page.form(b"X").unwrap().resources.unwrap().font(b"F").unwrap();
         assert!(Rc::ptr_eq(&draw(), &draw()));
+    }
+
+    #[test]
+    fn page_with_a_form_is_freed() {
+        let (document, page) = with_form(b"BT ET");
+        let resources = Resources::from_page(&document, page, 1 << 20);
+        let page = Rc::downgrade(&resources.page);
+        drop(resources.form(b"X").unwrap());
+        resources.release_forms();
+        drop(resources);
+        assert!(page.upgrade().is_none());
     }
 
     #[test]
