@@ -71,6 +71,11 @@ fn typed(example: &str) -> Output {
     let example = example.replace("http://localhost:8000/run", "file://$PWD/stream.ndjson");
     let example = example.replace("curl -s https://example.com/a.png", "curl -s file://$PWD/served.png");
     let example = example.replace("cog media check http", "cog media check --no-fetch http");
+    // What is checked was printed before.
+    let example = match example.strip_suffix(" --check") {
+        Some(prints) => format!("{prints} > notes\n{example}"),
+        None => example,
+    };
     let example = match example.strip_prefix("cog serve") {
         Some(arguments) => format!("serve {arguments}\nstop"),
         None if example.contains("localhost:8000") => {
