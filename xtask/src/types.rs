@@ -82,10 +82,11 @@ fn check_python(printer: &Printer) -> Outcome {
     write_new(directory.join("use.py"), &read(format!("{FIXTURES}/use.py"))?)?;
     let package = root().join(PACKAGE).display().to_string();
     let here = directory.display();
-    // The package imports the stub if there is one.
+    // The package imports the stub if there is one, and IPython in notebooks only.
     let settings = format!(
         "[mypy]\nstrict = True\ncache_dir = {here}/cache\nmypy_path = {here}:{here}/typings:{package}\n\
-         [mypy-cognitive.modules]\nwarn_unused_ignores = False\n"
+         [mypy-cognitive.modules]\nwarn_unused_ignores = False\n\
+         [mypy-IPython.*]\nignore_missing_imports = True\n"
     );
     write_new(directory.join("mypy.ini"), &settings)?;
     let mut mypy = Command::new(&interpreter);
