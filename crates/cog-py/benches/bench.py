@@ -7,6 +7,7 @@ Every figure is compared with a reference of the same run. The contenders take t
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import resource
@@ -46,6 +47,7 @@ class Program:
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        atexit.register(self.close)
 
     def read(self) -> str:
         assert self.process.stdout is not None
@@ -62,7 +64,7 @@ class Program:
 
     def close(self) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
 
     def memory(self) -> float:
         """The resident memory, in MB."""
@@ -76,11 +78,11 @@ def worker(name: str, url: str) -> Program:
     return program
 
 
-def mock(program: str, **more: object) -> tuple[Program, str]:
+def mock(program: str, delay: int = 0, chunk: int = EVENTS * CHUNK) -> tuple[Program, str]:
     """A server that sends the same reply to every request."""
     server = Program([program])
     assert server.process.stdin is not None
-    server.process.stdin.write(json.dumps({"text": reply(), "chunk_size": CHUNK, **more}))
+    server.process.stdin.write(json.dumps({"text": reply(), "chunk_size": chunk, "delay_ms": delay}))
     server.process.stdin.close()
     return server, server.read().strip()
 
@@ -104,20 +106,26 @@ def best(programs: list[Program], name: str, count: int) -> list[float]:
     return [min(times) / count for times in zip(*rounds)]
 
 
-def calls(table: Table, url: str, reference: str) -> None:
-    ours, rust = worker("cognitive", url), Program([reference], url)
-    for name, count, most in (("execute", 200, 1.3), ("stream", 50, 2.0)):
-        best([ours, rust], name, count)  # warms up
-        python, native = best([ours, rust], name, count)
-        note = f"{python * 1e6:.0f} µs, {native * 1e6:.0f} µs"
-        what = "a stream of 134 events" if name == "stream" else "a call"
-        table.add(f"{what} ÷ the Rust call", python / native, most, note)
+def compared(table: Table, urls: dict[str, str], reference: str) -> None:
+    for name, what, count, most in (
+        ("execute", "a call", 200, 1.3),
+        ("stream", f"a stream of {EVENTS} events", 50, 2.0),
+    ):
+        programs = [worker("cognitive", urls[name]), Program([reference], urls[name])]
+        best(programs, name, count)  # warms up
+        python, native = best(programs, name, count)
+        table.add(f"{what} ÷ the Rust call", python / native, most, f"{python * 1e6:.0f} µs, {native * 1e6:.0f} µs")
+        for program in programs:
+            program.close()
+
+
+def memory(table: Table, url: str) -> None:
+    ours = worker("cognitive", url)
     ours.measure("execute", 2_000)
     before = ours.memory()
     ours.measure("execute", 10_000)
     table.add("MB that 10,000 calls leave", ours.memory() - before, 5, f"{before:.0f} MB before")
     ours.close()
-    rust.close()
 
 
 def concurrency(table: Table, url: str, reference: str) -> None:
@@ -161,15 +169,15 @@ def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     table = Table()
-    server, url = mock(program)
-    calls(table, url, reference)
-    slow, slow_url = mock(program, delay_ms=50)
-    concurrency(table, slow_url, reference)
-    slow.close()
+    _, url = mock(program)
+    _, streaming = mock(program, chunk=CHUNK)
+    _, slow = mock(program, delay=50)
+    compared(table, {"execute": url, "stream": streaming}, reference)
+    memory(table, url)
+    concurrency(table, slow, reference)
     start(table)
     table.add("MB of the wheel", wheel.stat().st_size / 1e6, 15, wheel.name)
     peers(url)
-    server.close()
     if table.missed:
         raise SystemExit(f"missed: {', '.join(table.missed)}")
 
