@@ -5,7 +5,7 @@ use super::model::{Field, Object, Type};
 /// The maximum number of arms of a union that is combined with another.
 const MAX_ARMS: usize = 32;
 
-/// Returns a type that contains every value that both contain. References are different from everything else.
+/// Returns a type that contains every value that both contain. A reference remains, and is not compared.
 pub(super) fn meet(left: Type, right: Type) -> Type {
     match (left, right) {
         (Type::Any, other) | (other, Type::Any) => other,
@@ -19,6 +19,7 @@ pub(super) fn meet(left: Type, right: Type) -> Type {
         (Type::Tuple(left), Type::Tuple(right)) if left.len() == right.len() => {
             Type::Tuple(left.into_iter().zip(right).map(|(left, right)| meet(left, right)).collect())
         }
+        (reference @ Type::Reference(_), _) | (_, reference @ Type::Reference(_)) => reference,
         (Type::Integer, Type::Number) | (Type::Number, Type::Integer) => Type::Integer,
         (literal @ Type::Literal(_), other) | (other, literal @ Type::Literal(_)) => {
             meet_literal(literal, &other)
@@ -63,12 +64,7 @@ fn merge(mut left: Object, right: Object) -> Object {
 
 fn merge_field(known: &mut Field, other: Field) {
     let kind = std::mem::replace(&mut known.kind, Type::Any);
-    known.kind = match (kind, other.kind) {
-        // A reference is not opened here: either type contains the values of both.
-        (reference @ Type::Reference(_), _) => reference,
-        (_, reference @ Type::Reference(_)) => reference,
-        (left, right) => meet(left, right),
-    };
+    known.kind = meet(kind, other.kind);
     if known.about.is_none() {
         known.about = other.about;
     }
@@ -90,6 +86,13 @@ mod tests {
         assert_eq!(meet(Type::union([Type::Text, Type::Null]), Type::Null), Type::Null);
         assert_eq!(meet(Type::Number, Type::Integer), Type::Integer);
         assert_eq!(meet(Type::list(Type::Any), Type::list(Type::Text)), Type::list(Type::Text));
+        let reference = Type::Reference("A".to_owned());
+        assert_eq!(
+            meet(Type::list(reference.clone()), Type::list(Type::Text)),
+            Type::list(reference.clone())
+        );
+        let nullable = Type::union([reference.clone(), Type::Null]);
+        assert_eq!(meet(nullable, Type::Object(Box::default())), reference);
     }
 
     #[test]

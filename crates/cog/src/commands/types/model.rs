@@ -1,6 +1,6 @@
 //! The types of a module, independent of the language that they are printed in.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// A type. It contains every valid value, and as few others as the languages allow.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +110,16 @@ impl Type {
         }
     }
 
+    /// Whether a condition on objects or lists narrows another type.
+    pub(super) fn concerns(&self, other: &Type) -> bool {
+        let is_list = |kind: &Type| matches!(kind, Type::List(_) | Type::Tuple(_));
+        match self {
+            Self::Union(arms) => arms.iter().any(|arm| arm.concerns(other)),
+            Self::List(_) | Self::Tuple(_) => is_list(other) || matches!(other, Self::Reference(_)),
+            _ => matches!(other, Self::Object(_) | Self::Map(_) | Self::Reference(_)),
+        }
+    }
+
     /// Returns the type of a value, without its members.
     pub(super) fn from_value(value: &Value) -> Self {
         match value {
@@ -123,13 +133,21 @@ impl Type {
         }
     }
 
-    /// Returns the type of exactly this value, or of values like it.
+    /// Returns the type of exactly this value, or of values like it. `1.0` is the integer 1.
     pub(super) fn constant(value: &Value) -> Self {
         match value {
+            Value::Number(number) if number.is_f64() => Self::Literal(whole(number).unwrap_or(value.clone())),
             Value::String(_) | Value::Number(_) | Value::Bool(_) => Self::Literal(value.clone()),
             other => Self::from_value(other),
         }
     }
+}
+
+/// Returns a number without a fraction as an integer, if every bit of it is exact.
+fn whole(number: &Number) -> Option<Value> {
+    let (float, limit) = (number.as_f64()?, 1_i64 << 53);
+    let is_exact = float.fract() == 0.0 && float.abs() <= limit as f64;
+    is_exact.then(|| Value::from(float as i64))
 }
 
 #[cfg(test)]

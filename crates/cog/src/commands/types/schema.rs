@@ -24,6 +24,19 @@ const TYPED: [&str; 10] = [
     "properties",
 ];
 
+/// A schema that is not yet one type.
+struct Parts {
+    kind: Type,
+    /// The types of objects and lists by keywords without a `type`. Other values are valid too.
+    conditions: Vec<Type>,
+}
+
+impl Parts {
+    fn of(kind: Type) -> Self {
+        Self { kind, conditions: Vec::new() }
+    }
+}
+
 /// Reads the schemas of a document.
 pub(super) struct Reader<'a> {
     document: &'a Value,
@@ -52,37 +65,75 @@ impl<'a> Reader<'a> {
     ///
     /// What no type can express makes it wider: `not`, `if`, patterns and limits.
     pub(super) fn read(&mut self, schema: &Value) -> Type {
-        let Value::Object(members) = schema else {
-            return if *schema == Value::Bool(false) { Type::Never } else { Type::Any };
-        };
-        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-            return reference
-                .strip_prefix('#')
-                .map_or(Type::Any, |pointer| Type::Reference(decoded(pointer)));
-        }
-        let mut kind = self.own(members);
-        if let Some(values) = literals(members) {
-            kind = self.both(kind, values);
-        }
-        for part in array(members, "allOf") {
-            let part = self.read(part);
-            kind = self.both(kind, part);
-        }
-        for keyword in ["anyOf", "oneOf"] {
-            let arms: Vec<Type> = array(members, keyword).map(|arm| self.arm(arm)).collect();
-            if !arms.is_empty() {
-                kind = self.both(kind, Type::union(arms));
-            }
-        }
-        kind
+        let parts = self.parts(schema);
+        self.settle(parts)
     }
 
-    /// Returns the type of an alternative. One that only requires fields says nothing about their types.
-    fn arm(&mut self, schema: &Value) -> Type {
-        let is_condition = schema.as_object().is_some_and(|members| {
+    /// Reads the parts of a schema.
+    fn parts(&mut self, schema: &Value) -> Parts {
+        let Value::Object(members) = schema else {
+            return Parts::of(if *schema == Value::Bool(false) { Type::Never } else { Type::Any });
+        };
+        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+            let pointer = reference.strip_prefix('#').map(decoded);
+            return Parts::of(pointer.map_or(Type::Any, Type::Reference));
+        }
+        let mut parts = self.own(members);
+        if let Some(values) = literals(members) {
+            parts.kind = self.both(parts.kind, values);
+        }
+        for part in array(members, "allOf") {
+            let part = self.parts(part);
+            parts.kind = self.both(parts.kind, part.kind);
+            parts.conditions.extend(part.conditions);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let arms: Vec<Parts> = array(members, keyword).map(|arm| self.arm(arm)).collect();
+            self.choose(arms, &mut parts);
+        }
+        parts
+    }
+
+    /// Returns the parts of an alternative. One that only requires fields says nothing about their types.
+    fn arm(&mut self, schema: &Value) -> Parts {
+        let only_requires = schema.as_object().is_some_and(|members| {
             !members.contains_key("type") && !TYPED.iter().any(|keyword| members.contains_key(*keyword))
         });
-        if is_condition { Type::Any } else { self.read(schema) }
+        if only_requires { Parts::of(Type::Any) } else { self.parts(schema) }
+    }
+
+    /// Narrows the type to the alternatives.
+    fn choose(&mut self, arms: Vec<Parts>, parts: &mut Parts) {
+        if arms.is_empty() {
+            return;
+        }
+        let are_conditions = arms.iter().all(|arm| arm.kind == Type::Any && !arm.conditions.is_empty());
+        if parts.kind == Type::Any && are_conditions {
+            let arms: Vec<Type> = arms.into_iter().map(|arm| self.settle(arm)).collect();
+            parts.conditions.push(Type::union(arms));
+            return;
+        }
+        let kinds: Vec<Type> = arms
+            .into_iter()
+            .map(|arm| {
+                let kind = self.both(parts.kind.clone(), arm.kind);
+                self.settle(Parts { kind, ..arm })
+            })
+            .collect();
+        parts.kind = Type::union(kinds);
+    }
+
+    /// Returns the type of all parts. A schema with conditions alone is read as an object or a list.
+    fn settle(&mut self, parts: Parts) -> Type {
+        parts.conditions.into_iter().fold(parts.kind, |kind, condition| match kind {
+            Type::Any => condition,
+            kind => {
+                let arms = self.open(kind).into_arms().into_iter();
+                Type::union(
+                    arms.map(|arm| if condition.concerns(&arm) { meet(arm, condition.clone()) } else { arm }),
+                )
+            }
+        })
     }
 
     /// Returns the values of both types; a reference is replaced with its target if it must be narrowed.
@@ -91,14 +142,11 @@ impl<'a> Reader<'a> {
             return meet(left, right);
         }
         let (left, right) = (self.open(left), self.open(right));
-        match (left, right) {
-            (reference @ Type::Reference(_), _) | (_, reference @ Type::Reference(_)) => reference,
-            (left, right) => meet(left, right),
-        }
+        meet(left, right)
     }
 
     /// Replaces references with their targets. One within itself remains.
-    fn open(&mut self, kind: Type) -> Type {
+    pub(super) fn open(&mut self, kind: Type) -> Type {
         match kind {
             Type::Reference(pointer) => self.target(pointer),
             Type::Union(arms) => Type::union(arms.into_iter().map(|arm| self.open(arm)).collect::<Vec<_>>()),
@@ -120,19 +168,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the type by the keywords of the schema itself.
-    fn own(&mut self, members: &Map<String, Value>) -> Type {
+    fn own(&mut self, members: &Map<String, Value>) -> Parts {
         let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
         match members.get("type") {
-            Some(Value::String(name)) => self.named(name, members),
+            Some(Value::String(name)) => Parts::of(self.named(name, members)),
             Some(Value::Array(names)) => {
                 let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-                Type::union(names.into_iter().map(|name| self.named(name, members)).collect::<Vec<_>>())
+                let kinds: Vec<Type> = names.into_iter().map(|name| self.named(name, members)).collect();
+                Parts::of(Type::union(kinds))
             }
             _ if has(&["properties", "patternProperties", "additionalProperties", "required"]) => {
-                self.named("object", members)
+                Parts { kind: Type::Any, conditions: vec![self.named("object", members)] }
             }
-            _ if has(&["items"]) => self.named("array", members),
-            _ => Type::Any,
+            _ if has(&["items"]) => Parts { kind: Type::Any, conditions: vec![self.named("array", members)] },
+            _ => Parts::of(Type::Any),
         }
     }
 
@@ -298,6 +347,38 @@ mod tests {
             "type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]
         });
         assert_eq!(keys(&read(&schema)), ["a", "b"]);
+    }
+
+    #[test]
+    fn keywords_without_a_type_concern_objects_only() {
+        let nullable = json!({"type": ["object", "null"]});
+        let field = json!({"properties": {"a": {"type": "string"}}});
+        for schema in [
+            json!({"allOf": [nullable, field]}),
+            json!({"allOf": [field, nullable]}),
+            json!({"type": ["object", "null"], "anyOf": [field, {"items": {}}]}),
+            json!({"type": ["object", "null"], "allOf": [{"oneOf": [field]}]}),
+            json!({"properties": {"a": {"type": "string"}}, "anyOf": [{"type": "null"}, {"type": "object"}]}),
+        ] {
+            let Type::Union(arms) = read(&schema) else { panic!("{schema}") };
+            let (nulls, objects): (Vec<Type>, Vec<Type>) =
+                arms.into_iter().partition(|arm| *arm == Type::Null);
+            assert_eq!((nulls.len(), keys(&objects[0])), (1, vec!["a"]), "{schema}");
+        }
+        assert_eq!(keys(&read(&field)), ["a"]);
+    }
+
+    #[test]
+    fn a_whole_number_is_an_integer() {
+        assert_eq!(read(&json!({"type": "integer", "enum": [1.0]})), Type::Literal(json!(1)));
+        assert_eq!(read(&json!({"type": "integer", "const": 1.5})), Type::Never);
+    }
+
+    #[test]
+    fn a_reference_remains_beside_an_object() {
+        let items = json!([{"items": {"$ref": "#/$defs/A"}}, {"items": {"type": "object"}}]);
+        let schema = json!({"type": "array", "allOf": items, "$defs": {"A": {"type": "object"}}});
+        assert_eq!(read(&schema), Type::list(Type::Reference("/$defs/A".to_owned())));
     }
 
     #[test]
