@@ -21,11 +21,26 @@ pub mod text_writer {
     }
 
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct DataExtensionsInsights {
+        pub text: String,
+        pub suggested_mapping: String,
+    }
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct DataExtensions {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub insights: Option<Vec<DataExtensionsInsights>>,
+    }
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Data {
         /// The text
         pub text: String,
         /// Why the answer is as it is
         pub rationale: String,
+        /// What the model found that has no place in the schema
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub extensions: Option<DataExtensions>,
     }
 
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

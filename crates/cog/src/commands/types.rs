@@ -1,6 +1,7 @@
 //! `cog types`: the types of modules in other languages.
 
 mod described;
+mod insights;
 mod meet;
 mod model;
 mod names;

@@ -6,6 +6,7 @@ use cog_module::Module;
 use serde_json::Value;
 
 use super::{
+    insights,
     model::Definition,
     names::{Namer, Style},
 };
@@ -41,6 +42,11 @@ impl Described {
         let mut namer = Namer::new(document, style, prefix, taken);
         for (word, pointer) in &parts {
             pointer.iter().for_each(|pointer| namer.reserve(pointer, word));
+        }
+        if let [_, (_, Some(data)), ..] = &parts
+            && contract.rules().overflow.enabled
+        {
+            namer.add_insights(data, insights::field(contract.rules().overflow.require_suggested_mapping));
         }
         let [input, data, meta, error] = parts.map(|(word, pointer)| match pointer {
             Some(pointer) => namer.root(&pointer),

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::{
+    insights::with_insights,
     model::{Definition, Field, Object, Type},
     schema::{Reader, about},
     words::pascal,
@@ -28,6 +29,8 @@ pub(super) struct Namer<'a> {
     /// The names of schemas, by their JSON pointers.
     named: HashMap<String, String>,
     definitions: Vec<Definition>,
+    /// The name of the data whose answers may have insights, with their field.
+    insights: Option<(String, Field)>,
 }
 
 impl<'a> Namer<'a> {
@@ -39,7 +42,13 @@ impl<'a> Namer<'a> {
         taken: &'a mut HashSet<String>,
     ) -> Self {
         let reader = Reader::new(document);
-        Self { reader, style, prefix, taken, named: HashMap::new(), definitions: Vec::new() }
+        let (named, definitions) = (HashMap::new(), Vec::new());
+        Self { reader, style, prefix, taken, named, definitions, insights: None }
+    }
+
+    /// Adds the field of insights to the type of a schema whose name is reserved.
+    pub(super) fn add_insights(&mut self, pointer: &str, field: Field) {
+        self.insights = self.named.get(pointer).map(|name| (name.clone(), field));
     }
 
     /// Reserves the name of a schema, so that no other gets it. The target of a reference gets the name itself.
@@ -76,7 +85,10 @@ impl<'a> Namer<'a> {
 
     fn define(&mut self, pointer: &str, name: String) {
         let schema = self.reader.schema(pointer);
-        let kind = schema.map_or(Type::Any, |schema| self.reader.read(schema));
+        let mut kind = schema.map_or(Type::Any, |schema| self.reader.read(schema));
+        if let Some((_, field)) = self.insights.take_if(|(data, _)| *data == name) {
+            kind = with_insights(kind, &field, &mut self.reader);
+        }
         let kind = self.named_parts(kind, &name);
         self.definitions.push(Definition { about: schema.and_then(about), name, kind });
     }
@@ -215,8 +227,11 @@ impl<'a> Namer<'a> {
         Type::Reference(name)
     }
 
+    /// Returns a free name. One that would begin with a digit begins with `N`.
     fn free(&mut self, word: &str) -> String {
-        self.free_whole(&format!("{}{word}", self.prefix))
+        let name = format!("{}{word}", self.prefix);
+        let letter = if name.starts_with(|first: char| first.is_ascii_digit()) { "N" } else { "" };
+        self.free_whole(&format!("{letter}{name}"))
     }
 
     /// Returns the name, or the name with the first number that makes it free.
@@ -279,5 +294,12 @@ mod tests {
             "a-b": {"properties": {"x": {}}}, "a_b": {"properties": {"y": {}}}, "日本": {"properties": {"z": {}}}
         }}});
         assert_eq!(names(&document, NOMINAL, ""), ["DataAB", "DataAB2", "DataX", "Data"]);
+    }
+
+    #[test]
+    fn no_name_begins_with_a_digit() {
+        let document = json!({"data": {"properties": {"a": {"$ref": "#/$defs/1st"}}}, "$defs": {"1st": {"properties": {"b": {}}}}});
+        assert_eq!(names(&document, NOMINAL, ""), ["N1st", "Data"]);
+        assert_eq!(names(&document, NOMINAL, "A"), ["A1st", "AData"]);
     }
 }
