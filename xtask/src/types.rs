@@ -17,8 +17,11 @@ const PYTHON: &[&str] = &["mypy==2.4.1", "pyright[nodejs]==1.1.414", "typing_ext
 /// Checks TypeScript.
 const NODE: &[&str] = &["typescript@7.0.2"];
 
-/// A module with every form of schema, its answer, and programs that use the types.
+/// Modules with every form of schema, their answers, and programs that use the types.
 const FIXTURES: &str = "crates/cog/tests/types";
+
+/// The modules there.
+const OWN: [&str; 2] = ["every-type", "list"];
 
 /// The package whose functions the printed Python calls.
 const PACKAGE: &str = "crates/cog-py/python";
@@ -47,7 +50,7 @@ impl Printer {
     fn new() -> Outcome<Self> {
         execute(cargo().args(["build", "--quiet", "--locked", "--package", "cogn", "--bin", "cog"]))?;
         let mut modules: Vec<String> = shipped()?;
-        modules.push(root().join(FIXTURES).join("every-type").display().to_string());
+        modules.extend(OWN.map(|name| root().join(FIXTURES).join(name).display().to_string()));
         let program = target_directory()?.join("debug/cog");
         Ok(Self { program, modules, directory: emptied("types")? })
     }
@@ -78,7 +81,8 @@ fn check_python(printer: &Printer) -> Outcome {
     let plain = printer.print("python", "only_types.py", &["--types-only"])?;
     execute(Command::new(&interpreter).arg(plain).env("PYTHONDONTWRITEBYTECODE", "1"))?;
     let directory = &printer.directory;
-    execute(Command::new(&printer.program).args(["types", "--stubs"]).arg(directory.join("typings")))?;
+    let mut stubs = Command::new(&printer.program);
+    execute(stubs.arg("types").args(&printer.modules).arg("--stubs").arg(directory.join("typings")))?;
     write_new(directory.join("use.py"), &read(format!("{FIXTURES}/use.py"))?)?;
     let package = root().join(PACKAGE).display().to_string();
     let here = directory.display();
@@ -145,7 +149,9 @@ fn check_rust(printer: &Printer) -> Outcome {
 /// Returns a program that reads answers with the printed types.
 fn program() -> Outcome<String> {
     let mut answers = answers()?;
-    answers.push(("every_type".to_owned(), read_json(format!("{FIXTURES}/every-type/answer.json"))?));
+    for name in OWN {
+        answers.push((name.replace('-', "_"), read_json(format!("{FIXTURES}/{name}/answer.json"))?));
+    }
     let check = |(module, data): &(String, Value)| {
         format!("    check::<modules::{module}::Data>({module:?}, {:?});\n", data.to_string())
     };

@@ -57,6 +57,16 @@ impl RunResult {
         }
     }
 
+    /// `Result[Data]` is a type for type checkers.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        data: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static ALIAS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        ALIAS.import(class.py(), "types", "GenericAlias")?.call1((class, data))
+    }
+
     /// How it is pickled and copied.
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (String,)) {
         (py.get_type::<Self>(), (self.envelope.to_json(),))

@@ -3,9 +3,9 @@
 import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, final, overload
+from typing import Any, Generic, Literal, NoReturn, TypeAlias, final, overload
 
-from typing_extensions import Self
+from typing_extensions import Self, TypeVar
 
 from ._module import ModuleFiles
 from ._provider import Reply
@@ -34,6 +34,7 @@ __version__: str
 _AnyModule: TypeAlias = str | os.PathLike[str] | Module | ModuleFiles
 
 _T = TypeVar("_T")
+_Data = TypeVar("_Data", default=Any, covariant=True)
 
 @final
 class ErrorInfo:
@@ -57,15 +58,18 @@ class ErrorInfo:
     def _repr_html_(self) -> str: ...
 
 @final
-class Result:
-    """The result of a run: the envelope, as an object. It can be created from an envelope as JSON, and pickled."""
+class Result(Generic[_Data]):
+    """The result of a run: the envelope, as an object. It can be created from an envelope as JSON, and pickled.
+
+    The functions of ``cognitive.modules`` return it with the type of their data: ``Result[CodeReviewerData | None]``.
+    """
 
     def __new__(cls, json: str) -> Self: ...
     @property
     def ok(self) -> bool:
         """Whether the run succeeded."""
     @property
-    def data(self) -> Any:
+    def data(self) -> _Data:
         """The answer of a successful run, otherwise None."""
     @property
     def partial_data(self) -> Any:
@@ -82,7 +86,7 @@ class Result:
     @property
     def exceptions(self) -> list[BaseException]:
         """What tools and providers written in Python raised, in order. A model may have answered nevertheless."""
-    def raise_for_error(self) -> Self:
+    def raise_for_error(self: Result[_T | None]) -> Result[_T]:
         """Raises ``CognitiveError`` if the run failed; otherwise returns the result."""
     @overload
     def as_type(self, kind: type[_T]) -> _T: ...

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ._cognitive import Module, Result
     from ._runtime import ChunkStream, RunOptions
 
+#: Built-in types, which an import must not hide. ``cog types --stubs`` has the same list.
+_TYPES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str"})
+
 _lock = threading.Lock()
 _default: CognitiveRuntime | None = None
 
@@ -95,9 +98,9 @@ class ModuleFunction:
 
 
 def identifier(module: str) -> str:
-    """Returns the name of a module as an identifier: ``code_reviewer``."""
+    """Returns the name of a module as an identifier: ``code_reviewer``. It is no keyword and no type: ``list_``."""
     name = module.replace("-", "_")
-    return f"{name}_" if keyword.iskeyword(name) else name
+    return f"{name}_" if keyword.iskeyword(name) or name in _TYPES else name
 
 
 def names() -> dict[str, str]:

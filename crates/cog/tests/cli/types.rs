@@ -4,24 +4,72 @@ use std::path::Path;
 
 use crate::support::{Place, copy, snapshot, stderr, stdout};
 
-/// A module with every form of schema.
+/// A module with every form of schema, and one whose fields have the names of types.
 fn place() -> Place {
     let place = Place::new();
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/types/every-type");
-    copy(&fixture, &place.path().join("cognitive/modules/every-type"));
+    for name in ["every-type", "list"] {
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/types").join(name);
+        copy(&fixture, &place.path().join("cognitive/modules").join(name));
+    }
     place
 }
 
 #[test]
 fn every_type_has_an_answer() {
     let place = place();
-    let envelope = format!(
-        r#"{{"ok": true, "meta": {{"confidence": 1, "risk": "none", "explain": "All."}}, "data": {}}}"#,
-        place.read("cognitive/modules/every-type/answer.json")
-    );
-    place.write("answer.json", envelope);
-    snapshot!(place.cog(["verify", "answer.json", "--module", "every-type"]));
+    for name in ["every-type", "list"] {
+        let envelope = format!(
+            r#"{{"ok": true, "meta": {{"confidence": 1, "risk": "none", "explain": "All."}}, "data": {}}}"#,
+            place.read(&format!("cognitive/modules/{name}/answer.json"))
+        );
+        place.write("answer.json", envelope);
+        assert!(place.cog(["verify", "answer.json", "--module", name]).status().unwrap().success(), "{name}");
+    }
+    snapshot!(place.cog(["verify", "answer.json", "--module", "list"]));
     snapshot!("valid", place.cog(["validate", "every-type", "--deny-warnings"]));
+}
+
+#[test]
+fn fields_with_the_names_of_types() {
+    snapshot!("names_python", place().cog(["types", "list", "--lang", "python"]));
+    snapshot!("names_typescript", place().cog(["types", "list", "--lang", "typescript"]));
+    snapshot!("names_rust", place().cog(["types", "list", "--lang", "rust"]));
+}
+
+/// The package replaces hyphens with underscores, one each.
+#[test]
+fn names_of_functions_differ() {
+    let place = Place::new();
+    let names = ["a-1", "a1", "a--b", "a-b", "a-b-async", "cast", "str"];
+    for name in names {
+        let manifest =
+            format!("name: {name}\nversion: 1.0.0\nresponsibility: None\ntier: exec\nexcludes: []\n");
+        place.write(&format!("cognitive/modules/{name}/module.yaml"), manifest);
+        place.write(&format!("cognitive/modules/{name}/prompt.md"), "$INPUT\n");
+        place.write(&format!("cognitive/modules/{name}/schema.json"), r#"{"data": {"type": "object"}}"#);
+    }
+    let printed = |lang: &str| {
+        let args = ["types"].into_iter().chain(names).chain(["--lang", lang]);
+        stdout(&place.cog(args).output().unwrap())
+    };
+    let (python, typescript) = (printed("python"), printed("typescript"));
+    for name in ["a_1", "a1", "a__b", "a_b", "a_b_async2", "cast_", "str_"] {
+        assert_eq!(python.matches(&format!("\ndef {name}(")).count(), 1, "{name}: {python}");
+    }
+    for name in ["a1", "a12", "aB", "aB2", "aBAsync"] {
+        assert_eq!(typescript.matches(&format!("function {name}(")).count(), 1, "{name}: {typescript}");
+    }
+    assert!(place.cog(["types", "--stubs", "typings"].into_iter().chain(names)).status().unwrap().success());
+    let stub = place.read("typings/cognitive_modules.pyi");
+    for name in [
+        "a_1: _A1Function",
+        "a1: _A1Function2",
+        "a__b: _ABFunction",
+        "cast: _CastFunction",
+        "str_: _StrFunction",
+    ] {
+        assert_eq!(stub.matches(&format!("\n{name}\n")).count(), 1, "{name}: {stub}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::{
     described::Described,
     model::{Definition, Field, Object, Type},
     names::Style,
-    words::{comment_lines, pascal, snake},
+    words::{comment_lines, pascal, snake, unique},
 };
 
 /// Names that the printed code uses.
@@ -241,14 +241,6 @@ fn variant(text: &str) -> String {
 fn identifier(text: &str) -> String {
     let name = snake(text);
     if KEYWORDS.contains(&name.as_str()) { format!("{name}_") } else { name }
-}
-
-fn unique(name: String, taken: &mut HashSet<String>) -> String {
-    let numbered = (2..).map(|number: u32| format!("{name}{number}"));
-    let free =
-        std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
-    taken.insert(free.clone());
-    free
 }
 
 fn comment(about: Option<&str>) -> String {

@@ -1,6 +1,8 @@
 //! Names and comments in the forms of languages.
 
-/// Returns `suggested_mapping` as `SuggestedMapping`. Only ASCII letters and digits remain; `X` stands for none.
+use std::collections::HashSet;
+
+/// Returns `suggested_mapping` as `SuggestedMapping`. Only ASCII letters and digits remain; without any, it is `X`.
 pub(super) fn pascal(text: &str) -> String {
     let mut word = String::new();
     for piece in pieces(text) {
@@ -19,7 +21,7 @@ pub(super) fn camel(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Returns `suggestedMapping` as `suggested_mapping`; `x` stands for a text without letters and digits.
+/// Returns `suggestedMapping` as `suggested_mapping`; a text without letters and digits is `x`.
 pub(super) fn snake(text: &str) -> String {
     let mut word = String::new();
     for piece in pieces(text) {
@@ -44,6 +46,15 @@ pub(super) fn snake(text: &str) -> String {
 
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|piece| !piece.is_empty())
+}
+
+/// Returns the name, or the name with the first number that makes it free, and takes it.
+pub(super) fn unique(name: String, taken: &mut HashSet<String>) -> String {
+    let numbered = (2..).map(|number: u32| format!("{name}{number}"));
+    let free =
+        std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
+    taken.insert(free.clone());
+    free
 }
 
 /// Whether the text is an identifier of ASCII letters, digits and `_`.
