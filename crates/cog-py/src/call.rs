@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use tokio::task::AbortHandle;
 
 use crate::{
-    callback::attached,
+    attach::attached,
     caller::{Caller, within},
     events::events,
     hosted::Hosted,

@@ -1,45 +1,51 @@
 //! Calls of Python functions during a run.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyTuple};
 use tokio::sync::oneshot;
 
-use crate::caller::Caller;
+use crate::{attach::attached, caller::Caller};
 
 /// A Python function that a run calls.
 pub(crate) struct Callback {
-    function: Arc<Py<PyAny>>,
-    /// Whether it is called in an event loop. Otherwise it is called in a thread that may block.
+    function: Py<PyAny>,
+    /// Whether it is called in an event loop. Otherwise it is called on a thread of its own.
     is_async: bool,
 }
 
 impl Callback {
     pub(crate) fn new(function: Py<PyAny>, is_async: bool) -> Self {
-        Self { function: Arc::new(function), is_async }
+        Self { function, is_async }
     }
 
     /// Calls the function with these arguments. Dropping the future cancels the task of an asynchronous function; any other
     /// function runs to its end, and its result is dropped.
     pub(crate) async fn call<A>(&self, arguments: A) -> PyResult<Py<PyAny>>
     where
-        A: FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>> + Send + 'static,
+        A: FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
     {
-        let (caller, function) = (Caller::current()?, Arc::clone(&self.function));
-        if self.is_async {
-            return call_in_loop(&caller, &function, arguments).await;
+        let caller = Caller::current()?;
+        match self.is_async {
+            true => call_in_loop(&caller, &self.function, arguments).await,
+            false => call_in_thread(&caller, &self.function, arguments).await,
         }
-        let work = move || {
-            attached(|py| {
-                let mut all = vec![function.clone_ref(py)];
-                all.extend(arguments(py)?);
-                let result = caller.context(py)?.call_method1("run", PyTuple::new(py, all)?)?;
-                Ok(result.unbind())
-            })
-        };
-        let done = tokio::task::spawn_blocking(work).await;
-        done.unwrap_or_else(|error| Err(PyRuntimeError::new_err(error.to_string())))
     }
+}
+
+/// Calls a function on a thread of Python, which the interpreter can end.
+async fn call_in_thread<A>(caller: &Caller, function: &Py<PyAny>, arguments: A) -> PyResult<Py<PyAny>>
+where
+    A: FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
+{
+    static START: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let (send, done) = oneshot::channel();
+    attached(|py| {
+        let (arguments, done) = (PyTuple::new(py, arguments(py)?)?, Done(Mutex::new(Some(send))));
+        let start = START.import(py, "cognitive._calls", "start_thread")?;
+        start.call1((caller.context(py)?, function, arguments, done)).map(drop)
+    })?;
+    done.await.unwrap_or_else(|_| Err(PyRuntimeError::new_err("the thread of the call has ended")))
 }
 
 /// Calls an asynchronous function in the event loop of the caller.
@@ -83,11 +89,6 @@ impl Done {
             let _ = send.send(future.call_method0("result").map(Bound::unbind));
         }
     }
-}
-
-/// Does something with Python, unless the interpreter ends.
-pub(crate) fn attached<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
-    Python::try_attach(work).unwrap_or_else(|| Err(PyRuntimeError::new_err("the interpreter ends")))
 }
 
 /// Returns whether an exception ends the run, and no other code handles it: `KeyboardInterrupt`, `SystemExit`.

@@ -8,6 +8,8 @@ use std::{
 use pyo3::{PyErr, PyResult, Python, exceptions::PyOSError};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::attach::{register, try_attached};
+
 /// How often a blocked call looks for Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(50);
 
@@ -16,11 +18,20 @@ const SIGNALS: Duration = Duration::from_millis(50);
 static EVENTS: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
 
 /// Returns the async runtime of this process. A forked process gets its own: threads do not survive a fork.
-pub(crate) fn events(_py: Python<'_>) -> PyResult<&'static Runtime> {
+pub(crate) fn events(py: Python<'_>) -> PyResult<&'static Runtime> {
+    let (runtime, is_new) = current()?;
+    if is_new {
+        register(py)?;
+    }
+    Ok(runtime)
+}
+
+/// Returns the async runtime of this process, and whether it was created now.
+fn current() -> PyResult<(&'static Runtime, bool)> {
     let mut events = EVENTS.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
     match *events {
-        Some((owner, runtime)) if owner == process => Ok(runtime),
+        Some((owner, runtime)) if owner == process => Ok((runtime, false)),
         _ => {
             let runtime = Builder::new_multi_thread().thread_name("cognitive").enable_all().build();
             let runtime = runtime
@@ -28,7 +39,7 @@ pub(crate) fn events(_py: Python<'_>) -> PyResult<&'static Runtime> {
             // It lives as long as the process. Without a destructor, the interpreter can end while a run is active.
             let runtime: &'static Runtime = Box::leak(Box::new(runtime));
             *events = Some((process, runtime));
-            Ok(runtime)
+            Ok((runtime, true))
         }
     }
 }
@@ -51,7 +62,7 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send
 async fn interrupted() -> PyErr {
     loop {
         tokio::time::sleep(SIGNALS).await;
-        if let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) {
+        if let Some(Err(error)) = try_attached(|py| py.check_signals()) {
             return error;
         }
     }

@@ -1,15 +1,16 @@
-//! The native part of the Python package `cognitive`.
+//! The native part of the Python package `cognitive`:
 //!
-//! * `runtime`: the class `Runtime`, which loads and runs modules with the settings of the operator;
+//! * `runtime`: the class `Runtime`, which loads and runs modules;
 //! * `call`, `chunks`: a run that ends with a callback, and the chunks of a run;
-//! * `result`, `error`, `module`, `report`, `verdict`: what Python receives; `exception` raises it;
-//! * `tool`, `provider`: tools and providers written in Python; `callback` and `caller` call them;
+//! * `result`, `error`, `module`, `report`, `verdict`, `exception`: what Python receives;
+//! * `tool`, `provider`: tools and providers written in Python; `callback`, `caller` and `attach` call them;
 //! * `from_python`, `to_python`: objects as JSON, and JSON as objects;
 //! * `servers`, `reader`, `log`: MCP servers, the process that reads documents, audio and video, and the log of runs;
 //! * `events`: the async runtime of the process.
 //!
-//! `python/cognitive` adds what is shorter in Python: signatures, the event loop, exceptions.
+//! `python/cognitive` adds signatures, the event loop and exceptions.
 
+mod attach;
 mod call;
 mod callback;
 mod caller;

@@ -70,6 +70,31 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
             continue
 
 
+def start_thread(
+    context: contextvars.Context,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    done: Callable[[Any], object],
+) -> None:
+    """Calls a function on a thread of its own, which does not keep the interpreter from ending."""
+
+    def work() -> None:
+        from concurrent.futures import Future
+
+        future: Future[Any] = Future()
+        try:
+            future.set_result(context.run(function, *arguments))
+        except BaseException as error:
+            future.set_exception(error)
+        try:
+            done(future)
+        finally:
+            # The traceback of an exception refers to this frame.
+            del future
+
+    threading.Thread(target=work, name="cognitive-call", daemon=True).start()
+
+
 def submit(
     function: Callable[..., Coroutine[Any, Any, Any]],
     arguments: tuple[Any, ...],
@@ -114,7 +139,7 @@ def provider_failed(name: str, error: BaseException) -> tuple[str, str]:
 
 
 def _code(error: BaseException) -> str:
-    """The code of an exception: clients of vendors tell the status of HTTP."""
+    """Returns the code of an exception. Those of vendors' clients have the status of HTTP."""
     status = getattr(error, "status_code", None)
     if status == 429:
         return "E4002"

@@ -9,6 +9,8 @@ use cog_spec::{Chunk, Envelope};
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use tokio::sync::Notify;
 
+use crate::attach::attached;
+
 /// The maximum number of chunks that wait for the event loop.
 pub(super) const MAX_WAITING: usize = 256;
 
@@ -59,7 +61,7 @@ impl Queue {
 
     /// Ends the queue with the reason why the run failed.
     pub(super) fn fail(&self, failed: Failed) {
-        self.change(|waiting| waiting.failed = Some(failed));
+        drop(self.change(|waiting| waiting.failed.replace(failed)));
     }
 
     /// Ends the queue. The chunks that wait can still be taken.
@@ -69,12 +71,13 @@ impl Queue {
 
     /// Ends the queue, and removes what waits.
     pub(super) fn close(&self) {
-        self.change(|waiting| {
+        let removed = self.change(|waiting| {
             waiting.is_over = true;
-            waiting.chunks.clear();
-            waiting.failed = None;
+            (std::mem::take(&mut waiting.chunks), waiting.failed.take())
         });
         self.room.notify_one();
+        // Dropping an exception can run code of Python.
+        drop(removed);
     }
 
     /// Takes the next chunk, or why there is none. None if there is nothing yet, or nothing further.
@@ -119,16 +122,16 @@ impl Queue {
     }
 
     /// Changes what waits, and calls the waker.
-    fn change(&self, change: impl FnOnce(&mut Waiting)) {
-        let waker = {
+    fn change<T>(&self, change: impl FnOnce(&mut Waiting) -> T) -> T {
+        let (changed, waker) = {
             let mut waiting = self.locked();
-            change(&mut waiting);
-            waiting.waker.take()
+            (change(&mut waiting), waiting.waker.take())
         };
         if let Some(waker) = waker {
             // Its errors are ignored: its event loop is closed, or the interpreter ends.
-            let _ = Python::try_attach(|py| waker.call0(py).map(drop));
+            let _ = attached(|py| waker.call0(py).map(drop));
         }
+        changed
     }
 
     fn locked(&self) -> MutexGuard<'_, Waiting> {
