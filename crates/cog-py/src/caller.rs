@@ -6,6 +6,7 @@ use std::{
     task::Poll,
 };
 
+use cog_host::settings::Redactor;
 use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock};
 
 tokio::task_local! {
@@ -19,6 +20,8 @@ pub(crate) struct Caller {
     /// The event loop of asynchronous functions.
     event_loop: PyOnceLock<Py<PyAny>>,
     raised: Mutex<Raised>,
+    /// The keys that no message contains.
+    redactor: Redactor,
 }
 
 /// What the functions of a run raised.
@@ -37,10 +40,10 @@ impl Caller {
     ///
     /// # Errors
     /// `RecursionError` if functions of runs start runs too deeply.
-    pub(crate) fn new(py: Python<'_>) -> PyResult<Arc<Self>> {
+    pub(crate) fn new(py: Python<'_>, redactor: Redactor) -> PyResult<Arc<Self>> {
         static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let context = NEW.import(py, "cognitive._calls", "new_context")?.call0()?.unbind();
-        Ok(Arc::new(Self { context, event_loop: PyOnceLock::new(), raised: Mutex::default() }))
+        Ok(Arc::new(Self { context, event_loop: PyOnceLock::new(), raised: Mutex::default(), redactor }))
     }
 
     /// Returns the caller of the run that this code is part of.
@@ -71,19 +74,34 @@ impl Caller {
         self.context.bind(py).call_method0("copy")
     }
 
+    /// Masks the keys of the settings in a text.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.redactor.redact(text)
+    }
+
     /// Records the exception of a function.
     pub(crate) fn record(&self, py: Python<'_>, error: &PyErr) {
-        self.raised().all.push(value(py, error));
+        let error = value(py, error);
+        self.raised().all.push(error);
     }
 
     /// Sets the exception because of which a call of a provider failed.
     pub(crate) fn set_cause(&self, py: Python<'_>, error: &PyErr) {
-        self.raised().cause = Some(value(py, error));
+        let error = value(py, error);
+        let before = self.raised().cause.replace(error);
+        // Dropping an exception can run code of Python.
+        drop(before);
     }
 
     /// Ends the run with an exception that is raised again.
     pub(crate) fn end(&self, error: PyErr) {
-        self.raised().end.get_or_insert(error);
+        let mut raised = self.raised();
+        let later = match raised.end {
+            Some(_) => Some(error),
+            None => raised.end.replace(error),
+        };
+        drop(raised);
+        drop(later);
     }
 
     /// Returns the exceptions of the functions, and that of the provider.

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use cog_host::{
     providers,
-    settings::{Environment, Flags, Settings, SettingsError},
+    settings::{Environment, Flags, Redactor, Settings, SettingsError},
 };
 use cog_media::Access;
 use cog_module::{FindError, Module};
@@ -104,6 +104,11 @@ impl Hosted {
         options: RunOptions,
     ) -> Result<RunOptions, ErrorBody> {
         self.servers.add_tools(&self.settings, self.runtime.finder(), module, options).await
+    }
+
+    /// Returns the keys that no message contains.
+    pub(crate) fn redactor(&self) -> Redactor {
+        self.settings.redactor().clone()
     }
 
     /// Whether `execute_stream` streams.

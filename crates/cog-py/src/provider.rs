@@ -19,7 +19,8 @@ use pyo3::{
 use tokio::sync::mpsc::{self, error::TrySendError};
 
 use crate::{
-    callback::{Callback, attached, ends_run},
+    attach::attached,
+    callback::{Callback, ends_run},
     caller::{Caller, value},
     from_python::convert,
     model_request::PythonRequest,
@@ -236,7 +237,7 @@ fn failed(name: &str, error: &PyErr) -> Option<ProviderError> {
         let describe = DESCRIBE.import(py, "cognitive._calls", "provider_failed")?;
         let (code, message): (String, String) = describe.call1((name, value(py, error)))?.extract()?;
         let code = code.parse().unwrap_or(Code::ProviderUnavailable);
-        Ok(Some(ProviderError::Other { code, message }))
+        Ok(Some(ProviderError::Other { code, message: caller.redact(&message) }))
     });
     described.unwrap_or_else(|error| {
         Some(ProviderError::Other { code: Code::InternalError, message: error.to_string() })

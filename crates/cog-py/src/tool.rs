@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use cog_run::{
-    Value,
+    ToJson as _, Value,
     provider::Part,
     tools::{Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo, ToolOutput},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, sync::PyOnceLock, types::PyBytes};
 
 use crate::{
-    callback::{Callback, attached, ends_run},
+    attach::attached,
+    callback::{Callback, ends_run, warn},
     caller::{Caller, value},
     from_python::{convert, seconds},
     to_python::to_python,
@@ -68,12 +69,13 @@ impl FunctionTool {
     /// Returns an exception as an error for the model; none if it ends the run.
     fn failed(&self, error: PyErr) -> Option<ToolError> {
         let described = attached(|py| {
+            let caller = Caller::current()?;
             if ends_run(py, &error) {
-                Caller::current()?.end(error.clone_ref(py));
+                caller.end(error.clone_ref(py));
                 return Ok(None);
             }
-            Caller::current()?.record(py, &error);
-            describe(py, &self.info.name, &error).map(Some)
+            caller.record(py, &error);
+            describe(py, &caller, &self.info.name, &error).map(Some)
         });
         described.unwrap_or_else(|error| Some(ToolError::new("InternalError", error.to_string())))
     }
@@ -100,15 +102,23 @@ fn output(result: &Bound<'_, PyAny>) -> PyResult<ToolOutput> {
     Ok(convert(result, "result")?.value.into())
 }
 
-/// Returns the error that the model receives, and logs the exception for the programmer.
-fn describe(py: Python<'_>, tool: &str, error: &PyErr) -> PyResult<ToolError> {
+/// Returns the error that the model receives, without keys, and logs the exception for the programmer.
+fn describe(py: Python<'_>, caller: &Caller, tool: &str, error: &PyErr) -> PyResult<ToolError> {
     static DESCRIBE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let describe = DESCRIBE.import(py, "cognitive._calls", "tool_failed")?;
     let described = describe.call1((tool, value(py, error)))?;
     let (kind, message, details): (String, String, Option<Bound<'_, PyAny>>) = described.extract()?;
-    let error = ToolError::new(kind, message);
-    match details {
-        Some(details) => Ok(error.with_details(convert(&details, "details")?.value)),
-        None => Ok(error),
+    let error = ToolError::new(kind, caller.redact(&message));
+    let Some(details) = details else { return Ok(error) };
+    match convert(&details, "details") {
+        Ok(details) => {
+            let details = Value::parse(&caller.redact(&details.value.to_json()));
+            Ok(details.map_or(error.clone(), |details| error.with_details(details)))
+        }
+        Err(wrong) => {
+            caller.record(py, &wrong);
+            warn(format!("the model does not receive the details of an error of the tool {tool:?}: {wrong}"));
+            Ok(error)
+        }
     }
 }

@@ -234,3 +234,15 @@ def test_time_limit_of_a_run_ends_the_call(module: Path) -> None:
 
     assert not runtime(Hangs()).execute(module, INPUT, timeout=0.2).ok
     assert cancelled.wait(30)
+
+
+def test_keys_are_masked_in_the_errors_of_providers(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-operator")
+
+    class Failing(Provider):
+        def complete(self, request: ModelRequest) -> str:
+            raise RuntimeError("Bearer sk-secret-of-the-operator was refused")
+
+    result = CognitiveRuntime(providers={"mine": Failing()}, provider="mine").execute(module, INPUT)
+    assert result.error is not None and "was refused" in result.error.message
+    assert "sk-secret" not in result.to_json()

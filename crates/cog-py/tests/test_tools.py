@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -128,6 +130,58 @@ def test_error_for_the_model_is_not_logged(module: Path, caplog: pytest.LogCaptu
     expected = {"error_type": "InvalidDateRange", "message": "Use a day of this year.", "details": {"year": 2026}}
     assert results == [{"status": "error", **expected}]
     assert caplog.text == "" and isinstance(result.exceptions[0], ToolError)
+
+
+def test_keys_are_masked_in_the_errors_of_tools(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-operator")
+
+    def unexpected() -> None:
+        """Fails."""
+        raise ValueError("Authorization: Bearer sk-secret-of-the-operator")
+
+    def expected() -> None:
+        """Fails."""
+        raise ToolError("Refused", "sk-secret-of-the-operator", {"sent": ["sk-secret-of-the-operator"]})
+
+    for function in (unexpected, expected):
+        result, results = run(module, function)
+        assert "sk-secret" not in str(results) + result.to_json(), results
+        assert results[0]["status"] == "error" and "Bearer" in str(results) or results[0]["details"]["sent"]
+
+
+def test_details_that_json_cannot_represent_are_left_out(module: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def search() -> None:
+        """Searches."""
+        raise ToolError("InvalidRange", "The range is empty.", {"dates": {1}})
+
+    result, results = run(module, search)
+    assert (results[0]["error_type"], results[0]["message"]) == ("InvalidRange", "The range is empty.")
+    assert "details" not in results[0]
+    assert [type(error) for error in result.exceptions] == [ToolError, TypeError]
+    assert "details of an error of the tool \"search\": TypeError: details.dates: JSON has no form for set" in caplog.text
+
+
+def test_interpreter_ends_during_a_tool(module: Path) -> None:
+    program = (
+        "import sys, threading\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from scripted import ANSWER, INPUT, Scripted, calls\n"
+        "from cognitive import CognitiveRuntime\n"
+        "started = threading.Event()\n"
+        "def work() -> None:\n"
+        "    'Works.'\n"
+        "    started.set()\n"
+        "    while True:\n"
+        "        sum(range(1000))\n"
+        "model = Scripted(calls(*[('work', {})] * 4), ANSWER)\n"
+        "runtime = CognitiveRuntime(providers={'mine': model}, provider='mine', tools=[work])\n"
+        f"run = lambda: runtime.execute({str(module)!r}, INPUT)\n"
+        "threading.Thread(target=run, daemon=True).start()\n"
+        "started.wait()\n"
+    )
+    for _ in range(3):
+        child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        assert (child.returncode, child.stderr) == (0, "")
 
 
 def test_asynchronous_tool_runs_in_the_loop_of_the_caller(module: Path) -> None:
