@@ -39,9 +39,27 @@ pub struct RunLog {
     /// The size at which the current file becomes the older one.
     max_file: u64,
     stores_contents: bool,
-    /// The provider and the model of the settings.
-    requested: [Option<String>; 2],
+    /// What the settings request.
+    requested: Requested,
     redactor: Redactor,
+}
+
+/// The provider and the model that a run requests.
+#[derive(Debug, Clone, Default)]
+pub struct Requested {
+    /// The provider, or several in call order.
+    pub provider: Option<String>,
+    /// The model of the first provider.
+    pub model: Option<String>,
+}
+
+impl Requested {
+    /// Returns what a run with these settings requests. The model of the settings is that of their own provider.
+    fn or(self, settings: &Self) -> Self {
+        let is_theirs = self.provider.is_none() || self.provider == settings.provider;
+        let model = self.model.or_else(|| settings.model.clone().filter(|_| is_theirs));
+        Self { provider: self.provider.or_else(|| settings.provider.clone()), model }
+    }
 }
 
 impl RunLog {
@@ -53,7 +71,10 @@ impl RunLog {
             directory,
             max_file: logs.max_bytes.value as u64 / 2,
             stores_contents: logs.contents.value,
-            requested: [settings.provider.value.clone(), settings.model.value.clone()],
+            requested: Requested {
+                provider: settings.provider.value.clone(),
+                model: settings.model.value.clone(),
+            },
             redactor: settings.redactor().clone(),
         })
     }
@@ -63,14 +84,25 @@ impl RunLog {
         self.stores_contents
     }
 
-    /// Adds a run; `input` is none if it was not read, or if contents are not stored. Keys are masked.
+    /// Adds a run; `input` is none if it was not read, or if contents are not stored. What the run does not request itself
+    /// comes from the settings. Keys are masked.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn add(&self, module: &Module, input: Option<&RunInput>, envelope: &Envelope) -> io::Result<()> {
+    pub fn add(
+        &self,
+        module: &Module,
+        input: Option<&RunInput>,
+        envelope: &Envelope,
+        requested: Requested,
+    ) -> io::Result<()> {
         let contents = input.filter(|_| self.stores_contents).map(|input| Contents::new(input, envelope));
-        let [requested_provider, requested_model] = self.requested.clone();
-        let entry = Entry { requested_provider, requested_model, ..Entry::new(module, envelope, contents) };
+        let Requested { provider, model } = requested.or(&self.requested);
+        let entry = Entry {
+            requested_provider: provider,
+            requested_model: model,
+            ..Entry::new(module, envelope, contents)
+        };
         let line = match entry.to_json() {
             line if line.len() > MAX_ENTRY => entry.without_contents().to_json(),
             line => line,

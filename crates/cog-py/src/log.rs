@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use cog_host::{run_log::RunLog, settings::Settings};
+use cog_host::{
+    run_log::{Requested, RunLog},
+    settings::Settings,
+};
 use cog_module::Module;
-use cog_run::RunInput;
+use cog_run::{RunInput, RunOptions};
 use cog_spec::Envelope;
 
 use crate::callback::warn;
@@ -22,6 +25,7 @@ pub(crate) struct LogEntry {
     module: Arc<Module>,
     /// Only if contents are stored.
     input: Option<RunInput>,
+    requested: Requested,
 }
 
 impl Log {
@@ -31,16 +35,22 @@ impl Log {
     }
 
     /// Returns the entry of a run that starts.
-    pub(crate) fn entry(self: &Arc<Self>, module: &Arc<Module>, input: &RunInput) -> LogEntry {
+    pub(crate) fn entry(
+        self: &Arc<Self>,
+        module: &Arc<Module>,
+        input: &RunInput,
+        options: &RunOptions,
+    ) -> LogEntry {
         let input = self.runs.stores_contents().then(|| input.clone());
-        LogEntry { log: Arc::clone(self), module: Arc::clone(module), input }
+        let requested = Requested { provider: options.provider.clone(), model: options.model.clone() };
+        LogEntry { log: Arc::clone(self), module: Arc::clone(module), input, requested }
     }
 }
 
 impl LogEntry {
     /// Adds the run to the log.
     pub(crate) fn add(self, envelope: &Envelope) {
-        let added = self.log.runs.add(&self.module, self.input.as_ref(), envelope);
+        let added = self.log.runs.add(&self.module, self.input.as_ref(), envelope, self.requested);
         if let Err(error) = added
             && self.log.is_set
         {

@@ -109,6 +109,15 @@ def test_runs_are_in_the_log(tmp_path: Path) -> None:
     assert logged[3]["code"] == "E1003" and "contents" not in logged[0]
 
 
+def test_log_has_what_the_run_requested(tmp_path: Path) -> None:
+    own = CognitiveRuntime(providers={"mine": Scripted(), "other": Scripted()}, provider="mine", model="usual")
+    module = agent(tmp_path)
+    for options in ({}, {"provider": "other"}, {"provider": "other", "model": "large"}, {"model": "small"}):
+        own.execute(module, INPUT, **options)  # type: ignore[arg-type]
+    requested = [(entry["requested_provider"], entry.get("requested_model")) for entry in log()]
+    assert requested == [("mine", "usual"), ("other", None), ("other", "large"), ("mine", "small")]
+
+
 def test_settings_turn_the_log_off_and_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COG_LOGS_ENABLED", "off")
     assert CognitiveRuntime(provider="offline").execute("code-reviewer", {"code": "x"}).ok
