@@ -47,19 +47,23 @@ pub(crate) enum Target {
 
 /// A run that waits for a confirmation, with the decision, in place of a module.
 #[pyclass(name = "Halted", module = "cognitive._cognitive", frozen)]
-pub(crate) struct HaltedCall(pub(crate) Continuation);
+pub(crate) struct HaltedCall {
+    continuation: Continuation,
+    /// The module, if the runtime does not find it by its name.
+    module: Option<Py<PyAny>>,
+}
 
 #[pymethods]
 impl HaltedCall {
     #[new]
-    #[pyo3(signature = (id, *, confirm, deny))]
-    fn new(id: String, confirm: Option<String>, deny: bool) -> PyResult<Self> {
+    #[pyo3(signature = (id, *, confirm, deny, module))]
+    fn new(id: String, confirm: Option<String>, deny: bool, module: Option<Py<PyAny>>) -> PyResult<Self> {
         let decision = match (confirm, deny) {
             (Some(text), false) => Decision::Confirm(text),
             (None, true) => Decision::Deny,
             _ => return Err(PyValueError::new_err("continue_run: give confirm=\"YES\" or deny=True")),
         };
-        Ok(Self(Continuation { id, decision }))
+        Ok(Self { continuation: Continuation { id, decision }, module })
     }
 }
 
@@ -99,14 +103,18 @@ impl Request {
         };
         let (options, tools, sets_strict) = read_options(options)?;
         let calls_python = hosted.calls_python || !tools.is_empty();
-        let caller = calls_python.then(|| Caller::new(module.py())).transpose()?;
+        let caller = calls_python.then(|| Caller::new(module.py(), hosted.redactor())).transpose()?;
         let mut options =
             tools.iter().fold(options, |options, tool| options.tool(Arc::clone(&tool.get().0) as _));
         let module = match module.cast::<HaltedCall>() {
             Ok(halted) => {
-                let found = hosted.runtime.halted_run(&halted.get().0.id, None);
-                options.continuation = Some(halted.get().0.clone());
-                Target::Named(found.map_err(|error| exception(module.py(), error))?.module)
+                let HaltedCall { continuation, module: given } = halted.get();
+                options.continuation = Some(continuation.clone());
+                let found = hosted.runtime.halted_run(&continuation.id, None);
+                let found = found.map_err(|error| exception(module.py(), error))?.module;
+                given
+                    .as_ref()
+                    .map_or(Ok(Target::Named(found)), |given| Target::read(given.bind(module.py())))?
             }
             Err(_) => Target::read(module)?,
         };
@@ -120,7 +128,7 @@ impl Request {
     pub(crate) async fn start(self, hosted: &Hosted, mode: Mode) -> Result<Started, Box<Envelope>> {
         let prepared = self.prepare(hosted).await;
         let (module, input, mut options) = prepared.map_err(|error| Box::new(Envelope::failure(error)))?;
-        let entry = hosted.log.as_ref().map(|log| log.entry(&module, &input));
+        let entry = hosted.log.as_ref().map(|log| log.entry(&module, &input, &options));
         let streams = hosted.streams() && module.manifest.response.mode != ResponseMode::Sync;
         let chunks = match mode {
             Mode::Stream if streams => hosted.runtime.execute_stream(&module, input, options),

@@ -3,6 +3,7 @@
 import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
+from types import GenericAlias
 from typing import Any, Generic, Literal, NoReturn, TypeAlias, final, overload
 
 from typing_extensions import Self, TypeVar
@@ -65,6 +66,7 @@ class Result(Generic[_Data]):
     """
 
     def __new__(cls, json: str) -> Self: ...
+    def __class_getitem__(cls, data: object) -> GenericAlias: ...
     @property
     def ok(self) -> bool:
         """Whether the run succeeded."""
@@ -250,7 +252,9 @@ def load_files(files: Mapping[str, str]) -> Module: ...
 def internal_media(arguments: Sequence[str]) -> int: ...
 @final
 class Halted:
-    def __new__(cls, id: str, *, confirm: str | None, deny: bool) -> Self: ...
+    def __new__(
+        cls, id: str, *, confirm: str | None, deny: bool, module: _AnyModule | None
+    ) -> Self: ...
 
 @final
 class Runtime:

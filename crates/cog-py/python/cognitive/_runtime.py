@@ -174,6 +174,10 @@ class CognitiveRuntime:
         self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> Result:
         """Runs a module as ``execute`` does, without blocking the event loop. Cancelling the task cancels the run."""
+        return await self._finished(module, input, options)
+
+    async def _finished(self, module: _AnyModule | _cognitive.Halted, input: Any, options: RunOptions) -> Result:
+        """Starts a run, and waits for its result."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -203,7 +207,13 @@ class CognitiveRuntime:
         return ChunkStream(self._native.stream(module, input, _native_options(options)))
 
     def continue_run(
-        self, id: str, *, confirm: str | None = None, deny: bool = False, **options: Unpack[RunOptions]
+        self,
+        id: str,
+        *,
+        confirm: str | None = None,
+        deny: bool = False,
+        module: _AnyModule | None = None,
+        **options: Unpack[RunOptions],
     ) -> Result:
         """Continues a run that waits for the confirmation of a tool call.
 
@@ -211,12 +221,26 @@ class CognitiveRuntime:
             id: ``result.error.details["halted"]["id"]``.
             confirm: The text that a person typed. Only ``"YES"`` confirms the call; otherwise the run stays halted.
             deny: The call is not executed, and the model continues without it.
+            module: The module, if it is not found by its name: one that ``module`` made, or one at another path.
 
         Raises:
             CognitiveError: E4013 if no run has this id, E4014 if it has continued already.
         """
-        halted = _cognitive.Halted(id, confirm=confirm, deny=deny)
+        halted = _cognitive.Halted(id, confirm=confirm, deny=deny, module=module)
         return self._native.execute(halted, None, _native_options(options))
+
+    async def continue_run_async(
+        self,
+        id: str,
+        *,
+        confirm: str | None = None,
+        deny: bool = False,
+        module: _AnyModule | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Result:
+        """Continues a run as ``continue_run`` does, without blocking the event loop."""
+        halted = _cognitive.Halted(id, confirm=confirm, deny=deny, module=module)
+        return await self._finished(halted, None, options)
 
     def __repr__(self) -> str:
         return f"<CognitiveRuntime: {self._native.note}>"
