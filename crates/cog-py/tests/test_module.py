@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import pydantic
 import pytest
-from scripted import ANSWER, INPUT, Scripted, agent
+from scripted import ANSWER, INPUT, Scripted, agent, calls
 
-from cognitive import CognitiveError, CognitiveRuntime, ModuleFiles, module
+from cognitive import CognitiveError, CognitiveRuntime, DataError, ModuleFiles, Result, module, tool
 
 
 @dataclass
@@ -28,6 +30,20 @@ def summarize(text: str, sentences: int = 2) -> Summary:
     Keep names and numbers.
     """
     raise AssertionError("a function that becomes a module is never called")
+
+
+def summarize_it(text: str) -> Summary:
+    """Summarize."""
+    raise AssertionError
+
+
+def _named(kind: type[Any]) -> type[Any]:
+    part = pydantic.create_model("Part", value=(kind, ...))
+    return pydantic.create_model("Named", part=(part, ...))
+
+
+NamedLeft: Any = _named(int)
+NamedRight: Any = _named(str)
 
 
 REPLY = json.dumps({
@@ -53,12 +69,12 @@ def test_function_becomes_a_module() -> None:
     assert wrong.error is not None and wrong.error.code == "E1003"
 
 
-def test_module_is_saved_as_a_folder(offline: CognitiveRuntime, tmp_path: Path) -> None:
-    folder = summarize.save(tmp_path)
-    assert folder == tmp_path / "summarize"
-    report = offline.validate(folder, level="v2.2")
+def test_module_is_saved_as_a_directory(offline: CognitiveRuntime, tmp_path: Path) -> None:
+    directory = summarize.save(tmp_path)
+    assert directory == tmp_path / "summarize"
+    report = offline.validate(directory, level="v2.2")
     assert report.valid, str(report)
-    assert offline.load(folder).input_schema == offline.load(summarize).input_schema
+    assert offline.load(directory).input_schema == offline.load(summarize).input_schema
     with pytest.raises(FileExistsError):
         summarize.save(tmp_path)
 
@@ -83,6 +99,99 @@ def test_answer_that_is_no_object_is_its_result(offline: CognitiveRuntime) -> No
     assert module(count_words).name == "count-words"
 
 
+def reply(data: Any) -> str:
+    return json.dumps({"ok": True, "meta": {"confidence": 0.9, "risk": "none", "explain": "Done."}, "data": data})
+
+
+def test_answer_that_is_no_object_is_unwrapped() -> None:
+    def list_issues(text: str) -> list[Summary]:
+        """List the issues."""
+        return []
+
+    class Titles(pydantic.RootModel[list[str]]):
+        """List the titles."""
+
+    data = {"result": [{"title": "A", "sentences": []}], "rationale": "It is so."}
+    own = CognitiveRuntime(providers={"mine": Scripted(reply(data))}, provider="mine")
+    result = own.execute(module(list_issues), {"text": "x"})
+    assert result.as_type(list[Summary]) == [Summary("A", [])]
+    assert result.as_type(dict[str, Any]) == data
+    with pytest.raises(DataError, match=r"^data\.result\[0\]: expected int"):
+        result.as_type(list[int])
+    titles = CognitiveRuntime(providers={"mine": Scripted(reply({"result": ["A"], "rationale": "So."}))}, provider="mine")
+    assert titles.execute(module(Titles), "x").as_type(Titles).root == ["A"]
+    either = CognitiveRuntime(providers={"mine": Scripted(reply({"result": None, "rationale": "So."}))}, provider="mine")
+    optional: Any = module(prompt="Find it.", name="find")(Summary)
+    assert either.execute(_optional(), {"text": "x"}).as_type(Summary | None) is None
+    assert optional.name == "find"
+
+
+def _optional() -> ModuleFiles:
+    def find(text: str) -> Summary | None:
+        """Find the summary."""
+
+    return module(find)
+
+
+class Strict(pydantic.BaseModel, extra="forbid"):
+    """Name the title."""
+
+    title: str
+    reason: str = pydantic.Field(default="", alias="why")
+
+
+def test_model_that_forbids_other_fields_takes_the_answer() -> None:
+    insights = {"insights": [{"text": "a", "suggested_mapping": "data.b"}]}
+    data = {"title": "A", "why": "b", "rationale": "It is so.", "extensions": insights}
+    own = CognitiveRuntime(providers={"mine": Scripted(reply(data))}, provider="mine")
+    result = own.execute(module(Strict), "x")
+    assert result.as_type(Strict) == Strict(title="A", why="b")
+    with pytest.raises(DataError, match=r"data\.more: Extra inputs"):
+        Result(reply({**data, "more": 1})).as_type(Strict)
+
+
+def test_made_module_streams(offline: CognitiveRuntime) -> None:
+    chunks = list(offline.execute_stream(summarize, {"text": "It rained."}))
+    assert len(chunks) > 2 and "W4010" not in json.dumps(chunks)
+    result = offline.execute(summarize, {"text": "It rained."})
+    assert result.ok and "W4010" not in [warning["code"] for warning in result.warnings]
+
+
+def test_halted_run_of_a_made_module_continues() -> None:
+    deleted: list[str] = []
+
+    @tool(confirm=True, side_effects=True)
+    def delete(name: str) -> str:
+        """Deletes it."""
+        deleted.append(name)
+        return "gone"
+
+    @module(tools=["delete"])
+    def clean(text: str) -> Summary:
+        """Delete what is old."""
+        raise AssertionError
+
+    files = {**clean.files, "module.yaml": clean.files["module.yaml"].replace(
+        '{"tools_allowed": true}', '{"tools_allowed": true, "side_effects": allow}'
+    )}
+    made = ModuleFiles("clean", files)
+    model = Scripted(calls(("delete", {"name": "old"})), REPLY, calls(("delete", {"name": "older"})), REPLY)
+    own = CognitiveRuntime(providers={"mine": model}, provider="mine", tools=[delete])
+    halted = [own.execute(made, {"text": "x"}).error for _ in range(1)]
+    assert halted[0] is not None and halted[0].code == "E4007", halted
+    name = halted[0].details["halted"]["id"]
+    with pytest.raises(CognitiveError, match="E4006"):
+        own.continue_run(name, confirm="YES").raise_for_error()
+    assert own.continue_run(name, confirm="YES", module=made).raise_for_error().ok and deleted == ["old"]
+
+    async def later() -> Result:
+        error = (await own.execute_async(made, {"text": "x"})).error
+        assert error is not None
+        return await own.continue_run_async(error.details["halted"]["id"], confirm="YES", module=made)
+
+    assert asyncio.run(later()).ok and deleted == ["old", "older"]
+
+
 def test_what_makes_no_module_is_named() -> None:
     def silent(text: str) -> None: ...
 
@@ -93,6 +202,14 @@ def test_what_makes_no_module_is_named() -> None:
         module(silent)
     with pytest.raises(TypeError, match="endless: the function has no return type"):
         module(endless)
+    def same(one: NamedLeft) -> NamedRight:
+        """Compare."""
+        raise AssertionError
+
+    with pytest.raises(TypeError, match="summarize: input is for a type; a function gives the input by its parameters"):
+        module(summarize_it, name="summarize", input=Summary)
+    with pytest.raises(TypeError, match="same: answer: two different types have the name Part"):
+        module(same)
     with pytest.raises(CognitiveError, match="E4008"):
         module(Summary, name="Not A Name")
     with pytest.raises(CognitiveError, match="E4008"):

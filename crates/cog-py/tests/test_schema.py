@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, Optional, TypedDict
 
+import attrs
+import pydantic
 import pytest
 
 from cognitive import Tool
@@ -99,7 +101,8 @@ def test_every_type_has_its_schema() -> None:
         "rest": {},
         "pair": {
             "type": "array",
-            "prefixItems": [{"type": "integer"}, {"type": "string"}],
+            "items": [{"type": "integer"}, {"type": "string"}],
+            "additionalItems": False,
             "minItems": 2,
             "maxItems": 2,
         },
@@ -125,6 +128,44 @@ def test_definitions_of_models_are_shared() -> None:
     found = schema(walk)
     assert found["properties"]["two"] == {"$ref": "#/$defs/Node"}
     assert list(found["$defs"]) == ["Node"]
+
+
+@attrs.define
+class Owner:
+    name: str
+    _age: int = 3
+    pets: list[str] = attrs.field(factory=list)
+
+
+class Line(pydantic.BaseModel):
+    ends: tuple[Point, int]
+    points: tuple[int, ...] = pydantic.Field(default=(), examples=[{"prefixItems": [1]}])
+
+
+def test_classes_of_attrs_have_fields() -> None:
+    def find(owner: Owner) -> None: ...
+
+    assert schema(find)["properties"]["owner"] == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "_age": {"type": "integer", "default": 3},
+            "pets": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+
+
+def test_tuples_of_pydantic_are_those_of_draft_07() -> None:
+    def draw(line: Line) -> None: ...
+
+    line = schema(draw)["properties"]["line"]
+    ends = line["properties"]["ends"]
+    assert ends["items"] == [{"$ref": "#/$defs/Point"}, {"type": "integer"}]
+    assert ends["additionalItems"] is False and ends["maxItems"] == 2 and "prefixItems" not in ends
+    assert line["properties"]["points"]["items"] == {"type": "integer"}
+    assert line["properties"]["points"]["examples"] == [{"prefixItems": [1]}]
 
 
 def without_annotation(city, days: int) -> None:  # type: ignore[no-untyped-def]

@@ -7,16 +7,16 @@ import json
 import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from . import _cognitive, _schema
 
 if TYPE_CHECKING:
     import os
 
-    from ._cognitive import Module
+    from typing_extensions import Unpack
 
-    _Tier = Literal["exec", "decision", "exploration"]
+    from ._cognitive import Module
 
 #: The input of a module that is made from the type of its answer alone.
 _QUERY = {
@@ -48,7 +48,7 @@ _RATIONALE = {"type": "string", "description": "What supports the answer"}
 
 
 class ModuleFiles:
-    """A module in memory. A runtime executes it as any other, and ``save`` writes its folder.
+    """A module in memory. A runtime executes it as any other, and ``save`` writes its directory.
 
     Attributes:
         name: The name.
@@ -61,62 +61,55 @@ class ModuleFiles:
         self.__cognitive_module__: Module = _cognitive.load_files(self.files)
 
     def save(self, directory: str | os.PathLike[str]) -> pathlib.Path:
-        """Writes the folder of the module into a directory, and returns it. ``cog validate`` accepts it.
+        """Writes the module into a directory of its name, and returns that. ``cog validate`` accepts it.
+
+        Args:
+            directory: The directory in which the new one is created.
 
         Raises:
-            FileExistsError: The folder exists.
+            FileExistsError: The directory exists.
         """
-        folder = pathlib.Path(directory, self.name)
-        folder.mkdir(parents=True)
+        own = pathlib.Path(directory, self.name)
+        own.mkdir(parents=True)
         for name, text in self.files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        return folder
+            (own / name).write_text(text, encoding="utf-8")
+        return own
 
     def __repr__(self) -> str:
         return f"ModuleFiles(name={self.name!r})"
 
 
+class ModuleOptions(TypedDict, total=False):
+    """The arguments of ``module`` beside its source."""
+
+    name: str | None
+    """The name of the module; otherwise that of the source, with hyphens."""
+    prompt: str | None
+    """What the model does; otherwise the docstring. Its first line is also the responsibility of the module."""
+    input: Any
+    """The type of the input, if the source is a type; otherwise a text with the name ``query``."""
+    tier: Literal["exec", "decision", "exploration"]
+    """How far a program may rely on the answer; ``"decision"`` by default."""
+    version: str
+    """The version of the module; ``"0.1.0"`` by default."""
+    excludes: Iterable[str]
+    """What the model must not do; otherwise to invent facts."""
+    tools: Iterable[str]
+    """The names of tools that the model may call. What else they may do is up to the policies of the manifest."""
+
+
 @overload
-def module(
-    source: Callable[..., Any],
-    /,
-    *,
-    name: str | None = None,
-    prompt: str | None = None,
-    input: Any = None,
-    tier: _Tier = "decision",
-    version: str = "0.1.0",
-    excludes: Iterable[str] = ("inventing facts that are not in the input",),
-    tools: Iterable[str] = (),
-) -> ModuleFiles: ...
+def module(source: Callable[..., Any], /, **options: Unpack[ModuleOptions]) -> ModuleFiles: ...
 
 
 @overload
 def module(
-    source: None = None,
-    /,
-    *,
-    name: str | None = None,
-    prompt: str | None = None,
-    input: Any = None,
-    tier: _Tier = "decision",
-    version: str = "0.1.0",
-    excludes: Iterable[str] = ("inventing facts that are not in the input",),
-    tools: Iterable[str] = (),
+    source: None = None, /, **options: Unpack[ModuleOptions]
 ) -> Callable[[Callable[..., Any]], ModuleFiles]: ...
 
 
 def module(
-    source: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    prompt: str | None = None,
-    input: Any = None,
-    tier: _Tier = "decision",
-    version: str = "0.1.0",
-    excludes: Iterable[str] = ("inventing facts that are not in the input",),
-    tools: Iterable[str] = (),
+    source: Callable[..., Any] | None = None, /, **options: Unpack[ModuleOptions]
 ) -> ModuleFiles | Callable[[Callable[..., Any]], ModuleFiles]:
     """Makes a module from a function, or from the type of its answer.
 
@@ -130,13 +123,7 @@ def module(
 
     Args:
         source: The function, or the type of the answer.
-        name: The name of the module; otherwise that of the source, with hyphens.
-        prompt: What the model does; otherwise the docstring. Its first line is also the responsibility of the module.
-        input: The type of the input, if the source is a type; otherwise a text with the name ``query``.
-        tier: How far a program may rely on the answer.
-        version: The version of the module.
-        excludes: What the model must not do.
-        tools: The names of tools that the model may call. What else they may do is up to the policies of the manifest.
+        options: ``name``, ``prompt``, ``input``, ``tier``, ``version``, ``excludes`` and ``tools`` (``ModuleOptions``).
 
     Raises:
         TypeError: JSON cannot represent a parameter or the answer.
@@ -144,49 +131,64 @@ def module(
         CognitiveError: E4008 if the module is invalid, such as for its name.
     """
 
-    def make(source: Callable[..., Any]) -> ModuleFiles:
-        own = name or _kebab(source.__name__)
-        text = inspect.cleandoc(prompt or _docstring(source) or "")
-        if not text:
-            raise ValueError(f"{own}: the model needs a prompt; write a docstring, or give prompt")
-        manifest: dict[str, Any] = {
-            "name": own,
-            "version": version,
-            "responsibility": text.splitlines()[0],
-            "tier": tier,
-            "excludes": list(excludes),
-        }
-        if allowed := list(tools):
-            manifest["policies"] = {"tools_allowed": True}
-            manifest["tools"] = {"policy": "deny_by_default", "allowed": allowed}
-        lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in manifest.items()]
-        files = {
-            "module.yaml": "".join(lines),
-            "prompt.md": f"{text}\n",
-            "schema.json": json.dumps(_contract(source, input, own), indent=2, ensure_ascii=False) + "\n",
-        }
-        return ModuleFiles(own, files)
+    return _make(source, **options) if source is not None else lambda source: _make(source, **options)
 
-    return make if source is None else make(source)
+
+def _make(
+    source: Callable[..., Any],
+    *,
+    name: str | None = None,
+    prompt: str | None = None,
+    input: Any = None,
+    tier: str = "decision",
+    version: str = "0.1.0",
+    excludes: Iterable[str] = ("inventing facts that are not in the input",),
+    tools: Iterable[str] = (),
+) -> ModuleFiles:
+    own = name or _kebab(source.__name__)
+    text = inspect.cleandoc(prompt or _docstring(source) or "")
+    if not text:
+        raise ValueError(f"{own}: the model needs a prompt; write a docstring, or give prompt")
+    manifest: dict[str, Any] = {
+        "name": own,
+        "version": version,
+        "responsibility": text.splitlines()[0],
+        "tier": tier,
+        "excludes": list(excludes),
+        "response": {"mode": "both"},
+    }
+    if allowed := list(tools):
+        manifest["policies"] = {"tools_allowed": True}
+        manifest["tools"] = {"policy": "deny_by_default", "allowed": allowed}
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in manifest.items()]
+    files = {
+        "module.yaml": "".join(lines),
+        "prompt.md": f"{text}\n",
+        "schema.json": json.dumps(_contract(source, input, own), indent=2, ensure_ascii=False) + "\n",
+    }
+    return ModuleFiles(own, files)
 
 
 def _contract(source: Callable[..., Any], given: Any, name: str) -> dict[str, Any]:
     """Returns the schemas of input and answer."""
     if isinstance(source, type):
-        asked: dict[str, Any] = dict(_QUERY) if given is None else _schema.schema_of(given, f"{name}: input")
+        taken: dict[str, Any] = dict(_QUERY) if given is None else _schema.schema_of(given, f"{name}: input")
         answer: Any = source
     else:
-        asked = _schema.parameters(source, name).schema
+        if given is not None:
+            raise TypeError(f"{name}: input is for a type; a function gives the input by its parameters")
+        taken = _schema.parameters(source, name).schema
         answer = _schema.return_type(source, name)
         if answer is None:
             raise TypeError(f"{name}: the function has no return type; it is the type of the answer")
     data = _schema.schema_of(answer, f"{name}: answer")
-    definitions: dict[str, Any] = {**asked.pop("$defs", {}), **data.pop("$defs", {})}
+    definitions: dict[str, Any] = taken.pop("$defs", {})
+    _schema.add_definitions(definitions, data.pop("$defs", {}), f"{name}: answer")
     if "$ref" in data:
         data = dict(definitions[data["$ref"].rpartition("/")[2]])
     if data.get("type") != "object":
         data = {"type": "object", "properties": {"result": data}, "required": ["result"]}
-    contract = {"input": asked, "meta": _META, "data": _with_rationale(data), "error": _ERROR}
+    contract = {"input": taken, "meta": _META, "data": _with_rationale(data), "error": _ERROR}
     return {**contract, "$defs": definitions} if definitions else contract
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import decimal
 import enum
@@ -14,6 +13,8 @@ import typing
 import uuid
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, get_args, get_origin
+
+from ._fields import fields_of
 
 _SCALARS: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -33,9 +34,11 @@ _SCALARS: dict[Any, dict[str, Any]] = {
 }
 _LISTS = (list, tuple, set, frozenset, Sequence, Set)
 _OBJECTS = (dict, Mapping)
+#: Keywords whose values are not schemas.
+_VALUES = frozenset({"const", "default", "enum", "examples"})
 _ALLOWED = (
     "str, int, float, bool, None, list, dict, tuple, set, Literal, Optional, Union, an Enum, a date, "
-    "a dataclass, a TypedDict or a Pydantic model"
+    "a dataclass, a class of attrs, a TypedDict or a Pydantic model"
 )
 
 
@@ -151,17 +154,17 @@ class _Writer:
             return _enum([member.value for member in kind], path)
         if kind in self.open:
             raise TypeError(f"{path}: {kind.__name__} contains itself; use a Pydantic model for that")
-        fields = _fields(kind)
+        fields = fields_of(kind)
         if fields is None:
             raise _unknown(kind, path)
         self.open.append(kind)
         hints = _hints_of_class(kind, path)
         properties = {
-            name: _with_default(self.schema(hints[name], f"{path}.{name}"), default)
-            for name, default in fields.items()
+            name: _with_default(self.schema(hints[name], f"{path}.{name}"), field.default)
+            for name, field in fields.items()
         }
         self.open.pop()
-        return _object(properties, [name for name, default in fields.items() if default is _NONE])
+        return _object(properties, [name for name, field in fields.items() if field.is_required])
 
     def annotated(self, kind: Any, arguments: tuple[Any, ...], path: str) -> dict[str, Any]:
         base, *notes = arguments
@@ -189,37 +192,48 @@ class _Writer:
     def sequence(self, origin: Any, arguments: tuple[Any, ...], path: str) -> dict[str, Any]:
         if origin is tuple and not (len(arguments) == 2 and arguments[1] is ...):
             items = [self.schema(kind, f"{path}[{index}]") for index, kind in enumerate(arguments)]
-            return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+            return _tuple(items)
         return {"type": "array", "items": self.schema(arguments[0], f"{path}[...]")}
 
     def lift(self, schema: dict[str, Any], path: str) -> dict[str, Any]:
         """Moves the definitions of a schema to those of the document."""
-        for name, definition in schema.pop("$defs", {}).items():
-            if self.definitions.setdefault(name, definition) != definition:
-                raise TypeError(f"{path}: two different types have the name {name}")
+        schema = _draft_07(schema)
+        add_definitions(self.definitions, schema.pop("$defs", {}), path)
         return schema
 
 
-#: Stands for "no default".
-_NONE: Any = inspect.Parameter.empty
+def add_definitions(definitions: dict[str, Any], added: dict[str, Any], path: str) -> None:
+    """Adds definitions to those of a document.
+
+    Raises:
+        TypeError: Two different definitions have the same name.
+    """
+    for name, definition in added.items():
+        if definitions.setdefault(name, definition) != definition:
+            raise TypeError(f"{path}: two different types have the name {name}")
 
 
-def _fields(kind: Any) -> dict[str, Any] | None:
-    """The fields of a class with their defaults."""
-    if dataclasses.is_dataclass(kind):
-        return {field.name: _default(field) for field in dataclasses.fields(kind) if field.init}
-    if typing.is_typeddict(kind):
-        required = kind.__required_keys__
-        return {name: _NONE if name in required else None for name in kind.__annotations__}
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return {name: kind._field_defaults.get(name, _NONE) for name in kind._fields}
-    return None
+def _tuple(items: list[Any]) -> dict[str, Any]:
+    """Returns the schema of a tuple as Draft-07 writes it; ``prefixItems`` has no effect there."""
+    length = len(items)
+    return {"type": "array", "items": items, "additionalItems": False, "minItems": length, "maxItems": length}
 
 
-def _default(field: dataclasses.Field[Any]) -> Any:
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    return _NONE if field.default_factory is dataclasses.MISSING else None
+def _draft_07(schema: Any) -> Any:
+    """Returns the schema of Pydantic with its tuples as Draft-07 writes them."""
+    if isinstance(schema, list):
+        return [_draft_07(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    written = {key: part if key in _VALUES else _draft_07(part) for key, part in schema.items()}
+    prefix = written.get("prefixItems")
+    if isinstance(prefix, list):
+        del written["prefixItems"]
+        rest = written.pop("items", None)
+        written["items"] = prefix
+        if rest is not None or written.get("maxItems") == len(prefix):
+            written["additionalItems"] = False if rest is None else rest
+    return written
 
 
 def _hints_of_class(kind: type[Any], path: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import decimal
 import enum
@@ -16,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from ._errors import DataError
+from ._fields import Field, fields_of
 
 #: Types of scalars that JSON writes as a text.
 _TEXTS: dict[Any, Callable[[str], Any]] = {
@@ -36,11 +36,52 @@ _ARRAYS: dict[Any, Callable[[list[Any]], Any]] = {
 }
 
 
+#: The fields of an answer that the runtime adds to those of the module.
+_ADDED = frozenset({"rationale", "extensions"})
+#: The field of an answer that is not an object, in a module that ``module`` made.
+_WRAPPED = "result"
+
+
 def to_type(data: Any, text: str, kind: Any) -> Any:
     """Converts the data of an answer. ``text`` is the same as JSON."""
-    if hasattr(kind, "model_validate_json"):
-        return _model(text, kind, "data")
-    return _convert(data, kind, "data")
+    if _is_wrapped(data, kind):
+        return _convert(data[_WRAPPED], kind, f"data.{_WRAPPED}")
+    if not hasattr(kind, "model_validate_json"):
+        return _convert(data, kind, "data")
+    unknown = _ADDED & data.keys() - _known(kind) if isinstance(data, dict) else set()
+    if unknown and kind.model_config.get("extra") == "forbid":
+        text = json.dumps({key: value for key, value in data.items() if key not in unknown}, default=str)
+    return _model(text, kind, "data")
+
+
+def _is_wrapped(data: Any, kind: Any) -> bool:
+    """Whether an answer is an object only because every answer is one, and the type is not."""
+    is_wrapped = isinstance(data, dict) and _WRAPPED in data and data.keys() <= {_WRAPPED, *_ADDED}
+    return is_wrapped and not _is_object(kind)
+
+
+def _is_object(kind: Any) -> bool:
+    """Whether values of a type are objects. A union is one if an arm can have the field of the answer."""
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return any(_is_object(arm) and _has_result(arm) for arm in typing.get_args(kind))
+    origin = typing.get_origin(kind) or kind
+    if origin in (Any, object, dict, Mapping) or not isinstance(origin, type):
+        return origin in (Any, object, dict, Mapping)
+    if hasattr(origin, "model_validate_json"):
+        return not getattr(origin, "__pydantic_root_model__", False)
+    return fields_of(origin) is not None
+
+
+def _has_result(kind: Any) -> bool:
+    if hasattr(kind, "model_fields"):
+        return _WRAPPED in _known(kind)
+    fields = fields_of(kind) if isinstance(kind, type) else None
+    return fields is None or _WRAPPED in fields
+
+
+def _known(kind: Any) -> set[str]:
+    """Returns the names of the fields of a Pydantic model in JSON."""
+    return {*kind.model_fields, *kind.model_json_schema().get("properties", {})}
 
 
 def _convert(value: Any, kind: Any, path: str) -> Any:
@@ -73,7 +114,7 @@ def _class(value: Any, kind: type[Any], path: str) -> Any:
         return _scalar(value, kind, path)
     if kind in _TEXTS:
         return _parsed(value, kind, path)
-    fields = _fields(kind)
+    fields = fields_of(kind)
     if fields is None:
         raise TypeError(f"{path}: an answer cannot become {kind.__name__}; use a dataclass or a Pydantic model")
     return _object(value, kind, fields, path)
@@ -174,41 +215,22 @@ def _mapping(value: Any, arguments: tuple[Any, ...], path: str) -> Any:
     }
 
 
-def _object(value: Any, kind: type[Any], fields: dict[str, tuple[str, bool]], path: str) -> Any:
+def _object(value: Any, kind: type[Any], fields: dict[str, Field], path: str) -> Any:
     _checked(value, isinstance(value, dict), f"an object for {kind.__name__}", path)
     try:
         hints = typing.get_type_hints(kind)
     except NameError as error:
         raise TypeError(f"{path}: the type of a field of {kind.__name__} cannot be found: {error}") from error
     arguments: dict[str, Any] = {}
-    for name, (argument, is_required) in fields.items():
+    for name, field in fields.items():
         if name in value:
-            arguments[argument] = _convert(value[name], hints.get(name, Any), f"{path}.{name}")
-        elif is_required:
+            arguments[field.argument] = _convert(value[name], hints.get(name, Any), f"{path}.{name}")
+        elif field.is_required:
             raise DataError(f"{path}.{name}", f"missing, and {kind.__name__} requires it")
     try:
         return kind(**arguments)
     except ValueError as error:
         raise DataError(path, str(error)) from error
-
-
-def _fields(kind: Any) -> dict[str, tuple[str, bool]] | None:
-    """The fields of a class with the names of their arguments, and whether they are required."""
-    if dataclasses.is_dataclass(kind):
-        return {
-            field.name: (field.name, field.default is field.default_factory is dataclasses.MISSING)
-            for field in dataclasses.fields(kind)
-            if field.init
-        }
-    if hasattr(kind, "__attrs_attrs__"):
-        nothing = sys.modules["attr"].NOTHING
-        fields = kind.__attrs_attrs__
-        return {field.name: (field.alias, field.default is nothing) for field in fields if field.init}
-    if typing.is_typeddict(kind):
-        return {name: (name, name in kind.__required_keys__) for name in kind.__annotations__}
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return {name: (name, name not in kind._field_defaults) for name in kind._fields}
-    return None
 
 
 def _model(text: str, kind: Any, path: str) -> Any:
