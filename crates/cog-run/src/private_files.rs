@@ -7,12 +7,16 @@ use std::{
     fs::{DirBuilder, OpenOptions},
     io,
     path::Path,
+    time::Duration,
 };
 
 pub(crate) use self::{
     bounded_directory::{BoundedDirectory, StoredFile},
     media_files::{MediaFiles, StoredMedia},
 };
+
+/// The age after which an incomplete file belongs to a program that was killed.
+pub(crate) const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// Returns options that create a file only this user may read.
 pub fn open_options() -> OpenOptions {

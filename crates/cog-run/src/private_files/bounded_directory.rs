@@ -4,12 +4,12 @@ use std::{
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use cog_module::files::{self, FileError};
 
-use super::{create_directory, open_options};
+use super::{ABANDONED, create_directory, open_options};
 use crate::{clock, session};
 
 /// The extension of complete files.
@@ -17,9 +17,6 @@ const EXTENSION: &str = "json";
 
 /// The extension of files that are being written.
 const NEW: &str = "new";
-
-/// The age after which a file that is being written belongs to a program that was killed.
-const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A directory of private files with a bounded size. Other files in it are not touched.
 #[derive(Debug, Clone)]
@@ -174,6 +171,8 @@ fn is_ours(path: &Path, extension: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn stem(number: u8) -> String {

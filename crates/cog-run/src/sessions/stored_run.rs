@@ -32,8 +32,6 @@ const MAX_RUNS: usize = 100;
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The maximum bytes of the media of a run.
 const MAX_MEDIA: u64 = 64 << 20;
-/// The age after which a file without content belongs to a program that was killed.
-const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The stored runs of a directory. Each is a file until its run has ended: the run, then the answers of its parts. Beside it are
 /// the log of its tool calls and the media of its input that can expire. Only this user may read them.
@@ -306,7 +304,7 @@ fn remove_unlocked(path: &Path) {
     let Ok(file) = private_files::open_options().create(false).read(true).open(path) else { return };
     let is_new = |about: fs::Metadata| {
         let age = about.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
-        about.len() == 0 && age < ABANDONED
+        about.len() == 0 && age < private_files::ABANDONED
     };
     if file.try_lock().is_ok() && !file.metadata().is_ok_and(is_new) {
         let _ = fs::remove_file(path);

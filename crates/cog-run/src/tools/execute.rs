@@ -122,7 +122,7 @@ fn cannot_log() -> ToolError {
 }
 
 fn timed_out(limit: Duration) -> ToolError {
-    ToolError::with_code(Code::Timeout, format!("the tool took longer than {limit:?} and was stopped"))
+    ToolError::with_code(Code::Timeout, format!("the tool took longer than {limit:?}; its result is ignored"))
 }
 
 fn too_large(size: usize, limit: usize) -> ToolError {

@@ -2,7 +2,6 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use cog_module::files::{self, FileError};
@@ -15,9 +14,6 @@ use crate::{
 
 /// The extension of the directory with the media of a state.
 const MEDIA: &str = "media";
-
-/// The age after which media without a state belong to a program that was killed.
-const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// States in files: `ID.json` with its media in `ID.media`, and an empty `ID.used` for a run that has continued.
 #[derive(Debug)]
@@ -82,7 +78,9 @@ impl Directory {
             let id = path.file_stem().and_then(|name| name.to_str()).filter(|id| is_media && is_id(id));
             let Some(id) = id.filter(|id| !self.path(id).exists()) else { continue };
             let modified = entry.metadata().and_then(|about| about.modified());
-            if modified.is_ok_and(|at| clock::now().duration_since(at).is_ok_and(|age| age > ABANDONED)) {
+            if modified.is_ok_and(|at| {
+                clock::now().duration_since(at).is_ok_and(|age| age > private_files::ABANDONED)
+            }) {
                 self.media_of(id).remove_all();
             }
         }
