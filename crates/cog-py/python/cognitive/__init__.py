@@ -59,11 +59,14 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+# Type checkers report a misspelt name only if they do not see this function.
+if not TYPE_CHECKING:
 
-    value: object = getattr(import_module(f".{_LATER[name]}", __name__), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value: object = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        globals()[name] = value
+        return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,16 @@ _TYPES = frozenset({"bool", "bytes", "dict", "float", "int", "list", "str"})
 
 _lock = threading.Lock()
 _default: CognitiveRuntime | None = None
+
+
+def _new_lock() -> None:
+    """Another thread of the parent may hold the lock when the process forks."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
 
 
 def default_runtime() -> CognitiveRuntime:
