@@ -1,4 +1,4 @@
-"""Everything that the package does, in one program. It calls no model: answers are samples.
+"""Everything that the package does, in one program. It calls no model: answers are samples, or of a provider below.
 
     python tour.py
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import json
 import pickle
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -23,9 +25,17 @@ from cognitive import (
     DataError,
     ErrorInfo,
     Module,
+    ModelRequest,
+    ModuleFiles,
+    Provider,
+    Reply,
     Report,
     Result,
     RunOptions,
+    ToolCall,
+    ToolError,
+    module as as_module,
+    tool,
 )
 
 
@@ -57,6 +67,44 @@ class Verdict(TypedDict):
 class CheckedReview(BaseModel):
     verdict: str
     issues: list[Issue]
+
+
+@tool(timeout=5)
+def forecast(city: Literal["Bern", "Oslo"], days: int = 1) -> dict[str, float]:
+    """Returns the temperature of each day, in °C."""
+    if days < 1:
+        raise ToolError("InvalidDays", "Ask for at least one day.", {"found": days})
+    return {f"{city} {day}": 21.5 for day in range(days)}
+
+
+@tool
+async def season(month: int) -> str:
+    """Returns the season of a month."""
+    return ["winter", "spring", "summer", "autumn"][month % 12 // 3]
+
+
+@as_module(tools=["forecast", "season"])
+def dress(city: str) -> list[str]:
+    """Say what to wear in the city, after you have looked at the weather."""
+    raise AssertionError("the function is never called")
+
+
+class Adviser(Provider):
+    """Calls each tool, and answers in parts."""
+
+    model = "adviser-1"
+
+    def stream(self, request: ModelRequest) -> Iterator[str | Reply]:
+        results = [json.loads(message["content"]) for message in request.messages if message["role"] == "tool"]
+        arguments: list[dict[str, Any]] = [{"city": "Bern", "days": 0}, {"city": "Bern", "days": 2}, {"month": 11}]
+        if len(results) < len(arguments):
+            name = request.tools[len(results) // 2]["name"]
+            yield Reply(tool_calls=[ToolCall(name=name, arguments=arguments[len(results)])])
+            return
+        answer = {"result": ["a jacket"], "rationale": f"It is {results[2]['result']}."}
+        meta = {"confidence": 0.9, "risk": "none", "explain": "The tools know it."}
+        yield json.dumps({"ok": True, "meta": meta, "data": answer})
+        yield Reply(input_tokens=100, output_tokens=20)
 
 
 def modules(runtime: CognitiveRuntime) -> Module:
@@ -147,6 +195,21 @@ async def concurrently(runtime: CognitiveRuntime, module: Module) -> None:
     print(f"{len(runs)} runs and {count} chunks")
 
 
+def functions(runtime: CognitiveRuntime) -> None:
+    """A module, a provider and tools in Python, used together, and what they send."""
+    made: ModuleFiles = dress
+    assert forecast("Oslo") == {"Oslo 0": 21.5} and runtime.validate(made, level="v2.2").valid
+    rendered: dict[str, Any] = runtime.render(made, {"city": "Bern"})
+    assert [message["role"] for message in rendered["messages"]] == ["system", "user"]
+    result: Result = runtime.execute(made, {"city": "Bern"})
+    clothes: list[str] = result.as_type(list[str])
+    failed = [str(error) for error in result.exceptions]
+    print(f"{clothes} of {result.meta['model']}; the model corrected: {failed}")
+    assert runtime.verify(result, module=made).valid
+    verdict = runtime.verify({"ok": True, "data": {}}, kind="envelope")
+    assert not verdict.valid and verdict.violations
+
+
 def main() -> None:
     runtime = CognitiveRuntime(provider="offline", streaming=True, multimodal=True, timeout=60, modules=[Path.cwd()])
     print(runtime)
@@ -156,6 +219,7 @@ def main() -> None:
     errors(runtime, module)
     streams(runtime, module)
     asyncio.run(concurrently(runtime, module))
+    functions(CognitiveRuntime(providers={"adviser": Adviser()}, provider="adviser", tools=[forecast, season]))
 
 
 if __name__ == "__main__":

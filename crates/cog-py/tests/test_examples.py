@@ -18,6 +18,7 @@ def test_tour_runs(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert printed.startswith("<CognitiveRuntime: offline")
     assert "input.code: JSON has no form for object" in printed and "10 runs and" in printed
+    assert "['a jacket'] of adviser/adviser-1; the model corrected: ['InvalidDays: Ask for" in printed
 
 
 def test_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:

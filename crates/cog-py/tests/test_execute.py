@@ -264,3 +264,8 @@ def test_interpreter_ends_during_a_run(mock: Mock) -> None:
     assert (child.returncode, errors) == (0, b"")
 
 
+
+
+def test_misspelt_name_is_an_error_for_programs_and_type_checkers() -> None:
+    with pytest.raises(ImportError, match="CognitveRuntime"):
+        from cognitive import CognitveRuntime  # type: ignore[attr-defined]  # noqa: F401

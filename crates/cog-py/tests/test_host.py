@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import io
 import json
+import subprocess
 import sys
+import wave
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Mock
 from scripted import ANSWER, INPUT, MANIFEST, SCHEMA, Scripted, agent, calls
 
 from cognitive import CognitiveRuntime
@@ -35,10 +40,29 @@ def pdf(text: str) -> bytes:
     return (out + table + trailer).encode()
 
 
+def wav(seconds: float) -> bytes:
+    """A sound file of silence."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(8000)
+        out.writeframes(bytes(int(seconds * 16000)))
+    return file.getvalue()
+
+
+def film(directory: Path) -> Path:
+    """A video of two seconds with a tone."""
+    path = directory / "film.mp4"
+    inputs = "-f lavfi -i testsrc=d=2:s=64x48:r=10 -f lavfi -i sine=d=2"
+    subprocess.run(["ffmpeg", "-loglevel", "error", *inputs.split(), str(path)], check=True)
+    return path
+
+
 @pytest.fixture
 def reader(tmp_path: Path) -> Path:
-    """A module that reads documents."""
-    module = agent(tmp_path, MANIFEST + "modalities: { input: [text, document] }\n")
+    """A module that reads documents, audio and video."""
+    module = agent(tmp_path, MANIFEST + "modalities: { input: [text, document, audio, video] }\n")
     schema = json.loads(json.dumps(SCHEMA))
     schema["input"]["properties"]["file"] = {"$ref": "#/$defs/MediaInput"}
     (module / "schema.json").write_text(json.dumps(schema))
@@ -60,6 +84,42 @@ def test_damaged_document_is_an_error(reader: Path) -> None:
     own = CognitiveRuntime(providers={"mine": Scripted()}, provider="mine")
     result = own.execute(reader, {"query": "How long?", "file": b"%PDF-1.7\nnothing"})
     assert result.error is not None and result.error.code == "E1013", result.error
+
+
+def test_audio_is_sent_to_a_model_that_takes_it(
+    reader: Path, tmp_path: Path, mock: Mock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", mock.url)
+    mock.reply = ANSWER
+    call = tmp_path / "call.wav"
+    call.write_bytes(wav(0.5))
+    own = CognitiveRuntime(provider="openai", model="gpt-audio")
+    for file in (call, call.read_bytes()):
+        result = own.execute(reader, {"query": "What is said?", "file": file})
+        assert result.ok, result.error
+        audio = [part["input_audio"] for part in mock.requests[-1]["messages"][-1]["content"] if "input_audio" in part]
+        assert [(one["format"], base64.b64decode(one["data"])[:4]) for one in audio] == [("wav", b"RIFF")]
+
+
+def test_audio_is_checked_before_a_model_is_called(reader: Path) -> None:
+    model = Scripted()
+    own = CognitiveRuntime(providers={"mine": model}, provider="mine")
+    for file, code in ((wav(601), "E1011"), (b"RIFF\x24\0\0\0WAVEnothing", "E1013"), (wav(1), "E4011")):
+        result = own.execute(reader, {"query": "What is said?", "file": file})
+        assert result.error is not None and result.error.code == code, (code, result.error)
+    assert model.requests == []
+
+
+def test_video_becomes_frames_for_a_model_that_takes_images(reader: Path, tmp_path: Path) -> None:
+    model = Scripted()
+    model.images = True
+    own = CognitiveRuntime(providers={"mine": model}, provider="mine")
+    path = film(tmp_path)
+    for file in (path, path.read_bytes()):
+        result = own.execute(reader, {"query": "What happens?", "file": file})
+        assert result.ok, result.error
+        assert str(model.requests[-1].messages).count("data:image/jpeg;base64,") == 2
 
 
 def settings(text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,13 +12,32 @@ import pytest
 from conftest import ANSWER, Mock
 
 import cognitive.modules
-from cognitive import CognitiveRuntime, _functions, default_runtime
+from cognitive import CognitiveRuntime, Result, _functions, default_runtime
 
 
 @pytest.fixture(autouse=True)
 def _own_runtime(runtime: CognitiveRuntime, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(_functions, "_default", runtime)
     yield
+
+
+def test_names_of_functions_hide_no_types() -> None:
+    names = ["code-reviewer", "a--b", "list", "import", "cast"]
+    assert [_functions.identifier(name) for name in names] == ["code_reviewer", "a__b", "list_", "import_", "cast"]
+
+
+def test_result_takes_the_type_of_its_data() -> None:
+    assert str(Result[dict[str, int]]) == "cognitive.Result[dict[str, int]]"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_default_runtime_is_found_after_a_fork_with_a_held_lock() -> None:
+    with _functions._lock:
+        child = os.fork()
+        if child == 0:
+            found = default_runtime() is _functions._default
+            os._exit(0 if found else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_module_is_a_function(mock: Mock) -> None:
