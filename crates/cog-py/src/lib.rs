@@ -6,9 +6,7 @@
 //! * `tool`, `provider`: tools and providers written in Python; `callback`, `caller` and `attach` call them;
 //! * `from_python`, `to_python`: objects as JSON, and JSON as objects;
 //! * `servers`, `reader`, `log`: MCP servers, the process that reads documents, audio and video, and the log of runs;
-//! * `events`: the async runtime of the process.
-//!
-//! `python/cognitive` adds signatures, the event loop and exceptions.
+//! * `events`: the async runtime of the process; `python/cognitive` adds signatures, event loops and exceptions.
 
 mod attach;
 mod call;
