@@ -24,6 +24,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("pdftotext", "poppler-utils"),
     ("python3", "python3-venv"),
     ("script", "bsdutils"),
+    ("wget", "wget"),
     ("zsh", "zsh"),
 ];
 

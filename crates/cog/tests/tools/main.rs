@@ -1,4 +1,4 @@
-//! The program together with other tools: shells, jq, git, curl, man, exiftool, ImageMagick, npm, MCP servers.
+//! The program together with other tools: shells, jq, git, curl, wget, man, exiftool, ImageMagick, npm, MCP servers.
 
 #[cfg(unix)]
 #[cfg(test)]
@@ -10,6 +10,9 @@ mod golden;
 #[cfg(unix)]
 #[cfg(test)]
 mod hidden;
+#[cfg(unix)]
+#[cfg(test)]
+mod install;
 #[cfg(unix)]
 #[cfg(test)]
 mod mcp;
