@@ -11,6 +11,7 @@ mod error;
 mod exit;
 mod output;
 mod parse;
+mod static_glibc;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ use crate::output::Console;
 /// With `internal-media` it is the child process that reads documents, audio and video. That process reads neither
 /// settings nor environment variables.
 pub fn main() -> ExitCode {
+    static_glibc::limit_lookups();
     if let Some(arguments) = parse::internal_media() {
         return cog_media::internal_media(&arguments);
     }
