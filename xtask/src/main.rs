@@ -5,6 +5,7 @@ mod bench;
 mod clients;
 mod conformance;
 mod dag;
+mod dist;
 mod engine;
 mod fuzz;
 mod generate;
@@ -40,6 +41,7 @@ usage: cargo xtask COMMAND
   clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
   dag                 check which crates and modules may use each other
+  dist                build what a release has for this machine, in target/dist, and check it
   engine              run the shipped modules on llama.cpp with a random model
   features            compile cog-run and cog-host with each set of their features
   fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds
@@ -81,6 +83,8 @@ fn run(arguments: &[&str]) -> Outcome {
         ["clients"] => clients::check(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
+        ["dist"] => dist::run(),
+        ["dist", "bare", program] => dist::bare::run(program),
         ["engine"] => engine::check(),
         ["features"] => library::features(),
         ["fuzz", seconds] => fuzz::run(seconds, None),

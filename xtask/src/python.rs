@@ -7,7 +7,7 @@ use crate::project::{Outcome, cargo, emptied, execute, say, target_directory};
 use crate::{clients, test};
 
 /// Builds the wheel.
-const BUILDER: &[&str] = &["maturin==1.16.0"];
+pub(crate) const BUILDER: &[&str] = &["maturin==1.16.0"];
 
 /// Run and check the tests.
 const CHECKERS: &[&str] = &["pytest==9.2.0", "mypy==2.4.1"];
