@@ -1,4 +1,4 @@
-//! The program alone: in a root directory that has no C library, no shell and no `/proc`.
+//! The program alone: in a root directory that has no C library, no shell, and neither `/dev` nor `/proc`.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};

@@ -42,13 +42,24 @@ impl Platform {
         self.target.contains("linux")
     }
 
-    /// Has the C library linked into the binary. The libraries of macOS cannot be.
+    /// Has the C library linked into the binary.
     pub(super) fn make_static<'a>(&self, build: &'a mut Command) -> &'a mut Command {
-        if self.target.contains("darwin") {
-            return build;
-        }
         let variable = format!("CARGO_TARGET_{}_RUSTFLAGS", self.target.to_uppercase().replace('-', "_"));
-        build.env(variable, "-C target-feature=+crt-static")
+        build.env(variable, self.flags().join(" "))
+    }
+
+    fn flags(&self) -> &'static [&'static str] {
+        const STATIC: &str = "-Ctarget-feature=+crt-static";
+        // By default, the crate looks for this function among the shared libraries, and needs /dev/urandom without them.
+        const RANDOM: &str = r#"--cfg=getrandom_backend="linux_getrandom""#;
+        if self.is_linux() {
+            &[STATIC, RANDOM]
+        } else if self.is_windows() {
+            &[STATIC]
+        } else {
+            // The libraries of macOS cannot be linked into a program.
+            &[]
+        }
     }
 
     /// The file name of the program.
@@ -82,14 +93,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_linked_into_binaries_depends_on_the_platform() {
+    fn flags_of_the_compiler_depend_on_the_platform() {
         let flags = |platform: &Platform| {
             let mut command = Command::new("cargo");
-            let variables = platform.make_static(&mut command).get_envs();
-            variables.map(|(name, _)| name.to_string_lossy().into_owned()).collect::<Vec<_>>()
+            let mut variables = platform.make_static(&mut command).get_envs();
+            let (name, value) = variables.next().unwrap();
+            format!("{}={}", name.display(), value.unwrap().display())
         };
         let [linux, _, macos, ..] = &PLATFORMS;
-        assert_eq!(flags(linux), ["CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS"]);
-        assert!(flags(macos).is_empty());
+        let random = r#"--cfg=getrandom_backend="linux_getrandom""#;
+        assert_eq!(
+            flags(linux),
+            format!("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS=-Ctarget-feature=+crt-static {random}")
+        );
+        assert_eq!(flags(macos), "CARGO_TARGET_X86_64_APPLE_DARWIN_RUSTFLAGS=");
     }
 }
