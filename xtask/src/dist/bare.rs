@@ -80,10 +80,14 @@ fn finds_hosts(program: &dyn Fn() -> Command) -> Outcome {
     let url = format!("http://{HOST}:{}/v1", provider.port);
     alone(&mut run).env("CUSTOM_BASE_URL", url).args(RUN);
     is_answer(&capture(run.args(["--provider", "custom", "--model", "none"]))?)?;
-    if names.asked() == [HOST] && provider.calls() == 1 {
+    if names.requested() == [HOST] && provider.calls() == 1 {
         Ok(())
     } else {
-        Err(format!("the name server was asked for {:?}; {} calls", names.asked(), provider.calls()))
+        Err(format!(
+            "the name server received {:?}, and the provider {} calls",
+            names.requested(),
+            provider.calls()
+        ))
     }
 }
 

@@ -11,8 +11,11 @@ use crate::python::{BUILDER, PACKAGE};
 /// Links the wheel of Linux against an old glibc, so that it loads on machines that have a later one.
 const LINKER: &str = "ziglang==0.15.2";
 
-/// The oldest Linux on which both wheels work: that of glibc 2.17. A static program also works with musl.
-const OLDEST: [&str; 2] = ["manylinux2014", "musllinux_1_1"];
+/// Changes the tags of a wheel.
+const TAGS: &str = "wheel==0.48.0";
+
+/// The oldest Linux on which both wheels work: that of glibc 2.17.
+const OLDEST: [&str; 2] = ["--compatibility", "manylinux2014"];
 
 /// The package of the programs.
 const PROGRAMS: &str = "crates/cog";
@@ -34,13 +37,14 @@ const FIRST: &str = "from cognitive import CognitiveRuntime\n\
 /// Builds the wheels into the directory, installs each into an empty environment, and uses it there.
 pub(super) fn build(platform: &Platform, directory: &Path) -> Outcome {
     let builder = environment("dist-builder", PYTHON)?;
-    pip(&builder, &[BUILDER, &[LINKER]].concat())?;
+    pip(&builder, &[BUILDER, &[LINKER, TAGS]].concat())?;
     let maturin = |manifest| maturin(&builder, platform, manifest, directory);
-    execute(platform.make_static(&mut maturin(PROGRAMS)).args(tags(platform, &OLDEST)))?;
+    execute(platform.make_static(&mut maturin(PROGRAMS)))?;
+    add_musl(&builder, platform, directory)?;
     check_programs(directory)?;
     let package = |interpreter: &str| {
         let mut build = maturin(PACKAGE);
-        build.args(tags(platform, &OLDEST[..1])).args(platform.is_linux().then_some("--zig"));
+        build.args(platform.is_linux().then_some("--zig"));
         execute(build.args(["--interpreter", interpreter]))?;
         check_package(directory, interpreter)
     };
@@ -57,12 +61,21 @@ fn maturin(builder: &Path, platform: &Platform, package: &str, directory: &Path)
     let mut maturin = Command::new(builder.join("python"));
     maturin.args(["-m", "maturin", "build", "--locked", "--profile", PROFILE, "--target", platform.target]);
     maturin.args(["--manifest-path", &format!("{package}/Cargo.toml"), "--out"]).arg(directory);
+    // The tags of other systems follow from the target.
+    maturin.args(platform.is_linux().then_some(OLDEST).into_iter().flatten());
     maturin
 }
 
-/// The tags of a wheel of Linux; the others follow from the target.
-fn tags<'a>(platform: &Platform, tags: &'a [&'a str]) -> Vec<&'a str> {
-    if platform.is_linux() { [&["--compatibility"], tags].concat() } else { Vec::new() }
+/// Adds the tag of musl to the wheel of the static programs. maturin sets no tag of another C library than that of the target.
+fn add_musl(builder: &Path, platform: &Platform, directory: &Path) -> Outcome {
+    if !platform.is_linux() {
+        return Ok(());
+    }
+    let architecture = platform.target.split('-').next().unwrap_or_default();
+    let tag = format!("+musllinux_1_1_{architecture}");
+    let wheels = files(directory)?.into_iter().filter(|path| name(path).starts_with("cognitive_cli-"));
+    let mut tags = Command::new(builder.join("python"));
+    execute(tags.args(["-m", "wheel", "tags", "--remove", "--platform-tag", &tag]).args(wheels))
 }
 
 /// The programs start.

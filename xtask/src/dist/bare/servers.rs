@@ -23,12 +23,12 @@ impl Names {
     pub(super) fn start(address: (&str, u16)) -> Outcome<Self> {
         let socket = UdpSocket::bind(address).map_err(|error| format!("{address:?}: {error}"))?;
         let notes = Notes::default();
-        let asked = Arc::clone(&notes);
+        let requested = Arc::clone(&notes);
         thread::spawn(move || {
             let mut question = [0; 512];
             while let Ok((length, client)) = socket.recv_from(&mut question) {
                 if let Some((name, answer)) = question.get(..length).and_then(answer) {
-                    note(&asked, name);
+                    note(&requested, name);
                     let _ = socket.send_to(&answer, client);
                 }
             }
@@ -36,12 +36,12 @@ impl Names {
         Ok(Self(notes))
     }
 
-    /// The hosts that were asked for, each once.
-    pub(super) fn asked(&self) -> Vec<String> {
-        let mut asked = notes(&self.0);
-        asked.sort();
-        asked.dedup();
-        asked
+    /// The hosts that were requested, each once.
+    pub(super) fn requested(&self) -> Vec<String> {
+        let mut requested = notes(&self.0);
+        requested.sort();
+        requested.dedup();
+        requested
     }
 }
 
@@ -50,11 +50,11 @@ fn answer(question: &[u8]) -> Option<(String, Vec<u8>)> {
     const HEADER: usize = 12;
     let (id, body) = (question.get(..2)?, question.get(HEADER..)?);
     let end = body.iter().position(|byte| *byte == 0)?;
-    let asked = body.get(..end + 5)?;
-    let is_ipv4 = asked.get(end + 1..end + 3)? == [0, 1];
+    let record = body.get(..end + 5)?;
+    let is_ipv4 = record.get(end + 1..end + 3)? == [0, 1];
     let mut answer = id.to_vec();
     answer.extend([0x81, 0x80, 0, 1, 0, u8::from(is_ipv4), 0, 0, 0, 0]);
-    answer.extend(asked);
+    answer.extend(record);
     if is_ipv4 {
         answer.extend([0xc0, HEADER as u8, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]);
     }
@@ -130,13 +130,13 @@ fn request(stream: &mut TcpStream) -> Option<String> {
 
 /// What a server answers to a request.
 pub(super) fn get(address: &str, path: &str) -> Outcome<String> {
-    let asked = TcpStream::connect(address).and_then(|mut stream| {
+    let received = TcpStream::connect(address).and_then(|mut stream| {
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)
     });
-    asked.map_err(|error| format!("{address}: {error}"))
+    received.map_err(|error| format!("{address}: {error}"))
 }
 
 fn note(notes: &Notes, what: String) {
