@@ -16,6 +16,13 @@ use crate::{Answer, Callee, Condition, PlanId, Selection, Step, Target};
 
 pub(crate) use self::{compile::compile, parts::PartDraft};
 
+/// Returns the names of the modules that the composition and the prompt of a module run, with their fallbacks. They need not
+/// exist.
+pub fn called_modules(module: &Arc<Module>) -> Vec<String> {
+    let parts = compile(module).parts.into_iter().filter(|part| part.is_used);
+    parts.map(|part| part.name).collect()
+}
+
 /// The plan of a module: what it calls, in which order, with which values.
 #[derive(Debug)]
 pub struct Plan {

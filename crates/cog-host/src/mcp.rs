@@ -1,6 +1,11 @@
 //! Starts the MCP servers whose tools a module may call.
 
 #[cfg(feature = "mcp")]
+use std::{collections::HashSet, sync::Arc};
+
+#[cfg(feature = "mcp")]
+use cog_flow::{Lookup, called_modules};
+#[cfg(feature = "mcp")]
 use cog_mcp::{McpError, McpServer, McpTools};
 #[cfg(feature = "mcp")]
 use cog_module::{Finder, Module};
@@ -21,12 +26,14 @@ pub fn add_tools(
     module: Option<&str>,
     mut note: impl FnMut(&str),
 ) -> Result<RuntimeBuilder, ErrorBody> {
-    let finder = settings.finder();
-    let loaded = module.map(|name| finder.find(name).ok().and_then(|origin| cog_module::load(&origin).ok()));
-    let is_needed = |server: &&McpServer| match &loaded {
+    if settings.mcp.is_empty() {
+        return Ok(builder);
+    }
+    let tools = module.map(|name| tools_of(&settings.finder(), name));
+    let is_needed = |server: &&McpServer| match &tools {
         None => true,
         // The run reports a module that cannot be loaded.
-        Some(module) => module.as_ref().is_some_and(|module| may_call(module, &finder, server)),
+        Some(tools) => tools.as_ref().is_some_and(|tools| tools.need(server)),
     };
     for server in settings.mcp.iter().filter(is_needed) {
         let found = server.connect_blocking().map_err(|error| error_body(&error))?;
@@ -34,6 +41,13 @@ pub fn add_tools(
         builder = found.tools.into_iter().fold(builder, RuntimeBuilder::tool);
     }
     Ok(builder)
+}
+
+/// Returns the tools of a module by its name or path; none if it cannot be loaded.
+#[cfg(feature = "mcp")]
+fn tools_of(finder: &Finder, name: &str) -> Option<CallableTools> {
+    let module = Arc::new(cog_module::load(&finder.find(name).ok()?).ok()?);
+    Some(CallableTools::from_module(&module, |name| Lookup::find(finder, name).ok()))
 }
 
 /// Connects to a server in the current async runtime. `note` receives a sentence for each tool that is not available.
@@ -70,24 +84,101 @@ pub fn add_tools(
     Ok(builder)
 }
 
-/// The maximum number of nested modules that are searched.
+/// The names of the tools that a module may call, itself or in a module that it calls.
 #[cfg(feature = "mcp")]
-const MAX_DEPTH: usize = 5;
-
-/// Returns whether a module may call a tool of a server, itself or in a module that it may call.
-#[cfg(feature = "mcp")]
-pub fn may_call(module: &Module, finder: &Finder, server: &McpServer) -> bool {
-    calls(module, finder, &format!("{}__", server.name), 0)
+#[derive(Debug)]
+pub struct CallableTools {
+    /// None for a module that may call every tool.
+    names: Option<HashSet<String>>,
 }
 
 #[cfg(feature = "mcp")]
-fn calls(module: &Module, finder: &Finder, prefix: &str, depth: usize) -> bool {
-    let (policies, rules) = (&module.manifest.policies, &module.manifest.tools);
-    let in_module = |name: &String| {
-        let origin = finder.find(name).ok();
-        let module = origin.and_then(|origin| cog_module::load(&origin).ok());
-        module.is_some_and(|module| calls(&module, finder, prefix, depth + 1))
-    };
-    let is_called = |name: &String| name.starts_with(prefix) || (depth < MAX_DEPTH && in_module(name));
-    policies.tools_allowed && (rules.allow_by_default || rules.allowed.iter().any(is_called))
+impl CallableTools {
+    /// Returns the tools of a module, and those of the modules that `find` returns: its parts, and its tools.
+    pub fn from_module(module: &Arc<Module>, find: impl Fn(&str) -> Option<Arc<Module>>) -> Self {
+        let (mut names, mut waiting) = (HashSet::new(), vec![Arc::clone(module)]);
+        let mut found = HashSet::new();
+        while let Some(module) = waiting.pop() {
+            let rules = &module.manifest.tools;
+            let mut called = called_modules(&module);
+            if module.manifest.policies.tools_allowed {
+                if rules.allow_by_default {
+                    return Self { names: None };
+                }
+                names.extend(rules.allowed.iter().cloned());
+                called.extend(rules.allowed.iter().cloned());
+            }
+            let new = called.into_iter().filter(|name| found.insert(name.clone()));
+            waiting.extend(new.filter_map(|name| find(&name)));
+        }
+        Self { names: Some(names) }
+    }
+
+    /// Returns whether one of the tools is of this server.
+    pub fn need(&self, server: &McpServer) -> bool {
+        let prefix = format!("{}__", server.name);
+        self.names.as_ref().is_none_or(|names| names.iter().any(|name| name.starts_with(&prefix)))
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "mcp")]
+mod tests {
+    use std::{path::Path, time::Duration};
+
+    use super::*;
+
+    /// Writes a module with these lines in its manifest, and this prompt.
+    #[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+    fn write(place: &Path, name: &str, manifest: &str, prompt: &str) {
+        let directory = place.join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let manifest = format!(
+            "name: {name}\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n{manifest}"
+        );
+        std::fs::write(directory.join("module.yaml"), manifest).unwrap();
+        std::fs::write(directory.join("prompt.md"), prompt).unwrap();
+        std::fs::write(directory.join("schema.json"), r#"{"input": {}, "data": {"type": "object"}}"#)
+            .unwrap();
+    }
+
+    fn server(name: &str) -> McpServer {
+        let transport = cog_mcp::McpTransport::Http { url: "http://a.example".to_owned(), token: None };
+        McpServer { name: name.to_owned(), transport, startup_timeout: Duration::from_secs(1) }
+    }
+
+    #[test]
+    fn servers_are_needed_for_the_tools_of_parts() {
+        let place = tempfile::tempdir().unwrap();
+        let caller = |tools: &str| format!("policies: {{ tools_allowed: true }}\ntools: {{ {tools} }}\n");
+        write(place.path(), "searcher", &caller("allowed: [web__search]"), "Search.");
+        write(place.path(), "nested", "", "@call:searcher");
+        write(place.path(), "by-tool", &caller("allowed: [nested]"), "Search.");
+        write(place.path(), "forbidden", "tools: { allowed: [web__search] }\n", "Search.");
+        write(place.path(), "any", &caller("policy: allow_by_default"), "Search.");
+        let composition = |text: &str| format!("composition:\n  pattern: sequential\n{text}");
+        let cases = [
+            (composition("  dataflow:\n    - {from: input, to: searcher}\n"), "", true),
+            (composition("  dataflow:\n    - {from: input, to: nested}\n"), "", true),
+            (composition("  dataflow:\n    - {from: input, to: by-tool}\n"), "", true),
+            (composition("  dataflow:\n    - {from: input, to: any}\n"), "", true),
+            (
+                composition("  requires:\n    - {name: forbidden, fallback: searcher}\n"),
+                "@call:forbidden",
+                true,
+            ),
+            (composition("  routing:\n    - {next: searcher}\n"), "", true),
+            (String::new(), "See @call:searcher", true),
+            (caller("allowed: [searcher]"), "Answer.", true),
+            (caller("allowed: [root, missing, web_search]"), "Answer.", false),
+            (composition("  dataflow:\n    - {from: input, to: forbidden}\n"), "@call:missing", false),
+        ];
+        for (manifest, prompt, expected) in cases {
+            write(place.path(), "root", &manifest, prompt);
+            let finder = Finder::new(".", vec![place.path().to_owned()], None);
+            let tools = tools_of(&finder, "root").unwrap_or_else(|| panic!("{manifest}{prompt}"));
+            assert_eq!(tools.need(&server("web")), expected, "{manifest}{prompt}");
+            assert_eq!(tools.need(&server("we")), manifest.contains("to: any"), "{manifest}{prompt}");
+        }
+    }
 }

@@ -100,10 +100,10 @@ impl Hosted {
     /// E4001 if a server cannot be started or reached.
     pub(crate) async fn add_server_tools(
         &self,
-        module: &Module,
+        module: &Arc<Module>,
         options: RunOptions,
     ) -> Result<RunOptions, ErrorBody> {
-        self.servers.add_tools(&self.settings, self.runtime.finder(), module, options).await
+        self.servers.add_tools(&self.settings, &self.runtime, module, options).await
     }
 
     /// Returns the keys that no message contains.

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use cog_host::{mcp, settings::Settings};
-use cog_module::{Finder, Module};
-use cog_run::{RunOptions, tools::Tool};
+use cog_host::{
+    mcp::{self, CallableTools},
+    settings::Settings,
+};
+use cog_module::Module;
+use cog_run::{RunOptions, Runtime, tools::Tool};
 use cog_spec::ErrorBody;
 use tokio::sync::OnceCell;
 
@@ -25,12 +28,16 @@ impl Servers {
     pub(crate) async fn add_tools(
         &self,
         settings: &Settings,
-        finder: &Finder,
-        module: &Module,
+        runtime: &Runtime,
+        module: &Arc<Module>,
         mut options: RunOptions,
     ) -> Result<RunOptions, ErrorBody> {
+        if settings.mcp.is_empty() {
+            return Ok(options);
+        }
+        let callable = CallableTools::from_module(module, |name| runtime.load_name(name).ok());
         for (server, tools) in settings.mcp.iter().zip(&self.0) {
-            if mcp::may_call(module, finder, server) {
+            if callable.need(server) {
                 let connect = async || Ok::<_, ErrorBody>(mcp::connect(server, warn).await?.tools);
                 let tools = tools.get_or_try_init(connect).await?;
                 options = tools.iter().fold(options, |options, tool| options.tool(Arc::clone(tool)));

@@ -143,6 +143,31 @@ fn tools_are_called_over_stdio() {
 }
 
 #[test]
+fn tools_of_a_part_are_called() {
+    let directory = directory("py__add", &stdio());
+    let place = directory.path();
+    std::fs::create_dir_all(place.join("cognitive/modules")).unwrap();
+    std::fs::rename(place.join("m"), place.join("cognitive/modules/part")).unwrap();
+    let manifest = std::fs::read_to_string(place.join("cognitive/modules/part/module.yaml")).unwrap();
+    let (of_part, rest) =
+        (manifest.replace("name: m", "name: part"), manifest.split("policies").next().unwrap());
+    std::fs::write(place.join("cognitive/modules/part/module.yaml"), of_part).unwrap();
+    std::fs::create_dir(place.join("m")).unwrap();
+    std::fs::write(place.join("m/module.yaml"), rest).unwrap();
+    std::fs::write(place.join("m/prompt.md"), "Answer with this: @call:part($ARGUMENTS)\n").unwrap();
+    std::fs::write(place.join("m/schema.json"), SCHEMA).unwrap();
+    let mock = Mock::start([
+        Reply::tool_calls([("py__add", r#"{"a": 2, "b": 3}"#)]),
+        Reply::text(ANSWER),
+        Reply::text(ANSWER),
+    ]);
+    let output = run(&directory, &mock);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results = mock.requests()[1].body["messages"].to_string();
+    assert!(results.contains(r#"\"result\":5"#), "{results}");
+}
+
+#[test]
 fn hostile_results_are_errors_for_the_model() {
     let allowed = "py__hang, py__binary, py__large, py__image, py__add";
     let directory = directory(allowed, &stdio());
