@@ -65,6 +65,8 @@ pub(crate) struct Driver {
 enum State {
     /// Opens and checks the media of the input.
     Collecting(Box<Assembler>, Opening),
+    /// Takes the right to continue a halted run, once its media are open.
+    Claiming(Box<Assembler>, Option<Collected>),
     /// Prepares the media for the provider.
     Preparing(Box<Assembler>, Collected),
     /// Runs the parts of a composed module.
@@ -93,6 +95,7 @@ impl Driver {
                 out.push(progress("media_fetch", 0));
                 State::Collecting(assembler, sources.open())
             }
+            None if run.claim.is_some() => State::Claiming(assembler, None),
             None => State::ready(assembler, &mut run, &out),
         };
         let started = Instant::now();
@@ -119,6 +122,7 @@ impl Driver {
         loop {
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
                 State::Collecting(assembler, opening) => Box::pin(self.collect(assembler, opening)).await,
+                State::Claiming(assembler, media) => Box::pin(self.claim(assembler, media)).await,
                 State::Preparing(assembler, media) => Box::pin(self.prepare(assembler, media)).await,
                 State::Composing(assembler, parts) => Box::pin(self.compose(assembler, parts)).await,
                 State::Calling(assembler) => self.call(assembler).await,
@@ -140,11 +144,25 @@ impl Driver {
             Err(error) => Err(error),
         };
         match done {
-            Ok(media) => {
+            Ok(media) => State::Claiming(assembler, Some(media)),
+            Err(error) => self.fail(assembler, error),
+        }
+    }
+
+    /// Claims the halted run that this one continues. Its media are stored with the log of the run by now, so that a run that
+    /// is killed has them when it starts again.
+    async fn claim(&mut self, assembler: Box<Assembler>, media: Option<Collected>) -> State {
+        if let Some(claim) = self.run.claim.take()
+            && let Err(error) = claim.take().await
+        {
+            return self.fail(assembler, error);
+        }
+        match media {
+            Some(media) => {
                 self.out.push(progress("media_convert", 5));
                 State::Preparing(assembler, media)
             }
-            Err(error) => self.fail(assembler, error),
+            None => State::ready(assembler, &mut self.run, &self.out),
         }
     }
 

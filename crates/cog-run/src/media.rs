@@ -38,7 +38,7 @@ pub(crate) struct Sources {
     access: Access,
     /// Whether the run continues an earlier one in a resumed stream.
     is_resumed: bool,
-    /// The log of the session, if the run belongs to one.
+    /// The log of the run, if it can start again.
     log: Option<CallLog>,
 }
 
@@ -111,7 +111,7 @@ impl Sources {
             rules,
             access,
             is_resumed: options.resume_from.is_some(),
-            log: options.call_log.clone().filter(CallLog::is_of_run),
+            log: options.call_log.clone(),
         }))
     }
 

@@ -22,7 +22,6 @@ use crate::{
     drive::Driver,
     plan::Prepared,
     stream::Outlet,
-    tools::Claim,
 };
 
 /// Calls the provider, and returns the chunks of the answer as they arrive.
@@ -39,7 +38,6 @@ fn start_part(shared: &Arc<Shared>) -> StartPart {
     Arc::new(move |part| {
         let PartRun { module, input, options, composed, is_streamed } = part;
         let mut prepared = prepare(&shared, &module, input, &options, &composed)?;
-        prepared.claim.take().map_or(Ok(()), Claim::take)?;
         (prepared.rules.is_streamed, prepared.rules.is_part) = (is_streamed, true);
         Ok(run(prepared))
     })

@@ -33,8 +33,6 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// The rules by which the answer is checked.
     pub(crate) rules: AnswerRules,
-    /// The halted run that this one continues.
-    pub(crate) claim: Option<Claim>,
 }
 
 /// The providers, the request and the limits of a run.
@@ -48,6 +46,8 @@ pub(crate) struct Plan {
     pub(crate) request: ModelRequest,
     /// The media to open before the first call.
     pub(crate) media: Option<Sources>,
+    /// The halted run that this one continues, until its media are open.
+    pub(crate) claim: Option<Claim>,
     /// The handling of media that the model generates.
     pub(crate) media_sink: Arc<MediaSink>,
     /// The parts that run before the first call.

@@ -229,11 +229,7 @@ impl Runtime {
         run: Result<Prepared, ErrorBody>,
     ) -> Result<ChunkStream, Box<Envelope>> {
         let observer = self.shared.observer.as_ref();
-        let claimed = run.and_then(|mut run| match run.claim.take() {
-            Some(claim) => claim.take().map(|()| run),
-            None => Ok(run),
-        });
-        match claimed {
+        match run {
             Ok(run) => {
                 let chunks = pipeline::run(run);
                 Ok(match observer {

@@ -9,8 +9,8 @@ use cog_json::Value;
 use cog_media::{Access, Fetched, MediaError, Store, Uploads, decode_base64};
 use cog_run::{
     RunInput, RunOptions, Runtime,
-    sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions},
-    tools::{Decision, ToolInfo},
+    sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, Subscriber},
+    tools::{Continuation, Decision, ToolInfo},
 };
 
 use crate::support::{Bench, MAP, Says, answer, code, result};
@@ -97,11 +97,45 @@ async fn interrupted_composition_has_the_media_of_an_upload_that_expired() {
     drop((reader, session));
     sessions.idle().await;
     let from = ResumeFrom::default();
-    let mut resumed = sessions.resume(&runtime, &id, "ada", from, Vec::new(), Box::new(())).await.unwrap();
-    let mut last = String::new();
-    while let Some(batch) = resumed.next().await {
-        last.extend(batch.entries().last().map(|entry| entry.json));
-    }
+    let resumed = sessions.resume(&runtime, &id, "ada", from, Vec::new(), Box::new(())).await.unwrap();
+    let last = read(resumed).await;
     assert!(last.contains("the end"), "{last}");
     assert_eq!(bench.provider.called(), ["one", "two", "two"]);
+}
+
+async fn read(mut reader: Subscriber) -> String {
+    let mut last = String::new();
+    while let Some(batch) = reader.next().await {
+        last.extend(batch.entries().last().map(|entry| entry.json));
+    }
+    last
+}
+
+#[tokio::test]
+async fn part_that_continued_has_the_media_of_an_upload_that_expired() {
+    let bench = bench(&[("two", &[Says::Call("delete"), Says::Never, result("the end")])]);
+    // Only the part knows that the input has an image.
+    let schema = SCHEMA.replace(r##"{"$ref": "#/$defs/MediaInput"}"##, "{}");
+    bench.file("whole", "schema.json", &schema);
+    bench.file("one", "schema.json", &schema);
+    let runtime = runtime(&bench, 1);
+    let module = runtime.load_name("whole").unwrap();
+    let envelope = runtime.execute(&module, RunInput::Json(image()), RunOptions::new()).await;
+    let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
+    let mut options = RunOptions::new();
+    let id = details["halted"]["id"].as_str().unwrap().to_owned();
+    options.continuation = Some(Continuation { id, decision: Decision::yes() });
+    let sessions = Sessions::open(SessionSettings::default()).unwrap();
+    let spec = RunSpec::new("whole", Value::null()).options(options);
+    let session = sessions.start(&runtime, &module, spec, SessionOptions::new("ada")).unwrap();
+    let id = session.id().to_owned();
+    let mut reader = session.follow(After::Start);
+    bench.read_until(&mut reader, "two", 2).await;
+    drop((reader, session));
+    sessions.idle().await;
+    let from = ResumeFrom::default();
+    let resumed = sessions.resume(&runtime, &id, "ada", from, Vec::new(), Box::new(())).await.unwrap();
+    let last = read(resumed).await;
+    assert!(last.contains("the end"), "{last}");
+    assert_eq!(bench.provider.called(), ["one", "two", "two", "two"]);
 }

@@ -47,7 +47,8 @@ pub(crate) fn prepare(
     let cached = run.cached(&accepted.input, &call, continued.is_some());
     let rules = run.rules(&accepted, &call, &cached);
     let plan = run.plan(accepted, call, cached, parts)?;
-    Ok(Prepared { plan, rules, claim: continued.and_then(|continued| continued.claim) })
+    let claim = continued.and_then(|continued| continued.claim);
+    Ok(Prepared { plan: Plan { claim, ..plan }, rules })
 }
 
 /// Adds the budget of the run to its options, so that its parts and tools share it.
@@ -199,6 +200,7 @@ impl Run<'_> {
             spec: call.spec,
             request: call.request,
             media: call.media,
+            claim: None,
             media_sink,
             parts,
             parts_state: None,

@@ -83,7 +83,7 @@ impl CallLog {
     }
 
     /// Returns whether this is the log of the run itself, and not that of a part.
-    pub(crate) fn is_of_run(&self) -> bool {
+    fn is_of_run(&self) -> bool {
         self.part.is_empty()
     }
 
@@ -116,13 +116,13 @@ impl CallLog {
         self.storage.write(&line)
     }
 
-    /// Stores media of the input, each with its URL or upload, unless it is stored already. Media that cannot be stored are
-    /// opened again by a run that starts again.
+    /// Stores media of an input, each with its URL or upload, unless it is stored already. The run and its parts share them.
+    /// Media that cannot be stored are opened again by a run that starts again.
     pub(crate) async fn add_media(&self, media: Vec<(String, Media)>) {
-        let storage = Arc::clone(&self.storage);
-        let stored = tokio::task::spawn_blocking(move || storage.store(&media)).await;
-        for line in stored.into_iter().flatten() {
-            let _ = self.append(line).await;
+        let log = Self { part: String::new(), ..self.clone() };
+        let add = move || log.storage.store(&media).map_or(Ok(()), |line| log.append_now(&line));
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(add).await {
+            tracing::warn!(%error, "cannot write the log of tool calls");
         }
     }
 

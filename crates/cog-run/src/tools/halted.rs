@@ -120,16 +120,23 @@ impl HaltedRuns {
         self.0.media_of(&state.id).open_all(&state.media)
     }
 
-    /// Marks the state of a run as used, and removes it with its media. Only one caller succeeds.
+    /// Marks the state of a run as used, calls `claimed`, and removes the state with its media. Only one caller succeeds.
     ///
     /// # Errors
     /// E4014 if another caller was faster.
-    pub(super) fn claim(&self, id: &str) -> Result<(), ErrorBody> {
+    pub(super) fn claim(&self, id: &str, claimed: impl FnOnce()) -> Result<(), ErrorBody> {
         let is_first = match &*self.0 {
             Storage::Memory(memory) => memory.claim(id),
             Storage::Directory(directory) => directory.claim(id),
         };
-        if is_first { Ok(()) } else { Err(used(id)) }
+        if !is_first {
+            return Err(used(id));
+        }
+        claimed();
+        if let Storage::Directory(directory) = &*self.0 {
+            directory.clear(id);
+        }
+        Ok(())
     }
 
     /// Returns a run of this owner that waits for a confirmation.

@@ -36,6 +36,13 @@ pub(super) fn continued(state: &HaltedState, is_confirmed: bool) -> String {
     })
 }
 
+/// Returns the entry of a halted run that this run has claimed, after that of the decision.
+pub(super) fn claimed() -> String {
+    line(|w| {
+        w.field("claimed", &true);
+    })
+}
+
 /// Returns the entry of a call that begins.
 pub(super) fn start(call: &ToolCall) -> String {
     line(|w| {
@@ -74,6 +81,8 @@ pub(super) struct Logged {
     pub(super) started: HashSet<String>,
     /// The halted run that was continued, and whether its call was confirmed.
     pub(super) continued: Option<(Box<HaltedState>, bool)>,
+    /// Whether the run has claimed that halted run: no other can continue it.
+    pub(super) is_claimed: bool,
 }
 
 impl Logged {
@@ -95,6 +104,8 @@ impl Logged {
             self.add_result(text::read_message(message)?, entry)?;
         } else if let Some(state) = entry.get("continued") {
             self.continue_from(HaltedState::from_node(state)?, entry.get("is_confirmed")?.as_bool()?);
+        } else if let Some(is_claimed) = entry.get("claimed") {
+            self.is_claimed = is_claimed.as_bool()?;
         } else if let Some(message) = entry.get("round") {
             self.end_round();
             self.messages.push(text::read_message(message)?);

@@ -97,11 +97,7 @@ pub(crate) fn restore<'a>(
     options: &'a RunOptions,
 ) -> Result<Restored<'a>, ErrorBody> {
     if let Some(logged) = interrupted(module, options)? {
-        if let Some((state, _)) = &logged.continued {
-            // The program may have been killed before it marked the halted run as used.
-            let _ = shared.tools.halted.claim(&state.id);
-        }
-        return Ok(after_calls(logged, input, options));
+        return Ok(after_calls(shared, logged, input, options));
     }
     let Some(Continuation { id, decision }) = &options.continuation else {
         let (options, parts) = (Cow::Borrowed(options), RestoredParts::default());
@@ -115,7 +111,8 @@ pub(crate) fn restore<'a>(
         Decision::Deny => false,
     };
     let Some(approval) = Approval::new(&state, is_confirmed) else { return Err(state.error()) };
-    let entry = options.call_log.clone().map(|log| (log, logged::continued(&state, is_confirmed)));
+    let log = options.call_log.clone();
+    let entry = log.is_some().then(|| logged::continued(&state, is_confirmed));
     let round = state.own_round().cloned();
     let continued = Continued {
         messages: state.messages.clone(),
@@ -123,7 +120,7 @@ pub(crate) fn restore<'a>(
         round,
         progressed: state.progressed.clone(),
         started: HashSet::new(),
-        claim: Some(Claim { halted: shared.tools.halted.clone(), id: id.clone(), entry }),
+        claim: Some(Claim { halted: shared.tools.halted.clone(), id: id.clone(), log, decision: entry }),
     };
     let mut media = shared.tools.halted.media(&state);
     media.extend(options.stored_media.iter().map(|(source, media)| (source.clone(), media.clone())));
@@ -187,11 +184,25 @@ fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Logged>, 
 
 /// Returns the start of a run after its tool calls. One that had continued after a confirmation has the input and the options
 /// of the halted run.
-fn after_calls(logged: Logged, input: RunInput, options: &RunOptions) -> Restored<'_> {
-    let Logged { messages, round, progressed, started, continued: halted, .. } = logged;
+fn after_calls<'a>(
+    shared: &Shared,
+    logged: Logged,
+    input: RunInput,
+    options: &'a RunOptions,
+) -> Restored<'a> {
+    let Logged { messages, round, progressed, started, continued: halted, is_claimed, .. } = logged;
+    // The program was killed between the entry of the decision and that of the claim. If the halted run is used, another program
+    // may have continued it: this one is refused, because it has not called anything yet.
+    let unclaimed = halted.as_ref().filter(|_| !is_claimed);
+    let claim = unclaimed.map(|(state, _)| Claim {
+        halted: shared.tools.halted.clone(),
+        id: state.id.clone(),
+        log: options.call_log.clone(),
+        decision: None,
+    });
     let own = halted.as_ref().filter(|(state, _)| state.own_round().is_some());
     let approval = own.and_then(|(state, is_confirmed)| Approval::new(state, *is_confirmed));
-    let continued = Continued { messages, round, progressed, started, approval, claim: None };
+    let continued = Continued { messages, round, progressed, started, approval, claim };
     match halted {
         Some((state, is_confirmed)) => {
             let decision = if is_confirmed { Decision::yes() } else { Decision::Deny };

@@ -46,14 +46,13 @@ impl Directory {
 
     /// Returns whether the state was not used before: renaming a file succeeds once.
     pub(super) fn claim(&self, id: &str) -> bool {
-        let used = self.used(id);
-        let is_first = fs::rename(self.path(id), &used).is_ok();
-        if is_first {
-            // The contents are not needed any more; the name shows that the id was used.
-            let _ = OpenOptions::new().write(true).truncate(true).open(used);
-            self.media_of(id).remove_all();
-        }
-        is_first
+        fs::rename(self.path(id), self.used(id)).is_ok()
+    }
+
+    /// Removes what a used state contained. The name shows that the id was used.
+    pub(super) fn clear(&self, id: &str) {
+        let _ = OpenOptions::new().write(true).truncate(true).open(self.used(id));
+        self.media_of(id).remove_all();
     }
 
     /// Removes the oldest states. Files that cannot be removed stay.

@@ -2,20 +2,26 @@
 
 #![expect(clippy::disallowed_methods, reason = "a test looks at files")]
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use cog_media::{Access, Fetched, MediaError, Store, Uploads, decode_base64};
 use cog_run::{
     RunInput, RunOptions, Runtime,
-    tools::{Decision, HaltedRuns},
+    sessions::{RunRecord, StoredRuns},
+    tools::{Continuation, Decision, HaltedRuns},
 };
+use cog_spec::Envelope;
 use serde_json::json;
 
 use super::script::{Setup, answer, calls, info};
-use crate::support::{Scripted, input, write};
+use crate::support::{Scripted, code, input, write};
 
 /// An upload that can be opened once.
 #[derive(Default)]
@@ -40,7 +46,7 @@ fn looking(uploads: &Arc<Once>, halted: HaltedRuns) -> (Setup, RunInput, Runtime
     ];
     let delete = info("delete").with_confirmation().function(async |_, _| Ok(json!({ "deleted": true })));
     let mut setup = Setup::with_manifest(&manifest, []).tool(delete);
-    let provider = Scripted::new([calls(&[("c1", "delete", "{}")]), answer()]);
+    let provider = Scripted::new([calls(&[("c1", "delete", "{}")]), answer()]); // the answer is repeated
     setup.provider = Arc::new(provider.accepting_images(&["image/webp"]));
     write(
         &setup.directory,
@@ -89,4 +95,110 @@ async fn media_of_a_halted_run_are_files_until_it_continues() {
     let left = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
     let left: Vec<_> = left.map(|path| path.extension().unwrap().to_owned()).collect();
     assert_eq!(left, ["used"]);
+}
+
+/// Copies the halted runs of a directory and then its stored runs, as a program leaves them that is killed.
+fn copy(from: &Path) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    for name in ["halted", "runs"] {
+        copy_directory(&from.join(name), &place.path().join(name));
+    }
+    place
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        match path.is_dir() {
+            true => copy_directory(&path, &to),
+            // The program may remove it meanwhile.
+            false => drop(std::fs::copy(path, to)),
+        }
+    }
+}
+
+/// A run that was halted and continued, with a copy of its directories for each time at which it could be killed.
+struct Killed {
+    setup: Setup,
+    uploads: Arc<Once>,
+    /// The id of the stored run that continued.
+    run: String,
+    copies: Vec<tempfile::TempDir>,
+}
+
+fn halted_in(place: &Path) -> HaltedRuns {
+    HaltedRuns::in_directory(place.join("halted"))
+}
+
+impl Killed {
+    async fn new() -> Self {
+        let (place, uploads) = (tempfile::tempdir().unwrap(), Arc::new(Once::default()));
+        let (setup, image, runtime) = looking(&uploads, halted_in(place.path()));
+        let module = setup.module();
+        let envelope = runtime.execute(&module, image, RunOptions::default()).await;
+        let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
+        let mut options = RunOptions::default();
+        let id = details["halted"]["id"].as_str().unwrap().to_owned();
+        options.continuation = Some(Continuation { id, decision: Decision::yes() });
+        let record = RunRecord::new("m", input("null"), options);
+        let run = StoredRuns::in_directory(place.path().join("runs")).create(record).unwrap();
+        let mut chunks =
+            runtime.execute_stream(&module, input("null"), run.options(&run.record().options)).unwrap();
+        let mut copies = vec![copy(place.path())];
+        while setup.provider.requests().len() == 1 {
+            let _ = tokio::time::timeout(Duration::from_millis(1), chunks.next()).await;
+            copies.push(copy(place.path()));
+        }
+        Self { setup, uploads, run: run.id().to_owned(), copies }
+    }
+
+    /// Continues the run with the directories `halted` and `runs` of these places.
+    async fn resumed(&self, halted: &Path, runs: &Path) -> Envelope {
+        let runtime = self.setup.builder().halted_runs(halted_in(halted)).build();
+        let run = StoredRuns::in_directory(runs.join("runs")).open(&self.run).unwrap();
+        let options = run.options(&RunOptions::default());
+        runtime.execute(&self.setup.module(), input("null"), options).await
+    }
+
+    /// Returns the path of the log of the run's tool calls.
+    fn log_in(&self, place: &Path) -> std::path::PathBuf {
+        place.join("runs").join(format!("{}.calls", self.run))
+    }
+}
+
+#[tokio::test]
+async fn run_that_is_killed_after_its_confirmation_has_its_media() {
+    let killed = Killed::new().await;
+    for copied in killed.copies.iter().map(tempfile::TempDir::path) {
+        let log = std::fs::read_to_string(killed.log_in(copied)).unwrap_or_default();
+        let envelope = killed.resumed(copied, copied).await;
+        if code(&envelope) == Some("E4014") {
+            // Killed between the claim and its entry: another program may have claimed the run.
+            assert!(log.contains("\"continued\"") && !log.contains("\"claimed\""), "{:?}", envelope.error());
+            continue;
+        }
+        assert!(envelope.is_ok(), "{:?}", envelope.error());
+        let requests = killed.setup.provider.requests();
+        let [first, last] =
+            [&requests[0], &requests[requests.len() - 1]].map(|request| &request.messages.messages()[..2]);
+        assert_eq!(first, last, "the model sees the same image");
+    }
+    assert_eq!(killed.uploads.0.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn run_that_logged_its_decision_continues_only_if_no_other_has_continued() {
+    let killed = Killed::new().await;
+    let [first, last] = [&killed.copies[0], &killed.copies[killed.copies.len() - 1]].map(|it| it.path());
+    // As a program leaves the log that is killed before its claim.
+    let log = std::fs::read_to_string(killed.log_in(last)).unwrap();
+    let (before, _) = log.split_once("{\"claimed\"").unwrap();
+    std::fs::write(killed.log_in(last), before).unwrap();
+    let requests = killed.setup.provider.requests().len();
+    let refused = killed.resumed(last, last).await;
+    assert_eq!(code(&refused), Some("E4014"), "{:?}", refused.error());
+    assert_eq!(killed.setup.provider.requests().len(), requests);
+    assert!(killed.resumed(first, last).await.is_ok(), "the halted run is not used");
+    assert!(std::fs::read_to_string(killed.log_in(last)).unwrap().contains("\"claimed\""));
 }
