@@ -48,7 +48,7 @@ pub use self::{
     stored_run::{RunRecord, StoredRun, StoredRuns},
     subscriber::{After, Batch, Entry, Subscriber},
 };
-use self::{header::Header, pump::Pump, shared::Shared, store::SessionStore};
+use self::{header::Header, new_session::UnownedLog, pump::Pump, shared::Shared, store::SessionStore};
 use crate::{
     CancelReason, ChunkStream, RunInput, RunOptions, Runtime, composition::FinishedParts,
     session::generate_id,
@@ -109,7 +109,8 @@ impl Sessions {
             Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, message)))
         })?;
         let mut spec = spec;
-        spec.options.call_log = Some(self.0.store.call_log(&id));
+        let log = UnownedLog(Some(self.0.store.call_log(&id)));
+        spec.options.call_log.clone_from(&log.0);
         let run = RunOptions {
             session_id: Some(id.clone()),
             recovery: self.0.store.settings.recovery,
@@ -120,7 +121,7 @@ impl Sessions {
         let SessionOptions { owner, detached, slot } = options;
         let partial_allowed = module.manifest.failure.partial_allowed;
         let header = Header { id, owner, detached, created_ms: now_ms(), partial_allowed, spec };
-        Ok(NewSession { sessions: self.clone(), chunks, header, slot })
+        Ok(NewSession { sessions: self.clone(), chunks, header, slot, log })
     }
 
     /// Returns a session of this owner.

@@ -7,7 +7,7 @@ use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 use super::{
     After, RunSpec, SessionState, Sessions, Subscriber, checkpoint, finished, log::Log, shared::Shared,
 };
-use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime, tools::CallLog};
+use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime, error, tools::CallLog};
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -164,7 +164,7 @@ impl Sessions {
             Some(log) => tokio::task::spawn_blocking(move || log.media()).await.unwrap_or_default(),
             None => HashMap::new(),
         };
-        let input = spec.input;
+        let input = RunInput::Json(spec.input);
         let options = RunOptions {
             call_log,
             stored_media: Arc::new(media),
@@ -175,7 +175,10 @@ impl Sessions {
             finished_parts: Some(finished_parts),
             ..spec.options
         };
-        runtime.execute_stream(&module, RunInput::Json(input), options)
+        // It reads the log of the tool calls.
+        let runtime = runtime.clone();
+        let started = tokio::task::spawn_blocking(move || runtime.execute_stream(&module, input, options));
+        started.await.unwrap_or_else(|failed| Err(Box::new(Envelope::failure(error::from_task(&failed)))))
     }
 }
 

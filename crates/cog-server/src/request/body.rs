@@ -27,7 +27,7 @@ pub(crate) struct ExecuteBody {
     pub(crate) options: Box<Options>,
     /// `_recovery`.
     pub(crate) recovery: Option<Recovery>,
-    /// The size of the JSON text.
+    /// The size of the JSON text. That of a halted run which continues is not known: its state is in a file.
     pub(crate) bytes: usize,
 }
 
@@ -104,6 +104,7 @@ impl ExecuteBody {
         let options = value.get("_options").map(Options::read).transpose()?;
         let mut options = options.map(Box::new).unwrap_or_default();
         options.run.continuation = continuation;
+        let bytes = if options.run.continuation.is_some() { usize::MAX } else { bytes };
         Ok(Self { input, options, recovery, bytes })
     }
 }

@@ -25,6 +25,16 @@ use crate::{
 
 /// Returns a bench whose module looks at an image, and whose model hangs in its first reply.
 fn looking(uploads: &Arc<Once>, replies: &[Vec<ModelEvent>], settings: SessionSettings) -> Bench {
+    looking_with(&["image/webp"], uploads, replies, settings)
+}
+
+/// Returns a bench of a provider that accepts images of these types.
+fn looking_with(
+    types: &'static [&'static str],
+    uploads: &Arc<Once>,
+    replies: &[Vec<ModelEvent>],
+    settings: SessionSettings,
+) -> Bench {
     let module = directory("Look.", &["modalities: { input: [text, image], output: [text] }"]);
     write(
         &module,
@@ -32,7 +42,7 @@ fn looking(uploads: &Arc<Once>, replies: &[Vec<ModelEvent>], settings: SessionSe
         r##"{"input": {"type": "object", "properties": {"image": {"$ref": "#/$defs/MediaInput"}}},
             "data": {"type": "object", "properties": {"result": {"type": "string"}, "rationale": {"type": "string"}}}}"##,
     );
-    let provider = Scripted::new(replies.iter().cloned()).accepting_images(&["image/webp"]);
+    let provider = Scripted::new(replies.iter().cloned()).accepting_images(types);
     let mut bench = Bench::of(module, provider.hanging_after_reply(), settings);
     let access = Access { uploads: Some(Arc::clone(uploads) as Arc<dyn Uploads>), ..Access::default() };
     bench.runtime = Runtime::builder()
@@ -141,4 +151,20 @@ async fn stored_run_opens_its_media_once() {
     assert_eq!(uploads.0.load(Ordering::SeqCst), 1);
     assert!(!run.close());
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn session_that_is_refused_before_its_start_leaves_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let bench = looking_with(&["image/none"], &Arc::default(), &[answer()], disk::on(place.path()));
+    let input = cog_json::Value::parse(r#"{"image": {"type": "upload_ref", "upload_id": "upl_1"}}"#).unwrap();
+    let spec = || RunSpec::new("m", input.clone());
+    let session = bench.sessions.prepare(&bench.runtime, &bench.module, spec(), of("alice")).unwrap();
+    let refused = session.open().await.err().unwrap();
+    assert_eq!(refused.error().unwrap().code.as_str(), "E4011", "{:?}", refused.error());
+    drop(bench.sessions.prepare(&bench.runtime, &bench.module, spec(), of("alice")).unwrap());
+    assert_eq!(media_in(place.path()), [""; 0]);
+    let left = std::fs::read_dir(place.path().join("sessions")).unwrap();
+    let left = left.map(|entry| entry.unwrap().file_name()).filter(|name| name != "lock" && name != "media");
+    assert_eq!(left.collect::<Vec<_>>(), [""; 0]);
 }
