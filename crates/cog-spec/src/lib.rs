@@ -53,7 +53,7 @@ pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};
 pub use schemas::Schema;
 pub use secret::Secret;
-pub use secret_form::{is_secret_name, mask_secrets};
+pub use secret_form::{is_secret_list_name, is_secret_name, mask_secrets};
 pub use string_enum::ParseEnumError;
 pub use tier::{ChunkType, EnumStrategy, OnViolation, ResponseMode, Strictness, Tier};
 pub use warning::{Warning, WarningCode};

@@ -11,7 +11,7 @@ mod words;
 
 use std::{borrow::Cow, ops::Range};
 
-pub use self::names::is_secret_name;
+pub use self::names::{is_secret_list_name, is_secret_name};
 use self::values::MASK;
 
 /// The beginning and the end of a private key in PEM.
@@ -75,7 +75,9 @@ mod tests {
 
     #[test]
     fn many_open_calls_and_lists_in_one_line_are_read_in_linear_time() {
-        for part in ["token=f(x ", "tokens: [ ", "tokens:\n- ", "password: |\n "] {
+        let parts =
+            ["token=f(x ", "tokens: [ ", "tokens:[a=b ", "tokens:[a=b(", "tokens:[*** =", "tokens:\n- "];
+        for part in parts.into_iter().chain(["tokens:[a:b", "tokens:\n- a=b(", "password: |\n "]) {
             let text = part.repeat(20_000);
             assert!(mask_secrets(&text).len() <= text.len());
         }
@@ -114,6 +116,14 @@ mod tests {
             ("tokens: [\"abc", "tokens: [\"***"),
             ("tokens: [see password: hunter2", "tokens: [see password: ***"),
             ("tokens:\n- abc\n- id: x\n  password: y", "tokens:\n- ***\n- id: x\n  password: ***"),
+            ("tokens: [YWI=, YWJj==, d:e]", "tokens: [***, ***, ***]"),
+            ("secrets:\n- YWI=\n- a:b\n- x9\n", "secrets:\n- ***\n- ***\n- ***\n"),
+            ("api_keys: [password=hunter2, x]", "api_keys: [***, ***]"),
+            ("tokens: [password=hunter2 is mine]", "tokens: [password=*** is mine]"),
+            ("tokens:\n- see password: hunter2\n- b", "tokens:\n- see password: ***\n- b"),
+            ("tokens:\n- id:\n    password: y", "tokens:\n- id:\n    password: ***"),
+            ("passwords:\n- two words\n- hunter", "passwords:\n- two words\n- ***"),
+            ("Tokens:\n- words\n- parts of words\n- 7hunter", "Tokens:\n- words\n- parts of words\n- ***"),
         ]);
     }
 
@@ -123,6 +133,10 @@ mod tests {
             ("password: |\n  x\n  y\n\nname: z", "password: |\n  ***\n\nname: z"),
             ("a:\n  - token: >-\n      x y\n  - b", "a:\n  - token: >-\n      ***\n  - b"),
             ("password: |\n", "password: |\n"),
+            ("- password: |\n    x\n  name: z", "- password: |\n    ***\n  name: z"),
+            ("- - secret: |\n      x\n    name: z", "- - secret: |\n      ***\n    name: z"),
+            ("passwords: |\n  a b\n  c", "passwords: |\n  ***"),
+            ("tokens: |\n  a1\n  b\n", "tokens: |\n  ***\n"),
             ("password: |\nname: z", "password: |\nname: z"),
         ]);
     }
@@ -194,6 +208,9 @@ mod tests {
             "| token: | x |\n| --- | --- |",
             "for token in tokens:\n    print(token)",
             "credentials:\n  user: u",
+            "Tokens:\n- words\n- parts of words\n- signs",
+            "Tokens: >\n  the smallest units of a text\n",
+            "lexer: { tokens: [Token::Plus, Token::Minus] }",
         ] {
             assert_eq!(mask_secrets(text), text);
         }

@@ -1,6 +1,6 @@
 //! The form of a context that a model receives: the declared fields and turns, without secrets, and not too long.
 
-use cog_spec::{AcceptedContext, is_secret_name, mask_secrets};
+use cog_spec::{AcceptedContext, is_secret_list_name, is_secret_name, mask_secrets};
 use serde_json::Value;
 
 /// The maximum length of a text in characters; a longer one is truncated.
@@ -29,9 +29,18 @@ pub(super) fn clean(value: &mut Value) {
         Value::Object(members) => members.iter_mut().for_each(|(key, member)| match member {
             Value::Null | Value::Bool(_) => {}
             secret if is_secret_name(key) => *secret = Value::from(MASK),
+            Value::Array(items) if is_secret_list_name(key) => items.iter_mut().for_each(clean_item),
             other => clean(other),
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Removes the secrets from an item of a list of secrets. Numbers are counts.
+fn clean_item(item: &mut Value) {
+    match item {
+        Value::String(text) => MASK.clone_into(text),
+        other => clean(other),
     }
 }
 
@@ -121,10 +130,12 @@ mod tests {
         let value = json!({
             "profile": { "apiKey": "abc", "password": { "hash": 1 }, "max_tokens": 3, "token": null },
             "notes": ["use sk-abcdefghijklmnopqrstuvwx"],
+            "tokens": ["abc", 5, { "id": "x", "pwd": "y" }], "stop_tokens": ["END"],
         });
         let expected = json!({
             "profile": { "apiKey": "***", "password": "***", "max_tokens": 3, "token": null },
             "notes": ["use ***"],
+            "tokens": ["***", 5, { "id": "x", "pwd": "***" }], "stop_tokens": ["END"],
         });
         assert_eq!(shaped(AcceptedContext::default(), value), expected);
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{
     blocks,
     names::{is_secret_list_name, is_secret_name},
-    values::{SPACE, is_elsewhere, is_plain, unquoted},
+    values::{SPACE, has_signs, is_elsewhere, is_plain, unquoted},
     words::words_of_text,
 };
 
@@ -23,9 +23,6 @@ const ENDS: [char; 13] = [',', ';', '&', ')', ']', '}', '<', '>', '"', '\'', '`'
 
 /// The maximum bytes of a call whose closing bracket is searched.
 const MAX_CALL: usize = 256;
-
-/// The minimum digits of a number that is a secret.
-const MIN_DIGITS: usize = 6;
 
 /// Returns where a text has values of secrets. Each byte is read a bounded number of times.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
@@ -185,11 +182,4 @@ fn is_variable(value: &str, name: &str) -> bool {
         || before.ends_with(['_', '.', ':', '>', '$', '*', '@', '!'])
         || before.starts_with(char::is_lowercase) && own.starts_with(char::is_uppercase);
     is_part && own.eq_ignore_ascii_case(name)
-}
-
-/// Whether a word has characters that the words of a sentence do not have, except for short numbers.
-fn has_signs(word: &str) -> bool {
-    let is_number = word.len() < MIN_DIGITS && word.chars().all(|c| c.is_ascii_digit());
-    let has_sign = word.chars().any(|c| !c.is_alphabetic() && !matches!(c, '-' | '\'' | '.' | '/' | '_'));
-    has_sign && !is_number
 }

@@ -4,11 +4,14 @@ use std::ops::Range;
 
 use super::{
     names::is_secret_name,
-    values::{QUOTES, SPACE, is_elsewhere, is_plain, unquoted},
+    values::{QUOTES, SPACE, has_signs, is_elsewhere, is_plain, unquoted},
 };
 
 /// The marks of the two blocks of YAML.
 const BLOCKS: [char; 2] = ['|', '>'];
+
+/// The characters of types and expressions.
+const CODE: [char; 4] = ['(', '{', '[', '<'];
 
 /// Returns where the secrets of a list or block after a name are, and where the text was read up to. None if neither follows.
 pub(super) fn find(
@@ -29,78 +32,138 @@ pub(super) fn find(
     }
     let lines = after_line(rest.strip_prefix(BLOCKS)?.trim_start_matches(['+', '-', '1', '2', '4', '8']))?;
     let line = text.get(..start)?.rsplit('\n').next().unwrap_or_default();
-    Some(block(lines, text.len() - lines.len(), indent(line)))
+    Some(block(lines, text.len() - lines.len(), column_of_name(line), may_be_prose(name)))
+}
+
+/// The secrets of a list.
+#[derive(Default)]
+struct Items {
+    /// Where they are, and whether each can be a word of a sentence.
+    found: Vec<(Range<usize>, bool)>,
+    /// Whether an item is a sentence.
+    is_prose: bool,
+}
+
+impl Items {
+    fn add_quoted(&mut self, value: &str, start: usize) {
+        if !is_elsewhere(value) {
+            self.found.push((start..start + value.len(), false));
+        }
+    }
+
+    /// Adds an item without quotes, if it is a secret.
+    fn add_plain(&mut self, value: &str, start: usize, name: &str) -> bool {
+        let is_secret = is_item(value, name);
+        if is_secret {
+            self.found.push((start..start + value.len(), !has_signs(value)));
+        }
+        self.is_prose |= value.contains(char::is_whitespace);
+        is_secret
+    }
+
+    /// Returns where the secrets are. Beside sentences about tokens, words are none.
+    fn into_ranges(self, name: &str) -> Vec<Range<usize>> {
+        let is_prose = self.is_prose && may_be_prose(name);
+        let secrets = self.found.into_iter().filter(|(_, is_word)| !(is_prose && *is_word));
+        secrets.map(|(range, _)| range).collect()
+    }
 }
 
 /// Reads the items of a list in brackets, up to its end or an item that contains other values.
 fn bracketed(text: &str, offset: usize, name: &str, by_colon: bool) -> (Vec<Range<usize>>, usize) {
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut items, mut at) = (Items::default(), 0);
     loop {
         let rest = text.get(at..).unwrap_or_default();
         let item = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
         at += rest.len() - item.len();
         if item.is_empty() || item.starts_with([']', '[', '{']) {
-            return (found, offset + at);
+            return (items.into_ranges(name), offset + at);
         }
         let inner = unquoted(item);
         let quote = item.strip_suffix(inner).filter(|quote| !quote.is_empty());
-        let end = match quote {
-            Some(quote) => inner.find(quote),
-            None => inner.find([',', ']', '\n', ':', '=']),
+        let length = match quote {
+            Some(quote) => Some(inner.find(quote).unwrap_or(inner.len())),
+            None => item_length(inner, &[',', ']', '\n']),
         };
-        if quote.is_none()
-            && end.is_some_and(|end| inner.get(end..).is_some_and(|it| it.starts_with([':', '='])))
-        {
-            return (found, offset + at);
+        let value = length.and_then(|length| inner.get(..length));
+        let Some(value) = value else { return (items.into_ranges(name), offset + at) };
+        let start = offset + at + item.len() - inner.len();
+        if quote.is_some() {
+            items.add_quoted(value, start);
+        } else if !(by_colon && items.add_plain(value.trim_end(), start, name)) && assigns(value) {
+            return (items.into_ranges(name), offset + at);
         }
-        let value = inner.get(..end.unwrap_or(inner.len())).unwrap_or_default();
-        at += item.len() - inner.len();
-        let is_secret = if quote.is_some() { !is_elsewhere(value) } else { by_colon && is_item(value, name) };
-        if is_secret {
-            found.push(offset + at..offset + at + value.trim_end().len());
-        }
-        at += value.len() + quote.map_or(0, str::len);
+        at += item.len() - inner.len() + value.len() + quote.map_or(0, str::len);
     }
 }
 
 /// Reads the items of a list of YAML, lines that begin with `-`, up to one that contains other values.
 fn listed(text: &str, offset: usize, name: &str) -> (Vec<Range<usize>>, usize) {
-    let (mut found, mut at) = (Vec::new(), 0);
+    let (mut items, mut at) = (Items::default(), 0);
     for line in text.split_inclusive('\n') {
         let Some(item) = line.trim_start_matches(SPACE).strip_prefix("- ") else { break };
         let inner = unquoted(item.trim_start_matches(SPACE));
         let start = offset + at + line.len() - inner.len();
         let is_quoted = item.trim_start_matches(SPACE).len() > inner.len();
         let value = inner.trim_end().trim_end_matches(QUOTES);
-        if !is_quoted && value.contains([':', '=']) {
+        if is_quoted {
+            items.add_quoted(value, start);
+        } else if item_length(value, &[]).is_none() || !items.add_plain(value, start, name) && assigns(value)
+        {
             break;
-        }
-        let is_secret = if is_quoted { !is_elsewhere(value) } else { is_item(value, name) };
-        if is_secret {
-            found.push(start..start + value.len());
         }
         at += line.len();
     }
-    (found, offset + at)
+    (items.into_ranges(name), offset + at)
+}
+
+/// Returns the length of an item without quotes, which one of these characters ends. None if it contains other values, such as
+/// `name: value` or a call; one word with `:` or `=` is a value itself.
+fn item_length(text: &str, ends: &[char]) -> Option<usize> {
+    let (mut is_word, mut is_spaced, mut is_assigned) = (true, false, false);
+    let is_complete = |item: &str| !item.trim_end().ends_with(':');
+    for (at, c) in text.char_indices() {
+        if ends.contains(&c) {
+            return text.get(..at).filter(|item| is_complete(item)).map(str::len);
+        }
+        is_word &= !CODE.contains(&c) && (!is_spaced || c.is_whitespace());
+        is_spaced |= c.is_whitespace();
+        is_assigned |= matches!(c, ':' | '=');
+        if is_assigned && !is_word {
+            return None;
+        }
+    }
+    is_complete(text).then_some(text.len())
+}
+
+/// Whether the name of a list is a word of sentences too.
+fn may_be_prose(name: &str) -> bool {
+    name.eq_ignore_ascii_case("tokens")
+}
+
+/// Whether a text may contain the name of a value, and the value.
+fn assigns(text: &str) -> bool {
+    text.contains([':', '='])
 }
 
 /// Reads a block of YAML: the lines with a larger indent than that of its name.
-fn block(text: &str, offset: usize, outer: usize) -> (Vec<Range<usize>>, usize) {
+fn block(text: &str, offset: usize, outer: usize, may_be_prose: bool) -> (Vec<Range<usize>>, usize) {
     let is_inside = |line: &&str| line.trim().is_empty() || indent(line) > outer;
     let length = text.split_inclusive('\n').take_while(is_inside).map(str::len).sum();
     let block = text.get(..length).unwrap_or_default();
     let value = block.trim();
     let start = offset + block.len() - block.trim_start().len();
-    let range = (!is_elsewhere(value)).then_some(start..start + value.len());
-    (range.into_iter().collect(), offset + length)
+    let is_prose = may_be_prose && value.lines().any(|line| line.trim().contains(char::is_whitespace));
+    let is_secret = !is_elsewhere(value) && !is_prose;
+    (is_secret.then_some(start..start + value.len()).into_iter().collect(), offset + length)
 }
 
 /// Whether an item without quotes is a secret: one word that is none of a sentence, no type, no path and no name of a secret.
 fn is_item(item: &str, name: &str) -> bool {
     let item = item.trim().to_lowercase();
-    let is_code = item.contains(|c: char| c.is_whitespace() || matches!(c, '(' | '{' | '[' | '<'));
+    let is_code = item.contains(|c: char| c.is_whitespace() || CODE.contains(&c)) || item.contains("::");
     let is_number = item.len() < 6 && item.bytes().all(|byte| byte.is_ascii_digit());
-    let is_named = name.to_lowercase().contains(&item) || is_secret_name(&item);
+    let is_named = name.to_lowercase().contains(&item) || !assigns(&item) && is_secret_name(&item);
     !is_elsewhere(&item) && !is_code && !is_number && !is_named && !is_plain(&item)
 }
 
@@ -113,4 +176,13 @@ fn after_line(text: &str) -> Option<&str> {
 /// Returns the number of spaces before the first other character.
 fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches(SPACE).len()
+}
+
+/// Returns the column of a name in its line: the marks of list items before it count as spaces.
+fn column_of_name(line: &str) -> usize {
+    let mut rest = line.trim_start_matches(SPACE);
+    while let Some(item) = rest.strip_prefix("- ") {
+        rest = item.trim_start_matches(SPACE);
+    }
+    line.len() - rest.len()
 }

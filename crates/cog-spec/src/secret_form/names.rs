@@ -58,7 +58,7 @@ pub fn is_secret_name(name: &str) -> bool {
 
 /// Returns whether the items of a list with this name are secrets, such as `tokens` or `passwords`. As the name of one value,
 /// `tokens` is a counter.
-pub(super) fn is_secret_list_name(name: &str) -> bool {
+pub fn is_secret_list_name(name: &str) -> bool {
     let words = words(name);
     match words.as_slice() {
         [.., last] if SECRET_LISTS.contains(&last.as_str()) => true,

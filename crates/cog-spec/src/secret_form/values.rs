@@ -14,6 +14,9 @@ const PLAIN: [&str; 42] = [
 /// The beginnings of references to a secret that is elsewhere.
 const REFERENCES: [&str; 4] = ["${", "$(", "{{", "%("];
 
+/// The minimum digits of a number that is a secret.
+const MIN_DIGITS: usize = 6;
+
 pub(super) const SPACE: [char; 2] = [' ', '\t'];
 pub(super) const QUOTES: [char; 3] = ['"', '\'', '`'];
 
@@ -30,4 +33,11 @@ pub(super) fn is_plain(word: &str) -> bool {
 /// Removes a quotation mark at the beginning, which may be escaped.
 pub(super) fn unquoted(text: &str) -> &str {
     text.trim_start_matches('\\').strip_prefix(QUOTES).unwrap_or(text)
+}
+
+/// Whether a word has characters that the words of a sentence do not have, except for short numbers.
+pub(super) fn has_signs(word: &str) -> bool {
+    let is_number = word.len() < MIN_DIGITS && word.chars().all(|c| c.is_ascii_digit());
+    let has_sign = word.chars().any(|c| !c.is_alphabetic() && !matches!(c, '-' | '\'' | '.' | '/' | '_'));
+    has_sign && !is_number
 }
