@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use cog_provider::{
-    Breaker, BreakerSettings, Choice, HttpProvider, Pace, Provider, ProviderSelectError, Recording,
+    Breaker, BreakerSettings, Choice, HttpProvider, OFFLINE, Pace, Provider, ProviderSelectError, Recording,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
 use cog_run::Providers;
@@ -77,6 +77,9 @@ pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<S
     if names.iter().all(|name| find(name).is_none()) {
         let selected = select(settings, RecordMode::Off)?;
         return Ok(Selected { providers: selected.providers.with_named(own), ..selected });
+    }
+    if names.contains(&OFFLINE) && names.len() > 1 {
+        return Err(unusable(settings, &ProviderSelectError::OfflineWithOthers));
     }
     let mut order = Vec::new();
     for (index, name) in names.iter().enumerate() {
@@ -186,18 +189,20 @@ pub fn detected<'a>(settings: &'a Settings, vendor: &Vendor) -> Option<&'a Detec
 /// Returns the selected provider and its fallbacks.
 fn selection(settings: &Settings) -> Result<(Choice, Vec<Choice>), ErrorBody> {
     let name = settings.provider.value.as_deref();
-    let chosen = cog_provider::choose(name, |name| settings.variable(name)).map_err(|error| {
-        ErrorBody::new(Code::ProviderUnavailable, error.to_string())
-            .with_recoverable(false)
-            .suggest(format!("It is set by {}.", settings.provider.source))
-    })?;
-    match chosen {
+    let chosen = cog_provider::choose(name, |name| settings.variable(name));
+    match chosen.map_err(|error| unusable(settings, &error))? {
         (Choice::Offline, others) if name.is_none() => {
             let found = detect(settings).filter(|server| server.model().is_some());
             Ok((found.map_or(Choice::Offline, |server| Choice::Vendor(server.vendor)), others))
         }
         chosen => Ok(chosen),
     }
+}
+
+fn unusable(settings: &Settings, error: &ProviderSelectError) -> ErrorBody {
+    ErrorBody::new(Code::ProviderUnavailable, error.to_string())
+        .with_recoverable(false)
+        .suggest(format!("It is set by {}.", settings.provider.source))
 }
 
 /// Creates the provider and its fallbacks, in order, and any other provider by name.
@@ -328,5 +333,27 @@ fn reason(settings: &Settings, vendor: &Vendor) -> String {
             Some(server) => format!("found at {}; COG_DETECT_OLLAMA=off ignores it", server.base_url),
             None => "default".to_owned(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{Environment, Flags};
+
+    #[test]
+    fn offline_beside_a_provider_of_the_program_is_an_error() {
+        let vendor = Vendor::by_name("ollama").unwrap();
+        let own = || vec![Arc::new(HttpProvider::new(vendor, ProviderSettings::default()).unwrap()) as _];
+        let select = |names: &str| {
+            let environment = Environment::from([("LLM_PROVIDER", names)]);
+            select_with(&Settings::read(Flags::default(), environment).unwrap(), own())
+        };
+        for names in ["ollama,offline", "offline, ollama"] {
+            let error = select(names).err().unwrap();
+            assert_eq!(error.message, "`offline` cannot be combined with other providers");
+            assert_eq!(error.suggestion.as_deref(), Some("It is set by LLM_PROVIDER."));
+        }
+        assert_eq!(select("ollama").unwrap().providers.default_order().len(), 1);
     }
 }

@@ -36,7 +36,8 @@ impl Providers {
         Self { default, named: Some(Arc::new(named)) }
     }
 
-    /// Adds providers that requests may name. They are found before others of the same name.
+    /// Adds providers that requests may name. One of the default order is found before one of these with the same name, and these
+    /// before all others.
     #[must_use]
     pub fn with_named(mut self, own: Vec<Arc<dyn Provider>>) -> Self {
         if own.is_empty() {
