@@ -52,9 +52,10 @@ pub(crate) fn assign(messages: &[Node<'_>]) -> Assigned {
         }
     }
     for (id, early) in early {
-        let left = open.remove(id).unwrap_or_default();
-        let rule = if left.is_empty() { &RESULT_UNKNOWN } else { &RESULT_REPEATED };
-        let slots = left.iter().flat_map(|open| open.calls.iter().map(|index| (open.message, *index)));
+        let open = open.remove(id);
+        let rule = if open.is_some() { &RESULT_REPEATED } else { &RESULT_UNKNOWN };
+        let slots =
+            open.iter().flatten().flat_map(|open| open.calls.iter().map(|index| (open.message, *index)));
         let mut early = early.into_iter();
         assigned.calls.extend(slots.map_while(|slot| Some((early.next()?, slot))));
         assigned.orphans.extend(early.map(|message| Orphan { message, rule }));

@@ -42,6 +42,10 @@ fn results_are_paired_with_their_calls() {
     assert_eq!(history(&[CALL, &result("a"), user, &result("b")]), ["messages[3] result-place"]);
     assert_eq!(history(&[&result("a"), CALL, &result("b")]), ["messages[0] result-place"]);
     assert_eq!(history(&[CALL, &result("b"), &result("a")]), ["messages[2] result-order"]);
+    assert_eq!(
+        history(&[&result("a"), CALL, &result("a"), &result("b")]),
+        ["messages[0].tool_call_id result-repeated"]
+    );
     let named = r#"{"role":"tool","tool_call_id":"a","name":"g","content":"{}"}"#;
     assert_eq!(history(&[CALL, named, &result("b")]), ["messages[1].name result-name"]);
 }
