@@ -55,7 +55,12 @@ pub(crate) struct StoredMedia {
 impl MediaFiles {
     /// Creates a store without files.
     pub(crate) fn in_memory() -> Self {
-        Self { directory: None, max_bytes: MAX_BYTES, state: Mutex::default() }
+        Self::in_memory_up_to(MAX_BYTES)
+    }
+
+    /// Creates a store without files. All media may have this many bytes.
+    pub(crate) fn in_memory_up_to(max_bytes: u64) -> Self {
+        Self { directory: None, max_bytes, state: Mutex::default() }
     }
 
     /// Creates a store in a directory, which is created if it does not exist. Only this user may read it.
@@ -84,6 +89,12 @@ impl MediaFiles {
             Some(StoredMedia { source: source.clone(), file: added.ok()?, declared })
         };
         media.iter().filter_map(add).collect()
+    }
+
+    /// Returns whether others must be removed before these media can be stored.
+    pub(crate) fn is_too_full_for(&self, media: &[(String, Media)]) -> bool {
+        let needed: u64 = media.iter().map(|(_, item)| item.bytes().len()).sum();
+        needed <= self.max_bytes && self.lock().bytes > self.max_bytes - needed
     }
 
     /// Opens stored media, by their URLs and uploads. Blocks on the disk.

@@ -74,6 +74,9 @@ impl HaltedRuns {
     async fn store(&self, state: HaltedState, media: Vec<(String, Media)>) -> Result<(), ErrorBody> {
         let storage = Arc::clone(&self.0);
         let write = move || {
+            if let Storage::Memory(memory) = &*storage {
+                memory.make_room(&media);
+            }
             let files = storage.media_of(&state.id);
             let state = HaltedState { media: files.add_all(&media), ..state };
             storage.write(&state).inspect_err(|_| files.release(state.media_names()))

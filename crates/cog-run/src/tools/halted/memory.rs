@@ -3,6 +3,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use cog_media::Media;
+
 use super::stored::{MAX_BYTES, MAX_STATES, Stored};
 use crate::private_files::MediaFiles;
 
@@ -50,6 +52,17 @@ impl Memory {
         }
     }
 
+    /// Removes the oldest states until there is room for media.
+    pub(super) fn make_room(&self, media: &[(String, Media)]) {
+        let mut states = self.lock();
+        while self.media.is_too_full_for(media)
+            && let Some(oldest) = states.order.pop_front()
+        {
+            let state = states.by_id.remove(&oldest).flatten();
+            self.remove(&mut states, state);
+        }
+    }
+
     /// Returns the media of all states.
     pub(super) fn media(&self) -> Arc<MediaFiles> {
         Arc::clone(&self.media)
@@ -81,5 +94,34 @@ impl Memory {
 
     fn lock(&self) -> MutexGuard<'_, States> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_media::{Expected, MediaRules, Store, check, decode_base64};
+
+    use super::*;
+
+    async fn image(base64: &str) -> Media {
+        let stored = decode_base64(base64, Store::with_limit(100)).unwrap();
+        check(stored, &Expected::default(), &MediaRules::default(), None).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn oldest_state_is_removed_for_the_media_of_the_next_one() {
+        let first = image("R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==").await;
+        let next = image("UklGRh4AAABXRUJQVlA4TBIAAAAvA0AAAA8Q87//8x8O5iGi/xE=").await;
+        let media = Arc::new(MediaFiles::in_memory_up_to(first.bytes().len()));
+        let memory = Memory { states: Mutex::default(), media };
+        for (id, item) in [("first", first), ("next", next)] {
+            let media = [("upl_1".to_owned(), item)];
+            memory.make_room(&media);
+            let stored = memory.media().add_all(&media);
+            assert_eq!(stored.len(), 1, "{id}");
+            memory.store(id, "{}".to_owned(), stored.into_iter().map(|media| media.file).collect());
+        }
+        assert!(matches!(memory.read("first"), Stored::Unknown));
+        assert!(matches!(memory.read("next"), Stored::Text(_)));
     }
 }
