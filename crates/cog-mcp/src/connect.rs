@@ -152,14 +152,14 @@ impl McpServer {
         };
         let (startup, returned) = Startup::new(transport.into_transport());
         let first = config.clone().serve_with_lifecycle(startup, either).await;
-        let served = match (first, returned.take()) {
-            (Err(_), Some(transport)) => {
-                let current = ClientLifecycleMode::Discover { preferred_versions };
-                config.serve_with_lifecycle(transport, current).await
-            }
-            (first, _) => first,
+        let (initialize, transport) = match (first, returned.take()) {
+            (Err(error), Some(transport)) => (error, transport),
+            (first, _) => return first.map_err(|error| self.violation(&error)),
         };
-        served.map_err(|error| self.violation(&error))
+        let current = ClientLifecycleMode::Discover { preferred_versions };
+        let served = config.serve_with_lifecycle(transport, current).await;
+        // A slow server of the older revision has answered `initialize`: its error is the first.
+        served.map_err(|discover| self.violation(&format!("{initialize}; then: {discover}")))
     }
 
     fn violation(&self, error: &dyn std::fmt::Display) -> McpError {

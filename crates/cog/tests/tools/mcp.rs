@@ -249,6 +249,18 @@ fn server_that_needs_more_than_ten_seconds_to_start_is_used() {
     });
 }
 
+#[test]
+fn error_of_a_slow_server_names_both_requests() {
+    let args = json!(["-c", "sleep 11; exec \"$@\"", "sh", python(), script("mcp_old_server.py"), "none"]);
+    let settings = format!("[mcp.slow]\ncommand = \"sh\"\nargs = {args}\n");
+    let output = run(&directory("slow__add", &settings), &Mock::start([Reply::text(ANSWER)]));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for method in ["initialize", "server/discover"] {
+        assert!(text.contains(&format!("Method not found: {method}")), "{text}");
+    }
+}
+
 /// A server that is ended when the test ends.
 struct HttpServer(Child);
 

@@ -1,6 +1,6 @@
 """An MCP server of an older revision, without the SDK: `mcp_old_server.py REVISION`.
 
-It knows only what that revision has, and writes the version that the client offered to stderr.
+It knows only what that revision has, nothing of `none`, and writes the version that the client offered to stderr.
 """
 
 import json
@@ -21,7 +21,7 @@ if REVISION != "2024-11-05":
 
 
 def result(method, params):
-    if method == "initialize":
+    if method == "initialize" and REVISION != "none":
         capabilities = {"tools": {}}
         return {"protocolVersion": REVISION, "capabilities": capabilities, "serverInfo": {"name": "old", "version": "1"}}
     if method == "tools/list":
