@@ -32,7 +32,7 @@ impl<'c> CertainShape<'c> {
 
     /// Returns the types that the value can have.
     pub fn types(&self) -> Types {
-        let mut known = KnownTypes::new();
+        let mut known = KnownTypes::default();
         self.ids.iter().fold(Types::ANY, |types, id| types.and(self.contract.types(*id, &mut known)))
     }
 
