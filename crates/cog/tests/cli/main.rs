@@ -17,6 +17,8 @@ mod conformance;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod golden;
 #[cfg(test)]
 mod handoff;
