@@ -20,11 +20,7 @@ impl SchemaGraph {
         match ids {
             [] => {}
             [only] => self.walk_closed(&self.get(*only).possible, node, stack, visit),
-            many => {
-                let mut possible: Vec<Id> = Vec::new();
-                many.iter().for_each(|id| extend(&mut possible, &self.get(*id).possible));
-                self.walk_closed(&possible, node, stack, visit);
-            }
+            many => self.walk_closed(&self.all_possible(many), node, stack, visit),
         }
     }
 
@@ -183,14 +179,6 @@ impl SchemaNode {
     /// Returns the schema of an item.
     pub(crate) fn item(&self, index: usize) -> Option<Id> {
         self.items.get(index).copied().or(self.further_items)
-    }
-}
-
-fn extend(ids: &mut Vec<Id>, more: &[Id]) {
-    for id in more {
-        if !ids.contains(id) {
-            ids.push(*id);
-        }
     }
 }
 
