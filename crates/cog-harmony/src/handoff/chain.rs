@@ -48,12 +48,7 @@ pub fn verify_chain(last: &Handoff, others: &[Handoff]) -> ChainReport {
 impl ChainReport {
     fn add(&mut self, index: usize, findings: Vec<Finding>) {
         let below = |finding: Finding| Finding { path: format!("[{index}].{}", finding.path), ..finding };
-        for finding in findings.into_iter().map(below) {
-            let is_known = |known: &Finding| known.path == finding.path && known.rule == finding.rule;
-            if !self.findings.iter().any(is_known) {
-                self.findings.push(finding);
-            }
-        }
+        self.findings.extend(findings.into_iter().map(below));
     }
 }
 

@@ -3,7 +3,7 @@ use cog_json::ToJson as _;
 use cog_json::Value;
 
 use super::*;
-use crate::{Conversation, Finding, Message, Part, Role, ToolCall};
+use crate::{Conversation, FileReferencePart, FileSource, Finding, Message, Part, Role, ToolCall};
 
 /// The example of the appendix, with whole texts.
 const EXAMPLE: &str = r#"{
@@ -60,6 +60,7 @@ fn changed(packet: &Handoff, pointer: &str, new: &str) -> Handoff {
 fn reads_the_example_of_the_appendix() {
     let packet = example();
     assert_eq!((packet.source_agent(), packet.target_agent()), ("planner_v2", "coder_v1"));
+    assert_eq!(packet.timestamp(), "2024-03-20T10:00:00Z");
     assert_eq!(packet.completed_steps().collect::<Vec<_>>(), ["requirements", "choice of Pygame"]);
     let artifacts: Vec<_> = packet.artifacts().map(|artifact| (artifact.name, artifact.reference)).collect();
     let design = ("design_doc", Reference::Url("s3://bucket/spec.md"));
@@ -104,6 +105,60 @@ fn refuses_a_summary_of_a_megabyte() {
     assert_eq!(named(&Handoff::seal(&long, None).unwrap_err()), ["history_summary size"]);
     let many = Draft { constraints: vec!["x".to_owned(); 1001], ..draft() };
     assert_eq!(named(&Handoff::seal(&many, None).unwrap_err()), ["context.constraints size"]);
+    let artifacts = (0..1001).map(|index| (index.to_string(), value(r#""a.md""#))).collect();
+    let many = Draft { artifacts, ..draft() };
+    assert_eq!(named(&Handoff::seal(&many, None).unwrap_err()), ["context.artifacts size"]);
+    let largest = Draft {
+        history_summary: Some("x".repeat(64 << 10)),
+        constraints: vec!["x".to_owned(); 1000],
+        ..draft()
+    };
+    assert!(Handoff::seal(&largest, None).is_ok());
+}
+
+#[test]
+fn artifacts_of_a_model_are_a_list_or_an_object() {
+    let context = |artifacts: &str| {
+        let context = value(&format!(r#"{{"artifacts": {artifacts}}}"#));
+        draft().with_context(context.node(), &"data".parse().unwrap()).map_err(|findings| named(&findings))
+    };
+    let listed =
+        context(r#"[{"name": "a", "reference": "a.md"}, {"name": "b", "reference": {"url": "b:c"}}]"#);
+    let names: Vec<_> = listed.unwrap().artifacts.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["a", "b"]);
+    let wrong = r#"[1, {"reference": "a.md"}, {"name": "a"}, {"name": "a", "reference": "data:,x"}]"#;
+    assert_eq!(
+        context(wrong).unwrap_err(),
+        [
+            "data.artifacts[0] type",
+            "data.artifacts[1].name required",
+            "data.artifacts[2].reference artifact",
+            "data.artifacts[3].reference artifact",
+            "data.artifacts[3].name unique",
+        ]
+    );
+    let many = vec![r#"{"name": "", "reference": 1}"#; 1001].join(",");
+    assert_eq!(context(&format!("[{many}]")).unwrap_err(), ["data.artifacts size"]);
+    assert_eq!(context("1").unwrap_err(), ["data.artifacts type"]);
+    let packet =
+        EXAMPLE.replace(r#"{"design_doc": "s3://bucket/spec.md", "assets_folder": "./assets/"}"#, "[]");
+    assert_eq!(named(&Handoff::read(value(&packet)).unwrap_err()), ["context.artifacts type"]);
+}
+
+#[test]
+fn receiver_sees_images_of_the_web() {
+    for (artifact, expected) in [
+        (r#""https://e.org/a.PNG?sig=1""#, true),
+        (r#""http://e.org/a.webp""#, true),
+        (r#""https://e.org/a.pdf""#, false),
+        (r#""s3://bucket/a.png""#, false),
+        (r#""a.png""#, false),
+        (r#"{"url": "https://e.org/a", "media_type": "image/png"}"#, true),
+        (r#"{"url": "https://e.org/a.png", "media_type": "text/html"}"#, false),
+    ] {
+        let artifact = value(artifact);
+        assert_eq!(Artifact::read(("a", artifact.node())).unwrap().is_image_url(), expected, "{artifact:?}");
+    }
 }
 
 #[test]
@@ -160,6 +215,19 @@ fn chain_with_a_changed_objective_is_refused() {
     let forged = Handoff::read(other.write(Some(first.hash()), None)).unwrap();
     let report = verify_chain(&forged, &[first]);
     assert_eq!(named(&report.findings), ["[0].context.primary_objective primary_objective"]);
+}
+
+#[test]
+fn chain_names_every_constraint_that_was_dropped() {
+    let constraints = ["a".to_owned(), "é".repeat(80), "é".repeat(81)];
+    let first = Handoff::seal(&Draft { constraints: constraints.to_vec(), ..draft() }, None).unwrap();
+    let dropping = Draft { constraints: Vec::new(), ..next(&first) };
+    let second = Handoff::read(dropping.write(Some(first.hash()), None)).unwrap();
+    let findings = verify_chain(&second, &[first]).findings;
+    assert_eq!(named(&findings), ["[0].context.constraints constraints"; 3]);
+    let messages: Vec<_> = findings.into_iter().map(|finding| finding.message).collect();
+    let shown = ["a".to_owned(), "é".repeat(80), format!("{}…", "é".repeat(80))];
+    assert_eq!(messages, shown.map(|shown| format!("the constraint `{shown}` was dropped")));
 }
 
 #[test]
@@ -257,4 +325,25 @@ fn lists_what_a_handoff_loses() {
     let lost = losses(&draft(), Some(&parent), &Conversation::default());
     let kinds: Vec<_> = lost.iter().map(|loss| loss.kind).collect();
     assert_eq!(kinds, [LossKind::Constraint, LossKind::Artifact, LossKind::Artifact]);
+    assert_eq!(losses(&Draft::after(&parent), Some(&parent), &Conversation::default()), []);
+}
+
+#[test]
+fn lost_media_are_named_without_their_bytes_and_signatures() {
+    let file = |url: &str| {
+        let source = FileSource::Url(url.to_owned());
+        Part::FileReference(FileReferencePart { source, media_type: None, filename: None, other: None })
+    };
+    let parts = vec![
+        Part::image_at("data:image/png;base64,SECRET"),
+        Part::image_at("https://e.org/a.png?sig=SECRET#x"),
+        file("https://e.org/a.pdf?sig=SECRET"),
+        file("https://e.org/kept.pdf"),
+    ];
+    let history = Conversation::new([Message::new(Role::User, parts)]);
+    let mut draft = draft();
+    draft.set_artifact("kept", value(r#"{"url": "https://e.org/kept.pdf"}"#));
+    let messages: Vec<_> = losses(&draft, None, &history).into_iter().map(|loss| loss.message).collect();
+    let what = ["an image with its bytes", "the image https://e.org/a.png", "the file https://e.org/a.pdf"];
+    assert_eq!(messages, what.map(|what| format!("{what} is not among the artifacts")));
 }
