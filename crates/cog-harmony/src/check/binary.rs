@@ -112,7 +112,7 @@ fn describe(text: &str, start: usize, end: usize) -> Option<String> {
         return Some(format!("found base64 of {what} at byte {start}"));
     }
     // The second box of an MP4 file: its size, then `ftyp`.
-    if run.get(5..10) == Some("GZ0eX") || run.get(6..10) == Some("Z0eX") {
+    if run.get(6..10) == Some("Z0eX") {
         return Some(format!("found base64 of an MP4 file at byte {start}"));
     }
     let has = |test: fn(&u8) -> bool| run.as_bytes().iter().any(test);

@@ -171,10 +171,7 @@ fn check_error(message: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
         Some(text) => Some(text),
         None => content.and_then(|parts| parts.at(0)?.get("text")?.as_str()),
     };
-    let Some(text) = text.filter(|text| text.trim_start().starts_with('{') && text.contains("\"error\""))
-    else {
-        return;
-    };
+    let Some(text) = text.filter(|text| text.contains("\"error\"")) else { return };
     let Ok(value) = cog_json::Value::parse(text) else { return };
     if value.get("status").and_then(Node::as_str) != Some("error") {
         return;
