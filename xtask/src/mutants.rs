@@ -47,7 +47,9 @@ pub(crate) fn run(package: Option<&str>, file: Option<&str>) -> Outcome {
 fn missed(tool: &Path, package: &str, file: Option<&str>) -> Outcome<BTreeSet<String>> {
     let output = root().join("target/mutants").join(package);
     let mut command = Command::new(tool);
-    command.args(["mutants", "--package", package, "--no-shuffle", "--output"]).arg(&output);
+    command
+        .args(["mutants", "--all-features", "--package", package, "--no-shuffle", "--output"])
+        .arg(&output);
     command.args(file.iter().flat_map(|file| ["--file", file]));
     say(format_args!("mutants: {package}"));
     std::fs::create_dir_all(&output).map_err(|error| format!("{}: {error}", output.display()))?;
