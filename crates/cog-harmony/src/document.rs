@@ -144,3 +144,53 @@ fn not_json(text: &str, before: usize, error: &SyntaxError) -> Problem {
     let message = format!("not JSON: {}, at line {}, column {}", error.kind(), at.line + before, at.column);
     Problem::new(&"", &JSON, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Message;
+
+    #[test]
+    fn forms_of_a_document_have_its_messages() {
+        let message = r#"{"role":"user","content":"a"}"#;
+        for (text, count) in [
+            ("[]".to_owned(), 0),
+            (format!("[{message}]"), 1),
+            (format!(r#"{{"messages":[{message}],"role":"x"}}"#), 1),
+            (message.to_owned(), 1),
+            (format!("\n{message}\n\n{message}"), 2),
+        ] {
+            assert_eq!(Document::parse(&text).unwrap().messages().unwrap().len(), count, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_documents_are_problems() {
+        for (text, rule, message) in [
+            ("", "json", "not JSON"),
+            ("1\n2", "json", "not JSON: "),
+            ("{}\n[", "json", "not JSON: "),
+            ("{}", "required", "missing, expected an array of messages"),
+            ("1", "type", "found number, expected an array of messages"),
+            (r#"{"messages":"x"}"#, "type", "found string, expected an array"),
+        ] {
+            let found = Document::parse(text).and_then(|document| document.messages().map(drop));
+            let problem = found.unwrap_err();
+            assert_eq!(problem.rule.name, rule, "{text}");
+            assert!(problem.message.starts_with(message), "{text}: {}", problem.message);
+        }
+    }
+
+    #[test]
+    fn other_messages_are_written_in_the_form_of_the_document() {
+        let new = r#"{"role":"user","content":[{"type":"text","text":"b"}]}"#;
+        let conversation = Conversation::new([Message::user("b")]);
+        for (text, expected) in [
+            ("[]", format!("[{new}]")),
+            (r#"{"model":"m","messages":[]}"#, format!(r#"{{"messages":[{new}],"model":"m"}}"#)),
+            (r#"{"role":"user","content":"a"}"#, format!("{new}\n")),
+        ] {
+            assert_eq!(Document::parse(text).unwrap().with_messages(&conversation), expected);
+        }
+    }
+}

@@ -69,6 +69,10 @@ mod tests {
         if let Part::Image(image) = &mut frame {
             image.video = Some(video);
         }
+        let file = |source, media_type: Option<&str>| {
+            let media_type = media_type.map(str::to_owned);
+            Part::FileReference(FileReferencePart { source, media_type, filename: None, other: None })
+        };
         for (part, expected) in [
             (Part::image_at("https://x.test/a.png?X-Signature=s3cret#x"), ("image", "https://x.test/a.png")),
             (Part::image_at(gif), ("image", "image/gif, 1x1")),
@@ -76,6 +80,11 @@ mod tests {
             (frame, ("image", "frame at 12.5 s of vid_abc, https://x.test/f.jpg")),
             (Part::media("audio/wav", "AAAA".to_owned()), ("audio", "wav")),
             (Part::media("application/pdf", "AAAA".to_owned()), ("file", "application/pdf")),
+            (
+                file(FileSource::Url("https://x.test/a.pdf?sig=s3cret".to_owned()), None),
+                ("file", "https://x.test/a.pdf"),
+            ),
+            (file(FileSource::Id("f".to_owned()), Some("text/csv")), ("file", "f, text/csv")),
         ] {
             let (kind, text) = media_text(&part).unwrap();
             assert_eq!((kind, text.as_str()), expected);

@@ -77,3 +77,58 @@ pub fn reports_error(message: &Message) -> bool {
 pub fn data_url(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Role;
+
+    #[test]
+    fn items_of_reasoning_show_the_order_of_calls() {
+        let call = |id: &str| ToolCall::new(id, "f", "{}");
+        let message = Message { tool_calls: vec![call("a"), call("b")], ..Message::assistant("x") };
+        let items = Value::parse(
+            r#"[{"id":"rs_1"},{"id":"b","name":"f"},{"id":"removed","name":"f"},{"name":"rs_2"}]"#,
+        );
+        let items: Vec<Value> = items.unwrap().node().elements().map(Node::to_value).collect();
+        let steps: Vec<String> = steps(&message, &items, "id")
+            .into_iter()
+            .map(|step| match step {
+                Step::Reasoning(item) => item.to_string(),
+                Step::Content => "content".to_owned(),
+                Step::Call(call, item) => format!("call {} {}", call.id, item.is_some()),
+            })
+            .collect();
+        let expected = [r#"{"id":"rs_1"}"#, "content", "call b true", r#"{"name":"rs_2"}"#, "call a false"];
+        assert_eq!(steps, expected);
+    }
+
+    #[test]
+    fn text_is_written_as_an_object() {
+        for (text, expected, is_kept) in [
+            (r#"{"q": 1}"#, r#"{"q":1}"#, true),
+            (" ", "{}", true),
+            ("[1]", r#"{"text":"[1]"}"#, false),
+            ("{", r#"{"text":"{"}"#, false),
+        ] {
+            let mut out = String::new();
+            assert_eq!(write_object(&mut Writer::compact(&mut out), text, "text"), is_kept, "{text}");
+            assert_eq!(out, expected);
+        }
+    }
+
+    #[test]
+    fn error_of_a_tool_is_json_with_its_status() {
+        for (text, expected) in [
+            (r#"{"status":"error"}"#, true),
+            (r#"{"status":"success","message":"error"}"#, false),
+            (r#"{"error":"error"}"#, false),
+            (r#""error""#, false),
+            (r#"the status is "error""#, false),
+            ("", false),
+        ] {
+            let message = Message::new(Role::Tool, vec![Part::text(text)]);
+            assert_eq!(reports_error(&message), expected, "{text}");
+        }
+    }
+}

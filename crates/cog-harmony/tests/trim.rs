@@ -6,6 +6,7 @@ use cog_harmony::{
     Conversation, Detail, Message, Part, Role, TokenCounter, ToolCall, TrimError, Trimmed, is_summary,
     trim_messages,
 };
+use cog_json::Value;
 use proptest::prelude::*;
 
 proptest! {
@@ -170,6 +171,49 @@ fn results_that_are_not_behind_their_call_belong_to_it() {
         trim(&history, 30.max(counter().conversation(&Conversation::new([Message::user("b")])))).unwrap();
     let has = |role| trimmed.conversation.0.iter().any(|message| message.role == role);
     assert!(!has(Role::Tool) && !trimmed.conversation.0.iter().any(|message| !message.tool_calls.is_empty()));
+}
+
+#[test]
+fn summary_has_its_name_or_metadata() {
+    let named = |name: &str| Message { name: Some(name.to_owned()), ..Message::user("a") };
+    let marked = |metadata: &str| Message { metadata: Value::parse(metadata).ok(), ..named("Ada") };
+    assert!(is_summary(&named("summary")) && is_summary(&marked(r#"{"summary":true}"#)));
+    assert!(!is_summary(&Message::user("a")) && !is_summary(&named("Ada")));
+    assert!(!is_summary(&marked(r#"{"summary":false}"#)) && !is_summary(&marked("{}")));
+}
+
+#[test]
+fn system_message_does_not_separate_a_reply_from_its_question() {
+    let question = || Message::user("a question that is long enough to be removed");
+    let summary = Message { name: Some("summary".to_owned()), ..Message::user("b") };
+    for (between, left) in [(Message::system("b"), 2), (summary, 3)] {
+        let history = Conversation::new([question(), between, Message::assistant("c"), Message::user("d")]);
+        let trimmed = trim(&history, counter().conversation(&history) - 1).unwrap();
+        assert_eq!(trimmed.conversation.messages().len(), left);
+    }
+}
+
+#[test]
+fn images_go_before_other_media() {
+    let parts = vec![
+        Part::media("application/pdf", "AAAA".repeat(1000)),
+        Part::image_at("https://example.com/a.png"),
+    ];
+    let history = Conversation::new([Message::new(Role::User, parts), Message::user("b")]);
+    let trimmed = trim(&history, counter().conversation(&history) - 1).unwrap();
+    let kinds: Vec<_> = trimmed.removed.iter().map(|removed| removed.kind).collect();
+    assert_eq!(kinds, ["image_url"]);
+}
+
+#[test]
+fn media_that_cost_no_more_than_their_text_stay() {
+    let tokens = counter().text("[file removed: application/pdf]");
+    let file = Part::media("application/pdf", "AAAA".repeat(usize::try_from(tokens).unwrap()));
+    let mut summary = Message::new(Role::User, vec![file]);
+    summary.name = Some("summary".to_owned());
+    let history = Conversation::new([summary.clone(), Message::assistant("a"), Message::user("b")]);
+    let trimmed = trim(&history, counter().conversation(&history) - 1).unwrap();
+    assert_eq!(trimmed.conversation.0, [summary, Message::user("b")]);
 }
 
 fn counter() -> TokenCounter {

@@ -74,6 +74,8 @@ fn agents_need_names_if_several_speak() {
     assert_eq!(history(&[&named("a"), &named("b"), unnamed]), ["messages[2].name name"]);
     assert_eq!(history(&[&named("a"), unnamed]), ["messages[1].name name-unclear"]);
     assert_eq!(history(&[unnamed, unnamed]), [""; 0]);
+    let (ada, user) = (r#"{"role":"user","name":"Ada","content":"x"}"#, r#"{"role":"user","content":"x"}"#);
+    assert_eq!(history(&[ada, user]), [""; 0], "one user has a name");
 }
 
 fn arguments(text: &str) -> Vec<(String, String)> {
@@ -116,7 +118,7 @@ fn large_arguments_are_read() {
 
 #[test]
 fn binary_data_in_text_is_an_error() {
-    let png = format!("iVBORw0KGgo{}", "A".repeat(300));
+    let png = format!("iVBORw0KGgo{}", "A".repeat(245));
     let blob = "aB3".repeat(2000);
     for (text, expected) in [
         ("a\u{0}b".to_owned(), "found the control character U+0000 at byte 1"),
@@ -126,6 +128,7 @@ fn binary_data_in_text_is_an_error() {
             "found a `data:` URL of video/mp4 at byte 22",
         ),
         (format!("<img src=\"data:image/png;base64,{png}\">"), "found a `data:` URL of image/png at byte 32"),
+        (format!("AAAAGGZ0eXBtcDQy{}", "A".repeat(240)), "found base64 of an MP4 file at byte 0"),
         (blob, "found 6000 bytes of base64 at byte 0"),
         ("\u{fffd}PNG\u{fffd}\u{fffd}".repeat(8), "found 24 replacement characters: the bytes are not text"),
     ] {
@@ -146,6 +149,14 @@ fn ordinary_text_is_not_binary() {
     for text in [
         "Grüße, 世界! \u{1b}[31mred\u{1b}[0m\tand\r\nlines",
         &"loremipsum".repeat(1000),
+        &"LoremIpsum".repeat(1000),
+        &"lorem1psum".repeat(1000),
+        &"LOREM1PSUM".repeat(1000),
+        &format!("iVBORw0KGgo{}", "A".repeat(244)),
+        &"，".repeat(100),
+        "\u{fffd}",
+        &format!("{}{}", "\u{fffd}".repeat(8), " word".repeat(100)),
+        "data:audio/wav;base64,QQ==",
         &"-".repeat(10_000),
         "data:image/gif;base64,R0lGODlhAQABAAAAACw=",
         "the word data:video/mp4;base64, alone",
@@ -184,13 +195,6 @@ fn media_is_in_the_part_of_its_kind() {
 
 #[test]
 fn model_refuses_parts_that_it_does_not_accept() {
-    let model = PartSupport {
-        model: "x/y".to_owned(),
-        images: true,
-        image_urls: false,
-        audio: false,
-        documents: false,
-    };
     let value = Value::parse(
         r#"[{"role":"user","content":[{"type":"text","text":"a"},
         {"type":"image_url","image_url":{"url":"https://e.org/a.png"}},
@@ -198,9 +202,16 @@ fn model_refuses_parts_that_it_does_not_accept() {
         {"type":"file","file":{"file_id":"f"}}]}]"#,
     )
     .unwrap();
-    let found: Vec<String> =
-        check(value.node(), Some(&model)).into_iter().map(|found| found.message).collect();
-    assert_eq!(found, ["x/y accepts images only as base64", "x/y accepts no audio", "x/y accepts no files"]);
+    let found = |images, image_urls, others| -> Vec<String> {
+        let (model, audio, documents) = ("x/y".to_owned(), others, others);
+        let model = PartSupport { model, images, image_urls, audio, documents };
+        check(value.node(), Some(&model)).into_iter().map(|found| found.message).collect()
+    };
+    let others = ["x/y accepts no audio", "x/y accepts no files"];
+    assert_eq!(found(true, true, true), [""; 0]);
+    assert_eq!(found(true, true, false), others);
+    assert_eq!(found(true, false, true), ["x/y accepts images only as base64"]);
+    assert_eq!(found(false, false, true), ["x/y accepts no images"]);
 }
 
 #[test]
@@ -233,4 +244,9 @@ fn rules_have_names_of_their_own() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count);
+}
+
+#[test]
+fn only_errors_make_a_history_invalid() {
+    assert!(crate::rules::REQUIRED.is_error() && !crate::rules::ROLE.is_error());
 }

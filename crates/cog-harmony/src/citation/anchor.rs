@@ -97,7 +97,9 @@ mod tests {
             let Some(Anchor::Malformed(what)) = anchors(text).next() else { panic!("{text}") };
             assert!(what.contains(part), "{text}: {what}");
         }
-        let long = format!("<cite id=\"{}\"/>", "x".repeat(MAX_ANCHOR));
+        let id = "x".repeat(MAX_ANCHOR - "<cite id=\"\"/>".len());
+        assert_eq!(anchors(&format!("<cite id=\"{id}\"/>")).next(), Some(Anchor::Id(&id)));
+        let long = format!("<cite id=\"{id}x\"/>");
         assert_eq!(anchors(&long).next(), Some(Anchor::Malformed("it has no `>`")));
     }
 

@@ -185,6 +185,8 @@ mod tests {
             ("it is “new” — don’t", "it is \"new\" – don't"),
             ("cafe\u{301}", "café"),
             ("营收增长\n强劲，这", "营收增长强劲"),
+            ("a well\u{2010}known name", "well-known name"),
+            ("Costs fell by 5. Then", "by 5"),
             ("pre- and post-war", "pre- and post-\nwar"),
         ] {
             assert_eq!(score(source, snippet), 1.0, "{source}");
@@ -207,6 +209,9 @@ mod tests {
         assert_eq!(score(source, "nothing of the kind"), 0.0);
         assert_eq!(score(source, "nothing"), 0.0);
         assert_eq!(score("b a b a", "a b a b a b"), 0.6);
+        assert_eq!(score("a b a b", "a b c d"), 0.33, "a pair counts as often as the snippet has it");
+        assert_eq!(score("a b x x x c d", "a b c d"), 0.33, "the halves are not in one passage");
+        assert_eq!(score("a b a b c x", "a b c d"), 0.66, "a repeated pair stays in the passage");
     }
 
     #[test]

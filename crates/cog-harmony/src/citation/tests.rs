@@ -125,11 +125,20 @@ fn names_each_rule_of_a_citation() {
     let location = |rest: &str| web(&format!(r#""location": {{{rest}}}"#));
     assert_eq!(location(r#""page_number": 0"#), ["~.location.page_number page_number"]);
     assert_eq!(location(r#""text_snippet": " ""#), ["~.location.text_snippet type"]);
-    for bbox in ["[1, 2, 3]", "[3, 0, 1, 1]", "[0, 0, 1, 0]", "[-1, 0, 1, 1]", "[0, 0, \"1\", 1]", "{}"] {
+    for bbox in [
+        "[1, 2, 3]",
+        "[3, 0, 1, 1]",
+        "[1, 0, 1, 1]",
+        "[0, 0, 1, 0]",
+        "[-1, 0, 1, 1]",
+        "[0, 0, \"1\", 1]",
+        "{}",
+    ] {
         assert_eq!(location(&format!(r#""bbox": {bbox}"#)), ["~.location.bbox bbox"], "{bbox}");
     }
     assert_eq!(location(r#""timestamp_sec": -1"#), ["~.location.timestamp_sec timestamp_sec"]);
     assert_eq!(location(r#""timestamp_sec": 2, "end_sec": 1"#), ["~.location.end_sec end_sec"]);
+    assert_eq!(location(r#""timestamp_sec": 2, "end_sec": 2"#), [""; 0]);
     assert_eq!(location(r#""end_sec": 1"#), ["~.location.end_sec end_sec"]);
     assert_eq!(entry(r#"{"source_type": "x", "source_id": "y", "location": []}"#), ["~.location type"]);
 }
@@ -198,8 +207,10 @@ fn snippet_is_compared_although_another_field_is_wrong() {
 fn box_page_and_time_are_within_the_source() {
     let inside = grounded(r#"{"page_number": 2, "bbox": [0, 0, 600, 800]}"#, document());
     assert_eq!(findings(&inside), [""; 0]);
-    let outside = grounded(r#"{"page_number": 2, "bbox": [0, 0, 601, 800]}"#, document());
-    assert_eq!(findings(&outside), ["citation_map.a.location.bbox bbox"]);
+    for bbox in ["[0, 0, 601, 800]", "[0, 0, 600, 801]"] {
+        let outside = grounded(&format!(r#"{{"page_number": 2, "bbox": {bbox}}}"#), document());
+        assert_eq!(findings(&outside), ["citation_map.a.location.bbox bbox"], "{bbox}");
+    }
     let missing = grounded(r#"{"page_number": 3}"#, document());
     assert_eq!(findings(&missing), ["citation_map.a.location.page_number page_number"]);
     let recording = || Source::from_recording(10.0);
@@ -226,4 +237,11 @@ fn hundred_thousand_anchors_are_counted() {
         (report.anchors, report.citations[0].anchors, report.findings.len()),
         (100_000, 50_000, 50_000)
     );
+}
+
+#[test]
+fn cited_sources_have_an_identifier_or_a_url() {
+    let text =
+        r#"{"citation_map": {"a": {"source_id": "doc", "url": 1}, "b": {"url": "https://e.org"}, "c": 1}}"#;
+    assert_eq!(source_ids(Value::parse(text).unwrap().node()), HashSet::from(["doc", "https://e.org"]));
 }

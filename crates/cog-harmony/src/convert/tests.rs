@@ -2,6 +2,8 @@ use cog_json::Value;
 
 use super::*;
 
+mod vendors;
+
 /// A history that every format can hold.
 const PLAIN: &str = r#"[
   {"role":"system","content":[{"type":"text","text":"Be brief."}]},
@@ -50,6 +52,7 @@ fn round_trip(text: &str, format: Format) -> Converted {
     let back = converted(&harmony.text, Format::Harmony, format);
     assert_eq!(back.losses, [], "{format:?}");
     assert_eq!(json(&back.text), json(text), "{format:?}");
+    assert_eq!(json(&back.text).to_json().len(), back.text.len(), "a member is there twice: {}", back.text);
     assert_eq!(convert(&Document::parse(text).unwrap(), None, format).unwrap().text, back.text);
     harmony
 }

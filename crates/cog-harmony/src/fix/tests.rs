@@ -29,6 +29,7 @@ fn results_move_behind_their_calls() {
         {"role":"user","content":"?"},{"role":"tool","tool_call_id":"a","content":"1"}]"#;
     let fixed = fixed(text);
     assert_eq!(changes(&fixed), ["messages[3] result-place", "messages[0] result-place"]);
+    assert_eq!(fixed.changes[0].message, "moved behind the call `a`");
     assert_eq!(fixed.problems, []);
 }
 

@@ -111,3 +111,55 @@ fn conversation_is_an_array() {
     assert_eq!(read("{}").unwrap_err().remove(0).message, "found object, expected an array of messages");
     assert_eq!(read("[1]").unwrap_err().remove(0).path, "messages[0]");
 }
+
+#[test]
+fn content_has_the_length_of_its_texts_and_data() {
+    let refusal = Part::Refusal(crate::RefusalPart { refusal: "no".to_owned(), other: None });
+    let parts = vec![
+        Part::text("é"),
+        Part::image_at("https:"),
+        Part::media("audio/wav", "QQ==".to_owned()),
+        Part::media("application/pdf", "QUE=".to_owned()),
+        refusal,
+    ];
+    let conversation = Conversation::new([Message::new(Role::User, parts), Message::user("abc")]);
+    assert_eq!(conversation.content_len(), 2 + 6 + 4 + 4 + 2 + 3);
+}
+
+#[test]
+fn numbers_that_are_exact_integers_have_no_fraction() {
+    for (number, expected) in [
+        ("1715000000.0", "1715000000,"),
+        ("-9007199254740991", "-9007199254740991,"),
+        ("9007199254740992", "9007199254740992.0,"),
+        ("0.5", "0.5,"),
+    ] {
+        let text = again(&format!(r#"{{"role":"user","created_at":{number},"content":"a"}}"#));
+        assert!(text.contains(&format!(r#""created_at":{expected}"#)), "{text}");
+    }
+}
+
+#[test]
+fn members_in_another_form_stay() {
+    let other = |members: &str| {
+        let text = format!(r#"{{"role":"developer","content":"a",{members}}}"#);
+        let message = read(&text).unwrap();
+        (message.reasoning.is_some(), message.other.unwrap().to_json())
+    };
+    let developer = r#"{"role":"developer"}"#.to_owned();
+    assert_eq!(other(r#""reasoning":{"provider":"p","items":[]}"#), (true, developer));
+    for reasoning in [r#""x""#, r#"{"provider":"p","items":1}"#, r#"{"provider":"p","items":[],"x":1}"#] {
+        let members = format!(r#""reasoning":{reasoning}"#);
+        assert_eq!(other(&members), (false, format!(r#"{{"role":"developer",{members}}}"#)));
+        let assistant = read(&format!(r#"{{"role":"assistant","content":"a",{members}}}"#)).unwrap();
+        assert_eq!(assistant.other.unwrap().to_json(), format!("{{{members}}}"));
+    }
+}
+
+#[test]
+fn problem_shows_the_start_of_a_long_value() {
+    let message =
+        |role: &str| read(&format!(r#"{{"role":"{role}","content":"a"}}"#)).unwrap_err().remove(0).message;
+    assert_eq!(message("robot"), "`robot` is not one of user, assistant, system, tool");
+    assert!(message(&"é".repeat(41)).starts_with(&format!("`{}` is", "é".repeat(40))));
+}

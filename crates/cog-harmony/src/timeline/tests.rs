@@ -108,3 +108,54 @@ fn empty_conversation_has_no_totals() {
         (0, None, None, None)
     );
 }
+
+#[test]
+fn metadata_of_a_message_has_its_usage_and_flags() {
+    let entry = |role: &str, metadata: &str| {
+        let text = format!(
+            r#"[{{"role": "{role}", "tool_call_id": "a", "content": "a", "metadata": {{{metadata}}}}}]"#
+        );
+        let conversation = conversation(&text);
+        let entry = Timeline::new(&conversation).messages.remove(0);
+        let cost = entry.usage.map(|usage| (usage.input_tokens, usage.cost_usd.map(|cost| cost.as_f64())));
+        (cost, entry.flagged)
+    };
+    let tokens = r#""token_usage": {"prompt_tokens": 7}"#;
+    let usd = r#""cost": {"amount": 0.5, "currency": "USD", "source": "genai-prices", "date": "2026-11-22"}"#;
+    for (role, metadata, usage) in [
+        ("user", "", None),
+        ("user", tokens, Some((Some(7), None))),
+        ("tool", usd, Some((None, Some(0.5)))),
+        ("assistant", "", Some((None, None))),
+    ] {
+        assert_eq!(entry(role, metadata).0, usage, "{role} {metadata}");
+    }
+    for (check, flags) in [
+        (r#"{"flagged": true, "categories": ["refusal"]}"#, &["refusal"][..]),
+        (r#"{"flagged": true}"#, &["flagged"]),
+        (r#"{"flagged": false, "categories": ["refusal"]}"#, &[]),
+    ] {
+        assert_eq!(entry("assistant", &format!(r#""safety_check": {check}"#)).1, flags);
+    }
+}
+
+#[test]
+fn replies_without_all_tokens_are_counted() {
+    let reply = |tokens: &str| {
+        format!(r#"{{"role": "assistant", "content": "a", "metadata": {{"token_usage": {{{tokens}}}}}}}"#)
+    };
+    let [input, both] = [r#""prompt_tokens": 1"#, r#""prompt_tokens": 1, "completion_tokens": 2"#];
+    let conversation = conversation(&format!("[{},{},{}]", reply(input), reply(both), reply("")));
+    let totals = Timeline::new(&conversation).totals;
+    assert_eq!((totals.replies, totals.without_tokens, totals.without_cost), (3, 2, 3));
+    assert_eq!((totals.input_tokens, totals.known.input_tokens), (None, 2));
+}
+
+#[test]
+fn reply_with_calls_is_not_the_answer() {
+    let conversation = conversation(
+        r#"[{"role": "assistant", "content": "a", "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}]"#,
+    );
+    assert!(!Timeline::new(&conversation).messages[0].is_answer);
+}

@@ -58,7 +58,10 @@ mod tests {
 
     #[test]
     fn other_audio_counts_at_the_maximum() {
+        let head = |head: &[u8; 16]| base64_simd::STANDARD.encode_to_string([&head[..], &[1; 734]].concat());
         for (data, format, rate) in [
+            (head(b"RIFF\0\0\0\0AVI LIST"), "wav", None),
+            (head(b"RIFX\0\0\0\0WAVEfmt "), "wav", None),
             ("AAAA".repeat(250), "mp3", None),
             ("AAAA".repeat(250), "wav", None),
             ("AAAA".repeat(250), "pcm", Some(0)),

@@ -128,6 +128,7 @@ mod tests {
             ((1092, 1092), 1521, 1521),
             ((2000, 1500), 1568, 3888),
             ((8000, 8000), 1568, 4784),
+            ((3136, 28), 56, 92),
         ] {
             assert_eq!(ImageRule::CLAUDE_BEFORE_4_7.tokens(size, None), before, "{size:?}");
             assert_eq!(ImageRule::CLAUDE.tokens(size, None), now, "{size:?}");

@@ -54,6 +54,7 @@ mod tests {
         assert_eq!(image_size(&url(b"GIF89a\x80\x02\xe0\x01\0\0\0")), Some((640, 480)));
         assert_eq!(image_size(&url(&jpeg(0))), Some((640, 480)));
         assert_eq!(image_size(&url(&jpeg(9))), Some((640, 480)), "after 590 KB of metadata");
+        assert_eq!(image_size(url(&png(3, 4)).trim_end_matches('=')), Some((3, 4)), "without padding");
         assert_eq!(image_size(&format!("DATA{}", url(&png(3, 4)).trim_start_matches("data"))), Some((3, 4)));
     }
 

@@ -96,3 +96,15 @@ fn lower_bound_of_a_definition_has_its_names_and_descriptions() {
     let texts = ["weather", "Returns the weather of a city.", schema];
     assert_eq!(upper.definition(&tool), texts.iter().map(|text| upper.text(text)).sum::<u64>());
 }
+
+#[test]
+fn estimates_and_tokenizers_are_described() {
+    let estimates = [Estimate::ImageSize, Estimate::AudioLength, Estimate::File, Estimate::Native];
+    let texts: std::collections::HashSet<_> = estimates.iter().map(|estimate| estimate.as_str()).collect();
+    assert_eq!(texts.len(), estimates.len());
+    let names = ["gpt-4o", ""].map(|model| TokenCounter::new(model).tokenizer());
+    let expected = ["o200k_base", "largest of 8 tokenizers"];
+    assert_eq!(names, if cfg!(feature = "tokenizers") { expected } else { ["bytes"; 2] });
+    assert_eq!(TokenCounter::new("gpt-4o").is_exact(), cfg!(feature = "tokenizers"));
+    assert!(!TokenCounter::new("").is_exact());
+}

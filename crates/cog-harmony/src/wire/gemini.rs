@@ -54,3 +54,23 @@ pub(crate) fn image_type(url: &str) -> Option<&'static str> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_shows_the_type_of_an_image() {
+        for (url, expected) in [
+            ("https://e.org/a.png?b=c.pdf", Some("image/png")),
+            ("https://e.org/a.JPG", Some("image/jpeg")),
+            ("https://e.org/a.jpeg#x.gif", Some("image/jpeg")),
+            ("https://e.org/a.b.webp", Some("image/webp")),
+            ("https://e.org/a.gif", Some("image/gif")),
+            ("https://e.org/a.pdf", None),
+            ("a", None),
+        ] {
+            assert_eq!(image_type(url), expected, "{url}");
+        }
+    }
+}
