@@ -147,4 +147,27 @@ mod tests {
             assert!(count(Some("o200k_base"), &text, Bound::Upper) > 100);
         }
     }
+
+    #[test]
+    fn words_of_any_language_are_not_data() {
+        for text in ["one two ".repeat(SLICE / 16 + 1), "字".repeat(SLICE / 6 + 1), "Zm9v".repeat(SLICE / 8)]
+        {
+            let tokens = with("o200k_base", &text, Bound::Upper);
+            assert_eq!(with("o200k_base", &text, Bound::Lower), tokens);
+        }
+    }
+
+    #[test]
+    fn slices_begin_with_single_spaces() {
+        let text = "one  two ".repeat(SLICE);
+        assert!(slices(&text).skip(1).all(|slice| slice.starts_with(" one")));
+        let long_word = format!("a {}", "b".repeat(2 * SLICE));
+        assert!(slices(&long_word).next().is_some_and(|slice| slice.len() > SLICE / 2));
+    }
+
+    #[test]
+    fn text_without_a_tokenizer_counts_its_bytes_or_nothing() {
+        assert_eq!(count(Some("other"), "é", Bound::Upper), 2);
+        assert_eq!(count(Some("other"), "é", Bound::Lower), 0);
+    }
 }
