@@ -83,7 +83,7 @@ fn upper_bound_is_at_least_the_lower_bound() {
 
 #[test]
 fn lower_bound_of_a_definition_has_its_names_and_descriptions() {
-    let schema = r#"{"type":"object","required":["city"],"properties":{"city":{"type":"string","description":"The name of the city."}}}"#;
+    let schema = r#"{"type":"object","required":["city"],"properties":{"city":{"type":"string","description":"The name of the city."}},"anyOf":[{"description":"Any."}]}"#;
     let tool = ToolDefinition {
         name: "weather".to_owned(),
         description: "Returns the weather of a city.".to_owned(),
@@ -91,7 +91,7 @@ fn lower_bound_of_a_definition_has_its_names_and_descriptions() {
         strict: true,
     };
     let (lower, upper) = (TokenCounter::at_least("gpt-4o"), TokenCounter::new("gpt-4o"));
-    let texts = ["weather", "Returns the weather of a city.", "city", "The name of the city."];
+    let texts = ["weather", "Returns the weather of a city.", "city", "The name of the city.", "Any."];
     assert_eq!(lower.definition(&tool), texts.iter().map(|text| lower.text(text)).sum::<u64>());
     let texts = ["weather", "Returns the weather of a city.", schema];
     assert_eq!(upper.definition(&tool), texts.iter().map(|text| upper.text(text)).sum::<u64>());
