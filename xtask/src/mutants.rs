@@ -84,14 +84,17 @@ fn differences(found: &BTreeSet<String>, accepted: &BTreeSet<String>, complete: 
 fn accepted() -> Outcome<BTreeSet<String>> {
     let table: Table = toml::from_str(&read(ACCEPTED)?).map_err(|error| format!("{ACCEPTED}: {error}"))?;
     let listed = table.get("accepted").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    listed.iter().map(name_with_reason).collect()
+    Ok(listed.iter().map(names_with_reason).collect::<Outcome<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-fn name_with_reason(entry: &Value) -> Outcome<String> {
-    let field = |key: &str| entry.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    match (field("mutant"), field("reason")) {
-        (Some(name), Some(_)) => Ok(name.to_owned()),
-        _ => Err(format!("{ACCEPTED}: an entry needs `mutant` and `reason`: {entry:?}")),
+/// The names in an entry of the list. Each entry needs a reason.
+fn names_with_reason(entry: &Value) -> Outcome<Vec<String>> {
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let names = entry.get("mutants").and_then(Value::as_array);
+    let names: Option<Vec<String>> = names.and_then(|names| names.iter().map(text).collect());
+    match (names, entry.get("reason").and_then(text)) {
+        (Some(names), Some(_)) if !names.is_empty() => Ok(names),
+        _ => Err(format!("{ACCEPTED}: an entry needs `mutants`, a list of names, and `reason`: {entry:?}")),
     }
 }
 
@@ -141,6 +144,16 @@ mod tests {
     #[test]
     fn each_entry_of_the_list_has_a_reason() {
         accepted().unwrap();
-        assert!(name_with_reason(&Value::from("no table")).is_err());
+        let names = |entry: &str| names_with_reason(&Value::Table(toml::from_str(entry).unwrap()));
+        assert_eq!(names("mutants = ['one', 'two']\nreason = 'equal'"), Ok(vec!["one".into(), "two".into()]));
+        for entry in [
+            "",
+            "mutants = ['one']",
+            "mutants = []\nreason = 'r'",
+            "mutants = [1]\nreason = 'r'",
+            "reason = 'r'",
+        ] {
+            assert!(names(entry).is_err(), "{entry}");
+        }
     }
 }
