@@ -38,25 +38,19 @@ pub fn document<T: JsonSchema>(examples: &str) -> Value {
     document.into()
 }
 
-/// Removes what the specification does not use: formats of numbers, and null for members that may be absent.
+/// Removes what the specification does not use: formats, which only numbers have, and null for members that may be absent.
 #[derive(Clone)]
 struct Tidy;
 
 impl Transform for Tidy {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
-        if schema.get("format").and_then(Value::as_str).is_some_and(is_number_format) {
-            schema.remove("format");
-        }
+        schema.remove("format");
         if let Some(Value::String(text)) = schema.get_mut("description") {
             *text = text.replace('\n', " ");
         }
         remove_nulls(schema);
     }
-}
-
-fn is_number_format(format: &str) -> bool {
-    format.starts_with("uint") || format.starts_with("int") || matches!(format, "double" | "float")
 }
 
 /// Removes null from the members that are not required, except from those that are declared as nullable.
@@ -88,15 +82,10 @@ fn remove_null(property: &mut Value) {
     }
     if let Some(Value::Array(branches)) = members.get_mut("anyOf") {
         branches.retain(|branch| branch != &json!({ "type": "null" }));
-        if let [Value::Object(only)] = branches.as_slice() {
-            let only = only.clone();
+        if let [only] = branches.as_slice() {
+            let all = json!([only]);
             members.remove("anyOf");
-            match only.contains_key("$ref") && !members.is_empty() {
-                true => {
-                    members.insert("allOf".to_owned(), json!([only]));
-                }
-                false => members.extend(only),
-            }
+            members.insert("allOf".to_owned(), all);
         }
     }
 }
@@ -207,5 +196,18 @@ pub(crate) fn add_latency(schema: &mut Schema) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         let latency = json!({ "description": "The older name of `processing_time_ms`.", "type": "integer", "minimum": 0 });
         properties.insert("latency_ms".to_owned(), latency);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_schemas_are_those_of_the_types() {
+        for (name, schema) in documents() {
+            let published = name.parse::<crate::Schema>().unwrap().text();
+            assert!(format!("{schema:#}\n") == published, "{name}: run `cargo xtask generate`");
+        }
     }
 }
