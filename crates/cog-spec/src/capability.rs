@@ -166,3 +166,31 @@ struct MultimodalForm<'a> {
     /// The output modalities.
     output: &'a [Modality],
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_types_belong_to_their_kind() {
+        let kinds = [
+            (Modality::Image, "image/", [4, 3]),
+            (Modality::Audio, "audio/", [4, 2]),
+            (Modality::Video, "video/", [3, 1]),
+            (Modality::Document, "application/pdf", [1, 0]),
+            (Modality::Text, "none", [0, 0]),
+        ];
+        for (modality, start, counts) in kinds {
+            let (input, output) = (modality.media_types(), modality.output_types());
+            assert_eq!([input.len(), output.len()], counts, "{modality}");
+            assert!(input.iter().all(|media_type| media_type.starts_with(start)), "{modality}");
+            assert!(output.iter().all(|media_type| input.contains(media_type)), "{modality}");
+        }
+    }
+
+    #[test]
+    fn strict_dialects_make_optional_members_nullable() {
+        let nullable = Dialect::ALL.iter().filter(|dialect| dialect.adds_nulls());
+        assert!(nullable.eq(&[Dialect::OpenAiStrict, Dialect::Anthropic]));
+    }
+}

@@ -182,3 +182,75 @@ impl Serialize for Chunk {
         ChunkForm::new(self).serialize(serializer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Code, Risk};
+
+    fn chunks() -> [Chunk; 6] {
+        let meta = || Box::new(Meta::new(None, Risk::Low, "Running a"));
+        let (session_id, data) = ("s".to_owned(), Value::default());
+        [
+            Chunk::Meta {
+                session_id: session_id.clone(),
+                meta: meta(),
+                resume_from_seq: Some(6),
+                warnings: Vec::new(),
+            },
+            Chunk::Delta { seq: 7, field: "data.a".to_owned(), delta: "b".to_owned(), checkpoint: None },
+            Chunk::Snapshot { seq: 8, field: None, data: data.clone() },
+            Chunk::Progress(Progress::default()),
+            Chunk::Final {
+                meta: meta(),
+                data,
+                usage: None,
+                warnings: Vec::new(),
+                emitted_context: None,
+                handoff: None,
+            },
+            Chunk::Error {
+                session_id,
+                error: Box::new(ErrorBody::new(Code::ParseError, "no JSON")),
+                recovery: None,
+                partial_data: None,
+                warnings: Vec::new(),
+            },
+        ]
+    }
+
+    #[test]
+    fn each_chunk_has_its_event_and_only_content_has_a_number() {
+        let found = chunks().map(|chunk| (chunk.event_name(), chunk.seq(), chunk.is_end()));
+        let expected = [
+            ("meta", None, false),
+            ("chunk", Some(7), false),
+            ("chunk", Some(8), false),
+            ("progress", None, false),
+            ("final", None, true),
+            ("error", None, true),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn description_of_a_progress_names_the_tool_or_the_step() {
+        let describe = |stage: Option<&str>, message: Option<&str>, tool: Option<&str>| {
+            let [stage, message, tool] = [stage, message, tool].map(|text| text.map(str::to_owned));
+            Progress { stage, message, tool, ..Progress::default() }
+        };
+        let cases = [
+            (describe(Some("tool_call"), None, Some("search")), Some("calling search")),
+            (describe(Some("tool_result"), Some("done"), Some("search")), Some("search: done")),
+            (describe(Some("checking"), Some("Checking the answer"), None), Some("Checking the answer")),
+            (describe(Some("checking"), None, None), Some("checking")),
+            (describe(None, None, None), None),
+        ];
+        for (progress, expected) in cases {
+            assert_eq!(progress.description().as_deref(), expected);
+            let [path, rule, message] = ["data.a", "type", "not a string"].map(str::to_owned);
+            let violation = Some(ViolationNote { path, rule, message });
+            assert_eq!(Progress { violation, ..progress }.description(), None);
+        }
+    }
+}

@@ -417,4 +417,26 @@ mod tests {
         assert!(ErrorCode::is_declarable("E5000") && ErrorCode::is_declarable("E9999"));
         assert!(!ErrorCode::is_declarable("E4999") && !ErrorCode::is_declarable("E50000"));
     }
+
+    #[test]
+    fn first_digit_of_a_code_is_its_category() {
+        for code in Code::ALL {
+            let expected = match code.to_string().get(..2) {
+                Some("E1") => "input",
+                Some("E2") => "processing",
+                Some("E3") => "output",
+                Some("E4") => "runtime",
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(code.category().as_str(), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_code_that_depends_on_the_cause_does_not_say_whether_a_retry_can_succeed() {
+        let recoverable = |code: Code| code.recoverable().as_bool();
+        assert_eq!(recoverable(Code::InvalidInput), Some(true));
+        assert_eq!(recoverable(Code::ParseError), Some(false));
+        assert_eq!(recoverable(Code::UnsupportedValue), None);
+    }
 }

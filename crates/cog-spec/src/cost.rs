@@ -189,4 +189,11 @@ mod tests {
             [0.0, 0.000_000_123_4, 0.001_234, 0.05, 1.5, 1234.567].map(|amount| cost(amount).to_string());
         assert_eq!(shown, ["$0.00", "$0.000000123", "$0.00123", "$0.0500", "$1.50", "$1234.57"]);
     }
+
+    #[test]
+    fn sum_has_the_older_date() {
+        let older = Cost { date: PriceDate::new("2026-10-26").unwrap(), ..cost(1.0) };
+        assert_eq!(older.plus(&cost(1.0)).date, older.date);
+        assert_eq!(cost(1.0).plus(&older).date, older.date);
+    }
 }

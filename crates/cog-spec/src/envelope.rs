@@ -238,4 +238,27 @@ mod tests {
         assert_eq!(error.suggestion.as_deref(), Some("Replace ***."));
         assert_eq!(error.details.unwrap().to_json(), r#"{"reason":"key *** is wrong"}"#);
     }
+
+    #[test]
+    fn an_envelope_has_either_data_or_an_error() {
+        let data = Value::parse(r#"{"a": 1}"#).unwrap();
+        let meta = Meta::new(Some(0.9), crate::Risk::Low, "Counted.");
+        let success = Envelope::success(meta, data.clone());
+        assert!(success.is_ok());
+        assert_eq!((success.data(), success.error()), (Some(&data), None));
+
+        let error = ErrorBody::new(Code::ParseError, "no JSON");
+        let failure = Envelope::failure(error.clone());
+        assert!(!failure.is_ok());
+        assert_eq!((failure.data(), failure.error()), (None, Some(&error)));
+    }
+
+    #[test]
+    fn usage_of_an_envelope_is_that_of_its_meta() {
+        let mut envelope = Envelope::failure(ErrorBody::new(Code::ParseError, "no JSON"));
+        assert_eq!(envelope.usage(), None);
+        let usage = Usage { input_tokens: 3, ..Usage::default() };
+        envelope.meta.runtime.usage = Some(usage.clone());
+        assert_eq!(envelope.usage(), Some(&usage));
+    }
 }

@@ -268,6 +268,7 @@ mod tests {
     fn usage_reads_back_as_written() {
         let written = usage(Some("flex")).to_json();
         assert!(written.contains(r#""cache_write_input_tokens":40"#), "{written}");
+        assert!(written.contains(r#""total_tokens":120"#), "{written}");
         assert_eq!(Usage::read(Value::parse(&written).unwrap().node()), Some(usage(Some("flex"))));
     }
 

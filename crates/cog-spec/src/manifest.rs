@@ -427,4 +427,59 @@ mod tests {
         let manifest = Manifest::with_defaults("old", Format::V1, None);
         assert_eq!((manifest.strictness, manifest.overflow.max_items), (Strictness::Medium, 5));
     }
+
+    #[test]
+    fn models_write_envelopes_since_v22_and_older_formats_are_deprecated() {
+        let found = Format::ALL.iter().map(|format| (format.asks_for_envelope(), format.is_deprecated()));
+        let (old, current) = ((false, true), (true, false));
+        assert!(found.eq([old, old, old, current, current]));
+    }
+
+    #[test]
+    fn network_and_side_effects_need_a_policy_and_no_constraint_against_them() {
+        for (allowed, forbidden) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut manifest = Manifest::with_defaults("a", Format::V1, None);
+            manifest.policies.network_allowed = allowed;
+            manifest.constraints.no_network = forbidden;
+            let expected = allowed && !forbidden;
+            assert_eq!((manifest.allows_network(), manifest.allows_side_effects()), (expected, false));
+
+            let mut manifest = Manifest::with_defaults("a", Format::V1, None);
+            manifest.policies.side_effects_allowed = allowed;
+            manifest.constraints.no_side_effects = forbidden;
+            assert_eq!((manifest.allows_network(), manifest.allows_side_effects()), (false, expected));
+        }
+    }
+
+    #[test]
+    fn answers_of_tier_exec_are_cached_only_if_the_manifest_allows_it() {
+        let may = |tier, cache| {
+            let manifest = Manifest::with_defaults("a", Format::V25, tier);
+            Manifest { cache, ..manifest }.may_be_cached()
+        };
+        assert!(!may(Some(Tier::Exec), None) && may(Some(Tier::Exec), Some(true)));
+        for tier in [None, Some(Tier::Decision), Some(Tier::Exploration)] {
+            assert!(may(tier, None) && !may(tier, Some(false)), "{tier:?}");
+        }
+    }
+
+    #[test]
+    fn a_violation_is_retried_once_unless_the_manifest_or_tier_exec_says_otherwise() {
+        let (exec, other) = (Some(Tier::Exec), Some(Tier::Decision));
+        let cases = [
+            (None, None, other, 2),
+            (None, None, None, 2),
+            (None, None, exec, 1),
+            (None, Some(3), exec, 3),
+            (None, Some(3), other, 3),
+            (Some(OnViolation::Retry), None, exec, 2),
+            (Some(OnViolation::Retry), Some(4), other, 4),
+            (Some(OnViolation::Report), Some(3), other, 1),
+            (Some(OnViolation::Abort), Some(3), other, 1),
+        ];
+        for (on_violation, max_attempts, tier, expected) in cases {
+            let response = Response { on_violation, max_attempts, ..Response::for_format(Format::V25, tier) };
+            assert_eq!(response.attempts(tier), expected, "{response:?} {tier:?}");
+        }
+    }
 }

@@ -173,4 +173,10 @@ mod tests {
         let progress = PartProgress { path: "a".to_owned(), answer: Some(answer), ..PartProgress::default() };
         assert_eq!(progress.to_json(), r#"{"path":"a"}"#);
     }
+
+    #[test]
+    fn report_says_that_an_answer_is_from_an_earlier_run() {
+        let report = PartReport { restored: true, ..PartReport::new("a", "a", PartStatus::Done) };
+        assert_eq!(report.to_json(), r#"{"path":"a","module":"a","status":"done","restored":true}"#);
+    }
 }

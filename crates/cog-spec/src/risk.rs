@@ -110,3 +110,48 @@ impl Serialize for RiskValue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cog_json::{ToJson as _, Value};
+
+    use super::*;
+
+    fn read(json: &str) -> Option<RiskValue> {
+        RiskValue::read(Value::parse(json).unwrap().node())
+    }
+
+    #[test]
+    fn risks_are_aggregated_from_the_list_that_the_rule_names() {
+        let lists = RiskRule::ALL.iter().map(|rule| rule.list());
+        assert!(lists.eq([Some("changes"), Some("issues"), None]));
+    }
+
+    #[test]
+    fn a_risk_is_a_level_or_counts_as_high() {
+        let values = [
+            (r#""low""#, Risk::Low),
+            (r#""severe""#, Risk::High),
+            (r#"{"custom":"legal","reason":"a fine"}"#, Risk::High),
+            (r#"{"label":"legal","reason":"a fine"}"#, Risk::High),
+        ];
+        for (json, level) in values {
+            let risk = read(json).unwrap();
+            assert_eq!((risk.level(), risk.to_json().as_str()), (level, json));
+        }
+    }
+
+    #[test]
+    fn other_objects_are_no_risk() {
+        for json in [
+            "3",
+            "{}",
+            r#"{"reason":"a fine"}"#,
+            r#"{"custom":"legal"}"#,
+            r#"{"custom":1,"reason":"a fine"}"#,
+            r#"{"label":"legal","level":"low","reason":"a fine"}"#,
+        ] {
+            assert_eq!(read(json), None, "{json}");
+        }
+    }
+}

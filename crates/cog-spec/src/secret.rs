@@ -32,17 +32,12 @@ impl Secret {
     /// Returns the secret and its escaped forms in nested JSON, such as a JSON log that contains a JSON reply.
     fn forms(&self) -> Vec<String> {
         const MAX_NESTING: usize = 4;
-        let mut forms = vec![self.0.clone()];
-        while forms.len() < MAX_NESTING
-            && let Some(last) = forms.last()
-            && let quoted = last.to_json()
-            && let Some(escaped) = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"'))
-            && escaped != last
-        {
-            let escaped = escaped.to_owned();
-            forms.push(escaped);
-        }
-        forms
+        let escaped = |last: &String| {
+            let quoted = last.to_json();
+            let escaped = quoted.strip_prefix('"')?.strip_suffix('"')?;
+            (escaped != last).then(|| escaped.to_owned())
+        };
+        std::iter::successors(Some(self.0.clone()), escaped).take(MAX_NESTING).collect()
     }
 }
 
@@ -66,6 +61,7 @@ mod tests {
     fn secret_is_not_printed() {
         let key = Secret::new("sk-canary");
         assert_eq!(format!("{key} {key:?}"), "*** ***");
+        assert_eq!(key.expose(), "sk-canary");
         assert_eq!(key.redact("401 for sk-canary"), "401 for ***");
         assert_eq!(Secret::new("12345678").redact("a 12345678 b"), "a *** b");
         assert_eq!(Secret::new("1234567").redact("a 1234567 b"), "a 1234567 b");

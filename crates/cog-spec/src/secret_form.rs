@@ -97,6 +97,7 @@ mod tests {
             ("password=MyPassword", "password=***"),
             ("my password: my-password", "my password: ***"),
             ("password: hunter(2", "password: ***"),
+            ("password: hunter2(x)", "password: ***)"),
             ("password: hunter(2 (really)\nlist: 1) first", "password: *** (really)\nlist: 1) first"),
             ("token=hunter[2", "token=***"),
         ]);
@@ -107,6 +108,10 @@ mod tests {
         check(&[
             ("tokens:\n  - abc\n  - 'd e'\nsize: 3", "tokens:\n  - ***\n  - '***'\nsize: 3"),
             ("api_keys:\r\n- abc\r\n- def\r\n", "api_keys:\r\n- ***\r\n- ***\r\n"),
+            ("tokens: [123456, 12345], password: hunter2", "tokens: [***, 12345], password: ***"),
+            ("tokens: ['cookie: a=b', see password: y]", "tokens: ['***', see password: ***]"),
+            ("tokens = ['cookie: a=b', password=y]", "tokens = ['***', password=***]"),
+            ("tokens:\n- 'a:b'\n- c", "tokens:\n- '***'\n- ***"),
             (r#"{"tokens": ["abc", "d,e"], "n": ["f"]}"#, r#"{"tokens": ["***", "***"], "n": ["f"]}"#),
             ("{\\\"passwords\\\": [\\\"a b\\\"]}", "{\\\"passwords\\\": [\\\"***\\\"]}"),
             ("\"secrets\": [\n  \"é\",\n  \"b\"\n]", "\"secrets\": [\n  \"***\",\n  \"***\"\n]"),
@@ -131,6 +136,7 @@ mod tests {
     fn blocks_of_yaml_are_masked() {
         check(&[
             ("password: |\n  x\n  y\n\nname: z", "password: |\n  ***\n\nname: z"),
+            ("password: |\n  x\ntoken: y", "password: |\n  ***\ntoken: ***"),
             ("a:\n  - token: >-\n      x y\n  - b", "a:\n  - token: >-\n      ***\n  - b"),
             ("password: |\n", "password: |\n"),
             ("- password: |\n    x\n  name: z", "- password: |\n    ***\n  name: z"),
@@ -153,6 +159,7 @@ mod tests {
             (r#"{\"secret\": \"a\"}"#, r#"{\"secret\": \"***\"}"#),
             ("curl 'https://a.b/?token=abc&page=2'", "curl 'https://a.b/?token=***&page=2'"),
             ("api key: 7f3k", "api key: ***"),
+            ("the token: 123456 is long", "the token: *** is long"),
             ("- client_secret: plain\n- size: 3", "- client_secret: ***\n- size: 3"),
             ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic ***"),
             ("Cookie: sid=1; theme=dark\nHost: a", "Cookie: ***\nHost: a"),
@@ -180,6 +187,9 @@ mod tests {
         for text in [
             "the token budget is 5000",
             "token budget: 5000",
+            "the token: 12345 is short",
+            "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+            "a PRIVATE KEY is a file",
             "Tokens: 12, max_tokens=100",
             "Token: the smallest unit of text",
             "The secret: patience.",

@@ -132,4 +132,12 @@ mod tests {
         let error = "execute".parse::<Tier>().unwrap_err();
         assert_eq!(error.to_string(), "`execute` is not one of exec, decision, exploration");
     }
+
+    #[test]
+    fn only_tier_exec_has_a_minimum_confidence_and_no_insights() {
+        for tier in Tier::ALL {
+            let expected = if *tier == Tier::Exec { (Some(0.9), false) } else { (None, true) };
+            assert_eq!((tier.min_confidence(), tier.overflow_enabled()), expected, "{tier}");
+        }
+    }
 }

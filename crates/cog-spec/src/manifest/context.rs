@@ -105,3 +105,34 @@ impl ContextTtl {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn declarations_are_found_by_name() {
+        let accepted = |name: &str| AcceptedContext { name: name.to_owned(), ..AcceptedContext::default() };
+        let emitted = |name: &str| EmittedContext {
+            name: name.to_owned(),
+            ttl: ContextTtl::Request,
+            key_pattern: EmittedContext::DEFAULT_KEY.to_owned(),
+            schema: None,
+        };
+        let rule = ContextRule {
+            accepts: vec![accepted("a"), accepted("b")],
+            emits: vec![emitted("c"), emitted("d")],
+            ..ContextRule::default()
+        };
+        assert_eq!((rule.accepted("b"), rule.accepted("c")), (Some(&accepted("b")), None));
+        assert_eq!((rule.emitted("d"), rule.emitted("a")), (Some(&emitted("d")), None));
+    }
+
+    #[test]
+    fn seconds_of_a_manifest_are_read_and_written() {
+        let times = [(0, ContextTtl::Request), (60, ContextTtl::Seconds(60)), (-1, ContextTtl::Unlimited)];
+        for (seconds, ttl) in times {
+            assert_eq!((ContextTtl::from_seconds(seconds), ttl.seconds()), (ttl, seconds));
+        }
+    }
+}
