@@ -92,6 +92,8 @@ mod tests {
         assert!(text.contains(
             "\n- `data.a` (type): found a number; allowed: a string\n- `data.b` (required): absent\n"
         ));
+        let listed = vec![error::violation("data", "type", "wrong"); MAX_REPORTED];
+        assert!(!feedback(&error::from_violations(&listed)).contains("more\n"));
         let many = vec![error::violation("data", "type", "wrong"); 30];
         assert!(feedback(&error::from_violations(&many)).contains("\n- and 10 more\n"));
         assert!(

@@ -124,3 +124,56 @@ fn sync_error(mut error: ErrorBody) -> ErrorBody {
     }
     error
 }
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::Risk;
+    use serde_json::json;
+
+    use super::*;
+
+    fn delta(seq: u64, delta: &str) -> Chunk {
+        Chunk::Delta { seq, field: "data.a".to_owned(), delta: delta.to_owned(), checkpoint: None }
+    }
+
+    fn meta(seq: u64, explain: &str) -> Chunk {
+        let meta = Value::from(json!({ "confidence": 0.5, "risk": "low", "explain": explain }));
+        Chunk::Snapshot { seq, field: Some("meta".to_owned()), data: meta }
+    }
+
+    #[test]
+    fn data_are_those_of_the_chunks_without_a_gap() {
+        let mut builder = EnvelopeBuilder::new();
+        let mut pushed = |chunk| {
+            builder.push(chunk);
+            builder.data().map(|data| data["a"].clone())
+        };
+        assert_eq!(pushed(delta(2, "y")), None);
+        assert_eq!(pushed(delta(1, "x")), Some(json!("xy")));
+        assert_eq!(pushed(delta(1, "x")), Some(json!("xy")), "a repeated chunk counts once");
+        assert_eq!(pushed(delta(3, "z")), Some(json!("xyz")));
+    }
+
+    #[test]
+    fn envelope_is_over_after_its_last_chunk() {
+        let mut builder = EnvelopeBuilder::new();
+        builder.push(delta(1, "x"));
+        assert!(!builder.is_over());
+        builder.push(Chunk::Final {
+            meta: Box::new(Meta::new(None, Risk::Low, "Done.")),
+            data: Value::from(json!({ "a": "x" })),
+            usage: None,
+            warnings: Vec::new(),
+            emitted_context: None,
+            handoff: None,
+        });
+        assert!(builder.is_over());
+    }
+
+    #[test]
+    fn meta_is_that_of_the_highest_number_and_a_repeated_one_counts_once() {
+        let explain = |chunks: Vec<Chunk>| fold(chunks).meta.explain;
+        assert_eq!(explain(vec![meta(2, "later"), meta(1, "first")]), "later");
+        assert_eq!(explain(vec![meta(1, "first"), meta(1, "repeated")]), "first");
+    }
+}

@@ -5,6 +5,9 @@ use super::*;
 use crate::{DataAccumulator, Finish, fold, testing::*};
 
 mod attempts;
+mod media;
+mod parts;
+mod rounds;
 
 fn emitted(rules: &AnswerRules, text: &str, piece: usize) -> Vec<serde_json::Value> {
     let chunks = chunks(rules, text, piece, Some(FinishReason::Stop));

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use crate::{AnswerRules, fold, testing::*};
 
+mod context;
+
 fn tier(tier: Tier) -> AnswerRules {
     rules(manifest(tier), &schema(json!({})))
 }
@@ -413,6 +415,20 @@ mod violations {
             assert_eq!(envelope["error"]["details"]["reason"], reason, "{text}");
             assert_eq!(envelope["meta"]["confidence"], 0.0);
         }
+    }
+
+    #[test]
+    fn text_without_json_is_named_so() {
+        let error = &answer_text(&plain(), "I would rather not.")["error"];
+        assert_eq!(error["message"], "The reply contains no JSON object");
+    }
+
+    #[test]
+    fn other_members_of_an_envelope_are_dropped_unless_they_are_null() {
+        let reply = reply(json!({ "note": 1, "error": null, "partial_data": null, "_own": 1 }));
+        assert_eq!(repairs(&answer(&plain(), &reply)), ["drop_member note"]);
+        let null = serde_json::from_str(r#"{"note": null}"#).unwrap();
+        assert_eq!(repairs(&answer(&plain(), &super::reply(null))), ["drop_member note"]);
     }
 
     #[test]

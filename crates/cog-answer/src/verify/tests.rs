@@ -18,6 +18,13 @@ mod detection {
     use super::*;
 
     #[test]
+    fn each_kind_is_read_by_its_name() {
+        assert!(Kind::ALL.iter().map(Kind::to_string).eq(Kind::NAMES.iter().copied()));
+        assert!(Kind::ALL.iter().all(|kind| kind.as_str().parse() == Ok(*kind)));
+        assert_eq!("page".parse::<Kind>().unwrap_err().allowed, Kind::NAMES);
+    }
+
+    #[test]
     fn detects_the_kind() {
         let cases = [
             (r#"[{"role": "user"}]"#, Some(Kind::Messages)),
