@@ -39,7 +39,7 @@ pub(super) struct Seeker {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// At the start of the reply, where reasoning may begin.
+    /// At the start of the reply, or after reasoning: where reasoning may begin.
     Start,
     /// Inside reasoning, up to one of these tags.
     Reasoning(&'static [&'static str]),
@@ -92,7 +92,7 @@ impl Seeker {
 
     /// Searches after the closing tag of reasoning.
     pub(super) fn after_reasoning(pos: usize, max_depth: usize) -> Self {
-        Seeker { pos, phase: Phase::Prose, body: pos, tail: pos, ..Self::new(max_depth) }
+        Seeker { pos, body: pos, tail: pos, ..Self::new(max_depth) }
     }
 
     /// Returns the start of the document, if the text shows it.
@@ -177,7 +177,7 @@ impl Seeker {
         match reasoning::end_of_reasoning(text, self.pos, closing) {
             Ok(end) => {
                 (self.pos, self.body, self.tail) = (end, end, end);
-                self.go_on(Phase::Prose)
+                self.go_on(Phase::Start)
             }
             Err(pos) => {
                 self.pos = pos;
@@ -282,13 +282,14 @@ impl Seeker {
             _ => string_run::<b'\''>(bytes, self.pos),
         };
         self.pos = stop;
-        match (bytes.get(stop), bytes.get(stop + 1)) {
-            (None, _) | (Some(b'\\'), None) => ControlFlow::Break(None),
-            (Some(b'\\'), Some(_)) => {
+        match bytes.get(stop) {
+            None => ControlFlow::Break(None),
+            // Its second byte may still be missing.
+            Some(b'\\') => {
                 self.pos += 2;
                 ControlFlow::Continue(())
             }
-            (Some(&byte), _) if byte == quote => {
+            Some(&byte) if byte == quote => {
                 self.pos += 1;
                 self.go_on(Phase::AfterKey)
             }

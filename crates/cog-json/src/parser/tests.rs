@@ -1,4 +1,6 @@
 mod forms;
 mod outcome;
+mod search;
 mod strict;
 mod tolerant;
+mod wrapper;
