@@ -129,10 +129,9 @@ impl Hash for Number<'_> {
 impl PartialOrd for Number<'_> {
     /// Mathematically and exactly, so that two numbers that are not equal are less or greater.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        let both_plain = self.plain && other.plain;
-        match both_plain.then(|| self.as_i128().zip(other.as_i128())).flatten() {
-            Some((left, right)) => Some(left.cmp(&right)),
-            None => Some(Decimal::parse(self.literal).compare(&Decimal::parse(other.literal))),
+        match (self.as_i128(), other.as_i128()) {
+            (Some(left), Some(right)) => Some(left.cmp(&right)),
+            _ => Some(Decimal::parse(self.literal).compare(&Decimal::parse(other.literal))),
         }
     }
 }
@@ -293,6 +292,16 @@ mod tests {
         assert_eq!(number("18446744073709551616").as_u64(), None);
         assert_eq!(number("1e400000000000").as_i64(), None);
         assert!(number("1.50e1").is_integer() && !number("1.55e1").is_integer());
+    }
+
+    #[test]
+    fn text_of_a_number_is_its_literal() {
+        for literal in ["-0", "1.50", "1E+2"] {
+            assert_eq!(
+                (format!("{}", number(literal)), format!("{:?}", number(literal))),
+                (literal.into(), literal.into())
+            );
+        }
     }
 
     #[test]

@@ -146,3 +146,37 @@ impl Tape {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+
+    #[test]
+    fn cleared_tape_has_the_memory_that_it_may_retain() {
+        for (text, entries, retained, is_kept) in [
+            (100, 0, 100, true),
+            (100, 0, 101, true),
+            (100, 0, 99, false),
+            (0, 100, 100, true),
+            (0, 100, 101, true),
+            (0, 100, 99, false),
+        ] {
+            let (text, entries) = (String::with_capacity(text), Vec::with_capacity(entries));
+            let before = text.capacity() + entries.capacity();
+            let mut tape = Tape { text, entries, ..Tape::default() };
+            tape.clear(retained);
+            let after = tape.text.capacity() + tape.entries.capacity();
+            assert_eq!(after, if is_kept { before } else { 0 }, "{before} {retained}");
+        }
+    }
+
+    #[test]
+    fn only_an_object_of_many_keys_has_a_table() {
+        for (keys, tables) in [(SMALL, 0), (SMALL + 1, 1)] {
+            let members: Vec<String> = (0..keys).map(|key| format!("\"{key}\":0")).collect();
+            let value = Value::parse(&format!("{{{}}}", members.join(","))).unwrap();
+            assert_eq!(value.node().tape.tables.len(), tables, "{keys}");
+        }
+    }
+}

@@ -51,11 +51,7 @@ impl Value {
     #[must_use]
     pub fn null() -> Value {
         static NULL: LazyLock<Arc<Tape>> = LazyLock::new(|| {
-            Arc::new(Tape {
-                text: "null".to_owned(),
-                entries: vec![Entry::scalar(Tag::Null, 0, 4)],
-                ..Tape::default()
-            })
+            Arc::new(Tape { entries: vec![Entry::scalar(Tag::Null, 0, 0)], ..Tape::default() })
         });
         Value { tape: Arc::clone(&NULL), index: 0 }
     }

@@ -43,8 +43,7 @@ fn is_info(word: &str) -> bool {
 
 pub(super) fn note_before(ledger: &mut Ledger, text: &str) {
     let text = text.trim_matches(is_space);
-    let line = text.rfind('\n').map_or(0, |newline| newline + 1);
-    let (prose, last) = text.split_at_checked(line).unwrap_or((text, ""));
+    let (prose, last) = text.rsplit_once('\n').unwrap_or(("", text));
     let fence = last.trim().strip_prefix(FENCE).is_some_and(is_info);
     ledger.note_around(Tolerance::SurroundingText, if fence { prose.trim().len() } else { text.len() });
     ledger.note_around(Tolerance::CodeFence, if fence { last.trim().len() } else { 0 });

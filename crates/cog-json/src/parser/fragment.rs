@@ -161,6 +161,9 @@ impl Brackets {
     }
 
     fn count(&mut self, byte: u8) -> &mut usize {
-        if byte == b'{' { &mut self.braces } else { &mut self.squares }
+        match byte {
+            b'{' => &mut self.braces,
+            _ => &mut self.squares,
+        }
     }
 }

@@ -281,7 +281,7 @@ fn expected_entries(text: &[u8]) -> usize {
     };
     let sampled = if text.len() > 8 * SAMPLE { (1..4).filter_map(separators).min() } else { None };
     // A few more than in the sample, because growing is dear.
-    let dense = sampled.map_or(0, |count| (count + count / 32 + 1) * (text.len() / SAMPLE + 1));
+    let dense = sampled.map_or(0, |count| (count + count / 32) * text.len().div_ceil(SAMPLE));
     dense.max(text.len() / USUAL_BYTES) + 4
 }
 
@@ -314,5 +314,8 @@ mod tests {
         let reserved = expected_entries(text.as_bytes());
         assert_eq!(reserved, text.len() / USUAL_BYTES + 4);
         assert_eq!(expected_entries(&[b','; 600]), 54);
+        let long = 8 * SAMPLE;
+        assert_eq!(expected_entries(&vec![b','; long]), long / USUAL_BYTES + 4);
+        assert!(expected_entries(&vec![b','; long + 1]) > long);
     }
 }

@@ -32,7 +32,7 @@ impl Quote {
             Quote::Single => string_run::<b'\''>(bytes, from),
             // The first byte of each typographic quote.
             Quote::Smart(_) => {
-                scan::position(bytes, from, |&byte| byte == 0xe2 || byte == b'\\' || byte < 0x20)
+                scan::position(bytes, from, |&byte| byte == 0xe2 || byte == b'\\' || byte.is_ascii_control())
             }
         }
     }

@@ -78,9 +78,8 @@ impl Reply {
                 *from = found.unwrap_or_else(|looked_at| looked_at);
                 found.ok()
             }
-            (Stage::After { seeker, .. }, None) if !self.has_second => {
-                Some(seeker.tail()).filter(|tail| *tail > 0)
-            }
+            // The seeker finds either a second object or the tag.
+            (Stage::After { seeker, .. }, None) => Some(seeker.tail()).filter(|tail| *tail > 0),
             _ => None,
         }
     }

@@ -21,7 +21,7 @@ fn ends(key: &[u8]) -> (u64, u64) {
     if let (Some(head), Some(tail)) = (key.first_chunk(), key.last_chunk()) {
         return (u32::from_le_bytes(*head).into(), u32::from_le_bytes(*tail).into());
     }
-    (key.iter().fold(0, |word, &byte| (word << 8) | u64::from(byte)), 0)
+    (key.iter().fold(0, |word, &byte| word * 256 + u64::from(byte)), 0)
 }
 
 /// The keys of one large object: open addressing over the indexes of their entries, at most half full. The hash
@@ -39,8 +39,8 @@ impl KeyTable {
     pub(crate) fn from_object(tape: &Tape, object: u32) -> Self {
         let mut table = KeyTable { slots: vec![0; 64], used: 0, seed: RandomState::new() };
         let mut at = object + 1;
-        while at < tape.len() {
-            if !tape.entry(at).is_shadowed() {
+        while let Some(key) = tape.entries.get(at as usize) {
+            if !key.is_shadowed() {
                 table.insert(tape, at);
             }
             at = tape.after(at + 1);
@@ -93,6 +93,7 @@ impl KeyTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Value;
 
     #[test]
     fn fingerprints_of_common_keys_differ() {
@@ -101,6 +102,32 @@ mod tests {
             for other in keys.iter().skip(at + 1) {
                 assert_ne!(fingerprint(key.as_bytes()), fingerprint(other.as_bytes()), "{key} {other}");
             }
+        }
+    }
+
+    #[test]
+    fn fingerprint_depends_on_the_length_and_on_both_ends() {
+        let key = |head: u8, tail: u8, len: usize| [vec![head; 8], vec![0; len - 16], vec![tail; 8]].concat();
+        for (one, other) in [
+            (key(0, 0xff, 16), key(0, 0xff, 17)),
+            (key(1, 0xff, 16), key(2, 0xff, 16)),
+            (key(1, 0, 16), key(2, 0, 16)),
+            (key(0, 1, 16), key(0, 2, 16)),
+            (b"ab".to_vec(), b"ba".to_vec()),
+            (b"ab".to_vec(), b"cb".to_vec()),
+            (b"a".to_vec(), b"b".to_vec()),
+        ] {
+            assert_ne!(fingerprint(&one), fingerprint(&other), "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn table_is_at_most_half_full() {
+        for keys in [17, 33, 64, 100, 129] {
+            let members: Vec<String> = (0..keys).map(|key| format!("\"{key}\":0")).collect();
+            let value = Value::parse(&format!("{{{}}}", members.join(","))).unwrap();
+            let table = &value.node().tape.tables[0];
+            assert!(table.used == keys && table.slots.len() >= 2 * keys, "{keys}");
         }
     }
 }

@@ -74,7 +74,7 @@ fn unit(bytes: &[u8], at: usize) -> Result<u32, Escape> {
 }
 
 fn hex(digits: &[u8; 4]) -> Option<u32> {
-    digits.iter().try_fold(0, |unit, &digit| Some((unit << 4) | char::from(digit).to_digit(16)?))
+    digits.iter().try_fold(0, |unit, &digit| Some(unit * 16 + char::from(digit).to_digit(16)?))
 }
 
 fn may_become_unit(start: &[u8]) -> bool {
