@@ -133,3 +133,18 @@ impl fmt::Display for SyntaxError {
 }
 
 impl std::error::Error for SyntaxError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_characters_from_one() {
+        let text = "aé\n\nb";
+        for (offset, line, column) in
+            [(0, 1, 1), (1, 1, 2), (2, 1, 2), (3, 1, 3), (4, 2, 1), (5, 3, 1), (6, 3, 2), (99, 3, 2)]
+        {
+            assert_eq!(Position::from_offset(text, offset), Position { line, column }, "{offset}");
+        }
+    }
+}

@@ -65,3 +65,15 @@ impl Default for Limits {
         Self::standard()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_beyond_the_offsets_of_the_tree_are_reduced() {
+        let wide = Limits { depth: u32::MAX, bytes: u64::MAX, nodes: u32::MAX };
+        assert_eq!(wide.addressable(), Limits::unbounded());
+        assert_eq!(Limits::model_output().addressable(), Limits::model_output());
+    }
+}

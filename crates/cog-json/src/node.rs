@@ -3,6 +3,8 @@
 mod equal;
 mod iter;
 mod pointer;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

@@ -19,6 +19,7 @@ fn displays_paths_as_specified() {
         (&[Key("")], r#"[""]"#, "/"),
         (&[Key("x-y"), Key("-x")], r#"x-y["-x"]"#, "/x-y/-x"),
         (&[Index(3), Index(10)], "[3][10]", "/3/10"),
+        (&[Key("_a"), Key("$b1"), Key("1c")], r#"_a.$b1["1c"]"#, "/_a/$b1/1c"),
         (&[Key("say \"é\\\n\"")], "[\"say \\\"é\\\\\\n\\\"\"]", "/say \"é\\\n\""),
     ] {
         let path = path(segments);
@@ -59,4 +60,13 @@ fn pop_removes_the_last_step() {
 fn key_is_not_a_prefix_of_a_longer_key() {
     let (short, long): (Path, Path) = ("ab".parse().unwrap(), "abc.d".parse().unwrap());
     assert!(!long.starts_with(&short));
+}
+
+#[test]
+fn steps_are_counted_from_the_root() {
+    let mut path: Path = "data[2].x".parse().unwrap();
+    assert_eq!((path.depth(), path.first(), path.is_root()), (3, Some(Segment::Key("data")), false));
+    assert_eq!(format!("{path:?}"), "\"data[2].x\"");
+    path.clear();
+    assert_eq!((path.depth(), path.first(), &path), (0, None, &Path::root()));
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -215,4 +216,45 @@ fn what_json_cannot_represent_is_an_error() {
     assert_eq!(error.to_string(), "key must be a string");
     assert_eq!(to_value(&f64::NAN), Ok(Value::null()));
     assert_eq!(to_value("x").unwrap().as_str(), Some("x"));
+}
+
+/// The numbers of elements or members that are announced before each.
+#[derive(Debug, PartialEq)]
+struct Announced(Vec<Option<usize>>);
+
+impl<'de> Deserialize<'de> for Announced {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Announced(Vec::new()))
+    }
+}
+
+impl<'de> Visitor<'de> for Announced {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an array or object")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Self, A::Error> {
+        self.0.push(items.size_hint());
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            self.0.push(items.size_hint());
+        }
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<Self, A::Error> {
+        self.0.push(members.size_hint());
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+            self.0.push(members.size_hint());
+        }
+        Ok(self)
+    }
+}
+
+#[test]
+fn announces_how_many_elements_and_members_are_left() {
+    for text in ["[7,8]", r#"{"a":7,"b":8}"#] {
+        assert_eq!(read(text), Ok(Announced(vec![Some(2), Some(1), Some(0)])), "{text}");
+    }
 }

@@ -1,4 +1,6 @@
-use serde::{Deserialize, Serialize};
+use serde::de::value::{BytesDeserializer, Error};
+use serde::de::{IntoDeserializer, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, forward_to_deserialize_any};
 use serde_json::json;
 
 use super::*;
@@ -88,4 +90,35 @@ fn refuses_invalid_bytes() {
     assert_eq!(Value::parse_bytes("\"é\"".as_bytes()).unwrap().as_str(), Some("é"));
     assert!(Value::parse_bytes(b"\"\xff\"").is_err());
     assert!(Value::parse_bytes(b"\xef\xbb\xbf1").is_err());
+}
+
+/// A deserializer that announces whether there is a value, unlike that of JSON.
+struct Announced(Option<u8>);
+
+impl<'de> Deserializer<'de> for Announced {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Some(content) => visitor.visit_some(content.into_deserializer()),
+            None => visitor.visit_none(),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+#[test]
+fn deserializes_from_formats_with_other_forms_than_json() {
+    let integer = IntoDeserializer::<Error>::into_deserializer;
+    assert_eq!(Value::deserialize(integer(i128::MIN)).unwrap().to_string(), i128::MIN.to_string());
+    let integer = IntoDeserializer::<Error>::into_deserializer;
+    assert_eq!(Value::deserialize(integer(u128::MAX)).unwrap().to_string(), u128::MAX.to_string());
+    assert_eq!(Value::deserialize(Announced(Some(7))).unwrap().to_string(), "7");
+    assert_eq!(Value::deserialize(Announced(None)).unwrap(), Value::null());
+    let error = Value::deserialize(BytesDeserializer::<Error>::new(b"x")).unwrap_err();
+    assert_eq!(error.to_string(), "invalid type: byte array, expected a value that JSON can represent");
 }

@@ -83,3 +83,33 @@ fn writes_only_the_last_of_duplicate_keys() {
     let value = Value::parse(r#"{"a":{"x":1},"b":2,"a":[3]}"#).unwrap();
     assert_eq!(value.to_json(), r#"{"b":2,"a":[3]}"#);
 }
+
+#[test]
+fn serializes_bytes_and_addresses_as_serde_json_does() {
+    let (bytes, address) = (c"ab", std::net::Ipv4Addr::LOCALHOST);
+    assert_eq!(bytes.to_json(), serde_json::to_string(bytes).unwrap());
+    assert_eq!(address.to_json(), serde_json::to_string(&address).unwrap());
+}
+
+#[test]
+fn parts_of_a_string_are_one_string() {
+    let mut out = String::new();
+    Writer::compact(&mut out).array(|w| {
+        w.string_of(&["a\"", "", "é\n"]);
+        w.string_of(&[]);
+    });
+    assert_eq!(out, r#"["a\"é\n",""]"#);
+}
+
+struct Code(u8);
+
+impl ToJson for Code {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.string(&format!("E{}", self.0));
+    }
+}
+
+#[test]
+fn array_writes_each_value_in_its_own_form() {
+    assert_eq!(Array(&[Code(1), Code(2)]).to_json(), r#"["E1","E2"]"#);
+}

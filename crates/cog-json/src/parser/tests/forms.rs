@@ -27,6 +27,8 @@ fn records_each_form_with_path_and_sizes() {
         ("{“a”:1}", r#"{"a":1}"#, T::SmartQuotes, "a", 7, 3),
         ("{‘a’:1}", r#"{"a":1}"#, T::SmartQuotes, "a", 7, 3),
         ("{\"a\":„x“}", r#"{"a":"x"}"#, T::SmartQuotes, "a", 7, 3),
+        ("{\"a\":“it’s…”}", r#"{"a":"it’s…"}"#, T::SmartQuotes, "a", 15, 11),
+        ("{\"a\":“x\\ny”}", r#"{"a":"x\ny"}"#, T::SmartQuotes, "a", 10, 6),
         ("{\"a\":[\u{3000}1]}", r#"{"a":[1]}"#, T::UnicodeSpace, "a", 3, 0),
         ("{\"a\"\u{200b}:1}", r#"{"a":1}"#, T::UnicodeSpace, "", 3, 0),
         ("{\"a\":1\u{c}}", r#"{"a":1}"#, T::UnicodeSpace, "", 1, 0),
@@ -73,6 +75,16 @@ fn reads_all_forms_together() {
 }
 
 #[test]
+fn two_deviations_of_one_string_or_line_are_both_recorded() {
+    let quotes = (T::SmartQuotes, "a".to_owned(), 9, 6);
+    let expected = [quotes, (T::RawNewline, "a".to_owned(), 1, 2)];
+    assert_eq!(read("{\"a\":“x\ny”}"), (r#"{"a":"x\ny"}"#.to_owned(), expected.into()));
+    let quotes = |key: &str| (T::SingleQuotes, key.to_owned(), 3, 3);
+    let expected = [quotes("a"), (T::MissingComma, String::new(), 0, 1), quotes("b")];
+    assert_eq!(read("{'a':1\n'b':2}"), (r#"{"a":1,"b":2}"#.to_owned(), expected.into()));
+}
+
+#[test]
 fn numbers_in_other_forms_are_numbers() {
     let mut parser = Parser::tolerant(Limits::model_output());
     parser.push(b"{\"a\": [+5, 5., .5, -0.]}", &mut |_| {}).unwrap();
@@ -80,6 +92,8 @@ fn numbers_in_other_forms_are_numbers() {
     let numbers: Vec<_> = root.get("a").unwrap().elements().map(|node| node.as_number().unwrap()).collect();
     assert_eq!(numbers.iter().map(|it| it.as_i64()).collect::<Vec<_>>(), [Some(5), Some(5), None, Some(0)]);
     assert_eq!(numbers.iter().map(|it| it.as_f64()).collect::<Vec<_>>(), [5.0, 5.0, 0.5, 0.0]);
+    let plain: Vec<_> = numbers.iter().map(|it| it.is_plain_integer()).collect();
+    assert_eq!(plain, [true, true, false, true]);
 }
 
 #[test]

@@ -90,6 +90,8 @@ fn refuses_everything_else_with_its_offset() {
         ("{a:1}", K::ExpectedKey, 1),
         ("{'a':1}", K::ExpectedKey, 1),
         ("{1:1}", K::ExpectedKey, 1),
+        ("{\"a\":1,b:2}", K::ExpectedKey, 7),
+        ("x", K::ExpectedValue, 0),
         ("{\"a\":}", K::ExpectedValue, 5),
         ("[\"a\nb\"]", K::ControlCharacter, 3),
         ("[\"\\x\"]", K::Escape, 2),

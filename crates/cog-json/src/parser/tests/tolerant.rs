@@ -32,6 +32,7 @@ fn records_each_deviation_with_path_and_sizes() {
         ("{'k':1}", r#"{"k":1}"#, T::SingleQuotes, "k", 3, 3),
         ("{\"a\":1 // one\n}", r#"{"a":1}"#, T::Comment, "", 6, 0),
         ("{\"a\":[/* é **/1]}", r#"{"a":[1]}"#, T::Comment, "a", 9, 0),
+        ("{\"a\":/*/ 2 */1}", r#"{"a":1}"#, T::Comment, "", 8, 0),
         ("{\"a\":1, # x\n\"b\":2}", r#"{"a":1,"b":2}"#, T::Comment, "", 3, 0),
         ("{\"a\":\"x\ny\u{1}\"}", r#"{"a":"x\ny\u0001"}"#, T::RawNewline, "a", 2, 8),
         ("{\"a\":[True]}", r#"{"a":[true]}"#, T::PythonLiteral, "a[0]", 4, 4),
@@ -82,6 +83,8 @@ fn brackets_in_prose_are_not_the_document() {
         "Here it is (in full):\n",
         "f(",
         "e.g. (like ",
+        "(see above) answer: ",
+        "[/* c */: ] ",
     ] {
         assert_eq!(read(&format!("{prose}{{\"a\":[1]}}")).0, r#"{"a":[1]}"#, "{prose}");
     }
@@ -130,11 +133,21 @@ fn value_without_members_is_the_document_if_it_is_alone() {
     ] {
         assert_eq!(outcome(text).end, Ok(End::Complete), "{text}");
     }
-    for text in
-        ["", "No.", "Use {} here", "see [1]", "42 is it", "\"Sure\", he said", "[1] and [2]", "{} {}", "\"x"]
-    {
+    for text in [
+        "",
+        "No.",
+        "Use {} here",
+        "see [1]",
+        "42 is it",
+        "\"Sure\", he said",
+        "[1] and [2]",
+        "{} {}",
+        "\"x",
+        "```is it:\n[1]\n```",
+    ] {
         let outcome = outcome(text);
-        assert!(outcome.end.is_err(), "{text}");
+        let error = outcome.end.expect_err(text);
+        assert_eq!((error.kind(), error.offset()), (SyntaxErrorKind::Nothing, 0), "{text}");
         assert_eq!((outcome.events.len(), outcome.tolerated.len()), (0, 0), "{text}");
     }
 }
@@ -182,6 +195,7 @@ fn second_object_is_reported_and_not_chosen() {
         "\nNo: {n: +5}",
         " // or {\"ok\":false}",
         " /* {\"b\":2} */",
+        "\n<think>{\"b\":2}",
     ] {
         let text = format!("{{\"a\":1}}{second}");
         let outcome = outcome(&text);
@@ -204,6 +218,7 @@ fn refuses_deviations_that_are_not_listed() {
         ("{ok.a: true}", K::ExpectedColon, 3),
         ("{\"a\":,1}", K::ExpectedValue, 5),
         ("{\"a\":1;\"b\":2}", K::ExpectedCommaOrBrace, 6),
+        ("{\"a\":1\n;\"b\":2}", K::ExpectedCommaOrBrace, 7),
         ("{\"a\":1 \"b\":2}", K::ExpectedCommaOrBrace, 7),
         ("{\"a\":[1\n2]}", K::ExpectedCommaOrBracket, 8),
         ("{\"a\":[\"b\"\n\"c\"]}", K::ExpectedCommaOrBracket, 10),
