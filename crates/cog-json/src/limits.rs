@@ -76,4 +76,9 @@ mod tests {
         assert_eq!(wide.addressable(), Limits::unbounded());
         assert_eq!(Limits::model_output().addressable(), Limits::model_output());
     }
+
+    #[test]
+    fn reply_may_have_8_mebibytes() {
+        assert_eq!(Limits::model_output(), Limits::default().with_bytes(8 << 20));
+    }
 }

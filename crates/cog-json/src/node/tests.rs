@@ -86,6 +86,8 @@ fn tapes_have_different_identifiers() {
     let (one, other) = (value("[1]"), value("[1]"));
     assert_ne!(one.node().tape_id(), other.node().tape_id());
     assert_eq!(one.node().tape_id(), one.at(0).unwrap().tape_id());
+    let pair = value("[1,2]");
+    assert_eq!((pair.node().id().as_u32(), pair.at(1).unwrap().id().as_u32()), (0, 2));
 }
 
 #[test]
