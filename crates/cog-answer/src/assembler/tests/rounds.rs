@@ -1,4 +1,4 @@
-//! What the caller tells an assembler: tokens, warnings, dialects, and the ends of rounds and attempts.
+//! What an assembler receives from its caller: tokens, warnings, dialects, and the ends of rounds and attempts.
 
 use cog_spec::{Amount, Currency, PriceDate, PriceSource};
 
