@@ -251,3 +251,6 @@ impl Links {
         listed.chain(condition).chain(self.dependent.iter().map(|(_, id)| *id))
     }
 }
+
+#[cfg(test)]
+mod tests;

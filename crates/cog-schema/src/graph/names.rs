@@ -77,7 +77,20 @@ fn is_same(left: &str, right: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_same;
+    use super::*;
+
+    #[test]
+    fn cursor_is_after_the_name_that_was_found() {
+        for count in [3, 40] {
+            let names = Names::new((0..count).map(|n| (format!("name{n}").into(), Id(n))).collect());
+            let mut cursor = 0;
+            for (name, after) in [("name0", 1), ("name2", 3), ("name1", 2), ("name2", 3), ("other", 3)] {
+                let found = names.position(name, &mut cursor);
+                assert_eq!((found.is_some(), cursor), (name != "other", after), "{name}");
+            }
+            assert_eq!((names.len(), names.find("name2", &mut 0)), (count as usize, Some(Id(2))));
+        }
+    }
 
     #[test]
     fn compares_every_letter() {

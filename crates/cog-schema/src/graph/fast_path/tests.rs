@@ -1,6 +1,7 @@
+use std::cell::Cell;
 use std::sync::LazyLock;
 
-use cog_json::Value as Tree;
+use cog_json::{Node, Value as Tree};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -86,4 +87,99 @@ fn lengths_count_characters_and_not_bytes() {
     {
         assert_eq!(verdicts(&contract, &json!(text)), (fits, fits), "{text}");
     }
+}
+
+/// Returns the verdict of the fast path; none if it asks the engine.
+fn alone(schema: &Value, text: &str) -> Option<bool> {
+    let contract = contract(schema.clone());
+    let (tree, asked) = (Tree::parse(text).unwrap(), Cell::new(false));
+    let engine = |_, _: Node<'_>| {
+        asked.set(true);
+        false
+    };
+    let verdict = contract.graph.fits(contract.data.as_ref().unwrap().id, tree.node(), &engine);
+    (!asked.get()).then_some(verdict)
+}
+
+#[test]
+fn simple_keywords_are_checked_without_the_engine() {
+    let few = json!({ "enum": ["a", "b", 1, 2.5, -0.0, null, true] });
+    let many: Vec<String> = (0..20).map(|n| format!("v{n}")).collect();
+    for (schema, valid, invalid) in [
+        (json!({ "type": "null" }), vec!["null"], vec!["0", "false"]),
+        (json!({ "type": "boolean" }), vec!["true", "false"], vec!["null", "1"]),
+        (json!({ "type": "integer" }), vec!["1", "-7", "12345678901234567890"], vec!["null", "\"1\""]),
+        (json!({ "type": "number" }), vec!["1", "1.5", "1e400"], vec!["true", "\"1\""]),
+        (json!({ "type": "string" }), vec!["\"\""], vec!["1", "[]"]),
+        (json!({ "type": "array" }), vec!["[]", "[1]"], vec!["{}", "\"\""]),
+        (json!({ "type": "object" }), vec!["{}", "{\"a\": 1}"], vec!["[]", "null"]),
+        (json!({ "type": ["null", "string"] }), vec!["null", "\"a\""], vec!["1", "[]"]),
+        (few, vec!["\"a\"", "\"b\"", "1", "2.5", "0", "-0", "null", "true"], vec!["\"c\"", "false", "[]"]),
+        (json!({ "enum": many }), vec!["\"v0\"", "\"v19\""], vec!["\"v\"", "\"v20\""]),
+        (json!({ "const": true }), vec!["true"], vec!["false", "null"]),
+        (json!({ "const": false }), vec!["false"], vec!["true", "null"]),
+        (json!({ "minimum": -2, "maximum": 3.5 }), vec!["-2", "3.5", "\"a\""], vec![]),
+        (json!({ "minLength": 2 }), vec!["\"ab\"", "\"éé\"", "1"], vec!["\"a\"", "\"é\""]),
+        (json!({ "maxLength": 2 }), vec!["\"ab\"", "\"éé\"", "1"], vec!["\"abc\"", "\"ééé\""]),
+        (json!({ "minItems": 1, "maxItems": 2 }), vec!["[1]", "[1, 2]", "{}"], vec!["[]", "[1, 2, 3]"]),
+        (json!({ "items": { "type": "null" } }), vec!["[]", "[null]"], vec!["[null, 1]"]),
+        (json!({ "items": true }), vec!["[1, \"a\"]"], vec![]),
+        (json!({ "items": false }), vec!["[]"], vec!["[1]", "[null]"]),
+        (
+            json!({ "properties": { "a": { "const": "x" } } }),
+            vec!["{\"a\": \"x\", \"b\": 1}"],
+            vec!["{\"a\": 1}"],
+        ),
+        (json!({ "additionalProperties": { "type": "null" } }), vec!["{\"a\": null}"], vec!["{\"a\": 1}"]),
+        (
+            json!({ "properties": { "a": {}, "b": {} }, "required": ["b", "a"] }),
+            vec!["{\"a\": 1, \"b\": 1}", "{\"b\": 1, \"c\": 1, \"a\": 1}"],
+            vec!["{\"a\": 1}", "{\"b\": 1, \"c\": 1}"],
+        ),
+    ] {
+        for text in valid {
+            assert_eq!(alone(&schema, text), Some(true), "{schema} {text}");
+        }
+        for text in invalid {
+            assert_eq!(alone(&schema, text), Some(false), "{schema} {text}");
+        }
+    }
+}
+
+#[test]
+fn engine_decides_what_the_fast_path_cannot() {
+    let tuple = json!({ "items": [{ "type": "string" }] });
+    let far = json!({ "maximum": 9_007_199_254_740_993_i64 });
+    for (schema, text) in [
+        (&tuple, "[1]"),
+        (&far, "1"),
+        (&json!({ "type": "integer" }), "1.0"),
+        (&json!({ "type": "number", "minimum": 0 }), "1e300"),
+        (&json!({ "enum": [1] }), "2"),
+        (&json!({ "minimum": -2 }), "-3"),
+        (&json!({ "maximum": 2 }), "3"),
+        (&json!({ "required": ["a"] }), "{}"),
+        (&json!({ "enum": ["a"], "const": "a" }), "\"a\""),
+        (&json!({ "enum": [["a"]] }), "\"a\""),
+        (&json!({ "pattern": "a" }), "\"a\""),
+    ] {
+        assert_eq!(alone(schema, text), None, "{schema} {text}");
+    }
+}
+
+#[test]
+fn up_to_64_properties_are_checked_without_the_engine() {
+    let names = |count: usize| (0..count).map(|n| format!("p{n}")).collect::<Vec<_>>();
+    let object = |count: usize| {
+        let properties: serde_json::Map<_, _> =
+            names(count).into_iter().map(|name| (name, json!({}))).collect();
+        json!({ "properties": properties, "required": names(count) })
+    };
+    let answer = |count: usize| {
+        let members: Vec<String> = names(count).iter().map(|name| format!("\"{name}\": 1")).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    assert_eq!(alone(&object(64), &answer(64)), Some(true));
+    assert_eq!(alone(&object(64), &answer(63)), Some(false));
+    assert_eq!(alone(&object(65), &answer(65)), None);
 }
