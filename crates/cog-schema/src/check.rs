@@ -44,7 +44,11 @@ impl Contract {
     /// Returns whether a keyword of the document belongs to the `media_type` of a media input.
     fn is_media_type(&self, schema: &str) -> bool {
         schema.ends_with("/media_type/pattern")
-            && self.document.media.iter().any(|media| schema.starts_with(media))
+            && self
+                .document
+                .media
+                .iter()
+                .any(|media| schema.strip_prefix(media.as_str()).is_some_and(|inner| inner.starts_with('/')))
     }
 
     /// Returns the errors of a value at `base` as violations, with the codes that `code` returns.

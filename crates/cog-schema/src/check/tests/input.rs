@@ -92,3 +92,24 @@ fn documents_are_accepted_if_the_manifest_lists_them() {
     assert_eq!(paths, ["input.file"]);
     assert!(contract.takes_media());
 }
+
+#[test]
+fn pattern_of_another_field_is_not_that_of_a_media_type() {
+    for (field, value) in [("media_type", "x"), ("name", "x")] {
+        let own = json!({ "properties": { field: { "pattern": "^a" } } });
+        let schema = json!({ "properties": {
+            "photo": { "$ref": "#/$defs/MediaInput" },
+            "own": own,
+        } });
+        let found = violations(schema, json!({ "own": { field: value } }));
+        assert_eq!(found, [format!("input.own.{field} pattern E1001")]);
+    }
+    let sources =
+        ["url", "base64", "file"].map(|kind| json!({ "properties": { "type": { "const": kind } } }));
+    let schema = json!({ "properties": {
+        "photo": { "oneOf": sources },
+        "photos": { "properties": { "media_type": { "pattern": "^a" } } },
+    } });
+    let found = violations(schema, json!({ "photos": { "media_type": "x" } }));
+    assert_eq!(found, ["input.photos.media_type pattern E1001"]);
+}
