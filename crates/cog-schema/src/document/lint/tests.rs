@@ -104,6 +104,23 @@ fn values_that_are_never_allowed() {
         "/data/properties/a/enum/1: this value is never allowed",
     );
     assert_warns(json!({ "type": "string", "const": true }), "/data/properties/a/const");
+    for (name, right, wrong) in [
+        (json!("null"), json!(null), json!(0)),
+        (json!("boolean"), json!(false), json!(0)),
+        (json!("string"), json!(""), json!(0)),
+        (json!("array"), json!([]), json!({})),
+        (json!("object"), json!({}), json!([])),
+        (json!("integer"), json!(-1), json!(1.5)),
+        (json!("integer"), json!(u64::MAX), json!("1")),
+        (json!("number"), json!(1.5), json!("1")),
+        (json!(["string", "null"]), json!(null), json!(0)),
+    ] {
+        assert_eq!(of_field(json!({ "type": name, "const": right })), [""; 0]);
+        assert_warns(
+            json!({ "type": name, "const": wrong }),
+            "this value is never allowed: `type` excludes it",
+        );
+    }
     assert_warns(
         json!({ "enum": ["a"], "const": "b" }),
         "/data/properties/a/const: the constant is not allowed",
@@ -237,4 +254,59 @@ fn number_of_warnings_is_bounded() {
     let schema: serde_json::Map<String, Value> =
         (0..5_000).map(|n| (format!("propertes{n}"), json!(1))).collect();
     assert_eq!(of_field(Value::Object(schema)).len(), 100);
+}
+
+#[test]
+fn section_whose_name_begins_a_used_one_is_unknown() {
+    let found = warnings(json!({ "data": {}, "dat": {} }));
+    assert_eq!(found, ["/dat: unknown section `dat`: it has no effect Did you mean `data`?"]);
+}
+
+#[test]
+fn mistakes_of_other_languages_have_a_suggestion() {
+    let of_type = |name: &str, meant: &str| (json!({ "type": name }), format!("Write `{meant}`."));
+    let names = [
+        ("string", vec!["text", "str", "varchar", "char", "date", "datetime", "TEXT"]),
+        ("integer", vec!["int", "long"]),
+        ("number", vec!["float", "double", "decimal"]),
+        ("boolean", vec!["bool"]),
+        ("array", vec!["list", "tuple", "set"]),
+        ("object", vec!["dict", "map", "json", "struct", "record"]),
+        ("null", vec!["none", "nil"]),
+    ];
+    let names = names.iter().flat_map(|(meant, names)| names.iter().map(|name| of_type(name, meant)));
+    let others = [
+        (
+            json!({ "required": true }),
+            "List the name of the field in the `required` of its object.".to_owned(),
+        ),
+        (json!({ "items": "string" }), "Write a schema, such as `{ \"type\": \"string\" }`.".to_owned()),
+        (json!({ "maxLength": "9" }), "Write `9` without quotes.".to_owned()),
+    ];
+    for (schema, help) in names.chain(others) {
+        let document = json!({ "data": { "properties": { "a": schema } } });
+        let found: Vec<_> = super::malformed(&document, &["/data".to_owned()])
+            .into_iter()
+            .map(|one| one.suggestion)
+            .collect();
+        assert_eq!(found, [Some(help)], "{schema}");
+    }
+}
+
+#[test]
+fn document_has_at_most_10_000_values_64_levels_and_1_mib() {
+    let values = |count: usize| json!({ "data": { "enum": vec![1; count - 3] } });
+    let levels = |count: usize| (1..count).fold(json!([]), |inner, _| json!([inner]));
+    let name = |bytes: usize| json!({ "x".repeat(bytes): 1 });
+    let text = |bytes: usize| json!(["x".repeat(bytes)]);
+    for (fits, excess, unit) in [
+        (values(10_000), values(10_001), "10000 values"),
+        (levels(64), levels(65), "64 levels"),
+        (name(1 << 20), name((1 << 20) + 1), "1048576 bytes"),
+        (text(1 << 20), text((1 << 20) + 1), "1048576 bytes"),
+    ] {
+        assert!(super::check_size(&fits).is_ok(), "{unit}");
+        let problem = super::check_size(&excess).unwrap_err();
+        assert_eq!(problem.message, format!("the schema is too large: more than {unit}"));
+    }
 }

@@ -80,7 +80,7 @@ fn is_of(name: &str, value: &Value) -> bool {
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|it| it.fract() == 0.0),
+        "integer" => value.as_f64().is_some_and(|it| it.fract() == 0.0),
         _ => value.is_number(),
     }
 }
