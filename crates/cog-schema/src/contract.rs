@@ -214,3 +214,52 @@ impl Facts {
 fn refused(pointer: &str, reason: String) -> SchemaError {
     SchemaError::new(pointer, format!("the schema cannot be compiled: {reason}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::{Format, Manifest};
+    use serde_json::json;
+
+    use super::*;
+
+    fn contract(format: Format, document: Value) -> Contract {
+        let manifest = Manifest::with_defaults("test", format, None);
+        Contract::compile(&document, &Rules::from(&manifest)).unwrap()
+    }
+
+    #[test]
+    fn each_part_has_its_schema() {
+        let part = |name: &str| json!({ "title": name });
+        let parts = ["input", "data", "meta", "error"];
+        let document = json!({ "input": part("input"), "data": part("data"), "meta": part("meta"), "error": part("error") });
+        let schemas = |contract: &Contract| {
+            [contract.input_schema(), contract.data_schema(), contract.meta_schema(), contract.error_schema()]
+                .map(|schema| schema.cloned())
+        };
+        let (full, empty) = (contract(Format::V22, document), contract(Format::V22, json!({})));
+        assert_eq!(schemas(&full), parts.map(|name| Some(part(name))));
+        assert_eq!(schemas(&empty), [const { None }; 4]);
+        for name in parts {
+            assert!(full.shape(name).is_some() && empty.shape(name).is_none(), "{name}");
+        }
+        assert!(full.shape("other").is_none());
+    }
+
+    #[test]
+    fn rationale_is_named_by_the_schema_or_taken_because_of_the_format() {
+        let named = || json!({ "properties": { "rationale": {} } });
+        let required = || json!({ "required": ["rationale"] });
+        for (format, data, names, takes) in [
+            (Format::V1, json!({}), false, false),
+            (Format::V1, named(), true, true),
+            (Format::V1, required(), true, true),
+            (Format::V22, json!({}), false, true),
+            (Format::V22, named(), true, true),
+            (Format::V22, required(), true, true),
+        ] {
+            let contract = contract(format, json!({ "data": data }));
+            assert_eq!((contract.names_rationale(), contract.takes_rationale()), (names, takes), "{data}");
+        }
+        assert!(!contract(Format::V22, json!({})).names_rationale());
+    }
+}

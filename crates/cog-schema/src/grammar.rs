@@ -170,6 +170,8 @@ mod tests {
             (r"^.[^a]$", r#"^[^\x00-\x1F"\\][^\x00-\x1F"\\a]$"#),
             ("^[ -~]$", "^[ !#-\\x5B\\x5D-~]$"),
             ("[0-9]", r#"^[^\x00-\x1F"\\]*[0-9][^\x00-\x1F"\\]*$"#),
+            ("^a{2}b{2,5}c{3,}d?$", "^a{2}b{2,5}c{3,}d?$"),
+            (r"^[\[&]$", r"^[&\x5B]$"),
             ("^a", r#"^a[^\x00-\x1F"\\]*$"#),
             ("", r#"^[^\x00-\x1F"\\]*[^\x00-\x1F"\\]*$"#),
         ] {
@@ -187,6 +189,12 @@ mod tests {
             r"^a\b$",
             "^[a-z]{1,2000}$",
             "a^b",
+            "a$b",
+            "^[[a]b]$",
+            "^[a-z&&b]$",
+            "^[a-c--b]$",
+            "^[a-c~~b]$",
+            r"^[\]a-z&&b]$",
             r#"^["\\]$"#,
             "^[[a]$",
             "^[a&&b]$",
@@ -195,6 +203,16 @@ mod tests {
         ] {
             assert_eq!(grammar_pattern(pattern), None, "{pattern}");
         }
+    }
+
+    #[test]
+    fn class_has_at_most_32_ranges() {
+        let class = |ranges: u32| {
+            let chars: String = (0..ranges).filter_map(|n| char::from_u32(0x100 + 2 * n)).collect();
+            format!("^[{chars}]$")
+        };
+        assert_eq!(grammar_pattern(&class(32)), Some(class(32)));
+        assert_eq!(grammar_pattern(&class(33)), None);
     }
 
     #[test]

@@ -397,6 +397,19 @@ mod tests {
     }
 
     #[test]
+    fn listed_values_are_those_of_an_enum_that_certainly_applies() {
+        let listed = |schema: Value| {
+            let contract = contract(schema);
+            let values = contract.shape("data").unwrap().listed_values();
+            values.map(|values| values.into_iter().cloned().collect::<Vec<_>>())
+        };
+        assert_eq!(listed(json!({ "enum": ["a", 1] })), Some(vec![json!("a"), json!(1)]));
+        assert_eq!(listed(json!({ "allOf": [{ "enum": ["a"] }] })), Some(vec![json!("a")]));
+        assert_eq!(listed(json!({ "anyOf": [{ "enum": ["a"] }] })), None);
+        assert_eq!(listed(json!({ "type": "string" })), None);
+    }
+
+    #[test]
     fn recursive_schema_has_types() {
         let schema =
             json!({ "anyOf": [{ "type": "null" }, { "properties": { "next": { "$ref": "#/data" } } }] });

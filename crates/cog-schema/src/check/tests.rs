@@ -1,3 +1,4 @@
+mod context;
 mod enums;
 mod error;
 mod input;

@@ -195,3 +195,78 @@ fn rejects_references_that_fan_out() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].0.contains("over 100000 schemas"), "{found:?}");
 }
+
+#[test]
+fn definitions_of_media_are_added_where_they_are_missing() {
+    let both = json!({ "properties": {
+        "photo": { "$ref": "#/$defs/MediaInput" },
+        "chart": { "$ref": "#/definitions/MediaOutput" },
+    } });
+    let document = Document::read(&json!({ "data": both }), &rules()).unwrap();
+    assert_eq!(document.handoffs, Handoffs::default());
+    assert_eq!(document.media, ["/$defs/MediaInput"]);
+    let branches = document.value.pointer("/$defs/MediaInput/oneOf").and_then(Value::as_array);
+    assert_eq!(branches.map(Vec::len), Some(4));
+    assert!(document.value.pointer("/definitions/MediaOutput/properties/media_type").is_some());
+}
+
+#[test]
+fn circle_of_over_six_references_is_shortened() {
+    let circle = |length: usize| {
+        let refer =
+            |at: usize| (format!("d{at}"), json!({ "$ref": format!("#/$defs/d{}", (at + 1) % length) }));
+        let definitions: serde_json::Map<String, Value> = (0..length).map(refer).collect();
+        problems(json!({ "data": { "$ref": "#/$defs/d0" }, "$defs": definitions })).swap_remove(0).0
+    };
+    let six = "#/$defs/d0 → #/$defs/d1 → #/$defs/d2 → #/$defs/d3 → #/$defs/d4 → #/$defs/d5 → ";
+    assert!(circle(6).ends_with(&format!("circular references: {six}#/$defs/d0")), "{}", circle(6));
+    assert!(circle(7).ends_with(&format!("circular references: {six}… → #/$defs/d0")), "{}", circle(7));
+    assert!(
+        circle(2).ends_with("circular references: #/$defs/d0 → #/$defs/d1 → #/$defs/d0"),
+        "{}",
+        circle(2)
+    );
+}
+
+/// Returns a schema that checks a value against `width` schemas. A reference counts as one more than its target.
+fn of_width(width: u64, definitions: &mut serde_json::Map<String, Value>) -> Value {
+    if width < 10 {
+        return json!({ "allOf": vec![json!({}); width as usize - 1] });
+    }
+    let half = (width - 3) / 2;
+    let (name, schema) = (format!("w{half}"), of_width(half, definitions));
+    let reference = json!({ "$ref": format!("#/$defs/{name}") });
+    definitions.insert(name, schema);
+    match width % 2 {
+        1 => json!({ "allOf": [reference, reference] }),
+        _ => json!({ "allOf": [{}, reference, reference] }),
+    }
+}
+
+#[test]
+fn value_is_checked_against_at_most_100_000_schemas() {
+    for (width, expected) in [(100_000, 0), (100_001, 1)] {
+        let mut definitions = serde_json::Map::new();
+        let data = of_width(width, &mut definitions);
+        let document = json!({ "data": data, "$defs": definitions });
+        let reached = reach::reach(&document, &["/data".to_owned()]).unwrap();
+        assert_eq!(loops::find(&document, &reached).len(), expected, "{width}");
+    }
+}
+
+#[test]
+fn names_of_schemas_are_found_everywhere_and_begin_with_a_number_sign() {
+    let violations = |data: Value| {
+        let document = json!({ "data": { "properties": data }, "$defs": { "a": { "$id": "https://example.com/a", "type": "string" } } });
+        let contract = Contract::compile(&document, &rules()).map_err(|problems| problems[0].to_string())?;
+        let wrong = cog_json::Value::parse(r#"{"rationale": "r", "b": 1}"#).unwrap();
+        Ok(contract.check_data(wrong.node()).violations.into_iter().map(|one| one.path).collect::<Vec<_>>())
+    };
+    let named = json!({ "allOf": [{ "$id": "#text", "type": "string" }] });
+    assert_eq!(violations(json!({ "a": named, "b": { "$ref": "#text" } })), Ok(vec!["data.b".to_owned()]));
+    // `#` is the document, whatever else has that name.
+    let named = json!({ "$id": "#", "type": "string" });
+    assert_eq!(violations(json!({ "a": named, "b": { "$ref": "#" } })), Ok(vec![]));
+    let outside: String = violations(json!({ "b": { "$ref": "https://example.com/a" } })).unwrap_err();
+    assert!(outside.ends_with("points outside this file; references are never fetched"), "{outside}");
+}

@@ -53,3 +53,32 @@ fn losses_say_what_was_measured() {
     let unknown = Enforcement::by_engine("llamacpp").unwrap().losses(&json!({ "contentEncoding": "base64" }));
     assert_eq!(unknown[0].reason, "whether llamacpp enforces it was not measured");
 }
+
+#[test]
+fn feature_depends_on_the_form_of_a_keyword() {
+    for (keyword, value, expected) in [
+        ("$ref", json!("https://example.com/a"), "ref"),
+        ("additionalProperties", json!({}), "map"),
+        ("additionalProperties", json!(false), "closed_object"),
+        ("items", json!([{}]), "tuple"),
+        ("items", json!({}), "items"),
+        ("maxItems", json!(1_000), "max_items"),
+        ("maxItems", json!(1_001), "large_max_items"),
+        ("maxLength", json!(1_000), "max_length"),
+        ("maxLength", json!(1_001), "large_max_length"),
+        ("pattern", json!("^a$"), "pattern"),
+        ("pattern", json!("^a"), "pattern_unanchored"),
+        ("pattern", json!("a$"), "pattern_unanchored"),
+        ("contains", json!({}), "contains"),
+    ] {
+        let schema = json!({ keyword: value });
+        let constraint = Constraint {
+            path: String::new(),
+            pointer: String::new(),
+            keyword,
+            value: &value,
+            schema: &schema,
+        };
+        assert_eq!(feature(&constraint), expected, "{schema}");
+    }
+}

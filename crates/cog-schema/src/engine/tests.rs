@@ -181,3 +181,38 @@ fn json_in_base64_is_decoded() {
     assert_eq!(rules("eyJhIjo="), ["/data/contentMediaType"]);
     assert_eq!(rules("gICA"), ["/data/contentMediaType"]);
 }
+
+#[test]
+fn error_of_a_limit_has_the_limit() {
+    for (schema, text, relation, limit, unit) in [
+        (json!({ "minItems": 2 }), "[1]", "at least", "2", "items"),
+        (json!({ "maxItems": 1 }), "[1, 2]", "at most", "1", "items"),
+        (json!({ "items": [{}], "additionalItems": false }), "[1, 2]", "at most", "1", "items"),
+        (json!({ "minLength": 2 }), "\"a\"", "at least", "2", "characters"),
+        (json!({ "maxLength": 1 }), "\"ab\"", "at most", "1", "characters"),
+        (json!({ "minProperties": 1 }), "{}", "at least", "1", "members"),
+        (json!({ "maxProperties": 1 }), "{\"a\": 1, \"b\": 1}", "at most", "1", "members"),
+        (json!({ "minimum": 2 }), "1", "at least", "2", ""),
+        (json!({ "maximum": 1.5 }), "2", "at most", "1.5", ""),
+        (json!({ "exclusiveMinimum": 2 }), "2", "more than", "2", ""),
+        (json!({ "exclusiveMaximum": 2 }), "2", "less than", "2", ""),
+        (json!({ "multipleOf": 2 }), "3", "a multiple of", "2", ""),
+    ] {
+        let [error] = &errors(schema.clone(), text)[..] else { panic!("{schema}") };
+        let expected = Bound { relation, limit: limit.to_owned(), unit };
+        assert_eq!(error.reason, Reason::Bound(expected), "{schema}");
+    }
+}
+
+#[test]
+fn value_equals_only_the_same_value() {
+    let values = ["null", "true", "false", "0", "1", "1.5", "\"1\"", "[]", "[1]", "[2]", "[1, 2]", "{}"];
+    let objects = [r#"{"a": 1}"#, r#"{"a": 2}"#, r#"{"b": 1}"#, r#"{"a": 1, "b": 1}"#];
+    let all: Vec<&str> = values.into_iter().chain(objects).collect();
+    for left in &all {
+        for right in &all {
+            let (tree, value) = (Tree::parse(left).unwrap(), serde_json::from_str(right).unwrap());
+            assert_eq!(tree.node().equals_value(&value), left == right, "{left} {right}");
+        }
+    }
+}

@@ -247,3 +247,62 @@ fn equals(node: Node<'_>, expected: &serde_json::Value) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jsonschema::json::Node as _;
+
+    use super::*;
+
+    #[test]
+    fn node_has_the_value_of_its_kind_only() {
+        for (text, boolean, is_number) in [
+            ("true", Some(true), false),
+            ("false", Some(false), false),
+            ("1", None, true),
+            ("\"1\"", None, false),
+        ] {
+            let tree = Value::parse(text).unwrap();
+            let node = tree.node();
+            assert_eq!((node.as_boolean(), json::Node::is_number(&node)), (boolean, is_number), "{text}");
+            assert_eq!(
+                *json::Node::to_value(&node),
+                serde_json::from_str::<serde_json::Value>(text).unwrap()
+            );
+        }
+    }
+
+    #[test]
+    fn number_is_an_integer_if_it_is_written_as_one() {
+        for (text, unsigned, signed) in [
+            ("7", Some(7), Some(7)),
+            ("-7", None, Some(-7)),
+            ("7.0", None, None),
+            ("7e0", None, None),
+            ("999999999999999", Some(999_999_999_999_999), Some(999_999_999_999_999)),
+            ("18446744073709551615", Some(u64::MAX), None),
+            ("18446744073709551616", None, None),
+        ] {
+            let tree = Value::parse(text).unwrap();
+            let number = json::Node::as_number(&tree.node()).unwrap();
+            assert_eq!((number.as_u64(), number.as_i64()), (unsigned, signed), "{text}");
+            assert_eq!(number.as_str(), text);
+            assert_eq!(number.is_written_as_integer(), !text.contains(['.', 'e']), "{text}");
+        }
+    }
+
+    #[test]
+    fn short_literals_have_at_most_15_digits() {
+        for (text, integer, decimal) in [
+            ("42", Some(42), Some(42.0)),
+            ("999999999999999", Some(999_999_999_999_999), Some(999_999_999_999_999.0)),
+            ("9999999999999999", None, None),
+            ("1.25", None, Some(1.25)),
+            ("-0.5", None, Some(-0.5)),
+            ("0.1234567890123", None, Some(0.123_456_789_012_3)),
+            ("1e2", None, None),
+        ] {
+            assert_eq!((short_integer(text), short_decimal(text)), (integer, decimal), "{text}");
+        }
+    }
+}

@@ -155,3 +155,55 @@ fn items_are_checked_before_uniqueness() {
     assert_eq!(rules(&many), BTreeSet::from(["enum".to_owned()]));
     assert_eq!(rules(r#"["c", "c"]"#), BTreeSet::from(["enum".to_owned(), "uniqueItems".to_owned()]));
 }
+
+#[test]
+fn each_error_is_listed_once() {
+    let again = json!({ "$ref": "#/$defs/Short" });
+    for (schema, text, expected) in [
+        (json!({ "contains": { "type": "null" } }), "[1]", vec!["/contains"]),
+        (json!({ "contains": { "type": "null" } }), "[1, null]", vec![]),
+        (json!({ "contains": { "type": "null" } }), "{}", vec![]),
+        (json!({ "if": { "type": "string" }, "then": { "minLength": 2 } }), "\"a\"", vec!["/then/minLength"]),
+        (json!({ "if": { "type": "string" }, "else": { "minimum": 2 } }), "1", vec!["/else/minimum"]),
+        (
+            json!({ "dependencies": { "a": { "required": ["b"] } } }),
+            "{\"a\": 1}",
+            vec!["/dependencies/a/required"],
+        ),
+        (json!({ "dependencies": { "a": { "required": ["b"] } } }), "{}", vec![]),
+        (json!({ "anyOf": [{}, {}], "type": "string" }), "1", vec!["/type"]),
+        (json!({ "oneOf": [{}, {}] }), "1", vec!["/oneOf"]),
+        (json!({ "not": {} }), "1", vec!["/not"]),
+        (json!({ "items": [{}], "additionalItems": false }), "[1, 2]", vec!["/additionalItems"]),
+        (
+            json!({ "items": [{}], "additionalItems": { "minimum": 3 } }),
+            "[1, 2]",
+            vec!["/additionalItems/minimum"],
+        ),
+        (json!({ "allOf": [again, again] }), "\"abcd\"", vec!["/$defs/Short/maxLength"]),
+        (
+            json!({ "allOf": [{ "type": "string" }, { "minimum": 5 }] }),
+            "1",
+            vec!["/allOf/0/type", "/allOf/1/minimum"],
+        ),
+        (
+            json!({ "allOf": [{ "items": again }, { "minItems": 5 }] }),
+            "[\"abcd\", \"abcde\"]",
+            vec!["/$defs/Short/maxLength", "/$defs/Short/maxLength", "/allOf/1/minItems"],
+        ),
+    ] {
+        let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
+        let document = json!({ "output": schema, "$defs": { "Short": { "maxLength": 3 } } });
+        let contract = Contract::compile(&document, &rules).unwrap();
+        let (id, tree, search) =
+            (contract.data.as_ref().unwrap().id, Tree::parse(text).unwrap(), Search::new(&contract));
+        let found: Vec<String> =
+            search.list(id, tree.node()).iter().map(|error| error.schema.clone()).collect();
+        let found: Vec<&str> = found.iter().map(|at| at.strip_prefix("/output").unwrap_or(at)).collect();
+        assert_eq!(
+            (&found, search.fits(id, tree.node())),
+            (&expected, expected.is_empty()),
+            "{schema} {text}"
+        );
+    }
+}

@@ -72,3 +72,18 @@ fn enum_without_alternative_is_closed() {
     let check = check(&contract, json!({ "rationale": "r", "kind": { "custom": "x", "reason": "y" } }));
     assert_eq!(lines(&check.violations), ["data.kind enum E3005"]);
 }
+
+#[test]
+fn custom_value_and_reason_are_strings_even_if_the_schema_does_not_say_so() {
+    let kind = json!({ "kind": { "oneOf": [{ "enum": ["bug"] }, { "required": ["custom", "reason"] }] } });
+    let contract = data_contract(kind, &rules(Tier::Decision));
+    for (custom, reason, expected) in [
+        (json!("naming"), json!("r"), vec![]),
+        (json!(7), json!("r"), vec!["data.kind.custom type E3001"]),
+        (json!("naming"), json!(7), vec!["data.kind.reason type E3001"]),
+        (json!("é".repeat(33)), json!("r"), vec!["data.kind.custom maxLength E3001"]),
+    ] {
+        let data = json!({ "rationale": "r", "kind": { "custom": custom, "reason": reason } });
+        assert_eq!(lines(&check(&contract, data).violations), expected, "{custom} {reason}");
+    }
+}

@@ -33,3 +33,32 @@ fn error_schema_is_enforced_unless_the_manifest_disables_it() {
         ["error.code required E3001", "error.message required E3001"]
     );
 }
+
+#[test]
+fn codes_of_the_error_schema_are_known() {
+    for code in [json!({ "enum": ["OOPS", "OTHER"] }), json!({ "const": "OOPS" })] {
+        let document = json!({ "error": { "properties": { "code": code } } });
+        let contract = contract(document, &rules(Tier::Decision));
+        assert!(contract.lists_code("OOPS") && !contract.lists_code("NONE"), "{code}");
+        let check = |code: &str| {
+            lines(&contract.check_error(Tree::from(json!({ "code": code, "message": "m" })).node()))
+        };
+        assert_eq!(check("OOPS"), [""; 0]);
+        assert!(check("NONE").contains(&"error.code error_code E3001".to_owned()));
+    }
+    assert!(!contract(json!({}), &rules(Tier::Decision)).lists_code("OOPS"));
+}
+
+#[test]
+fn each_field_has_its_type() {
+    let contract = contract(json!({}), &rules(Tier::Decision));
+    let right =
+        json!({ "code": "E2004", "message": "m", "recoverable": false, "suggestion": "s", "details": {} });
+    assert_eq!(contract.check_error(Tree::from(right.clone()).node()), []);
+    for key in ["code", "message", "recoverable", "suggestion", "details"] {
+        let mut wrong = right.clone();
+        wrong[key] = json!(7);
+        let found = lines(&contract.check_error(Tree::from(wrong).node()));
+        assert_eq!(found, [format!("error.{key} type E3001")]);
+    }
+}

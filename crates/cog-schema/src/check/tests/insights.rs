@@ -59,3 +59,54 @@ fn excess_insights_are_a_violation_in_tier_exec_only() {
     let exec = check(&data_contract(json!({}), &exec), many);
     assert_eq!(lines(&exec.violations), ["data.extensions.insights overflow E3004"]);
 }
+
+#[test]
+fn schema_checks_the_other_extensions_without_the_insights() {
+    let rules = rules(Tier::Decision);
+    let other = json!({ "extensions": {
+        "properties": { "other": { "type": "string" } },
+        "required": ["other"],
+        "additionalProperties": false,
+    } });
+    let contract = data_contract(other, &rules);
+    let with = |other: Value| {
+        let extensions = json!({ "insights": [insight(true)], "other": other });
+        lines(&check(&contract, json!({ "rationale": "r", "extensions": extensions })).violations)
+    };
+    assert_eq!(with(json!("x")), [""; 0]);
+    assert_eq!(with(json!(1)), ["data.extensions.other type E3001"]);
+}
+
+#[test]
+fn only_insights_are_allowed_beside_the_schema() {
+    let extra = json!({ "insights": [insight(true)], "other": 1 });
+    let inner = |key: &str| json!({ key: { "properties": { "a": {} } } });
+    let items = json!({ "items": { "properties": { "text": {}, "suggested_mapping": {} } } });
+    let more = json!({ "text": "t", "suggested_mapping": "m", "more": 1 });
+    for (properties, data, expected) in [
+        (json!({}), json!({ "extensions": extra }), vec!["data.extensions.other"]),
+        (inner("extensions"), json!({ "extensions": extra }), vec!["data.extensions.other"]),
+        (inner("other"), json!({ "other": { "insights": [] } }), vec!["data.other.insights"]),
+        (
+            json!({ "extensions": { "properties": { "insights": items } } }),
+            json!({ "extensions": { "insights": [more] } }),
+            vec!["data.extensions.insights[0].more"],
+        ),
+    ] {
+        let rules = Rules { strictness: Strictness::High, ..rules(Tier::Decision) };
+        let mut data = data;
+        data["rationale"] = json!("r");
+        let violations = check(&data_contract(properties, &rules), data).violations;
+        assert!(violations.iter().all(|one| one.rule == "additionalProperties"), "{violations:?}");
+        assert_eq!(violations.into_iter().map(|one| one.path).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn empty_list_of_insights_is_an_unknown_field_if_overflow_is_disabled() {
+    let rules = Rules { strictness: Strictness::High, ..rules(Tier::Exec) };
+    let contract = data_contract(json!({ "extensions": { "properties": { "a": {} } } }), &rules);
+    let violations = |insights: Value| lines(&check(&contract, data(insights)).violations);
+    assert_eq!(violations(json!([])), ["data.extensions.insights additionalProperties E3001"]);
+    assert_eq!(violations(json!([1])), ["data.extensions.insights overflow E3004"]);
+}

@@ -58,3 +58,43 @@ fn custom_risk_needs_extensible_enums_and_not_tier_exec() {
     strict.enums.strategy = EnumStrategy::Strict;
     assert_eq!(violations(json!({}), &strict, meta), ["meta.risk extensible_enum E3005"]);
 }
+
+#[test]
+fn refused_custom_risk_says_which_rule_refuses_it() {
+    let meta =
+        Tree::from(json!({ "confidence": 1, "risk": { "custom": "c", "reason": "r" }, "explain": "e" }));
+    for (tier, strategy, expected) in [
+        (
+            Tier::Exec,
+            EnumStrategy::Extensible,
+            Some("tier exec allows only `none`, `low`, `medium` or `high`"),
+        ),
+        (Tier::Exec, EnumStrategy::Strict, Some("tier exec allows only `none`, `low`, `medium` or `high`")),
+        (
+            Tier::Decision,
+            EnumStrategy::Strict,
+            Some("`enums.strategy: strict` allows only the values of the enum"),
+        ),
+        (Tier::Decision, EnumStrategy::Extensible, None),
+    ] {
+        let mut rules = rules(tier);
+        rules.enums.strategy = strategy;
+        let found = contract(json!({}), &rules).check_meta(meta.node());
+        let message = found.first().map(|one| one.message.strip_prefix("found an object; ").unwrap());
+        assert_eq!(message, expected, "{tier:?} {strategy:?}");
+    }
+}
+
+#[test]
+fn confidence_is_from_0_to_1() {
+    for (confidence, expected) in [
+        (json!(0), vec![]),
+        (json!(1.0), vec![]),
+        (json!(-0.1), vec!["meta.confidence minimum E3001"]),
+        (json!(1.1), vec!["meta.confidence maximum E3001"]),
+        (json!("1"), vec!["meta.confidence type E3001"]),
+    ] {
+        let meta = json!({ "confidence": confidence, "risk": "low", "explain": "e" });
+        assert_eq!(violations(json!({}), &rules(Tier::Decision), meta), expected, "{confidence}");
+    }
+}

@@ -59,3 +59,34 @@ fn object_without_defined_fields_is_open() {
     let data = json!({ "rationale": "r", "free": { "a": 1 }, "map": { "b": 2 } });
     assert_eq!(with(Strictness::High, properties, data), DataCheck::default());
 }
+
+#[test]
+fn fields_of_meta_are_known_in_the_data_of_older_formats_only() {
+    let data =
+        json!({ "rationale": "r", "a": 1, "confidence": 1, "risk": "low", "explain": "e", "other": 1 });
+    let unknown = |format| {
+        let manifest = Manifest::with_defaults("test", format, Some(Tier::Decision));
+        let rules = Rules { strictness: Strictness::Medium, ..Rules::from(&manifest) };
+        check(&data_contract(json!({ "a": {} }), &rules), data.clone()).unknown
+    };
+    assert_eq!(unknown(Format::V21), ["data.other"]);
+    assert_eq!(unknown(Format::V22), ["data.confidence", "data.risk", "data.explain", "data.other"]);
+}
+
+#[test]
+fn data_without_a_schema_is_an_object_since_v22() {
+    let v1 = Rules::from(&Manifest::with_defaults("old", Format::V1, None));
+    for (document, rules, expected) in [
+        (json!({}), &rules(Tier::Decision), vec!["data type E3001"]),
+        (json!({}), &v1, vec![]),
+        (json!({ "data": { "type": "array" } }), &rules(Tier::Decision), vec![]),
+        (json!({ "data": { "type": "string" } }), &rules(Tier::Decision), vec!["data type E3001"]),
+        (json!({ "data": { "required": ["a"] } }), &rules(Tier::Decision), vec![]),
+    ] {
+        assert_eq!(
+            lines(&check(&contract(document.clone(), rules), json!([1])).violations),
+            expected,
+            "{document}"
+        );
+    }
+}
