@@ -144,3 +144,14 @@ fn document_with_over_4096_paths_is_wide() {
     assert!(!wide(0).graph.is_wide);
     assert!(wide(1).graph.is_wide);
 }
+
+#[test]
+fn walk_over_all_values_visits_closed_objects() {
+    let closed =
+        |name: &str, schema: Value| json!({ "properties": { name: schema }, "additionalProperties": false });
+    let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
+    let schema = closed("a", closed("b", json!({ "type": "string" })));
+    let contract = Contract::compile(&json!({ "output": schema }), &rules).unwrap();
+    let nulls = contract.added_nulls("data", Tree::from(json!({ "a": { "b": null } })).node());
+    assert_eq!(nulls.iter().map(ToString::to_string).collect::<Vec<_>>(), ["data.a.b"]);
+}
