@@ -31,7 +31,7 @@ fn kind() -> Value {
 }
 
 fn custom() -> Value {
-    json!({ "custom": "c", "reason": "r" })
+    json!({ "custom": "c", "reason": "r", "more": 1 })
 }
 
 #[test]
@@ -90,6 +90,7 @@ fn extensible_enum_is_an_enum_of_strings_or_an_object_with_tag_and_reason() {
         (json!([{ "enum": [] }, object]), false),
         (json!([list, { "required": ["reason"] }]), false),
         (json!([list, { "required": ["custom"] }]), false),
+        (json!([list, { "required": ["custom", "more"] }]), false),
         (json!([list, object, { "type": "null" }]), false),
     ] {
         let found =

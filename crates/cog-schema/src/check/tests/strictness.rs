@@ -82,6 +82,7 @@ fn data_without_a_schema_is_an_object_since_v22() {
         (json!({ "data": { "type": "array" } }), &rules(Tier::Decision), vec![]),
         (json!({ "data": { "type": "string" } }), &rules(Tier::Decision), vec!["data type E3001"]),
         (json!({ "data": { "required": ["a"] } }), &rules(Tier::Decision), vec![]),
+        (json!({ "data": { "maxItems": 0 } }), &rules(Tier::Decision), vec!["data maxItems E3001"]),
     ] {
         assert_eq!(
             lines(&check(&contract(document.clone(), rules), json!([1])).violations),
