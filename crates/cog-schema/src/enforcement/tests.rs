@@ -31,30 +31,6 @@ fn every_probe_was_measured() {
 }
 
 #[test]
-fn llamacpp_ignores_bounds_of_numbers_but_not_of_integers() {
-    let bounded = |kind| json!({ "properties": { "n": { "type": kind, "minimum": 0 } } });
-    assert_eq!(lost(&bounded("number")), ["/properties/n minimum"]);
-    assert_eq!(lost(&bounded("integer")), [""; 0]);
-}
-
-#[test]
-fn llamacpp_ignores_some_patterns() {
-    let pattern_lost = |pattern: &str| lost(&json!({ "type": "string", "pattern": pattern }));
-    assert_eq!(pattern_lost("^[0-9]{2}$"), [""; 0]);
-    for ignored in ["[0-9]", "^(?=a)ab$", "^\\d{2}$"] {
-        assert_eq!(pattern_lost(ignored), [" pattern"], "{ignored}");
-    }
-}
-
-#[test]
-fn losses_say_what_was_measured() {
-    let losses = Enforcement::by_engine("llamacpp").unwrap().losses(&json!({ "uniqueItems": true }));
-    assert!(losses[0].reason.starts_with("llamacpp does not enforce it: "), "{}", losses[0].reason);
-    let unknown = Enforcement::by_engine("llamacpp").unwrap().losses(&json!({ "contentEncoding": "base64" }));
-    assert_eq!(unknown[0].reason, "whether llamacpp enforces it was not measured");
-}
-
-#[test]
 fn feature_depends_on_the_form_of_a_keyword() {
     for (keyword, value, expected) in [
         ("$ref", json!("https://example.com/a"), "ref"),
@@ -81,4 +57,28 @@ fn feature_depends_on_the_form_of_a_keyword() {
         };
         assert_eq!(feature(&constraint), expected, "{schema}");
     }
+}
+
+#[test]
+fn llamacpp_ignores_bounds_of_numbers_but_not_of_integers() {
+    let bounded = |kind| json!({ "properties": { "n": { "type": kind, "minimum": 0 } } });
+    assert_eq!(lost(&bounded("number")), ["/properties/n minimum"]);
+    assert_eq!(lost(&bounded("integer")), [""; 0]);
+}
+
+#[test]
+fn llamacpp_ignores_some_patterns() {
+    let pattern_lost = |pattern: &str| lost(&json!({ "type": "string", "pattern": pattern }));
+    assert_eq!(pattern_lost("^[0-9]{2}$"), [""; 0]);
+    for ignored in ["[0-9]", "^(?=a)ab$", "^\\d{2}$"] {
+        assert_eq!(pattern_lost(ignored), [" pattern"], "{ignored}");
+    }
+}
+
+#[test]
+fn losses_say_what_was_measured() {
+    let losses = Enforcement::by_engine("llamacpp").unwrap().losses(&json!({ "uniqueItems": true }));
+    assert!(losses[0].reason.starts_with("llamacpp does not enforce it: "), "{}", losses[0].reason);
+    let unknown = Enforcement::by_engine("llamacpp").unwrap().losses(&json!({ "contentEncoding": "base64" }));
+    assert_eq!(unknown[0].reason, "whether llamacpp enforces it was not measured");
 }

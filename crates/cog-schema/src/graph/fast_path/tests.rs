@@ -89,16 +89,16 @@ fn lengths_count_characters_and_not_bytes() {
     }
 }
 
-/// Returns the verdict of the fast path; none if it asks the engine.
+/// Returns the verdict of the fast path; none if it calls the engine.
 fn alone(schema: &Value, text: &str) -> Option<bool> {
     let contract = contract(schema.clone());
-    let (tree, asked) = (Tree::parse(text).unwrap(), Cell::new(false));
+    let (tree, is_called) = (Tree::parse(text).unwrap(), Cell::new(false));
     let engine = |_, _: Node<'_>| {
-        asked.set(true);
+        is_called.set(true);
         false
     };
     let verdict = contract.graph.fits(contract.data.as_ref().unwrap().id, tree.node(), &engine);
-    (!asked.get()).then_some(verdict)
+    (!is_called.get()).then_some(verdict)
 }
 
 #[test]
