@@ -91,4 +91,18 @@ mod tests {
         assert_eq!(b[0].iter().map(CertainShape::types).collect::<Vec<_>>(), [Types::INTEGER, Types::NULL]);
         assert_eq!(data.member("other").types(), Types::ANY);
     }
+
+    #[test]
+    fn listed_values_are_those_of_an_enum_that_certainly_applies() {
+        let manifest = Manifest::with_defaults("x", Format::V21, None);
+        let listed = |data: Value| {
+            let contract = Contract::compile(&json!({ "data": data }), &Rules::from(&manifest)).unwrap();
+            let values = contract.shape("data").unwrap().listed_values();
+            values.map(|values| values.into_iter().cloned().collect::<Vec<_>>())
+        };
+        assert_eq!(listed(json!({ "enum": ["a", 1] })), Some(vec![json!("a"), json!(1)]));
+        assert_eq!(listed(json!({ "allOf": [{ "enum": ["a"] }] })), Some(vec![json!("a")]));
+        assert_eq!(listed(json!({ "anyOf": [{ "enum": ["a"] }] })), None);
+        assert_eq!(listed(json!({ "type": "string" })), None);
+    }
 }
