@@ -72,18 +72,13 @@ fn matching(rng: &mut Rng, pattern: &str) -> Option<String> {
 }
 
 fn push(rng: &mut Rng, hir: &Hir, text: &mut String) -> Option<()> {
-    if text.len() > MAX_MATCHING {
-        return None;
-    }
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(std::str::from_utf8(&literal.0).ok()?),
         HirKind::Class(class) => text.push(char_of(rng, class)?),
         HirKind::Repetition(repetition) => {
-            let max = repetition
-                .max
-                .unwrap_or(repetition.min + MAX_REPEATS)
-                .min(repetition.min.saturating_add(MAX_REPEATS));
+            let most = repetition.min.saturating_add(MAX_REPEATS);
+            let max = repetition.max.map_or(most, |max| max.min(most));
             for _ in 0..rng.u32(repetition.min..=max) {
                 push(rng, &repetition.sub, text)?;
             }
@@ -92,7 +87,7 @@ fn push(rng: &mut Rng, hir: &Hir, text: &mut String) -> Option<()> {
         HirKind::Concat(parts) => parts.iter().try_for_each(|part| push(rng, part, text))?,
         HirKind::Alternation(parts) => push(rng, rng.clone().choice(parts)?, text)?,
     }
-    Some(())
+    (text.len() <= MAX_MATCHING).then_some(())
 }
 
 /// Returns a letter or digit of a class, otherwise its first character.
@@ -167,4 +162,160 @@ fn limit(members: &Map<String, Value>, keyword: &str) -> Option<f64> {
 /// Returns a size limit.
 pub(super) fn size(members: &Map<String, Value>, keyword: &str) -> Option<usize> {
     members.get(keyword).and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::Pattern;
+    use crate::subschema::FORMATS;
+
+    const SEEDS: u64 = 50;
+
+    /// Returns the samples of a schema for many seeds.
+    fn samples<T>(
+        schema: Value,
+        sample: impl Fn(&mut Rng, &Map<String, Value>) -> Option<T>,
+    ) -> Vec<Option<T>> {
+        (0..SEEDS).map(|seed| sample(&mut Rng::with_seed(seed), schema.as_object().unwrap())).collect()
+    }
+
+    fn texts(schema: Value) -> Vec<Option<String>> {
+        samples(schema, |rng, schema| text(rng, schema, "name"))
+    }
+
+    fn all(value: Value) -> Vec<Option<Value>> {
+        (0..SEEDS).map(|_| Some(value.clone())).collect()
+    }
+
+    #[test]
+    fn text_has_the_format() {
+        for format in FORMATS.into_iter().chain(["idn-email", "idn-hostname"]) {
+            let found = texts(json!({ "format": format })).remove(0).unwrap();
+            let checked = json!({ "type": "string", "format": format.trim_start_matches("idn-") });
+            let contract = crate::search::tests::contract(checked);
+            let value = cog_json::Value::from(Value::from(found.as_str()));
+            assert_eq!(contract.check_data(value.node()).violations, vec![], "{format}");
+            assert_ne!(found, plain("name"), "{format}");
+        }
+        assert_eq!(texts(json!({ "format": "other" }))[0].as_deref(), Some("sample name"));
+    }
+
+    #[test]
+    fn text_with_an_encoding_is_base64() {
+        let text = |encoding| texts(json!({ "contentEncoding": encoding })).remove(0).unwrap();
+        assert_eq!(base64_simd::STANDARD.decode_to_vec(text("base64")).unwrap(), b"sample");
+        assert_eq!(text("7bit"), "sample name");
+    }
+
+    #[test]
+    fn pattern_is_matched_with_a_few_repetitions() {
+        let mut lengths: Vec<usize> =
+            texts(json!({ "pattern": "^x*$" })).into_iter().map(|text| text.unwrap().len()).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        assert_eq!(lengths, [0, 1, 2, 3]);
+        for pattern in ["^(ab|[0-9]{2,}-)+.?$", "^a{2,3}b+$"] {
+            let matches = Pattern::new(pattern).unwrap();
+            assert!(
+                texts(json!({ "pattern": pattern }))
+                    .iter()
+                    .all(|text| matches.is_match(text.as_ref().unwrap()))
+            );
+        }
+    }
+
+    #[test]
+    fn text_for_a_pattern_has_a_maximum_length() {
+        let length = |pattern: &str| Some(matching(&mut Rng::with_seed(0), pattern)?.len());
+        assert_eq!(length("^a{10000}$"), Some(MAX_MATCHING));
+        for long in ["^a{10001}$", "^a{4294967295}$", "^a{4294967295,}$", "^((a{1000}){1000}){1000}$"] {
+            assert_eq!(length(long), None, "{long}");
+        }
+    }
+
+    #[test]
+    fn integer_is_within_the_limits() {
+        for (schema, only) in [
+            (json!({ "minimum": 5, "maximum": 5 }), 5_i64),
+            (json!({ "minimum": 4.5, "maximum": 5.5 }), 5_i64),
+            (json!({ "exclusiveMinimum": 3, "maximum": 4 }), 4_i64),
+            (json!({ "minimum": 3, "exclusiveMaximum": 4 }), 3_i64),
+            (json!({ "minimum": 1, "maximum": 9, "multipleOf": 5 }), 5_i64),
+            (json!({ "minimum": 3, "maximum": 3, "multipleOf": 0.1 }), 3_i64),
+            (json!({ "minimum": 9e15, "maximum": 9e15 }), 9_000_000_000_000_000_i64),
+            (json!({ "minimum": -9e15, "maximum": -9e15 }), -9_000_000_000_000_000_i64),
+        ] {
+            assert_eq!(samples(schema.clone(), integer), all(json!(only)), "{schema}");
+        }
+    }
+
+    #[test]
+    fn unsatisfiable_limits_have_no_sample() {
+        for limits in [
+            json!({ "minimum": 3, "maximum": 2 }),
+            json!({ "minimum": 3.1, "maximum": 3.9 }),
+            json!({ "minimum": 6, "maximum": 9, "multipleOf": 5 }),
+            json!({ "minimum": -1e16, "maximum": 0 }),
+            json!({ "minimum": 0, "maximum": 1e16 }),
+        ] {
+            assert!(samples(limits.clone(), integer).iter().all(Option::is_none), "{limits}");
+        }
+        for limits in [
+            json!({ "minimum": 3, "maximum": 2 }),
+            json!({ "exclusiveMinimum": 1e12, "maximum": 1e12 }),
+            json!({ "minimum": 6, "maximum": 9, "multipleOf": 5 }),
+        ] {
+            assert!(samples(limits.clone(), number).iter().all(Option::is_none), "{limits}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_two_decimals_and_fill_the_range() {
+        for (low, high) in [(0.0, 1.0), (0.0, 100.0), (-10.0, 10.0)] {
+            let found = samples(json!({ "minimum": low, "maximum": high }), number);
+            let found: Vec<f64> = found.into_iter().map(|one| one.unwrap().as_f64().unwrap()).collect();
+            let middle = f64::midpoint(low, high);
+            assert!(
+                found.iter().all(|one| (low..=high).contains(one) && (one * 100.0).round() / 100.0 == *one)
+            );
+            assert!(found.iter().any(|one| low < *one && *one < middle), "{found:?}");
+            assert!(found.iter().any(|one| middle < *one && *one < high), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn number_is_within_narrow_limits() {
+        for (schema, only) in [
+            (json!({ "minimum": 0.125, "maximum": 0.125 }), 0.125),
+            (json!({ "minimum": 1, "maximum": 1.9, "multipleOf": 0.75 }), 1.5),
+        ] {
+            assert_eq!(samples(schema.clone(), number), all(json!(only)), "{schema}");
+        }
+        for found in samples(json!({ "exclusiveMinimum": 0, "exclusiveMaximum": 0.001 }), number) {
+            let found = found.unwrap().as_f64().unwrap();
+            assert!(0.0 < found && found < 0.001, "{found}");
+        }
+    }
+
+    #[test]
+    fn absent_limit_is_near_the_other() {
+        for (limits, expected) in [
+            (json!({}), (0.0, 100.0)),
+            (json!({ "minimum": 5 }), (5.0, 105.0)),
+            (json!({ "maximum": 5 }), (-95.0, 5.0)),
+            (json!({ "minimum": 5, "exclusiveMinimum": 5, "maximum": 9, "exclusiveMaximum": 8 }), (6.0, 7.0)),
+        ] {
+            assert_eq!(range(limits.as_object().unwrap(), |_| 1.0), expected, "{limits}");
+        }
+    }
+
+    #[test]
+    fn multiple_is_the_nearest_within_the_limits() {
+        assert_eq!(multiple(7.0, 3.0, 0.0, 10.0), Some(6.0));
+        assert_eq!(multiple(4.0, 3.0, 4.0, 10.0), Some(6.0));
+        assert_eq!(multiple(4.0, 3.0, 4.0, 5.0), None);
+    }
 }

@@ -65,6 +65,14 @@ fn unsatisfiable_schema_has_no_sample() {
 }
 
 #[test]
+fn input_satisfies_its_schema() {
+    let contract = contract(rich());
+    let input = contract.sample_input(7).unwrap();
+    assert_eq!(contract.check_input(input.node()), vec![]);
+    assert_eq!(input.get("name").unwrap().as_str(), Some("sample name"));
+}
+
+#[test]
 fn conditions_are_satisfied_by_retrying() {
     let data = json!({
         "properties": { "kind": { "enum": ["a", "b"] }, "extra": { "type": "string" } },
@@ -100,6 +108,7 @@ fn media_field_gets_a_file_of_an_allowed_type() {
     };
     assert_eq!(sampled_type(json!({ "pattern": "^(image|audio)/" })), "image/png");
     assert_eq!(sampled_type(json!({ "pattern": "^audio/" })), "audio/wav");
+    assert_eq!(sampled_type(json!({ "const": "audio/wav" })), "audio/wav");
     assert_eq!(sampled_type(json!({ "enum": ["audio/wav", "audio/mpeg"] })), "audio/wav");
 }
 

@@ -206,3 +206,103 @@ impl<'a> Sampler<'a> {
 fn has(members: &Map<String, Value>, keywords: &[&str]) -> bool {
     keywords.iter().any(|keyword| members.contains_key(*keyword))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns the samples of a schema for many seeds.
+    fn samples(schema: &Value) -> Vec<Option<Value>> {
+        (0..100).map(|seed| Sampler::new(schema, seed).at("")).collect()
+    }
+
+    fn is_kind(value: &Value, kind: &str) -> bool {
+        match kind {
+            "integer" => value.is_i64(),
+            "number" => value.is_number(),
+            kind => crate::wording::type_name(value) == kind,
+        }
+    }
+
+    #[test]
+    fn sample_has_the_type_that_the_schema_sets_or_implies() {
+        for (schema, kind) in [
+            (json!({ "type": "null" }), "null"),
+            (json!({ "type": "boolean" }), "boolean"),
+            (json!({ "type": "integer" }), "integer"),
+            (json!({ "type": "number" }), "number"),
+            (json!({ "type": "array" }), "array"),
+            (json!({ "type": "object" }), "object"),
+            (json!({ "type": "string" }), "string"),
+            (json!({ "type": ["null", "boolean"] }), "boolean"),
+            (json!({ "type": ["null"] }), "null"),
+            (json!({ "required": ["a"] }), "object"),
+            (json!({ "minProperties": 0 }), "object"),
+            (json!({ "items": {} }), "array"),
+            (json!({ "uniqueItems": true }), "array"),
+            (json!({ "minimum": 1 }), "number"),
+            (json!({ "exclusiveMaximum": 1 }), "number"),
+            (json!({ "minLength": 3 }), "string"),
+            (json!({}), "string"),
+            (json!(true), "string"),
+        ] {
+            for found in samples(&schema) {
+                assert!(found.as_ref().is_some_and(|value| is_kind(value, kind)), "{schema} {found:?}");
+            }
+        }
+        assert!(samples(&json!(false)).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn array_has_the_length_that_the_schema_requires() {
+        let exact = json!({ "items": { "type": "integer" }, "minItems": 4, "maxItems": 4 });
+        let different = json!({ "items": { "type": "integer", "maximum": 20, "minimum": 1 }, "uniqueItems": true, "minItems": 3 });
+        for items in samples(&exact) {
+            assert_eq!(items.unwrap().as_array().unwrap().len(), 4);
+        }
+        for items in samples(&different) {
+            let items = items.unwrap();
+            let numbers: BTreeSet<i64> = items.as_array().unwrap().iter().filter_map(Value::as_i64).collect();
+            assert_eq!(numbers.len(), 3, "{items}");
+        }
+    }
+
+    #[test]
+    fn different_items_are_tried_four_times_each() {
+        let schema = json!({ "items": { "const": 1 }, "uniqueItems": true, "minItems": 3, "maxItems": 3 });
+        let mut sampler = Sampler::new(&schema, 0);
+        assert_eq!(sampler.at(""), Some(json!([1])));
+        assert_eq!(MAX_VALUES - sampler.budget, 1 + 4 * 3);
+    }
+
+    #[test]
+    fn number_of_values_is_bounded() {
+        let sample = |items: usize| Sampler::new(&json!({ "minItems": items }), 0).at("");
+        assert_eq!(sample(MAX_VALUES - 1).unwrap().as_array().unwrap().len(), MAX_VALUES - 1);
+        assert_eq!(sample(MAX_VALUES), None);
+    }
+
+    #[test]
+    fn most_samples_have_an_optional_member() {
+        let present = samples(&json!({ "properties": { "a": {} } }));
+        let present = present.iter().filter(|one| one.as_ref().unwrap().get("a").is_some()).count();
+        assert!((51..=99).contains(&present), "{present}");
+        let impossible = samples(&json!({ "properties": { "a": false } }));
+        assert!(impossible.iter().all(|one| *one == Some(json!({}))));
+    }
+
+    #[test]
+    fn depth_of_optional_members_is_bounded() {
+        let depth = |sample: Option<Value>| {
+            let first = sample.unwrap();
+            std::iter::successors(Some(&first), |inner| inner.get("next")).skip(1).count()
+        };
+        let deepest =
+            samples(&json!({ "properties": { "next": { "$ref": "#" } } })).into_iter().map(depth).max();
+        assert_eq!(deepest, Some(OPTIONAL_DEPTH));
+    }
+}
