@@ -282,3 +282,52 @@ fn has_integers_only(kind: &Value) -> bool {
         |name: &str| kind == name || kind.as_array().is_some_and(|kinds| kinds.iter().any(|one| one == name));
     has("integer") && !has("number")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns whether a dialect supports a keyword of a schema.
+    fn supports(dialect: Dialect, keyword: &str, value: &Value, sent: &Value) -> bool {
+        (profile(dialect).unwrap().supports)(keyword, value, sent.as_object().unwrap())
+    }
+
+    #[test]
+    fn keywords_are_supported_by_their_values() {
+        for (dialect, keyword, supported, unsupported) in [
+            (Dialect::OpenAiStrict, "format", json!(["date", "ipv6"]), json!(["uri", "regex"])),
+            (Dialect::OpenAiStrict, "enum", json!([["a", 1, null]]), json!([[[1]], ["a", {}]])),
+            (Dialect::Anthropic, "description", json!(["A line."]), json!([])),
+            (Dialect::Anthropic, "default", json!([1]), json!([])),
+            (Dialect::Anthropic, "format", json!(["date", "uri"]), json!(["regex", "iri"])),
+            (Dialect::Anthropic, "const", json!(["a", null]), json!([[1], {}])),
+            (Dialect::Anthropic, "minItems", json!([0, 1]), json!([2])),
+            (Dialect::Gemini, "format", json!(["date", "time"]), json!(["email"])),
+            (Dialect::Gemini, "enum", json!([["a", 1]]), json!([["a", null]])),
+            (Dialect::LlamaCpp, "maxItems", json!([0, 1_000]), json!([1_001])),
+            (Dialect::LlamaCpp, "maxLength", json!([0, 1_999]), json!([2_000])),
+        ] {
+            for (values, is_supported) in [(supported, true), (unsupported, false)] {
+                for value in values.as_array().unwrap() {
+                    let found = supports(dialect, keyword, value, &json!({}));
+                    assert_eq!(found, is_supported, "{dialect} {keyword} {value}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn llamacpp_has_bounds_of_integers_only() {
+        let is_bounded = |kind: Value, bound: Value| {
+            supports(Dialect::LlamaCpp, "minimum", &bound, &json!({ "type": kind }))
+        };
+        assert!(is_bounded(json!("integer"), json!(3)));
+        assert!(is_bounded(json!("integer"), json!(-3)));
+        assert!(is_bounded(json!(["integer", "null"]), json!(u64::MAX)));
+        assert!(!is_bounded(json!("integer"), json!(1.5)));
+        assert!(!is_bounded(json!(["integer", "number"]), json!(3)));
+        assert!(!is_bounded(json!("string"), json!(3)));
+    }
+}

@@ -112,6 +112,9 @@ mod tests {
                 json!({ "minItems": 4, "maxItems": 4, "uniqueItems": true }),
                 "Exactly 4 items. All items are different.",
             ),
+            (json!({ "exclusiveMaximum": 5 }), "Less than 5."),
+            (json!({ "const": "a" }), "Always \"a\"."),
+            (json!({ "contentEncoding": "base64" }), "Encoded as base64."),
             (json!({ "pattern": "^a+$" }), "Matches the regular expression `^a+$`."),
             (json!({ "enum": [[1], { "a": null }] }), "One of [[1],{\"a\":null}]."),
             (json!({ "not": { "const": 1 } }), "Also matches this JSON Schema: {\"not\": {\"const\":1}}."),
@@ -125,6 +128,7 @@ mod tests {
         let dropped = || json!({ "minimum": 1 });
         assert_eq!(described(dropped(), Some("A line")), "A line. At least 1.");
         assert_eq!(described(dropped(), Some("A line. ")), "A line. At least 1.");
+        assert_eq!(described(dropped(), Some(" ")), "At least 1.");
         assert_eq!(described(json!({}), Some("A line")), "A line");
     }
 
@@ -133,5 +137,6 @@ mod tests {
         assert_eq!(described(json!({ "not": { "$ref": "#/$defs/A" } }), None), Value::Null);
         assert_eq!(described(json!({ "const": "x".repeat(MAX_QUOTED) }), None), Value::Null);
         assert_eq!(described(json!({ "uniqueItems": false }), None), Value::Null);
+        assert!(!is_describable("uniqueItems", &json!(false)) && is_describable("uniqueItems", &json!(true)));
     }
 }

@@ -80,3 +80,60 @@ fn followed<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Value {
     }
     schema
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns two schemas as one, and the keywords that are lost.
+    fn merged(mut into: Value, from: Value) -> (Value, Vec<String>) {
+        let mut lost = Vec::new();
+        merge(into.as_object_mut().unwrap(), from.as_object().unwrap(), "", &mut lost);
+        (into, lost.into_iter().map(|loss| loss.keyword).collect())
+    }
+
+    #[test]
+    fn keywords_of_both_schemas_apply() {
+        for (into, from, both) in [
+            (
+                json!({ "minimum": 1 }),
+                json!({ "minimum": 1, "maximum": 2 }),
+                json!({ "minimum": 1, "maximum": 2 }),
+            ),
+            (
+                json!({ "additionalProperties": { "type": "null" } }),
+                json!({ "additionalProperties": false }),
+                json!({ "additionalProperties": false }),
+            ),
+            (
+                json!({ "description": "A", "default": 1 }),
+                json!({ "description": "B", "default": 2 }),
+                json!({ "description": "A", "default": 1 }),
+            ),
+            (
+                json!({ "required": ["a", "b"] }),
+                json!({ "required": ["b", "c"] }),
+                json!({ "required": ["a", "b", "c"] }),
+            ),
+            (
+                json!({ "properties": { "a": { "type": "null" }, "b": { "minimum": 1 } } }),
+                json!({ "properties": { "a": { "type": "null" }, "b": { "maximum": 2 }, "c": true } }),
+                json!({ "properties": {
+                    "a": { "type": "null" },
+                    "b": { "allOf": [{ "minimum": 1 }, { "maximum": 2 }] },
+                    "c": true,
+                } }),
+            ),
+        ] {
+            assert_eq!(merged(into, from), (both, vec![]));
+        }
+    }
+
+    #[test]
+    fn keyword_that_cannot_be_merged_is_lost() {
+        let lost = (json!({ "minimum": 1 }), vec!["minimum".to_owned()]);
+        assert_eq!(merged(json!({ "minimum": 1 }), json!({ "minimum": 2 })), lost);
+    }
+}

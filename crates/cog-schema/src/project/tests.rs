@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Rules;
 
+mod envelope;
 mod llamacpp;
+mod members;
 mod property;
 mod types;
 mod vendors;

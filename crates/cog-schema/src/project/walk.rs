@@ -296,13 +296,11 @@ fn add_member(object: &mut Value, name: &str, schema: Value) {
     }
 }
 
-/// Returns a schema that also allows null.
+/// Returns a schema that also allows null, for one that does not.
 fn nullable(schema: Value) -> Value {
     let Value::Object(mut members) = schema else { return schema };
     if let Some(Value::Array(branches)) = members.get_mut("anyOf") {
-        if !branches.contains(&null_type()) {
-            branches.push(null_type());
-        }
+        branches.push(null_type());
         return Value::Object(members);
     }
     let is_scalar =

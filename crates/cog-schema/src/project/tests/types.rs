@@ -1,6 +1,7 @@
 use super::*;
 
-fn field(dialect: Dialect, field: Value) -> (Value, Vec<String>) {
+/// Returns what is sent for an optional field, and `keyword kind` of each of its losses.
+pub(super) fn field(dialect: Dialect, field: Value) -> (Value, Vec<String>) {
     let projection = with(json!({ "a": field })).project(dialect);
     let of_field = |line: &String| Some(line.strip_prefix("/data/properties/a ")?.to_owned());
     let losses = lost(&projection).iter().filter_map(of_field).collect();
@@ -53,4 +54,17 @@ fn containers_and_other_types_are_branches_with_their_own_keywords() {
     let text = json!({ "type": ["string", "null"], "minLength": 2 });
     assert_eq!(sent, json!({ "description": "Both", "anyOf": [object, text] }));
     assert_eq!(losses, [""; 0]);
+}
+
+#[test]
+fn any_value_is_a_scalar_where_containers_must_be_described() {
+    let sent = json!({ "type": ["string", "number", "boolean", "null"] });
+    assert_eq!(field(Dialect::Gemini, json!({})), (sent, vec!["type projected".to_owned()]));
+}
+
+#[test]
+fn integers_have_the_keywords_of_numbers() {
+    let schema = json!({ "type": ["object", "integer"], "minimum": 1, "minLength": 2 });
+    let (sent, _) = field(Dialect::LlamaCpp, schema);
+    assert_eq!(sent["anyOf"], json!([{ "type": "object" }, { "type": "integer", "minimum": 1 }]));
 }

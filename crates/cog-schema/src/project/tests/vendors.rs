@@ -32,6 +32,10 @@ fn llamacpp_gets_tuples_of_one_length() {
     assert_eq!((&field(&exact)["items"], is_lost(&exact)), (&positions, false));
     let open = tuple(json!({})).project(Dialect::LlamaCpp);
     assert_eq!((&field(&open)["items"], is_lost(&open)), (&positions, true));
+    for half_open in [json!({ "minItems": 2 }), json!({ "maxItems": 2 })] {
+        let half_open = tuple(half_open).project(Dialect::LlamaCpp);
+        assert_eq!((&field(&half_open)["items"], is_lost(&half_open)), (&positions, true));
+    }
     let longer = tuple(json!({ "minItems": 3 })).project(Dialect::LlamaCpp);
     assert_eq!((&field(&longer)["items"]["anyOf"], is_lost(&longer)), (&positions, true));
 }
@@ -48,15 +52,22 @@ fn anthropic_gets_simple_patterns() {
     assert_eq!(sent(r"\bword\b"), None);
 }
 
-/// Returns a contract with this number of optional texts.
-fn texts(count: usize) -> Contract {
+#[test]
+fn tuple_of_equal_items_is_a_list_of_them() {
+    let number = json!({ "type": "integer" });
+    let contract = with(json!({ "a": { "type": "array", "items": [number, number] } }));
+    assert_eq!(field(&contract.project(Dialect::Anthropic))["items"], number);
+}
+
+/// Returns this number of texts.
+fn texts(count: usize) -> Value {
     let member = |index| (format!("p{index}"), json!({ "type": "string" }));
-    with(Value::Object((0..count).map(member).collect()))
+    Value::Object((0..count).map(member).collect())
 }
 
 #[test]
 fn anthropic_gets_optional_members_over_the_limit_as_nullable() {
-    let projection = texts(38).project(Dialect::Anthropic);
+    let projection = with(texts(38)).project(Dialect::Anthropic);
     assert_eq!(projection.dialect, Dialect::Anthropic, "{:?}", lost(&projection));
     let data = data_of(&projection);
     let nullable = json!({ "type": ["string", "null"] });
@@ -65,9 +76,38 @@ fn anthropic_gets_optional_members_over_the_limit_as_nullable() {
     assert_eq!(properties.values().filter(|schema| **schema == nullable).count(), 15);
     assert_eq!(data["required"].as_array().unwrap().len(), 16);
     assert!(lost(&projection).contains(&" required projected".to_owned()), "{:?}", lost(&projection));
-    let over = texts(39).project(Dialect::Anthropic);
+    let over = with(texts(39)).project(Dialect::Anthropic);
     assert_eq!(over.dialect, Dialect::Prompt);
     assert_eq!(over.lost[0].reason, "anthropic: 25 optional members; the maximum is 24");
+}
+
+#[test]
+fn anthropic_gets_only_the_excess_as_nullable() {
+    let projection = with(texts(30)).project(Dialect::Anthropic);
+    assert_eq!(data_of(&projection)["required"].as_array().unwrap().len(), 1 + 7);
+    let within = with(texts(23)).project(Dialect::Anthropic);
+    assert_eq!(data_of(&within)["required"], json!(["rationale"]));
+    let object = json!({ "type": "object", "properties": texts(37) });
+    let in_list = with(json!({ "list": { "type": "array", "items": object } }));
+    let definition = json!({
+        "data": { "type": "object", "properties": { "item": { "$ref": "#/$defs/Item" } } },
+        "$defs": { "Item": object },
+    });
+    for contract in [in_list, contract(definition, Format::V22)] {
+        let projection = contract.project(Dialect::Anthropic);
+        assert_eq!(projection.dialect, Dialect::Anthropic, "{:?}", projection.lost);
+    }
+}
+
+#[test]
+fn anthropic_gets_no_recursion_through_a_choice() {
+    let node = json!({ "type": "object", "properties": { "next": { "$ref": "#/$defs/Node" } } });
+    let document = json!({
+        "data": { "type": "object", "properties": { "node": { "$ref": "#/$defs/Node" } } },
+        "$defs": { "Node": { "anyOf": [{ "type": "string" }, node] } },
+    });
+    let refused = contract(document, Format::V22).project(Dialect::Anthropic);
+    assert_eq!(refused.lost[0].reason, "anthropic: the schema contains itself");
 }
 
 #[test]
@@ -88,7 +128,9 @@ fn gemini_gets_recursion_in_optional_members() {
     };
     let optional = tree(json!(["name"]));
     assert_eq!(optional.dialect, Dialect::Gemini);
-    assert!(lost(&optional).contains(&" $ref projected".to_owned()));
+    let loss = " $ref projected".to_owned();
+    assert!(lost(&optional).contains(&loss));
+    assert!(!lost(&with(json!({})).project(Dialect::Gemini)).contains(&loss));
     let required = tree(json!(["next"]));
     assert_eq!(required.dialect, Dialect::JsonObject);
     assert_eq!(required.lost[0].reason, "gemini: the schema contains itself in a required member");

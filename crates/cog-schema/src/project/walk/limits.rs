@@ -97,3 +97,27 @@ impl Count {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn everything_that_a_provider_limits_is_counted() {
+        let count = Count::new(&json!({
+            "type": "object",
+            "required": ["a"],
+            "properties": {
+                "a": { "type": "string", "enum": ["x", "yy"] },
+                "bb": { "type": ["string", "null"] },
+                "c": { "type": "object", "properties": { "d": { "type": "string", "const": "zzz" } } },
+            },
+            "$defs": { "Name": { "type": "integer", "enum": [1, 2, 3] } },
+        }));
+        assert_eq!((count.members, count.optional, count.unions), (4, 3, 1));
+        assert_eq!((count.depth, count.values, count.text), (2, 6, 15));
+        assert_eq!(count.large_enum_text, 0);
+    }
+}

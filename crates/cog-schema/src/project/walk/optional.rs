@@ -16,6 +16,9 @@ impl Walk<'_> {
             unions: limits.union_members.saturating_sub(count.unions),
             changed: 0,
         };
+        if excess.members == 0 {
+            return;
+        }
         excess.schema(root);
         if excess.changed > 0 {
             let (changed, max) = (excess.changed, limits.optional_members);
@@ -36,7 +39,7 @@ struct Excess {
 
 impl Excess {
     fn schema(&mut self, schema: &mut Value) {
-        let Some(members) = schema.as_object_mut().filter(|_| self.members > 0) else { return };
+        let Some(members) = schema.as_object_mut() else { return };
         self.properties(members);
         for keyword in ["anyOf", "items", "additionalProperties", "$defs"] {
             match members.get_mut(keyword) {
