@@ -35,7 +35,7 @@ pub(crate) fn with_plain_classes(pattern: &str) -> String {
                 text.push('[');
                 let is_negated = chars.as_str().starts_with('^');
                 text.extend(is_negated.then(|| chars.next()).flatten());
-                class = Some(Class { is_negated, start: text.len(), ..Class::default() });
+                class = Some(Class { is_negated, ..Class::default() });
             }
             (']', Some(open)) => {
                 open.close(&mut text);
@@ -82,8 +82,6 @@ fn has_simple_parts(hir: &Hir) -> bool {
 #[derive(Default)]
 struct Class {
     is_negated: bool,
-    /// The offset of its first character.
-    start: usize,
     /// The last characters came from a short form, so that a hyphen after them is not a range.
     follows_members: bool,
     /// It contains a hyphen, which is written at the end.
@@ -93,7 +91,7 @@ struct Class {
 impl Class {
     fn add(&mut self, members: &str, text: &mut String) {
         // A hyphen before a short form is not a range either.
-        if text.len() > self.start && text.ends_with('-') && !text.ends_with("\\-") {
+        if text.ends_with('-') && !text.ends_with("\\-") {
             text.pop();
             self.has_hyphen = true;
         }
@@ -139,6 +137,9 @@ mod tests {
             (r"\\d\D\[\d\]", r"\\d[^0-9]\[[0-9]\]"),
             (r"[\D]\(?:(?:a|b)", r"[\D]\(?:(a|b)"),
             (r"[\]\d]", r"[\]0-9]"),
+            (r"-[\d]", r"-[0-9]"),
+            (r"\W[\W]", r"[^A-Za-z0-9_][\W]"),
+            ("(ab)(?:cd)", "(ab)(cd)"),
             (r"plain[a-z]", r"plain[a-z]"),
             ("\\", "\\"),
         ] {

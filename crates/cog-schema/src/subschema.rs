@@ -206,7 +206,7 @@ fn percent_decoded(fragment: &str) -> String {
     let mut rest = fragment.as_bytes();
     while let [first, after @ ..] = rest {
         let decoded = match rest {
-            [b'%', high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
+            [b'%', high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high * 16 + low),
             _ => None,
         };
         bytes.push(decoded.unwrap_or(*first));
@@ -251,6 +251,7 @@ mod tests {
     fn references_are_encoded_and_decoded() {
         assert_eq!(target("#/$defs/a%20b~1c").as_deref(), Some("/$defs/a b~1c"));
         assert_eq!(reference("/$defs/a b~1c"), "#/$defs/a%20b~1c");
+        assert_eq!(target("#/%C3%a9%7e").as_deref(), Some("/é~"));
         assert_eq!(target("#").as_deref(), Some(""));
         assert_eq!(target("#name"), None);
         assert_eq!(target("other.json#/a"), None);
