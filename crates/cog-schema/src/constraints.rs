@@ -155,6 +155,37 @@ mod tests {
     }
 
     #[test]
+    fn keyword_without_an_effect_is_no_constraint() {
+        let keywords = |schema: Value| -> Vec<String> {
+            constraints_at(&schema, "", "m")
+                .iter()
+                .map(|one| format!("{} {} {}", one.path, one.pointer, one.keyword))
+                .collect()
+        };
+        for schema in [
+            json!({ "additionalProperties": true, "minItems": 0, "minLength": 0, "minProperties": 0 }),
+            json!({ "required": [], "uniqueItems": false, "description": "A map" }),
+        ] {
+            assert_eq!(keywords(schema), [""; 0]);
+        }
+        let map =
+            json!({ "additionalProperties": { "minLength": 1 }, "required": ["a"], "minProperties": 1 });
+        assert_eq!(
+            keywords(map),
+            [
+                "m  additionalProperties",
+                "m.* /additionalProperties minLength",
+                "m  required",
+                "m  minProperties",
+            ]
+        );
+        assert_eq!(
+            keywords(json!({ "uniqueItems": true, "minItems": 1 })),
+            ["m  uniqueItems", "m  minItems"]
+        );
+    }
+
+    #[test]
     fn references_that_multiply_are_bounded() {
         let level = |index: usize| {
             let next = json!({ "$ref": format!("#/$defs/{}", index + 1) });

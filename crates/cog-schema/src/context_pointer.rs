@@ -21,3 +21,20 @@ pub(crate) fn pointers(document: &Value) -> Vec<String> {
     });
     names.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_of_context_are_in_their_own_section() {
+        assert_eq!(context_pointer("emits", "notes"), "/$context/emits/notes");
+        let document = json!({ "$context": { "accepts": { "a": {} }, "emits": { "a": {}, "b": {} } } });
+        let found = ["/$context/accepts/a", "/$context/emits/a", "/$context/emits/b"];
+        assert_eq!(pointers(&document), found);
+        assert!(found.iter().all(|pointer| document.pointer(pointer).is_some()));
+        assert_eq!(pointers(&json!({ "data": {} })), [""; 0]);
+    }
+}

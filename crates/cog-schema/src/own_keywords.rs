@@ -32,3 +32,43 @@ fn own_keyword(keyword: &str, value: &Value, pointer: &str) -> Option<Value> {
         _ => Some(value.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_of_other_values_are_omitted() {
+        let schema = json!({
+            "title": "T",
+            "type": "object",
+            "required": ["a"],
+            "properties": { "a": { "type": "string" } },
+            "patternProperties": { "^b": { "type": "string" } },
+            "additionalProperties": false,
+            "propertyNames": { "minLength": 1 },
+            "dependencies": { "a": ["b"], "c": { "required": ["d"] } },
+            "items": [{ "type": "string" }, { "type": "null" }],
+            "additionalItems": { "type": "string" },
+            "contains": { "const": 1 },
+            "allOf": [{ "type": "object" }],
+            "$defs": { "x": {} },
+        });
+        let own = json!({
+            "type": "object",
+            "required": ["a"],
+            "properties": { "a": true },
+            "patternProperties": { "^b": true },
+            "additionalProperties": false,
+            "propertyNames": link("/data/propertyNames"),
+            "dependencies": { "a": ["b"] },
+            "items": [true, true],
+        });
+        assert_eq!(own_keywords(&schema, "/data"), own);
+        assert_eq!(own_keywords(&json!({ "items": { "type": "string" } }), ""), json!({}));
+        assert_eq!(own_keywords(&json!({ "propertyNames": false }), ""), json!({ "propertyNames": false }));
+        assert_eq!(own_keywords(&json!(false), ""), json!(false));
+    }
+}

@@ -120,6 +120,13 @@ mod tests {
     }
 
     #[test]
+    fn every_value_has_its_type() {
+        let values = serde_json::json!([null, true, 1, 1.0, "a", [], {}]);
+        let names: Vec<&str> = values.as_array().unwrap().iter().map(type_name).collect();
+        assert_eq!(names, ["null", "boolean", "integer", "number", "string", "array", "object"]);
+    }
+
+    #[test]
     fn lists_are_phrases_of_at_most_twelve_items() {
         let items: Vec<String> = (0..15).map(|n| n.to_string()).collect();
         let either = |count: usize| either(items[..count].iter().cloned());

@@ -82,3 +82,14 @@ fn losses_say_what_was_measured() {
     let unknown = Enforcement::by_engine("llamacpp").unwrap().losses(&json!({ "contentEncoding": "base64" }));
     assert_eq!(unknown[0].reason, "whether llamacpp enforces it was not measured");
 }
+
+#[test]
+fn one_violation_in_ten_answers_is_tolerated() {
+    let is_lost = |valid, invalid, is_refused| {
+        let features = vec![Measured { feature: "unique_items", valid, invalid, is_refused }].leak();
+        let engine = Enforcement { engine: "test", version: "1", date: "2026-11-22", features };
+        !engine.losses(&json!({ "uniqueItems": true })).is_empty()
+    };
+    assert!(!is_lost(9, 1, false) && is_lost(8, 2, false));
+    assert!(is_lost(0, 0, false) && is_lost(10, 0, true));
+}

@@ -64,6 +64,41 @@ fn sizes_have_units() {
 }
 
 #[test]
+fn short_values_are_quoted() {
+    for (text, shown) in [
+        ("x", "`x`"),
+        ("", "an empty string"),
+        ("a b", "a string of 3 characters"),
+        ("a\u{1}", "a string of 2 characters"),
+        ("abcdefghijklmnopqrstuvwx", "`abcdefghijklmnopqrstuvwx`"),
+        ("abcdefghijklmnopqrstuvwxy", "a string of 25 characters"),
+    ] {
+        assert_eq!(found(Tree::from(json!(text)).node()), shown);
+    }
+}
+
+#[test]
+fn pattern_is_part_of_the_message() {
+    assert_eq!(
+        lines(json!({ "pattern": "^a" }), json!("b")),
+        [" pattern: `b` does not match the pattern `^a`"]
+    );
+}
+
+#[test]
+fn value_outside_a_list_is_reported_before_a_wrong_type() {
+    let listed = json!({ "enum": ["a"] });
+    let schema = json!({ "anyOf": [{ "type": "object" }, listed] });
+    assert_eq!(lines(schema, json!("b")), [" enum: found `b`; allowed: `a`"]);
+    let tagged = json!({ "properties": { "kind": { "const": "x" } } });
+    let schema = json!({ "anyOf": [{ "type": "array" }, tagged] });
+    assert_eq!(
+        lines(schema, json!({ "kind": "y" })),
+        [" anyOf: an object matches none of the 2 alternatives"]
+    );
+}
+
+#[test]
 fn suggests_renaming_a_misspelt_required_field() {
     let schema = json!({ "required": ["confidence"] });
     let findings = findings_of(schema, &Tree::parse(r#"{"confidense": 1}"#).unwrap());
@@ -78,6 +113,12 @@ fn other_messages_do_not_contain_values() {
             assert!(!line.contains("secret"), "{line}");
         }
     }
+}
+
+#[test]
+fn message_says_what_is_wrong_without_values() {
+    let contains = " contains: no item of the array matches the schema in `contains`";
+    assert_eq!(lines(json!({ "contains": { "const": 1 } }), json!([2])), [contains]);
 }
 
 #[test]

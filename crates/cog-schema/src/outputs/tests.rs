@@ -152,12 +152,13 @@ fn required_media_fields_are_known_before_the_answer() {
     let document = json!({
         "data": {
             "type": "object",
-            "required": ["cover", "parts", "maybe"],
+            "required": ["cover", "parts", "maybe", "none"],
             "properties": {
                 "cover": reference(),
                 "voice": audio,
                 "parts": { "type": "array", "minItems": 1, "items": reference() },
                 "maybe": { "type": "array", "items": reference() },
+                "none": { "type": "array", "minItems": 0, "items": reference() },
                 "inner": { "type": "object", "required": ["art"], "properties": { "art": reference() } },
             },
         },
@@ -183,4 +184,116 @@ fn number_of_searched_values_is_bounded() {
     };
     assert_eq!(found(1_000), 1_000);
     assert!(found(MAX_VISITED) < MAX_VISITED);
+}
+
+#[test]
+fn exactly_the_maximum_number_of_values_is_searched() {
+    let contract = contract(json!({ "images": { "type": "array", "items": reference() } }));
+    let data = Value::parse(&format!(r#"{{"images": [{}]}}"#, vec!["{}"; MAX_VISITED].join(","))).unwrap();
+    let mut free = Vec::new();
+    let mut search = SlotSearch { contract: &contract, free: &mut free, within: Vec::new(), visited: 0 };
+    search.value(&[contract.data.as_ref().unwrap().id], Some(data.node()), &mut Path::root());
+    // The data and its list are values too.
+    assert_eq!(free.iter().filter(|field| field.list.is_none()).count(), MAX_VISITED - 2);
+}
+
+#[test]
+fn media_fields_are_known_by_path() {
+    let list = json!({ "type": "array", "items": reference() });
+    let contract = contract(json!({ "cover": reference(), "title": {}, "images": list }));
+    let path = |keys: &[&str]| {
+        let mut path = Path::root();
+        keys.iter().for_each(|key| path.push_key(key));
+        path
+    };
+    for (keys, has_media) in [
+        (&["data"][..], true),
+        (&["data", "cover"], true),
+        (&["data", "images"], true),
+        (&["data", "title"], false),
+        (&["data", "unknown"], false),
+    ] {
+        assert_eq!(contract.has_media_outputs_at(&path(keys)), has_media, "{keys:?}");
+    }
+}
+
+#[test]
+fn file_must_match_all_schemas_of_its_field() {
+    let audio = json!({
+        "properties": { "media_type": { "pattern": "^audio/" } },
+        "anyOf": [reference(), { "type": "null" }],
+    });
+    let only_audio = json!({ "properties": {
+        "type": { "enum": ["base64"] }, "media_type": { "pattern": "^audio/" } } });
+    let branch = json!({ "anyOf": [only_audio, { "type": "null" }] });
+    for field in [audio, branch] {
+        let contract = contract(json!({ "file": field }));
+        assert_eq!(paths(&contract, "{}", &["image/png", "audio/wav"]), ["-", "data.file"]);
+    }
+}
+
+#[test]
+fn full_list_has_no_room() {
+    let contract = contract(json!({ "images": { "type": "array", "maxItems": 1, "items": reference() } }));
+    let full = r#"{"images": [{"type": "url", "url": "https://a.test/"}]}"#;
+    assert_eq!(paths(&contract, full, &["image/png"]), ["-"]);
+}
+
+#[test]
+fn absent_object_is_created_if_it_needs_nothing_else() {
+    let card = |required: &[&str]| {
+        let properties = json!({ "text": { "type": "string" }, "image": reference() });
+        json!({ "card": { "type": "object", "required": required, "properties": properties } })
+    };
+    for (required, path) in [
+        (&[][..], "data.card.image"),
+        (&["image"], "data.card.image"),
+        (&["text"], "-"),
+        (&["image", "text"], "-"),
+    ] {
+        assert_eq!(paths(&contract(card(required)), "{}", &["image/png"]), [path], "{required:?}");
+    }
+}
+
+#[test]
+fn object_with_empty_content_is_free() {
+    let contract = contract(json!({ "cover": reference() }));
+    for data in [r#"{"cover": {"data": null}}"#, r#"{"cover": {"data": ""}}"#, r#"{"cover": {"url": ""}}"#] {
+        assert_eq!(paths(&contract, data, &["image/png"]), ["data.cover"]);
+        assert_eq!(contract.media_outputs(Value::parse(data).unwrap().node()), []);
+    }
+}
+
+#[test]
+fn only_media_objects_are_found() {
+    let contract = contract(json!({ "cover": reference(), "back": reference(), "url": {} }));
+    let data = r#"{"url": "x", "cover": "see below", "back": {"type": "base64", "data": "QQ=="}}"#;
+    let found = contract.media_outputs(Value::parse(data).unwrap().node());
+    let found: Vec<String> = found.iter().map(|slot| slot.path.to_string()).collect();
+    assert_eq!(found, ["data.back"]);
+}
+
+#[test]
+fn required_names_of_omitted_fields_are_omitted() {
+    let document = json!({ "data": {
+        "type": "object",
+        "required": ["cover", "title"],
+        "properties": { "cover": reference(), "title": { "type": "string" } },
+    } });
+    let rules = Rules::from(&Manifest::with_defaults("m", Format::V25, None));
+    let (remaining, _) = Contract::compile(&document, &rules).unwrap().without_media_outputs().unwrap();
+    assert_eq!(remaining.data_schema().unwrap()["required"], json!(["title"]));
+}
+
+#[test]
+fn named_fields_of_a_recursive_schema_end() {
+    let document = json!({
+        "data": { "$ref": "#/$defs/node" },
+        "$defs": { "node": { "type": "object", "properties": {
+            "image": { "$ref": "#/$defs/MediaOutput" }, "next": { "$ref": "#/$defs/node" } } } },
+    });
+    let rules = Rules::from(&Manifest::with_defaults("m", Format::V25, None));
+    let slots = Contract::compile(&document, &rules).unwrap().named_media_outputs(&["image/png"], "base64");
+    let found: Vec<String> = slots.iter().map(|slot| slot.path.to_string()).collect();
+    assert_eq!(found, ["data.image"]);
 }
