@@ -244,7 +244,7 @@ mod tests {
             (json!({ "exclusiveMinimum": 3, "maximum": 4 }), 4_i64),
             (json!({ "minimum": 3, "exclusiveMaximum": 4 }), 3_i64),
             (json!({ "minimum": 1, "maximum": 9, "multipleOf": 5 }), 5_i64),
-            (json!({ "minimum": 3, "maximum": 3, "multipleOf": 0.1 }), 3_i64),
+            (json!({ "minimum": 63, "maximum": 63, "multipleOf": 0.7 }), 63_i64),
             (json!({ "minimum": 9e15, "maximum": 9e15 }), 9_000_000_000_000_000_i64),
             (json!({ "minimum": -9e15, "maximum": -9e15 }), -9_000_000_000_000_000_i64),
         ] {
