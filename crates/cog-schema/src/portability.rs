@@ -55,7 +55,7 @@ impl Contract {
         let prompted = if projection.is_shown { Vec::new() } else { self.prompt_schemas() };
         let prompted: Vec<Constraint<'_>> =
             prompted.iter().flat_map(|(name, schema)| constraints_at(schema, "", name)).collect();
-        let explains = !projection.is_shown && self.rules().format.asks_for_envelope();
+        let explains = self.rules().format.asks_for_envelope();
         let is_in_prompt = |constraint: &Constraint<'_>| {
             let is_same =
                 |one: &Constraint<'_>| (&one.path, one.keyword) == (&constraint.path, constraint.keyword);
@@ -132,8 +132,6 @@ mod tests {
     use crate::rules::Rules;
 
     fn enforced(dialect: Dialect, engine: Option<&str>) -> Vec<String> {
-        let manifest =
-            cog_spec::Manifest::with_defaults("m", cog_spec::Format::V22, Some(cog_spec::Tier::Decision));
         let schema = json!({
             "input": { "type": "object" },
             "data": { "type": "object", "required": ["n"], "properties": {
@@ -142,7 +140,13 @@ mod tests {
             } },
             "$defs": { "Tags": { "type": "array", "uniqueItems": true, "items": { "type": "string" } } },
         });
-        let contract = Contract::compile(&schema, &Rules::from(&manifest)).unwrap();
+        enforced_of(&schema, dialect, engine)
+    }
+
+    fn enforced_of(schema: &Value, dialect: Dialect, engine: Option<&str>) -> Vec<String> {
+        let manifest =
+            cog_spec::Manifest::with_defaults("m", cog_spec::Format::V22, Some(cog_spec::Tier::Decision));
+        let contract = Contract::compile(schema, &Rules::from(&manifest)).unwrap();
         let found = contract.portability(dialect, engine.and_then(Enforcement::by_engine));
         let of_fields = found.constraints.iter().filter(|one| one.keyword != "type");
         of_fields.map(|one| format!("{} {} {:?}", one.path, one.keyword, one.enforced_by)).collect()
@@ -158,6 +162,53 @@ mod tests {
             enforced(Dialect::Anthropic, None),
             ["data required Provider", "data.n minimum Words", "data.tags uniqueItems Words"]
         );
+    }
+
+    #[test]
+    fn constraint_without_a_description_is_only_checked() {
+        let data = json!({
+            "type": "object",
+            "properties": {
+                "map": { "type": "object", "minProperties": 1 },
+                "text": { "type": "string", "not": { "$ref": "#/$defs/Word" }, "minLength": 1 },
+                "one": { "type": "string", "const": "a" },
+            },
+        });
+        let schema = json!({ "data": data, "$defs": { "Word": { "const": "word" } } });
+        assert_eq!(
+            enforced_of(&schema, Dialect::OpenAiStrict, None),
+            [
+                "data.map minProperties Check",
+                "data.text not Check",
+                "data.text minLength Words",
+                "data.one const Provider"
+            ]
+        );
+        assert_eq!(enforced_of(&schema, Dialect::Gemini, None).last().unwrap(), "data.one const Provider");
+    }
+
+    #[test]
+    fn every_prompt_explains_the_fields_of_the_envelope() {
+        let meta = json!({ "type": "object", "required": ["confidence"], "properties": {
+            "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
+            "risk": { "type": "string", "enum": ["none", "low", "medium", "high"] },
+            "explain": { "type": "string", "maxLength": 280 },
+        } });
+        let schema = json!({ "data": { "type": "object" }, "meta": meta });
+        let found = enforced_of(&schema, Dialect::Prompt, None);
+        assert_eq!(
+            found,
+            [
+                "meta required Words",
+                "meta.confidence minimum Words",
+                "meta.confidence maximum Words",
+                "meta.risk enum Words",
+                "meta.explain maxLength Words",
+            ]
+        );
+        // The text explains them also where the provider shows the schema, and the engine ignores a part of it.
+        let shown = enforced_of(&schema, Dialect::OpenAiStrict, Some("llamacpp"));
+        assert!(shown.contains(&"meta.confidence minimum Words".to_owned()), "{shown:?}");
     }
 
     #[test]
