@@ -82,7 +82,7 @@ impl Recognizer {
         }
         match (event.path.depth(), event.path.first()) {
             (0, _) if self.expects_data && event.node.is_array() => self.shape = Some(Shape::Bare),
-            (1, Some(Segment::Key("ok"))) if event.kind == EventKind::Complete => self.read_ok(event.node),
+            (1, Some(Segment::Key("ok"))) => self.read_ok(event.node),
             (1, Some(Segment::Key(key))) if self.is_first_of_data(key) => self.shape = Some(Shape::Bare),
             (_, Some(Segment::Key("data"))) => {
                 self.has_passed_data |= self.shape != Some(Shape::Envelope { ok: true });
@@ -119,5 +119,73 @@ impl Recognizer {
 
     fn is_first_of_data(&self, key: &str) -> bool {
         self.expects_data && self.shape.is_none() && !ENVELOPE_KEYS.contains(&key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::{Limits, Parser};
+
+    use super::*;
+
+    const SUCCESS: Shape = Shape::Envelope { ok: true };
+
+    /// Returns the shape known before the end, the final shape, and whether its data were recognised from the first event.
+    fn recognise(parser: Parser, expects_data: bool, text: &str) -> (Option<Shape>, Shape, bool) {
+        let (mut parser, mut recognizer) = (parser, Recognizer::new(expects_data));
+        let read = parser.push(text.as_bytes(), &mut |event| {
+            if recognizer.is_beside_wrapper(&event) {
+                recognizer = recognizer.start_beside_wrapper();
+            }
+            recognizer.note(&event);
+        });
+        read.unwrap();
+        let root = parser.unwrapped_root().unwrap();
+        let is_unwrapped = parser.root().map(Node::id) != Some(root.id());
+        let (shape, is_complete) = recognizer.finish(root, is_unwrapped);
+        (recognizer.shape(), shape, is_complete)
+    }
+
+    #[test]
+    fn envelope_is_recognised_by_its_ok() {
+        for (text, early, shape, is_complete) in [
+            (r#"{"ok": true, "data": {"a": {"b": [{}]}}}"#, Some(SUCCESS), SUCCESS, true),
+            (r#"{"meta": {}, "ok": true, "data": {}}"#, Some(SUCCESS), SUCCESS, true),
+            (r#"{"data": {}, "ok": true}"#, Some(SUCCESS), SUCCESS, false),
+            (r#"{"ok": "yes", "data": {}}"#, None, Shape::Bare, false),
+            (r#"{"a": 1}"#, None, Shape::Bare, false),
+        ] {
+            let found = recognise(Parser::tolerant(Limits::model_output()), false, text);
+            assert_eq!(found, (early, shape, is_complete), "{text}");
+        }
+    }
+
+    #[test]
+    fn requested_data_are_recognised_by_their_first_key() {
+        for (text, is_complete) in [
+            (r#"{"a": {"b": [{}]}}"#, true),
+            (r#"[{"a": 1}, {"ok": true}]"#, true),
+            (r#"{"meta": {}, "a": 1}"#, false),
+        ] {
+            let found = recognise(Parser::tolerant(Limits::model_output()), true, text);
+            assert_eq!(found, (Some(Shape::Bare), Shape::Bare, is_complete), "{text}");
+        }
+        let envelope =
+            recognise(Parser::tolerant(Limits::model_output()), true, r#"{"ok": true, "data": {}}"#);
+        assert_eq!(envelope, (Some(SUCCESS), SUCCESS, true));
+    }
+
+    #[test]
+    fn data_beside_a_wrapper_are_not_complete() {
+        let inner = r#"{"ok": true, "data": {"a": 1}}"#;
+        for (text, is_complete) in [
+            (format!(r#"{{"w": {inner}}}"#), true),
+            (format!(r#"{{"w": {inner}"#), true),
+            (format!(r#"{{"w": {inner}, "ok": true, "data": {{"a": 1}}}}"#), false),
+            (format!(r#"{{"w": {inner}, "ok": true, "data": {{"a": 1}}"#), false),
+        ] {
+            let parser = Parser::tolerant(Limits::model_output()).unwrapping("w");
+            assert_eq!(recognise(parser, false, &text), (Some(SUCCESS), SUCCESS, is_complete), "{text}");
+        }
     }
 }

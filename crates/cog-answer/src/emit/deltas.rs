@@ -37,8 +37,8 @@ impl Deltas {
     /// Processes an event of the data. `path` is its path in the envelope.
     pub(crate) fn on_event(&mut self, path: &Path, event: &Event<'_>, out: &mut Outbox) {
         self.has_emitted = true;
-        if self.open.is_empty() && path.depth() > 1 {
-            // Bare data are recognised after they were opened.
+        if self.open.is_empty() {
+            // The container of the first value: the envelope, or bare data, which are recognised after they were opened.
             self.open.push(false);
         }
         match event.kind {
@@ -152,7 +152,7 @@ fn emit(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
 
 /// Emits the delayed nulls of objects.
 fn emit_nulls(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
-    if node.is_null() && matches!(path.last(), Some(Segment::Key(_))) && path.depth() > 1 {
+    if node.is_null() && matches!(path.last(), Some(Segment::Key(_))) {
         out.snapshot(&path.to_string(), node.to_value());
     }
     place::each_inside(node, path, &mut |node, path| emit_nulls(node, path, out));

@@ -14,7 +14,6 @@ impl Item<'_> {
     pub(super) fn path(&self, inner: &str) -> String {
         match inner {
             "" => format!("[{}]", self.index),
-            _ if inner.starts_with('[') => format!("[{}]{inner}", self.index),
             _ => format!("[{}].{inner}", self.index),
         }
     }

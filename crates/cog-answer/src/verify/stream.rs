@@ -1,3 +1,5 @@
+use std::cmp::Ordering;
+
 use cog_json::{Node, Value};
 use cog_schema::Violation;
 
@@ -73,13 +75,12 @@ fn check_numbers(items: &[Item<'_>], found: &mut Vec<Violation>) {
     let resumed = items.iter().find_map(|item| item.node.get("resume_from_seq")?.as_u64());
     let mut expected = resumed.unwrap_or(0) + 1;
     for (item, seq) in sorted(items) {
-        if seq != expected {
-            let message = match seq < expected {
-                true => format!("duplicate sequence number {seq}"),
-                false => format!("found {seq}; expected {expected}"),
-            };
-            found.push(violation(&item.path("chunk.seq"), "seq", message));
-        }
+        let message = match seq.cmp(&expected) {
+            Ordering::Less => Some(format!("duplicate sequence number {seq}")),
+            Ordering::Equal => None,
+            Ordering::Greater => Some(format!("found {seq}; expected {expected}")),
+        };
+        found.extend(message.map(|message| violation(&item.path("chunk.seq"), "seq", message)));
         expected = seq.saturating_add(1);
     }
 }
