@@ -172,4 +172,11 @@ mod tests {
         let valid = json!({ "primary_objective": "Build it" });
         assert_eq!(packet_of(&rules(None, None), &valid), Ok(None));
     }
+
+    #[test]
+    fn handoff_of_a_module_that_emits_none_is_not_checked() {
+        let invalid = json!({ "primary_objective": 7 });
+        assert_eq!(packet_of(&testing::plain(), &invalid), Ok(None));
+        assert!(packet_of(&rules(None, None), &invalid).is_err());
+    }
 }

@@ -67,3 +67,28 @@ impl Failure {
         Self { error, meta: None, partial_data: None, repairs: Vec::new(), warnings: Vec::new() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_attempt_helps_if_the_runtime_found_the_answer_invalid() {
+        for (code, expected) in [
+            (Code::ParseError, true),
+            (Code::OutputSchemaViolation, true),
+            (Code::MissingRationale, true),
+            (Code::OverflowLimit, true),
+            (Code::InvalidEnum, true),
+            (Code::LowConfidence, false),
+            (Code::ConstraintViolation, false),
+            (Code::Timeout, false),
+        ] {
+            let failure = Failure::new(ErrorBody::new(code, "No."));
+            assert_eq!(failure.is_contract_violation(), expected, "{code}");
+            let meta = Value::parse(r#"{"confidence":0.5,"risk":"low","explain":"No."}"#).unwrap();
+            let of_model = Failure { meta: Meta::read(meta.node()), ..failure };
+            assert!(of_model.meta.is_some() && !of_model.is_contract_violation(), "{code}");
+        }
+    }
+}

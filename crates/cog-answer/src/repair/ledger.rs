@@ -79,3 +79,35 @@ fn entry(tolerated: &Deviation, is_bare: bool) -> Option<Repair> {
 fn size(bytes: usize) -> Value {
     Value::parse(&bytes.to_json()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the path and the size of each entry for dropped members with these keys, whose values have three bytes.
+    fn dropped(keys: &[String]) -> Vec<(String, String)> {
+        let value = Value::parse("123").unwrap();
+        let mut ledger = Ledger::default();
+        ledger.note_dropped(keys.iter().map(|key| (key.as_str(), value.node())));
+        let entries = ledger.into_entries().into_iter();
+        entries.map(|one| (one.path, one.before.unwrap_or_default().to_string())).collect()
+    }
+
+    fn own(key: &str) -> (String, String) {
+        (key.to_owned(), "3".to_owned())
+    }
+
+    #[test]
+    fn first_eight_dropped_members_have_an_entry_of_their_own() {
+        let keys: Vec<String> = (0..10).map(|number| format!("k{number}")).collect();
+        let first: Vec<_> = keys[..8].iter().map(|key| own(key)).collect();
+        assert_eq!(dropped(&keys[..8]), first);
+        assert_eq!(dropped(&keys), [first, vec![(String::new(), "6".to_owned())]].concat());
+    }
+
+    #[test]
+    fn dropped_member_with_a_long_key_is_one_of_the_rest() {
+        let keys = ["a".repeat(MAX_KEY), "b".repeat(MAX_KEY + 1), "c".to_owned()];
+        assert_eq!(dropped(&keys), [own(&keys[0]), own("c"), own("")]);
+    }
+}

@@ -239,4 +239,18 @@ mod tests {
         assert!(!is_kept(r#"{"confidence":null,"risk":"low","explain":"Yes."}"#));
         assert!(!is_kept("{}"));
     }
+
+    #[test]
+    fn filled_member_is_not_reported_while_the_reply_arrives() {
+        let mut schema = crate::testing::schema(serde_json::json!({}));
+        schema["meta"] = serde_json::json!({ "properties": { "risk": { "enum": ["low"] } } });
+        let rules = crate::testing::rules(crate::testing::manifest(cog_spec::Tier::Decision), &schema);
+        let paths = |meta: &str| -> Vec<String> {
+            let violations = violations(Value::parse(meta).unwrap().node(), &rules);
+            violations.into_iter().map(|one| one.path).collect()
+        };
+        assert_eq!(paths(r#"{"confidence":0.5,"explain":"Yes."}"#), [] as [&str; 0]);
+        assert_eq!(paths(r#"{"confidence":0.5,"explain":"Yes.","risk":"high"}"#), ["meta.risk"]);
+        assert_eq!(paths(r#"{"confidence":2,"explain":"Yes."}"#), ["meta.confidence"]);
+    }
 }
