@@ -204,3 +204,23 @@ fn parser(rules: &AnswerRules) -> Parser {
         None => parser,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::{Code, OnViolation};
+
+    use super::*;
+    use crate::{correction::Correction, testing};
+
+    #[test]
+    fn text_is_kept_only_if_another_attempt_may_show_it() {
+        for (on_violation, kept) in [(OnViolation::Report, ""), (OnViolation::Retry, "{")] {
+            let mut rules = testing::plain();
+            rules.response.on_violation = Some(on_violation);
+            let mut reply = Reply::new(&rules);
+            reply.push(&rules, "{", Duration::ZERO, &mut Outbox::new(&rules));
+            let correction = Correction::new(reply.attempt_text, &ErrorBody::new(Code::ParseError, "No."));
+            assert_eq!(correction.answer, kept);
+        }
+    }
+}

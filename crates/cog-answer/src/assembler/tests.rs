@@ -5,6 +5,7 @@ use super::*;
 use crate::{DataAccumulator, Finish, fold, testing::*};
 
 mod attempts;
+mod emission;
 mod media;
 mod parts;
 mod rounds;

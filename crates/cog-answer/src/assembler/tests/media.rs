@@ -157,3 +157,31 @@ fn complete_text_beside_media_is_the_rationale() {
         assert_eq!(data, expected, "{text} {reason:?} {has_media}");
     }
 }
+
+#[test]
+fn field_of_media_is_not_checked_before_the_media_are_inserted() {
+    let text = reply(json!({ "data": { "cover": null, "result": 7 } })).to_string();
+    let (mut assembler, first) = Assembler::new(painting());
+    let mut out = vec![first];
+    let _ = assembler.event(ModelEvent::Text(text), Duration::ZERO, &mut out);
+    let note = |chunk: &Chunk| match chunk {
+        Chunk::Progress(progress) => progress.violation.as_ref().map(|note| note.path.clone()),
+        _ => None,
+    };
+    assert_eq!(out.iter().filter_map(note).collect::<Vec<_>>(), ["data.result"]);
+}
+
+#[test]
+fn snippets_are_compared_with_the_media_of_the_input() {
+    let location = json!({ "text_snippet": "Revenue grew." });
+    let entry = json!({ "source_type": "pdf_document", "source_id": "doc", "location": location });
+    let data = json!({ "result": "Yes. <cite id=\"a\"/>", "citation_map": { "a": entry } });
+    let text = reply(json!({ "data": data })).to_string();
+    for (source, expected) in [("Revenue grew.", 0), ("Nothing of the kind.", 1)] {
+        let (mut pending, out) = data_of(&painting(), &text);
+        let source = cog_harmony::citation::Source::from_text(source);
+        pending.set_sources([("doc".to_owned(), source)].into());
+        let warnings = end(pending, out)["_warnings"].as_array().cloned().unwrap_or_default();
+        assert_eq!(warnings.iter().filter(|one| one["code"] == "W3006").count(), expected, "{warnings:?}");
+    }
+}
