@@ -14,6 +14,8 @@ fn judge(document: &serde_json::Value) -> Verdict {
     verify(&document.to_string(), None, None)
 }
 
+mod rules;
+
 mod detection {
     use super::*;
 

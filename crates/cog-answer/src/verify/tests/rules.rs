@@ -1,0 +1,114 @@
+//! The rules that no published schema expresses, and their messages.
+
+use super::*;
+
+const META: &str = r#"{"ok": true, "streaming": true, "session_id": "s", "meta": {"confidence": null, "risk": "low", "explain": "…"}}"#;
+
+fn messages(verdict: &Verdict) -> Vec<String> {
+    verdict.violations.iter().map(|one| one.message.clone()).collect()
+}
+
+#[test]
+fn list_or_object_without_the_members_of_a_kind_has_none() {
+    for text in [
+        r#"[{"a": 1}]"#,
+        r#"[{"final": true}, []]"#,
+        r#"{"type": "url"}"#,
+        r#"{"url": "https://a.test/b.png"}"#,
+    ] {
+        assert_eq!(verify(text, None, None).kind, None, "{text}");
+    }
+}
+
+#[test]
+fn lines_of_a_stream_are_read_on_their_own() {
+    let json = |text: &str, kind: Option<Kind>| messages(&verify(text, kind, None)).concat();
+    for text in ["nope\n{}", "nope\n{}\n{}"] {
+        assert!(json(text, Some(Kind::Stream)).starts_with("line 1 is not JSON"), "{text}");
+        assert!(json(text, None).starts_with("not JSON"), "{text}");
+    }
+    assert!(json("nope\n", Some(Kind::Stream)).starts_with("not JSON"));
+}
+
+#[test]
+fn one_object_is_a_stream_of_one_chunk() {
+    assert_eq!(broken(&verify(META, Some(Kind::Stream), None)), ["[0] order"]);
+}
+
+#[test]
+fn wrong_number_is_a_duplicate_or_a_gap() {
+    let chunk = |seq: u64| {
+        format!(r#"{{"chunk": {{"seq": {seq}, "type": "delta", "field": "data.a", "delta": ""}}}}"#)
+    };
+    let end =
+        r#"{"final": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "x"}, "data": {"a": ""}}"#;
+    let found = |numbers: &[u64]| {
+        let chunks: Vec<String> = numbers.iter().map(|seq| chunk(*seq)).collect();
+        messages(&verify(&format!("{META}\n{}\n{end}", chunks.join("\n")), None, None))
+    };
+    assert_eq!(found(&[1, 2]), [] as [&str; 0]);
+    assert_eq!(found(&[1, 1]), ["duplicate sequence number 1"]);
+    assert_eq!(found(&[1, 3]), ["found 3; expected 2"]);
+}
+
+#[test]
+fn risk_of_the_first_chunk_may_be_the_modules_own() {
+    let risk = |risk: serde_json::Value| {
+        let mut chunk: serde_json::Value = serde_json::from_str(META).unwrap();
+        chunk["meta"]["risk"] = risk;
+        broken(&judge(&chunk))
+    };
+    assert_eq!(risk(json!("severe")), [] as [&str; 0]);
+    assert_eq!(risk(json!({ "custom": "x", "reason": "y" })), [] as [&str; 0]);
+    assert_eq!(risk(json!(7)), ["meta.risk type"]);
+}
+
+#[test]
+fn chunk_of_an_error_has_an_error() {
+    let chunk = |text: &str| broken(&verify(text, Some(Kind::Chunk), None));
+    let start = r#""ok": false, "streaming": true, "session_id": "s""#;
+    let error = r#""error": {"code": "E2002", "message": "No.", "recoverable": true}"#;
+    assert_eq!(chunk(&format!("{{{start}, {error}}}")), [] as [&str; 0]);
+    assert_eq!(chunk(&format!("{{{start}}}")), ["error required"]);
+    assert_eq!(chunk(&format!(r#"{{"streaming": true, "session_id": "s", {error}}}"#)), ["ok required"]);
+    let unknown = error.replace("E2002", "NOPE");
+    assert_eq!(chunk(&format!("{{{start}, {unknown}}}")), ["error.code error_code"]);
+}
+
+#[test]
+fn numbered_chunk_is_an_object() {
+    assert_eq!(broken(&judge(&json!({ "chunk": 7 }))), ["chunk type"]);
+    assert_eq!(broken(&judge(&json!({ "chunk": {} }))), ["chunk.type required"]);
+}
+
+#[test]
+fn empty_string_is_named_so() {
+    let verdict = verify(r#"{"type": "", "url": "https://a.test/b.png"}"#, None, None);
+    assert_eq!(
+        messages(&verdict),
+        ["found an empty string; allowed: `url`, `base64`, `file` or `upload_ref`"]
+    );
+}
+
+#[test]
+fn envelope_without_a_module_has_a_rationale() {
+    let mut answer = reply(json!({}));
+    answer["data"].as_object_mut().unwrap().remove("rationale");
+    assert_eq!(broken(&judge(&answer)), ["data.rationale rationale"]);
+    assert_eq!(broken(&judge(&reply(json!({ "data": { "rationale": "" } })))), ["data.rationale rationale"]);
+}
+
+#[test]
+fn least_confidence_and_greatest_risk_of_a_tier_are_valid() {
+    let exec = rules(manifest(Tier::Exec), &schema(json!({})));
+    let module = Some((&*exec.manifest, &*exec.contract));
+    for (confidence, risk, expected) in [
+        (0.9, "low", &[][..]),
+        (0.9, "none", &[]),
+        (0.89, "low", &["meta.confidence tier"]),
+        (0.9, "medium", &["meta.risk tier"]),
+    ] {
+        let answer = reply(json!({ "meta": { "confidence": confidence, "risk": risk } }));
+        assert_eq!(broken(&verify(&answer.to_string(), None, module)), expected, "{confidence} {risk}");
+    }
+}
