@@ -148,3 +148,11 @@ fn text_that_is_no_answer_may_be_followed_by_tool_calls() {
         }
     }
 }
+
+#[test]
+fn only_a_null_member_stands_for_an_omitted_one() {
+    let start = r#"{"ok": true, "meta": {}, "data": {"#;
+    for (data, path) in [(r#""note": 7, "#, "data.note"), (r#""names": [null, "#, "data.names[0]")] {
+        assert_eq!(stopped_at(with_nulls(Dialect::Anthropic), &format!("{start}{data}")), path);
+    }
+}

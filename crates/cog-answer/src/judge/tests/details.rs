@@ -97,12 +97,15 @@ fn error_with_no_valid_code_is_reported_as_the_model_wrote_it() {
 }
 
 #[test]
-fn violation_of_the_data_as_a_whole_removes_no_partial_data() {
+fn violation_of_the_data_as_a_whole_changes_no_partial_data() {
     let mut schema = schema(json!({}));
     schema["data"]["minProperties"] = json!(9);
-    let envelope = answer(&rules(manifest(Tier::Decision), &schema), &reply(json!({})));
+    let rules = rules(manifest(Tier::Decision), &schema);
+    let envelope = answer(&rules, &reply(json!({})));
     assert_eq!(violations(&envelope), ["data minProperties"]);
     assert_eq!(envelope["partial_data"], reply(json!({}))["data"]);
+    let both = answer(&rules, &reply(json!({ "data": { "result": 7 } })));
+    assert_eq!(both["partial_data"], json!({ "rationale": "It was asked." }));
 }
 
 #[test]
