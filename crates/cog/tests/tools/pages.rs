@@ -10,11 +10,18 @@ use self::markdown::{Block, Command, blocks, code_in_text, pages};
 use crate::{examples::help, golden::replies, scene::bash};
 
 /// The beginnings of the commands that do not run, with the reason.
-const NOT_RUN: [(&str, &str); 4] = [
+const NOT_RUN: [(&str, &str); 11] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install ", "compiles the program that is tested here"),
     ("python3 -m venv model", "downloads 290 MB; `cargo xtask bench model` runs this model"),
     ("model/bin/python ", "needs what the command before it downloads"),
+    ("sh install.sh", "needs a release; the tests of `install` run it with one"),
+    ("COG_INSTALL_DIR=", "needs a release; the tests of `install` run it with one"),
+    ("sha256sum --check", "needs a release"),
+    ("tar -xzf cog-", "needs a release"),
+    ("./cog-0.1.0-linux-x86_64/", "needs a release; `cargo xtask dist` starts the program of one"),
+    ("docker load ", "needs the image of a release"),
+    ("docker run ", "needs the image of a release"),
 ];
 
 /// What the commands of a block need: a text of the block, and a script. The files `fence1`, `fence2`, … contain the other
@@ -82,8 +89,8 @@ fn commands_of_the_pages_run() {
     assert!(failed.is_empty(), "{} of {run} commands fail:\n{}", failed.len(), failed.join("\n"));
     assert!(run > 55, "only {run} commands were found");
     for (command, reason) in NOT_RUN {
-        let found = left_out.iter().filter(|left| left.text.starts_with(command)).count();
-        assert_eq!(found, 1, "no page has `{command}` ({reason})");
+        let is_found = left_out.iter().any(|left| left.text.starts_with(command));
+        assert!(is_found, "no page has `{command}` ({reason})");
     }
     for (part, _) in PREPARATIONS {
         assert!(prepared.contains(&part), "no block has `{part}`");
