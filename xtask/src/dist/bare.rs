@@ -100,7 +100,8 @@ fn serves(program: &dyn Fn() -> Command) -> Outcome {
     let _ = child.kill();
     let _ = child.wait();
     let answer = answer?;
-    if answer.ends_with(r#"{"status":"ok"}"#) { Ok(()) } else { Err(format!("/health says {answer}")) }
+    let is_healthy = answer.trim_end().ends_with(r#"{"status":"ok"}"#);
+    if is_healthy { Ok(()) } else { Err(format!("/health returns {answer}")) }
 }
 
 /// The address that a server prints.
