@@ -5,7 +5,7 @@
 #
 # COG_INSTALL_DIR      the directory of the programs (default: ~/.local/bin)
 # COG_INSTALL_VERSION  the version (default: that of the release with this script)
-# COG_INSTALL_URL      where the archives and SHA256SUMS are; {version} stands for the version
+# COG_INSTALL_URL      where the archives and SHA256SUMS are; {version} is replaced
 set -eu
 
 # A release replaces both defaults.

@@ -28,7 +28,7 @@ fn streamed(rules: &AnswerRules, text: &str, size: usize) -> Option<serde_json::
     streamed.into_data()
 }
 
-/// A plain module for a dialect in which nulls stand for omitted members.
+/// A plain module for a dialect that writes null for omitted members.
 fn with_nulls(dialect: Dialect) -> AnswerRules {
     let properties = json!({
         "note": { "type": "string" },
