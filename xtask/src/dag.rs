@@ -53,8 +53,13 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "cog-batch",
+        &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-provider", "cog-run", "cog-flow"],
+    ),
+    (
         "cogn",
         &[
+            "cog-batch",
             "cog-json",
             "cog-spec",
             "cog-schema",
