@@ -1,0 +1,150 @@
+//! The journal: what a batch has done, on disk, so that it continues after any interruption.
+//!
+//! Two files grow beside the output. `OUT.results` contains the results in the order in which they finish, one
+//! JSON line each. `OUT.journal` contains a header that describes the batch, then a record of 36 bytes per
+//! result. A line is written before its record, so that each record has its line. One thread writes both
+//! files, and syncs them in groups: the results first.
+//!
+//! A program that is killed loses at most the results that wait for that thread. A machine that loses power
+//! loses at most a group. What is cut or damaged at the end is truncated when the journal is opened.
+
+mod description;
+mod error;
+mod files;
+mod finished;
+mod header;
+mod lock;
+mod open;
+mod paths;
+mod record;
+mod records;
+mod recover;
+mod storage;
+mod writer;
+
+use std::{
+    sync::{Arc, OnceLock, mpsc::Sender},
+    thread::JoinHandle,
+};
+
+use tokio::sync::Semaphore;
+
+pub use self::{
+    description::{Description, Difference},
+    error::JournalError,
+    finished::{Finished, FinishedRow},
+    open::Resume,
+    paths::JournalPaths,
+};
+pub(crate) use self::{
+    files::Files,
+    record::{RECORD_LEN, Record},
+    records::{Records, Slot},
+    recover::remove_records,
+};
+use self::{storage::Wrap, writer::QueuedLine};
+use crate::{results::Results, row::RowHash};
+
+/// The bytes of results that may wait for the writer.
+const QUEUE_BYTES: usize = 8 << 20;
+/// The least that a result takes in the queue, which bounds its length: at most 8,192 results.
+const MIN_QUEUED: usize = 1 << 10;
+
+/// The open journal of a batch, locked for this program.
+///
+/// Dropping it stores what is queued.
+#[derive(Debug)]
+pub struct Journal {
+    /// None while the journal closes.
+    queue: Option<Sender<QueuedLine>>,
+    room: Arc<Semaphore>,
+    failure: Arc<OnceLock<JournalError>>,
+    writer: Option<JoinHandle<()>>,
+    files: Option<Files>,
+}
+
+impl Journal {
+    /// Opens the journal of a batch, or creates it, and returns the rows that have a result. Blocks.
+    ///
+    /// # Errors
+    /// If another program uses the journal, it belongs to another batch, it is damaged, or a file cannot be
+    /// read or written. Nothing is changed then.
+    pub fn open(
+        paths: &JournalPaths,
+        description: &Description,
+        resume: Resume,
+    ) -> Result<(Self, Finished), JournalError> {
+        Self::open_with(paths, description, resume, &storage::plain)
+    }
+
+    /// Opens a journal that writes to its files through a layer.
+    pub(crate) fn open_with(
+        paths: &JournalPaths,
+        description: &Description,
+        resume: Resume,
+        wrap: Wrap<'_>,
+    ) -> Result<(Self, Finished), JournalError> {
+        let opened = open::open(paths, description, resume, wrap)?;
+        let room = Arc::new(Semaphore::new(QUEUE_BYTES));
+        let failure = Arc::new(OnceLock::new());
+        let (queue, lines) = std::sync::mpsc::channel();
+        let ends = (Arc::clone(&room), Arc::clone(&failure));
+        let writer = writer::start(opened.appenders, lines, ends)
+            .map_err(|source| JournalError::write(&paths.journal, source))?;
+        let journal =
+            Self { queue: Some(queue), room, failure, writer: Some(writer), files: Some(opened.files) };
+        Ok((journal, opened.finished))
+    }
+
+    /// Queues the result of a row: a JSON line, without its line break. Waits while the queue is full.
+    ///
+    /// A result that is queued is written at once, and synced with its group.
+    ///
+    /// # Errors
+    /// If an earlier result could not be written. The results before it are stored.
+    pub async fn append(&self, row: u64, hash: RowHash, ok: bool, line: Vec<u8>) -> Result<(), JournalError> {
+        let permits = line.len().clamp(MIN_QUEUED, QUEUE_BYTES);
+        let permits = u32::try_from(permits).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room).acquire_many_owned(permits).await;
+        let (Ok(room), Some(queue)) = (room, &self.queue) else { return Err(self.stopped()) };
+        queue.send(QueuedLine { row, hash, ok, line, room }).map_err(|_| self.stopped())
+    }
+
+    /// Returns the error that ended the writing of results, so that no further row is sent.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub fn check(&self) -> Result<(), JournalError> {
+        self.failure.get().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Stores and syncs what is queued, and returns the results.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub async fn close(mut self) -> Result<Results, JournalError> {
+        drop(self.queue.take());
+        if let Some(writer) = self.writer.take() {
+            // A panic of the writer is reported as a failure below.
+            let _ = tokio::task::spawn_blocking(move || writer.join()).await;
+        }
+        self.check()?;
+        self.files.take().map(Results::new).ok_or_else(|| self.stopped())
+    }
+
+    fn stopped(&self) -> JournalError {
+        self.failure.get().cloned().unwrap_or(JournalError::Stopped)
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

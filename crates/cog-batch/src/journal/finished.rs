@@ -1,0 +1,144 @@
+//! The rows that have a result, in memory: 16 bytes each.
+
+use super::Record;
+use crate::row::RowHash;
+
+/// The maximum number of records of a journal.
+pub(crate) const MAX_RECORDS: u64 = 1 << 31;
+
+/// The rows that had a result when the journal was opened.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// Sorted by row, each row once.
+    entries: Vec<Entry>,
+    failed: u64,
+    damaged: u64,
+}
+
+/// A row that has a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FinishedRow {
+    /// The hash of the row as it was read.
+    pub hash: RowHash,
+    /// Whether its run succeeded.
+    pub ok: bool,
+}
+
+/// The order of the fields is the order of sorting: the newest record of a row comes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    row: u64,
+    /// The number of the record, and in the lowest bit whether its run succeeded.
+    sequence: u32,
+    hash: u32,
+}
+
+impl Finished {
+    /// Returns the result of a row, if it has one.
+    #[must_use]
+    pub fn get(&self, row: u64) -> Option<FinishedRow> {
+        let index = self.entries.binary_search_by_key(&row, |entry| entry.row).ok()?;
+        let entry = self.entries.get(index)?;
+        Some(FinishedRow { hash: RowHash::from_u32(entry.hash), ok: entry.is_ok() })
+    }
+
+    /// Returns whether a row has a result.
+    #[must_use]
+    pub fn contains(&self, row: u64) -> bool {
+        self.get(row).is_some()
+    }
+
+    /// Returns the rows whose run failed, in ascending order.
+    pub fn failed(&self) -> impl Iterator<Item = u64> {
+        self.entries.iter().filter(|entry| !entry.is_ok()).map(|entry| entry.row)
+    }
+
+    /// Returns the number of rows whose run failed.
+    #[must_use]
+    pub fn failed_count(&self) -> u64 {
+        self.failed
+    }
+
+    /// Returns the number of rows that have a result.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    /// Returns whether no row has a result.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns the number of records that were dropped because they or their lines are damaged. Their rows have
+    /// no result, and are sent again.
+    #[must_use]
+    pub fn damaged_records(&self) -> u64 {
+        self.damaged
+    }
+
+    /// Creates an empty list, with room for this number of records.
+    pub(super) fn with_capacity(records: usize) -> Self {
+        Self { entries: Vec::with_capacity(records), ..Self::default() }
+    }
+
+    /// Adds a record; records are added in their order, at most [`MAX_RECORDS`].
+    pub(super) fn push(&mut self, record: &Record) {
+        let sequence = u32::try_from(self.entries.len()).unwrap_or(u32::MAX) << 1 | u32::from(record.ok);
+        self.entries.push(Entry { row: record.row, sequence, hash: record.hash.to_u32() });
+    }
+
+    /// Sorts the rows, after the last record.
+    pub(super) fn complete(mut self, damaged: u64) -> Self {
+        self.entries.sort_unstable();
+        self.entries.dedup_by(|later, kept| {
+            let is_same = later.row == kept.row;
+            if is_same {
+                *kept = *later;
+            }
+            is_same
+        });
+        self.failed = self.entries.iter().filter(|entry| !entry.is_ok()).count() as u64;
+        self.damaged = damaged;
+        self
+    }
+}
+
+impl Entry {
+    fn is_ok(self) -> bool {
+        self.sequence & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(records: &[(u64, u32, bool)]) -> Finished {
+        let mut finished = Finished::with_capacity(records.len());
+        for &(row, hash, ok) in records {
+            let hash = RowHash::from_u32(hash);
+            finished.push(&Record { row, hash, ok, offset: 0, length: 0, line_crc: 0 });
+        }
+        finished.complete(0)
+    }
+
+    #[test]
+    fn an_entry_has_16_bytes() {
+        assert_eq!(size_of::<Entry>(), 16);
+    }
+
+    #[test]
+    fn the_last_record_of_a_row_counts() {
+        let rows =
+            [(7, 1, false), (2, 2, false), (7, 3, true), (1, 4, true), (1, 5, false), (u64::MAX, 6, false)];
+        let found = finished(&rows);
+        assert_eq!(found.get(7), Some(FinishedRow { hash: RowHash::from_u32(3), ok: true }));
+        assert_eq!(found.get(2), Some(FinishedRow { hash: RowHash::from_u32(2), ok: false }));
+        assert_eq!(found.get(1), Some(FinishedRow { hash: RowHash::from_u32(5), ok: false }));
+        assert!(!found.contains(0) && found.contains(u64::MAX));
+        assert_eq!(found.failed().collect::<Vec<_>>(), [1, 2, u64::MAX]);
+        assert_eq!((found.len(), found.failed_count()), (4, 3));
+    }
+}

@@ -1,0 +1,59 @@
+//! The lock of a journal: one program at a time.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io,
+    path::Path,
+};
+
+use super::JournalError;
+
+/// Opens a journal and locks it. A file that does not exist is created.
+pub(super) fn open(path: &Path) -> Result<File, JournalError> {
+    loop {
+        let file = open_file(path).map_err(|source| JournalError::write(path, source))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(JournalError::write(path, source)),
+        }
+        // Another batch can end, and remove the file, between the opening and the lock.
+        if is_at(&file, path).map_err(|source| JournalError::read(path, source))? {
+            return Ok(file);
+        }
+    }
+}
+
+/// Opens a file for reading and writing. A pipe or a device would block.
+pub(super) fn open_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let ours = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true) // a file that is open cannot be removed
+}
+
+/// Waits until the names in the directory of a file are on disk.
+pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
+    if !cfg!(unix) {
+        return Ok(()); // a directory cannot be opened
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    OpenOptions::new().read(true).open(parent)?.sync_all()
+}

@@ -1,0 +1,130 @@
+//! Opening a journal: a new one, or one that continues.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
+};
+
+use super::{
+    Description, Files, Finished, JournalError, JournalPaths,
+    header::{self, Found, Header},
+    lock,
+    recover::recover,
+    storage::{Append, Wrap},
+    writer::{Appender, Appenders},
+};
+
+/// Whether a batch may continue one that differs from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// Only the same batch continues: the same module, model, options and input.
+    Same,
+    /// A batch that differs continues too (`--mixed`). The journal keeps its description.
+    Mixed,
+}
+
+/// A journal that is ready for the next result.
+pub(super) struct Opened {
+    pub(super) files: Files,
+    pub(super) appenders: Appenders,
+    pub(super) finished: Finished,
+}
+
+/// Opens or creates a journal, with the lock.
+pub(super) fn open(
+    paths: &JournalPaths,
+    description: &Description,
+    resume: Resume,
+    wrap: Wrap<'_>,
+) -> Result<Opened, JournalError> {
+    let journal = lock::open(&paths.journal)?;
+    let Some(header) = read_header(&journal, paths)? else {
+        let started = start(paths, journal, description, wrap);
+        return started.inspect_err(|_| remove_new(paths));
+    };
+    let differences = header.description.differences(description);
+    if !differences.is_empty() && resume == Resume::Same {
+        return Err(JournalError::Changed { path: paths.journal.clone(), differences });
+    }
+    let header_len = header.length as u64;
+    let results = open_results(&journal, header_len, paths)?;
+    let files = Files { paths: paths.clone(), header_len, journal, results };
+    let recovered = recover(&files, wrap)?;
+    let appenders = appenders(&files, (recovered.journal_len, recovered.results_len), wrap)?;
+    Ok(Opened { files, appenders, finished: recovered.finished })
+}
+
+/// Reads the header. None if the journal is new: without results, the header was never complete.
+fn read_header(mut journal: &File, paths: &JournalPaths) -> Result<Option<Header>, JournalError> {
+    let mut bytes = Vec::new();
+    let read = journal.take(header::MAX_LEN as u64).read_to_end(&mut bytes);
+    read.and_then(|_| journal.rewind()).map_err(|source| JournalError::read(&paths.journal, source))?;
+    let found = header::decode(&bytes, paths)?;
+    let has_results = std::fs::metadata(&paths.results).is_ok_and(|about| about.len() > 0);
+    match found {
+        Found::Header(header) => Ok(Some(header)),
+        Found::Cut if !has_results => Ok(None),
+        Found::Cut if bytes.is_empty() => {
+            let _ = std::fs::remove_file(&paths.journal); // it was created now, and is locked
+            Err(JournalError::JournalMissing {
+                results: paths.results.clone(),
+                journal: paths.journal.clone(),
+            })
+        }
+        Found::Cut => Err(JournalError::DamagedHeader { path: paths.journal.clone() }),
+    }
+}
+
+/// Creates the results, then writes the header. The names are on disk before any result.
+fn start(
+    paths: &JournalPaths,
+    journal: File,
+    description: &Description,
+    wrap: Wrap<'_>,
+) -> Result<Opened, JournalError> {
+    let header = header::encode(description);
+    if header.len() > header::MAX_LEN {
+        let error = io::Error::new(io::ErrorKind::InvalidInput, "the description of the batch is too long");
+        return Err(JournalError::write(&paths.journal, error));
+    }
+    let results =
+        lock::open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))?;
+    let files = Files { paths: paths.clone(), header_len: header.len() as u64, journal, results };
+    let mut appenders = appenders(&files, (0, 0), wrap)?;
+    appenders.journal.append(&header).map_err(|failed| failed.error)?;
+    appenders.journal.sync()?;
+    lock::sync_directory_of(&paths.journal).map_err(|error| JournalError::write(&paths.journal, error))?;
+    Ok(Opened { files, appenders, finished: Finished::default() })
+}
+
+/// Removes a journal without results that could not be created.
+fn remove_new(paths: &JournalPaths) {
+    if std::fs::metadata(&paths.results).is_ok_and(|about| about.len() == 0) {
+        let _ = std::fs::remove_file(&paths.results);
+    }
+    let _ = std::fs::remove_file(&paths.journal);
+}
+
+/// Opens the results of a journal. They may be missing only if no record has been written.
+fn open_results(journal: &File, header_len: u64, paths: &JournalPaths) -> Result<File, JournalError> {
+    let length = journal.metadata().map_err(|error| JournalError::read(&paths.journal, error))?.len();
+    if length > header_len && !paths.results.exists() {
+        return Err(JournalError::ResultsMissing { path: paths.results.clone() });
+    }
+    lock::open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))
+}
+
+/// Continues both files at these lengths.
+fn appenders(files: &Files, lengths: (u64, u64), wrap: Wrap<'_>) -> Result<Appenders, JournalError> {
+    let paths = &files.paths;
+    let open = |file: &File, path: &std::path::Path, length| {
+        let mut clone = file.try_clone().map_err(|error| JournalError::read(path, error))?;
+        clone.seek(SeekFrom::Start(length)).map_err(|error| JournalError::read(path, error))?;
+        let file: Box<dyn Append> = wrap(clone);
+        Ok(Appender { file, path: path.to_owned(), length })
+    };
+    Ok(Appenders {
+        journal: open(&files.journal, &paths.journal, lengths.0)?,
+        results: open(&files.results, &paths.results, lengths.1)?,
+    })
+}

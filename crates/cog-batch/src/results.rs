@@ -1,0 +1,174 @@
+//! The results of a batch, in the order of the input or as they finished.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read as _, Seek as _, SeekFrom},
+};
+
+use crate::journal::{Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records};
+
+/// The bytes of results that are read at once.
+const BUFFER: usize = 256 << 10;
+
+/// The results of a batch whose journal is closed. The journal is locked until they are dropped.
+#[derive(Debug)]
+pub struct Results {
+    files: Files,
+}
+
+/// The order of results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The order of the input.
+    #[default]
+    Input,
+    /// The order in which the runs ended.
+    Free,
+}
+
+/// The result of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultLine {
+    /// The row.
+    pub row: u64,
+    /// Whether its run succeeded.
+    pub ok: bool,
+    /// The result: a JSON object, without a line break.
+    pub json: Vec<u8>,
+}
+
+/// The results of a batch, each row once.
+pub struct Lines<'a> {
+    entries: std::vec::IntoIter<Entry>,
+    reader: BufReader<&'a File>,
+    position: u64,
+    paths: &'a JournalPaths,
+}
+
+/// Where the line of a row is. The order of the fields is the order of sorting: the newest comes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    row: u64,
+    /// The position of the line, and in the lowest bit whether its run succeeded.
+    place: u64,
+    length: u32,
+    crc: u32,
+}
+
+impl Results {
+    pub(crate) fn new(files: Files) -> Self {
+        Self { files }
+    }
+
+    /// Returns the paths of the journal and the results.
+    #[must_use]
+    pub fn paths(&self) -> &JournalPaths {
+        &self.files.paths
+    }
+
+    /// Returns the result of each row. An index of 24 bytes per row is held in memory.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub fn lines(&mut self, order: Order) -> Result<Lines<'_>, JournalError> {
+        let paths = &self.files.paths;
+        let entries = index(&self.files, order).map_err(|error| JournalError::read(&paths.journal, error))?;
+        let mut results = &self.files.results;
+        results.rewind().map_err(|error| JournalError::read(&paths.results, error))?;
+        let reader = BufReader::with_capacity(BUFFER, results);
+        Ok(Lines { entries: entries.into_iter(), reader, position: 0, paths })
+    }
+
+    /// Removes rows whose results are damaged from the journal, so that the next batch sends them again. The rows are sorted.
+    ///
+    /// # Errors
+    /// If the journal cannot be read or written.
+    pub fn forget(&mut self, rows: &[u64]) -> Result<(), JournalError> {
+        let forget = || {
+            let mut positions = Vec::new();
+            let numbers = (self.files.header_len..).step_by(RECORD_LEN);
+            for (position, slot) in numbers.zip(Records::read(&self.files.journal, self.files.header_len)?) {
+                if matches!(slot?, Slot::Record(record) if rows.binary_search(&record.row).is_ok()) {
+                    positions.push(position);
+                }
+            }
+            remove_records(&self.files.journal, &positions)
+        };
+        forget().map_err(|error| JournalError::write(&self.files.paths.journal, error))
+    }
+
+    /// Removes the journal and the results, after the output is complete.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub fn remove(self) -> Result<(), JournalError> {
+        // The journal first: results without a journal are noticed, and are not lost.
+        for path in [&self.files.paths.journal, &self.files.paths.results] {
+            std::fs::remove_file(path).map_err(|error| JournalError::write(path, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the newest line of each row.
+fn index(files: &Files, order: Order) -> io::Result<Vec<Entry>> {
+    let length = files.journal.metadata()?.len().saturating_sub(files.header_len);
+    let mut entries = Vec::with_capacity(usize::try_from(length).unwrap_or(0) / RECORD_LEN);
+    for slot in Records::read(&files.journal, files.header_len)? {
+        let Slot::Record(record) = slot? else { continue };
+        let place = record.offset << 1 | u64::from(record.ok);
+        entries.push(Entry { row: record.row, place, length: record.length, crc: record.line_crc });
+    }
+    entries.sort_unstable();
+    entries.dedup_by(|later, kept| {
+        let is_same = later.row == kept.row;
+        if is_same {
+            *kept = *later;
+        }
+        is_same
+    });
+    if order == Order::Free {
+        entries.sort_unstable_by_key(|entry| entry.place);
+    }
+    Ok(entries)
+}
+
+impl Lines<'_> {
+    fn read(&mut self, entry: Entry) -> io::Result<ResultLine> {
+        let offset = entry.place >> 1;
+        let distance = i128::from(offset) - i128::from(self.position);
+        match i64::try_from(distance) {
+            Ok(distance) => self.reader.seek_relative(distance)?,
+            Err(_) => drop(self.reader.seek(SeekFrom::Start(offset))?),
+        }
+        let mut json = Vec::with_capacity(entry.length as usize);
+        self.position = offset;
+        self.position += (&mut self.reader).take(u64::from(entry.length)).read_to_end(&mut json)? as u64;
+        let is_intact = json.len() == entry.length as usize && crc32fast::hash(&json) == entry.crc;
+        if !is_intact {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        json.pop();
+        Ok(ResultLine { row: entry.row, ok: entry.place & 1 == 1, json })
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Result<ResultLine, JournalError>;
+
+    /// Returns the next result, or [`JournalError::ResultsDamaged`] for a row whose line is damaged.
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.entries.next()?;
+        Some(self.read(entry).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => {
+                let path = self.paths.results.clone();
+                JournalError::ResultsDamaged { path, count: 1, first: entry.row }
+            }
+            _ => JournalError::read(&self.paths.results, error),
+        }))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.entries.size_hint()
+    }
+}
