@@ -37,7 +37,9 @@ pub use self::{
     paths::JournalPaths,
 };
 pub(crate) use self::{
+    error::suggestion_for_write,
     files::Files,
+    lock::sync_directory_of,
     record::{RECORD_LEN, Record},
     records::{Records, Slot},
     recover::remove_records,

@@ -3,13 +3,16 @@
 //! * [`Row`] is a row of the input: its number, the input of a run or the reason why there is none, and a hash.
 //! * [`Journal`] stores each result as it finishes, so that a batch continues after any interruption. It returns the
 //!   [`Finished`] rows when it is opened, and the [`Results`] when it is closed.
+//! * [`Output`] writes a file from the results: JSON Lines or CSV.
 
 mod journal;
 mod results;
 mod row;
+mod write;
 
 pub use journal::{
     Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, Resume,
 };
 pub use results::{Lines, Order, ResultLine, Results};
 pub use row::{Row, RowHash};
+pub use write::{Format, Output, WriteError};

@@ -79,11 +79,12 @@ impl Results {
         Ok(Lines { entries: entries.into_iter(), reader, position: 0, paths })
     }
 
-    /// Removes rows whose results are damaged from the journal, so that the next batch sends them again. The rows are sorted.
+    /// Removes rows whose results are damaged from the journal, so that the next batch sends them again.
     ///
     /// # Errors
     /// If the journal cannot be read or written.
-    pub fn forget(&mut self, rows: &[u64]) -> Result<(), JournalError> {
+    pub fn forget(&mut self, mut rows: Vec<u64>) -> Result<(), JournalError> {
+        rows.sort_unstable();
         let forget = || {
             let mut positions = Vec::new();
             let numbers = (self.files.header_len..).step_by(RECORD_LEN);
@@ -95,6 +96,16 @@ impl Results {
             remove_records(&self.files.journal, &positions)
         };
         forget().map_err(|error| JournalError::write(&self.files.paths.journal, error))
+    }
+
+    /// Returns whether the file of the results contains the newest line of each row and nothing else.
+    pub(crate) fn is_minimal(&self) -> Result<bool, JournalError> {
+        let paths = &self.files.paths;
+        let entries = index(&self.files, Order::Free);
+        let entries = entries.map_err(|error| JournalError::read(&paths.journal, error))?;
+        let about = self.files.results.metadata();
+        let length = about.map_err(|error| JournalError::read(&paths.results, error))?.len();
+        Ok(entries.iter().map(|entry| u64::from(entry.length)).sum::<u64>() == length)
     }
 
     /// Removes the journal and the results, after the output is complete.

@@ -67,7 +67,7 @@ pub enum JournalError {
         expected: u64,
     },
     /// Results in the middle of the file are damaged. Their rows have no result any more.
-    #[error("{}: the results of {count} rows are damaged, the first is row {first}", path.display())]
+    #[error("{}: damaged results: {count}, the first is of row {first}", path.display())]
     ResultsDamaged {
         /// The results.
         path: PathBuf,
@@ -130,26 +130,26 @@ impl JournalError {
     #[must_use]
     pub fn suggestion(&self) -> &'static str {
         match self {
-            Self::InUse { .. } => "wait until the other batch ends, or choose another output",
-            Self::NotAJournal { .. } => "choose another output, or move the file away",
+            Self::InUse { .. } => "Wait until the other batch ends, or choose another output.",
+            Self::NotAJournal { .. } => "Choose another output, or move the file away.",
             Self::OtherVersion { .. } => {
-                "continue with the version of cog that started the batch, or move the journal and its results away"
+                "Continue with the version of cog that started the batch, or move the journal and its results away."
             }
             Self::DamagedHeader { .. } | Self::JournalMissing { .. } => {
-                "restore the journal, or move the journal and its results away to start from the beginning"
+                "Restore the journal, or move the journal and its results away to start from the beginning."
             }
             Self::Changed { .. } => {
-                "use the same module, model, options and input, choose another output, or mix both with --mixed"
+                "Use the same module, model, options and input, choose another output, or mix both with --mixed."
             }
             Self::ResultsMissing { .. } | Self::ResultsIncomplete { .. } => {
-                "restore the results, or move the journal and the results away to start from the beginning"
+                "Restore the results, or move the journal and the results away to start from the beginning."
             }
-            Self::ResultsDamaged { .. } => "run the same command again: these rows are sent again",
-            Self::TooManyRecords { .. } => "split the input",
-            Self::ResultTooLong { .. } => "limit the output of the module",
-            Self::Read { .. } => "check that the file and its directory exist and are readable and writable",
+            Self::ResultsDamaged { .. } => "Run the same command again: these rows are sent again.",
+            Self::TooManyRecords { .. } => "Split the input.",
+            Self::ResultTooLong { .. } => "Limit the output of the module.",
+            Self::Read { .. } => "Check that the file and its directory exist and are readable and writable.",
             Self::Write { source, .. } => suggestion_for_write(source.kind()),
-            Self::Stopped => "run the same command again: stored rows are not sent again",
+            Self::Stopped => "Run the same command again: stored rows are not sent again.",
         }
     }
 }
@@ -158,13 +158,13 @@ impl JournalError {
 pub(crate) fn suggestion_for_write(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "free space, then run the same command again: stored rows are not sent again"
+            "Free space, then run the same command again: stored rows are not sent again."
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "choose an output in a directory that you may write to"
+            "Choose an output in a directory that you may write to."
         }
-        io::ErrorKind::NotFound => "create the directory first, or choose another output",
-        _ => "check the disk, then run the same command again: stored rows are not sent again",
+        io::ErrorKind::NotFound => "Create the directory first, or choose another output.",
+        _ => "Check the disk, then run the same command again: stored rows are not sent again.",
     }
 }
 
