@@ -1,6 +1,7 @@
 //! The provider that calls a vendor over HTTP.
 
 mod backoff;
+mod batch;
 mod call;
 mod cause;
 mod client;
@@ -32,6 +33,7 @@ use crate::{
 
 use self::{call::Call, client::Client, redact::Redactor};
 
+pub use self::batch::BatchClient;
 pub use self::exchange::{PlainClient, PlainRequest, PlainResponse};
 
 /// The time limit for listing a vendor's models.

@@ -1,15 +1,14 @@
 //! Model calls: wire protocols, vendors, the HTTP client, recording and replay.
 //!
 //! * [`Provider`] is the interface that the pipeline calls; [`HttpProvider`] implements it for vendors.
-//! * [`protocol`] maps a [`ModelRequest`] to a [`WireRequest`], and bytes to `ModelEvent`s, for each wire form.
+//! * [`protocol`] maps a [`ModelRequest`] to a [`WireRequest`], and bytes to `ModelEvent`s; [`batch`] does so for batch jobs.
 //! * [`vendors`] is a table with one row per vendor; [`choose()`] selects one (docs/spec/settings.md).
 //! * [`ProviderError`] is the reason of a failed call; [`Breaker`] pauses a provider that failed several times.
 //! * [`HttpProvider::record`] stores replies in a cassette, and [`HttpProvider::replay`] plays them back.
 //!
 //! ```
-//! use cog_harmony::{Conversation, Message};
+//! use {cog_harmony::{Conversation, Message}, cog_spec::ModelEvent, futures_util::TryStreamExt};
 //! use cog_provider::{HttpProvider, ModelRequest, Provider, vendors::{ProviderSettings, Vendor}};
-//! use {cog_spec::ModelEvent, futures_util::TryStreamExt};
 //! # let mock = cog_testkit::Mock::start([cog_testkit::Reply::text("{}")]);
 //! # let base_url = Some(mock.base_url(cog_testkit::Wire::Ollama));
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -27,6 +26,7 @@
 //! URLs and keys come only from the operator, through [`vendors::ProviderSettings`]. From the environment, only the HTTP client
 //! reads variables: those of proxies, and `SSL_CERT_FILE` and `SSL_CERT_DIR` for trusted certificates.
 
+pub mod batch;
 mod breaker;
 #[cfg(feature = "http")]
 mod cassette;
@@ -52,7 +52,7 @@ pub use connect_error::ConnectErrorKind;
 pub use error::{Deadline, Interruption, OptionalPart, ProviderError, RejectedPart};
 pub use formats::{Formats, ManyImages};
 #[cfg(feature = "http")]
-pub use http::{HttpProvider, PlainClient, PlainRequest, PlainResponse};
+pub use http::{BatchClient, HttpProvider, PlainClient, PlainRequest, PlainResponse};
 pub use listed_model::ListedModel;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
 pub use request::{

@@ -3,11 +3,11 @@
 //! This module performs no I/O. A decoder returns the same events however the reply's bytes are split. Fields and
 //! values that a vendor adds to its protocol are never an error.
 
-mod anthropic;
+pub(crate) mod anthropic;
 mod decoder;
 mod error;
 mod frames;
-mod gemini;
+pub(crate) mod gemini;
 mod interface;
 mod kind;
 mod lines;

@@ -12,6 +12,12 @@
 //! assert!(mock.requests().is_empty());
 //! ```
 
+#[expect(
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "the index of a value is null if it is absent, and the directory is the test's own"
+)]
+mod batches;
 pub mod bench;
 mod mock;
 mod reply;
@@ -19,6 +25,7 @@ mod script;
 mod split;
 mod wire;
 
+pub use batches::{BatchStep, Batches};
 pub use mock::{Mock, Received};
 pub use reply::{Finish, Reply};
 pub use split::splits;

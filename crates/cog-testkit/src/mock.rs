@@ -15,13 +15,13 @@ use std::{
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{ConnectInfo, State},
+    extract::{ConnectInfo, DefaultBodyLimit, State},
     http::{HeaderMap, Method, Response, StatusCode, Uri, header},
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::{Reply, wire::Wire};
+use crate::{Batches, Reply, batches, wire::Wire};
 
 /// A server on 127.0.0.1 that implements every wire form at its own path, and stores the requests.
 ///
@@ -61,6 +61,7 @@ struct Shared {
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<Received>>,
     interrupted: AtomicUsize,
+    batches: Option<Batches>,
 }
 
 impl Mock {
@@ -77,6 +78,21 @@ impl Mock {
     /// # Errors
     /// Fails if no port is available.
     pub fn try_start(replies: impl IntoIterator<Item = Reply>) -> std::io::Result<Self> {
+        Self::try_start_with(replies, None)
+    }
+
+    /// Starts a server with these replies, which also answer the entries of batch jobs.
+    ///
+    /// # Errors
+    /// Fails if no port is available.
+    pub fn with_batches(replies: impl IntoIterator<Item = Reply>, batches: Batches) -> std::io::Result<Self> {
+        Self::try_start_with(replies, Some(batches))
+    }
+
+    fn try_start_with(
+        replies: impl IntoIterator<Item = Reply>,
+        batches: Option<Batches>,
+    ) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -84,6 +100,7 @@ impl Mock {
             replies: Mutex::new(replies.into_iter().collect()),
             requests: Mutex::default(),
             interrupted: AtomicUsize::new(0),
+            batches,
         });
         let (shutdown, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -159,7 +176,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 async fn serve(listener: TcpListener, state: Arc<Shared>) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let router = Router::new().fallback(handle).with_state(state);
+    let router = Router::new().fallback(handle).layer(DefaultBodyLimit::disable()).with_state(state);
     axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await
 }
 
@@ -180,6 +197,9 @@ async fn handle(
     };
     let request = received.body.clone();
     lock(&shared.requests).push(received);
+    if let Some(response) = batch_reply(&shared, &method, &uri, &body, &request).await {
+        return response;
+    }
     if method == Method::GET
         && let Some(body) = information(uri.path(), &headers)
     {
@@ -194,6 +214,24 @@ async fn handle(
         Some(wire) => wire_reply(&shared, wire, &uri, &request, reply),
         None => respond(404, "text/plain", Body::from("404 page not found"), &[]),
     }
+}
+
+/// Answers a request to a batch interface.
+async fn batch_reply(
+    shared: &Shared,
+    method: &Method,
+    uri: &Uri,
+    bytes: &[u8],
+    body: &Value,
+) -> Option<Response<Body>> {
+    let settings = shared.batches.as_ref()?;
+    let query = uri.query().unwrap_or_default();
+    let request = batches::Request { method: method.as_str(), path: uri.path(), query, bytes, body };
+    let (step, body) = batches::respond(settings, &request, &mut |entry| shared.next(entry))?;
+    if settings.holds == Some(step) {
+        std::future::pending::<()>().await;
+    }
+    Some(respond(200, "application/json", Body::from(body), &[]))
 }
 
 /// Returns the list of models, or the version of Ollama.

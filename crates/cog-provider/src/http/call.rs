@@ -85,24 +85,65 @@ impl Call {
 
     /// Sends the request once and reads a body that is one JSON value.
     pub(super) async fn body(self) -> Result<Value, ProviderError> {
+        self.limited_body(MAX_LEN).await
+    }
+
+    /// Sends the request once and reads a body that is one JSON value, of at most `max` bytes.
+    pub(super) async fn limited_body(self, max: usize) -> Result<Value, ProviderError> {
+        let mut body = Vec::new();
+        self.chunks(|chunk| {
+            body.extend_from_slice(&chunk);
+            if body.len() > max { Err(max) } else { Ok(true) }
+        })
+        .await?;
+        Value::parse_bytes(&body).map_err(|error| {
+            let message = format!("not JSON: {error}");
+            ProviderError::Malformed { vendor: self.setup.vendor.title, message }
+        })
+    }
+
+    /// Sends the request once and reads the lines of the body, of at most `max` bytes each. `read` returns false to stop.
+    pub(super) async fn lines(
+        self,
+        max: usize,
+        mut read: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), ProviderError> {
+        let (mut line, mut goes_on): (Vec<u8>, bool) = (Vec::new(), true);
+        self.chunks(|chunk| {
+            for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
+                line.extend_from_slice(piece);
+                if line.len() > max {
+                    return Err(max);
+                }
+                if goes_on && line.ends_with(b"\n") {
+                    goes_on = read(&line);
+                    line.clear();
+                }
+            }
+            Ok(goes_on)
+        })
+        .await?;
+        if goes_on {
+            read(&line);
+        }
+        Ok(())
+    }
+
+    /// Sends the request once and passes the chunks of the body, until `take` returns false. It returns a size limit as an error.
+    async fn chunks(&self, mut take: impl FnMut(Bytes) -> Result<bool, usize>) -> Result<(), ProviderError> {
         let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token_timeout);
         let read = async {
             let mut reply = self.send().await?;
-            let mut body = Vec::new();
             while let Some(chunk) = self.chunk(&mut reply.body).await? {
-                body.extend_from_slice(&chunk);
-                if body.len() > MAX_LEN {
-                    return Err(Failure::permanent(self.too_large_error(MAX_LEN)));
+                let goes_on = take(chunk);
+                if !goes_on.map_err(|max| Failure::permanent(self.too_large_error(max)))? {
+                    break;
                 }
             }
-            let not_json = |error: cog_json::SyntaxError| {
-                let message = format!("not JSON: {error}");
-                Failure::permanent(ProviderError::Malformed { vendor: self.setup.vendor.title, message })
-            };
-            Value::parse_bytes(&body).map_err(not_json)
+            Ok(())
         };
         match limit.apply(read).await {
-            Ok(read) => read.map_err(|failure| failure.error),
+            Ok(read) => read.map_err(|failure: Failure| failure.error),
             Err(()) => Err(self.timeout_error(limit)),
         }
     }

@@ -43,6 +43,6 @@ impl Protocol for Anthropic {
 }
 
 /// Returns `/v1`, unless the base URL ends with it.
-fn version_path(base_url: &str) -> &'static str {
+pub(crate) fn version_path(base_url: &str) -> &'static str {
     if base_url.ends_with("/v1") { "" } else { "/v1" }
 }

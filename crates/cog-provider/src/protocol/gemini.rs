@@ -59,7 +59,7 @@ fn bare_name(name: &str) -> &str {
 }
 
 /// Returns `/v1beta`, unless the base URL ends with a version.
-fn version_path(base_url: &str) -> &'static str {
+pub(crate) fn version_path(base_url: &str) -> &'static str {
     let last = base_url.rsplit('/').next().unwrap_or_default();
     if last == "v1" || last.starts_with("v1beta") || last.starts_with("v1alpha") { "" } else { "/v1beta" }
 }

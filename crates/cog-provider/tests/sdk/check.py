@@ -1,6 +1,7 @@
 """Validates our wire formats with the vendors' own Python clients.
 
 Requests: each `../wire/*/request-*.snap` must match the client's types, without unknown fields other than those in EXTRAS.
+Batches: entries and jobs in `../batch` must match the client's types, and those of the mock too.
 Replies: each recording is served to the client, which must read the same text and tool calls as our decoder. The mock's recordings must
 also match the types strictly.
 
@@ -24,11 +25,15 @@ import anthropic
 import ollama
 import openai
 from anthropic.types import Message, ModelInfo, RawMessageStreamEvent
-from anthropic.types.message_create_params import MessageCreateParamsStreaming
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming, MessageCreateParamsStreaming
+from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
+from anthropic.types.messages.batch_create_params import BatchCreateParams as AnthropicBatchParams
 from google import genai
+from google.genai import batches as gemini_batches
 from google.genai import types as gemini_types
 from openai import types as openai_types
 from openai.types import ImagesResponse
+from openai.types.batch_create_params import BatchCreateParams
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.completion_create_params import (
     CompletionCreateParamsNonStreaming,
@@ -43,6 +48,7 @@ from openai.types.responses.response_create_params import (
 from pydantic import TypeAdapter
 
 WIRE = Path(__file__).parent.parent / "wire"
+BATCH = Path(__file__).parent.parent / "batch"
 
 # Fields of a vendor that the types of the client do not have.
 EXTRAS = {
@@ -66,7 +72,7 @@ NOT_FOR_CLIENTS = {
 
 
 def main() -> int:
-    checks = [*request_checks(), *reply_checks(), *list_checks()]
+    checks = [*request_checks(), *reply_checks(), *list_checks(), *batch_checks()]
     if len(sys.argv) > 1:
         checks += media_checks(Path(sys.argv[1]))
     failed = 0
@@ -266,6 +272,86 @@ def check_listed(adapter, model):
     unknown = set(model) - {field.alias or name for name, field in type(known).model_fields.items()} - {"name"}
     if unknown:
         raise AssertionError(f"the client does not know {unknown}")
+
+
+# --- batches
+
+
+def batch_checks():
+    """Our requests for batch jobs, and the mock's replies, must match the types."""
+    for directory in sorted(BATCH.iterdir()):
+        for path in sorted(directory.glob("*.snap")):
+            values = json.loads(path.read_text().split("\n---\n", 1)[1])
+            check = batch_reply if path.name.startswith("reply-") else batch_requests if path.stem == "requests" else batch_entry
+            for index, value in enumerate(values):
+                if "error" not in value or path.name.startswith("reply-"):
+                    name = f"{directory.name}/{path.stem} {index}"
+                    yield f"batch {name}", partial(check, directory.name, value)
+                    if check is batch_entry:
+                        broken = {**value, "unknown_member": 1}
+                        yield f"batch {name} invalid", partial(rejects, partial(check, directory.name), broken)
+
+
+def batch_entry(protocol, entry):
+    entry = dict(entry)
+    if protocol == "anthropic":
+        fits(AnthropicBatchParams, {"requests": [entry]})
+        fits(MessageCreateParamsNonStreaming, entry["params"])
+        same(re.fullmatch("[a-zA-Z0-9_-]{1,64}", entry["custom_id"]) is not None, True)
+    elif protocol == "gemini":
+        gemini_request(entry.pop("request"))
+        fits_model(gemini_types.InlinedRequest, entry)  # the client has its members under other names
+        same(set(entry), {"metadata"})
+    else:
+        body = entry.pop("body")
+        same("stream" in body, False)
+        check = {"openai": CompletionCreateParamsNonStreaming, "openai_responses": ResponseCreateParamsNonStreaming}
+        fits(ImageGenerateParamsNonStreaming if "prompt" in body else check[protocol], body)
+        url = entry.pop("url")
+        same(url in {"/v1/chat/completions", "/v1/responses", "/v1/images/generations"}, True)
+        same(entry.pop("method"), "POST")
+        same(set(entry), {"custom_id"})
+
+
+def batch_requests(protocol, request):
+    body = request["body"]
+    if body is None:
+        return
+    if protocol == "anthropic":
+        fits(AnthropicBatchParams, body)
+    elif protocol == "gemini":
+        batch = body.pop("batch")
+        same(body, {})
+        same(isinstance(batch.pop("displayName"), str), True)
+        for entry in batch.pop("inputConfig")["requests"]["requests"]:
+            batch_entry(protocol, entry)
+        same(batch, {})
+    else:
+        fits(BatchCreateParams, body)
+
+
+def batch_reply(protocol, value):
+    if protocol == "anthropic":
+        batches = value["data"] if "data" in value else [value]
+        for batch in batches:
+            kind = MessageBatchIndividualResponse if "custom_id" in batch else MessageBatch
+            TypeAdapter(kind).validate_json(json.dumps(batch))
+    elif protocol == "gemini":
+        for operation in value.get("operations", [value]):
+            job = gemini_types.BatchJob.model_validate(gemini_batches._BatchJob_from_mldev(operation), strict=False)
+            same(job.state.name.startswith("JOB_STATE_") and bool(job.display_name and job.name), True)
+            results = (job.dest and job.dest.inlined_responses) or []
+            same(all(result.metadata["key"] for result in results), True)
+            same(bool(results), job.done)
+    elif "custom_id" in value:
+        response = value["response"]
+        same((response is None) != (value["error"] is None), True)
+        if response and response["status_code"] == 200:
+            kind = {"openai": ChatCompletion, "openai_responses": Response}[protocol]
+            TypeAdapter(kind).validate_json(json.dumps(response["body"]))
+    else:
+        for batch in value["data"] if "data" in value else [value]:
+            TypeAdapter(openai_types.Batch).validate_json(json.dumps(batch))
 
 
 def read_by_us(path: Path) -> str:

@@ -1,6 +1,8 @@
 //! Tests of the wire forms: requests as sent and replies as received. The files are in `tests/wire`.
 
 #[cfg(test)]
+mod batches;
+#[cfg(test)]
 mod replies;
 #[cfg(test)]
 mod requests;
