@@ -5,11 +5,17 @@
 //!   [`Finished`] rows when it is opened, and the [`Results`] when it is closed.
 //! * [`Output`] writes a file from the results: JSON Lines or CSV.
 
+#[cfg(all(feature = "arrow", test))]
+mod arrays;
+#[cfg(feature = "arrow")]
+mod columns;
 mod journal;
 mod results;
 mod row;
 mod write;
 
+#[cfg(feature = "arrow")]
+pub use columns::{Column, ColumnType, Columns, RecordBuilder};
 pub use journal::{
     Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, Resume,
 };

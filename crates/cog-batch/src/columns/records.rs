@@ -1,0 +1,84 @@
+//! Results as record batches.
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, SchemaRef};
+use cog_json::{Node, ToJson as _, Value};
+
+use super::{
+    Columns,
+    cells::{Cells, Unmapped},
+};
+
+/// Collects results into a record batch.
+pub struct RecordBuilder {
+    schema: SchemaRef,
+    names: Vec<String>,
+    cells: Vec<Cells>,
+    rows: usize,
+}
+
+impl RecordBuilder {
+    /// Creates a builder of batches with these columns.
+    #[must_use]
+    pub fn new(columns: &Columns) -> Self {
+        let names = columns.0.iter().map(|column| column.name.clone()).collect();
+        let cells = columns.0.iter().map(|column| Cells::new(&column.kind)).collect();
+        Self { schema: columns.to_arrow(), names, cells, rows: 0 }
+    }
+
+    /// Adds a result: an envelope with its `row`.
+    pub fn push(&mut self, result: &Value) {
+        let mut unmapped = Unmapped::default();
+        for (name, cells) in self.names.iter().zip(&mut self.cells) {
+            match name.as_str() {
+                "ok" => cells.append_bool(result.get("ok").and_then(Node::as_bool) == Some(true)),
+                "data" => cells.append(result.get("data"), &mut unmapped),
+                "unmapped" => {
+                    let text = (!unmapped.is_empty()).then(|| unmapped.to_json());
+                    cells.append_text(text.as_deref());
+                }
+                name => cells.append(cell(name, result.node()), &mut Unmapped::default()),
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// Returns the number of results since the last batch.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there is no result since the last batch.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Returns the batch of the results, and removes them.
+    ///
+    /// # Errors
+    /// If the results are too large for a batch.
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        let arrays = self.cells.iter_mut().map(Cells::finish).collect::<Result<Vec<ArrayRef>, _>>()?;
+        self.rows = 0;
+        RecordBatch::try_new(SchemaRef::clone(&self.schema), arrays)
+    }
+}
+
+/// Returns the value of a column other than `data`.
+fn cell<'a>(name: &str, result: Node<'a>) -> Option<Node<'a>> {
+    let meta = || result.get("meta");
+    let usage = || meta()?.get("usage").filter(|usage| !usage.is_empty());
+    match name {
+        "row" => result.get("row"),
+        "usage" => usage(),
+        "cost_usd" => {
+            let cost = usage()?.get("cost")?;
+            cost.get("amount").filter(|_| cost.get("currency").and_then(Node::as_str) == Some("USD"))
+        }
+        "error_code" => result.get("error")?.get("code"),
+        "error_message" => result.get("error")?.get("message"),
+        name => meta()?.get(name),
+    }
+}
