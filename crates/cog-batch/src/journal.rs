@@ -39,6 +39,7 @@ pub use self::{
 pub(crate) use self::{
     error::suggestion_for_write,
     files::Files,
+    header::DONE,
     lock::sync_directory_of,
     record::{RECORD_LEN, Record},
     records::{Records, Slot},
@@ -126,11 +127,12 @@ impl Journal {
     /// As [`Journal::append`].
     pub async fn close(mut self) -> Result<Results, JournalError> {
         drop(self.queue.take());
-        if let Some(writer) = self.writer.take() {
-            // A panic of the writer is reported as a failure below.
-            let _ = tokio::task::spawn_blocking(move || writer.join()).await;
-        }
+        let writer = self.writer.take();
+        let ended = tokio::task::spawn_blocking(move || writer.map(JoinHandle::join)).await;
         self.check()?;
+        if !matches!(ended, Ok(Some(Ok(())))) {
+            return Err(JournalError::Stopped); // a panic
+        }
         self.files.take().map(Results::new).ok_or_else(|| self.stopped())
     }
 

@@ -2,10 +2,10 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Read as _, Seek as _, SeekFrom},
+    io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
 };
 
-use crate::journal::{Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records};
+use crate::journal::{DONE, Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records};
 
 /// The bytes of results that are read at once.
 const BUFFER: usize = 256 << 10;
@@ -112,12 +112,19 @@ impl Results {
     ///
     /// # Errors
     /// If a file cannot be removed.
-    pub fn remove(self) -> Result<(), JournalError> {
-        // The journal first: results without a journal are noticed, and are not lost.
-        for path in [&self.files.paths.journal, &self.files.paths.results] {
+    pub fn remove(mut self) -> Result<(), JournalError> {
+        self.mark_done()?;
+        for path in [&self.files.paths.results, &self.files.paths.journal] {
             std::fs::remove_file(path).map_err(|error| JournalError::write(path, error))?;
         }
         Ok(())
+    }
+
+    /// Marks the journal, so that the next batch removes its files if this one is killed before it does.
+    pub(crate) fn mark_done(&mut self) -> Result<(), JournalError> {
+        let mut journal: &File = &self.files.journal;
+        let mark = journal.rewind().and_then(|()| journal.write_all(DONE)).and_then(|()| journal.sync_data());
+        mark.map_err(|error| JournalError::write(&self.files.paths.journal, error))
     }
 }
 

@@ -1,12 +1,12 @@
 use std::fs::File;
 
-use super::JournalPaths;
+use super::{JournalPaths, lock::LockedFile};
 
-/// The files of a journal. The journal file is locked as long as it is open.
+/// The files of a journal.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) paths: JournalPaths,
     pub(crate) header_len: u64,
-    pub(crate) journal: File,
+    pub(crate) journal: LockedFile,
     pub(crate) results: File,
 }

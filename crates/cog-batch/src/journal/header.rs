@@ -4,6 +4,8 @@ use super::{Description, JournalError, JournalPaths};
 
 /// The first bytes of a journal.
 const MAGIC: &[u8; 8] = b"cogbatch";
+/// The first bytes of a journal whose output is complete. Its files can be removed.
+pub(crate) const DONE: &[u8; 8] = b"cog-done";
 /// The version of the format.
 pub(crate) const VERSION: u32 = 1;
 /// The length before the description.
@@ -25,6 +27,8 @@ pub(crate) enum Found {
     Header(Header),
     /// The header was not written completely.
     Cut,
+    /// The output is complete.
+    Done,
 }
 
 /// Returns the bytes of the header.
@@ -41,6 +45,9 @@ pub(crate) fn encode(description: &Description) -> Vec<u8> {
 /// Reads the header from the first [`MAX_LEN`] bytes of a file.
 pub(crate) fn decode(bytes: &[u8], paths: &JournalPaths) -> Result<Found, JournalError> {
     let path = || paths.journal.clone();
+    if bytes.starts_with(DONE) {
+        return Ok(Found::Done);
+    }
     if !bytes.iter().zip(MAGIC).all(|(found, expected)| found == expected) {
         return Err(JournalError::NotAJournal { path: path() });
     }

@@ -3,13 +3,34 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io,
+    ops::Deref,
     path::Path,
 };
 
 use super::JournalError;
 
+/// A file that is locked until it is dropped.
+///
+/// A process that is being started holds a copy of each open file for a moment, so closing does not unlock it.
+#[derive(Debug)]
+pub(crate) struct LockedFile(File);
+
+impl Deref for LockedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
 /// Opens a journal and locks it. A file that does not exist is created.
-pub(super) fn open(path: &Path) -> Result<File, JournalError> {
+pub(super) fn open(path: &Path) -> Result<LockedFile, JournalError> {
     loop {
         let file = open_file(path).map_err(|source| JournalError::write(path, source))?;
         match file.try_lock() {
@@ -17,6 +38,7 @@ pub(super) fn open(path: &Path) -> Result<File, JournalError> {
             Err(TryLockError::WouldBlock) => return Err(JournalError::InUse { path: path.to_owned() }),
             Err(TryLockError::Error(source)) => return Err(JournalError::write(path, source)),
         }
+        let file = LockedFile(file);
         // Another batch can end, and remove the file, between the opening and the lock.
         if is_at(&file, path).map_err(|source| JournalError::read(path, source))? {
             return Ok(file);

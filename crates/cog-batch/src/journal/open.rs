@@ -8,7 +8,7 @@ use std::{
 use super::{
     Description, Files, Finished, JournalError, JournalPaths,
     header::{self, Found, Header},
-    lock,
+    lock::{self, LockedFile},
     recover::recover,
     storage::{Append, Wrap},
     writer::{Appender, Appenders},
@@ -63,6 +63,7 @@ fn read_header(mut journal: &File, paths: &JournalPaths) -> Result<Option<Header
     let has_results = std::fs::metadata(&paths.results).is_ok_and(|about| about.len() > 0);
     match found {
         Found::Header(header) => Ok(Some(header)),
+        Found::Done => remove_done(journal, paths).map(|()| None),
         Found::Cut if !has_results => Ok(None),
         Found::Cut if bytes.is_empty() => {
             let _ = std::fs::remove_file(&paths.journal); // it was created now, and is locked
@@ -78,7 +79,7 @@ fn read_header(mut journal: &File, paths: &JournalPaths) -> Result<Option<Header
 /// Creates the results, then writes the header. The names are on disk before any result.
 fn start(
     paths: &JournalPaths,
-    journal: File,
+    journal: LockedFile,
     description: &Description,
     wrap: Wrap<'_>,
 ) -> Result<Opened, JournalError> {
@@ -95,6 +96,17 @@ fn start(
     appenders.journal.sync()?;
     lock::sync_directory_of(&paths.journal).map_err(|error| JournalError::write(&paths.journal, error))?;
     Ok(Opened { files, appenders, finished: Finished::default() })
+}
+
+/// Removes what remains of a batch that was killed after its output was complete.
+fn remove_done(journal: &File, paths: &JournalPaths) -> Result<(), JournalError> {
+    match std::fs::remove_file(&paths.results) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(JournalError::write(&paths.results, error));
+        }
+        _ => {}
+    }
+    journal.set_len(0).map_err(|error| JournalError::write(&paths.journal, error))
 }
 
 /// Removes a journal without results that could not be created.

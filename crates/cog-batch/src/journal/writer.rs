@@ -62,13 +62,13 @@ pub(super) fn start(
     queue: Receiver<QueuedLine>,
     (room, failure): (Arc<Semaphore>, Arc<OnceLock<JournalError>>),
 ) -> io::Result<JoinHandle<()>> {
-    let writer = Writer { files, queue, lines: Vec::new(), records: Vec::new(), group: Group::default() };
+    let mut writer = Writer { files, queue, lines: Vec::new(), records: Vec::new(), group: Group::default() };
     thread::Builder::new().name("cog-journal".to_owned()).spawn(move || {
         let closes = CloseOnDrop(room);
         if let Err(error) = writer.run() {
             let _ = failure.set(error);
         }
-        drop(closes);
+        drop((closes, writer)); // after the error is set, because then appending fails
     })
 }
 
@@ -108,7 +108,7 @@ enum Received {
 }
 
 impl Writer {
-    fn run(mut self) -> Result<(), JournalError> {
+    fn run(&mut self) -> Result<(), JournalError> {
         loop {
             let received = self.receive()?;
             self.write()?;
