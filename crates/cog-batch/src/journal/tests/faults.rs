@@ -77,7 +77,7 @@ async fn a_group_keeps_the_lines_that_were_written() {
         let (gate, left) = (Arc::clone(&gate), Arc::clone(&left));
         let on_write = move |count: usize| {
             drop(gate.1.wait_while(gate.0.lock().unwrap(), |blocked| *blocked).unwrap());
-            if count % RECORD_LEN == 0 {
+            if count.is_multiple_of(RECORD_LEN) {
                 return Ok(count); // records replace what was cut
             }
             let left = left.fetch_sub(i64::try_from(count).unwrap(), Ordering::SeqCst);
@@ -114,7 +114,8 @@ async fn rows_after_the_error_are_refused_with_it() {
 async fn a_writer_that_panics_is_an_error() {
     let place = Place::new();
     let wrap = |file| -> Box<dyn Append> {
-        let on_write = |count: usize| if count % RECORD_LEN == 0 { panic!("a defect") } else { Ok(count) };
+        let on_write =
+            |count: usize| if count.is_multiple_of(RECORD_LEN) { panic!("a defect") } else { Ok(count) };
         Box::new(Layer { file, on_write })
     };
     let (journal, _) = Journal::open_with(&place.paths, &description(), Resume::Same, &wrap).unwrap();
@@ -133,7 +134,7 @@ async fn both_files_are_synced_before_a_batch_ends_and_after_each_group() {
     append(&journal, 0..2 * writer::GROUP_ROWS as u64 + 1).await.unwrap();
     journal.close().await.unwrap();
     let count = syncs.load(Ordering::SeqCst);
-    assert!(count >= 1 + 3 * 2, "two groups and the end: {count}");
+    assert!(count > 3 * 2, "two groups and the end: {count}");
 }
 
 /// A layer that counts syncs.
