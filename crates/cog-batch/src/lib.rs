@@ -4,12 +4,15 @@
 //! * [`Journal`] stores each result as it finishes, so that a batch continues after any interruption. It returns the
 //!   [`Finished`] rows when it is opened, and the [`Results`] when it is closed.
 //! * [`Output`] writes a file from the results: JSON Lines or CSV.
+//! * `nats` (feature): jobs in NATS JetStream, and the workers that run them.
 
 #[cfg(all(feature = "arrow", test))]
 mod arrays;
 #[cfg(feature = "arrow")]
 mod columns;
 mod journal;
+#[cfg(feature = "nats")]
+pub mod nats;
 mod results;
 mod row;
 mod write;

@@ -14,6 +14,7 @@ mod logs;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod media;
+mod nats;
 mod protocol;
 mod redactor;
 mod renamed;
@@ -48,6 +49,7 @@ pub use self::{
     generation::GenerationSettings,
     logs::LogsSettings,
     media::MediaSettings,
+    nats::NatsSettings,
     redactor::Redactor,
     renamed::Deprecated,
     row::Row,
@@ -116,6 +118,8 @@ pub struct Settings {
     pub budget: BudgetSettings,
     /// The cache of answers.
     pub cache: CacheSettings,
+    /// The connection to NATS.
+    pub nats: NatsSettings,
     /// The MCP servers.
     #[cfg(feature = "mcp")]
     pub mcp: Vec<cog_mcp::McpServer>,
@@ -162,6 +166,7 @@ impl Settings {
         let tools = ToolsSettings::read(&layers, home.as_deref())?;
         let budget = BudgetSettings::read(&layers)?;
         let cache = CacheSettings::read(&layers, home.as_deref())?;
+        let nats = NatsSettings::read(&layers, home.as_deref())?;
         #[cfg(feature = "mcp")]
         let mcp = mcp::servers(layers.operator.as_ref(), &environment, home.as_deref())?;
         check_protocols(&environment)?;
@@ -188,6 +193,7 @@ impl Settings {
             tools,
             budget,
             cache,
+            nats,
             #[cfg(feature = "mcp")]
             mcp,
             home,
@@ -242,6 +248,7 @@ impl Settings {
     fn keys(&self) -> Vec<Secret> {
         let variables = VENDORS.iter().flat_map(|vendor| vendor.key_vars);
         let keys = variables.filter_map(|name| self.variable(name)).map(Secret::new);
+        let keys = keys.chain(self.nats.password.value.clone());
         #[cfg(feature = "mcp")]
         let keys = keys.chain(self.mcp.iter().filter_map(|server| server.token().cloned()));
         keys.collect()

@@ -16,6 +16,8 @@ mod run;
 mod serve;
 mod trace;
 mod types;
+#[cfg(feature = "nats")]
+mod worker;
 
 use std::str::FromStr;
 
@@ -25,6 +27,8 @@ use clap::{
 };
 use cog_spec::ParseEnumError;
 
+#[cfg(feature = "nats")]
+pub(crate) use self::worker::WorkerArgs;
 pub(crate) use self::{
     about::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
@@ -131,6 +135,9 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// Serve modules over HTTP
     Serve(ServeArgs),
+    /// Run the jobs of a NATS queue
+    #[cfg(feature = "nats")]
+    Worker(WorkerArgs),
     /// Run the golden tests of modules
     Test(TestArgs),
     /// Show past runs, and run one again

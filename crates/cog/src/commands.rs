@@ -22,6 +22,8 @@ mod man;
 mod media;
 mod messages;
 mod migrate;
+#[cfg(feature = "nats")]
+mod nats;
 mod new;
 mod opened;
 mod portability;
@@ -39,6 +41,8 @@ mod trace;
 mod types;
 mod validate;
 mod verify;
+#[cfg(feature = "nats")]
+mod worker;
 
 pub(crate) use self::complete::complete;
 
@@ -57,6 +61,8 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Run(args) => run::run(*args, environment, console),
         Command::Render(args) => render::render(&args, environment, console),
         Command::Serve(args) => serve::serve(&args, environment, console),
+        #[cfg(feature = "nats")]
+        Command::Worker(args) => worker::worker(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),
         Command::Logs(args) => logs::logs(args, environment, console),
         Command::Trace(args) => trace::trace(&args, console),

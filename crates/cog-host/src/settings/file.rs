@@ -17,7 +17,7 @@ use serde::Deserialize;
 pub(super) use self::sections::McpContent;
 pub(super) use self::{
     media::{MediaContent, Parsed, Size},
-    sections::{BudgetContent, CacheContent, LogsContent, ToolsContent},
+    sections::{BudgetContent, CacheContent, LogsContent, NatsContent, ToolsContent},
 };
 use super::{Deprecated, DetectUrl, SettingsError, duration::Span, protocol, renamed::rename_keys};
 
@@ -63,6 +63,8 @@ pub(super) struct Content {
     pub(super) budget: BudgetContent,
     #[serde(default)]
     pub(super) cache: CacheContent,
+    #[serde(default)]
+    pub(super) nats: NatsContent,
     #[cfg(feature = "mcp")]
     #[serde(default)]
     pub(super) mcp: BTreeMap<String, McpContent>,
@@ -142,6 +144,9 @@ impl SettingsFile {
         }
         if self.content.cache != CacheContent::default() {
             return Err(forbidden("cache".to_owned()));
+        }
+        if self.content.nats != NatsContent::default() {
+            return Err(forbidden("nats".to_owned()));
         }
         if self.content.budget != BudgetContent::default() {
             return Err(forbidden("budget".to_owned()));

@@ -35,6 +35,7 @@ impl Settings {
         rows.extend(self.tools.rows());
         rows.extend(self.budget.rows());
         rows.extend(self.cache.rows());
+        rows.extend(self.nats.rows());
         rows.extend(VENDORS.iter().flat_map(|vendor| self.provider_rows(vendor)));
         rows
     }

@@ -178,7 +178,8 @@ fn return_large_blocks() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn return_large_blocks() {}
 
-fn events(workers: usize) -> Result<Events, ErrorBody> {
+/// Returns the async runtime of a server, with a number of threads; 0 has one for each core.
+pub(super) fn events(workers: usize) -> Result<Events, ErrorBody> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     // With hundreds of connections a worker's queue overflows into the shared queue. At the default interval, some clients
     // of the shared queue wait many times as long as others.

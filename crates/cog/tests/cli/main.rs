@@ -70,3 +70,5 @@ mod traces;
 mod types;
 #[cfg(test)]
 mod verify;
+#[cfg(test)]
+mod worker;

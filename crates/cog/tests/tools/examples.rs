@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use cog_testkit::{Mock, Reply};
 use serde_json::{Value, json};
 
-use crate::scene::bash;
+use crate::{nats::Nats, scene::bash};
 
 #[test]
 fn examples_in_help_work() {
@@ -76,6 +76,11 @@ fn typed(example: &str) -> Output {
         Some(prints) => format!("{prints} > notes\n{example}"),
         None => example,
     };
+    let nats = example.starts_with("cog worker").then(Nats::start);
+    let example = nats.iter().fold(example, |example, nats| {
+        let example = example.replace("nats://localhost:4222", &nats.url());
+        format!("{example} 2> log & server=$!\nuntil grep -q waiting log; do sleep 0.05; done\nstop")
+    });
     let example = match example.strip_prefix("cog serve") {
         Some(arguments) => format!("serve {arguments}\nstop"),
         None if example.contains("localhost:8000") => {

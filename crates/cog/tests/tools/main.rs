@@ -1,4 +1,5 @@
-//! The program together with other tools: shells, jq, git, curl, wget, man, exiftool, ImageMagick, npm, MCP servers.
+//! The program together with other tools: shells, jq, git, curl, wget, man, exiftool, ImageMagick, npm, MCP servers,
+//! nats-server.
 
 #[cfg(unix)]
 #[cfg(test)]
@@ -22,6 +23,9 @@ mod media_run;
 #[cfg(unix)]
 #[cfg(test)]
 mod metadata;
+#[cfg(unix)]
+#[cfg(test)]
+mod nats;
 #[cfg(unix)]
 #[cfg(test)]
 mod pages;

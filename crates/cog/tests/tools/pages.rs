@@ -10,7 +10,7 @@ use self::markdown::{Block, Command, blocks, code_in_text, pages};
 use crate::{examples::help, golden::replies, scene::bash};
 
 /// The beginnings of the commands that do not run, with the reason.
-const NOT_RUN: [(&str, &str); 11] = [
+const NOT_RUN: [(&str, &str); 13] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install ", "compiles the program that is tested here"),
     ("python3 -m venv model", "downloads 290 MB; `cargo xtask bench model` runs this model"),
@@ -22,6 +22,8 @@ const NOT_RUN: [(&str, &str); 11] = [
     ("./cog-0.1.0-linux-x86_64/", "needs a release; `cargo xtask dist` starts the program of one"),
     ("docker load ", "needs the image of a release"),
     ("docker run ", "needs the image of a release"),
+    ("nats-server ", "runs until it is stopped; the tests of `nats` start one"),
+    ("cog worker ", "runs until it is stopped; the tests of `nats` start some"),
 ];
 
 /// What the commands of a block need: a text of the block, and a script. The files `fence1`, `fence2`, … contain the other

@@ -37,6 +37,22 @@ pub(crate) struct LogsContent {
     pub(crate) directory: Option<PathBuf>,
 }
 
+/// `[nats]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NatsContent {
+    pub(crate) url: Option<String>,
+    pub(crate) credentials: Option<PathBuf>,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) name: Option<String>,
+    pub(crate) replicas: Option<usize>,
+    pub(crate) ack_wait: Option<Span>,
+    pub(crate) max_deliveries: Option<u64>,
+    pub(crate) max_age: Option<Span>,
+}
+
 /// `[tools]` of a settings file.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

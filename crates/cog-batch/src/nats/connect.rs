@@ -1,0 +1,116 @@
+//! The connection.
+
+use std::{path::PathBuf, time::Duration};
+
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use cog_spec::Secret;
+use url::Url;
+
+use super::NatsError;
+
+/// The address of a NATS server, and what the operator has set for the connection.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct NatsOptions {
+    /// The URLs of one or more servers of a cluster, separated by commas: `nats://host:4222`, or `tls://` for TLS.
+    pub url: String,
+    /// The credentials file (`.creds`) of an account.
+    pub credentials: Option<PathBuf>,
+    /// The name of the user.
+    pub user: Option<String>,
+    /// The password of the user.
+    pub password: Option<Secret>,
+    /// A file with the certificates that the server's must be signed by.
+    pub ca: Option<PathBuf>,
+}
+
+/// The time for one attempt to connect.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Connects to a server. The connection is made again whenever it is lost.
+///
+/// # Errors
+/// See [`NatsError`].
+pub async fn connect(options: &NatsOptions) -> Result<Client, NatsError> {
+    let (servers, is_tls) = servers(&options.url)?;
+    let shown = shown(&servers);
+    let mut connection = ConnectOptions::new()
+        .name("cog")
+        .connection_timeout(TIMEOUT)
+        .require_tls(is_tls)
+        .event_callback(|event| async move { report(&event) });
+    if let Some(path) = &options.ca {
+        readable(path)?;
+        connection = connection.add_root_certificates(path.clone());
+    }
+    if let (Some(user), Some(password)) = (&options.user, &options.password) {
+        connection = connection.user_and_password(user.clone(), password.expose().to_owned());
+    }
+    if let Some(path) = &options.credentials {
+        let failed = |source| NatsError::File { path: path.clone(), source };
+        connection = connection.credentials_file(path).await.map_err(failed)?;
+    }
+    connection.connect(servers).await.map_err(|error| match error.kind() {
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => NatsError::Rejected {
+            server: shown,
+            reason: "the credentials are missing or not valid".to_owned(),
+        },
+        ConnectErrorKind::Tls => NatsError::Rejected { server: shown, reason: error.to_string() },
+        _ => NatsError::Unreachable { server: shown, reason: error.to_string() },
+    })
+}
+
+/// Returns the servers, and whether TLS is required. Credentials are not allowed in the URL, which other users can see.
+fn servers(urls: &str) -> Result<(Vec<async_nats::ServerAddr>, bool), NatsError> {
+    let failed = |reason: &str| NatsError::Url { reason: reason.to_owned() };
+    let mut servers = Vec::new();
+    let mut is_tls = false;
+    for text in urls.split(',').map(str::trim) {
+        let url = Url::parse(text).map_err(|error| failed(&error.to_string()))?;
+        if !matches!(url.scheme(), "nats" | "tls") {
+            return Err(failed("its scheme is not nats or tls"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(failed("it contains credentials; set them in the settings"));
+        }
+        is_tls |= url.scheme() == "tls";
+        servers.push(text.parse().map_err(|_| failed("it has no host"))?);
+    }
+    Ok((servers, is_tls))
+}
+
+fn shown(servers: &[async_nats::ServerAddr]) -> String {
+    let names: Vec<_> = servers.iter().map(|server| format!("{}:{}", server.host(), server.port())).collect();
+    names.join(", ")
+}
+
+fn readable(path: &PathBuf) -> Result<(), NatsError> {
+    let failed = |source| NatsError::File { path: path.clone(), source };
+    std::fs::metadata(path).map(drop).map_err(failed)
+}
+
+fn report(event: &Event) {
+    match event {
+        Event::Connected => tracing::info!("connected to NATS"),
+        Event::Disconnected => tracing::warn!("the connection to NATS is lost; connecting again"),
+        Event::ServerError(error) => tracing::warn!(%error, "NATS reports an error"),
+        Event::ClientError(error) => tracing::warn!(%error, "the connection to NATS has an error"),
+        event => tracing::debug!(%event, "NATS"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_names_servers_without_credentials() {
+        let (found, is_tls) = servers("nats://one:4222, nats://two").unwrap();
+        assert_eq!((shown(&found).as_str(), is_tls), ("one:4222, two:4222", false));
+        assert!(servers("tls://one").unwrap().1);
+        for url in ["", "one:4222", "http://one", "nats://me:secret@one", "nats://token@one"] {
+            let error = servers(url).unwrap_err().to_string();
+            assert!(!error.contains("secret") && !error.contains("token@"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Fetches as many jobs as can run.
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::jetstream::{Message, consumer::PullConsumer};
+use futures_util::StreamExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+/// The maximum number of jobs that are fetched together.
+const MAX_FETCHED: usize = 64;
+/// The time for which the server waits for jobs.
+const EXPIRES: Duration = Duration::from_secs(5);
+
+/// The error of a fetch, in the words of the client.
+pub(super) type FetchError = String;
+
+/// Waits until a job can run, and takes the places of as many as can. None after a stop.
+pub(super) async fn places(
+    all: &Arc<Semaphore>,
+    stop: &CancellationToken,
+) -> Option<Vec<OwnedSemaphorePermit>> {
+    let first = tokio::select! {
+        () = stop.cancelled() => return None,
+        place = Arc::clone(all).acquire_owned() => place.ok()?,
+    };
+    let mut places = vec![first];
+    while places.len() < MAX_FETCHED {
+        let Ok(place) = Arc::clone(all).try_acquire_owned() else { break };
+        places.push(place);
+    }
+    Some(places)
+}
+
+/// Fetches at most one job for each place, and starts each.
+pub(super) async fn fetch(
+    consumer: &PullConsumer,
+    mut places: Vec<OwnedSemaphorePermit>,
+    stop: &CancellationToken,
+    mut start: impl FnMut(Message, OwnedSemaphorePermit),
+) -> Result<(), FetchError> {
+    let batch = consumer.batch().max_messages(places.len()).expires(EXPIRES).messages();
+    let mut batch = batch.await.map_err(|error| error.to_string())?;
+    while let Some(place) = places.pop() {
+        let message = tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            message = batch.next() => message,
+        };
+        match message {
+            Some(Ok(message)) => start(message, place),
+            Some(Err(error)) => return Err(error.to_string()),
+            None => return Ok(()),
+        }
+    }
+    Ok(())
+}

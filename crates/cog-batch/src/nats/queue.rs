@@ -1,0 +1,157 @@
+//! The streams and the bucket of the jobs. They are created where they are missing; those that exist stay as the operator has set them.
+
+use std::time::Duration;
+
+use async_nats::{
+    Client,
+    jetstream::{
+        self, Context,
+        consumer::{AckPolicy, PullConsumer, pull},
+        kv::{self, Store},
+        stream::{self, DiscardPolicy, RetentionPolicy, StorageType},
+    },
+};
+
+use super::{Job, JobId, Names, NatsError};
+
+/// The name of the consumer that all workers share.
+const CONSUMER: &str = "workers";
+/// The time within which the server refuses a second job with the same id.
+const DUPLICATES: Duration = Duration::from_secs(60 * 60);
+
+/// The settings of streams that are created.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct QueueSettings {
+    /// The number of servers that store each message: 1 by default, 3 in a cluster.
+    pub replicas: usize,
+    /// The time after which a job is delivered again, unless its worker reports that it still runs: 30 s by default.
+    pub ack_wait: Duration,
+    /// The time for which results and failed jobs are stored: one day by default.
+    pub max_age: Duration,
+}
+
+impl Default for QueueSettings {
+    fn default() -> Self {
+        Self { replicas: 1, ack_wait: Duration::from_secs(30), max_age: Duration::from_secs(24 * 60 * 60) }
+    }
+}
+
+/// The jobs and their results.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    pub(super) client: Client,
+    pub(super) context: Context,
+    pub(super) names: Names,
+    pub(super) settings: QueueSettings,
+    pub(super) results: Store,
+}
+
+impl Queue {
+    /// Opens the streams, and creates those that are missing.
+    ///
+    /// # Errors
+    /// [`NatsError::JetStream`].
+    pub async fn open(client: Client, names: Names, settings: QueueSettings) -> Result<Self, NatsError> {
+        let context = jetstream::new(client.clone());
+        let results = create(&context, &names, &settings).await?;
+        Ok(Self { client, context, names, settings, results })
+    }
+
+    /// Creates again what is missing, because the server has lost it.
+    ///
+    /// # Errors
+    /// As [`Queue::open`].
+    pub(super) async fn restore(&self) -> Result<(), NatsError> {
+        create(&self.context, &self.names, &self.settings).await.map(drop)
+    }
+
+    /// Adds a job, unless one with this id was added within an hour. `group` is the last part of its subject.
+    ///
+    /// # Errors
+    /// [`NatsError::JetStream`] if the server does not confirm that it has stored the job.
+    pub async fn add(&self, id: &JobId, group: &str, job: &Job) -> Result<(), NatsError> {
+        let failed =
+            |error: &dyn std::error::Error| NatsError::jet_stream(format!("add the job {id}"), error);
+        let mut headers = async_nats::HeaderMap::new();
+        headers.insert(async_nats::header::NATS_MESSAGE_ID, id.as_str());
+        let subject = self.names.job_subject(group);
+        let sent = self.context.publish_with_headers(subject, headers, job.write()).await;
+        sent.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error)).map(drop)
+    }
+
+    /// Returns the consumer that all workers share.
+    pub(super) async fn consumer(&self) -> Result<PullConsumer, NatsError> {
+        let stream = self.names.jobs();
+        let failed = |error: &dyn std::error::Error| {
+            NatsError::jet_stream(format!("open the consumer {CONSUMER} of {stream}"), error)
+        };
+        let config = pull::Config {
+            durable_name: Some(CONSUMER.to_owned()),
+            description: Some("The workers that run the jobs".to_owned()),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: self.settings.ack_wait,
+            // Workers move a job aside; a job over this number would stay in the stream for ever.
+            max_deliver: -1,
+            max_ack_pending: -1,
+            ..pull::Config::default()
+        };
+        let stream = self.context.get_stream(&stream).await.map_err(|error| failed(&error))?;
+        stream.get_or_create_consumer(CONSUMER, config).await.map_err(|error| failed(&error))
+    }
+}
+
+async fn create(context: &Context, names: &Names, settings: &QueueSettings) -> Result<Store, NatsError> {
+    for config in [jobs(names, settings), failed_jobs(names, settings)] {
+        let name = config.name.clone();
+        let opened = context.get_or_create_stream(config).await;
+        opened.map_err(|error| NatsError::jet_stream(format!("create the stream {name}"), &error))?;
+    }
+    let bucket = names.results();
+    if let Ok(store) = context.get_key_value(&bucket).await {
+        return Ok(store);
+    }
+    let created = context.create_key_value(results(names, settings)).await;
+    created.map_err(|error| NatsError::jet_stream(format!("create the bucket {bucket}"), &error))
+}
+
+/// The stream of the jobs: a message is removed once it is acknowledged, and no message is dropped.
+fn jobs(names: &Names, settings: &QueueSettings) -> stream::Config {
+    stream::Config {
+        name: names.jobs(),
+        description: Some("Jobs of Cognitive Modules".to_owned()),
+        subjects: vec![names.job_subject(">")],
+        retention: RetentionPolicy::WorkQueue,
+        discard: DiscardPolicy::New,
+        storage: StorageType::File,
+        num_replicas: settings.replicas,
+        duplicate_window: DUPLICATES,
+        ..stream::Config::default()
+    }
+}
+
+/// The stream of the jobs that were moved aside.
+fn failed_jobs(names: &Names, settings: &QueueSettings) -> stream::Config {
+    stream::Config {
+        name: names.failed(),
+        description: Some("Jobs that were moved aside, with their envelopes".to_owned()),
+        subjects: vec![names.failed_subject()],
+        max_age: settings.max_age,
+        storage: StorageType::File,
+        num_replicas: settings.replicas,
+        ..stream::Config::default()
+    }
+}
+
+/// The bucket of the results, one for each id.
+fn results(names: &Names, settings: &QueueSettings) -> kv::Config {
+    kv::Config {
+        bucket: names.results(),
+        description: "Results of jobs by their ids".to_owned(),
+        history: 1,
+        max_age: settings.max_age,
+        storage: StorageType::File,
+        num_replicas: settings.replicas,
+        ..kv::Config::default()
+    }
+}

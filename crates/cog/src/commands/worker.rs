@@ -1,0 +1,121 @@
+//! `cog worker`: runs the jobs of a NATS queue.
+
+use std::{path::PathBuf, time::Duration};
+
+use cog_batch::nats::{Names, NatsError, NatsOptions, Queue, Stop, Worker, WorkerReport, connect};
+use cog_host::{
+    context_store, mcp, providers,
+    settings::{Environment, Settings},
+};
+use cog_media::Access;
+use cog_run::Runtime;
+
+use super::{nats, serve::events, settings::load_settings, signals::Signals, targets};
+use crate::{args::WorkerArgs, error::CliError, exit::Exit, output::Console};
+
+/// The time between two attempts to reach a server at the start.
+const CONNECT_AGAIN: Duration = Duration::from_secs(2);
+
+/// Runs jobs until Ctrl-C or SIGTERM. A second one cancels the jobs that run.
+pub(crate) fn worker(
+    args: &WorkerArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
+    let settings = load_settings(args.model.flags(), environment, console)?;
+    let options = nats::options(args.nats.as_deref(), &settings)?;
+    let names = Names::new(&settings.nats.name.value).map_err(|error| nats::error(&error))?;
+    let selected = providers::select(&settings, providers::RecordMode::Off)?;
+    console.note(&selected.note);
+    let runtime = runtime(args, &settings, selected.providers, console)?;
+    events(0)?.block_on(async {
+        let mut signals = Signals::new()?;
+        let opened = tokio::select! {
+            opened = open(&options, names, &settings, console) => opened.map_err(|error| nats::error(&error))?,
+            () = signals.next() => return Ok(Exit::Interrupted),
+        };
+        let stop = Stop::default();
+        let deliveries = settings.nats.max_deliveries.value;
+        let worker = Worker::open(opened, runtime, args.concurrency as usize, deliveries, &stop).await;
+        let worker = worker.map_err(|error| nats::error(&error))?;
+        console.note(&format!("waiting for jobs, at most {} at once (Ctrl-C ends it)", worker.concurrency()));
+        run(worker, &stop, signals, args.shutdown_timeout, console).await
+    })
+}
+
+/// Returns the runtime of the jobs. They name modules and open media as requests to a server do.
+fn runtime(
+    args: &WorkerArgs,
+    settings: &Settings,
+    providers: cog_run::Providers,
+    console: &Console,
+) -> Result<Runtime, CliError> {
+    let finder = settings.finder();
+    let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
+    let finder = finder.with_paths(args.paths.iter().cloned().chain(here))?;
+    let builder = settings.runtime_builder(providers).context_store(context_store(None));
+    let builder = settings.add_cache(builder, None);
+    let access = Access {
+        fetcher: settings.media.fetcher(),
+        by_url: settings.media.by_url.value,
+        strip_metadata: settings.media.strip_metadata.value,
+        files: settings.media.files([]),
+        tool: Some(settings.media.tool()),
+        ..Access::default()
+    };
+    let builder = mcp::add_tools(builder, settings, None, |note| console.note(note))?;
+    Ok(builder.finder(finder).media(access).build())
+}
+
+/// Connects, and opens the queue. A server that cannot be reached yet is waited for.
+async fn open(
+    options: &NatsOptions,
+    names: Names,
+    settings: &Settings,
+    console: &Console,
+) -> Result<Queue, NatsError> {
+    loop {
+        let opened = match connect(options).await {
+            Ok(client) => Queue::open(client, names.clone(), nats::queue(settings)).await,
+            Err(error) => Err(error),
+        };
+        match opened {
+            Err(error) if error.is_temporary() => {
+                console.note(&format!("{error}; trying again"));
+                tokio::time::sleep(CONNECT_AGAIN).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Runs the worker until a signal, and then until its jobs have finished, the time is over or a second signal arrives.
+async fn run(
+    worker: Worker,
+    stop: &Stop,
+    mut signals: Signals,
+    limit: Duration,
+    console: &Console,
+) -> Result<Exit, CliError> {
+    let mut working = std::pin::pin!(worker.run(stop));
+    tokio::select! {
+        report = &mut working => return Ok(end(&report, Exit::Ok, console)),
+        () = signals.next() => stop.drain(),
+    }
+    console.note("shutting down; waiting for running jobs (Ctrl-C again cancels them)");
+    let exit = tokio::select! {
+        report = &mut working => return Ok(end(&report, Exit::Ok, console)),
+        () = tokio::time::sleep(limit) => Exit::Ok,
+        () = signals.next() => Exit::Interrupted,
+    };
+    stop.abort();
+    Ok(end(&working.await, exit, console))
+}
+
+fn end(report: &WorkerReport, exit: Exit, console: &Console) -> Exit {
+    let WorkerReport { succeeded, failed, moved_aside, repeated, .. } = report;
+    console.note(&format!(
+        "{succeeded} jobs succeeded, {failed} failed, {moved_aside} moved aside, {repeated} had a result already"
+    ));
+    exit
+}

@@ -1,0 +1,139 @@
+//! Jobs that run, that cannot run, and that come twice.
+
+use std::{process::Command, time::Duration};
+
+use cog_testkit::{Mock, Reply};
+use futures_util::StreamExt as _;
+
+use super::{ANSWER, Client, Nats, Working, cog, eventually, place, server::python};
+
+#[test]
+fn job_runs_once_and_is_acknowledged_after_its_result_is_stored() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let client = Client::new(&nats);
+    let reply = client.queue.clone();
+    let mut replies = client.runtime.block_on(client.context.client().subscribe("cog.replies.test")).unwrap();
+    client.add("a.1", "why?");
+    client.add("a.1", "why?");
+    client.publish(Some("a.2"), r#"{"module":"m","input":{"query":"how?"},"reply":"cog.replies.test"}"#);
+    client.publish(Some("a.3"), r#"{"module":"m","input":{}}"#);
+    client.publish(Some("a.4"), r#"{"module":"absent","input":{}}"#);
+    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    assert_eq!(client.envelope("a.1")["data"]["result"], "fine");
+    assert_eq!(client.envelope("a.3")["error"]["code"], "E1002", "an error is a result");
+    assert_eq!(client.envelope("a.4")["error"]["code"], "E4006");
+    let published = client.runtime.block_on(replies.next()).unwrap();
+    let stored = client.runtime.block_on(reply.result(&super::id_of("a.2"))).unwrap().unwrap();
+    assert_eq!(published.payload, stored.text);
+    client.all_done();
+    let messages = worker.stop();
+    assert!(messages.contains("2 jobs succeeded, 2 failed, 0 moved aside, 0 had a result"), "{messages}");
+    assert_eq!((mock.requests().len(), client.messages("cog-failed")), (2, Some(0)));
+}
+
+#[test]
+fn jobs_that_are_delivered_again_are_not_paid_twice() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let client = Client::new(&nats);
+    let ids = ["b.1", "b.2", "b.3", "b.4"];
+    ids.iter().for_each(|id| client.add(id, id));
+    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    client.all_done();
+    let before = ids.map(|id| client.envelope(id));
+    assert!(worker.stop().contains("4 jobs succeeded"));
+    client.runtime.block_on(client.context.delete_stream("cog-jobs")).unwrap();
+    let client = Client::new(&nats);
+    ids.iter().for_each(|id| client.add(id, id));
+    client.publish(Some("b.1"), r#"{"module":"m","input":{"query":"another"}}"#);
+    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    client.all_done();
+    assert_eq!(ids.map(|id| client.envelope(id)), before);
+    let messages = worker.stop();
+    assert!(
+        messages.contains("0 jobs succeeded") && messages.contains("4 had a result already"),
+        "{messages}"
+    );
+    assert_eq!(mock.requests().len(), 4);
+}
+
+#[test]
+fn job_that_cannot_be_run_is_moved_aside() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let client = Client::new(&nats);
+    client.publish(Some("c.1"), "not JSON \u{0}");
+    client.publish(
+        Some("c.2"),
+        r#"{"module":"m","input":{"query":"x"},"reply":"$JS.API.STREAM.DELETE.cog-jobs"}"#,
+    );
+    client.publish(None, r#"{"module":"m","input":{"query":"x"}}"#);
+    client.publish(Some("c 4"), r#"{"module":"m","input":{"query":"x"}}"#);
+    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    client.all_done();
+    assert_eq!(client.envelope("c.1")["error"]["code"], "E1000");
+    assert_eq!(client.envelope("c.2")["error"]["code"], "E4007");
+    let messages = worker.stop();
+    assert!(messages.contains("4 moved aside"), "{messages}");
+    assert_eq!((mock.requests().len(), client.messages("cog-failed")), (0, Some(4)));
+    let aside = client.runtime.block_on(async {
+        let stream = client.context.get_stream("cog-failed").await.unwrap();
+        futures_util::future::join_all([1, 2, 3, 4].map(|number| stream.get_raw_message(number))).await
+    });
+    let of_first = |message: &async_nats::jetstream::message::StreamMessage| {
+        let envelope = message.headers.get("Cog-Envelope").unwrap().as_str();
+        envelope.contains("E1000") && message.payload == "not JSON \u{0}".as_bytes()
+    };
+    assert!(aside.iter().flatten().any(of_first), "{aside:?}");
+}
+
+#[test]
+fn overloaded_provider_is_asked_again_later_until_the_job_is_moved_aside() {
+    let (nats, place) = (Nats::start(), place());
+    let mock = Mock::start([
+        Reply::error(429, "slow down").when("often"),
+        Reply::error(429, "slow down"),
+        Reply::text(ANSWER),
+    ]);
+    let client = Client::new(&nats);
+    let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
+    command.env("COG_NATS_MAX_DELIVERIES", "2");
+    let worker = Working::start(command);
+    client.add("d.1", "once");
+    assert_eq!(client.envelope("d.1")["ok"], true);
+    client.add("d.2", "often");
+    assert_eq!(client.envelope("d.2")["error"]["code"], "E4002");
+    client.all_done();
+    assert!(worker.stop().contains("1 moved aside"));
+    assert_eq!((mock.requests().len(), client.messages("cog-failed")), (4, Some(1)));
+}
+
+#[test]
+fn running_jobs_finish_after_a_signal_and_no_more_are_fetched() {
+    let (nats, place) = (Nats::start(), place());
+    let mock = Mock::start([Reply::text(ANSWER).delay(Duration::from_secs(3))]);
+    let client = Client::new(&nats);
+    client.add("e.1", "first");
+    client.add("e.2", "second");
+    let args = ["worker", "--nats", &nats.url(), "--concurrency", "1"];
+    let worker = Working::start(cog(place.path(), &mock, &args));
+    eventually("no request", || (!mock.requests().is_empty()).then_some(()));
+    let messages = worker.stop();
+    assert!(messages.contains("1 jobs succeeded"), "{messages}");
+    assert_eq!(client.envelope("e.1")["ok"], true);
+    assert_eq!((mock.requests().len(), client.messages("cog-jobs")), (1, Some(1)));
+}
+
+#[test]
+fn client_of_the_page_receives_its_result() {
+    let (nats, place) = (Nats::start(), place());
+    let mock = Mock::start([Reply::text(
+        r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
+            "data": {"verdict": "approve", "issues": [], "rationale": "Nothing stands out."}}"#,
+    )]);
+    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    let page = include_str!("../../../../../docs/nats.md");
+    let script = page.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    let script = script.replace("nats://localhost:4222", &nats.url());
+    let output = Command::new(python()).args(["-c", &script]).output().unwrap();
+    assert_eq!(output.stdout, b"True\n", "{}", String::from_utf8_lossy(&output.stderr));
+    drop(worker.stop());
+}
