@@ -17,6 +17,7 @@ use axum::{
     body::{Body, Bytes},
     extract::{ConnectInfo, DefaultBodyLimit, State},
     http::{HeaderMap, Method, Response, StatusCode, Uri, header},
+    serve::ListenerExt as _,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -175,7 +176,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 async fn serve(listener: TcpListener, state: Arc<Shared>) -> std::io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
+    // Without this, each small part of a reply waits 40 ms for the client.
+    let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
     let router = Router::new().fallback(handle).layer(DefaultBodyLimit::disable()).with_state(state);
     axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await
 }
