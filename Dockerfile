@@ -1,6 +1,6 @@
 # The static program, its licences and the certificates of public authorities: no shell, no C library.
 #
-#   cargo xtask dist && docker build --file Dockerfile --tag cog target/dist/image
+#   cargo xtask dist && docker build --file Dockerfile --tag cog target/distribution/image
 #   docker run --rm --publish 8000:8000 --env OPENAI_API_KEY --volume ./token:/token:ro cog serve --listen 0.0.0.0 --token-file /token
 FROM debian:13-slim AS files
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates \

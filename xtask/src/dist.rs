@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: what a release has for the machine that builds it, in `target/dist/`.
+//! `cargo xtask dist`: what a release has for the machine that builds it, in `target/distribution/`.
 
 pub(crate) mod bare;
 mod platform;
@@ -30,7 +30,8 @@ const CERTIFICATES: u64 = 250_000;
 /// Builds and checks the binaries, their archive, what the image needs, and the wheels.
 pub(crate) fn run() -> Outcome {
     let platform = Platform::host()?;
-    let directory = emptied("dist")?;
+    // Not `dist`, where Cargo has what it compiles with the profile of this name.
+    let directory = emptied("distribution")?;
     let program = build(&platform)?;
     bare::start(&platform, &program)?;
     let notices = notices(&platform)?;

@@ -41,7 +41,7 @@ usage: cargo xtask COMMAND
   clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
   dag                 check which crates and modules may use each other
-  dist                build what a release has for this machine, in target/dist, and check it
+  dist                build what a release has for this machine, in target/distribution, and check it
   engine              run the shipped modules on llama.cpp with a random model
   features            compile cog-run and cog-host with each set of their features
   fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds

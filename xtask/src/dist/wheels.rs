@@ -45,6 +45,8 @@ pub(super) fn build(platform: &Platform, directory: &Path) -> Outcome {
     let package = |interpreter: &str| {
         let mut build = maturin(PACKAGE);
         build.args(platform.is_linux().then_some("--zig"));
+        // maturin looks for zig in this environment.
+        build.env("CARGO_ZIGBUILD_PYTHON_PATH", builder.join("python"));
         execute(build.args(["--interpreter", interpreter]))?;
         check_package(directory, interpreter)
     };
