@@ -190,3 +190,13 @@ impl Iterator for Lines<'_> {
         self.entries.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_24_bytes() {
+        assert_eq!(size_of::<Entry>(), 24);
+    }
+}
