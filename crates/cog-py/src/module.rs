@@ -69,6 +69,12 @@ impl LoadedModule {
         schema(py, self.0.contract.data_schema().cloned().map(Value::from))
     }
 
+    /// The contract as it is enforced: `schema.json` with the definitions of the runtime. References point into it.
+    #[getter]
+    fn contract<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json_to_python(py, self.0.contract.document())
+    }
+
     /// What is wrong with its files, though it can run.
     #[getter]
     fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

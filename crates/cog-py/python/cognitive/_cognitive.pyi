@@ -162,6 +162,9 @@ class Module:
     def data_schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the answer, if there is one."""
     @property
+    def contract(self) -> dict[str, Any]:
+        """The contract as it is enforced: ``schema.json`` with the definitions of the runtime. References point into it."""
+    @property
     def warnings(self) -> list[dict[str, Any]]:
         """What is wrong with its files, though it can run."""
     def _repr_html_(self) -> str: ...

@@ -78,6 +78,10 @@ class ModuleFiles:
     def __repr__(self) -> str:
         return f"ModuleFiles(name={self.name!r})"
 
+    def __reduce__(self) -> tuple[type[ModuleFiles], tuple[str, dict[str, str]]]:
+        """How it is pickled and copied: the module is loaded again from its files."""
+        return ModuleFiles, (self.name, self.files)
+
 
 class ModuleOptions(TypedDict, total=False):
     """The arguments of ``module`` beside its source."""
