@@ -18,6 +18,9 @@ const NOTEBOOKS: &[&str] = &["nbclient==0.11.0", "ipykernel==7.4.0"];
 /// Have objects that inputs contain, and types that answers become.
 const PEERS: &[&str] = &["attrs==26.1.0", "pillow==13.0.0", "pydantic==2.14.3"];
 
+/// Run modules over tables. Daft runs on Ray up to this version.
+const ENGINES: &[&str] = &["daft==0.7.26", "pyarrow==25.0.1", "ray[data]==2.59.0"];
+
 /// Do the same extraction as the package.
 const CONTENDERS: &[&str] = &["instructor==1.17.0", "pydantic-ai-slim[openai]==2.38.0", "baml-py==0.226.3"];
 
@@ -40,8 +43,8 @@ const SETTINGS: &str = "crates/cog-py/pyproject.toml";
 pub(crate) fn check() -> Outcome {
     let wheels = emptied("python/wheels")?;
     build(&wheels, "dev")?;
-    let interpreter =
-        install(&wheels, "python/environment", &[CHECKERS, NOTEBOOKS, PEERS, test::MCP].concat())?;
+    let packages = [CHECKERS, NOTEBOOKS, PEERS, ENGINES, test::MCP].concat();
+    let interpreter = install(&wheels, "python/environment", &packages)?;
     check_types(&interpreter)?;
     let mut tests = Command::new(&interpreter);
     tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", TESTS]);
