@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,13 @@ class Mock(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 128
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.reply: str = json.dumps(ANSWER)
+        #: The reply to a request, in place of `reply`.
+        self.respond: Callable[[dict[str, Any]], str] | None = None
         self.chunk_size = 16
         #: The seconds between two chunks.
         self.pause = 0.0
@@ -51,19 +54,20 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
-        self.server.requests.append(json.loads(self.rfile.read(length)))
+        request = json.loads(self.rfile.read(length))
+        self.server.requests.append(request)
         self.server.called.set()
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         try:
-            self.send_reply()
+            self.send_reply(self.server.respond(request) if self.server.respond else self.server.reply)
         except OSError:
             self.server.interrupted.set()
 
-    def send_reply(self) -> None:
-        text, size = self.server.reply, self.server.chunk_size
+    def send_reply(self, text: str) -> None:
+        size = self.server.chunk_size
         for index, start in enumerate(range(0, len(text), size)):
             if index == self.server.hang_after:
                 self.wait_for_end()

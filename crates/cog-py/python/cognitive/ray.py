@@ -1,0 +1,159 @@
+"""Modules over Ray Data. It needs Ray: ``pip install 'cognitive[ray]'``.
+
+>>> import ray
+>>> from cognitive.ray import map_batches
+>>> reviews = map_batches(ray.data.read_parquet("files.parquet"), "code-reviewer", concurrency=4)
+>>> reviews.write_parquet("reviews")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _batch, arrow
+
+try:
+    import pyarrow as pa
+    import ray.data
+except ModuleNotFoundError as _error:
+    raise ImportError("cognitive.ray needs Ray: pip install 'cognitive[ray]'", name="ray") from _error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
+    from ._batch import _AnyModule
+    from ._runtime import CognitiveRuntime, RunOptions
+
+__all__ = ["map_batches"]
+
+#: The processors of an actor, unless `ray_options` says otherwise. It waits for the network most of the time, and where
+#: actors have all processors, Ray cannot read.
+_CPUS = 0.5
+
+
+def map_batches(
+    ds: ray.data.Dataset,
+    module: _AnyModule,
+    *,
+    input: str | Mapping[str, str] | Callable[[dict[str, Any]], Any] | None = None,
+    keep_columns: bool = True,
+    prefix: str = "",
+    concurrency: int | tuple[int, int] = 1,
+    runs: int = 64,
+    batch_size: int = 64,
+    runtime: Callable[[], CognitiveRuntime] | None = None,
+    ray_options: Mapping[str, Any] | None = None,
+    **options: Unpack[RunOptions],
+) -> ray.data.Dataset:
+    """Runs a module for every row of a dataset. A run that fails is a row with its error, never an exception.
+
+    The columns of the results are those of ``cognitive.arrow.schema(module)``. When an actor dies, Ray runs the rows again
+    whose results it had not returned; each row is in the dataset once.
+
+    Args:
+        ds: The rows.
+        module: A name, a path, a loaded module, a module in memory, or a function of ``cognitive.modules``.
+        input: The input of a row: None takes the columns with the names of the input's fields; a text is the one column that is
+            the input; a mapping has the column of each field; a function gets the row as a dict.
+        keep_columns: Whether the result has the columns of the row, too.
+        prefix: What the names of the new columns begin with.
+        concurrency: The number of actors, each with a runtime of its own; or the smallest and the greatest number.
+        runs: The maximum number of runs at once in each actor.
+        batch_size: The number of rows that an actor gets at once; Ray gives it up to four batches.
+        runtime: What makes the runtime of an actor; otherwise ``CognitiveRuntime`` with the settings of its process.
+        ray_options: Further arguments of ``Dataset.map_batches``, such as ``{"num_cpus": 1}``.
+        options: The options of the runs (``RunOptions``).
+
+    Raises:
+        CognitiveError: E4006 if there is no such module, E4008 if its files are invalid.
+        ValueError: An argument is out of range, or no column can be the input.
+    """
+    if batch_size < 1:
+        raise ValueError(f"batch_size: found {batch_size}; allowed: 1 and more")
+    job, loaded = _batch.Job.of(module, runs, runtime, options)
+    shape = _Shape(input, tuple(_batch.input_fields(loaded)), keep_columns, prefix)
+    known = ds.schema(fetch_if_missing=False)
+    if known is not None:
+        shape.check(known.names, job)
+    return ds.map_batches(
+        _Actor,
+        fn_constructor_args=(job, shape),
+        batch_format="pyarrow",
+        batch_size=batch_size,
+        compute=_actors(concurrency),
+        udf_modifying_row_count=False,
+        **{"num_cpus": _CPUS, **(ray_options or {})},
+    )
+
+
+def _actors(concurrency: int | tuple[int, int]) -> ray.data.ActorPoolStrategy:
+    if isinstance(concurrency, int):
+        return ray.data.ActorPoolStrategy(size=concurrency)
+    return ray.data.ActorPoolStrategy(min_size=concurrency[0], max_size=concurrency[1])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shape:
+    """How rows become inputs, and results become rows."""
+
+    input: str | Mapping[str, str] | Callable[[dict[str, Any]], Any] | None
+    fields: tuple[str, ...]
+    keep_columns: bool
+    prefix: str
+
+    def check(self, names: Sequence[str], job: _batch.Job) -> None:
+        """Raises `ValueError` if rows with these columns cannot be inputs, or cannot be kept beside results."""
+        needed = [self.input] if isinstance(self.input, str) else []
+        if isinstance(self.input, Mapping):
+            needed = list(self.input.values())
+        if missing := sorted(set(needed) - set(names)):
+            raise ValueError(f"input: found no column {missing[0]!r}; the columns are {', '.join(names)}")
+        if self.input is None and self.fields and not set(self.fields) & set(names):
+            fields = ", ".join(self.fields)
+            raise ValueError(
+                f"no column is a field of the input ({fields}); the columns are {', '.join(names)}; "
+                f"pass input={{{self.fields[0]!r}: {names[0]!r}}}"
+            )
+        taken = [name for name, _ in job.columns.fields if self.keep_columns and self.prefix + name in names]
+        if taken:
+            raise ValueError(f"the columns {', '.join(taken)} exist; pass prefix=\"answer_\" or keep_columns=False")
+
+    def input_of(self, row: dict[str, Any]) -> Any:
+        """Returns the input of a row."""
+        if callable(self.input):
+            return self.input(row)
+        if isinstance(self.input, str):
+            return row[self.input]
+        if self.input is None:
+            return {name: row[name] for name in self.fields if name in row} if self.fields else row
+        return {field: row[column] for field, column in self.input.items()}
+
+    def joined(self, rows: pa.Table, results: pa.Table) -> pa.Table:
+        """Returns the rows with their results."""
+        named = results.rename_columns([self.prefix + name for name in results.column_names])
+        if not self.keep_columns:
+            return named
+        for field, column in zip(named.schema, named.columns):
+            rows = rows.append_column(field, column)
+        return rows
+
+
+class _Actor:
+    """Runs the rows of batches in one process, many at once."""
+
+    def __init__(self, job: _batch.Job, shape: _Shape) -> None:
+        self._worker = _batch.Worker(job)
+        self._job, self._shape = job, shape
+
+    async def __call__(self, batch: pa.Table) -> pa.Table:
+        if batch.num_rows:
+            self._shape.check(batch.column_names, self._job)
+        inputs = [functools.partial(self._shape.input_of, row) for row in batch.to_pylist()]
+        cells = await asyncio.gather(*map(self._worker.row, inputs))
+        return self._shape.joined(batch, arrow._table(self._job.columns, cells))
