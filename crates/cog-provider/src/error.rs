@@ -382,6 +382,8 @@ impl ProviderError {
         match self {
             Self::Interrupted { by, .. } => Some(by.as_str()),
             Self::Filtered { reason, .. } => Some(*reason),
+            Self::RateLimited { is_quota: true, .. } => Some("quota"),
+            Self::Unavailable { .. } => Some("unavailable"),
             Self::Request(RequestError::TooLarge { .. }) => Some("request_size"),
             _ => None,
         }

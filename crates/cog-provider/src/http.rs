@@ -9,6 +9,7 @@ mod continued;
 mod direct;
 mod error;
 mod exchange;
+mod quota;
 mod redact;
 mod rejected;
 
@@ -232,6 +233,7 @@ impl HttpProvider {
             redactor: Redactor::new(self.info.key.clone()),
             settings: self.settings.clone(),
             timeout,
+            on_reply: None,
         }
     }
 }
@@ -256,7 +258,8 @@ impl Provider for HttpProvider {
             let wire = self.write(request)?;
             let context = self.context(request)?;
             let format = context.reply_format();
-            let setup = self.setup(wire, context.model.to_owned(), request.timeout);
+            let mut setup = self.setup(wire, context.model.to_owned(), request.timeout);
+            setup.on_reply.clone_from(&request.on_reply);
             match context.protocol().continuation() {
                 Some(resume) => continued::start(setup, format, request.on_retry.clone(), resume).await,
                 None => Call::new(setup, Instant::now()).start(format, request.on_retry.as_ref()).await,

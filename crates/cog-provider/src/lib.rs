@@ -56,5 +56,6 @@ pub use http::{BatchClient, HttpProvider, PlainClient, PlainRequest, PlainRespon
 pub use listed_model::ListedModel;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
 pub use request::{
-    ImageRequest, ModelRequest, OutputSchema, RequestError, RetryHook, ToolRequest, WireRequest,
+    ImageRequest, ModelRequest, OutputSchema, Quota, ReplyHead, ReplyHook, RequestError, RetryHook,
+    ToolRequest, WireRequest,
 };

@@ -36,6 +36,8 @@ pub struct ModelRequest {
     pub timeout: Option<Duration>,
     /// Is called before each retry.
     pub on_retry: Option<RetryHook>,
+    /// Is called with the head of each reply, also of one that reports an error.
+    pub on_reply: Option<ReplyHook>,
 }
 
 impl ModelRequest {
@@ -53,6 +55,7 @@ impl ModelRequest {
             stream_options: true,
             timeout: None,
             on_retry: None,
+            on_reply: None,
         }
     }
 }
@@ -77,6 +80,64 @@ pub struct ImageRequest {
     pub size: Option<(u32, u32)>,
     /// The style, such as `natural` or `vivid`.
     pub style: Option<String>,
+}
+
+/// The status and the headers about rate limits of a reply to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReplyHead {
+    /// The HTTP status.
+    pub status: u16,
+    /// The wait that the vendor requests.
+    pub retry_after: Option<Duration>,
+    /// The requests that the vendor still accepts.
+    pub requests: Option<Quota>,
+    /// The tokens that the vendor still accepts.
+    pub tokens: Option<Quota>,
+}
+
+impl ReplyHead {
+    /// Creates a head with this status, and without headers.
+    pub const fn new(status: u16) -> Self {
+        Self { status, retry_after: None, requests: None, tokens: None }
+    }
+}
+
+/// What is left of a rate limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// The requests or tokens that are left.
+    pub remaining: u64,
+    /// The time until the limit is complete again.
+    pub reset: Duration,
+}
+
+/// A callback that receives the head of each reply to a call.
+#[derive(Clone)]
+pub struct ReplyHook(Arc<dyn Fn(&ReplyHead) + Send + Sync>);
+
+impl ReplyHook {
+    /// Creates a hook. It is called within the call, so it must return quickly.
+    pub fn new(hook: impl Fn(&ReplyHead) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hook))
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn receive(&self, head: &ReplyHead) {
+        (self.0)(head);
+    }
+}
+
+impl std::fmt::Debug for ReplyHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ReplyHook")
+    }
+}
+
+impl PartialEq for ReplyHook {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// A callback that receives the error code of each attempt that failed, and decides whether it is retried.

@@ -28,8 +28,21 @@ pub(crate) struct WireReply {
 }
 
 /// The reply headers that this crate uses.
-pub(crate) const REPLY_HEADERS: [&str; 5] =
-    ["content-type", "retry-after", "retry-after-ms", "date", "location"];
+pub(crate) const REPLY_HEADERS: [&str; 13] = [
+    "content-type",
+    "retry-after",
+    "retry-after-ms",
+    "date",
+    "location",
+    "x-ratelimit-remaining-requests",
+    "x-ratelimit-reset-requests",
+    "x-ratelimit-remaining-tokens",
+    "x-ratelimit-reset-tokens",
+    "anthropic-ratelimit-requests-remaining",
+    "anthropic-ratelimit-requests-reset",
+    "anthropic-ratelimit-tokens-remaining",
+    "anthropic-ratelimit-tokens-reset",
+];
 
 impl WireReply {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

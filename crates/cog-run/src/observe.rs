@@ -5,7 +5,7 @@ mod run;
 
 use std::{sync::Arc, time::Duration};
 
-use cog_provider::{Provider, RetryHook};
+use cog_provider::{Provider, ReplyHead, RetryHook};
 use cog_spec::{Code, ErrorCode, Fallback, Usage};
 
 pub(crate) use run::{RunObserver, refused};
@@ -15,6 +15,9 @@ pub(crate) use run::{RunObserver, refused};
 pub trait Observer: Send + Sync {
     /// An attempt to call a provider has ended, or its circuit rejected the call.
     fn called(&self, call: &Call<'_>);
+
+    /// The head of a reply has arrived, also of one that reports an error.
+    fn replied(&self, _head: &ReplyHead) {}
 
     /// A run has ended, or was rejected before the provider was called.
     fn ended(&self, run: &Ended<'_>);

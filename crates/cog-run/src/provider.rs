@@ -16,7 +16,8 @@ pub use cog_provider::vendors::{
 pub use cog_provider::{
     Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, ImageRequest, Interruption, ManyImages,
     ModelFuture, ModelRequest, ModelStream, OptionalPart, OutputSchema, Provider, ProviderError,
-    ProviderInfo, RejectedPart, RequestError, RetryHook, ToolRequest, WireRequest,
+    ProviderInfo, Quota, RejectedPart, ReplyHead, ReplyHook, RequestError, RetryHook, ToolRequest,
+    WireRequest,
 };
 #[cfg(feature = "providers")]
 pub use cog_provider::{

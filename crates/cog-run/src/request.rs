@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use cog_answer::Correction;
 use cog_harmony::{Conversation, Message, Reasoning, Role, ToolChoice};
 use cog_module::Module;
-use cog_provider::{ImageRequest, ModelRequest, OutputSchema, Provider, ProviderError};
+use cog_provider::{ImageRequest, ModelRequest, OutputSchema, Provider, ProviderError, ReplyHook};
 use cog_schema::{Enforcement, Loss};
 use cog_spec::{Dialect, ErrorBody, Generation, Modality, Warning, WarningCode};
 
@@ -62,6 +62,10 @@ impl RequestSpec {
                 .observer
                 .clone()
                 .map(|observer| observe::retry_hook(provider, Some(observer), || true)),
+            on_reply: self
+                .observer
+                .clone()
+                .map(|observer| ReplyHook::new(move |head| observer.replied(head))),
         }
     }
 

@@ -19,10 +19,11 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
 use super::{
     backoff,
     error::{self, Failure},
+    quota::reply_head,
     redact::Redactor,
 };
 use crate::{
-    Deadline, ModelStream, ProviderError, RetryHook, WireRequest,
+    Deadline, ModelStream, ProviderError, ReplyHook, RetryHook, WireRequest,
     protocol::{DecodeError, Decoder, ReplyFormat},
     transport::{BodyStream, Transport, WireReply},
     vendors::{ProviderSettings, Vendor},
@@ -45,6 +46,8 @@ pub(super) struct Setup {
     pub(super) redactor: Redactor,
     pub(super) settings: ProviderSettings,
     pub(super) timeout: Option<Duration>,
+    /// Receives the head of each reply.
+    pub(super) on_reply: Option<ReplyHook>,
 }
 
 /// One call, from its first attempt to the end of its reply.
@@ -168,6 +171,9 @@ impl Call {
     async fn send(&self) -> Result<WireReply, Failure> {
         let sent = self.setup.transport.send(&self.setup.wire).await;
         let mut reply = sent.map_err(|error| self.context().transport_error(error))?;
+        if let Some(hook) = &self.setup.on_reply {
+            hook.receive(&reply_head(&reply));
+        }
         if (200..300).contains(&reply.status) {
             return Ok(reply);
         }

@@ -53,6 +53,7 @@ pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
         stream_options: true,
         timeout: None,
         on_retry: None,
+        on_reply: None,
     }
 }
 
