@@ -18,7 +18,125 @@ pub struct MediaField<'a> {
     pub is_list: bool,
 }
 
+/// A field of the input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InputField {
+    /// Its name.
+    pub name: String,
+    /// The types that it accepts.
+    pub types: FieldTypes,
+    /// Whether every input has it.
+    pub is_required: bool,
+    /// Whether it accepts a media file, or a list of them.
+    pub is_media: bool,
+    /// Whether it accepts a list of media files.
+    pub is_list: bool,
+}
+
+/// The JSON types that a field accepts. A field that accepts any value has none of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct FieldTypes {
+    /// A string.
+    pub text: bool,
+    /// A number or an integer.
+    pub number: bool,
+    /// A boolean.
+    pub boolean: bool,
+    /// An object.
+    pub object: bool,
+    /// An array.
+    pub array: bool,
+    /// Null.
+    pub null: bool,
+}
+
+impl InputField {
+    /// Returns an optional field for a text.
+    pub fn text(name: impl Into<String>) -> Self {
+        let types = FieldTypes { text: true, ..FieldTypes::default() };
+        Self { name: name.into(), types, is_required: false, is_media: false, is_list: false }
+    }
+}
+
+impl FieldTypes {
+    /// Returns whether any value is accepted.
+    pub fn is_any(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Returns whether values of other types than text are accepted by name.
+    pub fn has_others(self) -> bool {
+        self.number || self.boolean || self.object || self.array || self.null
+    }
+
+    fn add(&mut self, name: &str) {
+        match name {
+            "string" => self.text = true,
+            "number" | "integer" => self.number = true,
+            "boolean" => self.boolean = true,
+            "object" => self.object = true,
+            "array" => self.array = true,
+            "null" => self.null = true,
+            _ => {}
+        }
+    }
+
+    fn add_value(&mut self, value: &Value) {
+        self.add(match value {
+            Value::String(_) => "string",
+            Value::Number(_) => "number",
+            Value::Bool(_) => "boolean",
+            Value::Object(_) => "object",
+            Value::Array(_) => "array",
+            Value::Null => "null",
+        });
+    }
+}
+
 impl Contract {
+    /// Returns the top-level fields of the input with their types, in the order of the schema.
+    pub fn input_fields(&self) -> Vec<InputField> {
+        let mut fields: Vec<InputField> = Vec::new();
+        let Some(input) = self.input.as_ref().map(|part| part.id) else { return fields };
+        let media = self.media_fields();
+        for (name, id) in self.graph.possible(input).flat_map(SchemaNode::properties) {
+            let types = self.types_of(id);
+            if fields.iter().any(|field| field.name == name) {
+                continue;
+            }
+            let field = media.iter().find(|field| field.name == name);
+            fields.push(InputField {
+                name: name.to_owned(),
+                types,
+                is_required: self.requires(input, name),
+                is_media: field.is_some(),
+                is_list: field.is_some_and(|field| field.is_list),
+            });
+        }
+        fields
+    }
+
+    /// Returns the types that the schemas of a value name, or those of its constants.
+    fn types_of(&self, id: Id) -> FieldTypes {
+        let mut types = FieldTypes::default();
+        for shape in self.graph.possible(id) {
+            match self.keyword(shape, "type") {
+                Some(Value::String(name)) => types.add(name),
+                Some(Value::Array(names)) => {
+                    names.iter().filter_map(Value::as_str).for_each(|name| types.add(name))
+                }
+                _ => {
+                    let values = self.keyword(shape, "enum").and_then(Value::as_array);
+                    let constant = self.keyword(shape, "const");
+                    values.into_iter().flatten().chain(constant).for_each(|value| types.add_value(value));
+                }
+            }
+        }
+        types
+    }
+
     /// Returns the input field for the text of `--args` (docs/spec/modules.md): `$ARGUMENTS` if the schema defines it,
     /// otherwise `query`, otherwise the only required string, otherwise the only string.
     ///

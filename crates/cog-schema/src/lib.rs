@@ -48,7 +48,7 @@ pub use context_pointer::context_pointer;
 pub use contract::Contract;
 pub use enforcement::Enforcement;
 pub use engine::MAX_VIOLATIONS;
-pub use input_fields::MediaField;
+pub use input_fields::{FieldTypes, InputField, MediaField};
 pub use outputs::{MediaSlot, NamedSlot, Placement};
 pub use portability::{EnforcedBy, Portability, PortableConstraint};
 pub use project::{Loss, LossKind, Projection};
