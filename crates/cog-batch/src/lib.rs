@@ -1,27 +1,52 @@
 //! Rows in, checked answers out.
 //!
+//! * [`Source`] opens the input, and [`Rows`] are its rows as they are read.
 //! * [`Row`] is a row of the input: its number, the input of a run or the reason why there is none, and a hash.
+//! * [`Batch`] runs the rows at a [`Pace`], until the input ends or there is a reason to [`Stop`].
+//! * A [`Sink`] receives each [`RowResult`].
 //! * [`Journal`] stores each result as it finishes, so that a batch continues after any interruption. It returns the
 //!   [`Finished`] rows when it is opened, and the [`Results`] when it is closed.
 //! * [`Output`] writes a file from the results: JSON Lines or CSV.
 //! * `nats` (feature): jobs in NATS JetStream, and the workers that run them.
+//! * [`Progress`] says how far a batch is, and [`Summary`] what it did.
 
 #[cfg(all(feature = "arrow", test))]
 mod arrays;
 #[cfg(feature = "arrow")]
 mod columns;
+mod concurrency;
+mod digest;
+mod format;
 mod journal;
 #[cfg(feature = "nats")]
 pub mod nats;
+mod pace;
+mod progress;
+mod rate;
+mod read;
 mod results;
 mod row;
+mod run;
+mod sink;
+mod stop;
+mod summary;
 mod write;
 
 #[cfg(feature = "arrow")]
 pub use columns::{Column, ColumnType, Columns, RecordBuilder};
+pub use concurrency::Concurrency;
+pub use digest::digest_of_files;
+pub use format::Format;
 pub use journal::{
     Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, Resume,
 };
+pub use pace::Pace;
+pub use progress::Progress;
+pub use read::{ColumnMap, ColumnsError, ReadError, RowError, RowErrorKind, RowReader, Rows, Source};
 pub use results::{Lines, Order, ResultLine, Results};
 pub use row::{Row, RowHash};
-pub use write::{Format, Output, WriteError};
+pub use run::{Batch, View};
+pub use sink::{LineSink, RowResult, Sink, SinkError};
+pub use stop::{MaxFailures, Stop};
+pub use summary::{RowCounts, Summary, TokenCounts};
+pub use write::{Output, WriteError};

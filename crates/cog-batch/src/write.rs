@@ -17,19 +17,10 @@ use cog_schema::Contract;
 
 pub use self::error::WriteError;
 use crate::{
+    format::Format,
     journal::JournalError,
     results::{Order, ResultLine, Results},
 };
-
-/// The format of an output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Format {
-    /// One JSON object per line.
-    JsonLines,
-    /// Comma-separated values, with a header.
-    Csv,
-}
 
 /// What an output contains, and how.
 #[derive(Debug, Clone, Copy)]
@@ -40,18 +31,6 @@ pub struct Output<'a> {
     pub order: Order,
     /// The contract of the module, whose data fields are the first columns of a CSV.
     pub contract: &'a Contract,
-}
-
-impl Format {
-    /// Returns the format of a file name.
-    #[must_use]
-    pub fn from_path(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "jsonl" | "ndjson" => Some(Self::JsonLines),
-            "csv" => Some(Self::Csv),
-            _ => None,
-        }
-    }
 }
 
 impl Output<'_> {

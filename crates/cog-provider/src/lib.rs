@@ -23,8 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! URLs and keys come only from the operator, through [`vendors::ProviderSettings`]. From the environment, only the HTTP client
-//! reads variables: those of proxies, and `SSL_CERT_FILE` and `SSL_CERT_DIR` for trusted certificates.
+//! URLs and keys come only from the operator ([`vendors::ProviderSettings`]). The client reads the proxy variables and `SSL_CERT_*`.
 
 pub mod batch;
 mod breaker;

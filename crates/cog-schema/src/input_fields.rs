@@ -125,7 +125,7 @@ impl Contract {
             match self.keyword(shape, "type") {
                 Some(Value::String(name)) => types.add(name),
                 Some(Value::Array(names)) => {
-                    names.iter().filter_map(Value::as_str).for_each(|name| types.add(name))
+                    names.iter().filter_map(Value::as_str).for_each(|name| types.add(name));
                 }
                 _ => {
                     let values = self.keyword(shape, "enum").and_then(Value::as_array);

@@ -1,6 +1,7 @@
 //! The command-line arguments: clap types and help texts, without behaviour.
 
 mod about;
+mod batch;
 mod cache;
 mod cite;
 mod conformance;
@@ -34,6 +35,7 @@ pub(crate) use self::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
         SchemaArgs, SchemaName,
     },
+    batch::BatchArgs,
     cache::{CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs},
     cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
     conformance::ConformanceArgs,
@@ -131,6 +133,8 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Command {
     /// Run a module and print its envelope
     Run(Box<RunArgs>),
+    /// Run a module for each row of a file
+    Batch(Box<BatchArgs>),
     /// Print what a run would send, without sending it
     Render(RenderArgs),
     /// Serve modules over HTTP

@@ -1,6 +1,7 @@
 //! The commands, one file per command.
 
 mod annotation;
+mod batch;
 mod cache;
 mod capabilities;
 mod cite;
@@ -59,6 +60,7 @@ use crate::{
 pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     match cli.command {
         Command::Run(args) => run::run(*args, environment, console),
+        Command::Batch(args) => batch::batch(&args, environment, console),
         Command::Render(args) => render::render(&args, environment, console),
         Command::Serve(args) => serve::serve(&args, environment, console),
         #[cfg(feature = "nats")]

@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+use cog_batch::{JournalError, SinkError, Stop, WriteError};
 use cog_host::settings::SettingsError;
 use cog_module::{FindError, LoadError, files::FileError, migrate::MigrateError, scaffold::ScaffoldError};
 use cog_spec::{Code, ErrorBody};
@@ -52,6 +53,15 @@ pub(crate) enum CliError {
         /// What to do about it.
         suggestion: Option<String>,
     },
+    /// The batch was stopped.
+    #[error(transparent)]
+    Batch(#[from] Stop),
+    /// The journal of a batch cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The results of a batch cannot be written.
+    #[error(transparent)]
+    Results(#[from] WriteError),
     /// Writing to stdout failed.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -102,6 +112,8 @@ impl CliError {
             CliError::Body(error) if error.code == Code::ModuleInvalid.into() => Exit::Invalid,
             CliError::Settings(_)
             | CliError::Usage { .. }
+            | CliError::Batch(Stop::Changed { .. })
+            | CliError::Journal(JournalError::Changed { .. } | JournalError::InUse { .. })
             | CliError::Scaffold(ScaffoldError::Name { .. }) => Exit::Usage,
             _ => Exit::Failed,
         }
@@ -146,13 +158,20 @@ impl CliError {
             CliError::Body(error) => error.suggestion.clone(),
             CliError::File { source, .. } => Some(source.suggestion().to_owned()),
             CliError::Usage { suggestion, .. } => suggestion.clone(),
+            CliError::Batch(stop) => stop.suggestion(),
+            CliError::Journal(error) => Some(error.suggestion().to_owned()),
+            CliError::Results(error) => Some(error.suggestion().to_owned()),
             _ => None,
         }
     }
 
     /// Whether the reader of stdout has closed it: `cog list | head -1`.
     fn is_broken_pipe(&self) -> bool {
-        matches!(self, CliError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        let error = match self {
+            CliError::Output(error) | CliError::Batch(Stop::Sink(SinkError::Write(error))) => error,
+            _ => return false,
+        };
+        error.kind() == io::ErrorKind::BrokenPipe
     }
 }
 

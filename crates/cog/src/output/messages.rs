@@ -39,6 +39,19 @@ impl Console {
         self.write_stderr(&format!("{} {}", self.err().palette.dim("note:"), printable_lines(text)));
     }
 
+    /// Prints lines of a name and its value.
+    pub(crate) fn table(&self, lines: &[(&str, String)]) {
+        let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        for (name, value) in lines {
+            if self.logs_json() {
+                info!(name, "{value}");
+            } else {
+                let name = self.err().palette.dim(format_args!("{name:width$}"));
+                self.write_stderr(&format!("{name}  {}", printable_lines(value)));
+            }
+        }
+    }
+
     /// Warns about a deprecated name: `warning: --drain is deprecated; use --shutdown-timeout`.
     pub(crate) fn deprecated(&self, name: &Deprecated) {
         let Deprecated { old, new } = name;

@@ -5,6 +5,8 @@ mod about;
 #[cfg(test)]
 mod audit;
 #[cfg(test)]
+mod batch;
+#[cfg(test)]
 mod cache;
 #[cfg(test)]
 mod cite;

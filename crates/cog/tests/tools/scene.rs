@@ -25,6 +25,8 @@ const SCENE: &str = r#"
     cp history.json trace.json
     cog messages archive history.json archive
     echo '{"query": "What is this?"}' > question.json
+    printf '{"code": "x = 1", "language": "python"}\n"y = 2"\n' > rows.jsonl
+    printf 'id,question\n1,What is this?\n' > rows.csv
     echo '{"handoff": {"primary_objective": "Build a snake game"}}' > plan.json
     cog handoff new --answer plan.json --from planner --to coder -o p1.json
     cog handoff new --parent p1.json --to tester -o p2.json

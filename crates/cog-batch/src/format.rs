@@ -1,0 +1,34 @@
+//! The formats of inputs and outputs.
+
+use std::path::Path;
+
+/// A format of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// One JSON value per line.
+    JsonLines,
+    /// Comma-separated values with a header.
+    Csv,
+}
+
+impl Format {
+    /// The names of the formats.
+    pub const NAMES: &'static [&'static str] = &["jsonl", "csv"];
+
+    /// Returns the format with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "jsonl" | "ndjson" => Some(Self::JsonLines),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
+
+    /// Returns the format of a file with this extension.
+    #[must_use]
+    pub fn from_path(path: &Path) -> Option<Self> {
+        Self::from_name(path.extension()?.to_str()?)
+    }
+}

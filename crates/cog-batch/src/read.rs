@@ -1,0 +1,28 @@
+//! Readers of rows, one file per format.
+
+mod columns;
+mod csv;
+mod error;
+mod json_lines;
+mod lines;
+mod row_error;
+mod source;
+
+pub use self::{
+    columns::{ColumnMap, ColumnsError},
+    error::ReadError,
+    row_error::{RowError, RowErrorKind},
+    source::{Rows, Source},
+};
+
+use crate::Row;
+
+/// Reads the rows of an input, on a thread that may block.
+pub trait RowReader: Send {
+    /// Adds the rows that can be read without waiting for more input, at least one unless the input has ended. Returns
+    /// whether there may be more.
+    ///
+    /// # Errors
+    /// The input cannot be read any further. A row that cannot be read is a row with an error.
+    fn read(&mut self, rows: &mut Vec<Row<RowError>>) -> std::io::Result<bool>;
+}

@@ -1,0 +1,186 @@
+//! The columns of a table, and the input fields that they become.
+
+use std::collections::BTreeSet;
+
+use cog_json::{Kind, Value, Writer};
+use cog_schema::{Contract, InputField};
+use thiserror::Error;
+
+use super::RowErrorKind;
+
+/// Which column becomes which input field, where the names differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnMap {
+    /// Pairs of an input field and the column with its values.
+    pub fields: Vec<(String, String)>,
+    /// Whether columns without an input field are ignored.
+    pub ignore_unknown: bool,
+}
+
+/// Why the columns of a table do not fit the module.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ColumnsError {
+    /// The header cannot be read.
+    #[error("the header cannot be read: {0}")]
+    Header(RowErrorKind),
+    /// Columns without a field in the input.
+    #[error("the module has no input field for {}", quoted(columns))]
+    Unknown {
+        /// The columns.
+        columns: Vec<String>,
+        /// The fields of the input.
+        fields: Vec<String>,
+    },
+    /// A column is mapped that the table does not have.
+    #[error("there is no column `{column}`; the columns are {}", quoted(columns))]
+    Missing {
+        /// The column.
+        column: String,
+        /// The columns of the table.
+        columns: Vec<String>,
+    },
+    /// A field is mapped that the input does not have.
+    #[error("the module has no input field `{field}`; the fields are {}", quoted(fields))]
+    NoField {
+        /// The field.
+        field: String,
+        /// The fields of the input.
+        fields: Vec<String>,
+    },
+    /// Two columns are the same field.
+    #[error("two columns are the input field `{field}`")]
+    Twice {
+        /// The field.
+        field: String,
+    },
+}
+
+impl ColumnsError {
+    pub(super) fn suggestion(&self) -> String {
+        match self {
+            Self::Header(_) => "Write the names of the input fields on the first line.".to_owned(),
+            Self::Unknown { fields, .. } => format!(
+                "Ignore them with --ignore-unknown, or map one with --map FIELD=COLUMN. The fields are {}.",
+                quoted(fields)
+            ),
+            Self::Missing { .. } | Self::NoField { .. } => "Write --map FIELD=COLUMN.".to_owned(),
+            Self::Twice { .. } => {
+                "Remove one of them, or map another field with --map FIELD=COLUMN.".to_owned()
+            }
+        }
+    }
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// The input field of each column.
+pub(super) struct Columns {
+    targets: Vec<Option<InputField>>,
+    text: String,
+}
+
+impl Columns {
+    /// Finds the input field of each column of a header.
+    pub(super) fn new(contract: &Contract, header: &[String], map: &ColumnMap) -> Result<Self, ColumnsError> {
+        let fields = contract.input_fields();
+        if let Some((_, column)) = map.fields.iter().find(|(_, column)| !header.contains(column)) {
+            return Err(ColumnsError::Missing { column: column.clone(), columns: header.to_vec() });
+        }
+        let names = || fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+        let is_known = |name: &str| fields.is_empty() || fields.iter().any(|field| field.name == name);
+        if let Some((field, _)) = map.fields.iter().find(|(field, _)| !is_known(field)) {
+            return Err(ColumnsError::NoField { field: field.clone(), fields: names() });
+        }
+        let target = |column: &String| {
+            let mapped = map.fields.iter().find(|(_, mapped)| mapped == column).map(|(field, _)| field);
+            let name = mapped.unwrap_or(column);
+            let free = || fields.is_empty().then(|| InputField::text(name));
+            fields.iter().find(|field| field.name == *name).cloned().or_else(free)
+        };
+        let targets: Vec<_> = header.iter().map(target).collect();
+        let unknown = header.iter().zip(&targets).filter(|(_, target)| target.is_none());
+        let columns: Vec<_> = unknown.map(|(column, _)| column.clone()).collect();
+        if !columns.is_empty() && !map.ignore_unknown {
+            return Err(ColumnsError::Unknown { columns, fields: names() });
+        }
+        let mut seen = BTreeSet::new();
+        match targets.iter().flatten().find(|field| !seen.insert(&field.name)) {
+            Some(field) => Err(ColumnsError::Twice { field: field.name.clone() }),
+            None => Ok(Self { targets, text: String::new() }),
+        }
+    }
+
+    /// Returns the number of columns.
+    pub(super) fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Returns the input of a row.
+    pub(super) fn input<'a>(&mut self, cells: impl Iterator<Item = &'a str>) -> Value {
+        self.text.clear();
+        Writer::compact(&mut self.text).object(|w| {
+            let targets = self.targets.iter().zip(cells);
+            targets.for_each(|(field, cell)| field.iter().for_each(|field| write_cell(w, field, cell)));
+        });
+        Value::parse(&self.text).unwrap_or_default()
+    }
+}
+
+/// Writes a cell as its field. An empty cell has no value, unless the field must be a text.
+fn write_cell(w: &mut Writer<'_>, field: &InputField, cell: &str) {
+    let types = field.types;
+    if cell.is_empty() && !(field.is_required && (types.text || types.is_any())) {
+        return;
+    }
+    if field.is_media && !cell.starts_with(['{', '[']) {
+        write_media(w, field, cell);
+        return;
+    }
+    match typed(field, cell) {
+        Some(value) => drop(w.field(&field.name, &value)),
+        // A cell of another type stays a text, so that the check of the input names its field.
+        None => drop(w.field(&field.name, cell)),
+    }
+}
+
+/// Returns a cell as a value that is not a text; none if it is one.
+fn typed(field: &InputField, cell: &str) -> Option<Value> {
+    let types = field.types;
+    if !types.has_others() && !field.is_media {
+        return None;
+    }
+    let cell = cell.trim();
+    let lower = cell.to_ascii_lowercase();
+    let text = match lower.as_str() {
+        "true" | "false" if types.boolean => lower.as_str(),
+        _ => cell,
+    };
+    let value = Value::parse(text).ok()?;
+    let fits = match value.node().kind() {
+        Kind::Number => types.number,
+        Kind::Bool => types.boolean,
+        Kind::Array => types.array || field.is_media,
+        Kind::Object => types.object || field.is_media,
+        Kind::Null => types.null,
+        Kind::String => false,
+    };
+    fits.then_some(value)
+}
+
+/// Writes a media file, which a cell names by path or URL.
+fn write_media(w: &mut Writer<'_>, field: &InputField, cell: &str) {
+    let is_url = cell.starts_with("https://") || cell.starts_with("http://");
+    let source = match is_url {
+        true => serde_json::json!({ "type": "url", "url": cell }),
+        false => {
+            let path = std::path::absolute(cell).ok().and_then(|path| path.to_str().map(str::to_owned));
+            serde_json::json!({ "type": "file", "path": path.as_deref().unwrap_or(cell) })
+        }
+    };
+    let source = if field.is_list { serde_json::json!([source]) } else { source };
+    w.field(&field.name, &Value::from(source));
+}

@@ -1,0 +1,143 @@
+//! Comma-separated values: the header names the fields of the input.
+
+mod record;
+
+use std::{
+    collections::VecDeque,
+    io::{self, Read},
+};
+
+use cog_json::Value;
+use cog_schema::Contract;
+
+use self::record::{Fields, QuoteState};
+use super::{
+    ColumnMap, ColumnsError, RowError, RowErrorKind, RowReader,
+    columns::Columns,
+    json_lines::text_of,
+    lines::{Line, Lines, MAX_LINE},
+};
+use crate::{Row, RowHash};
+
+/// Reads CSV.
+pub(super) struct Csv<R> {
+    lines: Lines<R>,
+    /// Lines that were read while the end of a torn quote was searched.
+    returned: VecDeque<Physical>,
+    columns: Columns,
+    fields: Fields,
+    row: u64,
+}
+
+/// A line of the file; none if it is too long.
+struct Physical {
+    number: u64,
+    text: Result<Vec<u8>, RowHash>,
+}
+
+/// A record, with the line on which it begins.
+struct Record {
+    line: u64,
+    hash: RowHash,
+    text: Result<Vec<u8>, RowErrorKind>,
+}
+
+impl<R: Read + Send> Csv<R> {
+    /// Reads the header, and finds the input field of each column.
+    ///
+    /// # Errors
+    /// The file cannot be read, or its columns do not fit the module.
+    pub(super) fn open(
+        mut lines: Lines<R>,
+        contract: &Contract,
+        map: &ColumnMap,
+    ) -> io::Result<Result<Self, ColumnsError>> {
+        let mut fields = Fields::new();
+        let header = match lines.next()? {
+            Some(Line::Text(line)) => match text_of(line) {
+                Ok(text) => fields.split(text.as_bytes()).map(str::to_owned).collect::<Vec<_>>(),
+                Err(kind) => return Ok(Err(ColumnsError::Header(kind))),
+            },
+            Some(Line::TooLarge(_)) => return Ok(Err(ColumnsError::Header(RowErrorKind::TooLarge))),
+            None => return Ok(Err(ColumnsError::Header(RowErrorKind::Empty))),
+        };
+        let columns = Columns::new(contract, &header, map);
+        Ok(columns.map(|columns| Self { lines, returned: VecDeque::new(), columns, fields, row: 0 }))
+    }
+
+    fn next(&mut self) -> io::Result<Option<Row<RowError>>> {
+        let Some(Record { line, hash, text }) = self.record()? else { return Ok(None) };
+        let number = self.row;
+        self.row += 1;
+        let input = text.and_then(|text| self.input(&text));
+        Ok(Some(Row { number, hash, input: input.map_err(|kind| RowError { line, kind }) }))
+    }
+
+    fn input(&mut self, record: &[u8]) -> Result<Value, RowErrorKind> {
+        let text = text_of(record)?;
+        let cells = self.fields.split(text.as_bytes());
+        let (expected, found) = (self.columns.len(), cells.clone().count());
+        if found != expected {
+            return Err(RowErrorKind::FieldCount { expected, found });
+        }
+        Ok(self.columns.input(cells))
+    }
+
+    /// Returns the next record, which consists of several lines if a quoted field contains line breaks. The record of a torn
+    /// quote is its first line only.
+    fn record(&mut self) -> io::Result<Option<Record>> {
+        let Some(first) = self.line()? else { return Ok(None) };
+        let line = first.number;
+        let mut text = match first.text {
+            Ok(text) => text,
+            Err(hash) => return Ok(Some(Record { line, hash, text: Err(RowErrorKind::TooLarge) })),
+        };
+        let length = text.len();
+        let mut more = Vec::new();
+        let mut state = QuoteState::after(&text, QuoteState::Start);
+        while state == QuoteState::Quoted {
+            let next = self.line()?;
+            let fits = |line: &Physical| line.text.as_ref().is_ok_and(|it| text.len() + it.len() < MAX_LINE);
+            let is_usable = next.as_ref().is_some_and(fits);
+            more.extend(next);
+            let Some(Physical { text: Ok(next), .. }) = more.last().filter(|_| is_usable) else {
+                state = QuoteState::Torn;
+                break;
+            };
+            text.push(b'\n');
+            text.extend_from_slice(next);
+            state = QuoteState::after(next, QuoteState::Quoted);
+        }
+        if state == QuoteState::Torn {
+            more.into_iter().rev().for_each(|line| self.returned.push_front(line));
+            text.truncate(length);
+            let hash = RowHash::from_bytes(&text);
+            return Ok(Some(Record { line, hash, text: Err(RowErrorKind::TornQuote) }));
+        }
+        Ok(Some(Record { line, hash: RowHash::from_bytes(&text), text: Ok(text) }))
+    }
+
+    fn line(&mut self) -> io::Result<Option<Physical>> {
+        if let Some(line) = self.returned.pop_front() {
+            return Ok(Some(line));
+        }
+        let text = match self.lines.next()? {
+            None => return Ok(None),
+            Some(Line::Text(text)) => Ok(text.to_vec()),
+            Some(Line::TooLarge(hash)) => Err(hash),
+        };
+        Ok(Some(Physical { number: self.lines.number(), text }))
+    }
+}
+
+impl<R: Read + Send> RowReader for Csv<R> {
+    fn read(&mut self, rows: &mut Vec<Row<RowError>>) -> io::Result<bool> {
+        loop {
+            let Some(row) = self.next()? else { return Ok(false) };
+            rows.push(row);
+            if self.returned.is_empty() && self.lines.is_drained() {
+                return Ok(true);
+            }
+        }
+    }
+}

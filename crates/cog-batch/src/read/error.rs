@@ -1,0 +1,57 @@
+use std::io;
+
+use thiserror::Error;
+
+use super::ColumnsError;
+
+/// Why an input cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file cannot be opened or read.
+    #[error("cannot read {name}: {source}")]
+    Io {
+        /// The name of the input.
+        name: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The path is that of a directory.
+    #[error("cannot read {name}: it is a directory")]
+    Directory {
+        /// The name of the input.
+        name: String,
+    },
+    /// The input is UTF-16.
+    #[error("cannot read {name}: it is UTF-16, not UTF-8")]
+    Utf16 {
+        /// The name of the input.
+        name: String,
+    },
+    /// The columns do not fit the module.
+    #[error("{name}: {source}")]
+    Columns {
+        /// The name of the input.
+        name: String,
+        /// The cause.
+        source: ColumnsError,
+    },
+}
+
+impl ReadError {
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn suggestion(&self) -> String {
+        match self {
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "Check the file name and the directory.".to_owned()
+            }
+            Self::Io { .. } => {
+                "Check that the file exists and that you have permission to read it.".to_owned()
+            }
+            Self::Directory { .. } => "Name a file, or `-` for stdin.".to_owned(),
+            Self::Utf16 { .. } => "Save it as UTF-8 text.".to_owned(),
+            Self::Columns { source, .. } => source.suggestion(),
+        }
+    }
+}

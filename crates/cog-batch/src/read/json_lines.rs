@@ -1,0 +1,82 @@
+//! JSON Lines: one input per line.
+
+use std::io::{self, Read};
+
+use cog_json::{Kind, Limits, SyntaxErrorKind, Value};
+
+use super::{
+    RowError, RowErrorKind, RowReader,
+    lines::{Line, Lines, MAX_LINE},
+};
+use crate::{Row, RowHash};
+
+/// Reads JSON Lines.
+pub(super) struct JsonLines<R> {
+    lines: Lines<R>,
+    row: u64,
+}
+
+impl<R: Read + Send> JsonLines<R> {
+    pub(super) fn new(lines: Lines<R>) -> Self {
+        Self { lines, row: 0 }
+    }
+
+    fn next(&mut self) -> io::Result<Option<Row<RowError>>> {
+        let (hash, input) = match self.lines.next()? {
+            None => return Ok(None),
+            Some(Line::TooLarge(hash)) => (hash, Err(RowErrorKind::TooLarge)),
+            Some(Line::Text(line)) => (RowHash::from_bytes(line), parse(line)),
+        };
+        let line = self.lines.number();
+        let number = self.row;
+        self.row += 1;
+        Ok(Some(Row { number, hash, input: input.map_err(|kind| RowError { line, kind }) }))
+    }
+}
+
+impl<R: Read + Send> RowReader for JsonLines<R> {
+    fn read(&mut self, rows: &mut Vec<Row<RowError>>) -> io::Result<bool> {
+        loop {
+            let Some(row) = self.next()? else { return Ok(false) };
+            rows.push(row);
+            if self.lines.is_drained() {
+                return Ok(true);
+            }
+        }
+    }
+}
+
+/// Parses the input of a line.
+fn parse(line: &[u8]) -> Result<Value, RowErrorKind> {
+    let text = text_of(line)?;
+    let value =
+        Value::parse_within(line, Limits::default().with_bytes(MAX_LINE as u64)).map_err(|error| {
+            let column = error.position(text).column;
+            let reason = match error.kind() {
+                SyntaxErrorKind::TooDeep => "nested too deeply".to_owned(),
+                kind => kind.to_string(),
+            };
+            RowErrorKind::NotJson { column, reason }
+        })?;
+    match value.node().kind() {
+        Kind::Object | Kind::String => Ok(value),
+        Kind::Array => Err(RowErrorKind::NotAnInput { found: "an array" }),
+        Kind::Number => Err(RowErrorKind::NotAnInput { found: "a number" }),
+        Kind::Bool => Err(RowErrorKind::NotAnInput { found: "a boolean" }),
+        Kind::Null => Err(RowErrorKind::NotAnInput { found: "null" }),
+    }
+}
+
+/// Returns the line as text.
+pub(super) fn text_of(line: &[u8]) -> Result<&str, RowErrorKind> {
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return Err(RowErrorKind::Empty);
+    }
+    if let Some(at) = line.iter().position(|byte| *byte == 0) {
+        return Err(RowErrorKind::Nul { column: at + 1 });
+    }
+    std::str::from_utf8(line).map_err(|error| {
+        let at = error.valid_up_to();
+        RowErrorKind::NotUtf8 { column: at + 1, byte: line.get(at).copied().unwrap_or_default() }
+    })
+}

@@ -1,0 +1,98 @@
+//! Lines of a limited length.
+
+use std::io::{self, BufRead as _, BufReader, Read};
+
+use crc32fast::Hasher;
+
+use crate::RowHash;
+
+/// The maximum length of a line or a CSV record, in bytes.
+pub(super) const MAX_LINE: usize = 16 << 20;
+/// The bytes that are read at once.
+const BUFFER: usize = 64 << 10;
+/// The capacity that the buffer of a line keeps.
+const KEPT: usize = 1 << 20;
+
+/// Reads lines. Of a line that is too long, only the hash is kept.
+pub(super) struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+/// A line without its end.
+pub(super) enum Line<'a> {
+    /// The bytes of the line.
+    Text(&'a [u8]),
+    /// The line is longer than [`MAX_LINE`].
+    TooLarge(RowHash),
+}
+
+impl<R: Read> Lines<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input: BufReader::with_capacity(BUFFER, input), line: Vec::new(), number: 0 }
+    }
+
+    /// Returns the number of the last line, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the next line may need more input than was read.
+    pub(super) fn is_drained(&self) -> bool {
+        self.input.buffer().is_empty()
+    }
+
+    /// Returns the first bytes of the input, without taking them.
+    pub(super) fn peek(&mut self) -> io::Result<&[u8]> {
+        self.input.fill_buf()
+    }
+
+    /// Skips bytes that were peeked.
+    pub(super) fn skip(&mut self, bytes: usize) {
+        self.input.consume(bytes);
+    }
+
+    /// Returns the next line; none at the end.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.line.clear();
+        self.line.shrink_to(KEPT);
+        let mut hash = None;
+        let mut is_empty = true;
+        loop {
+            let buffer = self.input.fill_buf()?;
+            if buffer.is_empty() {
+                break;
+            }
+            is_empty = false;
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
+            let taken = part.len() + usize::from(end.is_some());
+            match &mut hash {
+                None if self.line.len() + part.len() > MAX_LINE => {
+                    let hasher = hash.insert(Hasher::new());
+                    hasher.update(&self.line);
+                    hasher.update(part);
+                    self.line = Vec::new();
+                }
+                None => self.line.extend_from_slice(part),
+                Some(hasher) => hasher.update(part),
+            }
+            self.input.consume(taken);
+            if end.is_some() {
+                break;
+            }
+        }
+        if is_empty {
+            return Ok(None);
+        }
+        self.number += 1;
+        if let Some(hash) = hash {
+            return Ok(Some(Line::TooLarge(RowHash::from_u32(hash.finalize()))));
+        }
+        if self.line.last() == Some(&b'\r') {
+            self.line.pop();
+        }
+        Ok(Some(Line::Text(&self.line)))
+    }
+}

@@ -1,0 +1,162 @@
+//! The input of a batch, read on a thread of its own.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use cog_schema::Contract;
+use tokio::sync::mpsc;
+
+use super::{ColumnMap, ReadError, RowError, RowReader, csv::Csv, json_lines::JsonLines, lines::Lines};
+use crate::{Format, Row};
+
+/// The groups of rows that are read ahead.
+const READ_AHEAD: usize = 2;
+/// The rows of a group.
+const GROUP: usize = 64;
+
+/// Where the rows of a batch come from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The path as given; `-` is stdin.
+    pub path: PathBuf,
+    /// The format.
+    pub format: Format,
+    /// The columns of a table.
+    pub columns: ColumnMap,
+}
+
+/// The rows of an input, as they are read.
+#[derive(Debug)]
+pub struct Rows {
+    groups: mpsc::Receiver<io::Result<Vec<Row<RowError>>>>,
+    name: String,
+    length: Option<u64>,
+    read: Arc<AtomicU64>,
+}
+
+impl Source {
+    /// Returns the name of the input for messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if self.is_stdin() { "stdin".to_owned() } else { self.path.display().to_string() }
+    }
+
+    fn is_stdin(&self) -> bool {
+        self.path.as_os_str() == "-"
+    }
+
+    /// Opens the input, and reads its header if it has one.
+    ///
+    /// # Errors
+    /// The input cannot be read, or its columns do not fit the module.
+    pub fn open(&self, contract: &Contract) -> Result<Rows, ReadError> {
+        let read = Arc::new(AtomicU64::new(0));
+        let (input, length): (Box<dyn Read + Send>, _) = match self.is_stdin() {
+            true => (Box::new(io::stdin()), None),
+            false => self.file()?,
+        };
+        let reader = self.reader(Counted { input, read: Arc::clone(&read) }, contract)?;
+        let (sender, groups) = mpsc::channel(READ_AHEAD);
+        let name = self.name();
+        // Not a task: nothing waits for a thread that waits for stdin.
+        let thread = std::thread::Builder::new().name("rows".to_owned());
+        thread.spawn(move || send(reader, &sender)).map_err(|source| self.error(source))?;
+        Ok(Rows { groups, name, length, read })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "rows are read here, one at a time and each with a limit")]
+    fn file(&self) -> Result<(Box<dyn Read + Send>, Option<u64>), ReadError> {
+        let file = File::open(&self.path).map_err(|source| self.error(source))?;
+        let facts = file.metadata().map_err(|source| self.error(source))?;
+        match facts.is_dir() {
+            true => Err(ReadError::Directory { name: self.name() }),
+            false => Ok((Box::new(file), facts.is_file().then_some(facts.len()))),
+        }
+    }
+
+    fn reader(
+        &self,
+        input: impl Read + Send + 'static,
+        contract: &Contract,
+    ) -> Result<Box<dyn RowReader>, ReadError> {
+        let mut lines = Lines::new(input);
+        match lines.peek().map_err(|source| self.error(source))? {
+            [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => return Err(ReadError::Utf16 { name: self.name() }),
+            [0xEF, 0xBB, 0xBF, ..] => lines.skip(3),
+            _ => {}
+        }
+        match self.format {
+            Format::JsonLines => Ok(Box::new(JsonLines::new(lines))),
+            Format::Csv => {
+                let opened =
+                    Csv::open(lines, contract, &self.columns).map_err(|source| self.error(source))?;
+                let reader = opened.map_err(|source| ReadError::Columns { name: self.name(), source })?;
+                Ok(Box::new(reader))
+            }
+        }
+    }
+
+    fn error(&self, source: io::Error) -> ReadError {
+        ReadError::Io { name: self.name(), source }
+    }
+}
+
+/// Reads all rows, until the receiver is dropped.
+fn send(mut reader: Box<dyn RowReader>, sender: &mpsc::Sender<io::Result<Vec<Row<RowError>>>>) {
+    loop {
+        let mut rows = Vec::with_capacity(GROUP);
+        let more = reader.read(&mut rows);
+        let is_sent = rows.is_empty() || sender.blocking_send(Ok(rows)).is_ok();
+        match more {
+            Ok(true) if is_sent => {}
+            Ok(_) => return,
+            Err(error) => return drop(sender.blocking_send(Err(error))),
+        }
+    }
+}
+
+impl Rows {
+    /// Waits for the next rows. Returns none at the end.
+    ///
+    /// # Errors
+    /// The input cannot be read any further.
+    pub async fn next(&mut self) -> Result<Option<Vec<Row<RowError>>>, ReadError> {
+        let group = self.groups.recv().await.transpose();
+        group.map_err(|source| ReadError::Io { name: self.name.clone(), source })
+    }
+
+    /// Returns the name of the input.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the part of the input that was read, from 0 to 1; none if its length is unknown.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]
+    pub fn share(&self) -> Option<f64> {
+        let length = self.length.filter(|length| *length > 0)?;
+        Some((self.read.load(Ordering::Relaxed) as f64 / length as f64).min(1.0))
+    }
+}
+
+/// Counts the bytes that are read.
+struct Counted<R> {
+    input: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

@@ -1,0 +1,411 @@
+//! The loop of a batch: rows are read, run and written.
+
+mod task;
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use cog_flow::Condition;
+use cog_json::Value;
+use cog_module::Module;
+use cog_run::{RunInput, RunOptions, Runtime};
+use cog_spec::{Envelope, ErrorBody};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
+
+use self::task::{Ended, Failure, Task};
+use crate::{
+    Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Sink, SinkError, Stop, Summary,
+    pace::RunPace,
+    progress::Speed,
+    read::{ReadError, RowError, Rows},
+};
+
+/// How long rows that run when the user interrupts may take to finish.
+const GRACE: Duration = Duration::from_secs(10);
+/// The failures of the provider in a row that end a batch.
+const MAX_TROUBLES: u32 = 20;
+
+/// What runs, and within which limits.
+pub struct Batch {
+    /// The runtime, with [`Pace::observer`] as its observer.
+    pub runtime: Runtime,
+    /// The module.
+    pub module: Arc<Module>,
+    /// The options of each run.
+    pub options: RunOptions,
+    /// How fast rows are sent.
+    pub pace: Pace,
+    /// The condition of rows that run: its `$` is the input.
+    pub filter: Option<Condition>,
+    /// The number of rows after which the batch ends.
+    pub sample: Option<u64>,
+    /// The maximum cost in US dollars.
+    pub max_cost: Option<f64>,
+    /// How many rows may fail.
+    pub max_failures: Option<MaxFailures>,
+    /// Whether the first row runs alone, so that the provider caches the beginning of all requests.
+    pub warms_cache: bool,
+    /// Whether rows that failed earlier run again.
+    pub retries_failed: bool,
+    /// Whether a row that has a result may have changed.
+    pub is_mixed: bool,
+}
+
+/// Where the progress is shown.
+pub struct View<'a> {
+    /// The time between two calls.
+    pub every: Duration,
+    /// Shows the progress.
+    pub show: &'a mut dyn FnMut(&Progress<'_>),
+}
+
+impl Batch {
+    /// Runs the rows that have no result, until the input ends or the batch is stopped. `signals` resolves when the user
+    /// interrupts: no further row starts, and the second time those that run are cancelled.
+    pub async fn run(
+        &self,
+        rows: Rows,
+        earlier: &Finished,
+        sink: &mut impl Sink,
+        signals: impl AsyncFnMut(),
+        view: View<'_>,
+    ) -> Summary {
+        let now = Instant::now();
+        let state = Running {
+            batch: self,
+            rows,
+            earlier,
+            sink,
+            queue: VecDeque::new(),
+            repeats: VecDeque::new(),
+            running: FuturesUnordered::new(),
+            is_read: false,
+            selected: 0,
+            is_warm: !self.warms_cache && self.max_cost.is_none(),
+            troubles: 0,
+            stop: None,
+            deadline: None,
+            summary: Summary::default(),
+            speed: Speed::new(now),
+            started: now,
+        };
+        state.run(signals, view).await
+    }
+}
+
+/// A batch that runs.
+struct Running<'a, S> {
+    batch: &'a Batch,
+    rows: Rows,
+    earlier: &'a Finished,
+    sink: &'a mut S,
+    /// Rows that were read.
+    queue: VecDeque<Row<RowError>>,
+    /// Rows that run again, because the provider was overloaded.
+    repeats: VecDeque<Task>,
+    running: FuturesUnordered<Pin<Box<dyn Future<Output = Ended> + 'a>>>,
+    is_read: bool,
+    /// The rows that are part of the batch.
+    selected: u64,
+    /// Whether a row has ended, if the first one runs alone.
+    is_warm: bool,
+    /// The rows in a row that the provider failed.
+    troubles: u32,
+    stop: Option<Stop>,
+    /// The time at which rows that run are cancelled.
+    deadline: Option<Instant>,
+    summary: Summary,
+    speed: Speed,
+    started: Instant,
+}
+
+impl<S: Sink> Running<'_, S> {
+    async fn run(mut self, mut signals: impl AsyncFnMut(), view: View<'_>) -> Summary {
+        let mut ticks = interval(view.every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let ready = self.fill().await;
+            if self.is_over() {
+                break;
+            }
+            let wake = self.deadline.or(ready);
+            let wants_rows = self.queue.is_empty() && !self.is_read && self.stop.is_none();
+            tokio::select! {
+                biased;
+                () = signals() => self.interrupt(),
+                Some(ended) = self.running.next() => self.end(ended).await,
+                group = self.rows.next(), if wants_rows => self.receive(group),
+                () = sleep_until(wake.unwrap_or_else(Instant::now).into()), if wake.is_some() => self.cancel_late(),
+                _ = ticks.tick() => (view.show)(&self.progress()),
+            }
+        }
+        self.summary.elapsed = self.started.elapsed();
+        self.summary.stopped = self.stop;
+        self.summary
+    }
+
+    fn is_over(&self) -> bool {
+        let is_done = || self.is_read && self.queue.is_empty() && self.repeats.is_empty();
+        self.running.is_empty() && (self.stop.is_some() || is_done())
+    }
+
+    fn interrupt(&mut self) {
+        match self.stop {
+            None => {
+                self.stop = Some(Stop::Interrupted);
+                self.deadline = Some(Instant::now() + GRACE);
+            }
+            Some(_) => self.running.clear(),
+        }
+    }
+
+    fn cancel_late(&mut self) {
+        if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            self.running.clear();
+        }
+    }
+
+    fn receive(&mut self, group: Result<Option<Vec<Row<RowError>>>, ReadError>) {
+        match group {
+            Ok(Some(rows)) => self.queue.extend(rows),
+            Ok(None) => self.is_read = true,
+            Err(error) => self.stop = Some(error.into()),
+        }
+    }
+
+    /// Starts rows while there is room. Returns the time at which the next one may start, if only that is missing.
+    async fn fill(&mut self) -> Option<Instant> {
+        while self.stop.is_none() && self.has_room() {
+            let now = Instant::now();
+            let task = match self.repeats.pop_front() {
+                Some(task) => Some(task),
+                None => self.take().await,
+            };
+            let task = task?;
+            let ready = self.batch.pace.ready_at(now);
+            if ready > now {
+                self.repeats.push_front(task);
+                return Some(ready);
+            }
+            self.start(task, now);
+        }
+        None
+    }
+
+    fn has_room(&mut self) -> bool {
+        let running = self.running.len();
+        let limit = if self.is_warm { self.batch.pace.limit() } else { 1 };
+        running < limit && running < self.sink.room() && self.is_affordable()
+    }
+
+    /// Whether the limit of the cost allows another row. Those that run are expected to cost as much as those before.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn is_affordable(&mut self) -> bool {
+        let (Some(limit), Some(spent)) = (self.batch.max_cost, self.summary.cost) else { return true };
+        let each = spent / self.summary.rows.done().max(1) as f64;
+        let expected = spent + each * (self.running.len() + 1) as f64;
+        let is_affordable = spent < limit && expected <= limit;
+        if !is_affordable && self.running.is_empty() && self.has_rows() {
+            self.stop = Some(Stop::MaxCost { limit, spent });
+        }
+        is_affordable
+    }
+
+    fn has_rows(&self) -> bool {
+        !self.queue.is_empty() || !self.repeats.is_empty()
+    }
+
+    /// Returns the next row that runs.
+    async fn take(&mut self) -> Option<Task> {
+        while let Some(row) = self.queue.pop_front() {
+            if self.is_skipped(&row) {
+                if self.stop.is_some() {
+                    return None;
+                }
+                continue;
+            }
+            let Row { number, hash, input } = row;
+            match input {
+                Ok(input) => return Some(Task { row: number, hash, input: run_input(input), tries: 0 }),
+                Err(error) => {
+                    let envelope = Envelope::failure(error.to_body(self.rows.name()));
+                    self.write(number, hash, &envelope).await;
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns whether a row does not run, because it is not part of the batch or has a result.
+    fn is_skipped(&mut self, row: &Row<RowError>) -> bool {
+        if self.batch.sample.is_some_and(|sample| self.selected >= sample) {
+            self.is_read = true;
+            self.summary.is_sample = true;
+            self.queue.clear();
+            return true;
+        }
+        self.summary.rows.read += 1;
+        let is_selected = match (&self.batch.filter, &row.input) {
+            (Some(filter), Ok(input)) => filter.is_true(input.node()),
+            _ => true,
+        };
+        if !is_selected {
+            self.summary.rows.excluded += 1;
+            return self.skip(row.number);
+        }
+        self.selected += 1;
+        match self.earlier.get(row.number) {
+            Some(earlier) if earlier.hash != row.hash && !self.batch.is_mixed => {
+                self.stop = Some(Stop::Changed { row: row.number });
+                true
+            }
+            Some(earlier) if earlier.ok || !self.batch.retries_failed => {
+                self.summary.rows.earlier += 1;
+                self.summary.rows.earlier_failed += u64::from(!earlier.ok);
+                self.skip(row.number)
+            }
+            _ => false,
+        }
+    }
+
+    fn skip(&mut self, row: u64) -> bool {
+        if let Err(error) = self.sink.skip(row) {
+            self.stop = Some(error.into());
+        }
+        true
+    }
+
+    fn start(&mut self, task: Task, now: Instant) {
+        if let Err(error) = self.sink.check() {
+            self.stop_for_sink(error);
+            return;
+        }
+        let reserved = self.batch.pace.start(now);
+        self.running.push(Box::pin(task.run(self.batch, reserved)));
+    }
+
+    async fn end(&mut self, ended: Ended) {
+        let Ended { task, envelope, latency, reserved } = ended;
+        let now = Instant::now();
+        let usage = envelope.usage();
+        if let Some(usage) = usage {
+            self.summary.spend(usage);
+        }
+        let failure = envelope.error().map(Failure::from_error);
+        self.batch.pace.end(
+            &RunPace {
+                reserved,
+                tokens: usage.map(cog_spec::Usage::total),
+                calls: envelope.meta.runtime.attempts.unwrap_or(1),
+                latency,
+                is_full: self.running.len() + 1 >= self.batch.pace.limit(),
+                is_answered: !matches!(
+                    failure,
+                    Some(Failure::Overloaded(_) | Failure::Provider | Failure::Budget)
+                ),
+            },
+            now,
+        );
+        self.is_warm = true;
+        match (failure, envelope.error()) {
+            (Some(Failure::Budget), Some(error)) => self.stop_for_cost(error),
+            (Some(Failure::Overloaded(wait)), _) if task.may_repeat() => {
+                self.batch.pace.pause(wait.unwrap_or_else(|| task.wait()), now);
+                self.summary.rows.repeated += 1;
+                self.repeats.push_back(task.again());
+            }
+            _ => {
+                self.write(task.row, task.hash, &envelope).await;
+                self.check_provider(failure, envelope.error());
+            }
+        }
+    }
+
+    fn stop_for_cost(&mut self, error: &ErrorBody) {
+        let stop = match (self.batch.max_cost, self.summary.cost) {
+            (Some(limit), Some(spent)) => Stop::MaxCost { limit, spent },
+            _ => Stop::Provider { rows: 1, error: Box::new(error.clone()) },
+        };
+        self.stop.get_or_insert(stop);
+    }
+
+    /// Stops the batch if the provider fails every row, so that not all rows fail.
+    fn check_provider(&mut self, failure: Option<Failure>, error: Option<&ErrorBody>) {
+        self.troubles = match failure {
+            Some(Failure::Overloaded(_) | Failure::Provider) => self.troubles + 1,
+            _ => 0,
+        };
+        if let Some(error) = error.filter(|_| self.troubles >= MAX_TROUBLES) {
+            self.stop.get_or_insert(Stop::Provider { rows: self.troubles, error: Box::new(error.clone()) });
+        }
+    }
+
+    /// Writes the result of a row.
+    async fn write(&mut self, row: u64, hash: RowHash, envelope: &Envelope) {
+        self.summary.add(envelope);
+        if let Err(error) = self.sink.put(RowResult::new(row, hash, envelope)).await {
+            self.stop_for_sink(error);
+        }
+        let (failed, done) = (self.summary.rows.failed, self.summary.rows.done());
+        if let Some(limit) = self.batch.max_failures.filter(|limit| limit.is_exceeded(failed, done)) {
+            self.stop.get_or_insert(Stop::MaxFailures { limit, failed, done });
+        }
+    }
+
+    /// Cancels the rows that run, whose results have no place.
+    fn stop_for_sink(&mut self, error: SinkError) {
+        self.running.clear();
+        self.stop = Some(error.into());
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "estimates for people"
+    )]
+    fn progress(&mut self) -> Progress<'_> {
+        let now = Instant::now();
+        self.summary.elapsed = now.duration_since(self.started);
+        let rows = self.summary.rows;
+        let done = rows.done();
+        let per_second = self.speed.measure(done, now);
+        let taken = rows.read.max(1) as f64;
+        let total = match self.is_read {
+            true => Some(rows.read + self.queue.len() as u64),
+            false => self.rows.share().filter(|share| *share > 0.0).map(|share| {
+                let read = taken + self.queue.len() as f64;
+                (read / share) as u64
+            }),
+        };
+        // Rows that are excluded or have a result need no run.
+        let needed =
+            total.map(|total| total as f64 * (rows.read - rows.excluded - rows.earlier) as f64 / taken);
+        let left = needed.map(|needed| (needed - done as f64).max(0.0));
+        let left = left.filter(|_| per_second > 0.0).map(|rows| rows / per_second);
+        let each = self.summary.cost.map(|cost| cost / done.max(1) as f64);
+        Progress {
+            total,
+            is_read: self.is_read,
+            running: self.running.len(),
+            per_second,
+            expected_cost: each.zip(needed).map(|(each, needed)| each * needed),
+            left: left.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            pause: self.batch.pace.paused_until(now).map(|until| until.duration_since(now)),
+            summary: &self.summary,
+        }
+    }
+}
+
+/// Returns the input of a run: a text goes to the text field of the module.
+fn run_input(input: Value) -> RunInput {
+    match input.as_str() {
+        Some(text) => RunInput::text(text),
+        None => RunInput::Json(input),
+    }
+}

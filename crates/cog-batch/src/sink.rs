@@ -1,0 +1,218 @@
+//! Where the results of rows go.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    io::{self, Write},
+};
+
+use cog_json::{ToJson as _, Writer};
+use cog_spec::Envelope;
+use thiserror::Error;
+
+use crate::{Journal, JournalError, Order, RowHash};
+
+/// The result of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowResult {
+    /// The position of the row in the input, from 0.
+    pub row: u64,
+    /// The hash of the row as it was read.
+    pub hash: RowHash,
+    /// Whether its run succeeded.
+    pub ok: bool,
+    /// The JSON line, without its line break: the row, then the members of the envelope.
+    pub line: Vec<u8>,
+}
+
+/// Why results cannot be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SinkError {
+    /// A line cannot be written.
+    #[error("cannot write the results: {0}")]
+    Write(#[from] io::Error),
+    /// The journal cannot be written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl SinkError {
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn suggestion(&self) -> String {
+        match self {
+            Self::Write(_) => "Free space, or choose another output.".to_owned(),
+            Self::Journal(error) => error.suggestion().to_owned(),
+        }
+    }
+}
+
+/// Receives the results of rows, in the order in which they finish.
+pub trait Sink {
+    /// Takes a result. Waits while earlier ones are being written.
+    ///
+    /// # Errors
+    /// An earlier result could not be written.
+    fn put(&mut self, result: RowResult) -> impl Future<Output = Result<(), SinkError>>;
+
+    /// Returns the error of an earlier result, so that no further row is sent.
+    ///
+    /// # Errors
+    /// An earlier result could not be written.
+    fn check(&self) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    /// Returns how many further rows may start. A sink that writes in the order of the input holds the results that finish early,
+    /// up to a limit.
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Records that a row has no result, because it is not part of the batch or has one from earlier.
+    fn skip(&mut self, _row: u64) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+impl RowResult {
+    /// Creates the result of a row. The envelope is written as JSON once.
+    #[must_use]
+    pub fn new(row: u64, hash: RowHash, envelope: &Envelope) -> Self {
+        let mut line = format!("{{\"row\":{row}");
+        let comma = line.len();
+        envelope.write_json(&mut Writer::compact(&mut line));
+        // The members of the envelope follow the row.
+        line.replace_range(comma..=comma, ",");
+        Self { row, hash, ok: envelope.is_ok(), line: line.into_bytes() }
+    }
+}
+
+impl Sink for Journal {
+    async fn put(&mut self, result: RowResult) -> Result<(), SinkError> {
+        Ok(self.append(result.row, result.hash, result.ok, result.line).await?)
+    }
+
+    fn check(&self) -> Result<(), SinkError> {
+        Ok(Journal::check(self)?)
+    }
+}
+
+/// The results that may wait for an earlier one.
+const MAX_WAITING: usize = 4_096;
+/// The bytes of results that may wait for an earlier one.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+
+/// Writes results as JSON lines, as they finish or in the order of the input.
+#[derive(Debug)]
+pub struct LineSink<W> {
+    out: W,
+    order: Order,
+    /// The next row in the order of the input.
+    next: u64,
+    /// Results that wait for an earlier one; none for a row without a result.
+    waiting: BTreeMap<u64, Option<Vec<u8>>>,
+    bytes: usize,
+}
+
+impl<W: Write> LineSink<W> {
+    /// Creates a sink.
+    pub fn new(out: W, order: Order) -> Self {
+        Self { out, order, next: 0, waiting: BTreeMap::new(), bytes: 0 }
+    }
+
+    fn write(&mut self, mut line: Vec<u8>) -> io::Result<()> {
+        line.push(b'\n');
+        self.out.write_all(&line)?;
+        self.out.flush()
+    }
+
+    fn add(&mut self, row: u64, line: Option<Vec<u8>>) -> Result<(), SinkError> {
+        if self.order == Order::Free {
+            return Ok(line.map_or(Ok(()), |line| self.write(line))?);
+        }
+        self.bytes += line.as_ref().map_or(0, Vec::len);
+        self.waiting.insert(row, line);
+        while let Some(line) = self.waiting.remove(&self.next) {
+            self.next += 1;
+            if let Some(line) = line {
+                self.bytes -= line.len();
+                self.write(line)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the results that wait for a row which has none, because the batch was stopped.
+    ///
+    /// # Errors
+    /// A line cannot be written.
+    pub fn close(mut self) -> Result<(), SinkError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.into_values().flatten().try_for_each(|line| self.write(line))?;
+        Ok(())
+    }
+}
+
+impl<W: Write> Sink for LineSink<W> {
+    async fn put(&mut self, result: RowResult) -> Result<(), SinkError> {
+        self.add(result.row, Some(result.line))
+    }
+
+    fn room(&self) -> usize {
+        if self.bytes > MAX_WAITING_BYTES { 0 } else { MAX_WAITING.saturating_sub(self.waiting.len()) }
+    }
+
+    fn skip(&mut self, row: u64) -> Result<(), SinkError> {
+        self.add(row, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::{Code, ErrorBody};
+
+    use super::*;
+
+    fn result(row: u64) -> RowResult {
+        RowResult { row, hash: RowHash::from_u32(0), ok: true, line: row.to_string().into_bytes() }
+    }
+
+    async fn written(order: Order) -> String {
+        let mut out = Vec::new();
+        let mut sink = LineSink::new(&mut out, order);
+        for row in [2, 0, 4] {
+            sink.put(result(row)).await.unwrap();
+        }
+        sink.skip(1).unwrap();
+        sink.close().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[tokio::test]
+    async fn results_are_in_the_order_of_the_input_or_free() {
+        assert_eq!(written(Order::Input).await, "0\n2\n4\n");
+        assert_eq!(written(Order::Free).await, "2\n0\n4\n");
+    }
+
+    #[tokio::test]
+    async fn results_that_wait_are_limited() {
+        let mut sink = LineSink::new(io::sink(), Order::Input);
+        for row in 1..=100 {
+            sink.put(result(row)).await.unwrap();
+        }
+        assert_eq!(sink.room(), MAX_WAITING - 100);
+        sink.put(result(0)).await.unwrap();
+        assert_eq!(sink.room(), MAX_WAITING);
+    }
+
+    #[test]
+    fn line_is_the_envelope_with_its_row() {
+        let envelope = Envelope::failure(ErrorBody::new(Code::ParseError, "no JSON"));
+        let result = RowResult::new(17, RowHash::from_u32(1), &envelope);
+        let line = String::from_utf8(result.line).unwrap();
+        assert_eq!(line, format!("{{\"row\":17,{}", &envelope.to_json()[1..]));
+        assert!(!result.ok);
+    }
+}

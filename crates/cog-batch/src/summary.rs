@@ -1,0 +1,110 @@
+//! What a batch did.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use cog_spec::{Amount, Envelope, Usage};
+use serde::{Serialize, Serializer};
+
+use crate::Stop;
+
+/// What a batch did, since it was started.
+#[derive(Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The rows.
+    pub rows: RowCounts,
+    /// The failed rows by the code of their error.
+    pub failures: BTreeMap<String, u64>,
+    /// The tokens of all runs.
+    pub tokens: TokenCounts,
+    /// The cost in US dollars; none if a price is unknown.
+    #[serde(rename = "cost_usd")]
+    pub cost: Option<f64>,
+    /// Whether the batch ended after the rows of its sample.
+    pub is_sample: bool,
+    /// The duration.
+    #[serde(rename = "seconds", serialize_with = "seconds")]
+    pub elapsed: Duration,
+    /// Why the batch ended before its input did.
+    #[serde(serialize_with = "reason")]
+    pub stopped: Option<Stop>,
+    #[serde(skip)]
+    total_cost: Amount,
+    #[serde(skip)]
+    has_unknown_cost: bool,
+}
+
+/// The rows of a batch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RowCounts {
+    /// The rows that were read.
+    pub read: u64,
+    /// The rows whose run succeeded.
+    pub ok: u64,
+    /// The rows that failed.
+    pub failed: u64,
+    /// The rows that had a result when the batch was started.
+    pub earlier: u64,
+    /// The rows among them that failed.
+    pub earlier_failed: u64,
+    /// The rows that `--where` excluded.
+    pub excluded: u64,
+    /// The rows whose input equals that of an earlier row.
+    pub duplicates: u64,
+    /// The runs that were repeated, because the provider was overloaded.
+    pub repeated: u64,
+}
+
+/// The tokens of a batch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TokenCounts {
+    /// The tokens of inputs.
+    pub input: u64,
+    /// The tokens of inputs that were read from the provider's cache.
+    pub cached_input: u64,
+    /// The tokens of outputs.
+    pub output: u64,
+}
+
+impl RowCounts {
+    /// Returns the rows that have ended since the start.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.ok + self.failed
+    }
+}
+
+impl Summary {
+    /// Adds the result of a row.
+    pub(crate) fn add(&mut self, envelope: &Envelope) {
+        match envelope.error() {
+            None => self.rows.ok += 1,
+            Some(error) => {
+                self.rows.failed += 1;
+                *self.failures.entry(error.code.as_str().to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    /// Adds the tokens of a run, also of one that is repeated.
+    pub(crate) fn spend(&mut self, usage: &Usage) {
+        self.tokens.input += usage.input_tokens;
+        self.tokens.cached_input += usage.cached_input_tokens.unwrap_or_default();
+        self.tokens.output += usage.output_tokens;
+        match usage.cost {
+            Some(cost) => self.total_cost = self.total_cost.plus(cost.amount),
+            None => self.has_unknown_cost = true,
+        }
+        self.cost = (!self.has_unknown_cost).then(|| self.total_cost.as_f64());
+    }
+}
+
+fn seconds<S: Serializer>(elapsed: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((elapsed.as_secs_f64() * 1_000.0).round() / 1_000.0)
+}
+
+fn reason<S: Serializer>(stop: &Option<Stop>, serializer: S) -> Result<S::Ok, S::Error> {
+    stop.as_ref().map(Stop::reason).serialize(serializer)
+}

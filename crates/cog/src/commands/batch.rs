@@ -1,0 +1,147 @@
+//! `cog batch`: runs a module for each row of an input.
+
+mod describe;
+mod output;
+mod view;
+
+use cog_batch::{Batch, ColumnMap, Format, Pace, Source, Stop, Summary};
+use cog_flow::Condition;
+use cog_host::{
+    context_store, mcp,
+    providers::{self, RecordMode},
+    settings::{Environment, Flags, Settings, Source as SettingSource},
+};
+use cog_module::Module;
+use cog_run::{RunOptions, Runtime};
+use cog_spec::Usage;
+
+use self::{describe::describe, output::Output};
+use super::{emit, runtime};
+use crate::{
+    args::BatchArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
+};
+
+/// Runs the module for each row.
+pub(crate) fn batch(args: &BatchArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    emit::check(args.results.summary.as_deref())?;
+    emit::check(Some(&args.output))?;
+    let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
+    let settings = load_settings(flags, environment, console)?;
+    let source = source(args)?;
+    let filter = args.rows.filter.as_deref().map(condition).transpose()?;
+    let selected = providers::select(&settings, RecordMode::Off)?;
+    let pace = Pace::new(args.limits.concurrency, args.limits.rpm, args.limits.tpm);
+    let builder = settings.runtime_builder(selected.providers).observer(pace.observer());
+    let builder = mcp::add_tools(builder, &settings, Some(&args.module), |note| console.note(note))?;
+    let builder = builder.context_store(context_store(None));
+    let runtime = settings.add_cache(builder, args.cache.as_deref()).build();
+    let module = runtime::load(&runtime, &args.module, &settings, console)?;
+    check_prices(&runtime, args.limits.max_cost)?;
+    let warms_cache = has_prompt_cache(&runtime);
+    let options = options(args, &module, &settings);
+    let batch = Batch {
+        runtime,
+        module,
+        options,
+        pace,
+        filter,
+        sample: args.rows.sample,
+        max_cost: args.limits.max_cost,
+        max_failures: args.limits.max_failures,
+        warms_cache,
+        retries_failed: args.results.retry_failed,
+        is_mixed: args.results.mixed,
+    };
+    let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
+    let output = match emit::is_stdout(&args.output) {
+        true => Output::Stdout,
+        false => Output::open(args, &describe(args, &batch, &settings)?)?,
+    };
+    console.note(&selected.note);
+    let summary = runtime::block_on(output.run(&batch, rows, args, console))??;
+    close(summary, args, console)
+}
+
+/// Reports what the batch did, and returns the exit code.
+fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, CliError> {
+    view::print_summary(&summary, console);
+    if let Some(path) = &args.results.summary {
+        emit::file(path, &cog_json::ToJson::to_json_pretty(&summary), console)?;
+    }
+    let failed = summary.rows.failed + summary.rows.earlier_failed;
+    match summary.stopped {
+        None if failed == 0 => Ok(Exit::Ok),
+        None => Ok(Exit::Failed),
+        Some(Stop::Interrupted) => {
+            console.note("interrupted: the same command goes on with the rows that have no result");
+            Ok(Exit::Interrupted)
+        }
+        Some(stop) => Err(stop.into()),
+    }
+}
+
+fn source(args: &BatchArgs) -> Result<Source, CliError> {
+    let rows = &args.rows;
+    let format = rows.format.or_else(|| Format::from_path(&args.input)).ok_or_else(|| {
+        let names = Format::NAMES.join(" or ");
+        let message = match emit::is_stdout(&args.input) {
+            true => "the format of stdin is unknown".to_owned(),
+            false => format!("the format of {} is unknown", args.input.display()),
+        };
+        CliError::Usage { message, suggestion: Some(format!("Name it with --format {names}.")) }
+    })?;
+    let columns = ColumnMap { fields: rows.map.clone(), ignore_unknown: rows.ignore_unknown };
+    if format == Format::JsonLines && columns != ColumnMap::default() {
+        return Err(CliError::usage("--map and --ignore-unknown are for columns, and JSON Lines have none"));
+    }
+    Ok(Source { path: args.input.clone(), format, columns })
+}
+
+fn condition(text: &str) -> Result<Condition, CliError> {
+    Condition::parse(text).map_err(|error| CliError::Usage {
+        message: format!("--where: {error}, at byte {} of `{text}`", error.range.start),
+        suggestion: error
+            .suggestion
+            .or_else(|| Some("Write a condition such as `$.language == \"de\"`.".to_owned())),
+    })
+}
+
+fn options(args: &BatchArgs, module: &Module, settings: &Settings) -> RunOptions {
+    let mut options = RunOptions::new()
+        .media(settings.access(module, []))
+        .strict(settings.strict.value)
+        .generation(args.generation.generation());
+    let timeout = &settings.timeout;
+    options.timeout = matches!(timeout.source, SettingSource::Flag(_)).then_some(timeout.value);
+    options.on_violation = args.check.on_violation;
+    options.max_attempts = args.check.max_attempts;
+    options
+}
+
+/// Returns whether the first provider caches the beginning of requests.
+fn has_prompt_cache(runtime: &Runtime) -> bool {
+    let first = runtime.providers().default_order().first();
+    first.is_some_and(|provider| provider.info().prompt_cache("").is_some())
+}
+
+/// Checks that the prices of the model are known if the cost is limited.
+fn check_prices(runtime: &Runtime, max_cost: Option<f64>) -> Result<(), CliError> {
+    let Some(provider) = runtime.providers().default_order().first().filter(|_| max_cost.is_some()) else {
+        return Ok(());
+    };
+    let info = provider.info();
+    let sample = Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() };
+    match info.cost(&info.model, &sample, view::now()) {
+        Some(_) => Ok(()),
+        None => Err(CliError::Usage {
+            message: format!("--max-cost: the price of {}/{} is unknown", info.name, info.model),
+            suggestion: Some(
+                "Limit the rows with --sample, or choose a model whose price is known.".to_owned(),
+            ),
+        }),
+    }
+}
+
+fn unreadable(error: &cog_batch::ReadError) -> CliError {
+    CliError::Usage { message: error.to_string(), suggestion: Some(error.suggestion()) }
+}

@@ -1,0 +1,69 @@
+//! The limits of a batch: concurrency, overload, cost and failures.
+
+use cog_testkit::{Mock, Reply};
+
+use super::{ANSWER, batch, codes, model, place, results};
+use crate::support::{snapshot, stderr};
+
+/// Rows with these texts.
+fn rows(count: usize) -> String {
+    (0..count).map(|row| format!("\"row {row}\"\n")).collect()
+}
+
+#[test]
+fn overload_delays_rows_and_fails_none() {
+    let place = place();
+    let busy = || Reply::error(429, "slow down").header("retry-after-ms", "40");
+    let replies = (0..12).map(|_| busy()).chain([Reply::text(ANSWER)]);
+    let mock = Mock::start(replies);
+    place.write("rows.jsonl", rows(30));
+    let mut command = batch(&place, &mock, "rows.jsonl -o -");
+    let output = command.env("COG_RETRIES", "0").env("COG_BREAKER_FAILURES", "0").output().unwrap();
+    assert_eq!(codes(&results(&output)), vec!["ok"; 30], "{}", stderr(&output));
+    assert_eq!(mock.requests().len(), 42);
+    assert!(
+        stderr(&output).contains("12 repeated because the provider was overloaded"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn provider_that_fails_every_row_stops_the_batch() {
+    let place = place();
+    let mock = Mock::start([Reply::error(401, "the key is wrong")]);
+    place.write("rows.jsonl", rows(500));
+    let mut command = batch(&place, &mock, "rows.jsonl -o - --concurrency 1");
+    let output = command.output().unwrap();
+    assert_eq!((results(&output).len(), output.status.code()), (20, Some(1)));
+    assert!(stderr(&output).contains("the provider failed 20 rows in a row"), "{}", stderr(&output));
+}
+
+#[test]
+fn too_many_failures_stop_the_batch() {
+    let place = place();
+    let mock = Mock::start([Reply::text("no JSON")]);
+    place.write("rows.jsonl", rows(500));
+    let args = "rows.jsonl -o - --max-failures 3 --concurrency 1 --max-attempts 1 --summary s.json";
+    let output = batch(&place, &mock, args).output().unwrap();
+    assert_eq!((results(&output).len(), output.status.code()), (4, Some(1)));
+    assert!(
+        stderr(&output).contains("4 of 4 rows have failed, and --max-failures is 3"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(place.read("s.json").contains("\"stopped\": \"max_failures\""));
+}
+
+#[test]
+fn cost_is_limited() {
+    let (place, mock) = (place(), Mock::start([Reply::text(ANSWER).usage(1_000_000, 0)]));
+    place.write("rows.jsonl", rows(100));
+    snapshot!("unknown_price", batch(&place, &mock, "rows.jsonl -o - --max-cost 5"));
+    assert_eq!(mock.requests().len(), 0);
+    for invalid in ["0", "-1", "NaN", "much"] {
+        let output =
+            batch(&place, &model(), &format!("rows.jsonl -o - --max-cost {invalid}")).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{invalid}");
+    }
+}

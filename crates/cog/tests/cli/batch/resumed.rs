@@ -1,0 +1,201 @@
+//! A batch that was interrupted or killed continues, and no row is sent twice.
+
+use std::{
+    collections::BTreeMap,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use cog_testkit::{Mock, Reply};
+use serde_json::Value;
+
+use super::{ANSWER, batch, codes, inputs, model, place};
+use crate::support::{Place, snapshot, stderr};
+
+/// Rows with these texts, `[3]`.
+fn rows(count: usize) -> String {
+    (0..count).map(|row| format!("{{\"text\": \"[{row}]\"}}\n")).collect()
+}
+
+/// Returns how often each row was sent.
+fn sent(mock: &Mock) -> BTreeMap<usize, usize> {
+    let mut sent = BTreeMap::new();
+    for input in inputs(mock) {
+        let number = input.split('[').find_map(|part| part.split(']').next()?.parse().ok());
+        *sent.entry(number.unwrap_or_else(|| panic!("{input}"))).or_default() += 1;
+    }
+    sent
+}
+
+/// Returns the results of the output, without times.
+fn output(place: &Place) -> Vec<Value> {
+    let parse = |line: &str| {
+        let mut result: Value = serde_json::from_str(line).unwrap();
+        result["meta"]["processing_time_ms"] = Value::Null;
+        result
+    };
+    place.read("out.jsonl").lines().map(parse).collect()
+}
+
+fn has(place: &Place, file: &str) -> bool {
+    place.path().join(file).exists()
+}
+
+#[test]
+fn complete_batch_leaves_only_its_output() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", rows(10));
+    assert!(batch(&place, &mock, "rows.jsonl -o out.jsonl").status().unwrap().success());
+    assert_eq!(
+        output(&place).iter().map(|it| it["row"].as_u64().unwrap()).collect::<Vec<_>>(),
+        Vec::from_iter(0..10)
+    );
+    assert!(!has(&place, "out.jsonl.journal") && !has(&place, "out.jsonl.results"));
+    snapshot!("output_exists", batch(&place, &mock, "rows.jsonl -o out.jsonl"));
+    assert_eq!(mock.requests().len(), 10);
+    assert!(
+        batch(&place, &mock, "rows.jsonl -o out.jsonl --force --keep-journal").status().unwrap().success()
+    );
+    assert!(has(&place, "out.jsonl.journal") && has(&place, "out.jsonl.results"));
+    assert!(batch(&place, &mock, "rows.jsonl -o out.csv").status().unwrap().success());
+    assert_eq!(place.read("out.csv").lines().count(), 11);
+}
+
+#[test]
+fn killed_batch_continues_and_sends_no_stored_row_again() {
+    let place = place();
+    let slow = Reply::text(ANSWER).usage(1, 2).delay(Duration::from_millis(5));
+    let mock = Mock::start([slow]);
+    place.write("rows.jsonl", rows(150));
+    let mut starts = 0;
+    let mut seed = 7_u64;
+    loop {
+        let mut command = batch(&place, &mock, "rows.jsonl -o out.jsonl --concurrency 4");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let before = mock.requests().len();
+        let goal = before + 1 + usize::try_from(seed >> 60).unwrap();
+        let is_done = loop {
+            if child.try_wait().unwrap().is_some() {
+                break true;
+            }
+            if mock.requests().len() >= goal {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        starts += 1;
+        if is_done {
+            break;
+        }
+    }
+    assert!(starts > 5, "{starts}");
+    let uninterrupted = super::place();
+    uninterrupted.write("rows.jsonl", rows(150));
+    let other = model();
+    assert!(batch(&uninterrupted, &other, "rows.jsonl -o out.jsonl").status().unwrap().success());
+    let strip = |results: Vec<Value>| -> Vec<Value> {
+        let remove = |mut result: Value| {
+            result["meta"]["usage"] = Value::Null;
+            result
+        };
+        results.into_iter().map(remove).collect()
+    };
+    assert_eq!(strip(output(&place)), strip(output(&uninterrupted)));
+    let sent = sent(&mock);
+    assert_eq!(sent.len(), 150);
+    let again: usize = sent.values().map(|times| times - 1).sum();
+    assert!(
+        again <= 4 * (starts - 1),
+        "at most the rows in flight are sent again: {again} in {starts} starts"
+    );
+}
+
+#[test]
+fn interrupted_batch_says_how_it_goes_on() {
+    let place = place();
+    let mock = Mock::start([Reply::text(ANSWER).delay(Duration::from_millis(20))]);
+    place.write("rows.jsonl", rows(400));
+    let mut command = batch(&place, &mock, "rows.jsonl -o out.jsonl --concurrency 2");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while mock.requests().len() < 10 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap().success());
+    let stopped = child.wait_with_output().unwrap();
+    assert_eq!(stopped.status.code(), Some(130), "{}", stderr(&stopped));
+    assert!(stderr(&stopped).contains("the same command goes on"), "{}", stderr(&stopped));
+    assert!(!has(&place, "out.jsonl") && has(&place, "out.jsonl.journal"));
+    let continued = batch(&place, &mock, "rows.jsonl -o out.jsonl").output().unwrap();
+    assert!(continued.status.success(), "{}", stderr(&continued));
+    assert!(stderr(&continued).contains("rows have a result"), "{}", stderr(&continued));
+    assert!(sent(&mock).values().all(|times| *times == 1), "rows that ran were finished");
+    assert_eq!(output(&place).len(), 400);
+}
+
+#[test]
+fn failed_rows_run_again_only_if_requested() {
+    let place = place();
+    let mock = Mock::start([Reply::text(ANSWER), Reply::text("no JSON").when("[3]")]);
+    place.write("rows.jsonl", rows(6));
+    let args = "rows.jsonl -o out.jsonl --max-attempts 1";
+    let run = |mock: &Mock, more: &str| batch(&place, mock, &format!("{args} {more}")).output().unwrap();
+    assert_eq!(run(&mock, "").status.code(), Some(1));
+    assert_eq!(codes(&output(&place)), ["ok", "ok", "ok", "E1000", "ok", "ok"]);
+    assert_eq!((run(&mock, "").status.code(), mock.requests().len()), (Some(1), 6));
+    let mock = model();
+    let again = run(&mock, "--retry-failed");
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert_eq!((codes(&output(&place)), sent(&mock)), (vec!["ok"; 6], BTreeMap::from([(3, 1)])));
+    assert!(!has(&place, "out.jsonl.journal"));
+}
+
+#[test]
+fn sample_goes_on_without_it() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", rows(20));
+    assert!(batch(&place, &mock, "rows.jsonl -o out.jsonl --sample 5").status().unwrap().success());
+    assert_eq!(output(&place).len(), 5);
+    assert!(batch(&place, &mock, "rows.jsonl -o out.jsonl").status().unwrap().success());
+    assert_eq!((output(&place).len(), mock.requests().len()), (20, 20));
+}
+
+#[test]
+fn changed_batch_is_refused_unless_mixed() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", rows(20));
+    let run = |args: &str| batch(&place, &mock, &format!("rows.jsonl -o out.jsonl {args}"));
+    assert!(run("--sample 5").status().unwrap().success());
+    snapshot!("changed_model", run("--model other"));
+    place.write("m/prompt.md", "Label the text well.");
+    let output = run("").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("module files: "), "{}", stderr(&output));
+    place.write("m/prompt.md", "Label the text.");
+    place.write("rows.jsonl", rows(20).replace("[2]", "[x]"));
+    let output = run("").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("row 2 of the input has changed"), "{}", stderr(&output));
+    place.write("rows.jsonl", rows(21));
+    snapshot!("changed_input", run(""));
+    assert_eq!(mock.requests().len(), 5);
+    assert!(run("--mixed --model other").status().unwrap().success());
+    assert_eq!(mock.requests().len(), 21);
+}
+
+#[test]
+fn journal_in_use_is_refused() {
+    let place = place();
+    let mock = Mock::start([Reply::text(ANSWER).delay(Duration::from_secs(3))]);
+    place.write("rows.jsonl", rows(2));
+    let mut command = batch(&place, &mock, "rows.jsonl -o out.jsonl");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while mock.requests().is_empty() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    snapshot!("journal_in_use", batch(&place, &mock, "rows.jsonl -o out.jsonl"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
