@@ -7,7 +7,7 @@
 //! * [`Journal`] stores each result as it finishes, so that a batch continues after any interruption. It returns the
 //!   [`Finished`] rows when it is opened, and the [`Results`] when it is closed.
 //! * [`Output`] writes a file from the results: JSON Lines or CSV.
-//! * `nats` (feature): jobs in NATS JetStream, and the workers that run them.
+//! * `nats` (feature): jobs in NATS JetStream, the workers that run them, and the sessions of servers.
 //! * [`Progress`] says how far a batch is, and [`Summary`] what it did.
 
 #[cfg(all(feature = "arrow", test))]

@@ -1,7 +1,9 @@
-//! Jobs in NATS JetStream.
+//! Jobs and sessions in NATS JetStream.
 //!
 //! A [`Worker`] takes jobs from a work queue, runs them and stores each result under the id of its job. A message is acknowledged
 //! after its result is stored, so a job that a worker loses is delivered again. A job whose result is stored does not run again.
+//!
+//! [`NatsSessions`] is the log through which several servers share their sessions.
 
 mod aside;
 mod connect;
@@ -12,6 +14,7 @@ mod job;
 mod names;
 mod queue;
 mod report;
+mod sessions;
 mod stored;
 mod worker;
 
@@ -22,6 +25,7 @@ pub use self::{
     names::Names,
     queue::{Queue, QueueSettings},
     report::WorkerReport,
+    sessions::NatsSessions,
     stored::StoredResult,
     worker::{Stop, Worker},
 };

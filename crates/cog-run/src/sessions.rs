@@ -5,6 +5,7 @@
 //! run is cancelled, unless it is detached. When the session of an interrupted run is
 //! [resumed](Sessions::resume), the model is called again, after the tool calls that the run made.
 
+mod adopt;
 mod checkpoint;
 mod error;
 mod file;
@@ -18,10 +19,12 @@ mod new_session;
 mod part_answer;
 mod partial;
 mod pump;
+mod replicator;
 mod resume;
 mod session;
 mod settings;
 mod shared;
+mod shared_log;
 mod spec;
 mod store;
 mod stored_run;
@@ -44,6 +47,7 @@ pub use self::{
     resume::{ResumeError, ResumeFrom},
     session::Session,
     settings::SessionSettings,
+    shared_log::{AppendError, LogFuture, LogReading, LogRecord, LogRequest, LogStream, SharedLog},
     spec::{RunSpec, SessionOptions},
     stored_run::{RunRecord, StoredRun, StoredRuns},
     subscriber::{After, Batch, Entry, Subscriber},
@@ -77,6 +81,19 @@ impl Sessions {
             drop(owner.sweeping()); // stored sessions expire even when no run starts
         }
         Ok(Self(Arc::new(owner)))
+    }
+
+    /// Opens a store of sessions that several servers share through a log: each of them resumes the sessions of all. Must be called
+    /// within a tokio runtime. [`SessionSettings::state_dir`] is not used.
+    ///
+    /// # Errors
+    /// None at present.
+    pub fn open_shared(settings: SessionSettings, log: Arc<dyn SharedLog>) -> Result<Self, SessionError> {
+        let requests = log.requests();
+        let store = SessionStore::open_shared(settings, log)?;
+        let sessions = Self(Arc::new(Owner { store: Arc::new(store), tasks: Mutex::default() }));
+        sessions.reply_to_others(requests);
+        Ok(sessions)
     }
 
     /// Starts a run in a new session. Must be called within a tokio runtime, which runs it.
@@ -133,7 +150,9 @@ impl Sessions {
     /// session is not changed.
     pub fn cancel(&self, id: &str, owner: &str) -> Option<SessionInfo> {
         let session = self.0.store.find(id, owner)?;
-        self.0.store.cancel(&session);
+        if !self.cancel_elsewhere(&session) {
+            self.0.store.cancel(&session);
+        }
         Some(session.info())
     }
 

@@ -68,6 +68,7 @@ pub(crate) async fn resubscribe(
         Some(from) => resume(app, id, client, from).await?,
         None => {
             let slot = app.slot(client)?;
+            app.sessions.adopt(id, &client.owner()).await;
             let subscriber = app.sessions.follow(id, &client.owner(), After::Start);
             subscriber.map(|subscriber| subscriber.with_slot(Some(slot)))
         }
@@ -112,6 +113,7 @@ async fn resume_run(
     request: &ExecuteRequest,
     from: ResumeFrom,
 ) -> Result<Result<Subscriber, ResumeError>, ApiError> {
+    app.sessions.adopt(id, &request.client.owner()).await;
     let session = app.sessions.get(id, &request.client.owner());
     match session.is_some_and(|session| session.module != request.name) {
         true => Ok(Err(ResumeError::Unknown)),
@@ -127,6 +129,7 @@ async fn resume(
     from: ResumeFrom,
 ) -> Result<Result<Subscriber, ResumeError>, ApiError> {
     let slot = app.slot(client)?;
+    app.sessions.adopt(id, &client.owner()).await;
     let budgets = app.guard.budgets.budget(client).into_iter().collect();
     Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, budgets, slot).await)
 }

@@ -45,6 +45,21 @@ impl Names {
         format!("{}-results", self.0)
     }
 
+    /// Returns the stream of the sessions.
+    pub fn sessions(&self) -> String {
+        format!("{}-sessions", self.0)
+    }
+
+    /// Returns the subject of a session.
+    pub(super) fn session_subject(&self, id: &str) -> String {
+        format!("{}.sessions.{id}", self.0)
+    }
+
+    /// Returns the subject of requests to a server.
+    pub(super) fn server_subject(&self, server: &str) -> String {
+        format!("{}.servers.{server}", self.0)
+    }
+
     /// Returns the subject below which the subjects for results are.
     pub fn replies(&self) -> String {
         format!("{}.replies", self.0)

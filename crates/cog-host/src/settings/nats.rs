@@ -11,6 +11,7 @@ use super::{
     Row, Setting, SettingsError, Shown, Source, amount, duration,
     file::NatsContent,
     layers::{Layers, Names, expand_home},
+    table,
 };
 
 const URL: Names = Names { flag: "--nats", variable: "COG_NATS_URL" };
@@ -78,7 +79,7 @@ impl NatsSettings {
         let time = |length: &Duration| Shown::Text(duration::show(*length));
         let masked = |password: &Option<Secret>| Shown::maybe(password.as_ref().map(|_| "***"));
         [
-            Row::new("nats.url", &self.url, |url| Shown::maybe(url.as_ref())),
+            Row::new("nats.url", &self.url, |urls| Shown::maybe(urls.as_deref().map(without_credentials))),
             Row::new("nats.credentials", &self.credentials, |path| Shown::path(path.as_ref())),
             Row::new("nats.user", &self.user, |user| Shown::maybe(user.as_ref())),
             Row::new("nats.password", &self.password, masked),
@@ -90,6 +91,11 @@ impl NatsSettings {
             Row::new("nats.max_age", &self.max_age, time),
         ]
     }
+}
+
+/// Removes what a URL should not contain.
+fn without_credentials(urls: &str) -> String {
+    urls.split(',').map(table::without_credentials).collect::<Vec<_>>().join(",")
 }
 
 fn maybe<T>(found: Option<Setting<T>>) -> Setting<Option<T>> {

@@ -27,6 +27,8 @@ pub struct ServeSettings {
     pub token_file: Option<PathBuf>,
     /// The directory to store sessions in.
     pub state_dir: Option<PathBuf>,
+    /// The NATS servers through which servers share their sessions; none shares nothing.
+    pub nats: Vec<String>,
     /// Whether interrupted streams can be resumed.
     pub resume: bool,
     /// Limits of requests, streams and connections.
@@ -45,6 +47,7 @@ impl Default for ServeSettings {
             workers: 0,
             token_file: None,
             state_dir: None,
+            nats: Vec::new(),
             resume: true,
             server: ServerSettings::default(),
             sessions: SessionSettings::default(),

@@ -128,7 +128,7 @@ fn complete_line(line: &[u8]) -> Option<&str> {
 }
 
 /// Adds a chunk to the log, and returns the state after it. None when the line is not a valid next chunk.
-fn append_line(log: &mut Log, line: &str) -> Option<SessionState> {
+pub(crate) fn append_line(log: &mut Log, line: &str) -> Option<SessionState> {
     let value = Value::parse(line).ok()?;
     let (event, seq, state) = if let Some(chunk) = value.get("chunk") {
         (Event::Chunk, Some(chunk.get("seq")?.as_u64()?), SessionState::Running)

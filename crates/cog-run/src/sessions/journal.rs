@@ -228,6 +228,6 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHan
 impl Persistence {
     /// Returns the persistence of a session that is not written yet.
     pub(crate) fn new(header: String) -> Self {
-        Self { header, written: 0, shown: 0, bytes: 0, is_queued: false }
+        Self { header, written: 0, shown: 0, bytes: 0, record: 0, is_queued: false }
     }
 }

@@ -12,6 +12,7 @@ use super::{
     info::{SessionInfo, SessionState},
     log::Log,
     partial,
+    shared_log::LogRecord,
     spec::RunSpec,
 };
 use crate::{CancelReason, Cancellation, RecoveryOffer, tools::CallLog};
@@ -48,11 +49,15 @@ pub(crate) struct State {
     pub(crate) counted: Option<usize>,
     /// Whether the session was cancelled on request.
     pub(crate) is_cancelled: bool,
+    /// The server that runs it, when it is another one.
+    pub(crate) remote: Option<String>,
+    /// Whether another server has continued it.
+    pub(crate) is_superseded: bool,
     /// The state of its file; none for a session in memory only.
     pub(crate) persistence: Option<Persistence>,
 }
 
-/// The state of a session's file.
+/// The state of a session's file, or of its records in a log that several servers share.
 pub(crate) struct Persistence {
     /// The header line, until it is written.
     pub(crate) header: String,
@@ -62,6 +67,8 @@ pub(crate) struct Persistence {
     pub(crate) shown: u64,
     /// The bytes of all entries in the file.
     pub(crate) bytes: usize,
+    /// The number of its last record.
+    pub(crate) record: u64,
     /// Whether the session is in the writer's queue.
     pub(crate) is_queued: bool,
 }
@@ -90,6 +97,8 @@ impl Shared {
             finished_key: None,
             counted: Some(0),
             is_cancelled: false,
+            remote: None,
+            is_superseded: false,
             persistence: None,
         };
         Self {
@@ -128,8 +137,24 @@ impl Shared {
         session
     }
 
+    /// Returns the session of another server, up to this record.
+    pub(crate) fn adopted(found: Found, record: &LogRecord) -> Self {
+        let Found { header, log, state: stage, .. } = found;
+        let session = Self::new(header);
+        let mut state = session.lock();
+        state.persistence = Some(Persistence { bytes: log.bytes(), ..Persistence::new(String::new()) });
+        state.log = log;
+        state.stored_up_to(record.number);
+        match stage {
+            SessionState::Running => state.remote = Some(record.server.clone()),
+            stage => state.close(stage),
+        }
+        drop(state);
+        session
+    }
+
     /// Returns the final event of a run that an earlier program did not finish.
-    fn interrupted_event(&self, log: &Log, recovery: Option<RecoveryOffer>) -> Chunk {
+    pub(crate) fn interrupted_event(&self, log: &Log, recovery: Option<RecoveryOffer>) -> Chunk {
         let last_seq = log.last_seq();
         let recovery = recovery.map(|offer| Recovery {
             last_seq,
@@ -202,7 +227,8 @@ impl Shared {
     }
 
     fn cancel_unread(&self, state: &State) {
-        if state.subscribers == 0 && !self.detached && state.stage == SessionState::Running {
+        let is_running = state.stage == SessionState::Running && state.remote.is_none();
+        if state.subscribers == 0 && !self.detached && is_running {
             state.cancellation.cancel(CancelReason::ClientGone);
         }
     }
@@ -256,6 +282,14 @@ impl State {
     /// Returns the position up to which entries are visible to readers.
     pub(crate) fn shown(&self) -> u64 {
         self.persistence.as_ref().map_or(self.log.end(), |file| file.shown)
+    }
+
+    /// Shows all entries, which a record of another server contains.
+    pub(crate) fn stored_up_to(&mut self, record: u64) {
+        let end = self.log.end();
+        if let Some(stored) = &mut self.persistence {
+            (stored.written, stored.shown, stored.record) = (end, end, record);
+        }
     }
 
     /// Returns the receiver of the next notification.

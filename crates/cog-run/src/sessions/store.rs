@@ -1,5 +1,7 @@
 //! The store of sessions: limits their number, lifetime and size.
 
+mod adopted;
+
 use std::{
     collections::{BTreeMap, HashMap},
     io,
@@ -14,14 +16,17 @@ use std::{
 use cog_spec::Chunk;
 use tokio::{sync::Notify, time::Instant};
 
+pub(crate) use self::adopted::Known;
 use super::{
     error::SessionError,
     file,
     header::Found,
     info::SessionState,
     journal::{self, Journal},
+    replicator::Replicator,
     settings::SessionSettings,
     shared::{Persistence, Shared, State, Wake},
+    shared_log::SharedLog,
 };
 use crate::{CancelReason, Cancellation, private_files::MediaFiles, tools::CallLog};
 
@@ -34,6 +39,8 @@ pub(crate) struct SessionStore {
     pub(crate) settings: SessionSettings,
     table: Mutex<Table>,
     journal: Option<Journal>,
+    /// The writer to a log that several servers share.
+    pub(crate) replicator: Option<Replicator>,
     /// The media of inputs.
     media: Arc<MediaFiles>,
     /// The bytes of all sessions together.
@@ -66,13 +73,29 @@ impl SessionStore {
             None => MediaFiles::in_memory(),
         };
         let (bytes, idle, media) = (AtomicUsize::new(0), Notify::new(), Arc::new(media));
-        let store = Self { settings, table: Mutex::default(), journal, media, bytes, idle };
+        let (table, replicator) = Default::default();
+        let store = Self { settings, table, journal, replicator, media, bytes, idle };
         if let Some(directory) = directory {
             store
                 .restore(&directory)
                 .map_err(|source| SessionError::Directory { path: directory, source })?;
         }
         Ok(store)
+    }
+
+    /// Opens a store whose sessions are in a log that several servers share. Must be called within a tokio runtime.
+    pub(crate) fn open_shared(
+        settings: SessionSettings,
+        log: Arc<dyn SharedLog>,
+    ) -> Result<Self, SessionError> {
+        let mut store = Self::open(SessionSettings { state_dir: None, ..settings })?;
+        store.replicator = Some(Replicator::new(log, store.settings.max_session_bytes));
+        Ok(store)
+    }
+
+    /// Whether sessions are stored outside the memory.
+    fn is_stored(&self) -> bool {
+        self.journal.is_some() || self.replicator.is_some()
     }
 
     fn restore(&self, directory: &Path) -> io::Result<()> {
@@ -127,7 +150,7 @@ impl SessionStore {
     /// Adds a running session.
     pub(crate) fn add(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
-        if let (Some(_), Some(spec)) = (&self.journal, &state.spec) {
+        if let Some(spec) = state.spec.as_ref().filter(|_| self.is_stored()) {
             state.persistence = Some(Persistence::new(file::header(session, spec)));
         }
         self.recount(&mut state);
@@ -165,9 +188,10 @@ impl SessionStore {
 
     /// Notifies the receiver of new entries.
     fn notify(&self, session: &Arc<Shared>, wake: &Wake) {
-        match (wake, &self.journal) {
-            (Wake::Writer, Some(journal)) => journal.write(session),
-            (Wake::None, _) => {}
+        match (wake, &self.journal, &self.replicator) {
+            (Wake::Writer, Some(journal), _) => journal.write(session),
+            (Wake::Writer, None, Some(replicator)) => replicator.write(session),
+            (Wake::None, ..) => {}
             _ => session.notify(),
         }
     }
@@ -254,6 +278,9 @@ impl SessionStore {
         if let Some(journal) = &self.journal {
             journal.flush().await;
         }
+        if let Some(replicator) = &self.replicator {
+            replicator.flush().await;
+        }
     }
 
     /// Returns the number of running sessions.
@@ -276,7 +303,7 @@ impl SessionStore {
 
     /// Returns the number of sessions whose file could not be written.
     pub(crate) fn count_not_on_disk(&self) -> usize {
-        if self.journal.is_none() {
+        if !self.is_stored() {
             return 0;
         }
         let table = self.lock();

@@ -1,7 +1,10 @@
 //! The connection to NATS that the settings describe.
 
-use cog_batch::nats::{NatsError, NatsOptions, QueueSettings};
+use std::{sync::Arc, time::Duration};
+
+use cog_batch::nats::{Names, NatsError, NatsOptions, NatsSessions, QueueSettings, connect};
 use cog_host::settings::Settings;
+use cog_run::sessions::{SessionSettings, Sessions};
 use cog_spec::ErrorBody;
 
 use crate::error::CliError;
@@ -34,6 +37,28 @@ pub(super) fn queue(settings: &Settings) -> QueueSettings {
     queue.ack_wait = settings.nats.ack_wait.value;
     queue.max_age = settings.nats.max_age.value;
     queue
+}
+
+/// The minimum time for which the chunks of a session are stored, longer than a run may take.
+const MIN_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// Opens the sessions that several servers share.
+///
+/// # Errors
+/// See [`NatsError`].
+pub(super) async fn shared_sessions(
+    url: &str,
+    stored: SessionSettings,
+    settings: &Settings,
+) -> Result<Sessions, CliError> {
+    let options = options(Some(url), settings)?;
+    let names = Names::new(&settings.nats.name.value).map_err(|problem| error(&problem))?;
+    let age = (stored.ttl * 2).max(MIN_AGE);
+    let client = connect(&options).await.map_err(|problem| error(&problem))?;
+    let log = NatsSessions::open(client, names, settings.nats.replicas.value, age).await;
+    let log = log.map_err(|problem| error(&problem))?;
+    Sessions::open_shared(stored, Arc::new(log))
+        .map_err(|problem| ErrorBody::new(problem.code(), problem.to_string()).into())
 }
 
 /// Returns the error of a command.

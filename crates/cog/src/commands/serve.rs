@@ -14,7 +14,7 @@ use cog_host::{
     settings::{Environment, ServeSettings, Settings},
 };
 use cog_media::Access;
-use cog_run::sessions::{SessionError, Sessions};
+use cog_run::sessions::{SessionError, SessionSettings, Sessions};
 use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
@@ -50,11 +50,11 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let mut stored = serving.sessions.clone();
     stored.state_dir = serving.state_dir.clone();
     stored.recovery = stored.recovery.filter(|_| serving.resume);
-    let sessions = Sessions::open(stored).map_err(|error| cannot_store(&error))?;
     let modules = runtime.finder().origins().len();
     raise_open_files();
     return_large_blocks();
     events(serving.workers)?.block_on(async {
+        let sessions = open_sessions(&serving, stored, &settings).await?;
         let listener = TcpListener::bind(serving.socket_addr()).await;
         let listener = listener.map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
         let address = listener.local_addr().map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
@@ -70,6 +70,27 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         }
     })
 }
+
+/// Opens the sessions: those of this server, or those of all servers that share them through NATS.
+async fn open_sessions(
+    serving: &ServeSettings,
+    stored: SessionSettings,
+    settings: &Settings,
+) -> Result<Sessions, CliError> {
+    if serving.nats.is_empty() {
+        return Ok(Sessions::open(stored).map_err(|error| cannot_store(&error))?);
+    }
+    shared_sessions(&serving.nats.join(","), stored, settings).await
+}
+
+/// Without the feature, no server shares sessions.
+#[cfg(not(feature = "nats"))]
+async fn shared_sessions(_: &str, _: SessionSettings, _: &Settings) -> Result<Sessions, CliError> {
+    Err(CliError::usage("--nats: this program is compiled without NATS"))
+}
+
+#[cfg(feature = "nats")]
+use super::nats::shared_sessions;
 
 /// What remote callers may open: URLs, their own uploads, and files under the operator's roots.
 fn access(settings: &Settings, uploads: &MediaStore) -> Access {

@@ -7,6 +7,7 @@
 mod faults;
 mod jobs;
 mod server;
+mod servers;
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -49,7 +50,8 @@ fn place() -> TempDir {
     let place = tempfile::tempdir().unwrap();
     let module = place.path().join("modules/m");
     std::fs::create_dir_all(&module).unwrap();
-    let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n";
+    let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n\
+        response: { mode: streaming }\n";
     std::fs::write(module.join("module.yaml"), manifest).unwrap();
     std::fs::write(module.join("prompt.md"), "Answer this: $ARGUMENTS\n").unwrap();
     std::fs::write(module.join("schema.json"), SCHEMA).unwrap();

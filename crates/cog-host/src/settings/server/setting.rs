@@ -68,6 +68,8 @@ server_settings! {
         "Public base URL for links to media [default: http:// and the Host of the request]" operator;
     "state-dir" Path |it| &mut it.state_dir,
         "Store sessions in this directory, so that they survive a restart" operator;
+    "nats" Names |it| &mut it.nats,
+        "Share sessions with other servers through NATS, at these comma-separated URLs" operator;
     "max-body-bytes" Bytes |it| &mut it.server.max_body_bytes,
         "Maximum request body size";
     "max-body-bytes-total" Bytes |it| &mut it.server.max_body_bytes_total,
