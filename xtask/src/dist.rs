@@ -2,7 +2,7 @@
 
 pub(crate) mod bare;
 mod platform;
-mod wheels;
+pub(crate) mod wheels;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::dist::wheels::{PROGRAMS, check_programs};
 use crate::project::{Outcome, cargo, emptied, execute, say, target_directory};
 use crate::{clients, test};
 
@@ -39,10 +40,12 @@ const EXAMPLES: &str = "crates/cog-py/examples";
 /// The settings of its type checkers.
 const SETTINGS: &str = "crates/cog-py/pyproject.toml";
 
-/// Builds the wheel, installs it into an empty environment, and runs its tests there.
+/// Builds both wheels, installs each into an empty environment, and runs the tests of the package there.
 pub(crate) fn check() -> Outcome {
     let wheels = emptied("python/wheels")?;
-    build(&wheels, "dev")?;
+    build(&wheels, PROGRAMS, "dev")?;
+    check_programs(&wheels)?;
+    build(&wheels, PACKAGE, "dev")?;
     let packages = [CHECKERS, NOTEBOOKS, PEERS, ENGINES, test::MCP].concat();
     let interpreter = install(&wheels, "python/environment", &packages)?;
     check_types(&interpreter)?;
@@ -56,7 +59,7 @@ pub(crate) fn check() -> Outcome {
 /// Measures the wheel of the release profile, beside the Rust call and the packages that do the same.
 pub(crate) fn bench() -> Outcome {
     let wheels = emptied("python/release")?;
-    build(&wheels, "release")?;
+    build(&wheels, PACKAGE, "release")?;
     let package = ["--package", "cog-py", "--example", "python-reference"];
     execute(cargo().args(["build", "--release", "--locked"]).args(package))?;
     execute(cargo().args(["build", "--release", "--locked", "--package", "cog-testkit"]))?;
@@ -93,11 +96,11 @@ fn check_types(interpreter: &Path) -> Outcome {
     execute(&mut pyright_command)
 }
 
-/// Builds the wheel. The interpreter of the tools builds it; every later one can load it.
-fn build(wheels: &Path, profile: &str) -> Outcome {
+/// Builds a wheel without the symbols of debuggers. The interpreter of the tools builds it; every later one can load it.
+fn build(wheels: &Path, package: &str, profile: &str) -> Outcome {
     let interpreter = test::python(BUILDER)?;
     let mut maturin = Command::new(&interpreter);
     maturin.args(["-m", "maturin", "build", "--profile", profile, "--locked", "--compatibility", "linux"]);
-    maturin.args(["--manifest-path", &format!("{PACKAGE}/Cargo.toml"), "--out"]).arg(wheels);
+    maturin.args(["--strip", "--manifest-path", &format!("{package}/Cargo.toml"), "--out"]).arg(wheels);
     execute(&mut maturin)
 }

@@ -18,7 +18,7 @@ const TAGS: &str = "wheel==0.48.0";
 const OLDEST: [&str; 2] = ["--compatibility", "manylinux2014"];
 
 /// The package of the programs.
-const PROGRAMS: &str = "crates/cog";
+pub(crate) const PROGRAMS: &str = "crates/cog";
 
 /// An interpreter without a global lock. It cannot load the wheel of the others.
 const FREE_THREADED: &str = "python3.14t";
@@ -81,7 +81,7 @@ fn add_musl(builder: &Path, platform: &Platform, directory: &Path) -> Outcome {
 }
 
 /// The programs start.
-fn check_programs(directory: &Path) -> Outcome {
+pub(crate) fn check_programs(directory: &Path) -> Outcome {
     let programs = environment("dist-programs", PYTHON)?;
     install(&programs, directory, "cognitive-cli")?;
     for name in ["cog", "cogn"] {
