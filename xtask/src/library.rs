@@ -5,8 +5,11 @@ use std::path::Path;
 use crate::project::{Outcome, capture, cargo, execute, read, root, say, target_directory};
 
 /// The libraries with features of their own, with their features.
-const FEATURES: [(&str, &[&str]); 2] =
-    [("cog-run", &["media", "offline", "providers", "tokenizers"]), ("cog-host", &["mcp", "server"])];
+const FEATURES: [(&str, &[&str]); 3] = [
+    ("cog-run", &["media", "offline", "providers", "tokenizers"]),
+    ("cog-batch", &["arrow", "nats"]),
+    ("cog-host", &["mcp", "server"]),
+];
 
 /// What the program outside the workspace prints.
 const EXPECTED: &str = "billing\nwritten\n";

@@ -30,6 +30,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         tools::install()?;
     }
     execute(cargo().args(["test", "--workspace", "--locked"]))?;
+    execute(cargo().args(["test", "--package", "cog-batch", "--features", "arrow", "--locked"]))?;
     if extent == Extent::Everything {
         terminal::check()?;
         // The tests of the tools leave there what runs sent to vendors.

@@ -19,7 +19,8 @@ use thiserror::Error;
 
 /// Why a value has no JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub(crate) enum ArrayError {
+#[non_exhaustive]
+pub enum ArrayError {
     /// A number is NaN or infinite.
     #[error("the number is NaN or infinite")]
     NotFinite,
@@ -32,6 +33,9 @@ pub(crate) enum ArrayError {
     /// A key of a dictionary or a map is missing.
     #[error("a key is missing")]
     NoKey,
+    /// The content of a media file that is of no known type.
+    #[error("the media type of the content is unknown")]
+    UnknownMedia,
     /// A type without JSON.
     #[error("the type is not supported")]
     Type,

@@ -10,10 +10,20 @@ pub enum Format {
     JsonLines,
     /// Comma-separated values with a header.
     Csv,
+    /// Arrow IPC: a file or a stream.
+    #[cfg(feature = "arrow")]
+    Arrow,
+    /// Parquet.
+    #[cfg(feature = "arrow")]
+    Parquet,
 }
 
 impl Format {
     /// The names of the formats.
+    #[cfg(feature = "arrow")]
+    pub const NAMES: &'static [&'static str] = &["jsonl", "csv", "arrow", "parquet"];
+    /// The names of the formats.
+    #[cfg(not(feature = "arrow"))]
     pub const NAMES: &'static [&'static str] = &["jsonl", "csv"];
 
     /// Returns the format with this name.
@@ -22,6 +32,10 @@ impl Format {
         match name.to_ascii_lowercase().as_str() {
             "jsonl" | "ndjson" => Some(Self::JsonLines),
             "csv" => Some(Self::Csv),
+            #[cfg(feature = "arrow")]
+            "arrow" | "arrows" | "feather" | "ipc" => Some(Self::Arrow),
+            #[cfg(feature = "arrow")]
+            "parquet" | "pq" => Some(Self::Parquet),
             _ => None,
         }
     }

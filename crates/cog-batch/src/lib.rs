@@ -6,11 +6,11 @@
 //! * A [`Sink`] receives each [`RowResult`].
 //! * [`Journal`] stores each result as it finishes, so that a batch continues after any interruption. It returns the
 //!   [`Finished`] rows when it is opened, and the [`Results`] when it is closed.
-//! * [`Output`] writes a file from the results: JSON Lines or CSV.
+//! * [`Output`] writes a file from the results: JSON Lines or CSV, and with the feature `arrow` Arrow IPC or Parquet.
 //! * `nats` (feature): jobs in NATS JetStream, the workers that run them, and the sessions of servers.
 //! * [`Progress`] says how far a batch is, and [`Summary`] what it did.
 
-#[cfg(all(feature = "arrow", test))]
+#[cfg(feature = "arrow")]
 mod arrays;
 #[cfg(feature = "arrow")]
 mod columns;
@@ -33,6 +33,8 @@ mod summary;
 mod write;
 
 #[cfg(feature = "arrow")]
+pub use arrays::ArrayError;
+#[cfg(feature = "arrow")]
 pub use columns::{Column, ColumnType, Columns, RecordBuilder};
 pub use concurrency::Concurrency;
 pub use digest::digest_of_files;
@@ -42,7 +44,7 @@ pub use journal::{
 };
 pub use pace::Pace;
 pub use progress::Progress;
-pub use read::{ColumnMap, ColumnsError, ReadError, RowError, RowErrorKind, RowReader, Rows, Source};
+pub use read::{ColumnMap, ColumnsError, Place, ReadError, RowError, RowErrorKind, RowReader, Rows, Source};
 pub use results::{Lines, Order, ResultLine, Results};
 pub use row::{Row, RowHash};
 pub use run::{Batch, View};

@@ -1,17 +1,23 @@
 //! Readers of rows, one file per format.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod columns;
 mod csv;
 mod error;
 mod json_lines;
 mod lines;
+#[cfg(feature = "arrow")]
+mod parquet;
 mod row_error;
 mod source;
+#[cfg(feature = "arrow")]
+mod table;
 
 pub use self::{
     columns::{ColumnMap, ColumnsError},
     error::ReadError,
-    row_error::{RowError, RowErrorKind},
+    row_error::{Place, RowError, RowErrorKind},
     source::{Rows, Source},
 };
 

@@ -2,10 +2,16 @@
 //!
 //! A file is written beside its path, synced and renamed, so that it is always complete.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod columns;
 mod csv;
 mod error;
 mod json_lines;
+#[cfg(feature = "arrow")]
+mod parquet;
+#[cfg(feature = "arrow")]
+mod records;
 mod target;
 
 use std::{
@@ -57,11 +63,21 @@ impl Output<'_> {
     ///
     /// # Errors
     /// If results cannot be read or written.
-    pub fn write(&self, results: &mut Results, out: &mut dyn Write) -> Result<(), WriteError> {
+    pub fn write(&self, results: &mut Results, out: &mut (dyn Write + Send)) -> Result<(), WriteError> {
         let mut damaged = Vec::new();
         let written = match self.format {
             Format::JsonLines => json_lines::write(intact(results, self.order, &mut damaged)?, out),
             Format::Csv => self.write_csv(results, &mut damaged, out),
+            #[cfg(feature = "arrow")]
+            Format::Arrow => {
+                let columns = crate::Columns::from_contract(self.contract);
+                arrow::write(&columns, intact(results, self.order, &mut damaged)?, out)
+            }
+            #[cfg(feature = "arrow")]
+            Format::Parquet => {
+                let columns = crate::Columns::from_contract(self.contract);
+                parquet::write(&columns, intact(results, self.order, &mut damaged)?, out)
+            }
         };
         forget(results, damaged)?;
         written
@@ -71,7 +87,7 @@ impl Output<'_> {
         &self,
         results: &mut Results,
         damaged: &mut Vec<u64>,
-        out: &mut dyn Write,
+        out: &mut (dyn Write + Send),
     ) -> Result<(), WriteError> {
         let columns = columns::Columns::new(self.contract, intact(results, Order::Free, damaged)?)?;
         if damaged.is_empty() {

@@ -49,7 +49,7 @@ pub use crate::{
 };
 // The types of other crates in the public interface, so that a program needs no other dependency.
 pub use cog_json::{DeserializeError, Path, SerializeError, ToJson, Value};
-pub use cog_media::{Access, Delivery, FileGuard, MediaError, Uploads};
+pub use cog_media::{Access, Delivery, FileGuard, MediaError, Uploads, sniff};
 #[cfg(feature = "providers")]
 pub use cog_media::{AllowRule, FetchLimits, Fetcher, Proxy, UrlGuard};
 pub use cog_module::{Finder, LoadError, Module, ModuleFiles, Origin};

@@ -48,6 +48,25 @@ pub enum ColumnsError {
         /// The fields of the input.
         fields: Vec<String>,
     },
+    /// Fields that every input must have, without a column.
+    #[error("there is no column for {}, which the module requires", quoted(fields))]
+    Required {
+        /// The fields.
+        fields: Vec<String>,
+    },
+    /// The type of a column does not fit its field.
+    #[cfg(feature = "arrow")]
+    #[error("column `{column}` is {found}, and the input field `{field}` needs {expected}")]
+    Type {
+        /// The column.
+        column: String,
+        /// Its type.
+        found: String,
+        /// The field.
+        field: String,
+        /// What the field accepts.
+        expected: String,
+    },
     /// Two columns are the same field.
     #[error("two columns are the input field `{field}`")]
     Twice {
@@ -64,7 +83,11 @@ impl ColumnsError {
                 "Ignore them with --ignore-unknown, or map one with --map FIELD=COLUMN. The fields are {}.",
                 quoted(fields)
             ),
-            Self::Missing { .. } | Self::NoField { .. } => "Write --map FIELD=COLUMN.".to_owned(),
+            #[cfg(feature = "arrow")]
+            Self::Type { .. } => "Convert the column, or map another one with --map FIELD=COLUMN.".to_owned(),
+            Self::Missing { .. } | Self::NoField { .. } | Self::Required { .. } => {
+                "Write --map FIELD=COLUMN.".to_owned()
+            }
             Self::Twice { .. } => {
                 "Remove one of them, or map another field with --map FIELD=COLUMN.".to_owned()
             }
@@ -112,6 +135,12 @@ impl Columns {
             Some(field) => Err(ColumnsError::Twice { field: field.name.clone() }),
             None => Ok(Self { targets, text: String::new() }),
         }
+    }
+
+    /// Returns the input field of each column.
+    #[cfg(feature = "arrow")]
+    pub(super) fn into_targets(self) -> Vec<Option<InputField>> {
+        self.targets
     }
 
     /// Returns the number of columns.
@@ -173,14 +202,19 @@ fn typed(field: &InputField, cell: &str) -> Option<Value> {
 
 /// Writes a media file, which a cell names by path or URL.
 fn write_media(w: &mut Writer<'_>, field: &InputField, cell: &str) {
+    let source = media_source(cell);
+    let source = if field.is_list { serde_json::json!([source]) } else { source };
+    w.field(&field.name, &Value::from(source));
+}
+
+/// Returns the source of a media file with this path or URL.
+pub(super) fn media_source(cell: &str) -> serde_json::Value {
     let is_url = cell.starts_with("https://") || cell.starts_with("http://");
-    let source = match is_url {
+    match is_url {
         true => serde_json::json!({ "type": "url", "url": cell }),
         false => {
             let path = std::path::absolute(cell).ok().and_then(|path| path.to_str().map(str::to_owned));
             serde_json::json!({ "type": "file", "path": path.as_deref().unwrap_or(cell) })
         }
-    };
-    let source = if field.is_list { serde_json::json!([source]) } else { source };
-    w.field(&field.name, &Value::from(source));
+    }
 }

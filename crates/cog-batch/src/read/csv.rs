@@ -12,7 +12,7 @@ use cog_schema::Contract;
 
 use self::record::{Fields, QuoteState};
 use super::{
-    ColumnMap, ColumnsError, RowError, RowErrorKind, RowReader,
+    ColumnMap, ColumnsError, Place, RowError, RowErrorKind, RowReader,
     columns::Columns,
     json_lines::text_of,
     lines::{Line, Lines, MAX_LINE},
@@ -70,7 +70,11 @@ impl<R: Read + Send> Csv<R> {
         let number = self.row;
         self.row += 1;
         let input = text.and_then(|text| self.input(&text));
-        Ok(Some(Row { number, hash, input: input.map_err(|kind| RowError { line, kind }) }))
+        Ok(Some(Row {
+            number,
+            hash,
+            input: input.map_err(|kind| RowError { place: Place::Line(line), kind }),
+        }))
     }
 
     fn input(&mut self, record: &[u8]) -> Result<Value, RowErrorKind> {

@@ -28,6 +28,17 @@ pub enum ReadError {
         /// The name of the input.
         name: String,
     },
+    /// The content is not what its format requires.
+    #[cfg(feature = "arrow")]
+    #[error("cannot read {name} as {format}: {reason}")]
+    NotATable {
+        /// The name of the input.
+        name: String,
+        /// The name of the format.
+        format: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
     /// The columns do not fit the module.
     #[error("{name}: {source}")]
     Columns {
@@ -46,11 +57,19 @@ impl ReadError {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 "Check the file name and the directory.".to_owned()
             }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+                "Write the file again: it is damaged or incomplete.".to_owned()
+            }
             Self::Io { .. } => {
                 "Check that the file exists and that you have permission to read it.".to_owned()
             }
             Self::Directory { .. } => "Name a file, or `-` for stdin.".to_owned(),
             Self::Utf16 { .. } => "Save it as UTF-8 text.".to_owned(),
+            #[cfg(feature = "arrow")]
+            Self::NotATable { .. } => {
+                "Check the file, or name its format with --format. Parquet must be a file that is complete and not encrypted."
+                    .to_owned()
+            }
             Self::Columns { source, .. } => source.suggestion(),
         }
     }

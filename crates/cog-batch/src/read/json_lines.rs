@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use cog_json::{Kind, Limits, SyntaxErrorKind, Value};
 
 use super::{
-    RowError, RowErrorKind, RowReader,
+    Place, RowError, RowErrorKind, RowReader,
     lines::{Line, Lines, MAX_LINE},
 };
 use crate::{Row, RowHash};
@@ -30,7 +30,11 @@ impl<R: Read + Send> JsonLines<R> {
         let line = self.lines.number();
         let number = self.row;
         self.row += 1;
-        Ok(Some(Row { number, hash, input: input.map_err(|kind| RowError { line, kind }) }))
+        Ok(Some(Row {
+            number,
+            hash,
+            input: input.map_err(|kind| RowError { place: Place::Line(line), kind }),
+        }))
     }
 }
 

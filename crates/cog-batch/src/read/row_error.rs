@@ -7,10 +7,20 @@ use super::lines::MAX_LINE;
 /// A row that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowError {
-    /// The line in the input, from 1.
-    pub line: u64,
+    /// Where it is in the input.
+    pub place: Place,
     /// What is wrong with it.
     pub kind: RowErrorKind,
+}
+
+/// The place of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// The line of a text, from 1.
+    Line(u64),
+    /// The row of a table, from 0.
+    Row(u64),
 }
 
 /// What is wrong with a row.
@@ -62,12 +72,29 @@ pub enum RowErrorKind {
         /// The fields of the row.
         found: usize,
     },
+    /// The row of a table exceeds the limit.
+    #[cfg(feature = "arrow")]
+    #[error("the row is larger than {} MiB", MAX_LINE >> 20)]
+    RowTooLarge,
+    /// A cell of a table has no JSON.
+    #[cfg(feature = "arrow")]
+    #[error("column `{column}`: {reason}")]
+    Cell {
+        /// The column.
+        column: String,
+        /// The reason.
+        reason: crate::ArrayError,
+    },
 }
 
 impl RowErrorKind {
     const fn code(&self) -> Code {
         match self {
             Self::TooLarge => Code::InputTooLarge,
+            #[cfg(feature = "arrow")]
+            Self::RowTooLarge => Code::InputTooLarge,
+            #[cfg(feature = "arrow")]
+            Self::Cell { .. } => Code::InvalidInput,
             Self::NotAnInput { .. } | Self::Empty | Self::FieldCount { .. } => Code::InvalidInput,
             Self::Nul { .. } | Self::NotUtf8 { .. } | Self::NotJson { .. } | Self::TornQuote => {
                 Code::ParseError
@@ -77,6 +104,10 @@ impl RowErrorKind {
 
     const fn suggestion(&self) -> &'static str {
         match self {
+            #[cfg(feature = "arrow")]
+            Self::RowTooLarge => "Name large content by path or URL.",
+            #[cfg(feature = "arrow")]
+            Self::Cell { .. } => "Change the cell, or leave out the row.",
             Self::Empty => "Remove the line, or write an input on it.",
             Self::TooLarge => "Split the row, or name large content by path or URL.",
             Self::Nul { .. } | Self::NotUtf8 { .. } => "Save the file as UTF-8 text.",
@@ -96,9 +127,13 @@ impl RowError {
     /// Converts the error to that of the row's envelope. `name` is the name of the input.
     #[must_use]
     pub fn to_body(&self, name: &str) -> ErrorBody {
-        let Self { line, kind } = self;
-        let details = serde_json::json!({ "input": name, "line": line });
-        ErrorBody::new(kind.code(), format!("{name}, line {line}: {kind}"))
+        let Self { place, kind } = self;
+        let (unit, number) = match place {
+            Place::Line(line) => ("line", line),
+            Place::Row(row) => ("row", row),
+        };
+        let details = serde_json::json!({ "input": name, unit: number });
+        ErrorBody::new(kind.code(), format!("{name}, {unit} {number}: {kind}"))
             .with_recoverable(false)
             .suggest(kind.suggestion())
             .with_details(Value::from(details))

@@ -13,6 +13,8 @@ use std::{
 use cog_schema::Contract;
 use tokio::sync::mpsc;
 
+#[cfg(feature = "arrow")]
+use super::table::TableError;
 use super::{ColumnMap, ReadError, RowError, RowReader, csv::Csv, json_lines::JsonLines, lines::Lines};
 use crate::{Format, Row};
 
@@ -58,11 +60,13 @@ impl Source {
     /// The input cannot be read, or its columns do not fit the module.
     pub fn open(&self, contract: &Contract) -> Result<Rows, ReadError> {
         let read = Arc::new(AtomicU64::new(0));
-        let (input, length): (Box<dyn Read + Send>, _) = match self.is_stdin() {
-            true => (Box::new(io::stdin()), None),
-            false => self.file()?,
+        let (reader, length) = match self.is_stdin() {
+            true => (self.stream(Counted { input: io::stdin(), read: Arc::clone(&read) }, contract)?, None),
+            false => {
+                let (file, length) = self.file()?;
+                (self.file_reader(Counted { input: file, read: Arc::clone(&read) }, contract)?, length)
+            }
         };
-        let reader = self.reader(Counted { input, read: Arc::clone(&read) }, contract)?;
         let (sender, groups) = mpsc::channel(READ_AHEAD);
         let name = self.name();
         // Not a task: nothing waits for a thread that waits for stdin.
@@ -72,16 +76,53 @@ impl Source {
     }
 
     #[expect(clippy::disallowed_methods, reason = "rows are read here, one at a time and each with a limit")]
-    fn file(&self) -> Result<(Box<dyn Read + Send>, Option<u64>), ReadError> {
+    fn file(&self) -> Result<(File, Option<u64>), ReadError> {
         let file = File::open(&self.path).map_err(|source| self.error(source))?;
         let facts = file.metadata().map_err(|source| self.error(source))?;
         match facts.is_dir() {
             true => Err(ReadError::Directory { name: self.name() }),
-            false => Ok((Box::new(file), facts.is_file().then_some(facts.len()))),
+            false => Ok((file, facts.is_file().then_some(facts.len()))),
         }
     }
 
-    fn reader(
+    fn file_reader(&self, file: Counted<File>, contract: &Contract) -> Result<Box<dyn RowReader>, ReadError> {
+        match self.format {
+            #[cfg(feature = "arrow")]
+            Format::Arrow => {
+                let opened = super::arrow::open_file(file, contract, &self.columns);
+                opened.map_err(|error| self.table_error(error))
+            }
+            #[cfg(feature = "arrow")]
+            Format::Parquet => {
+                let opened = super::parquet::open(file.input, &file.read, contract, &self.columns);
+                opened.map_err(|error| self.table_error(error))
+            }
+            _ => self.stream(file, contract),
+        }
+    }
+
+    /// Opens an input that is read from its beginning to its end.
+    fn stream(
+        &self,
+        input: impl Read + Send + 'static,
+        contract: &Contract,
+    ) -> Result<Box<dyn RowReader>, ReadError> {
+        match self.format {
+            #[cfg(feature = "arrow")]
+            Format::Arrow => {
+                let opened = super::arrow::open_stream(input, contract, &self.columns);
+                opened.map_err(|error| self.table_error(error))
+            }
+            #[cfg(feature = "arrow")]
+            Format::Parquet => {
+                let reason = "its index is at its end, so it must be a file".to_owned();
+                Err(self.table_error(TableError::Content(reason)))
+            }
+            Format::JsonLines | Format::Csv => self.lines(input, contract),
+        }
+    }
+
+    fn lines(
         &self,
         input: impl Read + Send + 'static,
         contract: &Contract,
@@ -93,13 +134,24 @@ impl Source {
             _ => {}
         }
         match self.format {
-            Format::JsonLines => Ok(Box::new(JsonLines::new(lines))),
             Format::Csv => {
                 let opened =
                     Csv::open(lines, contract, &self.columns).map_err(|source| self.error(source))?;
                 let reader = opened.map_err(|source| ReadError::Columns { name: self.name(), source })?;
                 Ok(Box::new(reader))
             }
+            _ => Ok(Box::new(JsonLines::new(lines))),
+        }
+    }
+
+    #[cfg(feature = "arrow")]
+    fn table_error(&self, error: TableError) -> ReadError {
+        let name = self.name();
+        let format = if self.format == Format::Parquet { "Parquet" } else { "Arrow IPC" };
+        match error {
+            TableError::Io(source) => self.error(source),
+            TableError::Content(reason) => ReadError::NotATable { name, format, reason },
+            TableError::Columns(source) => ReadError::Columns { name, source },
         }
     }
 
@@ -151,6 +203,13 @@ impl Rows {
 struct Counted<R> {
     input: R,
     read: Arc<AtomicU64>,
+}
+
+#[cfg(feature = "arrow")]
+impl<R: io::Seek> io::Seek for Counted<R> {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        self.input.seek(to)
+    }
 }
 
 impl<R: Read> Read for Counted<R> {

@@ -26,7 +26,7 @@ const COMMON: [(&str, &str); 9] = [
 pub(super) fn write(
     columns: &Columns,
     lines: impl Iterator<Item = Result<ResultLine, WriteError>>,
-    out: &mut dyn Write,
+    out: &mut (dyn Write + Send),
 ) -> Result<(), WriteError> {
     let mut table = csv::Writer::from_writer(out);
     let common = COMMON.map(|(name, _)| columns.free_name(name));
@@ -42,7 +42,7 @@ pub(super) fn write(
 }
 
 fn write_row(
-    table: &mut csv::Writer<&mut dyn Write>,
+    table: &mut csv::Writer<&mut (dyn Write + Send)>,
     columns: &Columns,
     result: &Value,
     text: &mut String,

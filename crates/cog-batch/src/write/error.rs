@@ -39,6 +39,36 @@ pub enum WriteError {
         /// The maximum number.
         max: usize,
     },
+    /// The results do not fit a table.
+    #[cfg(feature = "arrow")]
+    #[error("the results cannot be written as a table: {reason}")]
+    Table {
+        /// The reason.
+        reason: String,
+    },
+}
+
+#[cfg(feature = "arrow")]
+impl From<arrow_schema::ArrowError> for WriteError {
+    fn from(error: arrow_schema::ArrowError) -> Self {
+        match error {
+            arrow_schema::ArrowError::IoError(_, source) => Self::Write(source),
+            other => Self::Table { reason: other.to_string() },
+        }
+    }
+}
+
+#[cfg(feature = "arrow")]
+impl From<parquet::errors::ParquetError> for WriteError {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        match error {
+            parquet::errors::ParquetError::External(source) => match source.downcast::<io::Error>() {
+                Ok(source) => Self::Write(*source),
+                Err(other) => Self::Table { reason: other.to_string() },
+            },
+            other => Self::Table { reason: other.to_string() },
+        }
+    }
 }
 
 impl WriteError {
@@ -50,6 +80,8 @@ impl WriteError {
             Self::Write(source) | Self::File { source, .. } => suggestion_for_write(source.kind()),
             Self::NotJson { .. } => "Move the journal and the results away to start from the beginning.",
             Self::TooManyColumns { .. } => "Write JSON Lines.",
+            #[cfg(feature = "arrow")]
+            Self::Table { .. } => "Write JSON Lines.",
         }
     }
 

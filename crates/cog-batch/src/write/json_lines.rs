@@ -7,7 +7,7 @@ use crate::results::ResultLine;
 
 pub(super) fn write(
     lines: impl Iterator<Item = Result<ResultLine, WriteError>>,
-    out: &mut dyn Write,
+    out: &mut (dyn Write + Send),
 ) -> Result<(), WriteError> {
     for line in lines {
         out.write_all(&line?.json)?;

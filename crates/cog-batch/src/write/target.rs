@@ -17,7 +17,7 @@ const BUFFER: usize = 256 << 10;
 /// Writes a file atomically, or a pipe or device directly.
 pub(super) fn write(
     path: &Path,
-    content: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
+    content: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     let at = |source| WriteError::File { path: path.to_owned(), source };
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
@@ -48,7 +48,7 @@ pub(super) fn link(from: &Path, to: &Path) -> bool {
 
 fn fill(
     file: File,
-    content: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>,
+    content: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<File, WriteError> {
     let mut out = BufWriter::with_capacity(BUFFER, file);
     content(&mut out)?;

@@ -185,3 +185,68 @@ async fn too_many_fields_are_an_error() {
     let error = place.output(Format::Csv, Order::Input).write(&mut results, &mut Vec::new()).unwrap_err();
     assert!(matches!(error, WriteError::TooManyColumns { .. }), "{error}");
 }
+
+#[cfg(feature = "arrow")]
+mod tables {
+    use arrow_array::{RecordBatch, cast::AsArray as _, types::Int64Type};
+
+    use super::*;
+
+    fn read(place: &Place, format: Format) -> Vec<RecordBatch> {
+        let file = std::fs::File::open(place.out()).unwrap();
+        match format {
+            Format::Arrow => {
+                arrow_ipc::reader::FileReader::try_new(file, None).unwrap().collect::<Result<_, _>>().unwrap()
+            }
+            _ => {
+                let builder =
+                    ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+                builder.with_batch_size(1 << 20).build().unwrap().collect::<Result<_, _>>().unwrap()
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn tables_have_the_rows_in_their_order() {
+        let place = Place::new();
+        let schema = crate::Columns::from_contract(&place.contract).to_arrow();
+        for format in [Format::Arrow, Format::Parquet] {
+            for (order, expected) in [(Order::Input, [0, 1, 2, 3]), (Order::Free, [2, 0, 1, 3])] {
+                let mut results = place.results(&LINES).await;
+                place.output(format, order).write_file(&mut results, &place.out()).unwrap();
+                results.remove().unwrap();
+                let batches = read(&place, format);
+                assert_eq!(batches.len(), 1);
+                assert_eq!(batches[0].schema().fields(), schema.fields());
+                assert_eq!(batches[0].column(0).as_primitive::<Int64Type>().values(), &expected);
+                let codes = batches[0].column_by_name("error_code").unwrap().as_string::<i32>();
+                assert_eq!(codes.iter().flatten().collect::<Vec<_>>(), ["E4002"]);
+                let unmapped = batches[0].column_by_name("unmapped").unwrap().as_string::<i32>();
+                assert_eq!(unmapped.iter().flatten().count(), 3, "/more, /deep and [1]");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn batch_without_rows_is_a_table_without_rows() {
+        for format in [Format::Arrow, Format::Parquet] {
+            let place = Place::new();
+            let mut results = place.results(&[]).await;
+            place.output(format, Order::Input).write_file(&mut results, &place.out()).unwrap();
+            assert_eq!(read(&place, format).iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn large_results_are_written_in_several_record_batches() {
+        let place = Place::new();
+        let label = "x".repeat(3 << 20);
+        let line = |row| format!(r#"{{"row":{row},"ok":true,"meta":{{}},"data":{{"label":"{label}"}}}}"#);
+        let lines: Vec<_> = (0..7).map(|row| (row, line(row))).collect();
+        let lines: Vec<_> = lines.iter().map(|(row, line)| (*row, line.as_str())).collect();
+        let mut results = place.results(&lines).await;
+        place.output(Format::Arrow, Order::Input).write_file(&mut results, &place.out()).unwrap();
+        let sizes: Vec<_> = read(&place, Format::Arrow).iter().map(RecordBatch::num_rows).collect();
+        assert_eq!(sizes, [3, 3, 1]);
+    }
+}

@@ -1,0 +1,194 @@
+//! Record batches as rows: each column is an input field.
+
+mod fit;
+
+use std::{
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, Schema};
+use cog_json::{Limits, Value, Writer};
+use cog_schema::{Contract, InputField};
+
+use self::fit::{Form, write_cell};
+use super::{
+    ColumnMap, ColumnsError, Place, RowError, RowErrorKind, RowReader, columns::Columns, lines::MAX_LINE,
+};
+use crate::{Row, RowHash};
+
+/// The rows that are passed on at once.
+const GROUP: usize = 16;
+
+/// Why a table cannot be opened.
+#[derive(Debug)]
+pub(super) enum TableError {
+    Io(io::Error),
+    /// It is not what its format requires.
+    Content(String),
+    Columns(ColumnsError),
+}
+
+/// The columns of a table that are input fields.
+pub(super) struct Table {
+    targets: Vec<Target>,
+}
+
+struct Target {
+    /// The position of the column in the file.
+    index: usize,
+    column: String,
+    field: InputField,
+    form: Form,
+}
+
+impl Table {
+    /// Finds the input field of each column, and checks its type.
+    pub(super) fn new(contract: &Contract, schema: &Schema, map: &ColumnMap) -> Result<Self, ColumnsError> {
+        let header: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let found = Columns::new(contract, &header, map)?.into_targets();
+        let fields = contract.input_fields();
+        let has = |name: &str| found.iter().flatten().any(|field| field.name == name);
+        let required = fields.iter().filter(|field| field.is_required && !has(&field.name));
+        let required: Vec<_> = required.map(|field| field.name.clone()).collect();
+        if !required.is_empty() {
+            return Err(ColumnsError::Required { fields: required });
+        }
+        let columns = schema.fields().iter().enumerate().zip(found);
+        let targets = columns.filter_map(|((index, column), field)| {
+            let mut field = field?;
+            if fields.is_empty() {
+                field.types = cog_schema::FieldTypes::default(); // any value
+            }
+            Some(Form::new(column, &field).map(|form| Target {
+                index,
+                column: column.name().clone(),
+                field,
+                form,
+            }))
+        });
+        Ok(Self { targets: targets.collect::<Result<_, _>>()? })
+    }
+
+    /// Returns the positions of the columns that are read.
+    pub(super) fn projection(&self) -> Vec<usize> {
+        self.targets.iter().map(|target| target.index).collect()
+    }
+
+    /// Returns the rows of batches with these columns.
+    pub(super) fn rows<I>(self, batches: I) -> Box<dyn RowReader>
+    where
+        I: Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
+    {
+        Box::new(TableRows { table: self, batches, batch: None, row: 0, text: String::new() })
+    }
+
+    /// Writes the input of a row.
+    fn write(&self, batch: &RecordBatch, index: usize, text: &mut String) -> Result<(), RowErrorKind> {
+        let mut written = Ok(());
+        text.clear();
+        Writer::compact(text).object(|w| {
+            let mut cells = self.targets.iter().zip(batch.columns());
+            written = cells.try_for_each(|(target, cells)| {
+                let cell = |reason| RowErrorKind::Cell { column: target.column.clone(), reason };
+                write_cell(cells.as_ref(), index, target.form, &target.field, w).map_err(cell)
+            });
+        });
+        if text.len() > MAX_LINE {
+            return Err(RowErrorKind::RowTooLarge);
+        }
+        written
+    }
+}
+
+/// The rows of a table.
+struct TableRows<I> {
+    table: Table,
+    batches: I,
+    /// The batch that is read, and its next row.
+    batch: Option<(RecordBatch, usize)>,
+    row: u64,
+    text: String,
+}
+
+impl<I: Iterator<Item = Result<RecordBatch, ArrowError>> + Send> RowReader for TableRows<I> {
+    fn read(&mut self, rows: &mut Vec<Row<RowError>>) -> io::Result<bool> {
+        // A decoder that panics at a damaged file must not look like the end of the file.
+        let read = catch_unwind(AssertUnwindSafe(|| self.read_group(rows)));
+        read.unwrap_or_else(|_| Err(damaged("it cannot be decoded")))
+    }
+}
+
+impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
+    fn read_group(&mut self, rows: &mut Vec<Row<RowError>>) -> io::Result<bool> {
+        let (batch, from) = match self.batch.take() {
+            Some(current) => current,
+            None => match self.batches.next().transpose().map_err(decode_error)? {
+                Some(batch) => (batch, 0),
+                None => return Ok(false),
+            },
+        };
+        let end = batch.num_rows().min(from + GROUP);
+        for index in from..end {
+            let written = self.table.write(&batch, index, &mut self.text);
+            let hash = RowHash::from_bytes(self.text.as_bytes());
+            let limits = Limits::default().with_bytes(MAX_LINE as u64);
+            let place = Place::Row(self.row);
+            let input =
+                written.map(|()| Value::parse_within(self.text.as_bytes(), limits).unwrap_or_default());
+            rows.push(Row { number: self.row, hash, input: input.map_err(|kind| RowError { place, kind }) });
+            self.row += 1;
+        }
+        self.text.shrink_to(1 << 20);
+        self.batch = (end < batch.num_rows()).then_some((batch, end));
+        Ok(true)
+    }
+}
+
+/// Opens a table. A decoder that panics at its head is an error, too.
+pub(super) fn guarded<T>(open: impl FnOnce() -> Result<T, TableError>) -> Result<T, TableError> {
+    let opened = catch_unwind(AssertUnwindSafe(open));
+    opened.unwrap_or_else(|_| Err(TableError::Content("it cannot be decoded".to_owned())))
+}
+
+pub(super) fn decode_error(error: ArrowError) -> io::Error {
+    match error {
+        // A file that is too short is read beyond its end, or before its beginning.
+        ArrowError::IoError(_, source)
+            if !matches!(source.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput) =>
+        {
+            source
+        }
+        other => damaged(&other.to_string()),
+    }
+}
+
+fn damaged(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}
+
+impl From<io::Error> for TableError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<ColumnsError> for TableError {
+    fn from(error: ColumnsError) -> Self {
+        Self::Columns(error)
+    }
+}
+
+impl From<ArrowError> for TableError {
+    fn from(error: ArrowError) -> Self {
+        let error = decode_error(error);
+        match error.kind() {
+            io::ErrorKind::InvalidData => Self::Content(error.to_string()),
+            _ => Self::Io(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
