@@ -19,8 +19,8 @@ const COMMON: [(&str, &str); 9] = [
     ("error_message", "/error/message"),
     ("input_tokens", "/meta/usage/input_tokens"),
     ("output_tokens", "/meta/usage/output_tokens"),
-    ("cost", "/meta/cost/amount"),
-    ("currency", "/meta/cost/currency"),
+    ("cost", "/meta/usage/cost/amount"),
+    ("currency", "/meta/usage/cost/currency"),
 ];
 
 pub(super) fn write(

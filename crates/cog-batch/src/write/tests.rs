@@ -56,7 +56,7 @@ impl Place {
 const LINES: [(u64, &str); 4] = [
     (
         2,
-        r#"{"row":2,"ok":true,"meta":{"confidence":0.5,"risk":"low","usage":{"input_tokens":7,"output_tokens":8},"cost":{"amount":0.25,"currency":"USD"}},"data":{"tags":["a",{"b":1}],"label":"say \"x\",\nthen y","more":null}}"#,
+        r#"{"row":2,"ok":true,"meta":{"confidence":0.5,"risk":"low","usage":{"input_tokens":7,"output_tokens":8,"cost":{"amount":0.25,"currency":"USD"}}},"data":{"tags":["a",{"b":1}],"label":"say \"x\",\nthen y","more":null}}"#,
     ),
     (
         0,
