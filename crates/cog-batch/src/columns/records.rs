@@ -74,7 +74,7 @@ fn cell<'a>(name: &str, result: Node<'a>) -> Option<Node<'a>> {
         "row" => result.get("row"),
         "usage" => usage(),
         "cost_usd" => {
-            let cost = meta()?.get("cost")?;
+            let cost = usage()?.get("cost")?;
             cost.get("amount").filter(|_| cost.get("currency").and_then(Node::as_str) == Some("USD"))
         }
         "error_code" => result.get("error")?.get("code"),

@@ -76,8 +76,8 @@ fn envelope_is_in_columns() {
             "row": 7, "ok": true, "data": { "a": "x" },
             "meta": {
                 "confidence": 0.75, "risk": { "custom": "odd", "reason": "New" }, "explain": "Why", "model": "m-1",
-                "usage": { "input_tokens": 3, "output_tokens": 5, "total_tokens": 8 },
-                "cost": { "amount": 0.25, "currency": "USD" }
+                "usage": { "input_tokens": 3, "output_tokens": 5, "total_tokens": 8,
+                    "cost": { "amount": 0.25, "currency": "USD" } }
             }
         })],
     );
@@ -108,7 +108,7 @@ fn failed_row_has_its_error_and_no_data() {
 #[test]
 fn cost_in_another_currency_is_no_cost_in_dollars() {
     let columns = Columns::from_contract(&compile(&json!({})));
-    let meta = json!({ "cost": { "amount": 1.5, "currency": "EUR" } });
+    let meta = json!({ "usage": { "cost": { "amount": 1.5, "currency": "EUR" } } });
     let batch = records(&columns, &[json!({ "row": 0, "ok": true, "meta": meta })]);
     assert_eq!(cell(&batch, "cost_usd"), Value::Null);
 }
