@@ -8,6 +8,7 @@
 //!   [`Finished`] rows when it is opened, and the [`Results`] when it is closed.
 //! * [`Output`] writes a file from the results: JSON Lines or CSV, and with the feature `arrow` Arrow IPC or Parquet.
 //! * `nats` (feature): jobs in NATS JetStream, the workers that run them, and the sessions of servers.
+//! * [`Via`] sends the rows as jobs to the batch interface of a vendor, and reads their answers.
 //! * [`Progress`] says how far a batch is, and [`Summary`] what it did.
 
 #[cfg(feature = "arrow")]
@@ -30,6 +31,7 @@ mod run;
 mod sink;
 mod stop;
 mod summary;
+mod via;
 mod write;
 
 #[cfg(feature = "arrow")]
@@ -51,4 +53,5 @@ pub use run::{Batch, View};
 pub use sink::{LineSink, RowResult, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};
 pub use summary::{RowCounts, Summary, TokenCounts};
+pub use via::{Job, Jobs, Via, ViaError, ViaProvider};
 pub use write::{Output, WriteError};

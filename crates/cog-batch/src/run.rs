@@ -20,6 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use self::task::{Ended, Failure, Task};
 use crate::{
     Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Sink, SinkError, Stop, Summary,
+    ViaProvider,
     pace::RunPace,
     progress::Speed,
     read::{ReadError, RowError, Rows},
@@ -54,6 +55,8 @@ pub struct Batch {
     pub retries_failed: bool,
     /// Whether a row that has a result may have changed.
     pub is_mixed: bool,
+    /// The provider, if the answers are those of batch jobs that have ended.
+    pub via: Option<Arc<ViaProvider>>,
 }
 
 /// Where the progress is shown.
@@ -95,6 +98,34 @@ impl Batch {
             started: now,
         };
         state.run(signals, view).await
+    }
+}
+
+impl Batch {
+    /// Returns whether a row is part of the batch, and counts those that are.
+    pub(crate) fn has_row(&self, row: &Row<RowError>, selected: &mut u64) -> bool {
+        let is_selected = self.sample.is_none_or(|sample| *selected < sample) && self.is_selected(row);
+        *selected += u64::from(is_selected);
+        is_selected
+    }
+
+    /// Returns whether the condition of rows is true for a row. A row that cannot be read is selected.
+    fn is_selected(&self, row: &Row<RowError>) -> bool {
+        match (&self.filter, &row.input) {
+            (Some(filter), Ok(input)) => filter.is_true(input.node()),
+            _ => true,
+        }
+    }
+
+    /// Returns whether the row has changed since it was sent in a job.
+    fn was_sent_as_another(&self, row: &Row<RowError>) -> bool {
+        let answers = self.via.as_ref().and_then(|via| via.answers());
+        !self.is_mixed && answers.is_some_and(|answers| answers.has_changed(row.number, row.hash))
+    }
+
+    /// Returns whether no answer comes from a live call, so that waiting and repeating change none.
+    fn has_stored_answers(&self) -> bool {
+        self.via.as_ref().is_some_and(|via| !via.retries_live())
     }
 }
 
@@ -250,10 +281,7 @@ impl<S: Sink> Running<'_, S> {
             return true;
         }
         self.summary.rows.read += 1;
-        let is_selected = match (&self.batch.filter, &row.input) {
-            (Some(filter), Ok(input)) => filter.is_true(input.node()),
-            _ => true,
-        };
+        let is_selected = self.batch.is_selected(row);
         if !is_selected {
             self.summary.rows.excluded += 1;
             return self.skip(row.number);
@@ -268,6 +296,10 @@ impl<S: Sink> Running<'_, S> {
                 self.summary.rows.earlier += 1;
                 self.summary.rows.earlier_failed += u64::from(!earlier.ok);
                 self.skip(row.number)
+            }
+            _ if self.batch.was_sent_as_another(row) => {
+                self.stop = Some(Stop::Changed { row: row.number });
+                true
             }
             _ => false,
         }
@@ -296,7 +328,10 @@ impl<S: Sink> Running<'_, S> {
         if let Some(usage) = usage {
             self.summary.spend(usage);
         }
-        let failure = envelope.error().map(Failure::from_error);
+        let failure = envelope.error().map(|error| match self.batch.has_stored_answers() {
+            true => Failure::Row,
+            false => Failure::from_error(error),
+        });
         self.batch.pace.end(
             &RunPace {
                 reserved,
@@ -403,7 +438,7 @@ impl<S: Sink> Running<'_, S> {
 }
 
 /// Returns the input of a run: a text goes to the text field of the module.
-fn run_input(input: Value) -> RunInput {
+pub(crate) fn run_input(input: Value) -> RunInput {
     match input.as_str() {
         Some(text) => RunInput::text(text),
         None => RunInput::Json(input),

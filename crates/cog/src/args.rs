@@ -35,7 +35,7 @@ pub(crate) use self::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
         SchemaArgs, SchemaName,
     },
-    batch::BatchArgs,
+    batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand},
     cache::{CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs},
     cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
     conformance::ConformanceArgs,
@@ -134,7 +134,7 @@ pub(crate) enum Command {
     /// Run a module and print its envelope
     Run(Box<RunArgs>),
     /// Run a module for each row of a file
-    Batch(Box<BatchArgs>),
+    Batch(BatchCommand),
     /// Print what a run would send, without sending it
     Render(RenderArgs),
     /// Serve modules over HTTP

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use cog_batch::{JournalError, SinkError, Stop, WriteError};
+use cog_batch::{JournalError, SinkError, Stop, ViaError, WriteError};
 use cog_host::settings::SettingsError;
 use cog_module::{FindError, LoadError, files::FileError, migrate::MigrateError, scaffold::ScaffoldError};
 use cog_spec::{Code, ErrorBody};
@@ -59,6 +59,9 @@ pub(crate) enum CliError {
     /// The journal of a batch cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The jobs of a batch cannot go on.
+    #[error(transparent)]
+    Via(ViaError),
     /// The results of a batch cannot be written.
     #[error(transparent)]
     Results(#[from] WriteError),
@@ -114,6 +117,13 @@ impl CliError {
             | CliError::Usage { .. }
             | CliError::Batch(Stop::Changed { .. })
             | CliError::Journal(JournalError::Changed { .. } | JournalError::InUse { .. })
+            | CliError::Via(
+                ViaError::NoInterface { .. }
+                | ViaError::OtherVendor { .. }
+                | ViaError::Changed { .. }
+                | ViaError::NoJobs { .. }
+                | ViaError::Incomplete { .. },
+            )
             | CliError::Scaffold(ScaffoldError::Name { .. }) => Exit::Usage,
             _ => Exit::Failed,
         }
@@ -160,6 +170,7 @@ impl CliError {
             CliError::Usage { suggestion, .. } => suggestion.clone(),
             CliError::Batch(stop) => stop.suggestion(),
             CliError::Journal(error) => Some(error.suggestion().to_owned()),
+            CliError::Via(error) => error.suggestion(),
             CliError::Results(error) => Some(error.suggestion().to_owned()),
             _ => None,
         }
@@ -172,6 +183,16 @@ impl CliError {
             _ => return false,
         };
         error.kind() == io::ErrorKind::BrokenPipe
+    }
+}
+
+/// An error of the vendor has its code.
+impl From<ViaError> for CliError {
+    fn from(error: ViaError) -> Self {
+        match error {
+            ViaError::Provider(error) => ErrorBody::from(&error).into(),
+            error => CliError::Via(error),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use cog_run::RunInput;
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::Batch;
-use crate::RowHash;
+use crate::{RowHash, via::Slot};
 
 /// How often a row runs while the provider is overloaded.
 const MAX_TRIES: u32 = 5;
@@ -49,6 +49,7 @@ impl Task {
         let run =
             batch.runtime.execute_without_data(&batch.module, self.input.clone(), batch.options.clone());
         let envelope = match run {
+            Ok(chunks) if batch.via.is_some() => Slot::answered(self.row).run(chunks.fold()).await,
             Ok(chunks) => chunks.fold().await,
             Err(refused) => *refused,
         };

@@ -1,16 +1,74 @@
 //! Arguments of `batch`, which runs a module for each row of an input.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{
-    Args,
+    ArgMatches, Args, Command, FromArgMatches, Subcommand,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use cog_batch::{Concurrency, Format, MaxFailures, Order};
+use cog_host::settings::parse_duration;
+use cog_provider::batch::BATCH_VENDORS;
 
 use super::{GenerationArgs, ModelArgs, run::CheckArgs};
 
-/// `cog batch`.
+/// `cog batch`: a batch, or a command about the jobs of one.
+#[derive(Debug)]
+pub(crate) enum BatchCommand {
+    /// A batch.
+    Run(Box<BatchArgs>),
+    /// A command about jobs.
+    Jobs(JobsCommand),
+}
+
+/// Written by hand: derived types cannot have required arguments beside subcommands.
+impl FromArgMatches for BatchCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        match matches.subcommand_name() {
+            Some(_) => JobsCommand::from_arg_matches(matches).map(Self::Jobs),
+            None => BatchArgs::from_arg_matches(matches).map(|args| Self::Run(Box::new(args))),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for BatchCommand {
+    fn augment_args(command: Command) -> Command {
+        let command = JobsCommand::augment_subcommands(BatchArgs::augment_args(command));
+        command.subcommand_required(false).subcommand_negates_reqs(true).args_conflicts_with_subcommands(true)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// What is done with the jobs of a batch at a vendor.
+#[derive(Debug, Subcommand)]
+pub(crate) enum JobsCommand {
+    /// Print the state of the jobs of a batch that was begun with --via
+    Status(JobsArgs),
+    /// Wait until the jobs of a batch have ended
+    Wait(JobsArgs),
+    /// Read the results of the jobs, check them and write the output
+    Fetch(JobsArgs),
+    /// Cancel the jobs that have not ended
+    Cancel(JobsArgs),
+}
+
+/// The output of a batch that was begun with `--via`.
+#[derive(Debug, Args)]
+pub(crate) struct JobsArgs {
+    /// File of the results, as the command that began the batch names it
+    #[arg(value_name = "OUT")]
+    pub(crate) output: PathBuf,
+}
+
+/// A batch.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Each row of INPUT is the input of one run, and each result is one line of OUT: {\"row\": 0, \"ok\": true, \"meta\": …, \"data\": …}. \
@@ -28,6 +86,8 @@ Examples:
   cog batch code-reviewer rows.jsonl -o results.jsonl --sample 20 --max-failures 5%
   cog batch code-reviewer rows.jsonl -o results.jsonl --where '$.language == \"python\"'
   cog batch code-reviewer rows.jsonl -o results.jsonl --retry-failed --rpm 500
+  cog batch my-module rows.jsonl -o results.jsonl --via openai
+  cog batch status results.jsonl
   cat rows.jsonl | cog batch code-reviewer - -o - --format jsonl | jq -c .data")]
 pub(crate) struct BatchArgs {
     /// Module name, or path of its directory
@@ -37,6 +97,8 @@ pub(crate) struct BatchArgs {
     /// File of the results, or `-` for stdout
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) via: ViaArgs,
     #[command(flatten)]
     pub(crate) rows: RowArgs,
     #[command(flatten)]
@@ -52,6 +114,27 @@ pub(crate) struct BatchArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) generation: GenerationArgs,
+}
+
+/// Jobs of a vendor instead of live calls.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Batch jobs")]
+pub(crate) struct ViaArgs {
+    /// Send the rows as jobs to the batch interface of this vendor: within a day, at half the price
+    #[arg(long, value_name = "VENDOR", value_parser = PossibleValuesParser::new(BATCH_VENDORS), conflicts_with_all = ["provider", "max_cost", "rpm", "tpm"])]
+    pub(crate) via: Option<String>,
+    /// Send a row live if its job has no good answer for it
+    #[arg(long, value_name = "HOW", value_parser = ["live"], requires = "via")]
+    pub(crate) retry: Option<String>,
+    /// Send the jobs, but do not wait for their results
+    #[arg(long, requires = "via")]
+    pub(crate) no_wait: bool,
+    /// Maximum number of rows in a job [default: that of the vendor]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, requires = "via")]
+    pub(crate) job_rows: Option<u32>,
+    /// Maximum time between two requests for the state of the jobs
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
+    pub(crate) poll: Duration,
 }
 
 /// Which rows run.

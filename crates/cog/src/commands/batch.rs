@@ -2,6 +2,7 @@
 
 mod describe;
 mod output;
+mod via;
 mod view;
 
 use cog_batch::{Batch, ColumnMap, Format, Pace, Source, Stop, Summary};
@@ -15,21 +16,44 @@ use cog_module::Module;
 use cog_run::{RunOptions, Runtime};
 use cog_spec::Usage;
 
-use self::{describe::describe, output::Output};
+use self::{
+    describe::describe,
+    output::Output,
+    via::{Mode, Opened},
+};
 use super::{emit, runtime};
 use crate::{
-    args::BatchArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
+    args::{BatchArgs, BatchCommand},
+    commands::settings::load_settings,
+    error::CliError,
+    exit::Exit,
+    output::Console,
 };
 
-/// Runs the module for each row.
-pub(crate) fn batch(args: &BatchArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+/// Runs the module for each row, or a command about the jobs of a batch.
+pub(crate) fn batch(
+    command: &BatchCommand,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
+    match command {
+        BatchCommand::Run(args) => run(args, Mode::Complete, environment, console),
+        BatchCommand::Jobs(command) => via::jobs(command, environment, console),
+    }
+}
+
+fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     emit::check(args.results.summary.as_deref())?;
     emit::check(Some(&args.output))?;
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = load_settings(flags, environment, console)?;
     let source = source(args)?;
     let filter = args.rows.filter.as_deref().map(condition).transpose()?;
-    let selected = providers::select(&settings, RecordMode::Off)?;
+    let via = via::provider(args, &settings)?;
+    let selected = match &via {
+        Some(provider) => via::selected(provider),
+        None => providers::select(&settings, RecordMode::Off)?,
+    };
     let pace = Pace::new(args.limits.concurrency, args.limits.rpm, args.limits.tpm);
     let builder = settings.runtime_builder(selected.providers).observer(pace.observer());
     let builder = mcp::add_tools(builder, &settings, Some(&args.module), |note| console.note(note))?;
@@ -37,7 +61,7 @@ pub(crate) fn batch(args: &BatchArgs, environment: Environment, console: &Consol
     let runtime = settings.add_cache(builder, args.cache.as_deref()).build();
     let module = runtime::load(&runtime, &args.module, &settings, console)?;
     check_prices(&runtime, args.limits.max_cost)?;
-    let warms_cache = has_prompt_cache(&runtime);
+    let warms_cache = via.is_none() && has_prompt_cache(&runtime);
     let options = options(args, &module, &settings);
     let batch = Batch {
         runtime,
@@ -51,6 +75,7 @@ pub(crate) fn batch(args: &BatchArgs, environment: Environment, console: &Consol
         warms_cache,
         retries_failed: args.results.retry_failed,
         is_mixed: args.results.mixed,
+        via,
     };
     let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
     let output = match emit::is_stdout(&args.output) {
@@ -58,6 +83,14 @@ pub(crate) fn batch(args: &BatchArgs, environment: Environment, console: &Consol
         false => Output::open(args, &describe(args, &batch, &settings)?)?,
     };
     console.note(&selected.note);
+    if let Some(provider) = &batch.via {
+        return via::run(
+            provider,
+            Opened { batch: &batch, rows, output, source: &source },
+            (args, mode),
+            (&settings, console),
+        );
+    }
     let summary = runtime::block_on(output.run(&batch, rows, args, console))??;
     close(summary, args, console)
 }
@@ -114,7 +147,9 @@ fn options(args: &BatchArgs, module: &Module, settings: &Settings) -> RunOptions
     let timeout = &settings.timeout;
     options.timeout = matches!(timeout.source, SettingSource::Flag(_)).then_some(timeout.value);
     options.on_violation = args.check.on_violation;
-    options.max_attempts = args.check.max_attempts;
+    // A job has one call for each row.
+    let has_one_call = args.via.via.is_some() && args.via.retry.is_none();
+    options.max_attempts = if has_one_call { Some(1) } else { args.check.max_attempts };
     options
 }
 

@@ -4,6 +4,8 @@ mod limits;
 #[cfg(unix)]
 mod resumed;
 mod rows;
+#[cfg(unix)]
+mod via;
 
 use std::process::{Command, Output};
 

@@ -42,6 +42,14 @@ impl Output {
         Ok(Self::File { journal, finished })
     }
 
+    /// Returns the rows that have a result.
+    pub(super) fn finished(&self) -> Option<&Finished> {
+        match self {
+            Self::Stdout => None,
+            Self::File { finished, .. } => Some(finished),
+        }
+    }
+
     /// Runs the batch, and writes its results.
     pub(super) async fn run(
         self,

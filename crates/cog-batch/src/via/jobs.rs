@@ -1,0 +1,195 @@
+//! The jobs of a batch, in a file beside the output.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::ViaError;
+use crate::Description;
+
+/// The jobs of a batch. The file is replaced as a whole with each change.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    path: PathBuf,
+    state: State,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct State {
+    version: u32,
+    vendor: String,
+    /// The beginning of the names of the jobs.
+    name: String,
+    /// What the batch is, as JSON.
+    description: String,
+    /// The arguments of the command that began the batch.
+    command: Vec<String>,
+    /// Whether every row was sent.
+    is_complete: bool,
+    jobs: Vec<Job>,
+}
+
+/// A job: the rows of a part of the input.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Job {
+    /// The name, with which it is found again.
+    pub name: String,
+    /// The first row of its part of the input.
+    pub first: u64,
+    /// The last row.
+    pub last: u64,
+    /// The number of requests.
+    pub requests: u64,
+    /// The ID of the newest job at the vendor before this one, if jobs have no name.
+    pub after: Option<String>,
+    /// The ID; none if it is not known whether the job exists.
+    pub id: Option<String>,
+    /// The state, as the vendor names it.
+    pub state: String,
+    /// Whether it has ended.
+    pub is_ended: bool,
+    /// Whether its replies are stored.
+    pub is_fetched: bool,
+    /// The requests that were answered, as far as the vendor reports them.
+    pub succeeded: Option<u64>,
+    /// The requests that failed.
+    pub failed: Option<u64>,
+    /// The vendor's error for the complete job.
+    pub message: Option<String>,
+}
+
+impl Jobs {
+    /// Reads the jobs of an output, or begins without any.
+    pub(super) fn open(out: &Path, vendor: &'static str) -> Result<Self, ViaError> {
+        let path = with_suffix(out, ".jobs");
+        let state = match read(&path)? {
+            Some(state) if state.vendor == vendor => state,
+            Some(state) => return Err(ViaError::OtherVendor { path, found: state.vendor, expected: vendor }),
+            None => {
+                State { version: 1, vendor: vendor.to_owned(), name: new_name(&path)?, ..State::default() }
+            }
+        };
+        Ok(Self { path, state })
+    }
+
+    /// Returns the command that began the batch of an output, and its vendor.
+    ///
+    /// # Errors
+    /// There are no jobs, or their file cannot be read.
+    pub fn command(out: &Path) -> Result<Vec<String>, ViaError> {
+        let path = with_suffix(out, ".jobs");
+        let state = read(&path)?.ok_or(ViaError::NoJobs { path })?;
+        Ok(state.command)
+    }
+
+    pub(super) fn describe(&mut self, now: &Description, command: Vec<String>) -> Result<(), ViaError> {
+        let before = Description::from_json(self.state.description.as_bytes());
+        match before.map(|before| before.differences(now)) {
+            Some(differences) if !differences.is_empty() => {
+                Err(ViaError::Changed { path: self.path.clone(), differences })
+            }
+            Some(_) => Ok(()),
+            None => {
+                (self.state.description, self.state.command) = (now.to_json(), command);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the jobs, in the order of their rows.
+    #[must_use]
+    pub fn list(&self) -> &[Job] {
+        &self.state.jobs
+    }
+
+    pub(super) fn list_mut(&mut self) -> &mut Vec<Job> {
+        &mut self.state.jobs
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.state.is_complete
+    }
+
+    pub(super) fn set_complete(&mut self, is_complete: bool) {
+        self.state.is_complete = is_complete;
+    }
+
+    /// Returns the name of the next job.
+    pub(super) fn next_name(&self) -> String {
+        format!("{}-{}", self.state.name, self.state.jobs.len())
+    }
+
+    /// Returns the path of the replies of a job.
+    pub(super) fn replies(&self, number: usize) -> PathBuf {
+        with_suffix(&self.path, &format!("-{number}"))
+    }
+
+    /// Stores the jobs.
+    pub(super) fn save(&self) -> Result<(), ViaError> {
+        let text = serde_json::to_vec_pretty(&self.state).map_err(|error| self.error(error.into()))?;
+        replace(&self.path, |file| io::Write::write_all(file, &text)).map_err(|error| self.error(error))
+    }
+
+    fn error(&self, source: io::Error) -> ViaError {
+        ViaError::File { path: self.path.clone(), source }
+    }
+
+    pub(super) fn remove(self) {
+        for number in 0..self.state.jobs.len() {
+            let _ = fs::remove_file(self.replies(number));
+        }
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Writes a file beside its path, and then replaces the file at the path. Both are on disk afterwards.
+pub(super) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut io::BufWriter<&mut tempfile::NamedTempFile>) -> io::Result<()>,
+) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    let mut writer = io::BufWriter::new(&mut file);
+    write(&mut writer)?;
+    io::Write::flush(&mut writer)?;
+    drop(writer);
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    #[cfg(unix)]
+    fs::File::open(directory)?.sync_all()?;
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the file is the batch's own")]
+fn read(path: &Path) -> Result<Option<State>, ViaError> {
+    let error = |source| ViaError::File { path: path.to_owned(), source };
+    match fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|invalid| error(invalid.into())),
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(other) => Err(error(other)),
+    }
+}
+
+/// Returns a name that no other batch has, from the name of a temporary file.
+fn new_name(path: &Path) -> Result<String, ViaError> {
+    let file = tempfile::Builder::new().prefix("cog-").rand_bytes(16).tempfile();
+    let file = file.map_err(|source| ViaError::File { path: path.to_owned(), source })?;
+    Ok(file.path().file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}

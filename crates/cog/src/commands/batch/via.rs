@@ -1,0 +1,241 @@
+//! Batches over the batch interface of a vendor: `--via`, and the commands about its jobs.
+
+use std::sync::Arc;
+
+use clap::Parser as _;
+use cog_batch::{Batch, Finished, Job, Jobs, Rows, Source, Via, ViaProvider};
+use cog_host::{
+    providers::{Rank, Selected, provider_settings},
+    settings::{Environment, Settings},
+};
+use cog_module::Module;
+use cog_provider::{HttpProvider, Provider as _, vendors::Vendor};
+use cog_run::Providers;
+use cog_spec::ErrorBody;
+
+use super::{Output, close, describe::describe, unreadable};
+use crate::{
+    args::{BatchArgs, BatchCommand, Cli, Command, JobsArgs, JobsCommand},
+    commands::{emit, runtime, settings::load_settings, signals::Signals},
+    error::CliError,
+    exit::Exit,
+    output::{Console, Table},
+};
+
+/// How far a command takes a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// To its end.
+    Complete,
+    /// From its jobs, which were sent before, to its end.
+    Fetch,
+}
+
+/// A batch that is ready.
+pub(super) struct Opened<'a> {
+    pub(super) batch: &'a Batch,
+    pub(super) rows: Rows,
+    pub(super) output: Output,
+    pub(super) source: &'a Source,
+}
+
+/// Creates the provider for `--via`.
+pub(super) fn provider(args: &BatchArgs, settings: &Settings) -> Result<Option<Arc<ViaProvider>>, CliError> {
+    let Some(vendor) = args.via.via.as_deref().and_then(Vendor::by_name) else { return Ok(None) };
+    if emit::is_stdout(&args.output) || emit::is_stdout(&args.input) {
+        return Err(CliError::Usage {
+            message: "--via needs files: the batch goes on later, in another process".to_owned(),
+            suggestion: Some("Name a file for INPUT and for -o.".to_owned()),
+        });
+    }
+    let inner = HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::First));
+    let inner = inner.map_err(|error| ErrorBody::from(&error))?;
+    Ok(Some(Arc::new(ViaProvider::new(inner, args.via.retry.is_some()))))
+}
+
+/// Returns the providers of the batch: this one.
+pub(super) fn selected(provider: &Arc<ViaProvider>) -> Selected {
+    let info = provider.info();
+    let note = format!("sending batch jobs to {}, model {}", info.name, info.model);
+    Selected { providers: Providers::single(Arc::clone(provider) as _), note }
+}
+
+/// Sends the rows, waits for their jobs, and runs each row with its answer.
+pub(super) fn run(
+    provider: &Arc<ViaProvider>,
+    opened: Opened<'_>,
+    (args, mode): (&BatchArgs, Mode),
+    (settings, console): (&Settings, &Console),
+) -> Result<Exit, CliError> {
+    let Opened { batch, rows, output, source } = opened;
+    check_module(&batch.module)?;
+    let mut via = open(provider, args)?;
+    via.describe(&describe(args, batch, settings)?, command())?;
+    let ended = runtime::block_on(async {
+        let mut signals = Signals::new()?;
+        let finished = Finished::default();
+        let finished = output.finished().unwrap_or(&finished);
+        let early = tokio::select! {
+            biased;
+            () = signals.next() => Some(Exit::Interrupted),
+            done = steps(&mut via, (batch, rows, finished), (args, mode), console) => done?,
+        };
+        if let Some(exit) = early {
+            return Ok(Err(exit));
+        }
+        drop(signals);
+        let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
+        Ok::<_, CliError>(Ok(output.run(batch, rows, args, console).await?))
+    })??;
+    match ended {
+        Err(exit) => {
+            note_later(args, console);
+            Ok(exit)
+        }
+        Ok(summary) => {
+            let is_done = summary.stopped.is_none();
+            let exit = close(summary, args, console);
+            if is_done {
+                via.remove();
+            }
+            exit
+        }
+    }
+}
+
+/// Returns the exit code if the batch goes on later, none once the answers are stored.
+async fn steps(
+    via: &mut Via,
+    (batch, rows, finished): (&Batch, Rows, &Finished),
+    (args, mode): (&BatchArgs, Mode),
+    console: &Console,
+) -> Result<Option<Exit>, CliError> {
+    if mode == Mode::Complete {
+        via.send(batch, rows, finished, |job| console.note(&sent(job))).await?;
+    }
+    if args.via.no_wait && mode == Mode::Complete {
+        return Ok(Some(Exit::Ok));
+    }
+    wait(via, console).await?;
+    let strange = via.fetch().await?;
+    if strange > 0 {
+        console.note(&format!("{strange} results of the jobs belong to no row, and are ignored"));
+    }
+    Ok(None)
+}
+
+/// Waits until the jobs have ended, and shows each change.
+async fn wait(via: &mut Via, console: &Console) -> Result<(), CliError> {
+    let mut last = String::new();
+    via.wait(|jobs| {
+        let now = states(jobs);
+        if now != last {
+            console.note(&now);
+            last = now;
+        }
+    })
+    .await?;
+    Ok(())
+}
+
+/// Runs a command about the jobs of a batch. The settings are those of the command that began it.
+pub(super) fn jobs(
+    command: &JobsCommand,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
+    let (JobsCommand::Status(args)
+    | JobsCommand::Wait(args)
+    | JobsCommand::Fetch(args)
+    | JobsCommand::Cancel(args)) = command;
+    let began = began(args)?;
+    if matches!(command, JobsCommand::Fetch(_)) {
+        return super::run(&began, Mode::Fetch, environment, console);
+    }
+    let settings = load_settings(began.model.flags(), environment, console)?;
+    let provider = provider(&began, &settings)?.ok_or_else(|| CliError::usage("the batch has no --via"))?;
+    let mut via = open(&provider, &began)?;
+    runtime::block_on(async {
+        match command {
+            JobsCommand::Wait(_) => wait(&mut via, console).await?,
+            JobsCommand::Cancel(_) => via.cancel().await?,
+            JobsCommand::Status(_) | JobsCommand::Fetch(_) => via.refresh().await?,
+        }
+        Ok::<_, CliError>(())
+    })??;
+    console.print(&table(via.jobs(), console))?;
+    Ok(Exit::Ok)
+}
+
+/// Returns the arguments of the command that began the batch of an output.
+fn began(args: &JobsArgs) -> Result<Box<BatchArgs>, CliError> {
+    let mut command = Jobs::command(&args.output)?;
+    if command.first() != self::command().first() {
+        return Err(CliError::Usage {
+            message: "the batch was begun in another directory".to_owned(),
+            suggestion: command.first().map(|directory| format!("Run the command in {directory}.")),
+        });
+    }
+    command.drain(..1);
+    let run = match Cli::try_parse_from(command).ok().map(|cli| cli.command) {
+        Some(Command::Batch(BatchCommand::Run(run))) => Some(run),
+        _ => None,
+    };
+    run.ok_or_else(|| CliError::usage("the command that began the batch is not valid in this version"))
+}
+
+/// Returns the directory and the arguments of this process.
+fn command() -> Vec<String> {
+    let directory = std::env::current_dir().unwrap_or_default().display().to_string();
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once(directory).chain(arguments).collect()
+}
+
+fn open(provider: &Arc<ViaProvider>, args: &BatchArgs) -> Result<Via, CliError> {
+    let via = Via::open(provider, &args.output, args.via.poll)?;
+    Ok(via.max_requests(args.via.job_rows.and_then(|rows| usize::try_from(rows).ok())))
+}
+
+/// Checks that a row of the module has one call.
+fn check_module(module: &Module) -> Result<(), CliError> {
+    let manifest = &module.manifest;
+    let reason = match () {
+        () if manifest.composition.is_some() => "it calls other modules",
+        () if manifest.policies.tools_allowed => "it calls tools",
+        () => return Ok(()),
+    };
+    Err(CliError::Usage {
+        message: format!("--via: the module {} needs several calls for each row: {reason}", manifest.name),
+        suggestion: Some("Run the batch without --via.".to_owned()),
+    })
+}
+
+fn note_later(args: &BatchArgs, console: &Console) {
+    let out = args.output.display();
+    console.note(&format!(
+        "the jobs go on at the vendor; `cog batch status {out}` shows them, and the same command or `cog batch fetch {out}` goes on"
+    ));
+}
+
+fn sent(job: &Job) -> String {
+    let Job { requests, first, last, .. } = job;
+    format!("sent {requests} rows ({first} to {last}) as {}", job.id.as_deref().unwrap_or("a job"))
+}
+
+fn states(jobs: &Jobs) -> String {
+    let (all, ended) = (jobs.list().len(), jobs.list().iter().filter(|job| job.is_ended).count());
+    let answered: u64 = jobs.list().iter().filter_map(|job| job.succeeded).sum();
+    let requests: u64 = jobs.list().iter().map(|job| job.requests).sum();
+    format!("{ended} of {all} jobs have ended; {answered} of {requests} rows are answered")
+}
+
+fn table(jobs: &Jobs, console: &Console) -> String {
+    let mut table = Table::new(["job", "state", "rows", "answered", "failed"]);
+    let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
+    for job in jobs.list() {
+        let id = job.id.clone().unwrap_or_else(|| job.name.clone());
+        let requests = job.requests.to_string();
+        table.row([id, job.state.clone(), requests, count(job.succeeded), count(job.failed)]);
+    }
+    table.render(console.out().palette, console.out_columns())
+}
