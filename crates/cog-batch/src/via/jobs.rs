@@ -166,9 +166,16 @@ pub(super) fn replace(
     drop(writer);
     file.as_file().sync_all()?;
     file.persist(path)?;
-    #[cfg(unix)]
-    fs::File::open(directory)?.sync_all()?;
-    Ok(())
+    sync(directory)
+}
+
+/// Syncs a directory, where the system supports it.
+#[expect(clippy::disallowed_methods, reason = "a directory has no content to limit")]
+fn sync(directory: &Path) -> io::Result<()> {
+    match cfg!(unix) {
+        true => fs::File::open(directory)?.sync_all(),
+        false => Ok(()),
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the file is the batch's own")]
