@@ -142,7 +142,7 @@ fn expected(field: &InputField) -> String {
 
 type Written = Result<(), ArrayError>;
 
-/// Writes a cell as its field. A null cell is no field.
+/// Writes a cell as its field. A null cell adds no field.
 pub(super) fn write_cell(
     cells: &dyn Array,
     index: usize,
