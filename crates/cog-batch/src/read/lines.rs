@@ -65,7 +65,7 @@ impl<R: Read> Lines<R> {
                 break;
             }
             is_empty = false;
-            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', buffer);
             let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
             let taken = part.len() + usize::from(end.is_some());
             match &mut hash {
