@@ -3,7 +3,7 @@
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use super::{ServeSettings, address};
-use crate::settings::{Shown, amount, parse_duration, show_duration};
+use crate::settings::{Shown, amount, parse_duration, show_duration, table::without_credentials};
 
 /// A setting of the server. The names of its key and variable follow from the flag.
 pub struct ServerSetting {
@@ -26,6 +26,8 @@ enum Field {
     Path(fn(&mut ServeSettings) -> &mut Option<PathBuf>),
     Names(fn(&mut ServeSettings) -> &mut Vec<String>),
     Url(fn(&mut ServeSettings) -> &mut Option<String>),
+    /// URLs that may contain credentials, which are not shown.
+    Urls(fn(&mut ServeSettings) -> &mut Vec<String>),
     Count(fn(&mut ServeSettings) -> &mut usize),
     Rate(fn(&mut ServeSettings) -> &mut u32),
     Bytes(fn(&mut ServeSettings) -> &mut usize),
@@ -68,7 +70,7 @@ server_settings! {
         "Public base URL for links to media [default: http:// and the Host of the request]" operator;
     "state-dir" Path |it| &mut it.state_dir,
         "Store sessions in this directory, so that they survive a restart" operator;
-    "nats" Names |it| &mut it.nats,
+    "nats" Urls |it| &mut it.nats,
         "Share sessions with other servers through NATS, at these comma-separated URLs" operator;
     "max-body-bytes" Bytes |it| &mut it.server.max_body_bytes,
         "Maximum request body size";
@@ -145,6 +147,7 @@ impl Field {
             Self::Path(_) => "PATH",
             Self::Names(_) => "NAMES",
             Self::Url(_) => "URL",
+            Self::Urls(_) => "URLS",
             Self::Count(_) | Self::Rate(_) | Self::Limit(_) => "NUMBER",
             Self::Cost(_) => "AMOUNT",
             Self::Bytes(_) => "SIZE",
@@ -179,7 +182,7 @@ impl ServerSetting {
             }
             Field::Switch(field) => *field(serve) = amount::switch(text)?,
             Field::Path(field) => *field(serve) = Some(PathBuf::from(text)),
-            Field::Names(field) => *field(serve) = amount::names(text),
+            Field::Names(field) | Field::Urls(field) => *field(serve) = amount::names(text),
             Field::Url(field) => *field(serve) = Some(address::url(text)?),
             Field::Count(field) => *field(serve) = amount::count(text)?,
             Field::Rate(field) => *field(serve) = amount::count(text)?,
@@ -198,6 +201,7 @@ impl ServerSetting {
             Field::Port(field) => Shown::Count(u64::from(*field(serve))),
             Field::Switch(field) => Shown::Switch(*field(serve)),
             Field::Names(field) => Shown::list(field(serve).iter()),
+            Field::Urls(field) => Shown::list(field(serve).iter().map(|url| without_credentials(url))),
             Field::Url(field) => Shown::maybe(field(serve).as_ref()),
             Field::Path(field) => Shown::path(field(serve).as_ref()),
             Field::Count(field) => Shown::Count(*field(serve) as u64),
@@ -207,5 +211,18 @@ impl ServerSetting {
             Field::Limit(field) => field(serve).map_or(Shown::Nothing, Shown::Count),
             Field::Cost(field) => Shown::maybe(*field(serve)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_of_nats_are_not_shown() {
+        let mut serve = ServeSettings::default();
+        let setting = SERVER_SETTINGS.iter().find(|setting| setting.flag == "nats").unwrap();
+        setting.set(&mut serve, "nats://me:secret@a:4222,nats://b").unwrap();
+        assert_eq!(setting.show(&mut serve).to_string(), "nats://***@a:4222, nats://b");
     }
 }
