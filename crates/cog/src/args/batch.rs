@@ -186,7 +186,7 @@ pub(crate) struct ResultArgs {
     /// Order of the results: that of the input, or that in which they finish (`free`)
     #[arg(long, value_name = "ORDER", default_value = "input", value_parser = PossibleValuesParser::new(["input", "free"]).map(order))]
     pub(crate) order: Order,
-    /// Format of OUT [default: by its extension, otherwise jsonl]
+    /// Format of OUT [default: by its extension]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) output_format: Option<Format>,
     /// Run the rows again that failed

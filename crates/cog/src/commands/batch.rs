@@ -1,6 +1,7 @@
 //! `cog batch`: runs a module for each row of an input.
 
 mod describe;
+mod format;
 mod output;
 mod via;
 mod view;
@@ -45,6 +46,7 @@ pub(crate) fn batch(
 fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     emit::check(args.results.summary.as_deref())?;
     emit::check(Some(&args.output))?;
+    format::output(args)?;
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = load_settings(flags, environment, console)?;
     let source = source(args)?;
@@ -114,15 +116,7 @@ fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, 
 }
 
 fn source(args: &BatchArgs) -> Result<Source, CliError> {
-    let rows = &args.rows;
-    let format = rows.format.or_else(|| Format::from_path(&args.input)).ok_or_else(|| {
-        let names = Format::NAMES.join(" or ");
-        let message = match emit::is_stdout(&args.input) {
-            true => "the format of stdin is unknown".to_owned(),
-            false => format!("the format of {} is unknown", args.input.display()),
-        };
-        CliError::Usage { message, suggestion: Some(format!("Name it with --format {names}.")) }
-    })?;
+    let (rows, format) = (&args.rows, format::input(args)?);
     let columns = ColumnMap { fields: rows.map.clone(), ignore_unknown: rows.ignore_unknown };
     if format == Format::JsonLines && columns != ColumnMap::default() {
         return Err(CliError::usage("--map and --ignore-unknown are for columns, and JSON Lines have none"));

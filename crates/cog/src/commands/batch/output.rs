@@ -3,11 +3,11 @@
 use std::{io::stdout, path::Path};
 
 use cog_batch::{
-    Batch, Description, Finished, Format, Journal, JournalPaths, LineSink, Output as OutputFile, Resume,
-    Rows, Stop, Summary,
+    Batch, Description, Finished, Journal, JournalPaths, LineSink, Output as OutputFile, Resume, Rows, Stop,
+    Summary,
 };
 
-use super::view::ProgressView;
+use super::{format, view::ProgressView};
 use crate::{args::BatchArgs, commands::signals::Signals, error::CliError, output::Console};
 
 /// Where the results go.
@@ -72,6 +72,10 @@ impl Output {
                 if !finished.is_empty() {
                     console.note(&format!("continuing: {} rows have a result", finished.len()));
                 }
+                if finished.damaged_records() > 0 {
+                    let damaged = finished.damaged_records();
+                    console.note(&format!("{damaged} results were damaged: their rows run again"));
+                }
                 let summary = batch.run(rows, &finished, &mut journal, signals, view.view()).await;
                 drop(view);
                 drop(finished);
@@ -89,8 +93,11 @@ async fn write(journal: Journal, summary: &Summary, batch: &Batch, args: &BatchA
         return Ok(());
     }
     let path = &args.output;
-    let format = args.results.output_format.or_else(|| Format::from_path(path)).unwrap_or(Format::JsonLines);
-    let output = OutputFile { format, order: args.results.order, contract: &batch.module.contract };
+    let output = OutputFile {
+        format: format::output(args)?,
+        order: args.results.order,
+        contract: &batch.module.contract,
+    };
     let has_failures = summary.rows.failed + summary.rows.earlier_failed > 0;
     match args.results.keep_journal || has_failures || summary.is_sample {
         true => output.write_file(&mut results, path)?,

@@ -107,6 +107,8 @@ fn inputs_that_cannot_be_read_are_errors_before_anything_is_sent() {
     snapshot!("missing_input", batch(&place, &mock, "rows.jsonl -o -"));
     snapshot!("directory_as_input", batch(&place, &mock, "m -o - --format jsonl"));
     snapshot!("unknown_format", batch(&place, &mock, "rows.txt -o -"));
+    snapshot!("unknown_output_format", batch(&place, &mock, "rows.jsonl -o results"));
+    snapshot!("table_on_stdout", batch(&place, &mock, "rows.jsonl -o - --output-format csv"));
     snapshot!("utf16_input", batch(&place, &mock, "utf16.jsonl -o -"));
     snapshot!("empty_table", batch(&place, &mock, "empty.csv -o -"));
     snapshot!("columns_of_lines", batch(&place, &mock, "rows.txt -o - --format jsonl --ignore-unknown"));
