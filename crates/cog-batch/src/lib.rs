@@ -28,6 +28,7 @@ mod read;
 mod results;
 mod row;
 mod run;
+mod runner;
 mod sink;
 mod stop;
 mod summary;
@@ -50,6 +51,7 @@ pub use read::{ColumnMap, ColumnsError, Place, ReadError, RowError, RowErrorKind
 pub use results::{Lines, Order, ResultLine, Results};
 pub use row::{Row, RowHash};
 pub use run::{Batch, View};
+pub use runner::{RowFuture, Runner};
 pub use sink::{LineSink, RowResult, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};
 pub use summary::{RowCounts, Summary, TokenCounts};

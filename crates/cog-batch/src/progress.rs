@@ -8,7 +8,7 @@ use std::{
 use crate::Summary;
 
 /// How far a batch is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Progress<'a> {
     /// What the batch did so far.
@@ -25,6 +25,8 @@ pub struct Progress<'a> {
     pub expected_cost: Option<f64>,
     /// The time that is left.
     pub left: Option<Duration>,
+    /// Why no row can run now, if none can.
+    pub trouble: Option<String>,
     /// The time until the vendor accepts requests again.
     pub pause: Option<Duration>,
 }

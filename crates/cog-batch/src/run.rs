@@ -19,7 +19,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use self::task::{Ended, Failure, Task};
 use crate::{
-    Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Sink, SinkError, Stop, Summary,
+    Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Runner, Sink, SinkError, Stop, Summary,
     ViaProvider,
     pace::RunPace,
     progress::Speed,
@@ -55,6 +55,8 @@ pub struct Batch {
     pub retries_failed: bool,
     /// Whether a row that has a result may have changed.
     pub is_mixed: bool,
+    /// Where the rows run, if not in this process.
+    pub runner: Option<Arc<dyn Runner>>,
     /// The provider, if the answers are those of batch jobs that have ended.
     pub via: Option<Arc<ViaProvider>>,
 }
@@ -123,9 +125,15 @@ impl Batch {
         !self.is_mixed && answers.is_some_and(|answers| answers.has_changed(row.number, row.hash))
     }
 
-    /// Returns whether no answer comes from a live call, so that waiting and repeating change none.
-    fn has_stored_answers(&self) -> bool {
-        self.via.as_ref().is_some_and(|via| !via.retries_live())
+    /// Returns what an error says about the provider.
+    fn failure(&self, error: &ErrorBody) -> Failure {
+        match Failure::from_error(error) {
+            // No answer comes from a live call, so waiting and repeating change none.
+            _ if self.via.as_ref().is_some_and(|via| !via.retries_live()) => Failure::Row,
+            // The runner has waited and repeated.
+            Failure::Overloaded(_) if self.runner.is_some() => Failure::Provider,
+            failure => failure,
+        }
     }
 }
 
@@ -328,10 +336,7 @@ impl<S: Sink> Running<'_, S> {
         if let Some(usage) = usage {
             self.summary.spend(usage);
         }
-        let failure = envelope.error().map(|error| match self.batch.has_stored_answers() {
-            true => Failure::Row,
-            false => Failure::from_error(error),
-        });
+        let failure = envelope.error().map(|error| self.batch.failure(error));
         self.batch.pace.end(
             &RunPace {
                 reserved,
@@ -431,6 +436,7 @@ impl<S: Sink> Running<'_, S> {
             per_second,
             expected_cost: each.zip(needed).map(|(each, needed)| each * needed),
             left: left.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+            trouble: self.batch.runner.as_ref().and_then(|runner| runner.trouble()),
             pause: self.batch.pace.paused_until(now).map(|until| until.duration_since(now)),
             summary: &self.summary,
         }

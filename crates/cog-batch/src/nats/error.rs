@@ -50,6 +50,14 @@ pub enum NatsError {
         /// The reason.
         reason: String,
     },
+    /// A job is over the maximum of the server.
+    #[error("the job of {bytes} bytes is over the maximum of the NATS server, {limit}")]
+    TooLarge {
+        /// The size of the job, in bytes.
+        bytes: usize,
+        /// The maximum size of a message, in bytes.
+        limit: usize,
+    },
 }
 
 impl NatsError {
@@ -67,6 +75,7 @@ impl NatsError {
         match self {
             Self::Url { .. } | Self::Name { .. } => Code::UnsupportedValue,
             Self::File { .. } => Code::InvalidReference,
+            Self::TooLarge { .. } => Code::InputTooLarge,
             Self::Rejected { .. } => Code::PermissionDenied,
             Self::Unreachable { .. } | Self::JetStream { .. } => Code::ProviderUnavailable,
         }
@@ -82,6 +91,7 @@ impl NatsError {
             Self::Rejected { .. } => {
                 "Set COG_NATS_CREDENTIALS to a credentials file, or COG_NATS_USER and COG_NATS_PASSWORD."
             }
+            Self::TooLarge { .. } => "Raise max_payload of nats-server, or name media by URLs.",
             Self::JetStream { .. } => {
                 "Start nats-server with JetStream (-js), and allow the account its streams (docs/nats.md)."
             }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_nats::jetstream::{AckKind, Message};
-use cog_run::{RunInput, Runtime};
+use cog_run::Runtime;
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +17,7 @@ use super::{
     report::Counts,
     stored::{self, StoredResult},
 };
+use crate::run::run_input;
 
 /// The maximum delay before a job is delivered again.
 const MAX_DELAY: Duration = Duration::from_secs(60);
@@ -118,7 +119,7 @@ impl Handler {
             Ok(module) => module,
             Err(error) => return Envelope::failure(error),
         };
-        self.runtime.execute(&module, RunInput::Json(job.input), job.options).await
+        self.runtime.execute(&module, run_input(job.input), job.options).await
     }
 
     /// Stores a result until the server confirms it, because it is paid for.

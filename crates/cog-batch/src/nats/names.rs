@@ -65,6 +65,11 @@ impl Names {
         format!("{}.replies", self.0)
     }
 
+    /// Returns the subject for the result of the job with this id.
+    pub(super) fn reply_subject(&self, id: &str) -> String {
+        format!("{}.replies.{id}", self.0)
+    }
+
     /// Returns whether a job may name this subject for its result: one below `NAME.replies`, or an inbox.
     ///
     /// A worker may publish to more subjects than the author of a job, so a job cannot choose any subject.

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use async_nats::{
-    Client,
+    Client, HeaderMap, header,
     jetstream::{
         self, Context,
         consumer::{AckPolicy, PullConsumer, pull},
+        context::PublishErrorKind,
         kv::{self, Store},
-        stream::{self, DiscardPolicy, RetentionPolicy, StorageType},
+        stream::{self, DiscardPolicy, LastRawMessageErrorKind, RetentionPolicy, StorageType},
     },
 };
+use bytes::Bytes;
 
 use super::{Job, JobId, Names, NatsError};
 
@@ -35,6 +37,15 @@ impl Default for QueueSettings {
     fn default() -> Self {
         Self { replicas: 1, ack_wait: Duration::from_secs(30), max_age: Duration::from_secs(24 * 60 * 60) }
     }
+}
+
+/// How a job was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It was not in the queue.
+    New,
+    /// It is in the queue, or was added within an hour.
+    Duplicate,
 }
 
 /// The jobs and their results.
@@ -69,15 +80,55 @@ impl Queue {
     /// Adds a job, unless one with this id was added within an hour. `group` is the last part of its subject.
     ///
     /// # Errors
-    /// [`NatsError::JetStream`] if the server does not confirm that it has stored the job.
+    /// [`NatsError::JetStream`] if the server does not confirm that it has stored the job, [`NatsError::TooLarge`].
     pub async fn add(&self, id: &JobId, group: &str, job: &Job) -> Result<(), NatsError> {
+        self.publish(id, group, job.write(), HeaderMap::new()).await.map(drop)
+    }
+
+    /// Adds a job with a subject of its own, unless it is in the queue or was added within an hour.
+    pub(super) async fn add_once(&self, id: &JobId, text: Bytes) -> Result<Added, NatsError> {
+        let mut headers = HeaderMap::new();
+        // A subject without a message has this number.
+        headers.insert(header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, "0");
+        self.publish(id, id.as_str(), text, headers).await
+    }
+
+    async fn publish(
+        &self,
+        id: &JobId,
+        group: &str,
+        text: Bytes,
+        mut headers: HeaderMap,
+    ) -> Result<Added, NatsError> {
         let failed =
             |error: &dyn std::error::Error| NatsError::jet_stream(format!("add the job {id}"), error);
-        let mut headers = async_nats::HeaderMap::new();
-        headers.insert(async_nats::header::NATS_MESSAGE_ID, id.as_str());
-        let subject = self.names.job_subject(group);
-        let sent = self.context.publish_with_headers(subject, headers, job.write()).await;
-        sent.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error)).map(drop)
+        let limit = self.client.max_payload();
+        // The server counts the headers too.
+        if text.len() + 1024 > limit {
+            return Err(NatsError::TooLarge { bytes: text.len(), limit });
+        }
+        headers.insert(header::NATS_MESSAGE_ID, id.as_str());
+        let sent = self.context.publish_with_headers(self.names.job_subject(group), headers, text).await;
+        let stored = sent.map_err(|error| failed(&error))?.await;
+        match stored {
+            Ok(stored) if stored.duplicate => Ok(Added::Duplicate),
+            Ok(_) => Ok(Added::New),
+            Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(Added::Duplicate),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Returns whether a job that has a subject of its own is in the queue, also while it runs.
+    pub(super) async fn has_job(&self, id: &JobId) -> Result<bool, NatsError> {
+        let failed =
+            |error: &dyn std::error::Error| NatsError::jet_stream(format!("look for the job {id}"), error);
+        let stream = self.context.get_stream_no_info(self.names.jobs()).await;
+        let stream = stream.map_err(|error| failed(&error))?;
+        match stream.get_last_raw_message_by_subject(&self.names.job_subject(id.as_str())).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(false),
+            Err(error) => Err(failed(&error)),
+        }
     }
 
     /// Returns the consumer that all workers share.

@@ -46,14 +46,21 @@ pub(super) enum Failure {
 impl Task {
     pub(super) async fn run(self, batch: &Batch, reserved: f64) -> Ended {
         let started = Instant::now();
+        let envelope = match &batch.runner {
+            Some(runner) => runner.run(self.row, self.hash, &self.input).await,
+            None => self.run_here(batch).await,
+        };
+        Ended { task: self, envelope, latency: started.elapsed(), reserved }
+    }
+
+    async fn run_here(&self, batch: &Batch) -> Envelope {
         let run =
             batch.runtime.execute_without_data(&batch.module, self.input.clone(), batch.options.clone());
-        let envelope = match run {
+        match run {
             Ok(chunks) if batch.via.is_some() => Slot::answered(self.row).run(chunks.fold()).await,
             Ok(chunks) => chunks.fold().await,
             Err(refused) => *refused,
-        };
-        Ended { task: self, envelope, latency: started.elapsed(), reserved }
+        }
     }
 
     pub(super) fn may_repeat(&self) -> bool {

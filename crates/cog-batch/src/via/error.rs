@@ -70,7 +70,9 @@ impl ViaError {
         match self {
             Self::NoInterface { .. } => Some("Use --via openai, anthropic or gemini.".to_owned()),
             Self::OtherVendor { found, .. } => {
-                Some(format!("Use --via {found}, or begin a new batch with another output."))
+                let option = if found == "nats" { "--nats" } else { "--via" };
+                let name = if found == "nats" { "URL" } else { found };
+                Some(format!("Use {option} {name}, or begin a new batch with another output."))
             }
             Self::Changed { .. } => Some("Restore it, or begin a new batch with another output.".to_owned()),
             Self::NoJobs { .. } => {

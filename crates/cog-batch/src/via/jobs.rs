@@ -64,7 +64,10 @@ pub struct Job {
 
 impl Jobs {
     /// Reads the jobs of an output, or begins without any.
-    pub(super) fn open(out: &Path, vendor: &'static str) -> Result<Self, ViaError> {
+    ///
+    /// # Errors
+    /// The jobs are those of another vendor, or their file cannot be read.
+    pub fn open(out: &Path, vendor: &'static str) -> Result<Self, ViaError> {
         let path = with_suffix(out, ".jobs");
         let state = match read(&path)? {
             Some(state) if state.vendor == vendor => state,
@@ -84,6 +87,24 @@ impl Jobs {
         let path = with_suffix(out, ".jobs");
         let state = read(&path)?.ok_or(ViaError::NoJobs { path })?;
         Ok(state.command)
+    }
+
+    /// Stores the command that began the batch, unless it has one.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn begin(&mut self, command: Vec<String>) -> Result<(), ViaError> {
+        if self.state.command.is_empty() {
+            self.state.command = command;
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the beginning of the names of the jobs, which no other batch has.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.state.name
     }
 
     pub(super) fn describe(&mut self, now: &Description, command: Vec<String>) -> Result<(), ViaError> {
@@ -144,7 +165,8 @@ impl Jobs {
         ViaError::File { path: self.path.clone(), source }
     }
 
-    pub(super) fn remove(self) {
+    /// Removes the file of the jobs and the replies, after the output is complete.
+    pub fn remove(self) {
         for number in 0..self.state.jobs.len() {
             let _ = fs::remove_file(self.replies(number));
         }

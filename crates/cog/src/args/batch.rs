@@ -88,6 +88,7 @@ Examples:
   cog batch code-reviewer rows.jsonl -o results.jsonl --retry-failed --rpm 500
   cog batch my-module rows.jsonl -o results.jsonl --via openai
   cog batch status results.jsonl
+  cog batch my-module rows.jsonl -o results.jsonl --nats nats://localhost:4222
   cat rows.jsonl | cog batch code-reviewer - -o - --format jsonl | jq -c .data")]
 pub(crate) struct BatchArgs {
     /// Module name, or path of its directory
@@ -99,6 +100,10 @@ pub(crate) struct BatchArgs {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) via: ViaArgs,
+    /// Run the rows as jobs of the NATS queue of these servers, by `cog worker`
+    #[cfg(feature = "nats")]
+    #[arg(long, value_name = "URL", help_heading = "Batch jobs")]
+    pub(crate) nats: Option<String>,
     #[command(flatten)]
     pub(crate) rows: RowArgs,
     #[command(flatten)]
@@ -114,6 +119,21 @@ pub(crate) struct BatchArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) generation: GenerationArgs,
+}
+
+impl BatchArgs {
+    /// Returns the servers of `--nats`.
+    #[cfg(feature = "nats")]
+    pub(crate) fn nats(&self) -> Option<&str> {
+        self.nats.as_deref()
+    }
+
+    /// Returns none: this program has no `--nats`.
+    #[cfg(not(feature = "nats"))]
+    #[expect(clippy::unused_self, reason = "the same call with and without the feature")]
+    pub(crate) fn nats(&self) -> Option<&str> {
+        None
+    }
 }
 
 /// Jobs of a vendor instead of live calls.

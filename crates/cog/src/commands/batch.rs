@@ -2,6 +2,8 @@
 
 mod describe;
 mod format;
+#[cfg(feature = "nats")]
+mod nats;
 mod output;
 mod via;
 mod view;
@@ -10,11 +12,11 @@ use cog_batch::{Batch, ColumnMap, Format, Pace, Source, Stop, Summary};
 use cog_flow::Condition;
 use cog_host::{
     context_store, mcp,
-    providers::{self, RecordMode},
+    providers::{self, RecordMode, Selected},
     settings::{Environment, Flags, Settings, Source as SettingSource},
 };
 use cog_module::Module;
-use cog_run::{RunOptions, Runtime};
+use cog_run::{Providers, RunOptions, Runtime};
 use cog_spec::Usage;
 
 use self::{
@@ -49,16 +51,22 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     format::output(args)?;
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = load_settings(flags, environment, console)?;
+    #[cfg(feature = "nats")]
+    nats::check(args)?;
     let source = source(args)?;
     let filter = args.rows.filter.as_deref().map(condition).transpose()?;
     let via = via::provider(args, &settings)?;
-    let selected = match &via {
-        Some(provider) => via::selected(provider),
-        None => providers::select(&settings, RecordMode::Off)?,
+    let selected = match (&via, args.nats()) {
+        (Some(provider), _) => via::selected(provider),
+        (None, Some(_)) => workers(),
+        (None, None) => providers::select(&settings, RecordMode::Off)?,
     };
     let pace = Pace::new(args.limits.concurrency, args.limits.rpm, args.limits.tpm);
     let builder = settings.runtime_builder(selected.providers).observer(pace.observer());
-    let builder = mcp::add_tools(builder, &settings, Some(&args.module), |note| console.note(note))?;
+    let builder = match args.nats() {
+        Some(_) => builder,
+        None => mcp::add_tools(builder, &settings, Some(&args.module), |note| console.note(note))?,
+    };
     let builder = builder.context_store(context_store(None));
     let runtime = settings.add_cache(builder, args.cache.as_deref()).build();
     let module = runtime::load(&runtime, &args.module, &settings, console)?;
@@ -77,6 +85,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         warms_cache,
         retries_failed: args.results.retry_failed,
         is_mixed: args.results.mixed,
+        runner: None,
         via,
     };
     let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
@@ -85,6 +94,11 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         false => Output::open(args, &describe(args, &batch, &settings)?)?,
     };
     console.note(&selected.note);
+    #[cfg(feature = "nats")]
+    if let Some(url) = args.nats() {
+        let summary = nats::run(url, (batch, rows, output), args, (&settings, console))?;
+        return close(summary, args, console);
+    }
     if let Some(provider) = &batch.via {
         return via::run(
             provider,
@@ -95,6 +109,14 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     }
     let summary = runtime::block_on(output.run(&batch, rows, args, console))??;
     close(summary, args, console)
+}
+
+/// Returns no providers: workers call theirs.
+fn workers() -> Selected {
+    Selected {
+        providers: Providers::offline(),
+        note: "adding the rows as jobs, which workers run".to_owned(),
+    }
 }
 
 /// Reports what the batch did, and returns the exit code.

@@ -1,6 +1,7 @@
 //! `cog batch`: a module runs for each row of a file.
 
 mod limits;
+mod nats;
 #[cfg(unix)]
 mod resumed;
 mod rows;

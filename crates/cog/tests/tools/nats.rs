@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "modules and settings that are written here")]
 
+mod batches;
 mod faults;
 mod jobs;
 mod server;

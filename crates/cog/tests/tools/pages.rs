@@ -10,7 +10,7 @@ use self::markdown::{Block, Command, blocks, code_in_text, pages};
 use crate::{examples::help, golden::replies, scene::bash};
 
 /// The beginnings of the commands that do not run, with the reason.
-const NOT_RUN: [(&str, &str); 14] = [
+const NOT_RUN: [(&str, &str); 15] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install ", "compiles the program that is tested here"),
     ("python3 -m venv model", "downloads 290 MB; `cargo xtask bench model` runs this model"),
@@ -26,6 +26,10 @@ const NOT_RUN: [(&str, &str); 14] = [
     (
         "cog batch my-module rows.jsonl -o results.jsonl --via",
         "needs the batch interface of a vendor; the tests of `batch::via` have one",
+    ),
+    (
+        "cog batch my-module rows.jsonl -o results.jsonl --nats",
+        "needs nats-server and workers; the tests of `nats` start them",
     ),
     ("cog worker ", "runs until it is stopped; the tests of `nats` start some"),
 ];

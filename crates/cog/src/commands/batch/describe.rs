@@ -19,7 +19,7 @@ pub(super) fn describe(
     let mut description = Description::default()
         .with("module", format!("{} {}", manifest.name, manifest.version))
         .with("module files", digest(&batch.module)?)
-        .with("model", model(batch))
+        .with("model", model(args, batch))
         .with("input", input(&args.input));
     let check = &args.check;
     let parameters = parameters(&args.generation.generation().or(&settings.generation.preferred()));
@@ -37,6 +37,13 @@ pub(super) fn describe(
         }
     }
     Ok(description)
+}
+
+/// Returns the directory and the arguments of this process.
+pub(super) fn command() -> Vec<String> {
+    let directory = std::env::current_dir().unwrap_or_default().display().to_string();
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once(directory).chain(arguments).collect()
 }
 
 /// Returns the parameters that are set: `temperature 0.5, seed 1`.
@@ -70,7 +77,12 @@ fn digest(module: &Module) -> Result<String, CliError> {
 }
 
 /// Returns the providers that are called, and the model of the first.
-fn model(batch: &Batch) -> String {
+fn model(args: &BatchArgs, batch: &Batch) -> String {
+    if args.nats().is_some() {
+        let model = args.model.model.as_deref().unwrap_or("of their provider");
+        let providers = args.model.provider.join(",");
+        return format!("workers/{providers}{}{model}", if providers.is_empty() { "" } else { "/" });
+    }
     let order = batch.runtime.providers().default_order();
     let names = order.iter().map(|provider| {
         let info = provider.info();

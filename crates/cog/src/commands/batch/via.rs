@@ -13,7 +13,11 @@ use cog_provider::{HttpProvider, Provider as _, vendors::Vendor};
 use cog_run::Providers;
 use cog_spec::ErrorBody;
 
-use super::{Output, close, describe::describe, unreadable};
+use super::{
+    Output, close,
+    describe::{self, describe},
+    unreadable,
+};
 use crate::{
     args::{BatchArgs, BatchCommand, Cli, Command, JobsArgs, JobsCommand},
     commands::{emit, runtime, settings::load_settings, signals::Signals},
@@ -70,7 +74,7 @@ pub(super) fn run(
     let Opened { batch, rows, output, source } = opened;
     check_module(&batch.module)?;
     let mut via = open(provider, args)?;
-    via.describe(&describe(args, batch, settings)?, command())?;
+    via.describe(&describe(args, batch, settings)?, describe::command())?;
     let ended = runtime::block_on(async {
         let mut signals = Signals::new()?;
         let finished = Finished::default();
@@ -153,7 +157,10 @@ pub(super) fn jobs(
         return super::run(&began, Mode::Fetch, environment, console);
     }
     let settings = load_settings(began.model.flags(), environment, console)?;
-    let provider = provider(&began, &settings)?.ok_or_else(|| CliError::usage("the batch has no --via"))?;
+    let provider = provider(&began, &settings)?.ok_or_else(|| CliError::Usage {
+        message: "the batch was begun without --via".to_owned(),
+        suggestion: Some("Run the command that began it again: it goes on.".to_owned()),
+    })?;
     let mut via = open(&provider, &began)?;
     runtime::block_on(async {
         match command {
@@ -170,7 +177,7 @@ pub(super) fn jobs(
 /// Returns the arguments of the command that began the batch of an output.
 fn began(args: &JobsArgs) -> Result<Box<BatchArgs>, CliError> {
     let mut command = Jobs::command(&args.output)?;
-    if command.first() != self::command().first() {
+    if command.first() != describe::command().first() {
         return Err(CliError::Usage {
             message: "the batch was begun in another directory".to_owned(),
             suggestion: command.first().map(|directory| format!("Run the command in {directory}.")),
@@ -182,13 +189,6 @@ fn began(args: &JobsArgs) -> Result<Box<BatchArgs>, CliError> {
         _ => None,
     };
     run.ok_or_else(|| CliError::usage("the command that began the batch is not valid in this version"))
-}
-
-/// Returns the directory and the arguments of this process.
-fn command() -> Vec<String> {
-    let directory = std::env::current_dir().unwrap_or_default().display().to_string();
-    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    std::iter::once(directory).chain(arguments).collect()
 }
 
 fn open(provider: &Arc<ViaProvider>, args: &BatchArgs) -> Result<Via, CliError> {

@@ -60,7 +60,9 @@ fn line(progress: &Progress<'_>) -> String {
         (Some(cost), None) => parts.push(format!("${cost:.4}")),
         (None, _) => {}
     }
-    if let Some(pause) = progress.pause {
+    if let Some(trouble) = &progress.trouble {
+        parts.push(format!("{trouble}; trying again"));
+    } else if let Some(pause) = progress.pause {
         parts.push(format!("paused by the vendor for {}", duration(pause)));
     } else if let Some(left) = progress.left {
         parts.push(format!("{} left", duration(left)));

@@ -1,0 +1,224 @@
+//! The rows of a batch as jobs.
+//!
+//! A job is not added again as long as it is in the queue or its result is stored: its id comes from the batch and its row, and
+//! its subject has room for one job.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_nats::Subscriber;
+use bytes::Bytes;
+use cog_json::{Node, Value};
+use cog_run::{RunInput, RunOptions};
+use cog_spec::{Code, Envelope, ErrorBody};
+use futures_util::StreamExt as _;
+use tokio::time::sleep;
+
+use super::{Job, JobId, NatsError, Queue, StoredResult, job::digest, queue::Added};
+use crate::{
+    RowHash,
+    runner::{RowFuture, Runner},
+};
+
+/// The time after which the result of a job is looked for, in case its message is lost.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// The time after which a job that is neither in the queue nor done is added again.
+const MISSING: Duration = Duration::from_secs(2);
+/// The minimum and the maximum time before a failed operation is tried again.
+const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+
+/// Runs rows as jobs of a queue.
+pub struct NatsRows {
+    queue: Queue,
+    batch: String,
+    module: String,
+    options: RunOptions,
+    retries_failed: bool,
+    trouble: Mutex<Option<String>>,
+    restoring: tokio::sync::Mutex<()>,
+}
+
+/// A row as a job.
+struct RowJob {
+    id: JobId,
+    text: Bytes,
+    digest: String,
+    reply: String,
+}
+
+/// What is known about a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// Nothing.
+    Nothing,
+    /// It was in the queue.
+    Queued,
+    /// It was neither in the queue nor done.
+    Missing,
+}
+
+/// What was found about a job.
+enum Found {
+    /// Its result.
+    Result(StoredResult),
+    /// The id belongs to a job that does not count.
+    Used,
+    /// It is in the queue.
+    Waiting,
+}
+
+impl NatsRows {
+    /// Creates the runner of a batch. `batch` is the beginning of the ids of its jobs. With `retries_failed`, a stored result
+    /// counts only if it is not an error.
+    #[must_use]
+    pub fn new(queue: Queue, batch: &str, module: &str, options: RunOptions, retries_failed: bool) -> Self {
+        Self {
+            queue,
+            batch: batch.to_owned(),
+            module: module.to_owned(),
+            options,
+            retries_failed,
+            trouble: Mutex::default(),
+            restoring: tokio::sync::Mutex::default(),
+        }
+    }
+
+    async fn envelope(&self, row: u64, hash: RowHash, input: &RunInput) -> Envelope {
+        let mut attempt = 0_u64;
+        loop {
+            let Some(job) = self.job(row, hash, attempt, input) else {
+                return Envelope::failure(ErrorBody::new(Code::InternalError, "the row has no id of a job"));
+            };
+            match self.result(&job).await {
+                Ok(Some(result)) => return read(&job.id, &result),
+                Ok(None) => attempt += 1,
+                Err(error) => {
+                    let body = ErrorBody::new(error.code(), error.to_string());
+                    return Envelope::failure(body.suggest(error.suggestion()));
+                }
+            }
+        }
+    }
+
+    fn job(&self, row: u64, hash: RowHash, attempt: u64, input: &RunInput) -> Option<RowJob> {
+        let id = JobId::new(format!("{}.{row}.{:08x}.{attempt}", self.batch, hash.to_u32()))?;
+        let mut job = Job::new(&self.module, value(input));
+        job.options = self.options.clone();
+        let reply = self.queue.names.reply_subject(id.as_str());
+        job.reply = Some(reply.clone());
+        let text = job.write();
+        Some(RowJob { digest: digest(&text), id, text, reply })
+    }
+
+    /// Returns the result of a job, which is added unless it was added before. None if its id cannot be used.
+    async fn result(&self, job: &RowJob) -> Result<Option<StoredResult>, NatsError> {
+        let replies = self.queue.client.subscribe(job.reply.clone()).await;
+        let mut replies = replies.map_err(|error| NatsError::jet_stream("wait for results", &error))?;
+        let (mut known, mut wait) = (Known::Nothing, TRY_AGAIN.0);
+        loop {
+            let pause = match self.look(job, &mut known).await {
+                Ok(Found::Result(result)) => return Ok(Some(result)),
+                Ok(Found::Used) => return Ok(None),
+                Ok(Found::Waiting) => {
+                    wait = TRY_AGAIN.0;
+                    self.set_trouble(None);
+                    if known == Known::Missing { MISSING } else { LOOK_AGAIN }
+                }
+                Err(error) if error.is_temporary() => {
+                    self.set_trouble(Some(error.to_string()));
+                    self.restore().await;
+                    let pause = wait;
+                    wait = (wait * 2).min(TRY_AGAIN.1);
+                    pause
+                }
+                Err(error) => return Err(error),
+            };
+            tokio::select! {
+                result = reply(&mut replies, job) => return Ok(Some(result)),
+                () = sleep(pause.mul_f64(fastrand::f64().mul_add(0.5, 0.75))) => {}
+            }
+        }
+    }
+
+    /// Looks for the result of a job, and adds the job if it is neither done nor in the queue.
+    async fn look(&self, job: &RowJob, known: &mut Known) -> Result<Found, NatsError> {
+        let before = *known;
+        // In this order: a job leaves the queue after its result is stored.
+        let is_queued = before != Known::Nothing && self.queue.has_job(&job.id).await?;
+        if let Some(result) = self.queue.result(&job.id).await? {
+            let counts = before != Known::Nothing || !self.retries_failed || is_ok(&result);
+            let is_own = result.job == job.digest && counts;
+            return Ok(if is_own { Found::Result(result) } else { Found::Used });
+        }
+        *known = match before {
+            _ if is_queued => Known::Queued,
+            // Another server of a cluster may have the result a moment later.
+            Known::Queued => Known::Missing,
+            Known::Nothing | Known::Missing => {
+                // An addition that fails may have been stored.
+                *known = Known::Missing;
+                match self.queue.add_once(&job.id, job.text.clone()).await? {
+                    Added::Duplicate if before == Known::Missing => return Ok(Found::Used),
+                    Added::New | Added::Duplicate => Known::Queued,
+                }
+            }
+        };
+        Ok(Found::Waiting)
+    }
+
+    /// Creates the streams again where the server has lost them. One row does it for all.
+    async fn restore(&self) {
+        if let Ok(_restoring) = self.restoring.try_lock() {
+            let _ = self.queue.restore().await;
+        }
+    }
+
+    fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+}
+
+impl Runner for NatsRows {
+    fn run<'a>(&'a self, row: u64, hash: RowHash, input: &'a RunInput) -> RowFuture<'a> {
+        Box::pin(self.envelope(row, hash, input))
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Waits until the result of the job is published.
+async fn reply(replies: &mut Subscriber, job: &RowJob) -> StoredResult {
+    while let Some(message) = replies.next().await {
+        if let Some(result) = StoredResult::read(message.payload).filter(|result| result.job == job.digest) {
+            return result;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Returns the input of a job: a text is the text field of the module.
+fn value(input: &RunInput) -> Value {
+    match input {
+        RunInput::Json(value) => value.clone(),
+        RunInput::Args(text) | RunInput::ArgsWith(text, _) => {
+            Value::from(serde_json::Value::from(text.as_str()))
+        }
+        _ => Value::default(),
+    }
+}
+
+fn is_ok(result: &StoredResult) -> bool {
+    result.envelope.get("ok").and_then(Node::as_bool) == Some(true)
+}
+
+fn read(id: &JobId, result: &StoredResult) -> Envelope {
+    Envelope::read(result.envelope.node()).unwrap_or_else(|| {
+        let message = format!("the result of the job {id} is not an envelope");
+        let help = "Run workers of the same version.";
+        Envelope::failure(ErrorBody::new(Code::InternalError, message).suggest(help))
+    })
+}

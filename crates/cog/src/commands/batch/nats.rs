@@ -1,0 +1,102 @@
+//! `--nats`: the rows are jobs of a NATS queue, which workers run.
+
+use std::sync::Arc;
+
+use cog_batch::{
+    Batch, Concurrency, Jobs, JournalPaths, Pace, Rows, Summary,
+    nats::{Names, NatsRows, Queue, connect},
+};
+use cog_host::settings::Settings;
+use cog_run::RunOptions;
+
+use super::{describe, output::Output};
+use crate::{
+    args::BatchArgs,
+    commands::{emit, nats, runtime},
+    error::CliError,
+    output::Console,
+};
+
+/// The jobs in the queue at the same time, if no number is set: enough for several workers.
+const IN_QUEUE: Concurrency = Concurrency::Fixed(256);
+/// The maximum of `--max-attempts` in the options of a job.
+const MAX_ATTEMPTS: u32 = 10;
+
+/// Rejects the options that a job cannot have.
+///
+/// # Errors
+/// A usage error with what to do instead.
+pub(super) fn check(args: &BatchArgs) -> Result<(), CliError> {
+    if args.nats().is_none() {
+        return Ok(());
+    }
+    let (limits, generation) = (&args.limits, args.generation.generation());
+    let vendor = "A job is run by a worker of yours, or by a vendor: use one of both.";
+    let worker = "The workers call the provider: limit them with the --concurrency of `cog worker`.";
+    let module = "Set it in the manifest of the module, which the workers read.";
+    let refused = [
+        ("--via", args.via.via.is_some(), vendor),
+        ("--max-cost", limits.max_cost.is_some(), "Limit the rows with --sample."),
+        ("--rpm", limits.rpm.is_some(), worker),
+        ("--tpm", limits.tpm.is_some(), worker),
+        ("--cache", args.cache.is_some(), "Set COG_CACHE_DIRECTORY for the workers."),
+        ("--temperature", generation.temperature.is_some(), module),
+        ("--max-tokens", generation.max_tokens.is_some(), module),
+        ("--seed", generation.seed.is_some(), module),
+        ("--max-attempts", args.check.max_attempts.is_some_and(|it| it > MAX_ATTEMPTS), "Use 10 or fewer."),
+    ];
+    match refused.iter().find(|(_, is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((option, _, suggestion)) => Err(CliError::Usage {
+            message: format!("{option} cannot be used with --nats"),
+            suggestion: Some((*suggestion).to_owned()),
+        }),
+    }
+}
+
+/// Adds the rows as jobs, and writes their results.
+pub(super) fn run(
+    url: &str,
+    (mut batch, rows, output): (Batch, Rows, Output),
+    args: &BatchArgs,
+    (settings, console): (&Settings, &Console),
+) -> Result<Summary, CliError> {
+    let mut jobs = Jobs::open(&args.output, "nats")?;
+    let is_stored = !emit::is_stdout(&args.output);
+    if is_stored {
+        jobs.begin(describe::command())?;
+    }
+    let number = Some(args.limits.concurrency).filter(|number| *number != Concurrency::Auto);
+    batch.pace = Pace::new(number.unwrap_or(IN_QUEUE), None, None);
+    batch.warms_cache = false;
+    let module = batch.module.manifest.name.clone();
+    let options = options(&batch.options, args);
+    let summary = runtime::block_on(async {
+        let queue = open(url, settings).await?;
+        let runner = NatsRows::new(queue, jobs.name(), &module, options, batch.retries_failed);
+        batch.runner = Some(Arc::new(runner));
+        output.run(&batch, rows, args, console).await
+    })??;
+    // The journal stays if the same command has more to do.
+    if is_stored && !JournalPaths::beside(&args.output).journal.exists() {
+        jobs.remove();
+    }
+    Ok(summary)
+}
+
+async fn open(url: &str, settings: &Settings) -> Result<Queue, CliError> {
+    let options = nats::options(Some(url), settings)?;
+    let open = async {
+        let names = Names::new(&settings.nats.name.value)?;
+        Queue::open(connect(&options).await?, names, nats::queue(settings)).await
+    };
+    open.await.map_err(|error| nats::error(&error))
+}
+
+/// Returns the options of the jobs. The provider and the model are those of the workers, unless the command names others.
+fn options(options: &RunOptions, args: &BatchArgs) -> RunOptions {
+    let mut options = options.clone();
+    options.model.clone_from(&args.model.model);
+    options.provider = Some(args.model.provider.join(",")).filter(|names| !names.is_empty());
+    options
+}
