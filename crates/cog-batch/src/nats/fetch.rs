@@ -2,8 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_nats::jetstream::{Message, consumer::PullConsumer};
-use futures_util::StreamExt as _;
+use async_nats::jetstream::{
+    AckKind, Message,
+    consumer::{PullConsumer, pull::Batch},
+};
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +46,10 @@ pub(super) async fn fetch(
     let mut batch = batch.await.map_err(|error| error.to_string())?;
     while let Some(place) = places.pop() {
         let message = tokio::select! {
-            () = stop.cancelled() => return Ok(()),
+            () = stop.cancelled() => {
+                give_back(&mut batch).await;
+                return Ok(());
+            }
             message = batch.next() => message,
         };
         match message {
@@ -53,4 +59,13 @@ pub(super) async fn fetch(
         }
     }
     Ok(())
+}
+
+/// Returns the jobs that have arrived but are not started, so that other workers receive them at once.
+async fn give_back(batch: &mut Batch) {
+    while let Some(Some(Ok(message))) = batch.next().now_or_never() {
+        if let Err(error) = message.ack_with(AckKind::Nak(None)).await {
+            tracing::warn!(%error, "a job cannot be returned; it will be delivered again");
+        }
+    }
 }

@@ -24,6 +24,9 @@ const MAX_DELAY: Duration = Duration::from_secs(60);
 /// The delay between two attempts to store a result.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
 
+/// The minimum time between two reports that a job still runs.
+const MIN_RENEWAL: Duration = Duration::from_millis(100);
+
 /// What the tasks of a worker share.
 pub(super) struct Handler {
     pub(super) queue: Queue,
@@ -226,7 +229,7 @@ async fn renewing<T>(message: &Message, ack_wait: Duration, work: impl Future<Ou
     loop {
         tokio::select! {
             done = &mut work => return done,
-            () = tokio::time::sleep(ack_wait / 3) => {
+            () = tokio::time::sleep((ack_wait / 3).max(MIN_RENEWAL)) => {
                 if let Err(error) = message.ack_with(AckKind::Progress).await {
                     tracing::debug!(%error, "cannot report that a job still runs");
                 }

@@ -16,6 +16,9 @@ use super::{NatsError, Queue, WorkerReport, fetch, handle::Handler, report::Coun
 /// The minimum and the maximum time before jobs are fetched again after an error.
 const FETCH_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
+/// The time for the last acknowledgements, when the worker ends.
+const FLUSH: Duration = Duration::from_secs(5);
+
 /// Runs the jobs of a queue.
 pub struct Worker {
     handler: Arc<Handler>,
@@ -59,7 +62,7 @@ impl Worker {
     ) -> Result<Self, NatsError> {
         let consumer = queue.consumer().await?;
         // The consumer may be older than these settings.
-        let ack_wait = consumer.cached_info().config.ack_wait;
+        let ack_wait = consumer.cached_info().config.ack_wait.min(queue.settings.ack_wait);
         let handler = Handler {
             queue,
             runtime,
@@ -96,18 +99,23 @@ impl Worker {
                 Ok(()) => wait = FETCH_AGAIN.0,
                 Err(error) => {
                     tracing::warn!(error, "cannot fetch jobs; trying again");
-                    self.restore().await;
+                    let restore = async {
+                        self.restore().await;
+                        tokio::time::sleep(wait).await;
+                    };
                     tokio::select! {
                         () = stop.drain.cancelled() => {}
-                        () = tokio::time::sleep(wait) => {}
+                        () = restore => {}
                     }
                     wait = (wait * 2).min(FETCH_AGAIN.1);
                 }
             }
         }
         while tasks.join_next().await.is_some() {}
-        if let Err(error) = self.handler.queue.client.flush().await {
-            tracing::warn!(%error, "the last acknowledgements may be lost");
+        // Without a connection this waits for ever.
+        let flushed = tokio::time::timeout(FLUSH, self.handler.queue.client.flush()).await;
+        if !matches!(flushed, Ok(Ok(()))) {
+            tracing::warn!("the last acknowledgements may be lost, and their jobs are delivered again");
         }
         self.handler.counts.report()
     }

@@ -87,6 +87,17 @@ fn worker_goes_on_with_a_server_that_has_lost_everything() {
 }
 
 #[test]
+fn worker_ends_while_the_server_is_away() {
+    let (mut nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let args = ["worker", "--nats", &nats.url(), "--shutdown-timeout", "1s"];
+    let mut worker = Working::start(cog(place.path(), &mock, &args));
+    nats.kill();
+    worker.signal("TERM");
+    let status = eventually("the worker does not end", || worker.child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
 fn credentials_are_required_and_not_shown() {
     let (nats, place) = (Nats::with(&["--user", "me", "--pass", "nats-canary"]), place());
     let mock = Mock::start([Reply::text(ANSWER)]);
