@@ -27,7 +27,7 @@ const RESULTS: u64 = 100_000;
 /// The records of a journal that is opened.
 const RECORDS: u64 = 1_000_000;
 /// The maximum memory for a finished row, in bytes.
-const ROW_BYTES: f64 = 16.0;
+const ROW_BYTES: f64 = 20.0;
 /// The memory that does not depend on the number of rows: the buffers.
 const FIXED: u64 = 1 << 20;
 
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let stored = JournalPaths::beside(&place.path().join("stored"));
     let plain = place.path().join("plain");
     let results = [
-        limit(1.0, "memory of a million finished rows ÷ 16 bytes each", memory / ROW_BYTES),
+        limit(1.0, "memory of a million finished rows ÷ 20 bytes each", memory / ROW_BYTES),
         limit(
             4.0,
             "storing 100,000 results of 1 KB ÷ a buffered write of the same lines, synced once",

@@ -20,14 +20,15 @@ mod record;
 mod records;
 mod recover;
 mod storage;
+mod stored;
 mod writer;
 
 use std::{
-    sync::{Arc, OnceLock, mpsc::Sender},
+    sync::{Arc, Mutex, OnceLock, PoisonError, mpsc::Sender},
     thread::JoinHandle,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 pub use self::{
     description::{Description, Difference},
@@ -44,9 +45,10 @@ pub(crate) use self::{
     record::{RECORD_LEN, Record},
     records::{Records, Slot},
     recover::remove_records,
+    stored::read_line,
 };
-use self::{storage::Wrap, writer::QueuedLine};
-use crate::{results::Results, row::RowHash};
+use self::{storage::Wrap, stored::StoredLines, writer::QueuedLine};
+use crate::{results::Results, row::RowHash, sink::Position};
 
 /// The bytes of results that may wait for the writer.
 const QUEUE_BYTES: usize = 8 << 20;
@@ -64,6 +66,9 @@ pub struct Journal {
     failure: Arc<OnceLock<JournalError>>,
     writer: Option<JoinHandle<()>>,
     files: Option<Files>,
+    /// The position after the last line in the queue.
+    end: Mutex<u64>,
+    stored: StoredLines,
 }
 
 impl Journal {
@@ -91,26 +96,55 @@ impl Journal {
         let room = Arc::new(Semaphore::new(QUEUE_BYTES));
         let failure = Arc::new(OnceLock::new());
         let (queue, lines) = std::sync::mpsc::channel();
+        let end = opened.appenders.results.length;
+        let (said, written) = watch::channel(end);
         let ends = (Arc::clone(&room), Arc::clone(&failure));
-        let writer = writer::start(opened.appenders, lines, ends)
+        let writer = writer::start(opened.appenders, (lines, said), ends)
             .map_err(|source| JournalError::write(&paths.journal, source))?;
-        let journal =
-            Self { queue: Some(queue), room, failure, writer: Some(writer), files: Some(opened.files) };
+        let journal = Self {
+            queue: Some(queue),
+            room,
+            failure,
+            writer: Some(writer),
+            files: Some(opened.files),
+            end: Mutex::new(end),
+            stored: StoredLines::new(&paths.results, written),
+        };
         Ok((journal, opened.finished))
     }
 
-    /// Queues the result of a row: a JSON line, without its line break. Waits while the queue is full.
+    /// Queues the result of a row: a JSON line, without its line break. Waits while the queue is full. Returns where the line
+    /// will be.
     ///
     /// A result that is queued is written at once, and synced with its group.
     ///
     /// # Errors
     /// If an earlier result could not be written. The results before it are stored.
-    pub async fn append(&self, row: u64, hash: RowHash, ok: bool, line: Vec<u8>) -> Result<(), JournalError> {
+    pub async fn append(
+        &self,
+        row: u64,
+        hash: RowHash,
+        ok: bool,
+        line: Vec<u8>,
+    ) -> Result<Position, JournalError> {
         let permits = line.len().clamp(MIN_QUEUED, QUEUE_BYTES);
         let permits = u32::try_from(permits).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room).acquire_many_owned(permits).await;
         let (Ok(room), Some(queue)) = (room, &self.queue) else { return Err(self.stopped()) };
-        queue.send(QueuedLine { row, hash, ok, line, room }).map_err(|_| self.stopped())
+        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = Position(*end);
+        *end += line.len() as u64 + 1;
+        queue.send(QueuedLine { row, hash, ok, line, room }).map_err(|_| self.stopped())?;
+        Ok(position)
+    }
+
+    /// Returns the line of a result, without its line break. Waits until it is written.
+    ///
+    /// # Errors
+    /// As [`Journal::append`], and if the line cannot be read.
+    pub async fn read(&mut self, position: Position) -> Result<Vec<u8>, JournalError> {
+        let line = self.stored.read(position).await;
+        line.and_then(|line| line.ok_or_else(|| self.stopped()))
     }
 
     /// Returns the error that ended the writing of results, so that no further row is sent.

@@ -17,6 +17,7 @@ mod arrays;
 mod columns;
 mod concurrency;
 mod digest;
+mod duplicates;
 mod format;
 mod journal;
 #[cfg(feature = "nats")]
@@ -52,7 +53,7 @@ pub use results::{Lines, Order, ResultLine, Results};
 pub use row::{Row, RowHash};
 pub use run::{Batch, View};
 pub use runner::{RowFuture, Runner};
-pub use sink::{LineSink, RowResult, Sink, SinkError};
+pub use sink::{LineSink, Position, RowResult, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};
 pub use summary::{RowCounts, Summary, TokenCounts};
 pub use via::{Job, Jobs, Via, ViaError, ViaProvider};

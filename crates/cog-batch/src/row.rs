@@ -32,7 +32,7 @@ impl RowHash {
 
     /// Returns the hash of a number in the journal.
     #[must_use]
-    pub fn from_u32(number: u32) -> Self {
+    pub const fn from_u32(number: u32) -> Self {
         Self(number)
     }
 }

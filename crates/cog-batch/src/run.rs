@@ -1,5 +1,6 @@
 //! The loop of a batch: rows are read, run and written.
 
+mod duplicates;
 mod task;
 
 use std::{
@@ -21,6 +22,7 @@ use self::task::{Ended, Failure, Task};
 use crate::{
     Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Runner, Sink, SinkError, Stop, Summary,
     ViaProvider,
+    duplicates::{Duplicate, FirstRows},
     pace::RunPace,
     progress::Speed,
     read::{ReadError, RowError, Rows},
@@ -53,6 +55,8 @@ pub struct Batch {
     pub warms_cache: bool,
     /// Whether rows that failed earlier run again.
     pub retries_failed: bool,
+    /// Whether a row has the result of an earlier row with an equal input.
+    pub dedupes: bool,
     /// Whether a row that has a result may have changed.
     pub is_mixed: bool,
     /// Where the rows run, if not in this process.
@@ -89,6 +93,7 @@ impl Batch {
             queue: VecDeque::new(),
             repeats: VecDeque::new(),
             running: FuturesUnordered::new(),
+            first_rows: FirstRows::default(),
             is_read: false,
             selected: 0,
             is_warm: !self.warms_cache && self.max_cost.is_none(),
@@ -148,6 +153,8 @@ struct Running<'a, S> {
     /// Rows that run again, because the provider was overloaded.
     repeats: VecDeque<Task>,
     running: FuturesUnordered<Pin<Box<dyn Future<Output = Ended> + 'a>>>,
+    /// The first row with each input, if equal inputs run once.
+    first_rows: FirstRows,
     is_read: bool,
     /// The rows that are part of the batch.
     selected: u64,
@@ -219,6 +226,7 @@ impl<S: Sink> Running<'_, S> {
 
     /// Starts rows while there is room. Returns the time at which the next one may start, if only that is missing.
     async fn fill(&mut self) -> Option<Instant> {
+        self.copy_ready().await;
         while self.stop.is_none() && self.has_room() {
             let now = Instant::now();
             let task = match self.repeats.pop_front() {
@@ -261,7 +269,8 @@ impl<S: Sink> Running<'_, S> {
 
     /// Returns the next row that runs.
     async fn take(&mut self) -> Option<Task> {
-        while let Some(row) = self.queue.pop_front() {
+        while self.can_write() && !self.first_rows.is_full() {
+            let row = self.queue.pop_front()?;
             if self.is_skipped(&row) {
                 if self.stop.is_some() {
                     return None;
@@ -270,7 +279,12 @@ impl<S: Sink> Running<'_, S> {
             }
             let Row { number, hash, input } = row;
             match input {
-                Ok(input) => return Some(Task { row: number, hash, input: run_input(input), tries: 0 }),
+                Ok(input) => {
+                    let task = self.task(Duplicate { row: number, hash }, input).await;
+                    if task.is_some() || self.stop.is_some() {
+                        return task;
+                    }
+                }
                 Err(error) => {
                     let envelope = Envelope::failure(error.to_body(self.rows.name()));
                     self.write(number, hash, &envelope).await;
@@ -303,6 +317,7 @@ impl<S: Sink> Running<'_, S> {
             Some(earlier) if earlier.ok || !self.batch.retries_failed => {
                 self.summary.rows.earlier += 1;
                 self.summary.rows.earlier_failed += u64::from(!earlier.ok);
+                self.remember(row, earlier);
                 self.skip(row.number)
             }
             _ if self.batch.was_sent_as_another(row) => {
@@ -360,7 +375,7 @@ impl<S: Sink> Running<'_, S> {
                 self.repeats.push_back(task.again());
             }
             _ => {
-                self.write(task.row, task.hash, &envelope).await;
+                self.finish(&task, &envelope).await;
                 self.check_provider(failure, envelope.error());
             }
         }
@@ -387,10 +402,15 @@ impl<S: Sink> Running<'_, S> {
 
     /// Writes the result of a row.
     async fn write(&mut self, row: u64, hash: RowHash, envelope: &Envelope) {
-        self.summary.add(envelope);
+        self.count(envelope);
         if let Err(error) = self.sink.put(RowResult::new(row, hash, envelope)).await {
             self.stop_for_sink(error);
         }
+    }
+
+    /// Counts the result of a row, and stops the batch if too many have failed.
+    fn count(&mut self, envelope: &Envelope) {
+        self.summary.add(envelope);
         let (failed, done) = (self.summary.rows.failed, self.summary.rows.done());
         if let Some(limit) = self.batch.max_failures.filter(|limit| limit.is_exceeded(failed, done)) {
             self.stop.get_or_insert(Stop::MaxFailures { limit, failed, done });
@@ -424,8 +444,8 @@ impl<S: Sink> Running<'_, S> {
             }),
         };
         // Rows that are excluded or have a result need no run.
-        let needed =
-            total.map(|total| total as f64 * (rows.read - rows.excluded - rows.earlier) as f64 / taken);
+        let run = rows.read - rows.excluded - rows.earlier - rows.duplicates;
+        let needed = total.map(|total| total as f64 * run as f64 / taken);
         let left = needed.map(|needed| (needed - done as f64).max(0.0));
         let left = left.filter(|_| per_second > 0.0).map(|rows| rows / per_second);
         let each = self.summary.cost.map(|cost| cost / done.max(1) as f64);

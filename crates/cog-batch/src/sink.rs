@@ -2,15 +2,16 @@
 
 use std::{
     collections::BTreeMap,
+    fs::File,
     future::Future,
-    io::{self, Write},
+    io::{self, BufReader, Seek as _, Write},
 };
 
 use cog_json::{ToJson as _, Writer};
 use cog_spec::Envelope;
 use thiserror::Error;
 
-use crate::{Journal, JournalError, Order, RowHash};
+use crate::{Journal, JournalError, Order, RowHash, journal::read_line};
 
 /// The result of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,10 @@ pub struct RowResult {
     /// The JSON line, without its line break: the row, then the members of the envelope.
     pub line: Vec<u8>,
 }
+
+/// Where a sink has stored a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position(pub(crate) u64);
 
 /// Why results cannot be written.
 #[derive(Debug, Error)]
@@ -55,6 +60,18 @@ pub trait Sink {
     /// # Errors
     /// An earlier result could not be written.
     fn put(&mut self, result: RowResult) -> impl Future<Output = Result<(), SinkError>>;
+
+    /// Takes a result that may be read again, and returns where it is stored.
+    ///
+    /// # Errors
+    /// As [`Sink::put`].
+    fn keep(&mut self, result: RowResult) -> impl Future<Output = Result<Position, SinkError>>;
+
+    /// Returns the line of a result that was kept, without its line break.
+    ///
+    /// # Errors
+    /// An earlier result could not be written, or the line cannot be read.
+    fn read(&mut self, position: Position) -> impl Future<Output = Result<Vec<u8>, SinkError>>;
 
     /// Returns the error of an earlier result, so that no further row is sent.
     ///
@@ -91,7 +108,15 @@ impl RowResult {
 
 impl Sink for Journal {
     async fn put(&mut self, result: RowResult) -> Result<(), SinkError> {
+        self.keep(result).await.map(drop)
+    }
+
+    async fn keep(&mut self, result: RowResult) -> Result<Position, SinkError> {
         Ok(self.append(result.row, result.hash, result.ok, result.line).await?)
+    }
+
+    async fn read(&mut self, position: Position) -> Result<Vec<u8>, SinkError> {
+        Ok(Journal::read(self, position).await?)
     }
 
     fn check(&self) -> Result<(), SinkError> {
@@ -114,12 +139,25 @@ pub struct LineSink<W> {
     /// Results that wait for an earlier one; none for a row without a result.
     waiting: BTreeMap<u64, Option<Vec<u8>>>,
     bytes: usize,
+    /// A temporary file with the results that were kept.
+    kept: Option<BufReader<File>>,
 }
 
 impl<W: Write> LineSink<W> {
     /// Creates a sink.
     pub fn new(out: W, order: Order) -> Self {
-        Self { out, order, next: 0, waiting: BTreeMap::new(), bytes: 0 }
+        Self { out, order, next: 0, waiting: BTreeMap::new(), bytes: 0, kept: None }
+    }
+
+    fn store(&mut self, line: &[u8]) -> io::Result<Position> {
+        let file = match &mut self.kept {
+            Some(file) => file.get_mut(),
+            None => self.kept.insert(BufReader::new(tempfile::tempfile()?)).get_mut(),
+        };
+        let position = file.seek(io::SeekFrom::End(0))?;
+        file.write_all(line)?;
+        file.write_all(b"\n")?;
+        Ok(Position(position))
     }
 
     fn write(&mut self, mut line: Vec<u8>) -> io::Result<()> {
@@ -160,6 +198,17 @@ impl<W: Write> Sink for LineSink<W> {
         self.add(result.row, Some(result.line))
     }
 
+    async fn keep(&mut self, result: RowResult) -> Result<Position, SinkError> {
+        let position = self.store(&result.line)?;
+        self.put(result).await?;
+        Ok(position)
+    }
+
+    async fn read(&mut self, position: Position) -> Result<Vec<u8>, SinkError> {
+        let file = self.kept.as_mut().ok_or(io::ErrorKind::NotFound);
+        Ok(read_line(file.map_err(io::Error::from)?, position)?)
+    }
+
     fn room(&self) -> usize {
         if self.bytes > MAX_WAITING_BYTES { 0 } else { MAX_WAITING.saturating_sub(self.waiting.len()) }
     }
@@ -194,6 +243,18 @@ mod tests {
     async fn results_are_in_the_order_of_the_input_or_free() {
         assert_eq!(written(Order::Input).await, "0\n2\n4\n");
         assert_eq!(written(Order::Free).await, "2\n0\n4\n");
+    }
+
+    #[tokio::test]
+    async fn kept_results_are_read_again() {
+        let mut sink = LineSink::new(io::sink(), Order::Input);
+        let mut positions = Vec::new();
+        for row in [70, 800, 9] {
+            positions.push(sink.keep(result(row)).await.unwrap());
+        }
+        for (position, line) in [(2, "9"), (0, "70"), (1, "800"), (0, "70")] {
+            assert_eq!(sink.read(positions[position]).await.unwrap(), line.as_bytes());
+        }
     }
 
     #[tokio::test]

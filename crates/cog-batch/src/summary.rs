@@ -50,7 +50,7 @@ pub struct RowCounts {
     pub earlier_failed: u64,
     /// The rows that `--where` excluded.
     pub excluded: u64,
-    /// The rows whose input equals that of an earlier row.
+    /// The rows that got the result of an earlier row with an equal input; none of them ran.
     pub duplicates: u64,
     /// The runs that were repeated, because the provider was overloaded.
     pub repeated: u64,

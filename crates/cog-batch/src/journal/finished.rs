@@ -1,7 +1,7 @@
-//! The rows that have a result, in memory: 16 bytes each.
+//! The rows that have a result, in memory: 20 bytes each.
 
 use super::Record;
-use crate::row::RowHash;
+use crate::{row::RowHash, sink::Position};
 
 /// The maximum number of records of a journal.
 pub(crate) const MAX_RECORDS: u64 = 1 << 31;
@@ -22,14 +22,17 @@ pub struct FinishedRow {
     pub hash: RowHash,
     /// Whether its run succeeded.
     pub ok: bool,
+    /// Where its result is stored.
+    pub position: Position,
 }
 
-/// The order of the fields is the order of sorting: the newest record of a row comes last.
+/// The order of the fields is the order of sorting: the newest record of a row, whose line is the last, comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(C, packed(4))]
 struct Entry {
     row: u64,
-    /// The number of the record, and in the lowest bit whether its run succeeded.
-    sequence: u32,
+    /// The position of the line, and in the lowest bit whether its run succeeded.
+    place: u64,
     hash: u32,
 }
 
@@ -39,7 +42,8 @@ impl Finished {
     pub fn get(&self, row: u64) -> Option<FinishedRow> {
         let index = self.entries.binary_search_by_key(&row, |entry| entry.row).ok()?;
         let entry = self.entries.get(index)?;
-        Some(FinishedRow { hash: RowHash::from_u32(entry.hash), ok: entry.is_ok() })
+        let (hash, position) = (RowHash::from_u32(entry.hash), Position(entry.place >> 1));
+        Some(FinishedRow { hash, ok: entry.is_ok(), position })
     }
 
     /// Returns whether a row has a result.
@@ -85,8 +89,8 @@ impl Finished {
 
     /// Adds a record; records are added in their order, at most [`MAX_RECORDS`].
     pub(super) fn push(&mut self, record: &Record) {
-        let sequence = u32::try_from(self.entries.len()).unwrap_or(u32::MAX) << 1 | u32::from(record.ok);
-        self.entries.push(Entry { row: record.row, sequence, hash: record.hash.to_u32() });
+        let place = record.offset << 1 | u64::from(record.ok);
+        self.entries.push(Entry { row: record.row, place, hash: record.hash.to_u32() });
     }
 
     /// Sorts the rows, after the last record.
@@ -107,7 +111,7 @@ impl Finished {
 
 impl Entry {
     fn is_ok(self) -> bool {
-        self.sequence & 1 == 1
+        self.place & 1 == 1
     }
 }
 
@@ -117,16 +121,16 @@ mod tests {
 
     fn finished(records: &[(u64, u32, bool)]) -> Finished {
         let mut finished = Finished::with_capacity(records.len());
-        for &(row, hash, ok) in records {
+        for (number, &(row, hash, ok)) in (0..).zip(records) {
             let hash = RowHash::from_u32(hash);
-            finished.push(&Record { row, hash, ok, offset: 0, length: 0, line_crc: 0 });
+            finished.push(&Record { row, hash, ok, offset: number * 10, length: 10, line_crc: 0 });
         }
         finished.complete(0)
     }
 
     #[test]
-    fn an_entry_has_16_bytes() {
-        assert_eq!(size_of::<Entry>(), 16);
+    fn an_entry_has_20_bytes() {
+        assert_eq!(size_of::<Entry>(), 20);
     }
 
     #[test]
@@ -134,9 +138,11 @@ mod tests {
         let rows =
             [(7, 1, false), (2, 2, false), (7, 3, true), (1, 4, true), (1, 5, false), (u64::MAX, 6, false)];
         let found = finished(&rows);
-        assert_eq!(found.get(7), Some(FinishedRow { hash: RowHash::from_u32(3), ok: true }));
-        assert_eq!(found.get(2), Some(FinishedRow { hash: RowHash::from_u32(2), ok: false }));
-        assert_eq!(found.get(1), Some(FinishedRow { hash: RowHash::from_u32(5), ok: false }));
+        let row =
+            |hash, ok, at| Some(FinishedRow { hash: RowHash::from_u32(hash), ok, position: Position(at) });
+        assert_eq!(found.get(7), row(3, true, 20));
+        assert_eq!(found.get(2), row(2, false, 10));
+        assert_eq!(found.get(1), row(5, false, 40));
         assert!(!found.contains(0) && found.contains(u64::MAX));
         assert_eq!(found.failed().collect::<Vec<_>>(), [1, 2, u64::MAX]);
         assert_eq!((found.len(), found.failed_count()), (4, 3));

@@ -190,3 +190,24 @@ async fn a_result_longer_than_the_queue_is_stored() {
     let lines: Vec<_> = results.lines(Order::Input).unwrap().map(|line| line.unwrap().json).collect();
     assert!(lines.len() == 2 && lines.iter().all(|line| *line == long));
 }
+
+#[tokio::test]
+async fn results_are_read_while_the_batch_runs() {
+    let place = Place::new();
+    drop(place.run([7]).await);
+    let (mut journal, finished) = place.open().unwrap();
+    let mut positions = vec![(7, finished.get(7).unwrap().position)];
+    for row in 0..2000 {
+        let position = journal.append(row, hash(row), true, line(row)).await.unwrap();
+        positions.push((row, position));
+        let (row, position) = positions[usize::try_from(row * 7 % (row + 1)).unwrap()];
+        assert_eq!(journal.read(position).await.unwrap(), line(row));
+    }
+    drop(journal.close().await.unwrap());
+    let (_, finished) = place.open().unwrap();
+    assert!(
+        positions
+            .iter()
+            .all(|(row, position)| finished.get(*row).unwrap().position == *position || *row == 7)
+    );
+}

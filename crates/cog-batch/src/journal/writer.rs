@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::{JournalError, RECORD_LEN, Record, storage::Append};
 use crate::row::RowHash;
@@ -56,13 +56,14 @@ pub(super) struct Incomplete {
     written: usize,
 }
 
-/// Starts the thread. When it fails, it closes the queue and leaves the error.
+/// Starts the thread, which says up to where the results are written. When it fails, it closes the queue and leaves the error.
 pub(super) fn start(
     files: Appenders,
-    queue: Receiver<QueuedLine>,
+    (queue, written): (Receiver<QueuedLine>, watch::Sender<u64>),
     (room, failure): (Arc<Semaphore>, Arc<OnceLock<JournalError>>),
 ) -> io::Result<JoinHandle<()>> {
-    let mut writer = Writer { files, queue, lines: Vec::new(), records: Vec::new(), group: Group::default() };
+    let (lines, records) = (Vec::new(), Vec::new());
+    let mut writer = Writer { files, queue, written, lines, records, group: Group::default() };
     thread::Builder::new().name("cog-journal".to_owned()).spawn(move || {
         let closes = CloseOnDrop(room);
         if let Err(error) = writer.run() {
@@ -84,6 +85,8 @@ impl Drop for CloseOnDrop {
 struct Writer {
     files: Appenders,
     queue: Receiver<QueuedLine>,
+    /// The length of the results.
+    written: watch::Sender<u64>,
     /// Lines that are not written yet.
     lines: Vec<u8>,
     /// Their records.
@@ -172,6 +175,7 @@ impl Writer {
             self.files.journal.cut_to_records(failed.written);
             return Err(failed.error);
         }
+        self.written.send_replace(self.files.results.length);
         self.group.due.get_or_insert_with(|| Instant::now() + GROUP_TIME);
         self.lines.clear();
         self.lines.shrink_to(2 * BUFFER);

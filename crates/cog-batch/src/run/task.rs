@@ -6,7 +6,7 @@ use cog_run::RunInput;
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::Batch;
-use crate::{RowHash, via::Slot};
+use crate::{RowHash, digest::Digest, via::Slot};
 
 /// How often a row runs while the provider is overloaded.
 const MAX_TRIES: u32 = 5;
@@ -17,6 +17,8 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 pub(super) struct Task {
     pub(super) row: u64,
     pub(super) hash: RowHash,
+    /// The digest of the input, if rows with an equal input get the result.
+    pub(super) digest: Option<Digest>,
     pub(super) input: RunInput,
     /// How often it ran before.
     pub(super) tries: u32,

@@ -9,7 +9,7 @@ use cog_provider::{
 use tokio::time::sleep;
 
 use super::{FIRST_PAUSE, Job, Slot, Via, ViaError, answers::entry_id};
-use crate::{Batch, Finished, Row, Rows, read::RowError, run::run_input};
+use crate::{Batch, Finished, Row, Rows, duplicates::SeenInputs, read::RowError, run::run_input};
 
 /// How often a job is created after temporary failures.
 const MAX_TRIES: u32 = 6;
@@ -36,11 +36,12 @@ impl Via {
         self.settle_last().await?;
         let start = self.jobs.list().last().map_or(0, |job| job.last + 1);
         let mut open = self.open_part(start);
-        let mut selected = 0;
+        let (mut selected, mut seen) = (0, SeenInputs::default());
         while let Some(group) = rows.next().await? {
             for row in group.into_iter().filter(|row| batch.has_row(row, &mut selected)) {
-                let is_done = finished.get(row.number).is_some_and(|row| row.ok || !batch.retries_failed);
-                if row.number < start || is_done {
+                let done = finished.get(row.number).filter(|row| row.ok || !batch.retries_failed);
+                let is_first = !batch.dedupes || seen.is_first(&row, done);
+                if row.number < start || done.is_some() || !is_first {
                     continue;
                 }
                 let (number, hash) = (row.number, row.hash);

@@ -176,6 +176,9 @@ pub(crate) struct RowArgs {
     /// Run only the first rows; the same command without it goes on
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) sample: Option<u64>,
+    /// Run equal inputs once: each further row gets the result of the first one, and costs nothing
+    #[arg(long)]
+    pub(crate) dedupe: bool,
 }
 
 /// How fast rows run, and when the batch stops.

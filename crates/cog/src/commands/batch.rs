@@ -84,6 +84,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         max_failures: args.limits.max_failures,
         warms_cache,
         retries_failed: args.results.retry_failed,
+        dedupes: args.rows.dedupe,
         is_mixed: args.results.mixed,
         runner: None,
         via,

@@ -1,5 +1,6 @@
 //! `cog batch`: a module runs for each row of a file.
 
+mod dedupe;
 mod limits;
 mod nats;
 #[cfg(unix)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Parser as _;
-use cog_batch::{Batch, Finished, Job, Jobs, Rows, Source, Via, ViaProvider};
+use cog_batch::{Batch, Description, Finished, Job, Jobs, Rows, Source, Via, ViaProvider};
 use cog_host::{
     providers::{Rank, Selected, provider_settings},
     settings::{Environment, Settings},
@@ -74,7 +74,7 @@ pub(super) fn run(
     let Opened { batch, rows, output, source } = opened;
     check_module(&batch.module)?;
     let mut via = open(provider, args)?;
-    via.describe(&describe(args, batch, settings)?, describe::command())?;
+    via.describe(&describe_jobs(args, batch, settings)?, describe::command())?;
     let ended = runtime::block_on(async {
         let mut signals = Signals::new()?;
         let finished = Finished::default();
@@ -194,6 +194,12 @@ fn began(args: &JobsArgs) -> Result<Box<BatchArgs>, CliError> {
 fn open(provider: &Arc<ViaProvider>, args: &BatchArgs) -> Result<Via, CliError> {
     let via = Via::open(provider, &args.output, args.via.poll)?;
     Ok(via.max_requests(args.via.job_rows.and_then(|rows| usize::try_from(rows).ok())))
+}
+
+/// Describes the batch, and which of its rows are sent.
+fn describe_jobs(args: &BatchArgs, batch: &Batch, settings: &Settings) -> Result<Description, CliError> {
+    let description = describe(args, batch, settings)?;
+    Ok(if batch.dedupes { description.with("dedupe", "true") } else { description })
 }
 
 /// Checks that a row of the module has one call.

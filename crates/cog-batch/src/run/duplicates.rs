@@ -1,0 +1,84 @@
+//! Rows that get the result of an earlier row with an equal input.
+
+use cog_json::Value;
+use cog_spec::Envelope;
+
+use super::{Running, Task, run_input};
+use crate::{
+    FinishedRow, Row, RowResult, Sink,
+    duplicates::{Duplicate, FirstRow, digest_of_input},
+    read::RowError,
+    sink::Position,
+};
+
+impl<S: Sink> Running<'_, S> {
+    /// Returns the run of a row. None if the row gets the result of an earlier one.
+    pub(super) async fn task(&mut self, row: Duplicate, input: Value) -> Option<Task> {
+        let digest = self.batch.dedupes.then(|| digest_of_input(&input));
+        if let Some(digest) = digest {
+            match self.first_rows.get(digest) {
+                Some(FirstRow::Running(first)) => {
+                    self.first_rows.wait(first, row);
+                    return None;
+                }
+                Some(FirstRow::Stored(position)) if self.copy(row, position).await => return None,
+                // A stored result that is damaged counts as none.
+                _ => self.first_rows.run(digest, row.row),
+            }
+        }
+        Some(Task { row: row.row, hash: row.hash, digest, input: run_input(input), tries: 0 })
+    }
+
+    /// Remembers the result of an earlier start, unless it is that of another input.
+    pub(super) fn remember(&mut self, row: &Row<RowError>, earlier: FinishedRow) {
+        if let (true, Ok(input)) = (self.batch.dedupes && earlier.hash == row.hash, &row.input) {
+            self.first_rows.store_earlier(digest_of_input(input), earlier.position);
+        }
+    }
+
+    /// Writes the result of a run, which rows with an equal input get too.
+    pub(super) async fn finish(&mut self, task: &Task, envelope: &Envelope) {
+        let Some(digest) = task.digest else { return self.write(task.row, task.hash, envelope).await };
+        self.count(envelope);
+        match self.sink.keep(RowResult::new(task.row, task.hash, envelope)).await {
+            Ok(position) => self.first_rows.store(digest, task.row, position),
+            Err(error) => self.stop_for_sink(error),
+        }
+    }
+
+    /// Writes the results of the duplicates whose first row has ended, as far as there is room.
+    pub(super) async fn copy_ready(&mut self) {
+        while self.stop.is_none() && self.can_write() {
+            let Some((row, position)) = self.first_rows.next_ready() else { return };
+            if !self.copy(row, position).await {
+                let error = std::io::Error::new(
+                    std::io::ErrorKind::InvalidData,
+                    "a result was changed by another program",
+                );
+                self.stop_for_sink(error.into());
+            }
+        }
+    }
+
+    /// Whether a result may be written for a row that did not run. Otherwise those that run would find no room.
+    pub(super) fn can_write(&self) -> bool {
+        self.running.is_empty() || self.running.len() < self.sink.room()
+    }
+
+    /// Writes the result of a duplicate. Returns false if that of the first row is damaged.
+    async fn copy(&mut self, row: Duplicate, position: Position) -> bool {
+        let line = match self.sink.read(position).await {
+            Ok(line) => line,
+            Err(error) => {
+                self.stop_for_sink(error);
+                return true;
+            }
+        };
+        let Some(result) = row.copy(&line) else { return false };
+        self.summary.rows.duplicates += 1;
+        if let Err(error) = self.sink.put(result).await {
+            self.stop_for_sink(error);
+        }
+        true
+    }
+}
