@@ -113,6 +113,18 @@ impl Journal {
         Ok((journal, opened.finished))
     }
 
+    /// Returns the rows that have a result in the journal of a batch, and changes nothing. Blocks.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn finished(
+        paths: &JournalPaths,
+        description: &Description,
+        resume: Resume,
+    ) -> Result<Finished, JournalError> {
+        open::read(paths, description, resume)
+    }
+
     /// Queues the result of a row: a JSON line, without its line break. Waits while the queue is full. Returns where the line
     /// will be.
     ///

@@ -9,7 +9,7 @@
 //! * [`Output`] writes a file from the results: JSON Lines or CSV, and with the feature `arrow` Arrow IPC or Parquet.
 //! * `nats` (feature): jobs in NATS JetStream, the workers that run them, and the sessions of servers.
 //! * [`Via`] sends the rows as jobs to the batch interface of a vendor, and reads their answers.
-//! * [`Progress`] says how far a batch is, and [`Summary`] what it did.
+//! * [`Progress`] says how far a batch is, and [`Summary`] what it did. [`plan`] says before what it will need.
 
 #[cfg(feature = "arrow")]
 mod arrays;
@@ -23,6 +23,7 @@ mod journal;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod pace;
+pub mod plan;
 mod progress;
 mod rate;
 mod read;

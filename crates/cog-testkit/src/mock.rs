@@ -6,7 +6,7 @@ use std::{
     collections::VecDeque,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread::JoinHandle,
@@ -63,6 +63,8 @@ struct Shared {
     requests: Mutex<Vec<Received>>,
     interrupted: AtomicUsize,
     batches: Option<Batches>,
+    /// Counts the input tokens of a request.
+    count: OnceLock<fn(&Value) -> u64>,
 }
 
 impl Mock {
@@ -102,6 +104,7 @@ impl Mock {
             requests: Mutex::default(),
             interrupted: AtomicUsize::new(0),
             batches,
+            count: OnceLock::new(),
         });
         let (shutdown, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -115,6 +118,13 @@ impl Mock {
             });
         });
         Ok(Self { address, shared, shutdown: Some(shutdown), thread: Some(thread) })
+    }
+
+    /// Sets how the input tokens of a request are counted, in place of those of its reply.
+    #[must_use]
+    pub fn counting(self, count: fn(&Value) -> u64) -> Self {
+        self.shared.count.get_or_init(|| count);
+        self
     }
 
     /// Returns the URL without a path, `http://127.0.0.1:40123`.
@@ -209,7 +219,10 @@ async fn handle(
     {
         return respond(200, "application/json", Body::from(body.to_string()), &[]);
     }
-    let reply = shared.next(&request);
+    let mut reply = shared.next(&request);
+    if let Some(count) = shared.count.get() {
+        reply.usage.0 = count(&request);
+    }
     // Even a timer of zero length would yield, and a client that disconnects meanwhile would not be counted.
     if !reply.delay.is_zero() {
         tokio::time::sleep(reply.delay).await;

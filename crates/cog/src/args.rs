@@ -35,7 +35,7 @@ pub(crate) use self::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
         SchemaArgs, SchemaName,
     },
-    batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand},
+    batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat},
     cache::{CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs},
     cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
     conformance::ConformanceArgs,

@@ -82,6 +82,12 @@ impl Finished {
         self.damaged
     }
 
+    /// Returns where the results of at most this number of rows are, at equal distances in the order of the rows.
+    pub(crate) fn sample(&self, max: usize) -> impl Iterator<Item = Position> {
+        let distance = self.entries.len().div_ceil(max).max(1);
+        self.entries.iter().step_by(distance).map(|entry| Position(entry.place >> 1))
+    }
+
     /// Creates an empty list, with room for this number of records.
     pub(super) fn with_capacity(records: usize) -> Self {
         Self { entries: Vec::with_capacity(records), ..Self::default() }

@@ -9,7 +9,7 @@ use super::{
     Description, Files, Finished, JournalError, JournalPaths,
     header::{self, Found, Header},
     lock::{self, LockedFile},
-    recover::recover,
+    recover::{read_finished, recover},
     storage::{Append, Wrap},
     writer::{Appender, Appenders},
 };
@@ -42,10 +42,7 @@ pub(super) fn open(
         let started = start(paths, journal, description, wrap);
         return started.inspect_err(|_| remove_new(paths));
     };
-    let differences = header.description.differences(description);
-    if !differences.is_empty() && resume == Resume::Same {
-        return Err(JournalError::Changed { path: paths.journal.clone(), differences });
-    }
+    check(&header, description, (paths, resume))?;
     let header_len = header.length as u64;
     let results = open_results(&journal, header_len, paths)?;
     let files = Files { paths: paths.clone(), header_len, journal, results };
@@ -54,11 +51,48 @@ pub(super) fn open(
     Ok(Opened { files, appenders, finished: recovered.finished })
 }
 
-/// Reads the header. None if the journal is new: without results, the header was never complete.
-fn read_header(mut journal: &File, paths: &JournalPaths) -> Result<Option<Header>, JournalError> {
+/// Reads the rows that have a result, and changes nothing.
+pub(super) fn read(
+    paths: &JournalPaths,
+    description: &Description,
+    resume: Resume,
+) -> Result<Finished, JournalError> {
+    if !paths.journal.exists() {
+        return Ok(Finished::default());
+    }
+    let journal = lock::open(&paths.journal)?;
+    let Found::Header(header) = header::decode(&first_bytes(&journal, paths)?, paths)? else {
+        return Ok(Finished::default());
+    };
+    check(&header, description, (paths, resume))?;
+    let finished = read_finished(&journal, header.length as u64);
+    finished.map_err(|error| JournalError::read(&paths.journal, error))
+}
+
+/// Checks that the batch of the journal is this one, unless both may be mixed.
+fn check(
+    header: &Header,
+    description: &Description,
+    (paths, resume): (&JournalPaths, Resume),
+) -> Result<(), JournalError> {
+    let differences = header.description.differences(description);
+    match differences.is_empty() || resume == Resume::Mixed {
+        true => Ok(()),
+        false => Err(JournalError::Changed { path: paths.journal.clone(), differences }),
+    }
+}
+
+/// Returns the beginning of a journal, with its header.
+fn first_bytes(mut journal: &File, paths: &JournalPaths) -> Result<Vec<u8>, JournalError> {
     let mut bytes = Vec::new();
     let read = journal.take(header::MAX_LEN as u64).read_to_end(&mut bytes);
     read.and_then(|_| journal.rewind()).map_err(|source| JournalError::read(&paths.journal, source))?;
+    Ok(bytes)
+}
+
+/// Reads the header. None if the journal is new: without results, the header was never complete.
+fn read_header(journal: &File, paths: &JournalPaths) -> Result<Option<Header>, JournalError> {
+    let bytes = first_bytes(journal, paths)?;
     let found = header::decode(&bytes, paths)?;
     let has_results = std::fs::metadata(&paths.results).is_ok_and(|about| about.len() > 0);
     match found {

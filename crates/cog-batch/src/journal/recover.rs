@@ -50,7 +50,8 @@ pub(super) fn recover(files: &Files, wrap: Wrap<'_>) -> Result<Recovered, Journa
         let path = files.paths.journal.clone();
         return Err(JournalError::TooManyRecords { path, count, max: MAX_RECORDS });
     }
-    let mut scan = Scan::read(files, usize::try_from(count).unwrap_or(0)).map_err(reading)?;
+    let count = usize::try_from(count).unwrap_or(0);
+    let mut scan = Scan::read(&files.journal, files.header_len, count).map_err(reading)?;
     let broken = broken_lines(&scan, files)?;
     let last = scan.settle(&broken);
     let recovered = Recovered {
@@ -62,10 +63,17 @@ pub(super) fn recover(files: &Files, wrap: Wrap<'_>) -> Result<Recovered, Journa
     Ok(recovered)
 }
 
+/// Reads the rows that have a result, and changes nothing. The last lines are not checked.
+pub(super) fn read_finished(journal: &File, header_len: u64) -> io::Result<Finished> {
+    let mut scan = Scan::read(journal, header_len, 0)?;
+    scan.settle(&[]);
+    Ok(scan.finished.complete(scan.damaged))
+}
+
 impl Scan {
-    fn read(files: &Files, count: usize) -> io::Result<Self> {
+    fn read(journal: &File, header_len: u64, count: usize) -> io::Result<Self> {
         let mut scan = Self { finished: Finished::with_capacity(count), ..Self::default() };
-        for (number, slot) in (0..).zip(Records::read(&files.journal, files.header_len)?) {
+        for (number, slot) in (0..).zip(Records::read(journal, header_len)?) {
             match slot? {
                 Slot::Record(record) => scan.push((number, record)),
                 Slot::Damaged => scan.cut += 1,

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{
-    ArgMatches, Args, Command, FromArgMatches, Subcommand,
-    builder::{PossibleValuesParser, TypedValueParser},
+    ArgMatches, Args, Command, FromArgMatches, Subcommand, ValueEnum,
+    builder::{ArgPredicate, PossibleValuesParser, TypedValueParser},
 };
 use cog_batch::{Concurrency, Format, MaxFailures, Order};
 use cog_host::settings::parse_duration;
@@ -68,6 +68,17 @@ pub(crate) struct JobsArgs {
     pub(crate) output: PathBuf,
 }
 
+/// How a plan is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlanFormat {
+    /// As text on a terminal, otherwise as JSON.
+    Auto,
+    /// As text.
+    Human,
+    /// As JSON.
+    Json,
+}
+
 /// A batch.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -82,6 +93,7 @@ fit, 130 if it was interrupted.
 
 Examples:
   cog batch code-reviewer rows.jsonl -o results.jsonl
+  cog batch code-reviewer rows.jsonl --plan --provider openai
   cog batch my-module rows.csv -o results.csv --map query=question --ignore-unknown
   cog batch code-reviewer rows.jsonl -o results.jsonl --sample 20 --max-failures 5%
   cog batch code-reviewer rows.jsonl -o results.jsonl --where '$.language == \"python\"'
@@ -96,8 +108,26 @@ pub(crate) struct BatchArgs {
     /// File of the rows, or `-` for stdin: JSON Lines (an object per line, or a text), or CSV whose columns are input fields
     pub(crate) input: PathBuf,
     /// File of the results, or `-` for stdout
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        help_heading = "Output",
+        required = false,
+        required_unless_present = "plan",
+        default_value_if("plan", ArgPredicate::IsPresent, "-")
+    )]
     pub(crate) output: PathBuf,
+    /// Print what the batch will need, and send nothing: rows, tokens, cost and time; as `json` unless stdout is a terminal
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        conflicts_with = "via"
+    )]
+    pub(crate) plan: Option<PlanFormat>,
     #[command(flatten)]
     pub(crate) via: ViaArgs,
     /// Run the rows as jobs of the NATS queue of these servers, by `cog worker`

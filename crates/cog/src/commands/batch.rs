@@ -5,6 +5,7 @@ mod format;
 #[cfg(feature = "nats")]
 mod nats;
 mod output;
+mod plan;
 mod via;
 mod view;
 
@@ -90,6 +91,9 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         via,
     };
     let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
+    if let Some(format) = args.plan {
+        return plan::plan(&batch, rows, (args, format), &settings, console);
+    }
     let output = match emit::is_stdout(&args.output) {
         true => Output::Stdout,
         false => Output::open(args, &describe(args, &batch, &settings)?)?,

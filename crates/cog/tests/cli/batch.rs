@@ -3,6 +3,7 @@
 mod dedupe;
 mod limits;
 mod nats;
+mod plan;
 #[cfg(unix)]
 mod resumed;
 mod rows;

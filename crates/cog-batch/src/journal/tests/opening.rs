@@ -46,6 +46,25 @@ async fn a_different_batch_is_refused_unless_both_are_mixed() {
 }
 
 #[tokio::test]
+async fn looking_at_a_journal_changes_nothing() {
+    let place = Place::new();
+    let look = |resume| Journal::finished(&place.paths, &description(), resume);
+    assert!(look(Resume::Same).unwrap().is_empty());
+    assert!(!place.paths.journal.exists());
+    drop(place.run(0..7).await);
+    let (mut journal, results) = place.files();
+    journal.extend_from_slice(b"cut");
+    std::fs::write(&place.paths.journal, &journal).unwrap();
+    assert_eq!(look(Resume::Mixed).unwrap().len(), 7);
+    assert_eq!(place.files(), (journal, results));
+    let other = Description::default();
+    assert!(matches!(
+        Journal::finished(&place.paths, &other, Resume::Same),
+        Err(JournalError::Changed { .. })
+    ));
+}
+
+#[tokio::test]
 async fn another_version_is_refused() {
     let place = Place::new();
     drop(place.run([0]).await);

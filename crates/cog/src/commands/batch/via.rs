@@ -72,7 +72,7 @@ pub(super) fn run(
     (settings, console): (&Settings, &Console),
 ) -> Result<Exit, CliError> {
     let Opened { batch, rows, output, source } = opened;
-    check_module(&batch.module)?;
+    check_module("--via", &batch.module)?;
     let mut via = open(provider, args)?;
     via.describe(&describe_jobs(args, batch, settings)?, describe::command())?;
     let ended = runtime::block_on(async {
@@ -203,7 +203,7 @@ fn describe_jobs(args: &BatchArgs, batch: &Batch, settings: &Settings) -> Result
 }
 
 /// Checks that a row of the module has one call.
-fn check_module(module: &Module) -> Result<(), CliError> {
+pub(super) fn check_module(flag: &str, module: &Module) -> Result<(), CliError> {
     let manifest = &module.manifest;
     let reason = match () {
         () if manifest.composition.is_some() => "it calls other modules",
@@ -211,8 +211,8 @@ fn check_module(module: &Module) -> Result<(), CliError> {
         () => return Ok(()),
     };
     Err(CliError::Usage {
-        message: format!("--via: the module {} needs several calls for each row: {reason}", manifest.name),
-        suggestion: Some("Run the batch without --via.".to_owned()),
+        message: format!("{flag}: the module {} needs several calls for each row: {reason}", manifest.name),
+        suggestion: Some(format!("Run the batch without {flag}.")),
     })
 }
 

@@ -114,7 +114,7 @@ pub(super) fn print_summary(summary: &Summary, console: &Console) {
 }
 
 /// Returns a duration with at most two units: `1h 2m`, `3m 4s`, `5s`.
-fn duration(duration: Duration) -> String {
+pub(super) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().round();
     #[expect(
         clippy::cast_possible_truncation,
