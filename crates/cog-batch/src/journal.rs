@@ -19,6 +19,7 @@ mod paths;
 mod record;
 mod records;
 mod recover;
+mod redescribe;
 mod storage;
 mod stored;
 mod writer;

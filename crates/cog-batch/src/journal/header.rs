@@ -32,14 +32,23 @@ pub(crate) enum Found {
 }
 
 /// Returns the bytes of the header.
-pub(crate) fn encode(description: &Description) -> Vec<u8> {
+///
+/// # Errors
+/// The description is too long.
+pub(crate) fn encode(description: &Description) -> std::io::Result<Vec<u8>> {
     let text = description.to_json();
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     bytes.extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
     bytes.extend_from_slice(text.as_bytes());
     bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
-    bytes
+    match bytes.len() > MAX_LEN {
+        true => Err(std::io::Error::new(
+            std::io::ErrorKind::InvalidInput,
+            "the description of the batch is too long",
+        )),
+        false => Ok(bytes),
+    }
 }
 
 /// Reads the header from the first [`MAX_LEN`] bytes of a file.

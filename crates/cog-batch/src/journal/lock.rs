@@ -15,6 +15,13 @@ use super::JournalError;
 #[derive(Debug)]
 pub(crate) struct LockedFile(File);
 
+impl LockedFile {
+    /// Takes a file that is locked.
+    pub(super) fn new(file: File) -> Self {
+        Self(file)
+    }
+}
+
 impl Deref for LockedFile {
     type Target = File;
 

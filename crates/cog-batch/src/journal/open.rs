@@ -10,6 +10,7 @@ use super::{
     header::{self, Found, Header},
     lock::{self, LockedFile},
     recover::{read_finished, recover},
+    redescribe::redescribe,
     storage::{Append, Wrap},
     writer::{Appender, Appenders},
 };
@@ -19,7 +20,7 @@ use super::{
 pub enum Resume {
     /// Only the same batch continues: the same module, model, options and input.
     Same,
-    /// A batch that differs continues too (`--mixed`). The journal keeps its description.
+    /// A batch that differs continues too (`--mixed`). The journal gets its description.
     Mixed,
 }
 
@@ -42,9 +43,13 @@ pub(super) fn open(
         let started = start(paths, journal, description, wrap);
         return started.inspect_err(|_| remove_new(paths));
     };
-    check(&header, description, (paths, resume))?;
+    let is_same = check(&header, description, (paths, resume))?;
     let header_len = header.length as u64;
     let results = open_results(&journal, header_len, paths)?;
+    let (journal, header_len) = match is_same {
+        true => (journal, header_len),
+        false => redescribe(journal, header_len, paths, description)?,
+    };
     let files = Files { paths: paths.clone(), header_len, journal, results };
     let recovered = recover(&files, wrap)?;
     let appenders = appenders(&files, (recovered.journal_len, recovered.results_len), wrap)?;
@@ -69,15 +74,15 @@ pub(super) fn read(
     finished.map_err(|error| JournalError::read(&paths.journal, error))
 }
 
-/// Checks that the batch of the journal is this one, unless both may be mixed.
+/// Checks that the batch of the journal is this one, unless both may be mixed. Returns whether it is.
 fn check(
     header: &Header,
     description: &Description,
     (paths, resume): (&JournalPaths, Resume),
-) -> Result<(), JournalError> {
+) -> Result<bool, JournalError> {
     let differences = header.description.differences(description);
     match differences.is_empty() || resume == Resume::Mixed {
-        true => Ok(()),
+        true => Ok(differences.is_empty()),
         false => Err(JournalError::Changed { path: paths.journal.clone(), differences }),
     }
 }
@@ -117,11 +122,7 @@ fn start(
     description: &Description,
     wrap: Wrap<'_>,
 ) -> Result<Opened, JournalError> {
-    let header = header::encode(description);
-    if header.len() > header::MAX_LEN {
-        let error = io::Error::new(io::ErrorKind::InvalidInput, "the description of the batch is too long");
-        return Err(JournalError::write(&paths.journal, error));
-    }
+    let header = header::encode(description).map_err(|error| JournalError::write(&paths.journal, error))?;
     let results =
         lock::open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))?;
     let files = Files { paths: paths.clone(), header_len: header.len() as u64, journal, results };

@@ -41,8 +41,33 @@ async fn a_different_batch_is_refused_unless_both_are_mixed() {
     assert_eq!(error.to_string(), expected);
     assert!(error.suggestion().contains("--mixed"));
     assert_eq!(place.files(), before);
-    let (_, finished) = Journal::open(&place.paths, &other, Resume::Mixed).unwrap();
+    let (journal, finished) = Journal::open(&place.paths, &other, Resume::Mixed).unwrap();
     assert!(finished.contains(0));
+    append(&journal, [1]).await.unwrap();
+    drop(journal.close().await.unwrap());
+    assert_eq!(std::fs::read_dir(place.directory.path()).unwrap().count(), 2);
+}
+
+#[tokio::test]
+async fn a_journal_has_the_description_that_was_accepted_last() {
+    let place = Place::new();
+    drop(place.run(0..5000).await);
+    let long = "a model with a longer name, so that the records move";
+    let other = Description::default().with("module", "summarize").with("model", long);
+    let (journal, finished) = Journal::open(&place.paths, &other, Resume::Mixed).unwrap();
+    assert_eq!(finished.len(), 5000);
+    assert!(matches!(Journal::open(&place.paths, &other, Resume::Mixed), Err(JournalError::InUse { .. })));
+    append(&journal, 5000..5010).await.unwrap();
+    drop(journal.close().await.unwrap());
+    assert!(
+        matches!(refused(&place), JournalError::Changed { .. }),
+        "its first description is that of another batch"
+    );
+    assert_eq!(Journal::finished(&place.paths, &other, Resume::Same).unwrap().len(), 5010);
+    let (journal, _) = Journal::open(&place.paths, &other, Resume::Same).unwrap();
+    let lines: Vec<_> =
+        journal.close().await.unwrap().lines(Order::Input).unwrap().map(Result::unwrap).collect();
+    assert_eq!(lines, expected(0..5010));
 }
 
 #[tokio::test]

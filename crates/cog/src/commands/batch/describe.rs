@@ -1,6 +1,6 @@
 //! What a batch is, so that another one does not continue it.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use cog_batch::{Batch, Description, digest_of_files};
 use cog_host::settings::Settings;
@@ -24,6 +24,7 @@ pub(super) fn describe(
     let check = &args.check;
     let parameters = parameters(&args.generation.generation().or(&settings.generation.preferred()));
     let options = [
+        ("parts", parts(batch)?),
         ("parameters", Some(parameters).filter(|text| !text.is_empty())),
         ("strict", settings.strict.value.then(|| "true".to_owned())),
         ("on-violation", check.on_violation.map(|action| action.as_str().to_owned())),
@@ -74,6 +75,19 @@ fn digest(module: &Module) -> Result<String, CliError> {
     })?;
     files.retain(|(name, _)| !name.starts_with("tests/"));
     Ok(digest_of_files(&files))
+}
+
+/// Returns the modules that this one calls, directly or not, each with a digest of its files. None if it calls none.
+fn parts(batch: &Batch) -> Result<Option<String>, CliError> {
+    let checked = cog_flow::check(Arc::clone(&batch.module), batch.runtime.finder());
+    let part = |module: &Module| {
+        let manifest = &module.manifest;
+        Ok(format!("{} {} {}", manifest.name, manifest.version, digest(module)?))
+    };
+    let parts = checked.flow().plans().skip(1).map(|(_, plan)| part(&plan.module));
+    let mut parts = parts.collect::<Result<Vec<_>, CliError>>()?;
+    parts.sort();
+    Ok(Some(parts.join(", ")).filter(|parts| !parts.is_empty()))
 }
 
 /// Returns the providers that are called, and the model of the first.

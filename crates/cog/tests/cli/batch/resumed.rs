@@ -181,8 +181,33 @@ fn changed_batch_is_refused_unless_mixed() {
     place.write("rows.jsonl", rows(21));
     snapshot!("changed_input", run(""));
     assert_eq!(mock.requests().len(), 5);
-    assert!(run("--mixed --model other").status().unwrap().success());
+    assert!(run("--mixed --model other --keep-journal").status().unwrap().success());
     assert_eq!(mock.requests().len(), 21);
+    let output = run("").output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "the journal is that of the batch which was accepted last");
+    assert!(stderr(&output).contains("model: `openai/other` in the journal"), "{}", stderr(&output));
+    assert!(run("--model other").status().unwrap().success());
+    assert_eq!(mock.requests().len(), 21);
+}
+
+#[test]
+fn changed_part_is_noticed() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", rows(3)).write("m/prompt.md", "@call:part\n\nLabel the text.");
+    for file in ["module.yaml", "schema.json"] {
+        let text = place.read(&format!("m/{file}")).replace("name: m", "name: part");
+        place.write(&format!("cognitive/modules/part/{file}"), text);
+    }
+    place.write("cognitive/modules/part/prompt.md", "Read the text.");
+    let run = |args: &str| batch(&place, &mock, &format!("rows.jsonl -o out.jsonl {args}")).output().unwrap();
+    let first = run("--sample 1");
+    assert_eq!((first.status.code(), mock.requests().len()), (Some(0), 2), "{}", stderr(&first));
+    place.write("cognitive/modules/part/prompt.md", "Read the text well.");
+    let refused = run("");
+    assert_eq!((refused.status.code(), mock.requests().len()), (Some(2), 2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("parts: `part 1.0.0 "), "{}", stderr(&refused));
+    place.write("cognitive/modules/part/prompt.md", "Read the text.");
+    assert_eq!((run("").status.code(), mock.requests().len()), (Some(0), 6));
 }
 
 #[test]
