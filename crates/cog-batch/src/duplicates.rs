@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use cog_json::{Node, ToJson as _, Value, Writer};
 
-use crate::{FinishedRow, Row, RowHash, RowResult, digest::Digest, read::RowError, sink::Position};
+use crate::{FinishedRow, Row, RowHash, RowResult, digest::Digest, read::RowError, row::Position};
 
 /// The duplicates that may wait for rows that run.
 const MAX_WAITING: usize = 65_536;

@@ -49,7 +49,10 @@ pub(crate) use self::{
     stored::read_line,
 };
 use self::{storage::Wrap, stored::StoredLines, writer::QueuedLine};
-use crate::{results::Results, row::RowHash, sink::Position};
+use crate::{
+    results::Results,
+    row::{Position, RowHash},
+};
 
 /// The bytes of results that may wait for the writer.
 const QUEUE_BYTES: usize = 8 << 20;
@@ -69,7 +72,7 @@ pub struct Journal {
     files: Option<Files>,
     /// The position after the last line in the queue.
     end: Mutex<u64>,
-    stored: StoredLines,
+    stored: Box<StoredLines>,
 }
 
 impl Journal {
@@ -109,7 +112,7 @@ impl Journal {
             writer: Some(writer),
             files: Some(opened.files),
             end: Mutex::new(end),
-            stored: StoredLines::new(&paths.results, written),
+            stored: Box::new(StoredLines::new(&paths.results, written)),
         };
         Ok((journal, opened.finished))
     }

@@ -4,8 +4,7 @@
 //! * [`Row`] is a row of the input: its number, the input of a run or the reason why there is none, and a hash.
 //! * [`Batch`] runs the rows at a [`Pace`], until the input ends or there is a reason to [`Stop`].
 //! * A [`Sink`] receives each [`RowResult`].
-//! * [`Journal`] stores each result as it finishes, so that a batch continues after any interruption. It returns the
-//!   [`Finished`] rows when it is opened, and the [`Results`] when it is closed.
+//! * [`Journal`] stores each result, so that a batch continues: it has the [`Finished`] rows, and then the [`Results`].
 //! * [`Output`] writes a file from the results: JSON Lines or CSV, and with the feature `arrow` Arrow IPC or Parquet.
 //! * `nats` (feature): jobs in NATS JetStream, the workers that run them, and the sessions of servers.
 //! * [`Via`] sends the rows as jobs to the batch interface of a vendor, and reads their answers.
@@ -51,10 +50,10 @@ pub use pace::Pace;
 pub use progress::Progress;
 pub use read::{ColumnMap, ColumnsError, Place, ReadError, RowError, RowErrorKind, RowReader, Rows, Source};
 pub use results::{Lines, Order, ResultLine, Results};
-pub use row::{Row, RowHash};
+pub use row::{Position, Row, RowHash};
 pub use run::{Batch, View};
 pub use runner::{RowFuture, Runner};
-pub use sink::{LineSink, Position, RowResult, Sink, SinkError};
+pub use sink::{LineSink, RowResult, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};
 pub use summary::{RowCounts, Summary, TokenCounts};
 pub use via::{Job, Jobs, Via, ViaError, ViaProvider};

@@ -1,22 +1,22 @@
 //! What a batch will need: rows, tokens, money and time, before anything is sent.
 
 mod earlier;
+mod limits;
 mod survey;
 mod tokens;
 mod ways;
-
-use std::time::SystemTime;
 
 use serde::Serialize;
 
 pub use self::{
     earlier::EarlierRuns,
+    limits::PlanLimits,
     survey::PlannedRows,
     tokens::{InputTokens, OutputTokens},
     ways::{PlannedTime, Way, WayName},
 };
 use self::{survey::Survey, tokens::Counted};
-use crate::{Batch, Concurrency, Rows, read::ReadError};
+use crate::{Batch, Rows, read::ReadError};
 
 /// What a batch will need.
 #[derive(Debug, Serialize)]
@@ -40,21 +40,6 @@ pub struct Plan {
     pub ways: Vec<Way>,
     /// The way that costs least; none if no price is known.
     pub cheapest: Option<WayName>,
-}
-
-/// What decides about the time and the length of the answers.
-#[derive(Debug, Clone, Copy)]
-pub struct PlanLimits {
-    /// The rows that run at the same time.
-    pub concurrency: Concurrency,
-    /// The maximum requests per minute.
-    pub rpm: Option<u32>,
-    /// The maximum tokens per minute.
-    pub tpm: Option<u64>,
-    /// The maximum tokens of an answer.
-    pub max_tokens: Option<u64>,
-    /// The time for prices.
-    pub now: SystemTime,
 }
 
 impl Batch {

@@ -37,6 +37,10 @@ impl RowHash {
     }
 }
 
+/// Where the result of a row is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position(pub(crate) u64);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,7 +11,7 @@ use cog_json::{ToJson as _, Writer};
 use cog_spec::Envelope;
 use thiserror::Error;
 
-use crate::{Journal, JournalError, Order, RowHash, journal::read_line};
+use crate::{Journal, JournalError, Order, Position, RowHash, journal::read_line};
 
 /// The result of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +25,6 @@ pub struct RowResult {
     /// The JSON line, without its line break: the row, then the members of the envelope.
     pub line: Vec<u8>,
 }
-
-/// Where a sink has stored a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position(pub(crate) u64);
 
 /// Why results cannot be written.
 #[derive(Debug, Error)]

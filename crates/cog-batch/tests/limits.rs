@@ -1,6 +1,10 @@
 //! The limit of the cost, and the first row that runs alone.
 
-#![expect(clippy::disallowed_methods, reason = "tests write their input")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "tests write their input, and fail if they cannot"
+)]
 
 use std::{
     sync::{
@@ -84,6 +88,7 @@ async fn run(max_cost: Option<f64>, warms_cache: bool) -> (Summary, Arc<Slow>) {
         retries_failed: false,
         dedupes: false,
         is_mixed: false,
+        runner: None,
         via: None,
     };
     let mut sink = LineSink::new(std::io::sink(), Order::Free);

@@ -48,7 +48,6 @@ pub use crate::{
     stream::ChunkStream,
 };
 // The types of other crates in the public interface, so that a program needs no other dependency.
-pub use cog_harmony::TokenCounter;
 pub use cog_json::{DeserializeError, Path, SerializeError, ToJson, Value};
 pub use cog_media::{Access, Delivery, FileGuard, MediaError, Uploads, sniff};
 #[cfg(feature = "providers")]

@@ -6,8 +6,8 @@
 use futures_util::stream;
 
 pub use cog_harmony::{
-    AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, Role, TextPart, ToolCall,
-    ToolChoice, ToolDefinition,
+    AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, Role, TextPart, TokenCounter,
+    ToolCall, ToolChoice, ToolDefinition,
 };
 pub use cog_provider::vendors::{
     CacheMark, ImageSettings, ImageSizes, MediaModel, ModelSettings, PromptCache, Temperature, ToolSettings,

@@ -1,7 +1,7 @@
 //! The rows that have a result, in memory: 20 bytes each.
 
 use super::Record;
-use crate::{row::RowHash, sink::Position};
+use crate::row::{Position, RowHash};
 
 /// The maximum number of records of a journal.
 pub(crate) const MAX_RECORDS: u64 = 1 << 31;

@@ -9,7 +9,7 @@ use std::{
 use tokio::sync::watch;
 
 use super::{JournalError, lock};
-use crate::sink::Position;
+use crate::row::Position;
 
 /// The results that are written, read by a file handle with a position of its own.
 #[derive(Debug)]

@@ -88,7 +88,7 @@ impl Default for Sample {
 
 impl Sample {
     fn add(&mut self, number: u64, row: Value) {
-        if number % self.distance != 0 {
+        if !number.is_multiple_of(self.distance) {
             return;
         }
         let length = row.to_json().len();

@@ -1,10 +1,14 @@
 //! The tokens of a plan.
 
 use cog_json::ToJson as _;
-use cog_run::{Rendered, TokenCounter};
+use cog_run::{Rendered, provider::TokenCounter};
 use serde::Serialize;
 
-use super::{EarlierRuns, PlanLimits, PlannedRows, survey::Survey};
+use super::{
+    earlier::EarlierRuns,
+    limits::PlanLimits,
+    survey::{PlannedRows, Survey},
+};
 use crate::{Batch, run::run_input};
 
 /// What a reply has besides the data.

@@ -4,7 +4,11 @@ use cog_provider::{ProviderInfo, batch::batch_interface};
 use cog_spec::Usage;
 use serde::Serialize;
 
-use super::{EarlierRuns, InputTokens, OutputTokens, PlanLimits, tokens::Counted};
+use super::{
+    earlier::EarlierRuns,
+    limits::PlanLimits,
+    tokens::{Counted, InputTokens, OutputTokens},
+};
 use crate::{Batch, Concurrency};
 
 /// The rows that are assumed to run at the same time if the batch finds the number itself.

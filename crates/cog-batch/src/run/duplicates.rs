@@ -8,7 +8,7 @@ use crate::{
     FinishedRow, Row, RowResult, Sink,
     duplicates::{Duplicate, FirstRow, digest_of_input},
     read::RowError,
-    sink::Position,
+    row::Position,
 };
 
 impl<S: Sink> Running<'_, S> {

@@ -4,6 +4,7 @@ mod describe;
 mod format;
 #[cfg(feature = "nats")]
 mod nats;
+mod one_call;
 mod output;
 mod plan;
 mod via;

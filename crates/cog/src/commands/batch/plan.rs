@@ -1,12 +1,12 @@
 //! `cog batch --plan`: what a batch will need, before anything is sent.
 
 use cog_batch::{
-    Batch, JournalPaths, Resume, Rows,
+    Batch, JournalPaths, Resume, Rows, Stop,
     plan::{EarlierRuns, Plan, PlanLimits, Way, WayName},
 };
 use cog_host::settings::Settings;
 
-use super::{describe::describe, via::check_module, view};
+use super::{describe::describe, one_call::check_module, view};
 use crate::{
     args::{BatchArgs, PlanFormat},
     commands::{emit, runtime},
@@ -36,11 +36,11 @@ pub(super) fn plan(
         concurrency: args.limits.concurrency,
         rpm: args.limits.rpm,
         tpm: args.limits.tpm,
-        max_tokens: generation.max_tokens.map(u64::from),
+        max_tokens: generation.max_tokens,
         now: view::now(),
     };
     let plan = runtime::block_on(batch.plan(rows, &earlier, &limits))?;
-    let plan = plan.map_err(|error| super::unreadable(&error))?;
+    let plan = plan.map_err(Stop::from)?;
     let is_json = match format {
         PlanFormat::Auto => !console.out().is_terminal,
         PlanFormat::Human => false,
@@ -130,8 +130,8 @@ fn dollars(cost: f64) -> String {
 
 fn time(way: &Way) -> String {
     let time = std::time::Duration::try_from_secs_f64(way.seconds).unwrap_or(std::time::Duration::MAX);
-    let at_most = if way.name == WayName::Batch { "at most " } else { "" };
-    format!("{at_most}{}", view::duration(time))
+    let bound = if way.name == WayName::Batch { "at most " } else { "" };
+    format!("{bound}{}", view::duration(time))
 }
 
 fn limit(way: &Way) -> &'static str {

@@ -8,7 +8,6 @@ use cog_host::{
     providers::{Rank, Selected, provider_settings},
     settings::{Environment, Settings},
 };
-use cog_module::Module;
 use cog_provider::{HttpProvider, Provider as _, vendors::Vendor};
 use cog_run::Providers;
 use cog_spec::ErrorBody;
@@ -16,6 +15,7 @@ use cog_spec::ErrorBody;
 use super::{
     Output, close,
     describe::{self, describe},
+    one_call::check_module,
     unreadable,
 };
 use crate::{
@@ -200,20 +200,6 @@ fn open(provider: &Arc<ViaProvider>, args: &BatchArgs) -> Result<Via, CliError> 
 fn describe_jobs(args: &BatchArgs, batch: &Batch, settings: &Settings) -> Result<Description, CliError> {
     let description = describe(args, batch, settings)?;
     Ok(if batch.dedupes { description.with("dedupe", "true") } else { description })
-}
-
-/// Checks that a row of the module has one call.
-pub(super) fn check_module(flag: &str, module: &Module) -> Result<(), CliError> {
-    let manifest = &module.manifest;
-    let reason = match () {
-        () if manifest.composition.is_some() => "it calls other modules",
-        () if manifest.policies.tools_allowed => "it calls tools",
-        () => return Ok(()),
-    };
-    Err(CliError::Usage {
-        message: format!("{flag}: the module {} needs several calls for each row: {reason}", manifest.name),
-        suggestion: Some(format!("Run the batch without {flag}.")),
-    })
 }
 
 fn note_later(args: &BatchArgs, console: &Console) {
