@@ -36,6 +36,9 @@ pub enum ArrayError {
     /// The content of a media file that is of no known type.
     #[error("the media type of the content is unknown")]
     UnknownMedia,
+    /// More than a row may have.
+    #[error("the content is too large")]
+    TooLarge,
     /// A type without JSON.
     #[error("the type is not supported")]
     Type,
@@ -43,14 +46,16 @@ pub enum ArrayError {
 
 type Written = Result<(), ArrayError>;
 
+/// The maximum length of a text or of binary data: that of a row.
+const MAX_CELL: usize = 16 << 20;
+
 /// Writes a value; null if it is missing.
 pub(crate) fn write_value(array: &dyn Array, index: usize, w: &mut Writer<'_>) -> Written {
-    if array.is_null(index) {
+    if is_missing(array, index) {
         w.null();
         return Ok(());
     }
     match array.data_type() {
-        DataType::Null => w.null(),
         DataType::Boolean => w.bool(array.as_boolean_opt().ok_or(ArrayError::Type)?.value(index)),
         DataType::List(_) => items(&array.as_list_opt::<i32>().ok_or(ArrayError::Type)?.value(index), w)?,
         DataType::LargeList(_) => {
@@ -76,6 +81,18 @@ pub(crate) fn write_value(array: &dyn Array, index: usize, w: &mut Writer<'_>) -
     Ok(())
 }
 
+/// Whether a value is missing: itself, or as the value of a dictionary. Neither an array of nulls nor a dictionary with null
+/// values has a null bitmap.
+pub(crate) fn is_missing(array: &dyn Array, index: usize) -> bool {
+    match array.data_type() {
+        DataType::Null => true,
+        DataType::Dictionary(..) if !array.is_null(index) => {
+            dictionary_value(array, index).is_ok_and(|(values, key)| is_missing(values.as_ref(), key))
+        }
+        _ => array.is_null(index),
+    }
+}
+
 fn write_scalar(array: &dyn Array, index: usize, w: &mut Writer<'_>) -> Written {
     match array.data_type() {
         kind if kind.is_integer() => write_integer(array, index, w),
@@ -92,8 +109,7 @@ fn write_scalar(array: &dyn Array, index: usize, w: &mut Writer<'_>) -> Written 
             Ok(())
         }
         _ => {
-            let bytes = bytes(array, index).ok_or(ArrayError::Type)?;
-            w.string(std::str::from_utf8(bytes).map_err(|_| ArrayError::NotUtf8)?);
+            w.string(text(array, index)?.unwrap_or_default());
             Ok(())
         }
     }
@@ -110,7 +126,7 @@ fn members(array: &StructArray, index: usize, w: &mut Writer<'_>) -> Written {
     let mut written = Ok(());
     w.object(|w| {
         let mut members = array.fields().iter().zip(array.columns());
-        written = members.try_for_each(|(field, column)| match column.is_null(index) {
+        written = members.try_for_each(|(field, column)| match is_missing(column.as_ref(), index) {
             true => Ok(()),
             false => write_value(column.as_ref(), index, w.key(field.name())),
         });
@@ -132,19 +148,24 @@ fn entries(entries: &StructArray, w: &mut Writer<'_>) -> Written {
 
 /// Returns a text; none if it is null.
 pub(crate) fn text(array: &dyn Array, index: usize) -> Result<Option<&str>, ArrayError> {
-    if array.is_null(index) {
+    if is_missing(array, index) {
         return Ok(None);
     }
     if matches!(array.data_type(), DataType::Dictionary(..)) {
         let (values, key) = dictionary_value(array, index)?;
         return text(values.as_ref(), key);
     }
-    let bytes = bytes(array, index).ok_or(ArrayError::Type)?;
+    let bytes = bytes(array, index)?;
     std::str::from_utf8(bytes).map(Some).map_err(|_| ArrayError::NotUtf8)
 }
 
 /// Returns the bytes of a text or of binary data.
-pub(crate) fn bytes(array: &dyn Array, index: usize) -> Option<&[u8]> {
+pub(crate) fn bytes(array: &dyn Array, index: usize) -> Result<&[u8], ArrayError> {
+    let bytes = any_bytes(array, index).ok_or(ArrayError::Type)?;
+    if bytes.len() > MAX_CELL { Err(ArrayError::TooLarge) } else { Ok(bytes) }
+}
+
+fn any_bytes(array: &dyn Array, index: usize) -> Option<&[u8]> {
     Some(match array.data_type() {
         DataType::Utf8 => array.as_string_opt::<i32>()?.value(index).as_bytes(),
         DataType::LargeUtf8 => array.as_string_opt::<i64>()?.value(index).as_bytes(),

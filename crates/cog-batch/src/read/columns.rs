@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cog_json::{Kind, Value, Writer};
+use cog_json::{Kind, SyntaxErrorKind, Value, Writer};
 use cog_schema::{Contract, InputField};
 use thiserror::Error;
 
@@ -67,6 +67,18 @@ pub enum ColumnsError {
         /// What the field accepts.
         expected: String,
     },
+    /// A column is mapped to several fields.
+    #[error("column `{column}` is mapped to several input fields")]
+    MappedTwice {
+        /// The column.
+        column: String,
+    },
+    /// No column is an input field.
+    #[error("no column is an input field; the fields are {}", quoted(fields))]
+    None {
+        /// The fields of the input.
+        fields: Vec<String>,
+    },
     /// Two columns are the same field.
     #[error("two columns are the input field `{field}`")]
     Twice {
@@ -85,8 +97,11 @@ impl ColumnsError {
             ),
             #[cfg(feature = "arrow")]
             Self::Type { .. } => "Convert the column, or map another one with --map FIELD=COLUMN.".to_owned(),
-            Self::Missing { .. } | Self::NoField { .. } | Self::Required { .. } => {
+            Self::Missing { .. } | Self::NoField { .. } | Self::Required { .. } | Self::None { .. } => {
                 "Write --map FIELD=COLUMN.".to_owned()
+            }
+            Self::MappedTwice { .. } => {
+                "Map it to one field, and add a column with the same values for the other.".to_owned()
             }
             Self::Twice { .. } => {
                 "Remove one of them, or map another field with --map FIELD=COLUMN.".to_owned()
@@ -118,6 +133,10 @@ impl Columns {
         if let Some((field, _)) = map.fields.iter().find(|(field, _)| !is_known(field)) {
             return Err(ColumnsError::NoField { field: field.clone(), fields: names() });
         }
+        let mut mapped = BTreeSet::new();
+        if let Some((_, column)) = map.fields.iter().find(|(_, column)| !mapped.insert(column)) {
+            return Err(ColumnsError::MappedTwice { column: column.clone() });
+        }
         let target = |column: &String| {
             let mapped = map.fields.iter().find(|(_, mapped)| mapped == column).map(|(field, _)| field);
             let name = mapped.unwrap_or(column);
@@ -129,6 +148,9 @@ impl Columns {
         let columns: Vec<_> = unknown.map(|(column, _)| column.clone()).collect();
         if !columns.is_empty() && !map.ignore_unknown {
             return Err(ColumnsError::Unknown { columns, fields: names() });
+        }
+        if targets.iter().all(Option::is_none) && !fields.is_empty() {
+            return Err(ColumnsError::None { fields: names() });
         }
         let mut seen = BTreeSet::new();
         match targets.iter().flatten().find(|field| !seen.insert(&field.name)) {
@@ -149,14 +171,24 @@ impl Columns {
     }
 
     /// Returns the input of a row.
-    pub(super) fn input<'a>(&mut self, cells: impl Iterator<Item = &'a str>) -> Value {
+    pub(super) fn input<'a>(&mut self, cells: impl Iterator<Item = &'a str>) -> Result<Value, RowErrorKind> {
         self.text.clear();
         Writer::compact(&mut self.text).object(|w| {
             let targets = self.targets.iter().zip(cells);
             targets.for_each(|(field, cell)| field.iter().for_each(|field| write_cell(w, field, cell)));
         });
-        Value::parse(&self.text).unwrap_or_default()
+        parse_input(&self.text)
     }
+}
+
+/// Parses the input that was written from the cells of a row.
+pub(super) fn parse_input(text: &str) -> Result<Value, RowErrorKind> {
+    Value::parse(text).map_err(|error| RowErrorKind::NoInput {
+        reason: match error.kind() {
+            SyntaxErrorKind::TooDeep => "nested too deeply".to_owned(),
+            kind => kind.to_string(),
+        },
+    })
 }
 
 /// Writes a cell as its field. An empty cell has no value, unless the field must be a text.

@@ -19,6 +19,9 @@ use super::{
 };
 use crate::{Row, RowHash};
 
+/// The maximum number of further lines of a record. Those of a torn quote are read again.
+const MAX_LINES: usize = 100_000;
+
 /// Reads CSV.
 pub(super) struct Csv<R> {
     lines: Lines<R>,
@@ -84,7 +87,7 @@ impl<R: Read + Send> Csv<R> {
         if found != expected {
             return Err(RowErrorKind::FieldCount { expected, found });
         }
-        Ok(self.columns.input(cells))
+        self.columns.input(cells)
     }
 
     /// Returns the next record, which consists of several lines if a quoted field contains line breaks. The record of a torn
@@ -100,7 +103,7 @@ impl<R: Read + Send> Csv<R> {
         let mut more = Vec::new();
         let mut state = QuoteState::after(&text, QuoteState::Start);
         while state == QuoteState::Quoted {
-            let next = self.line()?;
+            let next = if more.len() < MAX_LINES { self.line()? } else { None };
             let fits = |line: &Physical| line.text.as_ref().is_ok_and(|it| text.len() + it.len() < MAX_LINE);
             let is_usable = next.as_ref().is_some_and(fits);
             more.extend(next);

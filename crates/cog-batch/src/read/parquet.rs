@@ -9,10 +9,14 @@ use std::{
     },
 };
 
+use arrow_schema::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
 use cog_schema::Contract;
 use parquet::{
-    arrow::{ProjectionMask, arrow_reader::ParquetRecordBatchReaderBuilder},
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    },
     errors::{ParquetError, Result as ParquetResult},
     file::{
         metadata::ParquetMetaData,
@@ -29,12 +33,16 @@ use super::{
 const BATCH_BYTES: u64 = 4 << 20;
 /// The maximum number of rows that are decoded at once.
 const MAX_BATCH: u64 = 1024;
-/// The maximum length of the index at the end of the file, and of a page.
-const MAX_PART: usize = 256 << 20;
+/// The least bytes of a value in memory.
+const VALUE_BYTES: u64 = 8;
+/// The maximum length of the index at the end of the file.
+const MAX_INDEX: usize = 256 << 20;
+/// The maximum length of a page.
+const MAX_PAGE: usize = 1 << 30;
 /// The end of a file: the length of its index, and the magic number.
 const TAIL: u64 = 8;
 
-/// Opens a file. Only the columns that are input fields are read, a page at a time.
+/// Opens a file. Only the columns that are input fields are read, a page of each at a time.
 pub(super) fn open(
     mut file: File,
     read: &Arc<AtomicU64>,
@@ -44,13 +52,38 @@ pub(super) fn open(
     check_tail(&mut file)?;
     guarded(|| {
         let input = Input { file, read: Arc::clone(read) };
-        let builder = ParquetRecordBatchReaderBuilder::try_new(input)?;
-        let table = Table::new(contract, builder.schema(), map)?;
-        let mask = ProjectionMask::roots(builder.parquet_schema(), table.projection());
-        let size = batch_size(builder.metadata());
+        let found = ArrowReaderMetadata::load(&input, ArrowReaderOptions::new())?;
+        let table = Table::new(contract, found.schema(), map)?;
+        let mask = ProjectionMask::roots(found.parquet_schema(), table.projection());
+        let size = batch_size(found.metadata(), &mask);
+        let count = u64::try_from(found.metadata().file_metadata().num_rows());
+        let count = count.map_err(|_| TableError::Content("its number of rows is below zero".to_owned()))?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(input, with_views(found));
         let batches = builder.with_projection(mask).with_batch_size(size).build()?;
-        Ok(table.rows(batches))
+        Ok(table.rows(batches, Some(count)))
     })
+}
+
+/// Reads texts and bytes as views: one that is stored once for many rows is in memory once, too.
+pub(super) fn with_views(found: ArrowReaderMetadata) -> ArrowReaderMetadata {
+    let fields: Fields = found.schema().fields().iter().map(view).collect();
+    let schema = Schema::new_with_metadata(fields, found.schema().metadata().clone());
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+    ArrowReaderMetadata::try_new(Arc::clone(found.metadata()), options).unwrap_or(found)
+}
+
+fn view(field: &Arc<Field>) -> Arc<Field> {
+    let kind = match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::List(item) => DataType::List(view(item)),
+        DataType::LargeList(item) => DataType::LargeList(view(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(view(item), *length),
+        DataType::Struct(members) => DataType::Struct(members.iter().map(view).collect()),
+        DataType::Map(entries, is_sorted) => DataType::Map(view(entries), *is_sorted),
+        _ => return Arc::clone(field),
+    };
+    Arc::new(Field::clone(field).with_data_type(kind))
 }
 
 /// Checks the end of the file before anything of the length that it names is read.
@@ -68,17 +101,24 @@ fn check_tail(file: &mut File) -> Result<(), TableError> {
     let [a, b, c, d, magic @ ..] = tail;
     match (&magic, u32::from_le_bytes([a, b, c, d]) as usize) {
         (b"PARE", _) => content("it is encrypted"),
-        (b"PAR1", index) if index > MAX_PART => content("its index is too large"),
+        (b"PAR1", index) if index > MAX_INDEX => content("its index is too large"),
         (b"PAR1", _) => Ok(()),
         _ => content("its end is missing"),
     }
 }
 
-/// Returns how many rows to decode at once.
-pub(super) fn batch_size(metadata: &ParquetMetaData) -> usize {
+/// Returns how many rows to decode at once. Values that are stored once for many rows need more memory than they have bytes in
+/// the file, so each has a least size.
+pub(super) fn batch_size(metadata: &ParquetMetaData, mask: &ProjectionMask) -> usize {
+    let at_least_zero = |number: i64| u64::try_from(number).unwrap_or(0);
     let row_size = metadata.row_groups().iter().map(|group| {
-        let (size, rows) = (group.total_byte_size().max(0), group.num_rows().max(1));
-        size.unsigned_abs() / rows.unsigned_abs()
+        let columns = group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
+        let sizes = columns.map(|(_, column)| {
+            let width = u64::try_from(column.column_descr().type_length()).unwrap_or(0);
+            let values = at_least_zero(column.num_values()).saturating_mul(width.max(VALUE_BYTES));
+            at_least_zero(column.uncompressed_size()).max(values)
+        });
+        sizes.fold(0, u64::saturating_add) / at_least_zero(group.num_rows()).max(1)
     });
     let rows = BATCH_BYTES / row_size.max().unwrap_or(0).max(1);
     usize::try_from(rows.clamp(1, MAX_BATCH)).unwrap_or(1)
@@ -104,9 +144,9 @@ impl ChunkReader for Input {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        if length > MAX_PART {
+        if length > MAX_PAGE {
             return Err(ParquetError::General(format!(
-                "a part has {length} bytes; the maximum is {MAX_PART}"
+                "a page has {length} bytes; the maximum is {MAX_PAGE}"
             )));
         }
         self.read.fetch_add(length as u64, Ordering::Relaxed);

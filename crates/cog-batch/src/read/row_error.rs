@@ -72,6 +72,12 @@ pub enum RowErrorKind {
         /// The fields of the row.
         found: usize,
     },
+    /// The fields of a row of a table have no input.
+    #[error("the row cannot be an input: {reason}")]
+    NoInput {
+        /// The reason.
+        reason: String,
+    },
     /// The row of a table exceeds the limit.
     #[cfg(feature = "arrow")]
     #[error("the row is larger than {} MiB", MAX_LINE >> 20)]
@@ -95,7 +101,9 @@ impl RowErrorKind {
             Self::RowTooLarge => Code::InputTooLarge,
             #[cfg(feature = "arrow")]
             Self::Cell { .. } => Code::InvalidInput,
-            Self::NotAnInput { .. } | Self::Empty | Self::FieldCount { .. } => Code::InvalidInput,
+            Self::NoInput { .. } | Self::NotAnInput { .. } | Self::Empty | Self::FieldCount { .. } => {
+                Code::InvalidInput
+            }
             Self::Nul { .. } | Self::NotUtf8 { .. } | Self::NotJson { .. } | Self::TornQuote => {
                 Code::ParseError
             }
@@ -108,6 +116,7 @@ impl RowErrorKind {
             Self::RowTooLarge => "Name large content by path or URL.",
             #[cfg(feature = "arrow")]
             Self::Cell { .. } => "Change the cell, or leave out the row.",
+            Self::NoInput { .. } => "Make the cells smaller, or nest them less.",
             Self::Empty => "Remove the line, or write an input on it.",
             Self::TooLarge => "Split the row, or name large content by path or URL.",
             Self::Nul { .. } | Self::NotUtf8 { .. } => "Save the file as UTF-8 text.",

@@ -64,7 +64,12 @@ impl Source {
             true => (self.stream(Counted { input: io::stdin(), read: Arc::clone(&read) }, contract)?, None),
             false => {
                 let (file, length) = self.file()?;
-                (self.file_reader(Counted { input: file, read: Arc::clone(&read) }, contract)?, length)
+                let file = Counted { input: file, read: Arc::clone(&read) };
+                let reader = match length {
+                    Some(_) => self.file_reader(file, contract)?,
+                    None => self.stream(file, contract)?,
+                };
+                (reader, length)
             }
         };
         let (sender, groups) = mpsc::channel(READ_AHEAD);

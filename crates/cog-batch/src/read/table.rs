@@ -9,17 +9,21 @@ use std::{
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema};
-use cog_json::{Limits, Value, Writer};
+use cog_json::Writer;
 use cog_schema::{Contract, InputField};
 
 use self::fit::{Form, write_cell};
 use super::{
-    ColumnMap, ColumnsError, Place, RowError, RowErrorKind, RowReader, columns::Columns, lines::MAX_LINE,
+    ColumnMap, ColumnsError, Place, RowError, RowErrorKind, RowReader,
+    columns::{Columns, parse_input},
+    lines::MAX_LINE,
 };
-use crate::{Row, RowHash};
+use crate::{ArrayError, Row, RowHash};
 
 /// The rows that are passed on at once.
 const GROUP: usize = 16;
+/// The bytes of rows after which a group ends.
+const GROUP_BYTES: usize = 4 << 20;
 
 /// Why a table cannot be opened.
 #[derive(Debug)]
@@ -76,12 +80,12 @@ impl Table {
         self.targets.iter().map(|target| target.index).collect()
     }
 
-    /// Returns the rows of batches with these columns.
-    pub(super) fn rows<I>(self, batches: I) -> Box<dyn RowReader>
+    /// Returns the rows of batches with these columns; `count` is their number, if the file says it.
+    pub(super) fn rows<I>(self, batches: I, count: Option<u64>) -> Box<dyn RowReader>
     where
         I: Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     {
-        Box::new(TableRows { table: self, batches, batch: None, row: 0, text: String::new() })
+        Box::new(TableRows { table: self, batches, count, batch: None, row: 0, text: String::new() })
     }
 
     /// Writes the input of a row.
@@ -91,7 +95,10 @@ impl Table {
         Writer::compact(text).object(|w| {
             let mut cells = self.targets.iter().zip(batch.columns());
             written = cells.try_for_each(|(target, cells)| {
-                let cell = |reason| RowErrorKind::Cell { column: target.column.clone(), reason };
+                let cell = |reason| match reason {
+                    ArrayError::TooLarge => RowErrorKind::RowTooLarge,
+                    reason => RowErrorKind::Cell { column: target.column.clone(), reason },
+                };
                 write_cell(cells.as_ref(), index, target.form, &target.field, w).map_err(cell)
             });
         });
@@ -106,6 +113,8 @@ impl Table {
 struct TableRows<I> {
     table: Table,
     batches: I,
+    /// The number of rows that the file says it has.
+    count: Option<u64>,
     /// The batch that is read, and its next row.
     batch: Option<(RecordBatch, usize)>,
     row: u64,
@@ -126,23 +135,36 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
             Some(current) => current,
             None => match self.batches.next().transpose().map_err(decode_error)? {
                 Some(batch) => (batch, 0),
-                None => return Ok(false),
+                None => return self.end(),
             },
         };
-        let end = batch.num_rows().min(from + GROUP);
-        for index in from..end {
-            let written = self.table.write(&batch, index, &mut self.text);
-            let hash = RowHash::from_bytes(self.text.as_bytes());
-            let limits = Limits::default().with_bytes(MAX_LINE as u64);
-            let place = Place::Row(self.row);
-            let input =
-                written.map(|()| Value::parse_within(self.text.as_bytes(), limits).unwrap_or_default());
-            rows.push(Row { number: self.row, hash, input: input.map_err(|kind| RowError { place, kind }) });
-            self.row += 1;
+        let (mut next, mut bytes) = (from, 0);
+        while next < batch.num_rows() && next < from + GROUP && bytes < GROUP_BYTES {
+            rows.push(self.row(&batch, next));
+            next += 1;
+            bytes += self.text.len();
         }
         self.text.shrink_to(1 << 20);
-        self.batch = (end < batch.num_rows()).then_some((batch, end));
+        self.batch = (next < batch.num_rows()).then_some((batch, next));
         Ok(true)
+    }
+
+    fn row(&mut self, batch: &RecordBatch, index: usize) -> Row<RowError> {
+        let written = self.table.write(batch, index, &mut self.text);
+        let (number, hash) = (self.row, RowHash::from_bytes(self.text.as_bytes()));
+        let input = written.and_then(|()| parse_input(&self.text));
+        self.row += 1;
+        Row { number, hash, input: input.map_err(|kind| RowError { place: Place::Row(number), kind }) }
+    }
+
+    /// Ends the rows, of which none may be missing.
+    fn end(&self) -> io::Result<bool> {
+        match self.count {
+            Some(count) if count != self.row => {
+                Err(damaged(&format!("it has {} rows, and its index says {count}", self.row)))
+            }
+            _ => Ok(false),
+        }
     }
 }
 
@@ -160,6 +182,7 @@ pub(super) fn decode_error(error: ArrowError) -> io::Error {
         {
             source
         }
+        ArrowError::IpcError(reason) => damaged(&reason),
         other => damaged(&other.to_string()),
     }
 }

@@ -18,7 +18,7 @@ use crate::support::{Place, snapshot, stdout, with_stdin};
 const PIXEL: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 
 /// A server on loopback that returns an image and counts its requests.
-fn listen() -> (u16, Arc<AtomicUsize>) {
+pub(super) fn listen() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let count = Arc::new(AtomicUsize::new(0));

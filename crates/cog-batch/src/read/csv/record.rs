@@ -1,6 +1,6 @@
 //! The fields of a record, and its quotes.
 
-use csv_core::{ReadRecordResult, Reader};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 /// Where a record is, of which some bytes were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,9 @@ pub(super) struct Fields {
 
 impl Fields {
     pub(super) fn new() -> Self {
-        Self { reader: Reader::new(), text: Vec::new(), ends: Vec::new() }
+        // Only the end of the record ends it, not a carriage return in it.
+        let reader = ReaderBuilder::new().terminator(Terminator::Any(b'\n')).build();
+        Self { reader, text: Vec::new(), ends: Vec::new() }
     }
 
     /// Returns the fields of a record, which is UTF-8 and has no quote that is open.
@@ -88,6 +90,8 @@ mod tests {
             ("\"two\nlines\",é", vec!["two\nlines", "é"]),
             ("5\" pipe,1", vec!["5\" pipe", "1"]),
             ("one", vec!["one"]),
+            ("a\rb,\r,c\r", vec!["a\rb", "\r", "c\r"]),
+            ("\r\r", vec!["\r\r"]),
         ] {
             assert_eq!(fields.split(record.as_bytes()).collect::<Vec<_>>(), expected, "{record}");
         }

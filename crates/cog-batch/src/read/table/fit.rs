@@ -7,7 +7,7 @@ use cog_schema::InputField;
 
 use super::ColumnsError;
 use crate::{
-    arrays::{ArrayError, bytes, dictionary_value, text, write_value},
+    arrays::{ArrayError, bytes, dictionary_value, is_missing, text, write_value},
     read::columns::media_source,
 };
 
@@ -62,12 +62,14 @@ fn choose(class: Class, kind: &DataType, field: &InputField) -> Option<Form> {
         Class::Object => types.object,
         Class::Array => types.array,
     };
-    let is_media = |class| matches!(class, Class::Text | Class::Binary | Class::Object);
+    let is_media = |class, kind: &DataType| {
+        matches!(class, Class::Text | Class::Binary | Class::Object) && !is_temporal(kind)
+    };
     match class {
-        _ if field.is_media && is_media(class) => Some(Form::Media),
+        _ if field.is_media && is_media(class, kind) => Some(Form::Media),
         Class::Array if field.is_list => {
-            let item = item_type(kind).and_then(|item| self::class(item, 1));
-            item.filter(|item| is_media(*item)).map(|_| Form::MediaList)
+            let item = item_type(kind)?;
+            is_media(self::class(item, 1)?, item).then_some(Form::MediaList)
         }
         _ if fits || types.is_any() && !field.is_media => Some(Form::Value),
         Class::Text if (types.object || types.array) && !is_temporal(kind) => Some(Form::Json),
@@ -95,9 +97,10 @@ fn class(kind: &DataType, depth: usize) -> Option<Class> {
         }
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(pair) => {
-                let key = pair.first().and_then(|key| class(key.data_type(), depth + 1));
+                let key = pair.first()?.data_type();
+                let is_text = class(key, depth + 1) == Some(Class::Text) && !is_temporal(key);
                 let kinds = Box::new(pair.iter().map(|member| member.data_type()));
-                (key == Some(Class::Text) && all(kinds)).then_some(Class::Object)
+                (is_text && all(kinds)).then_some(Class::Object)
             }
             _ => None,
         },
@@ -150,7 +153,7 @@ pub(super) fn write_cell(
     field: &InputField,
     w: &mut Writer<'_>,
 ) -> Written {
-    if cells.is_null(index) {
+    if is_missing(cells, index) {
         return Ok(());
     }
     let name = field.name.as_str();
@@ -186,7 +189,7 @@ fn write_media_list(cells: &dyn Array, index: usize, w: &mut Writer<'_>) -> Writ
     let list = list.ok_or(ArrayError::Type)?;
     let mut written = Ok(());
     w.array(|w| {
-        let mut present = (0..list.len()).filter(|item| list.is_valid(*item));
+        let mut present = (0..list.len()).filter(|item| !is_missing(list.as_ref(), *item));
         written = present.try_for_each(|item| write_media(list.as_ref(), item, w));
     });
     written
@@ -200,6 +203,7 @@ fn write_media(cells: &dyn Array, index: usize, w: &mut Writer<'_>) -> Written {
             write_media(values.as_ref(), key, w)
         }
         DataType::Struct(_) => write_media_struct(cells, index, w),
+        DataType::Map(..) => write_value(cells, index, w),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             let text = text(cells, index)?.unwrap_or_default();
             match Value::parse(text).ok().filter(|_| text.starts_with('{')) {
@@ -208,15 +212,17 @@ fn write_media(cells: &dyn Array, index: usize, w: &mut Writer<'_>) -> Written {
             };
             Ok(())
         }
-        _ => write_content(bytes(cells, index).ok_or(ArrayError::Type)?, w),
+        _ => write_content(bytes(cells, index)?, w),
     }
 }
 
 /// A struct of `bytes` and `path`, as datasets store media, is its bytes, otherwise its path. Another one is the source.
 fn write_media_struct(cells: &dyn Array, index: usize, w: &mut Writer<'_>) -> Written {
     let members = cells.as_struct_opt().ok_or(ArrayError::Type)?;
-    let member = |name: &str| members.column_by_name(name).filter(|column| column.is_valid(index));
-    let content = member("bytes").and_then(|column| bytes(column.as_ref(), index));
+    let member =
+        |name: &str| members.column_by_name(name).filter(|column| !is_missing(column.as_ref(), index));
+    let content = member("bytes").map(|column| bytes(column.as_ref(), index));
+    let content = content.filter(|found| *found != Err(ArrayError::Type)).transpose()?;
     match (members.column_by_name("type"), content, member("path")) {
         (None, Some(content), _) => write_content(content, w),
         (None, None, Some(path)) => write_media(path.as_ref(), index, w),

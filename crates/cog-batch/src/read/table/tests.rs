@@ -10,12 +10,19 @@ use arrow_array::{
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use cog_schema::Rules;
 use cog_spec::{Format as ModuleFormat, Manifest};
-use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
+use parquet::{
+    arrow::{ArrowWriter, ProjectionMask},
+    basic::Compression,
+    file::properties::WriterProperties,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 use crate::{Format, ReadError, Source, read::parquet::batch_size};
+
+mod bad;
+mod types;
 
 fn contract(properties: &serde_json::Value, required: &[&str]) -> Contract {
     let input = json!({ "type": "object", "properties": properties, "required": required });
@@ -69,6 +76,15 @@ fn read_with(
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table");
     std::fs::write(&path, bytes).unwrap();
+    read_path(path, format, contract, columns)
+}
+
+fn read_path(
+    path: PathBuf,
+    format: Format,
+    contract: &Contract,
+    columns: ColumnMap,
+) -> Result<Rows, ReadError> {
     let source = Source { path, format, columns };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -334,7 +350,7 @@ fn large_rows_are_decoded_in_small_batches() {
     let mut writer = ArrowWriter::try_new(&mut bytes, texts.schema(), Some(properties)).unwrap();
     writer.write(&texts).unwrap();
     let metadata = writer.close().unwrap();
-    assert_eq!(batch_size(&metadata), 3);
+    assert_eq!(batch_size(&metadata, &ProjectionMask::all()), 3);
     assert_eq!(read(&bytes, Format::Parquet, &any()).unwrap().len(), 12);
 }
 

@@ -1,9 +1,14 @@
 //! The rows of JSON Lines and CSV, good and bad.
 
+use std::sync::atomic::Ordering;
+
 use cog_testkit::{Mock, Reply};
 
 use super::{ANSWER, batch, codes, inputs, model, place, results};
-use crate::support::{json, snapshot, stderr, with_stdin};
+use crate::{
+    media_check::listen,
+    support::{json, snapshot, stderr, with_stdin},
+};
 
 #[test]
 fn bad_rows_are_results_and_the_others_run() {
@@ -86,7 +91,7 @@ fn bad_records_are_results_and_the_others_run() {
 #[test]
 fn columns_that_do_not_fit_are_an_error_before_anything_is_sent() {
     let (place, mock) = (place(), model());
-    place.write("rows.csv", "question,id,count\none,1,1\n");
+    place.write("rows.csv", "question,id,count\none,1,1\n").write("no.csv", "id\n1\n");
     snapshot!("unknown_columns", batch(&place, &mock, "rows.csv -o -"));
     snapshot!("missing_column", batch(&place, &mock, "rows.csv -o - --map text=frage --ignore-unknown"));
     snapshot!("unknown_field", batch(&place, &mock, "rows.csv -o - --map txt=question --ignore-unknown"));
@@ -94,6 +99,11 @@ fn columns_that_do_not_fit_are_an_error_before_anything_is_sent() {
         "field_of_two_columns",
         batch(&place, &mock, "rows.csv -o - --map count=id --map text=question")
     );
+    snapshot!(
+        "column_of_two_fields",
+        batch(&place, &mock, "rows.csv -o - --map text=question --map place=question --ignore-unknown")
+    );
+    snapshot!("no_column_is_a_field", batch(&place, &mock, "no.csv -o - --ignore-unknown"));
     assert_eq!(mock.requests().len(), 0);
     let output = batch(&place, &mock, "rows.csv -o - --map text=question --ignore-unknown").output().unwrap();
     assert_eq!(codes(&results(&output)), ["ok"]);
@@ -134,6 +144,71 @@ fn media_columns_name_a_file_or_a_url() {
     let output = batch(&place, &mock, "rows.csv -o - --concurrency 1").output().unwrap();
     assert_eq!(codes(&results(&output)), ["ok", "E1006", "ok"], "{}", stderr(&output));
     assert!(mock.requests()[0].body.to_string().contains("data:image/png;base64,"));
+}
+
+#[test]
+fn urls_of_media_are_fetched_only_where_the_operator_allows_it() {
+    let (place, mock) = (place(), model());
+    let (allowed, count) = listen();
+    let (refused, never) = listen();
+    let url = |port| format!("http://127.0.0.1:{port}/a.gif");
+    place.write("rows.csv", format!("text,photo\none,{}\ntwo,{}\n", url(allowed), url(refused)));
+    let mut command = batch(&place, &mock, "rows.csv -o -");
+    command.env("COG_MEDIA_ALLOW", format!("127.0.0.1:{allowed}"));
+    let results = results(&command.output().unwrap());
+    assert_eq!(codes(&results), ["ok", "E1012"], "{results:?}");
+    assert_eq!((count.load(Ordering::SeqCst), never.load(Ordering::SeqCst)), (1, 0));
+    let sent = mock.requests();
+    assert!(sent.len() == 1 && sent[0].body.to_string().contains("data:image/"), "{sent:?}");
+}
+
+#[test]
+fn rows_may_contain_the_bytes_of_media() {
+    let (place, mock) = (place(), model());
+    let photo = serde_json::json!({ "type": "base64", "media_type": "image/png", "data": PIXEL });
+    let row = serde_json::json!({ "text": "one", "photo": photo });
+    place.write("rows.jsonl", format!("{row}\n"));
+    place.write("rows.csv", format!("text,photo\none,\"{}\"\n", photo.to_string().replace('"', "\"\"")));
+    for rows in ["rows.jsonl", "rows.csv"] {
+        let output = batch(&place, &mock, &format!("{rows} -o -")).output().unwrap();
+        assert_eq!(codes(&results(&output)), ["ok"], "{rows}: {}", stderr(&output));
+    }
+    assert!(mock.requests().iter().all(|sent| sent.body.to_string().contains("data:image/png;base64,")));
+}
+
+#[test]
+fn carriage_returns_stay_in_their_cells() {
+    let (place, mock) = (place(), model());
+    place.write("rows.csv", "text,count\r\none\rtwo,1\r\n\"three\r\nfour\",2\r\n");
+    let output = batch(&place, &mock, "rows.csv -o - --concurrency 1").output().unwrap();
+    assert_eq!(codes(&results(&output)), ["ok", "ok"], "{}", stderr(&output));
+    let sent = inputs(&mock);
+    assert!(sent[0].contains(r#"one\\rtwo"#) && sent[0].contains(r#"\"count\":1"#), "{}", sent[0]);
+    assert!(sent[1].contains(r#"three\\nfour"#), "{}", sent[1]);
+    // Lines of old Macs are one line.
+    place.write("rows.csv", "text,count\rone,1\rtwo,2\r");
+    snapshot!("header_with_carriage_returns", batch(&place, &mock, "rows.csv -o -"));
+}
+
+#[test]
+fn quote_that_is_never_closed_costs_only_its_row() {
+    let (place, mock) = (place(), model());
+    let rest = "2\n".repeat(120_000);
+    place.write("rows.csv", format!("text\n\"open\n{rest}\"closed\"\n"));
+    let output = batch(&place, &mock, "rows.csv -o - --sample 3").output().unwrap();
+    let results = results(&output);
+    assert_eq!(codes(&results), ["E1000", "ok", "ok"]);
+}
+
+#[test]
+fn cells_that_cannot_be_an_input_fail_their_row() {
+    let (place, mock) = (place(), model());
+    place.write("rows.csv", format!("text,tags\none,{}{}\ntwo,[]\n", "[".repeat(128), "]".repeat(128)));
+    let output = batch(&place, &mock, "rows.csv -o -").output().unwrap();
+    let results = results(&output);
+    assert_eq!(codes(&results), ["E1001", "ok"]);
+    let message = "rows.csv, line 2: the row cannot be an input: nested too deeply";
+    assert_eq!(results[0]["error"]["message"], message);
 }
 
 /// A PNG of one pixel.
