@@ -89,6 +89,15 @@ impl Journal {
         Self::open_with(paths, description, resume, &storage::plain)
     }
 
+    /// Removes the files of a batch that was killed after its output was complete. A caller that then finds an output knows that it
+    /// is complete, and starts no batch over it. Blocks.
+    ///
+    /// # Errors
+    /// If another program uses the journal, or a file cannot be read or removed.
+    pub fn clear_done(paths: &JournalPaths) -> Result<(), JournalError> {
+        open::clear_done(paths)
+    }
+
     /// Opens a journal that writes to its files through a layer.
     pub(crate) fn open_with(
         paths: &JournalPaths,

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Description, Files, Finished, JournalError, JournalPaths,
-    header::{self, Found, Header},
+    header::{self, DONE, Found, Header},
     lock::{self, LockedFile},
     recover::{read_finished, recover},
     redescribe::redescribe,
@@ -131,6 +131,22 @@ fn start(
     appenders.journal.sync()?;
     lock::sync_directory_of(&paths.journal).map_err(|error| JournalError::write(&paths.journal, error))?;
     Ok(Opened { files, appenders, finished: Finished::default() })
+}
+
+/// Removes the files of a batch that was killed after its output was complete, if they are that.
+pub(super) fn clear_done(paths: &JournalPaths) -> Result<(), JournalError> {
+    if !paths.journal.exists() {
+        return Ok(());
+    }
+    let journal = lock::open(&paths.journal)?;
+    let mut mark = Vec::new();
+    let read = (&*journal).take(DONE.len() as u64).read_to_end(&mut mark);
+    read.map_err(|source| JournalError::read(&paths.journal, source))?;
+    if mark != DONE {
+        return Ok(());
+    }
+    remove_done(&journal, paths)?;
+    std::fs::remove_file(&paths.journal).map_err(|error| JournalError::write(&paths.journal, error))
 }
 
 /// Removes what remains of a batch that was killed after its output was complete.

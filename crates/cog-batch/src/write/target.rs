@@ -1,6 +1,7 @@
 //! The file of an output: written beside its path, synced, renamed.
 
 use std::{
+    ffi::{OsStr, OsString},
     fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -11,6 +12,8 @@ use tempfile::{Builder, NamedTempFile};
 use super::WriteError;
 use crate::journal::sync_directory_of;
 
+/// The characters after the prefix of a temporary file.
+const RANDOM: usize = 6;
 /// The bytes that are written at once.
 const BUFFER: usize = 256 << 10;
 
@@ -25,6 +28,7 @@ pub(super) fn write(
         return fill(stream, content).map(drop).map_err(|error| error.at(path));
     }
     let path = resolve(path).map_err(at)?;
+    remove_stale(&path);
     let (file, temporary) = create_beside(&path).map_err(at)?.into_parts();
     let file = fill(file, content).map_err(|error| error.at(&path))?;
     file.sync_all().map_err(at)?;
@@ -36,7 +40,9 @@ pub(super) fn write(
 pub(super) fn link(from: &Path, to: &Path) -> bool {
     let link = || {
         let to = resolve(to)?;
-        let temporary = builder().make_in(directory_of(&to), |path| std::fs::hard_link(from, path))?;
+        remove_stale(&to);
+        let prefix = prefix(&to);
+        let temporary = builder(&prefix).make_in(directory_of(&to), |path| std::fs::hard_link(from, path))?;
         let name = temporary.path().to_owned();
         temporary.into_temp_path().persist(&to).map_err(|failed| failed.error)?;
         let _ = std::fs::remove_file(name); // it remains if both names are of the same file already
@@ -66,7 +72,9 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
 
 /// Creates a temporary file in the directory of a file. The error does not contain its generated name.
 fn create_beside(path: &Path) -> io::Result<NamedTempFile> {
-    let file = builder().tempfile_in(directory_of(path)).map_err(|error| io::Error::from(error.kind()))?;
+    let prefix = prefix(path);
+    let created = builder(&prefix).tempfile_in(directory_of(path));
+    let file = created.map_err(|error| io::Error::from(error.kind()))?;
     if let Ok(about) = std::fs::metadata(path) {
         file.as_file().set_permissions(about.permissions())?;
     }
@@ -74,12 +82,34 @@ fn create_beside(path: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Temporary files have the permissions of any new file.
-fn builder() -> Builder<'static, 'static> {
+fn builder(prefix: &OsStr) -> Builder<'_, 'static> {
     let mut builder = Builder::new();
-    builder.prefix(".cog-");
+    builder.prefix(prefix).rand_bytes(RANDOM);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder
+}
+
+/// Returns what the name of a temporary file of an output begins with.
+fn prefix(path: &Path) -> OsString {
+    let mut prefix = OsString::from(".");
+    prefix.push(path.file_name().unwrap_or_default());
+    prefix.push(".cog-");
+    prefix
+}
+
+/// Removes the temporary files of a batch that was killed while it wrote this output. No other batch writes it: its journal is
+/// locked.
+fn remove_stale(path: &Path) {
+    let prefix = prefix(path);
+    let Ok(entries) = std::fs::read_dir(directory_of(path)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let random = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
+        if random.is_some_and(|random| random.len() == RANDOM) {
+            let _ = std::fs::remove_file(entry.path()); // one that stays does no harm
+        }
+    }
 }
 
 fn directory_of(path: &Path) -> &Path {

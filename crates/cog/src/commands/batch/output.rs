@@ -31,6 +31,7 @@ impl Output {
     pub(super) fn open(args: &BatchArgs, description: &Description) -> Result<Self, CliError> {
         let path = &args.output;
         let paths = JournalPaths::beside(path);
+        Journal::clear_done(&paths)?;
         if !args.results.force && !paths.journal.exists() && has_content(path) {
             return Err(CliError::Usage {
                 message: format!("{} exists already", path.display()),

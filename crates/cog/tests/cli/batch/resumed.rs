@@ -113,6 +113,66 @@ fn killed_batch_continues_and_sends_no_stored_row_again() {
     );
 }
 
+/// Returns the temporary files of the output.
+fn temporary(place: &Place) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(place.path()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(".out.")).collect()
+}
+
+/// The command, which the kernel kills when a file becomes longer than this.
+fn killed_at(command: &Command, bytes: u64) -> Command {
+    let mut killed = Command::new("sh");
+    killed.args(["-c", "ulimit -c 0 && ulimit -f $0 && exec \"$@\""]).arg((bytes / 512).to_string());
+    killed.arg(command.get_program()).args(command.get_args()).env_clear();
+    killed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    killed.current_dir(command.get_current_dir().unwrap()).stdout(Stdio::null()).stderr(Stdio::null());
+    killed
+}
+
+#[test]
+fn batch_killed_while_its_output_is_written_leaves_the_old_one() {
+    let place = place();
+    let long = ANSWER.replace("It says so.", &"It says so. ".repeat(400));
+    let mock = Mock::start([Reply::text(long)]);
+    place.write("rows.jsonl", rows(120));
+    for out in ["out.jsonl", "out.csv"] {
+        let args = format!("rows.jsonl -o {out}");
+        let first = batch(&place, &mock, &format!("{args} --keep-journal")).status().unwrap();
+        let (complete, asked) = (place.read(out), mock.requests().len());
+        assert!(first.success() && complete.len() > 500_000);
+        place.write(out, "old");
+        let mut seed = 7_u64;
+        for _ in 0..6 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let bytes = (seed >> 8) % (complete.len() as u64 - 512);
+            let died = killed_at(&batch(&place, &mock, &args), bytes).status().unwrap();
+            assert_eq!(died.code(), None, "killed at {bytes} bytes");
+            assert_eq!((place.read(out).as_str(), temporary(&place).len()), ("old", 1));
+        }
+        assert!(batch(&place, &mock, &args).status().unwrap().success());
+        assert!(place.read(out) == complete, "{out}");
+        assert!(temporary(&place).is_empty() && !has(&place, &format!("{out}.journal")));
+        assert_eq!(mock.requests().len(), asked, "no row is sent again");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the journal is not text")]
+fn batch_killed_after_its_output_was_complete_is_not_run_again() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", rows(3));
+    assert!(batch(&place, &mock, "rows.jsonl -o out.jsonl --keep-journal").status().unwrap().success());
+    let mut journal = std::fs::read(place.path().join("out.jsonl.journal")).unwrap();
+    journal[..8].copy_from_slice(b"cog-done");
+    place.write("out.jsonl.journal", journal);
+    let again = batch(&place, &mock, "rows.jsonl -o out.jsonl").output().unwrap();
+    assert_eq!(again.status.code(), Some(2));
+    assert!(stderr(&again).contains("out.jsonl exists already"), "{}", stderr(&again));
+    assert!(!has(&place, "out.jsonl.journal") && !has(&place, "out.jsonl.results"));
+    assert_eq!((output(&place).len(), mock.requests().len()), (3, 3));
+}
+
 #[test]
 fn interrupted_batch_says_how_it_goes_on() {
     let place = place();
