@@ -8,8 +8,8 @@ use pyo3::{
     types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyType},
 };
 
-/// Converts a node to `dict`, `list`, `str`, `int`, `float`, `bool` or `None`. An integer of any size stays exact: one with more
-/// than 4,300 digits becomes a `Decimal`.
+/// Converts a node to `dict`, `list`, `str`, `int`, `float`, `bool` or `None`. A number of any size keeps its value: an integer with
+/// more than 4,300 digits becomes a `Decimal`, and so does a number beyond the largest float.
 pub(crate) fn to_python<'py>(py: Python<'py>, node: Node<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match node.kind() {
         Kind::Null => py.None().into_bound(py),
@@ -36,7 +36,11 @@ pub(crate) fn to_python<'py>(py: Python<'py>, node: Node<'_>) -> PyResult<Bound<
 fn number<'py>(py: Python<'py>, node: Node<'_>) -> PyResult<Bound<'py, PyAny>> {
     let Some(number) = node.as_number() else { return Ok(py.None().into_bound(py)) };
     if !number.is_plain_integer() {
-        return Ok(PyFloat::new(py, node.as_f64().unwrap_or(f64::NAN)).into_any());
+        return match number.literal().parse::<f64>() {
+            Ok(float) if float.is_finite() => Ok(PyFloat::new(py, float).into_any()),
+            // Exponents of more than 18 digits have no `Decimal`.
+            _ => decimal(py, number.literal()).or_else(|_| Ok(PyFloat::new(py, number.as_f64()).into_any())),
+        };
     }
     match number.as_i64() {
         Some(small) => Ok(small.into_pyobject(py)?.into_any()),
@@ -48,12 +52,14 @@ fn number<'py>(py: Python<'py>, node: Node<'_>) -> PyResult<Bound<'py, PyAny>> {
 /// time. One with more digits becomes a `Decimal`, which is as exact.
 fn large_integer<'py>(py: Python<'py>, literal: &str) -> PyResult<Bound<'py, PyAny>> {
     match py.get_type::<PyInt>().call1((literal,)) {
-        Err(error) if error.is_instance_of::<PyValueError>(py) => {
-            static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-            DECIMAL.import(py, "decimal", "Decimal")?.call1((literal,))
-        }
+        Err(error) if error.is_instance_of::<PyValueError>(py) => decimal(py, literal),
         converted => converted,
     }
+}
+
+fn decimal<'py>(py: Python<'py>, literal: &str) -> PyResult<Bound<'py, PyAny>> {
+    static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    DECIMAL.import(py, "decimal", "Decimal")?.call1((literal,))
 }
 
 /// Converts a value that is written as JSON.

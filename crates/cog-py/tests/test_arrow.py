@@ -6,8 +6,9 @@ import json
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -111,6 +112,31 @@ def test_numbers_of_any_size_are_kept(offline: CognitiveRuntime) -> None:
     result = Result(f'{{"ok":true,"meta":{json.dumps(ANSWER["meta"])},"data":{{"rationale":"r","big":{digits}}}}}')
     [row] = cognitive.arrow.table(count, [result], runtime=offline).to_pylist()
     assert row["unmapped"] == f'{{"/big":{digits}}}'
+
+
+class Floats(TypedDict):
+    n: list[float]
+
+
+class Integers(TypedDict):
+    n: list[int]
+
+
+def test_number_beyond_the_floats_is_unmapped() -> None:
+    contract = {"properties": {"most": {"type": "number"}, "count": {"type": "integer"}}}
+    kind = _columns.data_type({}, contract)
+    meta = json.dumps(ANSWER["meta"])
+    result = Result(f'{{"ok":true,"meta":{meta},"data":{{"rationale":"r","most":1e400,"count":-1e400}}}}')
+    row = _columns.row(result.to_dict(), _columns.columns(kind))
+    assert row["data"] == {"most": None, "count": None, "rationale": "r"}
+    assert row["unmapped"] == '{"/most":1E+400,"/count":-1E+400}'
+    for text in ["1e400", "-1e999999999999999999"]:
+        data = Result(f'{{"ok":true,"meta":{meta},"data":{{"rationale":"r","n":[{text}]}}}}')
+        assert data.data["n"] == [Decimal(text)]
+        with pytest.raises(ValueError, match="expected float"):
+            data.as_type(Floats)
+    with pytest.raises(ValueError, match="expected int"):
+        data.as_type(Integers)
 
 
 def test_tables_of_the_same_module_are_concatenated(offline: CognitiveRuntime) -> None:

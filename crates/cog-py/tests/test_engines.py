@@ -24,7 +24,7 @@ from ray.cluster_utils import Cluster
 import cognitive.arrow
 import cognitive.daft
 from cognitive import CognitiveError, CognitiveRuntime, module
-from cognitive.ray import _Shape, map_batches
+from cognitive.ray import _Row, _Shape, map_batches
 
 ROWS = 1000
 #: The rows that fail: two for their input, three for the answer of the model.
@@ -177,6 +177,32 @@ def test_ray_row_that_cannot_be_an_input_is_data(model: Model) -> None:
     assert (bad["error_code"], good["ok"]) == ("E1003", True) and "NaN" in bad["error_message"]
     found = map_batches(ds, "code-reviewer", input=second, runtime=model.runtime()).take_all()
     assert {row["error_code"] for row in found} == {"E1001"} and "KeyError" in found[0]["error_message"]
+
+
+def test_ray_value_that_python_cannot_represent_fails_its_row(model: Model) -> None:
+    late = pa.array([2**31 - 1, 0], pa.date32())
+    tags = pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.utf8(), pa.int64()))
+    ds = ray.data.from_arrow(pa.table({"code": ["print(1)", "print(2)"], "at": late, "tags": tags}))
+    seen = {"code": "code", "context": "at"}
+    new: dict[str, Any] = {"keep_columns": False, "runtime": model.runtime()}
+    rows = map_batches(ds, "code-reviewer", input=seen, **new).take_all()
+    assert sorted((row["ok"], row["error_code"]) for row in rows)[0] == (False, "E1001")
+    # A column that is no part of the input is not converted.
+    rows = map_batches(ds, "code-reviewer", input={"code": "code"}, **new).take_all()
+    assert [row["ok"] for row in rows] == [True, True]
+    row = _Row(pa.table({"tags": tags}), 1)
+    assert dict(row) == {"tags": {"b": 2}} and "code" not in row
+
+
+def test_job_is_checked_before_it_is_sent(offline: CognitiveRuntime) -> None:
+    @module
+    def echo(code: str) -> list[str]:  # type: ignore[empty-body]
+        """Echo the code."""
+
+    with pytest.raises(ValueError, match="pass the module in memory itself"):
+        cognitive.daft.module(offline.load(echo))
+    with pytest.raises(TypeError, match="found no option 'temprature'; the options are provider"):
+        cognitive.daft.module("code-reviewer", temprature=0)  # type: ignore[call-arg]
 
 
 def test_ray_refuses_what_cannot_run(cluster: Mock) -> None:

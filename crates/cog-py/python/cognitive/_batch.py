@@ -12,13 +12,12 @@ from . import _columns
 from ._cognitive import Module, Result
 from ._functions import ModuleFunction, default_runtime
 from ._module import ModuleFiles
-from ._runtime import CognitiveRuntime
+from ._errors import CognitiveError
+from ._runtime import CognitiveRuntime, RunOptions
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
-
-    from ._runtime import RunOptions
 
     _AnyModule = Union[str, os.PathLike[str], Module, ModuleFiles, ModuleFunction]
 
@@ -42,12 +41,21 @@ class Job:
 
         Raises:
             CognitiveError: E4006 if there is no such module, E4008 if its files are invalid.
-            ValueError: ``runs`` is out of range.
+            TypeError: An option has no such name.
+            ValueError: ``runs`` is out of range, or the module cannot be sent.
         """
         if runs < 1:
             raise ValueError(f"runs: found {runs}; allowed: 1 and more")
+        if unknown := sorted(options.keys() - RunOptions.__annotations__.keys()):
+            raise TypeError(f"found no option {unknown[0]!r}; the options are {', '.join(RunOptions.__annotations__)}")
         source = module.module if isinstance(module, ModuleFunction) else module
-        loaded = (runtime() if runtime else default_runtime()).load(source)
+        loader = runtime() if runtime else default_runtime()
+        loaded = loader.load(source)
+        if isinstance(source, Module) and not source.directory:
+            try:
+                loader.load(source.name)
+            except CognitiveError as error:
+                raise ValueError(f"{source.name}: pass the module in memory itself, not what `load` returned") from error
         named = source if isinstance(source, ModuleFiles) else str(loaded.directory or loaded.name)
         return cls(named, _columns.columns_of(loaded), runs, runtime, options), loaded
 
@@ -83,8 +91,11 @@ class Worker:
             return _failure("E1001", f"the input cannot be made from the row: {type(error).__name__}: {error}")
         try:
             return await self._runtime.execute_async(self._module, found, **self._job.options)
-        except (TypeError, ValueError) as error:
-            return _failure("E1003", str(error))
+        except CognitiveError:
+            raise
+        except Exception as error:
+            # What converts an object of the row may raise anything, such as an image that is damaged.
+            return _failure("E1003", str(error) or type(error).__name__)
 
 
 def present(value: Any) -> Any:

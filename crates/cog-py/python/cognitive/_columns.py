@@ -302,5 +302,5 @@ def json_text(value: Any) -> str:
         return "[" + ",".join(map(json_text, value)) + "]"
     if value is None or isinstance(value, (str, bool, int, float)):
         return json.dumps(value, ensure_ascii=False)
-    # A `Decimal`: an integer of more digits than Python converts.
+    # A `Decimal`: an integer of more digits than Python converts, or a number beyond its floats.
     return str(value)

@@ -122,13 +122,21 @@ def _class(value: Any, kind: type[Any], path: str) -> Any:
 
 def _scalar(value: Any, kind: type[Any], path: str) -> Any:
     is_number = isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool)
-    if kind is float and is_number and abs(value) <= sys.float_info.max:
+    if kind is float and is_number and -sys.float_info.max <= value <= sys.float_info.max:
         return float(value)
     if kind is decimal.Decimal and is_number:
         return decimal.Decimal(repr(value)) if isinstance(value, float) else decimal.Decimal(value)
-    if kind is int and is_number and (not isinstance(value, float) or value.is_integer()):
+    if kind is int and is_number and _is_whole(value):
         return int(value)
     return _checked(value, type(value) is kind, kind.__name__, path)
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether this is an integer. One whose exponent writes more digits than Python reads is none: it may need any memory."""
+    if isinstance(value, decimal.Decimal):
+        exponent = value.as_tuple().exponent
+        return isinstance(exponent, int) and 0 <= exponent <= 4_300
+    return not isinstance(value, float) or value.is_integer()
 
 
 def _parsed(value: Any, kind: type[Any], path: str) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _batch, arrow
@@ -118,20 +118,20 @@ class _Shape:
             fields = ", ".join(self.fields)
             raise ValueError(
                 f"no column is a field of the input ({fields}); the columns are {', '.join(names)}; "
-                f"pass input={{{self.fields[0]!r}: {names[0]!r}}}"
+                f"pass input={{{self.fields[0]!r}: COLUMN}}"
             )
         taken = [name for name, _ in job.columns.fields if self.keep_columns and self.prefix + name in names]
         if taken:
             raise ValueError(f"the columns {', '.join(taken)} exist; pass prefix=\"answer_\" or keep_columns=False")
 
-    def input_of(self, row: dict[str, Any]) -> Any:
+    def input_of(self, row: Mapping[str, Any]) -> Any:
         """Returns the input of a row."""
         if callable(self.input):
-            return self.input(row)
+            return self.input(dict(row))
         if isinstance(self.input, str):
             return row[self.input]
         if self.input is None:
-            return {name: row[name] for name in self.fields if name in row} if self.fields else row
+            return {name: row[name] for name in self.fields if name in row} if self.fields else dict(row)
         return {field: row[column] for field, column in self.input.items()}
 
     def joined(self, rows: pa.Table, results: pa.Table) -> pa.Table:
@@ -144,6 +144,26 @@ class _Shape:
         return rows
 
 
+class _Row(Mapping[str, Any]):
+    """A row of a table. A value is converted when it is asked for, so that one which Python cannot represent, such as a date after
+    the year 9999, fails its row only."""
+
+    def __init__(self, table: pa.Table, index: int) -> None:
+        self._table, self._index = table, index
+
+    def __getitem__(self, name: str) -> Any:
+        return self._table.column(name)[self._index].as_py(maps_as_pydicts="lossy")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._table.column_names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table.column_names)
+
+    def __len__(self) -> int:
+        return int(self._table.num_columns)
+
+
 class _Actor:
     """Runs the rows of batches in one process, many at once."""
 
@@ -154,6 +174,7 @@ class _Actor:
     async def __call__(self, batch: pa.Table) -> pa.Table:
         if batch.num_rows:
             self._shape.check(batch.column_names, self._job)
-        inputs = [functools.partial(self._shape.input_of, row) for row in batch.to_pylist()]
+        rows = (_Row(batch, index) for index in range(batch.num_rows))
+        inputs = [functools.partial(self._shape.input_of, row) for row in rows]
         cells = await asyncio.gather(*map(self._worker.row, inputs))
         return self._shape.joined(batch, arrow._table(self._job.columns, cells))
