@@ -2,13 +2,18 @@
 //!
 //! `docs/arrow.md` has the rules. The Python package has the same columns, and the same cases in `tests/arrow`.
 
+#[cfg(feature = "arrow")]
+mod arrow;
+#[cfg(feature = "arrow")]
 mod cells;
 mod contract;
+#[cfg(feature = "arrow")]
 mod records;
 mod schema;
 
 use cog_schema::Contract;
 
+#[cfg(feature = "arrow")]
 pub use self::records::RecordBuilder;
 
 /// The tokens of a result, by the names in `meta.usage`.
@@ -85,4 +90,5 @@ impl Column {
 }
 
 #[cfg(test)]
+#[cfg(feature = "arrow")]
 mod tests;

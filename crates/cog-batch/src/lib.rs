@@ -12,7 +12,6 @@
 
 #[cfg(feature = "arrow")]
 mod arrays;
-#[cfg(feature = "arrow")]
 mod columns;
 mod concurrency;
 mod digest;
@@ -39,7 +38,8 @@ mod write;
 #[cfg(feature = "arrow")]
 pub use arrays::ArrayError;
 #[cfg(feature = "arrow")]
-pub use columns::{Column, ColumnType, Columns, RecordBuilder};
+pub use columns::RecordBuilder;
+pub use columns::{Column, ColumnType, Columns};
 pub use concurrency::Concurrency;
 pub use digest::digest_of_files;
 pub use format::Format;

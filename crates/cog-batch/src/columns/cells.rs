@@ -13,7 +13,7 @@ use cog_json::{Node, Number, ToJson, Writer};
 
 use super::{
     Column, ColumnType,
-    schema::{fields, item_field},
+    arrow::{fields, item_field},
 };
 
 /// The cells of a column.

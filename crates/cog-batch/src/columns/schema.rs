@@ -1,40 +1,13 @@
-//! Columns as an Arrow schema, and as JSON.
+//! Columns as JSON, and as text.
 
-use std::sync::Arc;
+use std::fmt::{self, Display, Formatter};
 
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use cog_json::{ToJson, Writer};
 
 use super::{Column, ColumnType, Columns};
 
-impl Columns {
-    /// Returns the Arrow schema. Every column can be null.
-    #[must_use]
-    pub fn to_arrow(&self) -> SchemaRef {
-        Arc::new(Schema::new(fields(&self.0)))
-    }
-}
-
-pub(super) fn fields(columns: &[Column]) -> Fields {
-    columns.iter().map(|column| Field::new(&column.name, data_type(&column.kind), true)).collect()
-}
-
-pub(super) fn data_type(kind: &ColumnType) -> DataType {
-    match kind {
-        ColumnType::Bool => DataType::Boolean,
-        ColumnType::Int => DataType::Int64,
-        ColumnType::Float => DataType::Float64,
-        ColumnType::Text | ColumnType::Open | ColumnType::Json => DataType::Utf8,
-        ColumnType::Choice(_) => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-        ColumnType::List(item) => DataType::List(item_field(item)),
-        ColumnType::Struct(members) => DataType::Struct(fields(members)),
-    }
-}
-
-/// Returns the field of the items of a list.
-pub(super) fn item_field(item: &ColumnType) -> Arc<Field> {
-    Arc::new(Field::new_list_field(data_type(item), true))
-}
+/// The spaces before the members of a struct.
+const INDENT: usize = 2;
 
 /// The schema: an array of columns with `name` and `type`; `values` of a dictionary, `item` of a list, `fields` of a struct;
 /// `content` is `json` where a text may be that of a JSON value.
@@ -56,16 +29,7 @@ fn write_columns(columns: &[Column], w: &mut Writer<'_>) {
 }
 
 fn write_type(kind: &ColumnType, w: &mut Writer<'_>) {
-    let name = match kind {
-        ColumnType::Bool => "bool",
-        ColumnType::Int => "int64",
-        ColumnType::Float => "float64",
-        ColumnType::Text | ColumnType::Open | ColumnType::Json => "utf8",
-        ColumnType::Choice(_) => "dictionary",
-        ColumnType::List(_) => "list",
-        ColumnType::Struct(_) => "struct",
-    };
-    w.field("type", name);
+    w.field("type", type_name(kind));
     match kind {
         ColumnType::Open => drop(w.field("content", "text or json")),
         ColumnType::Json => drop(w.field("content", "json")),
@@ -73,5 +37,49 @@ fn write_type(kind: &ColumnType, w: &mut Writer<'_>) {
         ColumnType::List(item) => w.key("item").object(|w| write_type(item, w)),
         ColumnType::Struct(members) => write_columns(members, w.key("fields")),
         _ => {}
+    }
+}
+
+fn type_name(kind: &ColumnType) -> &'static str {
+    match kind {
+        ColumnType::Bool => "bool",
+        ColumnType::Int => "int64",
+        ColumnType::Float => "float64",
+        ColumnType::Text | ColumnType::Open | ColumnType::Json => "utf8",
+        ColumnType::Choice(_) => "dictionary",
+        ColumnType::List(_) => "list",
+        ColumnType::Struct(_) => "struct",
+    }
+}
+
+/// A line for each column and each member of a struct: its name and its type.
+impl Display for Columns {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        print_columns(&self.0, 0, f)
+    }
+}
+
+fn print_columns(columns: &[Column], depth: usize, f: &mut Formatter<'_>) -> fmt::Result {
+    columns.iter().try_for_each(|column| {
+        write!(f, "{:1$}{2}: ", "", depth * INDENT, column.name)?;
+        print_type(&column.kind, depth, f)
+    })
+}
+
+fn print_type(kind: &ColumnType, depth: usize, f: &mut Formatter<'_>) -> fmt::Result {
+    f.write_str(type_name(kind))?;
+    match kind {
+        ColumnType::Open => writeln!(f, " (text or JSON)"),
+        ColumnType::Json => writeln!(f, " (JSON)"),
+        ColumnType::Choice(values) => writeln!(f, " of {}", values.to_json()),
+        ColumnType::List(item) => {
+            f.write_str(" of ")?;
+            print_type(item, depth, f)
+        }
+        ColumnType::Struct(members) => {
+            f.write_str("\n")?;
+            print_columns(members, depth + 1, f)
+        }
+        _ => f.write_str("\n"),
     }
 }

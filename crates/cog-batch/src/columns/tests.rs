@@ -106,6 +106,17 @@ fn failed_row_has_its_error_and_no_data() {
 }
 
 #[test]
+fn number_beyond_the_floats_is_unmapped() {
+    let data = json!({ "properties": { "most": { "type": "number" }, "count": { "type": "integer" } } });
+    let columns = Columns::from_contract(&compile(&json!({ "data": data })));
+    let mut builder = RecordBuilder::new(&columns);
+    builder.push(&Tree::parse(r#"{"row":0,"ok":true,"data":{"most":1e400,"count":-1e400}}"#).unwrap());
+    let batch = builder.finish().unwrap();
+    assert_eq!(cell(&batch, "data"), json!({}));
+    assert_eq!(cell(&batch, "unmapped"), r#"{"/most":1e400,"/count":-1e400}"#);
+}
+
+#[test]
 fn cost_in_another_currency_is_no_cost_in_dollars() {
     let columns = Columns::from_contract(&compile(&json!({})));
     let meta = json!({ "usage": { "cost": { "amount": 1.5, "currency": "EUR" } } });

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "\
 Prints the types of the input, data, meta and error of modules, and a function for each module that runs it. The \
 function uses the package `cognitive` in Python, `fetch` and a `cog serve` in TypeScript, and the crate `cog-run` in \
-Rust.
+Rust. With `arrow` it prints the columns that results have as a table.
 
 Exit code 1 if --check finds that a file is out of date.
 
@@ -17,6 +17,7 @@ Examples:
   cog types code-reviewer --lang python -o code_reviewer.py
   cog types code-reviewer code-analyzer --lang typescript -o modules.ts
   cog types ./my-module --lang rust --types-only
+  cog types code-reviewer --lang arrow
   cog types code-reviewer --lang python -o code_reviewer.py --check
   cog types --stubs typings")]
 pub(crate) struct TypesArgs {
@@ -52,4 +53,8 @@ pub(crate) enum Language {
     Typescript,
     /// Types with serde
     Rust,
+    /// The columns of results in Parquet and Arrow
+    Arrow,
+    /// The columns as JSON
+    ArrowJson,
 }

@@ -1,5 +1,6 @@
 //! `cog types`: the types of modules in other languages.
 
+mod columns;
 mod described;
 mod insights;
 mod meet;
@@ -67,6 +68,8 @@ fn text(modules: &[Module], language: Language, with_functions: bool) -> String 
             typescript::file(&described(modules, typescript::STYLE, true), with_functions)
         }
         Language::Rust => rust::file(&described(modules, rust::STYLE, false), with_functions),
+        Language::Arrow => columns::text(modules),
+        Language::ArrowJson => columns::json(modules),
     }
 }
 

@@ -36,6 +36,17 @@ fn fields_with_the_names_of_types() {
     snapshot!("names_rust", place().cog(["types", "list", "--lang", "rust"]));
 }
 
+#[test]
+fn columns_of_results() {
+    snapshot!("columns", place().cog(["types", "list", "--lang", "arrow"]));
+    let output = place().cog(["types", "list", "every-type", "--lang", "arrow-json"]).output().unwrap();
+    let found: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(found["list"][0], serde_json::json!({ "name": "row", "type": "int64" }));
+    assert_eq!(found["every-type"][2]["name"], "data");
+    let several = place().cog(["types", "list", "every-type", "--lang", "arrow"]).output().unwrap();
+    assert!(stdout(&several).contains("\n\n# every-type\nrow: int64\n"), "{}", stdout(&several));
+}
+
 /// The package replaces hyphens with underscores, one each.
 #[test]
 fn names_of_functions_differ() {
