@@ -1,8 +1,8 @@
 //! The connection.
 
-use std::{path::PathBuf, time::Duration};
+use std::{error::Error as _, io, path::PathBuf, time::Duration};
 
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event};
 use cog_spec::Secret;
 use url::Url;
 
@@ -37,7 +37,8 @@ pub async fn connect(options: &NatsOptions) -> Result<Client, NatsError> {
     let mut connection = ConnectOptions::new()
         .name("cog")
         .connection_timeout(TIMEOUT)
-        .require_tls(is_tls)
+        // A file of certificates says that the connection is to be encrypted.
+        .require_tls(is_tls || options.ca.is_some())
         .event_callback(|event| async move { report(&event) });
     if let Some(path) = &options.ca {
         readable(path)?;
@@ -55,9 +56,22 @@ pub async fn connect(options: &NatsOptions) -> Result<Client, NatsError> {
             server: shown,
             reason: "the credentials are missing or not valid".to_owned(),
         },
-        ConnectErrorKind::Tls => NatsError::Rejected { server: shown, reason: error.to_string() },
+        ConnectErrorKind::Tls => NatsError::Tls { server: shown, reason: error.to_string() },
+        _ if is_tls_error(&error) => NatsError::Tls { server: shown, reason: error.to_string() },
         _ => NatsError::Unreachable { server: shown, reason: error.to_string() },
     })
+}
+
+/// Returns whether the handshake of TLS failed, such as for a certificate. The client reports it as an error of I/O.
+fn is_tls_error(error: &ConnectError) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::InvalidData) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Returns the servers, and whether TLS is required. Credentials are not allowed in the URL, which other users can see.

@@ -42,6 +42,14 @@ pub enum NatsError {
         /// The reason.
         reason: String,
     },
+    /// The encrypted connection fails.
+    #[error("the TLS connection to NATS at {server} fails: {reason}")]
+    Tls {
+        /// The host and the port.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
     /// JetStream rejects an operation, or does not reply.
     #[error("NATS JetStream: cannot {operation}: {reason}")]
     JetStream {
@@ -76,7 +84,7 @@ impl NatsError {
             Self::Url { .. } | Self::Name { .. } => Code::UnsupportedValue,
             Self::File { .. } => Code::InvalidReference,
             Self::TooLarge { .. } => Code::InputTooLarge,
-            Self::Rejected { .. } => Code::PermissionDenied,
+            Self::Rejected { .. } | Self::Tls { .. } => Code::PermissionDenied,
             Self::Unreachable { .. } | Self::JetStream { .. } => Code::ProviderUnavailable,
         }
     }
@@ -90,6 +98,10 @@ impl NatsError {
             Self::Unreachable { .. } => "Check that nats-server runs there, and the firewall.",
             Self::Rejected { .. } => {
                 "Set COG_NATS_CREDENTIALS to a credentials file, or COG_NATS_USER and COG_NATS_PASSWORD."
+            }
+            Self::Tls { .. } => {
+                "Set COG_NATS_CA to the certificates that the server's is signed by. Without it and with nats://, a server \
+                 without TLS is used."
             }
             Self::TooLarge { .. } => "Raise max_payload of nats-server, or name media by URLs.",
             Self::JetStream { .. } => {

@@ -7,6 +7,7 @@
 mod batches;
 mod faults;
 mod jobs;
+mod security;
 mod server;
 mod servers;
 
