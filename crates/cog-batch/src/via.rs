@@ -13,7 +13,10 @@ mod wait;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use cog_provider::{BatchClient, HttpProvider, batch::BatchLimits};
+use cog_provider::{
+    BatchClient, HttpProvider,
+    batch::{BatchInterface, BatchLimits},
+};
 
 pub(crate) use self::{answers::Answers, slot::Slot};
 pub use self::{
@@ -27,6 +30,11 @@ use crate::Description;
 const MAX_BYTES: usize = 64 << 20;
 /// The first pause between two requests for the state of the jobs.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Returns the limits of a job: those of the vendor and ours.
+fn limits(interface: &dyn BatchInterface) -> BatchLimits {
+    interface.limits().within(BatchLimits { requests: usize::MAX, bytes: MAX_BYTES })
+}
 
 /// A batch over the batch interface of a vendor. What it has done is in the file of its jobs, so that any process goes on.
 pub struct Via {
@@ -47,8 +55,7 @@ impl Via {
         let name = inner.vendor().name;
         let client = BatchClient::new(Arc::clone(inner)).ok_or(ViaError::NoInterface { vendor: name })?;
         let jobs = Jobs::open(out, name)?;
-        let own = BatchLimits { requests: usize::MAX, bytes: MAX_BYTES };
-        let limits = client.interface().limits().within(own);
+        let limits = limits(client.interface());
         Ok(Self { client, provider: Arc::clone(provider), jobs, limits, max_pause })
     }
 

@@ -244,11 +244,11 @@ async fn batch_reply(
     let settings = shared.batches.as_ref()?;
     let query = uri.query().unwrap_or_default();
     let request = batches::Request { method: method.as_str(), path: uri.path(), query, bytes, body };
-    let (step, body) = batches::respond(settings, &request, &mut |entry| shared.next(entry))?;
+    let (step, status, body) = batches::respond(settings, &request, &mut |entry| shared.next(entry))?;
     if settings.holds == Some(step) {
         std::future::pending::<()>().await;
     }
-    Some(respond(200, "application/json", Body::from(body), &[]))
+    Some(respond(status, "application/json", Body::from(body), &batches::headers(&request)))
 }
 
 /// Returns the list of models, or the version of Ollama.

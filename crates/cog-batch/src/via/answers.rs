@@ -3,8 +3,7 @@
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write},
-    path::Path,
-    sync::{Mutex, PoisonError},
+    path::{Path, PathBuf},
 };
 
 use cog_json::{Node, Value, Writer};
@@ -15,7 +14,8 @@ use crate::RowHash;
 
 /// The replies of the jobs, by row.
 pub(crate) struct Answers {
-    files: Vec<Mutex<File>>,
+    /// The files, which are opened for each reply: there may be more than a process may hold open.
+    paths: Vec<PathBuf>,
     /// The entries, sorted by row.
     index: Vec<Entry>,
     jobs: Vec<Job>,
@@ -36,10 +36,10 @@ struct Entry {
 
 impl Answers {
     /// Opens the files with the replies of each job.
-    pub(super) fn open(jobs: &[Job], paths: &[impl AsRef<Path>]) -> io::Result<Self> {
-        let (mut files, mut index) = (Vec::new(), Vec::new());
-        for (number, path) in (0..).zip(paths) {
-            let mut file = BufReader::new(open(path.as_ref())?);
+    pub(super) fn open(jobs: &[Job], paths: Vec<PathBuf>) -> io::Result<Self> {
+        let mut index = Vec::new();
+        for (number, path) in (0..).zip(&paths) {
+            let mut file = BufReader::new(open(path)?);
             let mut offset = 0;
             let mut line = Vec::new();
             while file.read_until(b'\n', &mut line)? > 0 {
@@ -47,7 +47,6 @@ impl Answers {
                 offset += line.len() as u64;
                 line.clear();
             }
-            files.push(Mutex::new(file.into_inner()));
         }
         index.sort_by_key(|entry: &Entry| entry.row);
         index.dedup_by(|later, kept| {
@@ -55,7 +54,7 @@ impl Answers {
             kept.is_ambiguous |= is_same && later.crc != kept.crc;
             is_same
         });
-        Ok(Self { files, index, jobs: jobs.to_vec() })
+        Ok(Self { paths, index, jobs: jobs.to_vec() })
     }
 
     /// Returns whether the row was another one when it was sent.
@@ -69,12 +68,11 @@ impl Answers {
         if entry.is_ambiguous {
             return Ok(Some(BatchOutcome::Missing("there are two different results for it".to_owned())));
         }
-        let Some(file) = self.files.get(entry.file as usize) else { return Ok(None) };
+        let Some(path) = self.paths.get(entry.file as usize) else { return Ok(None) };
         let mut line = vec![0; entry.length as usize];
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = open(path)?;
         file.seek(SeekFrom::Start(entry.offset))?;
         file.read_exact(&mut line)?;
-        drop(file);
         let value = Value::parse_bytes(&line).map_err(io::Error::other)?;
         Ok(Some(outcome(value.node())))
     }

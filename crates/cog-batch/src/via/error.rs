@@ -41,6 +41,14 @@ pub enum ViaError {
         /// The file of the jobs.
         path: PathBuf,
     },
+    /// The file of the jobs has another version.
+    #[error("{}: the jobs have version {found}, which this program cannot read", path.display())]
+    Version {
+        /// The file of the jobs.
+        path: PathBuf,
+        /// The version.
+        found: u32,
+    },
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -78,6 +86,7 @@ impl ViaError {
             Self::NoJobs { .. } => {
                 Some("Name the output of a batch that was begun with --via and is not complete.".to_owned())
             }
+            Self::Version { .. } => Some("Go on with the version of cog that began the batch.".to_owned()),
             Self::File { .. } => None,
             Self::Incomplete { .. } => Some("The command that began the batch sends the others.".to_owned()),
             Self::Provider(error) => error.suggestion(),

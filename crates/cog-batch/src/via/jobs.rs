@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::ViaError;
 use crate::Description;
 
+/// The version of the file.
+const VERSION: u32 = 1;
+
 /// The jobs of a batch. The file is replaced as a whole with each change.
 #[derive(Debug, Clone)]
 pub struct Jobs {
@@ -72,9 +75,12 @@ impl Jobs {
         let state = match read(&path)? {
             Some(state) if state.vendor == vendor => state,
             Some(state) => return Err(ViaError::OtherVendor { path, found: state.vendor, expected: vendor }),
-            None => {
-                State { version: 1, vendor: vendor.to_owned(), name: new_name(&path)?, ..State::default() }
-            }
+            None => State {
+                version: VERSION,
+                vendor: vendor.to_owned(),
+                name: new_name(&path)?,
+                ..State::default()
+            },
         };
         Ok(Self { path, state })
     }
@@ -204,7 +210,11 @@ fn sync(directory: &Path) -> io::Result<()> {
 fn read(path: &Path) -> Result<Option<State>, ViaError> {
     let error = |source| ViaError::File { path: path.to_owned(), source };
     match fs::read(path) {
-        Ok(text) => serde_json::from_slice(&text).map(Some).map_err(|invalid| error(invalid.into())),
+        Ok(text) => match serde_json::from_slice::<State>(&text) {
+            Ok(state) if state.version == VERSION => Ok(Some(state)),
+            Ok(state) => Err(ViaError::Version { path: path.to_owned(), found: state.version }),
+            Err(invalid) => Err(error(invalid.into())),
+        },
         Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(other) => Err(error(other)),
     }

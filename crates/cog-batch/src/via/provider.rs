@@ -8,7 +8,7 @@ use cog_provider::{
 };
 use cog_spec::Code;
 
-use super::{Answers, Slot};
+use super::{Answers, Slot, limits};
 
 /// Takes the request of a run, or gives it the reply of its job. A call outside a row is an error.
 pub struct ViaProvider {
@@ -64,7 +64,7 @@ impl ViaProvider {
         else {
             return Ok(None);
         };
-        let mut part = cog_provider::batch::BatchPart::new(interface.limits());
+        let mut part = cog_provider::batch::BatchPart::new(limits(interface));
         let error = interface.add(&mut part, "", &wire).err();
         Ok(error.map(|error| ProviderError::Other { code: error.code(), message: error.to_string() }))
     }

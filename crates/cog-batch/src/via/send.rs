@@ -116,7 +116,7 @@ impl Via {
         }
     }
 
-    fn pause(&self, tries: u32) -> Duration {
+    pub(super) fn pause(&self, tries: u32) -> Duration {
         (FIRST_PAUSE * 2_u32.saturating_pow(tries)).min(self.max_pause)
     }
 

@@ -1,11 +1,32 @@
 //! Jobs until they have ended, and their results.
 
-use std::io;
+use std::{fs::File, io, path::Path};
 
-use cog_provider::batch::BatchPhase;
+use cog_provider::batch::{BatchJob, BatchPhase};
 use tokio::time::sleep;
 
-use super::{Answers, FIRST_PAUSE, Jobs, Via, ViaError, answers::write, jobs::replace};
+use super::{Answers, FIRST_PAUSE, Job, Jobs, Via, ViaError, answers::write, jobs::replace};
+
+/// How often the results of a job are read, if fewer arrive than the vendor has.
+const MAX_READS: u32 = 3;
+
+/// The results of a job, in a temporary file.
+struct Read {
+    spool: File,
+    /// The results of the job.
+    own: u64,
+    /// The results that belong to no row of the job.
+    strange: u64,
+    /// The lines without a result.
+    unreadable: u64,
+}
+
+impl Read {
+    /// Returns whether as many results have arrived as the vendor has answers.
+    fn is_complete(&self, job: &BatchJob) -> bool {
+        self.unreadable == 0 && job.counts.succeeded.is_none_or(|answers| self.own >= answers)
+    }
+}
 
 impl Via {
     /// Requests the state of each job that has not ended. A failure that can be temporary leaves the state as it is. Nothing is
@@ -60,8 +81,14 @@ impl Via {
     /// # Errors
     /// The vendor rejects it.
     pub async fn cancel(&mut self) -> Result<(), ViaError> {
+        // A vendor rejects the cancellation of a job that has ended.
+        self.refresh().await?;
         for (_, id) in self.running() {
-            self.client.cancel(&id).await?;
+            if let Err(error) = self.client.cancel(&id).await
+                && self.client.job(&id).await?.phase == BatchPhase::Running
+            {
+                return Err(error.into());
+            }
         }
         self.refresh().await
     }
@@ -76,7 +103,7 @@ impl Via {
             strange += self.fetch_job(number).await?;
         }
         let paths: Vec<_> = (0..self.jobs.list().len()).map(|number| self.jobs.replies(number)).collect();
-        let answers = Answers::open(self.jobs.list(), &paths);
+        let answers = Answers::open(self.jobs.list(), paths);
         let path = || self.jobs.path().to_owned();
         self.provider.set_answers(answers.map_err(|source| ViaError::File { path: path(), source })?);
         Ok(strange)
@@ -88,11 +115,37 @@ impl Via {
         };
         let path = self.jobs.replies(number);
         let found = self.client.job(job.id.as_deref().unwrap_or_default()).await?;
+        let mut tries = 0;
+        let mut read = loop {
+            let read = self.read(&job, &found, &path).await;
+            let is_good = match &read {
+                Ok(read) => read.is_complete(&found),
+                Err(ViaError::Provider(error)) => !error.recoverable(),
+                Err(_) => true,
+            };
+            tries += 1;
+            if is_good || tries >= MAX_READS {
+                break read?;
+            }
+            sleep(self.pause(tries)).await;
+        };
         let error = |source: io::Error| ViaError::File { path: path.clone(), source };
+        replace(&path, |out| io::copy(&mut read.spool, out).map(drop)).map_err(error)?;
+        if let Some(job) = self.jobs.list_mut().get_mut(number) {
+            job.is_fetched = true;
+        }
+        self.jobs.save()?;
+        Ok(read.strange + read.unreadable)
+    }
+
+    /// Reads the results of a job into a temporary file.
+    async fn read(&self, job: &Job, found: &BatchJob, path: &Path) -> Result<Read, ViaError> {
+        let error = |source: io::Error| ViaError::File { path: path.to_owned(), source };
         let mut spool = tempfile::tempfile().map(io::BufWriter::new).map_err(error)?;
-        let (mut strange, mut failed) = (0, None);
-        let unreadable = self.client.results(&found, |result| match write(&mut spool, &job, result) {
+        let (mut own, mut strange, mut failed) = (0, 0, None);
+        let unreadable = self.client.results(found, |result| match write(&mut spool, job, result) {
             Ok(is_own) => {
+                own += u64::from(is_own);
                 strange += u64::from(!is_own);
                 true
             }
@@ -107,11 +160,6 @@ impl Via {
         }
         let mut spool = spool.into_inner().map_err(|failed| error(failed.into_error()))?;
         io::Seek::rewind(&mut spool).map_err(error)?;
-        replace(&path, |out| io::copy(&mut spool, out).map(drop)).map_err(error)?;
-        if let Some(job) = self.jobs.list_mut().get_mut(number) {
-            job.is_fetched = true;
-        }
-        self.jobs.save()?;
-        Ok(strange + unreadable)
+        Ok(Read { spool, own, strange, unreadable })
     }
 }

@@ -48,7 +48,7 @@ impl BatchOutcome {
                 (Code::StreamInterrupted, "the batch job was cancelled before it answered the row".to_owned())
             }
             Self::Missing(reason) => {
-                (Code::ProviderUnavailable, format!("the batch job has no answer for the row: {reason}"))
+                (Code::StreamInterrupted, format!("the batch job has no answer for the row: {reason}"))
             }
         };
         Err(ProviderError::Other { code, message })

@@ -310,7 +310,7 @@ fn request_without_a_reply_has_an_error() {
     for (outcome, code) in [
         (BatchOutcome::Expired, Code::Timeout),
         (BatchOutcome::Cancelled, Code::StreamInterrupted),
-        (missing, Code::ProviderUnavailable),
+        (missing, Code::StreamInterrupted),
     ] {
         assert_eq!(outcome.reply().unwrap_err().code(), code);
     }

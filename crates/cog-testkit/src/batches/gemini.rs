@@ -1,7 +1,12 @@
+use std::{fs, path::PathBuf};
+
 use serde_json::{Value, json};
 
-use super::state::{BatchStep, Batches, Form, Request, count, number, page};
+use super::state::{BatchStep, Batches, Form, Request, count, lines, number, page};
 use crate::{Reply, Wire};
+
+/// The path to which files are sent.
+const UPLOAD: &str = "/upload/v1beta/files";
 
 const FORM: Form = Form {
     wire: |_| Wire::Gemini,
@@ -14,14 +19,26 @@ pub(super) fn respond(
     request: &Request<'_>,
     answer: &mut dyn FnMut(&Value) -> Reply,
 ) -> Option<(BatchStep, String)> {
+    if request.path == UPLOAD {
+        return Some((BatchStep::Upload, upload(batches, request)?.to_string()));
+    }
     let path = request.path.strip_prefix("/v1beta/")?;
     Some(match (request.method, path.split('/').collect::<Vec<_>>().as_slice()) {
         ("POST", ["models", model]) => {
             let model = model.strip_suffix(":batchGenerateContent")?;
             let batch = &request.body["batch"];
-            let entries = batch.pointer("/inputConfig/requests/requests")?.as_array()?;
-            let job = json!({ "name": batch["displayName"], "model": model });
-            (BatchStep::Create, operation(&batches.create(job, entries)).to_string())
+            let config = &batch["inputConfig"];
+            let entries = match config["fileName"].as_str() {
+                Some(file) => entries(batches, file)?,
+                None => config.pointer("/requests/requests")?.as_array()?.clone(),
+            };
+            let job = json!({ "name": batch["displayName"], "model": model, "file": config["fileName"] });
+            (BatchStep::Create, operation(&batches.create(job, &entries)).to_string())
+        }
+        ("GET", ["files", file]) => {
+            let job = request.job(batches, file.strip_suffix(":download")?)?;
+            let results = job["results"].as_array()?;
+            (BatchStep::Results, lines(results.iter().map(line)))
         }
         ("GET", ["batches"]) => (BatchStep::List, list(batches, request).to_string()),
         ("GET", ["batches", id]) => {
@@ -36,6 +53,52 @@ pub(super) fn respond(
         }
         _ => return None,
     })
+}
+
+/// Returns the URL to which the content of a file is sent, at the host of the vendor.
+pub(super) fn upload_url(request: &Request<'_>) -> Option<String> {
+    let is_start = request.path == UPLOAD && request.query.is_empty();
+    is_start.then(|| {
+        format!("https://generativelanguage.googleapis.com{UPLOAD}?upload_id=1&upload_protocol=resumable")
+    })
+}
+
+/// Begins an upload, or stores the content of a file.
+fn upload(batches: &Batches, request: &Request<'_>) -> Option<Value> {
+    if request.query.is_empty() {
+        return Some(json!({}));
+    }
+    let number = (1..).find(|number| !file(batches, *number).exists())?;
+    fs::create_dir_all(&batches.directory).ok()?;
+    fs::write(file(batches, number), request.bytes).ok()?;
+    Some(json!({ "file": {
+        "name": format!("files/mock-{number}"), "mimeType": "application/jsonl",
+        "sizeBytes": request.bytes.len().to_string(), "state": "ACTIVE", "source": "UPLOADED",
+    } }))
+}
+
+fn file(batches: &Batches, number: u64) -> PathBuf {
+    batches.directory.join(format!("file-{number}.jsonl"))
+}
+
+/// Returns the entries of a file, in the form of those of a request.
+fn entries(batches: &Batches, name: &str) -> Option<Vec<Value>> {
+    let text = fs::read_to_string(file(batches, number(name.strip_prefix("files/")?)?)).ok()?;
+    let entry = |line: &str| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        Some(json!({ "request": line["request"], "metadata": { "key": line["key"].as_str()? } }))
+    };
+    text.lines().map(entry).collect()
+}
+
+/// Returns a result as the line of a file.
+fn line(result: &Value) -> Value {
+    let mut line = response(result);
+    line["key"] = line["metadata"]["key"].take();
+    if let Some(line) = line.as_object_mut() {
+        line.remove("metadata");
+    }
+    line
 }
 
 fn list(batches: &Batches, request: &Request<'_>) -> Value {
@@ -67,8 +130,11 @@ fn operation(job: &Value) -> Value {
         },
     });
     if let Some(results) = job["results"].as_array() {
-        let responses: Vec<Value> = results.iter().map(response).collect();
-        let response = json!({ "inlinedResponses": { "inlinedResponses": responses } });
+        let responses = || results.iter().map(response).collect::<Vec<_>>();
+        let response = match job["file"].is_string() {
+            true => json!({ "responsesFile": format!("files/batch-{}", job["number"]) }),
+            false => json!({ "inlinedResponses": { "inlinedResponses": responses() } }),
+        };
         operation["done"] = json!(true);
         operation["metadata"]["output"] = response.clone();
         operation["response"] = response;

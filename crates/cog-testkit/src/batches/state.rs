@@ -3,6 +3,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use serde_json::{Value, json};
@@ -15,6 +19,8 @@ pub struct Batches {
     pub(crate) directory: PathBuf,
     pub(crate) polls: u64,
     pub(crate) holds: Option<BatchStep>,
+    /// How many bodies with results are still cut.
+    cuts: Arc<AtomicUsize>,
 }
 
 /// A step of a client.
@@ -37,13 +43,29 @@ pub enum BatchStep {
 impl Batches {
     /// Stores the jobs in this directory. Each ends with the second request for its state.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), polls: 1, holds: None }
+        Self { directory: directory.into(), polls: 1, holds: None, cuts: Arc::default() }
     }
 
     /// Sets how often the state of a job is requested before it has ended.
     #[must_use]
     pub fn polls(self, polls: u64) -> Self {
         Self { polls, ..self }
+    }
+
+    /// Returns only the first half of the first bodies with results.
+    #[must_use]
+    pub fn cuts(self, bodies: usize) -> Self {
+        Self { cuts: Arc::new(AtomicUsize::new(bodies)), ..self }
+    }
+
+    pub(super) fn cut(&self, step: BatchStep, mut body: String) -> String {
+        let take = |left: usize| left.checked_sub(1);
+        let is_cut = step == BatchStep::Results
+            && self.cuts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+        if is_cut {
+            body.truncate(body.len() / 2);
+        }
+        body
     }
 
     /// Executes a step, but never answers it.
@@ -129,6 +151,9 @@ fn results(job: &Value, form: Form, answer: &mut dyn FnMut(&Value) -> Reply) -> 
         if has("MOCK-STRANGER") {
             results.push(json!({ "id": "a-stranger", "kind": "expired" }));
         }
+        if has("MOCK-DIFFER") {
+            results.push(json!({ "id": id, "kind": "expired" }));
+        }
         if has("MOCK-TWICE") {
             results.push(result.clone());
         }
@@ -158,6 +183,12 @@ impl Request<'_> {
     /// Returns a parameter of the query.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    pub(super) fn cancels_ended_job(&self, batches: &Batches) -> bool {
+        let path = self.path.strip_suffix("/cancel").or_else(|| self.path.strip_suffix(":cancel"));
+        let job = path.filter(|_| self.method == "POST").and_then(|path| self.job(batches, path));
+        job.is_some_and(|job| job["state"] != "running")
     }
 
     /// Returns the job with the number at the end of an ID.

@@ -54,6 +54,7 @@ fn results_of_jobs_are_checked_like_live_answers() {
             "\"MOCK-CANCELLED\"",
             "\"MOCK-LOST\"",
             "\"MOCK-TWICE\"",
+            "\"MOCK-DIFFER\"",
             "\"MOCK-STRANGER\"",
             "\"bad\"",
             "{\"texts\": \"x\"}",
@@ -62,7 +63,7 @@ fn results_of_jobs_are_checked_like_live_answers() {
         place.write("rows.jsonl", lines.join("\n"));
         let output = via(&place, wire, &mock, "").output().unwrap();
         let found = rows(&place);
-        let expected = ["ok", "E2002", "E2010", "E2010", "ok", "ok", "E4001", "E1001", "E1000"];
+        let expected = ["ok", "E2002", "E2010", "E2010", "ok", "E2010", "ok", "E4001", "E1001", "E1000"];
         assert_eq!(codes(&found), expected, "{wire:?}: {}", stderr(&output));
         assert_eq!(exit(&output), Some(1));
         assert_eq!(found[0]["data"]["label"], "a");
@@ -177,6 +178,89 @@ fn cancelled_rows_are_errors_or_live_calls() {
             assert_eq!(exit(&fetch), Some(status));
         }
     }
+}
+
+#[test]
+fn job_that_has_ended_does_not_keep_others_from_being_cancelled() {
+    for wire in WIRES {
+        let place = place();
+        let mock = vendor(&jobs(&place).polls(1_000_000));
+        place.write("rows.jsonl", FIVE);
+        via(&place, wire, &mock, "--no-wait --job-rows 3").output().unwrap();
+        let mut first = jobs(&place).jobs().remove(0);
+        first["polls"] = 0.into();
+        place.write("vendor/job-1.json", first.to_string());
+        cog(&place, wire, &mock, "batch status out.jsonl").output().unwrap();
+        let cancel = cog(&place, wire, &mock, "batch cancel out.jsonl").output().unwrap();
+        assert_eq!(exit(&cancel), Some(0), "{wire:?}: {}", stderr(&cancel));
+        let fetch = cog(&place, wire, &mock, "batch fetch out.jsonl").output().unwrap();
+        assert_eq!(codes(&rows(&place)), ["ok", "ok", "ok", "E2010", "E2010"], "{}", stderr(&fetch));
+    }
+}
+
+#[test]
+fn results_that_arrive_in_part_are_read_again() {
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
+        let place = place();
+        let mock = vendor(&jobs(&place).cuts(2));
+        place.write("rows.jsonl", FIVE);
+        let output = via(&place, wire, &mock, "").output().unwrap();
+        assert_eq!(codes(&rows(&place)), ["ok"; 5], "{wire:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn batch_may_have_more_jobs_than_a_process_may_open_files() {
+    let place = place();
+    let mock = vendor(&jobs(&place));
+    place.write("rows.jsonl", "\"row\"\n".repeat(90));
+    let command = via(&place, Wire::OpenAi, &mock, "--job-rows 1");
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "ulimit -n 64; exec \"$@\"", "sh"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    limited.env_clear().current_dir(command.get_current_dir().unwrap());
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = limited.output().unwrap();
+    assert_eq!(exit(&output), Some(0), "{}", stderr(&output));
+    assert_eq!(rows(&place).len(), 90);
+}
+
+#[test]
+fn many_bytes_for_gemini_are_a_file_at_the_host_of_the_operator() {
+    let place = place();
+    let mock = vendor(&jobs(&place));
+    let long = "x".repeat(7_000_000);
+    place.write("rows.jsonl", format!("\"{long}\"\n\"short\"\n\"{long}\"\n\"bad\"\n\"{long}\"\n"));
+    let output = via(&place, Wire::Gemini, &mock, "").output().unwrap();
+    assert_eq!(codes(&rows(&place)), ["ok", "ok", "ok", "E4001", "ok"], "{}", stderr(&output));
+    let requests = mock.requests();
+    let [start, content, create, ..] = requests.as_slice() else { panic!("{} requests", requests.len()) };
+    let header = |request: &Received, name: &str| {
+        request.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+    };
+    assert_eq!((start.path.as_str(), create.method.as_str()), ("/upload/v1beta/files", "POST"));
+    assert_eq!(header(start, "x-goog-upload-command").as_deref(), Some("start"));
+    assert_eq!(header(start, "x-goog-upload-header-content-length"), header(content, "content-length"));
+    assert_eq!(header(start, "x-goog-api-key").as_deref(), Some("none"));
+    // The reply named another host.
+    assert!(content.path.contains("upload_id=1"), "{}", content.path);
+    assert_eq!(header(content, "x-goog-upload-command").as_deref(), Some("upload, finalize"));
+    assert_eq!(create.body["batch"]["inputConfig"]["fileName"], "files/mock-1");
+}
+
+#[test]
+fn jobs_of_another_version_are_refused() {
+    let place = place();
+    let mock = vendor(&jobs(&place));
+    place.write("rows.jsonl", FIVE);
+    via(&place, Wire::OpenAi, &mock, "--no-wait").output().unwrap();
+    let path = "out.jsonl.jobs";
+    place.write(path, place.read(path).replace("\"version\": 1", "\"version\": 2"));
+    let output = via(&place, Wire::OpenAi, &mock, "").output().unwrap();
+    assert!(stderr(&output).contains("the jobs have version 2"), "{}", stderr(&output));
+    assert_eq!(sent(&jobs(&place)), 5);
 }
 
 #[test]
