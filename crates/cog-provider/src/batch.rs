@@ -16,7 +16,7 @@ pub use self::{
     entry::EntryError,
     interface::BatchInterface,
     job::{BatchCounts, BatchJob, BatchPhase, JobPage},
-    part::{BatchLimits, BatchPart},
+    part::{BatchLimits, BatchPart, Upload},
     result::{BatchOutcome, BatchReply, BatchResult},
 };
 

@@ -28,12 +28,13 @@ pub(crate) struct WireReply {
 }
 
 /// The reply headers that this crate uses.
-pub(crate) const REPLY_HEADERS: [&str; 13] = [
+pub(crate) const REPLY_HEADERS: [&str; 14] = [
     "content-type",
     "retry-after",
     "retry-after-ms",
     "date",
     "location",
+    "x-goog-upload-url",
     "x-ratelimit-remaining-requests",
     "x-ratelimit-reset-requests",
     "x-ratelimit-remaining-tokens",

@@ -6,7 +6,7 @@ use super::{
     entry::{self, EntryError, object, write_body},
     interface::BatchInterface,
     job::{BatchCounts, BatchJob, BatchPhase, JobPage, bare, id, post, sum, text},
-    part::{BatchLimits, BatchPart},
+    part::{BatchLimits, BatchPart, Upload},
     result::{BatchOutcome, BatchReply, BatchResult},
 };
 use crate::{
@@ -54,7 +54,7 @@ impl BatchInterface for Anthropic {
         }))
     }
 
-    fn upload(&self, _base_url: &str, _name: &str, _part: &BatchPart) -> Option<WireRequest> {
+    fn upload(&self, _base_url: &str, _name: &str, _part: &BatchPart) -> Option<Upload> {
         None
     }
 

@@ -1,22 +1,27 @@
-//! Gemini: a job with its entries, in the body of one request.
+//! Gemini: a job with its entries, in the body of one request or in a file.
 
-use cog_json::Node;
+use bytes::Bytes;
+use cog_json::{Node, Value};
 
 use super::{
     entry::{self, EntryError, object, write_body},
     interface::BatchInterface,
     job::{BatchCounts, BatchJob, BatchPhase, JobPage, bare, count, plain_id, post, text},
-    part::{BatchLimits, BatchPart},
+    part::{BatchLimits, BatchPart, Upload},
     result::{BatchOutcome, BatchReply, BatchResult},
 };
 use crate::{WireRequest, protocol::gemini::version_path};
 
 pub(super) struct Gemini;
 
+/// The media type of a file of entries.
+const FILE_TYPE: &str = "application/jsonl";
 /// The end of the URL of a live request, after the model.
 const STREAM: &str = ":streamGenerateContent?alt=sse";
 /// The states that never change, without their prefix.
 const ENDED: &[&str] = &["SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED"];
+/// The maximum size of the entries in the body of a request. More of them are a file.
+const INLINE: usize = 20_000_000;
 /// The list of results in the body of a job.
 const RESULTS: &str = "/response/inlinedResponses/inlinedResponses";
 
@@ -27,7 +32,7 @@ const STATUSES: &[(u64, u16)] =
 impl BatchInterface for Gemini {
     /// The vendor has no limit for the number of requests.
     fn limits(&self) -> BatchLimits {
-        BatchLimits { requests: 100_000, bytes: 20_000_000 }
+        BatchLimits { requests: 100_000, bytes: 2_000_000_000 }
     }
 
     /// Returns the model.
@@ -46,17 +51,37 @@ impl BatchInterface for Gemini {
         }))
     }
 
-    fn upload(&self, _base_url: &str, _name: &str, _part: &BatchPart) -> Option<WireRequest> {
-        None
+    fn upload(&self, base_url: &str, name: &str, part: &BatchPart) -> Option<Upload> {
+        if part.bytes() <= INLINE {
+            return None;
+        }
+        let content = lines(part);
+        let body = object(|w| {
+            w.key("file").object(|w| {
+                w.field("displayName", name).field("mimeType", FILE_TYPE);
+            });
+        });
+        let mut request = post(upload_url(base_url), body);
+        request.headers.extend([
+            ("x-goog-upload-protocol", "resumable".to_owned()),
+            ("x-goog-upload-command", "start".to_owned()),
+            ("x-goog-upload-header-content-length", content.len().to_string()),
+            ("x-goog-upload-header-content-type", FILE_TYPE.to_owned()),
+        ]);
+        Some(Upload { request, content: Some(content) })
     }
 
-    fn create(&self, base_url: &str, name: &str, part: &BatchPart, _file: &str) -> WireRequest {
+    fn file(&self, body: Node<'_>) -> Option<String> {
+        plain_id(body.pointer("/file/name")?.as_str()?.strip_prefix("files/")?)
+    }
+
+    fn create(&self, base_url: &str, name: &str, part: &BatchPart, file: &str) -> WireRequest {
         let url = format!("{}/models/{}:batchGenerateContent", versioned(base_url), part.target());
-        let requests = part.entries().join(",");
-        let body = format!(
-            r#"{{"batch":{{"displayName":"{name}","inputConfig":{{"requests":{{"requests":[{requests}]}}}}}}}}"#
-        );
-        post(url, body)
+        let config = match file {
+            "" => format!(r#"{{"requests":{{"requests":[{}]}}}}"#, part.entries().join(",")),
+            file => format!(r#"{{"fileName":"files/{file}"}}"#),
+        };
+        post(url, format!(r#"{{"batch":{{"displayName":"{name}","inputConfig":{config}}}}}"#))
     }
 
     fn list(&self, base_url: &str, cursor: Option<&str>) -> WireRequest {
@@ -94,23 +119,27 @@ impl BatchInterface for Gemini {
                 succeeded: count(body, "/metadata/batchStats/successfulRequestCount"),
                 failed: count(body, "/metadata/batchStats/failedRequestCount"),
             },
-            files: Vec::new(),
+            files: results_file(body).into_iter().collect(),
             message: text(body, "/error/message"),
         })
     }
 
-    /// The body of the job contains them.
+    /// The body of the job contains them, or a file.
     fn results(&self, base_url: &str, job: &BatchJob) -> Vec<WireRequest> {
-        vec![self.status(base_url, &job.id)]
+        vec![match job.files.first() {
+            Some(file) => bare("GET", format!("{}/files/{file}:download?alt=media", versioned(base_url))),
+            None => self.status(base_url, &job.id),
+        }]
     }
 
-    fn results_pointer(&self) -> Option<&'static str> {
-        Some(RESULTS)
+    fn results_pointer(&self, job: &BatchJob) -> Option<&'static str> {
+        job.files.is_empty().then_some(RESULTS)
     }
 
     fn result(&self, entry: Node<'_>) -> Option<BatchResult> {
-        let id = text(entry, "/metadata/key")?;
-        let outcome = match (entry.get("response"), entry.get("error")) {
+        let id = text(entry, "/metadata/key").or_else(|| text(entry, "/key"))?;
+        let error = entry.get("error").or_else(|| entry.get("status"));
+        let outcome = match (entry.get("response"), error) {
             (Some(response), _) => {
                 BatchOutcome::Replied(BatchReply { status: 200, body: response.to_string() })
             }
@@ -135,6 +164,34 @@ fn failed(error: Node<'_>) -> BatchOutcome {
             });
             BatchOutcome::Replied(BatchReply { status, body })
         }
+    }
+}
+
+/// Returns the ID of the file with the results.
+fn results_file(body: Node<'_>) -> Option<String> {
+    let name =
+        text(body, "/response/responsesFile").or_else(|| text(body, "/metadata/output/responsesFile"))?;
+    plain_id(name.strip_prefix("files/")?)
+}
+
+/// Returns the entries as the lines of a file, with the key beside the request.
+fn lines(part: &BatchPart) -> Bytes {
+    let mut text = String::with_capacity(part.bytes());
+    for entry in part.entries().iter().filter_map(|entry| Value::parse(entry).ok()) {
+        text.push_str(&object(|w| {
+            w.optional("key", &entry.node().pointer("/metadata/key"))
+                .optional("request", &entry.get("request"));
+        }));
+        text.push('\n');
+    }
+    Bytes::from(text)
+}
+
+fn upload_url(base_url: &str) -> String {
+    let versioned = versioned(base_url);
+    match versioned.rsplit_once('/') {
+        Some((root, version)) => format!("{root}/upload/{version}/files"),
+        None => versioned,
     }
 }
 

@@ -4,8 +4,8 @@ use cog_json::Node;
 
 use super::{
     entry::EntryError,
-    job::{BatchJob, JobPage},
-    part::{BatchLimits, BatchPart},
+    job::{BatchJob, JobPage, id},
+    part::{BatchLimits, BatchPart, Upload},
     result::BatchResult,
 };
 use crate::WireRequest;
@@ -25,8 +25,13 @@ pub trait BatchInterface: Send + Sync {
     /// Fails if a job cannot contain the request.
     fn entry(&self, id: &str, request: &WireRequest) -> Result<String, EntryError>;
 
-    /// Returns the request that uploads the entries; `None` if [`BatchInterface::create`] sends them.
-    fn upload(&self, base_url: &str, name: &str, part: &BatchPart) -> Option<WireRequest>;
+    /// Returns how the entries are uploaded; `None` if [`BatchInterface::create`] sends them.
+    fn upload(&self, base_url: &str, name: &str, part: &BatchPart) -> Option<Upload>;
+
+    /// Reads the ID of the uploaded file.
+    fn file(&self, body: Node<'_>) -> Option<String> {
+        id(body, "/id")
+    }
 
     /// Returns the request that creates a job, with the ID of the uploaded file.
     fn create(&self, base_url: &str, name: &str, part: &BatchPart, file: &str) -> WireRequest;
@@ -50,7 +55,7 @@ pub trait BatchInterface: Send + Sync {
     fn results(&self, base_url: &str, job: &BatchJob) -> Vec<WireRequest>;
 
     /// Returns the JSON pointer of the list of results in their body; `None` if each line is a result.
-    fn results_pointer(&self) -> Option<&'static str> {
+    fn results_pointer(&self, _job: &BatchJob) -> Option<&'static str> {
         None
     }
 

@@ -7,7 +7,7 @@ use super::{
     entry::{self, EntryError, object, write_body},
     interface::BatchInterface,
     job::{BatchCounts, BatchJob, BatchPhase, JobPage, bare, count, id, post, text},
-    part::{BatchLimits, BatchPart},
+    part::{BatchLimits, BatchPart, Upload},
     result::{BatchOutcome, BatchReply, BatchResult},
 };
 use crate::WireRequest;
@@ -43,7 +43,7 @@ impl BatchInterface for OpenAi {
     }
 
     /// The entries contain no line break, so they cannot contain the boundary.
-    fn upload(&self, base_url: &str, name: &str, part: &BatchPart) -> Option<WireRequest> {
+    fn upload(&self, base_url: &str, name: &str, part: &BatchPart) -> Option<Upload> {
         let mut request = bare("POST", format!("{base_url}/files"));
         let boundary = format!("boundary.{name}");
         let head = format!(
@@ -59,7 +59,7 @@ impl BatchInterface for OpenAi {
         body.push_str(&format!("\r\n--{boundary}--\r\n"));
         request.headers.push(("content-type", format!("multipart/form-data; boundary={boundary}")));
         request.body = Bytes::from(body);
-        Some(request)
+        Some(Upload { request, content: None })
     }
 
     fn create(&self, base_url: &str, name: &str, part: &BatchPart, file: &str) -> WireRequest {

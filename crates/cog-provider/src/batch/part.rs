@@ -1,6 +1,9 @@
 //! The entries of one job.
 
+use bytes::Bytes;
+
 use super::entry::EntryError;
+use crate::WireRequest;
 
 /// The limits of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +60,12 @@ impl BatchPart {
         Ok(true)
     }
 
+    /// Returns the size of the entries, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Returns the endpoint or the model of the requests.
     #[must_use]
     pub fn target(&self) -> &str {
@@ -68,4 +77,13 @@ impl BatchPart {
     pub fn entries(&self) -> &[String] {
         &self.entries
     }
+}
+
+/// The upload of the entries.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Upload {
+    /// The first request.
+    pub request: WireRequest,
+    /// What is sent to the URL in the reply to the first request; none if that contains it.
+    pub content: Option<Bytes>,
 }

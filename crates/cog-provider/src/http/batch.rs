@@ -7,11 +7,12 @@ use cog_json::{Node, Value};
 use cog_spec::ModelEvent;
 use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
+use url::Url;
 
 use super::{HttpProvider, call::Call};
 use crate::{
     ModelRequest, ModelStream, ProviderError, WireRequest,
-    batch::{BatchInterface, BatchJob, BatchPart, BatchReply, BatchResult, batch_interface},
+    batch::{BatchInterface, BatchJob, BatchPart, BatchReply, BatchResult, Upload, batch_interface},
     transport::{SendFuture, Transport, WireReply},
     vendors::ProviderSettings,
 };
@@ -26,6 +27,8 @@ const MAX_PAGES: usize = 100;
 const MAX_RESULT: usize = 32 << 20;
 /// The maximum size of a body with all results of a job.
 const MAX_RESULTS: usize = 256 << 20;
+/// The header with the URL to which the content of a file is sent.
+const UPLOAD_URL: &str = "x-goog-upload-url";
 /// The class of service of a batch, for its price.
 const TIER: &str = "batch";
 
@@ -72,10 +75,31 @@ impl BatchClient {
         self.job_in(&self.body(request, TRANSFER_TIMEOUT).await?)
     }
 
-    async fn uploaded(&self, upload: WireRequest) -> Result<String, ProviderError> {
-        let body = self.body(upload, TRANSFER_TIMEOUT).await?;
-        let id = body.get("id").and_then(Node::as_str);
-        id.map(str::to_owned).ok_or_else(|| self.malformed("the file has no `id`"))
+    async fn uploaded(&self, upload: Upload) -> Result<String, ProviderError> {
+        let body = match upload.content {
+            None => self.body(upload.request, TRANSFER_TIMEOUT).await?,
+            Some(content) => {
+                self.provider.check_key()?;
+                let url = self.call(upload.request, TIMEOUT).header(UPLOAD_URL).await?;
+                let url = url.and_then(|url| self.own_url(&url));
+                let url = url.ok_or_else(|| self.malformed("the reply has no URL for the upload"))?;
+                let headers = vec![
+                    ("x-goog-upload-command", "upload, finalize".to_owned()),
+                    ("x-goog-upload-offset", "0".to_owned()),
+                ];
+                let request = WireRequest { method: "POST", url, headers, auth: None, body: content };
+                self.body(request, TRANSFER_TIMEOUT).await?
+            }
+        };
+        self.interface.file(body.node()).ok_or_else(|| self.malformed("the file has no valid ID"))
+    }
+
+    /// Returns a URL of a reply at the host that the operator has set, the only one that receives the key.
+    fn own_url(&self, url: &str) -> Option<String> {
+        let (url, mut own) = (Url::parse(url).ok()?, Url::parse(self.provider.base_url()).ok()?);
+        own.set_path(url.path());
+        own.set_query(url.query());
+        Some(own.into())
     }
 
     /// Returns the newest jobs, from the newest on, until `is_last` returns true for one, which is the last.
@@ -131,7 +155,7 @@ impl BatchClient {
     ) -> Result<u64, ProviderError> {
         let mut unreadable = 0;
         for request in self.interface.results(self.provider.base_url(), job) {
-            let is_done = match self.interface.results_pointer() {
+            let is_done = match self.interface.results_pointer(job) {
                 Some(pointer) => self.listed(request, pointer, &mut sink, &mut unreadable).await?,
                 None => self.lines(request, &mut sink, &mut unreadable).await?,
             };

@@ -105,6 +105,16 @@ impl Call {
         })
     }
 
+    /// Sends the request once, and returns a header of the reply, one of `REPLY_HEADERS`.
+    pub(super) async fn header(self, name: &str) -> Result<Option<String>, ProviderError> {
+        let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token_timeout);
+        match limit.apply(self.send()).await {
+            Ok(Ok(reply)) => Ok(reply.header(name).map(str::to_owned)),
+            Ok(Err(failure)) => Err(failure.error),
+            Err(()) => Err(self.timeout_error(limit)),
+        }
+    }
+
     /// Sends the request once and reads the lines of the body, of at most `max` bytes each. `read` returns false to stop.
     pub(super) async fn lines(
         self,
