@@ -131,6 +131,18 @@ impl Queue {
         }
     }
 
+    /// Returns the number of jobs that are not acknowledged.
+    ///
+    /// # Errors
+    /// [`NatsError::JetStream`].
+    pub async fn waiting(&self) -> Result<u64, NatsError> {
+        let name = self.names.jobs();
+        let failed =
+            |error: &dyn std::error::Error| NatsError::jet_stream(format!("read the state of {name}"), error);
+        let stream = self.context.get_stream(&name).await.map_err(|error| failed(&error))?;
+        Ok(stream.cached_info().state.messages)
+    }
+
     /// Returns the consumer that all workers share.
     pub(super) async fn consumer(&self) -> Result<PullConsumer, NatsError> {
         let stream = self.names.jobs();
