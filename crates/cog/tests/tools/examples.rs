@@ -26,9 +26,11 @@ fn examples_in_help_work() {
     assert!(failed.is_empty(), "{} of {tried} fail:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Whether an example needs the batch interface of a vendor. The command-line tests `batch::via` run these commands.
+/// Whether an example needs the batch interface of a vendor, or workers. The command-line tests `batch::via` and the tests
+/// `nats::batches` run these commands.
 fn needs_jobs(example: &str) -> bool {
-    example.contains("--via ") || example.starts_with("cog batch status")
+    let needs_workers = example.starts_with("cog batch ") && example.contains("--nats ");
+    needs_workers || example.contains("--via ") || example.starts_with("cog batch status")
 }
 
 /// `cog media check` exits with 1 for a refused URL; all other examples succeed.
