@@ -110,7 +110,7 @@ impl SeenInputs {
     /// Adds the input of a row. Returns false if there was an equal one. The stored result of a row can be that of another
     /// input, after `--mixed`.
     pub(crate) fn is_first(&mut self, row: &Row<RowError>, done: Option<FinishedRow>) -> bool {
-        match &row.input {
+        match row.input.get() {
             Ok(input) if done.is_none_or(|done| done.hash == row.hash) => self.add(input),
             _ => true,
         }

@@ -118,10 +118,8 @@ impl Batch {
 
     /// Returns whether the condition of rows is true for a row. A row that cannot be read is selected.
     fn is_selected(&self, row: &Row<RowError>) -> bool {
-        match (&self.filter, &row.input) {
-            (Some(filter), Ok(input)) => filter.is_true(input.node()),
-            _ => true,
-        }
+        let Some(filter) = &self.filter else { return true };
+        row.input.get().map_or(true, |input| filter.is_true(input.node()))
     }
 
     /// Returns whether the row has changed since it was sent in a job.
@@ -278,7 +276,7 @@ impl<S: Sink> Running<'_, S> {
                 continue;
             }
             let Row { number, hash, input } = row;
-            match input {
+            match input.into_result() {
                 Ok(input) => {
                     let task = self.task(Duplicate { row: number, hash }, input).await;
                     if task.is_some() || self.stop.is_some() {

@@ -68,8 +68,11 @@ impl Survey {
     fn add(&mut self, batch: &Batch, row: Row<RowError>, finished: &Finished, seen: &mut SeenInputs) {
         let done = finished.get(row.number).filter(|row| row.ok || !batch.retries_failed);
         let is_first = !batch.dedupes || seen.is_first(&row, done);
-        match row.input {
-            _ if done.is_some() => self.rows.earlier += 1,
+        if done.is_some() {
+            self.rows.earlier += 1;
+            return;
+        }
+        match row.input.into_result() {
             Err(_) => self.rows.unreadable += 1,
             Ok(_) if !is_first => self.rows.duplicates += 1,
             Ok(input) => {

@@ -5,6 +5,7 @@ mod record;
 use std::{
     collections::VecDeque,
     io::{self, Read},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use cog_json::Value;
@@ -17,7 +18,7 @@ use super::{
     json_lines::text_of,
     lines::{Line, Lines, MAX_LINE},
 };
-use crate::{Row, RowHash};
+use crate::{Row, RowHash, RowInput};
 
 /// The maximum number of further lines of a record. Those of a torn quote are read again.
 const MAX_LINES: usize = 100_000;
@@ -27,9 +28,14 @@ pub(super) struct Csv<R> {
     lines: Lines<R>,
     /// Lines that were read while the end of a torn quote was searched.
     returned: VecDeque<Physical>,
+    cells: Arc<Mutex<Cells>>,
+    row: u64,
+}
+
+/// Parses the cells of records.
+struct Cells {
     columns: Columns,
     fields: Fields,
-    row: u64,
 }
 
 /// A line of the file; none if it is too long.
@@ -65,29 +71,18 @@ impl<R: Read + Send> Csv<R> {
             None => return Ok(Err(ColumnsError::Header(RowErrorKind::Empty))),
         };
         let columns = Columns::new(contract, &header, map);
-        Ok(columns.map(|columns| Self { lines, returned: VecDeque::new(), columns, fields, row: 0 }))
+        let cells = columns.map(|columns| Arc::new(Mutex::new(Cells { columns, fields })));
+        Ok(cells.map(|cells| Self { lines, returned: VecDeque::new(), cells, row: 0 }))
     }
 
     fn next(&mut self) -> io::Result<Option<Row<RowError>>> {
         let Some(Record { line, hash, text }) = self.record()? else { return Ok(None) };
         let number = self.row;
         self.row += 1;
-        let input = text.and_then(|text| self.input(&text));
-        Ok(Some(Row {
-            number,
-            hash,
-            input: input.map_err(|kind| RowError { place: Place::Line(line), kind }),
-        }))
-    }
-
-    fn input(&mut self, record: &[u8]) -> Result<Value, RowErrorKind> {
-        let text = text_of(record)?;
-        let cells = self.fields.split(text.as_bytes());
-        let (expected, found) = (self.columns.len(), cells.clone().count());
-        if found != expected {
-            return Err(RowErrorKind::FieldCount { expected, found });
-        }
-        self.columns.input(cells)
+        let (place, cells) = (Place::Line(line), Arc::clone(&self.cells));
+        let parse = move |text: Vec<u8>| cells.lock().unwrap_or_else(PoisonError::into_inner).parse(&text);
+        let input = move || text.and_then(parse).map_err(|kind| RowError { place, kind });
+        Ok(Some(Row { number, hash, input: RowInput::new(input) }))
     }
 
     /// Returns the next record, which consists of several lines if a quoted field contains line breaks. The record of a torn
@@ -134,6 +129,18 @@ impl<R: Read + Send> Csv<R> {
             Some(Line::TooLarge(hash)) => Err(hash),
         };
         Ok(Some(Physical { number: self.lines.number(), text }))
+    }
+}
+
+impl Cells {
+    fn parse(&mut self, record: &[u8]) -> Result<Value, RowErrorKind> {
+        let text = text_of(record)?;
+        let cells = self.fields.split(text.as_bytes());
+        let (expected, found) = (self.columns.len(), cells.clone().count());
+        if found != expected {
+            return Err(RowErrorKind::FieldCount { expected, found });
+        }
+        self.columns.input(cells)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     Place, RowError, RowErrorKind, RowReader,
     lines::{Line, Lines, MAX_LINE},
 };
-use crate::{Row, RowHash};
+use crate::{Row, RowHash, RowInput};
 
 /// Reads JSON Lines.
 pub(super) struct JsonLines<R> {
@@ -22,19 +22,16 @@ impl<R: Read + Send> JsonLines<R> {
     }
 
     fn next(&mut self) -> io::Result<Option<Row<RowError>>> {
-        let (hash, input) = match self.lines.next()? {
+        let (hash, line) = match self.lines.next()? {
             None => return Ok(None),
             Some(Line::TooLarge(hash)) => (hash, Err(RowErrorKind::TooLarge)),
-            Some(Line::Text(line)) => (RowHash::from_bytes(line), parse(line)),
+            Some(Line::Text(line)) => (RowHash::from_bytes(line), Ok(line.to_vec())),
         };
-        let line = self.lines.number();
+        let place = Place::Line(self.lines.number());
         let number = self.row;
         self.row += 1;
-        Ok(Some(Row {
-            number,
-            hash,
-            input: input.map_err(|kind| RowError { place: Place::Line(line), kind }),
-        }))
+        let input = move || line.and_then(|line| parse(&line)).map_err(|kind| RowError { place, kind });
+        Ok(Some(Row { number, hash, input: RowInput::new(input) }))
     }
 }
 

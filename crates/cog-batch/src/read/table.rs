@@ -154,7 +154,8 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
         let (number, hash) = (self.row, RowHash::from_bytes(self.text.as_bytes()));
         let input = written.and_then(|()| parse_input(&self.text));
         self.row += 1;
-        Row { number, hash, input: input.map_err(|kind| RowError { place: Place::Row(number), kind }) }
+        let input = input.map_err(|kind| RowError { place: Place::Row(number), kind });
+        Row { number, hash, input: input.into() }
     }
 
     /// Ends the rows, of which none may be missing.

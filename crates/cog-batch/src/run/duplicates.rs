@@ -31,7 +31,7 @@ impl<S: Sink> Running<'_, S> {
 
     /// Remembers the result of an earlier start, unless it is that of another input.
     pub(super) fn remember(&mut self, row: &Row<RowError>, earlier: FinishedRow) {
-        if let (true, Ok(input)) = (self.batch.dedupes && earlier.hash == row.hash, &row.input) {
+        if let (true, Ok(input)) = (self.batch.dedupes && earlier.hash == row.hash, row.input.get()) {
             self.first_rows.store_earlier(digest_of_input(input), earlier.position);
         }
     }

@@ -70,7 +70,8 @@ impl Via {
     /// Returns the request that a live run of the row would send. None if it would send none.
     async fn request(&self, batch: &Batch, row: Row<RowError>) -> Option<WireRequest> {
         let slot = Slot::captured(row.number);
-        let run = batch.runtime.execute(&batch.module, run_input(row.input.ok()?), batch.options.clone());
+        let input = run_input(row.input.into_result().ok()?);
+        let run = batch.runtime.execute(&batch.module, input, batch.options.clone());
         slot.clone().run(run).await;
         slot.take()
     }

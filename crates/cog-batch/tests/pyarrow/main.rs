@@ -46,7 +46,7 @@ async fn rows(path: &Path) -> Vec<Row<RowError>> {
 }
 
 fn input(row: &Row<RowError>) -> Value {
-    row.input.as_ref().unwrap_or_else(|error| panic!("{error:?}")).to_serde()
+    row.input.get().unwrap_or_else(|error| panic!("{error:?}")).to_serde()
 }
 
 /// Makes all numbers floats: 1.0 and 1 are the same in JSON.

@@ -98,7 +98,7 @@ fn read_path(
 }
 
 fn inputs(rows: &Rows) -> Vec<serde_json::Value> {
-    rows.iter().map(|row| row.input.as_ref().unwrap().to_serde()).collect()
+    rows.iter().map(|row| row.input.get().unwrap().to_serde()).collect()
 }
 
 fn any() -> Contract {
@@ -229,8 +229,8 @@ fn text_of_json_becomes_the_object_that_a_field_needs() {
 fn cell_without_json_fails_its_row_only() {
     let batch = batch(vec![("id", Arc::new(Float64Array::from(vec![0.5, f64::NAN, 2.0])))]);
     let rows = read(&parquet(&batch, Compression::SNAPPY), Format::Parquet, &any()).unwrap();
-    assert!(rows[0].input.is_ok() && rows[2].input.is_ok());
-    let body = rows[1].input.as_ref().unwrap_err().to_body("rows.parquet");
+    assert!(rows[0].input.get().is_ok() && rows[2].input.get().is_ok());
+    let body = rows[1].input.get().unwrap_err().to_body("rows.parquet");
     assert_eq!(body.message, "rows.parquet, row 1: column `id`: the number is NaN or infinite");
 }
 
@@ -239,8 +239,8 @@ fn row_over_the_limit_fails_alone() {
     let large = "x".repeat(MAX_LINE + 1);
     let batch = batch(vec![("text", Arc::new(StringArray::from(vec![large.as_str(), "x"])))]);
     let rows = read(&parquet(&batch, Compression::SNAPPY), Format::Parquet, &any()).unwrap();
-    assert_eq!(rows[0].input.as_ref().unwrap_err().kind, RowErrorKind::RowTooLarge);
-    assert!(rows[1].input.is_ok());
+    assert_eq!(rows[0].input.get().unwrap_err().kind, RowErrorKind::RowTooLarge);
+    assert!(rows[1].input.get().is_ok());
 }
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0";
@@ -256,8 +256,9 @@ fn media_contract() -> Contract {
 fn media(name: &str, column: ArrayRef) -> Vec<Result<serde_json::Value, String>> {
     let rows =
         read(&parquet(&batch(vec![(name, column)]), Compression::SNAPPY), Format::Parquet, &media_contract());
-    let value =
-        |row: Row<RowError>| row.input.map(|it| it.to_serde()).map_err(|error| error.kind.to_string());
+    let value = |row: Row<RowError>| {
+        row.input.into_result().map(|it| it.to_serde()).map_err(|error| error.kind.to_string())
+    };
     rows.unwrap().into_iter().map(value).collect()
 }
 

@@ -131,8 +131,8 @@ fn cell_that_is_nested_too_deeply_fails_its_row() {
     let deep = |depth| "[".repeat(depth) + &"]".repeat(depth);
     let texts = StringArray::from(vec![deep(127), deep(128)]);
     let rows = read(&arrow_file(&batch(vec![("more", Arc::new(texts))])), Format::Arrow, &contract).unwrap();
-    assert!(rows[0].input.is_ok());
-    let body = rows[1].input.as_ref().unwrap_err().to_body("rows.arrow");
+    assert!(rows[0].input.get().is_ok());
+    let body = rows[1].input.get().unwrap_err().to_body("rows.arrow");
     assert_eq!(body.message, "rows.arrow, row 1: the row cannot be an input: nested too deeply");
 }
 

@@ -84,7 +84,7 @@ fn decimals_and_times_keep_their_digits() {
     let rows = both(&batch(vec![("id", Arc::new(decimals))]), &any());
     for rows in rows {
         assert_eq!(
-            rows.unwrap()[0].input.as_ref().unwrap().get("id").unwrap().as_number().unwrap().literal(),
+            rows.unwrap()[0].input.get().unwrap().get("id").unwrap().as_number().unwrap().literal(),
             "-12.34567"
         );
     }
