@@ -142,6 +142,11 @@ impl Mock {
         lock(&self.shared.requests).clone()
     }
 
+    /// Returns the number of requests so far.
+    pub fn request_count(&self) -> usize {
+        lock(&self.shared.requests).len()
+    }
+
     /// Returns the number of replies that the client interrupted.
     pub fn interrupted(&self) -> usize {
         self.shared.interrupted.load(Ordering::SeqCst)

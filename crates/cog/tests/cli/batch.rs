@@ -1,6 +1,8 @@
 //! `cog batch`: a module runs for each row of a file.
 
 mod dedupe;
+#[cfg(unix)]
+mod killed;
 mod limits;
 mod nats;
 mod plan;

@@ -13,7 +13,7 @@ use super::{ANSWER, batch, codes, inputs, model, place};
 use crate::support::{Place, snapshot, stderr};
 
 /// Rows with these texts, `[3]`.
-fn rows(count: usize) -> String {
+pub(super) fn rows(count: usize) -> String {
     (0..count).map(|row| format!("{{\"text\": \"[{row}]\"}}\n")).collect()
 }
 
@@ -21,14 +21,19 @@ fn rows(count: usize) -> String {
 fn sent(mock: &Mock) -> BTreeMap<usize, usize> {
     let mut sent = BTreeMap::new();
     for input in inputs(mock) {
-        let number = input.split('[').find_map(|part| part.split(']').next()?.parse().ok());
-        *sent.entry(number.unwrap_or_else(|| panic!("{input}"))).or_default() += 1;
+        *sent.entry(row_in(&input)).or_default() += 1;
     }
     sent
 }
 
+/// Returns the row whose input this is.
+pub(super) fn row_in(input: &str) -> usize {
+    let number = input.split('[').find_map(|part| part.split(']').next()?.parse().ok());
+    number.unwrap_or_else(|| panic!("{input}"))
+}
+
 /// Returns the results of the output, without times.
-fn output(place: &Place) -> Vec<Value> {
+pub(super) fn output(place: &Place) -> Vec<Value> {
     let parse = |line: &str| {
         let mut result: Value = serde_json::from_str(line).unwrap();
         result["meta"]["processing_time_ms"] = Value::Null;
@@ -59,58 +64,6 @@ fn complete_batch_leaves_only_its_output() {
     assert!(has(&place, "out.jsonl.journal") && has(&place, "out.jsonl.results"));
     assert!(batch(&place, &mock, "rows.jsonl -o out.csv").status().unwrap().success());
     assert_eq!(place.read("out.csv").lines().count(), 11);
-}
-
-#[test]
-fn killed_batch_continues_and_sends_no_stored_row_again() {
-    let place = place();
-    let slow = Reply::text(ANSWER).usage(1, 2).delay(Duration::from_millis(5));
-    let mock = Mock::start([slow]);
-    place.write("rows.jsonl", rows(150));
-    let mut starts = 0;
-    let mut seed = 7_u64;
-    loop {
-        let mut command = batch(&place, &mock, "rows.jsonl -o out.jsonl --concurrency 4");
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let before = mock.requests().len();
-        let goal = before + 1 + usize::try_from(seed >> 60).unwrap();
-        let is_done = loop {
-            if child.try_wait().unwrap().is_some() {
-                break true;
-            }
-            if mock.requests().len() >= goal {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                break false;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        };
-        starts += 1;
-        if is_done {
-            break;
-        }
-    }
-    assert!(starts > 5, "{starts}");
-    let uninterrupted = super::place();
-    uninterrupted.write("rows.jsonl", rows(150));
-    let other = model();
-    assert!(batch(&uninterrupted, &other, "rows.jsonl -o out.jsonl").status().unwrap().success());
-    let strip = |results: Vec<Value>| -> Vec<Value> {
-        let remove = |mut result: Value| {
-            result["meta"]["usage"] = Value::Null;
-            result
-        };
-        results.into_iter().map(remove).collect()
-    };
-    assert_eq!(strip(output(&place)), strip(output(&uninterrupted)));
-    let sent = sent(&mock);
-    assert_eq!(sent.len(), 150);
-    let again: usize = sent.values().map(|times| times - 1).sum();
-    assert!(
-        again <= 4 * (starts - 1),
-        "at most the rows in flight are sent again: {again} in {starts} starts"
-    );
 }
 
 /// Returns the temporary files of the output.
