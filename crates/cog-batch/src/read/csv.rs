@@ -149,7 +149,7 @@ impl<R: Read + Send> RowReader for Csv<R> {
         loop {
             let Some(row) = self.next()? else { return Ok(false) };
             rows.push(row);
-            if self.returned.is_empty() && self.lines.is_drained() {
+            if self.returned.is_empty() && self.lines.ends_group() {
                 return Ok(true);
             }
         }

@@ -40,7 +40,7 @@ impl<R: Read + Send> RowReader for JsonLines<R> {
         loop {
             let Some(row) = self.next()? else { return Ok(false) };
             rows.push(row);
-            if self.lines.is_drained() {
+            if self.lines.ends_group() {
                 return Ok(true);
             }
         }

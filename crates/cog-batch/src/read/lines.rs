@@ -10,6 +10,10 @@ use crate::RowHash;
 pub(super) const MAX_LINE: usize = 16 << 20;
 /// The bytes that are read at once.
 const BUFFER: usize = 64 << 10;
+/// The bytes of the lines after which a group of rows ends, so that rows that are read ahead take little memory.
+const GROUP: usize = 128 << 10;
+/// The least that a line counts in a group.
+const MIN_LINE: usize = 256;
 /// The capacity that the buffer of a line keeps.
 const KEPT: usize = 1 << 20;
 
@@ -18,6 +22,8 @@ pub(super) struct Lines<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     number: u64,
+    /// The bytes of the lines in the current group.
+    group: usize,
 }
 
 /// A line without its end.
@@ -30,7 +36,7 @@ pub(super) enum Line<'a> {
 
 impl<R: Read> Lines<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input: BufReader::with_capacity(BUFFER, input), line: Vec::new(), number: 0 }
+        Self { input: BufReader::with_capacity(BUFFER, input), line: Vec::new(), number: 0, group: 0 }
     }
 
     /// Returns the number of the last line, from 1.
@@ -38,9 +44,14 @@ impl<R: Read> Lines<R> {
         self.number
     }
 
-    /// Whether the next line may need more input than was read.
-    pub(super) fn is_drained(&self) -> bool {
-        self.input.buffer().is_empty()
+    /// Returns whether a group of rows ends after the last line: the next one may need more input than was read, or the group is
+    /// large.
+    pub(super) fn ends_group(&mut self) -> bool {
+        let is_end = self.input.buffer().is_empty() || self.group >= GROUP;
+        if is_end {
+            self.group = 0;
+        }
+        is_end
     }
 
     /// Returns the first bytes of the input, without taking them.
@@ -87,6 +98,7 @@ impl<R: Read> Lines<R> {
             return Ok(None);
         }
         self.number += 1;
+        self.group += self.line.len().max(MIN_LINE);
         if let Some(hash) = hash {
             return Ok(Some(Line::TooLarge(RowHash::from_u32(hash.finalize()))));
         }
@@ -94,5 +106,32 @@ impl<R: Read> Lines<R> {
             self.line.pop();
         }
         Ok(Some(Line::Text(&self.line)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the numbers of lines in the groups of this input.
+    fn groups(input: &str) -> Vec<u64> {
+        let mut lines = Lines::new(input.as_bytes());
+        let (mut groups, mut before) = (Vec::new(), 0);
+        while lines.next().unwrap().is_some() {
+            if lines.ends_group() {
+                groups.push(lines.number() - before);
+                before = lines.number();
+            }
+        }
+        groups
+    }
+
+    #[test]
+    fn group_of_rows_that_are_read_ahead_is_small() {
+        let line = format!("{}\n", "x".repeat(1_000));
+        let found = groups(&line.repeat(2_000));
+        assert!(found.iter().all(|lines| (1..=GROUP as u64 / 1_000 + 1).contains(lines)), "{found:?}");
+        assert_eq!(found.iter().sum::<u64>(), 2_000);
+        assert!(groups(&"\n".repeat(10_000)).iter().all(|lines| *lines <= 512), "empty lines count, too");
     }
 }
