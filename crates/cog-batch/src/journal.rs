@@ -141,7 +141,7 @@ impl Journal {
     /// Queues the result of a row: a JSON line, without its line break. Waits while the queue is full. Returns where the line
     /// will be.
     ///
-    /// A result that is queued is written at once, and synced with its group.
+    /// A result that is queued is written within two milliseconds, and synced with its group.
     ///
     /// # Errors
     /// If an earlier result could not be written. The results before it are stored.

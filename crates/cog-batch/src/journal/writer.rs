@@ -24,6 +24,11 @@ pub(super) const GROUP_BYTES: u64 = 16 << 20;
 const GROUP_TIME: Duration = Duration::from_millis(200);
 /// The bytes of results that are written at once.
 const BUFFER: usize = 256 << 10;
+/// How long results wait for others while they finish fast. A write, and the wake-up of this thread, cost more than a result.
+const GATHER: Duration = Duration::from_millis(1);
+/// The time between two writes below which results finish fast, if there are [`FAST_WRITES`] of them one after the other.
+const FAST: Duration = Duration::from_micros(200);
+const FAST_WRITES: u32 = 64;
 
 /// A result that waits for the writer.
 pub(super) struct QueuedLine {
@@ -62,8 +67,17 @@ pub(super) fn start(
     (queue, written): (Receiver<QueuedLine>, watch::Sender<u64>),
     (room, failure): (Arc<Semaphore>, Arc<OnceLock<JournalError>>),
 ) -> io::Result<JoinHandle<()>> {
-    let (lines, records) = (Vec::new(), Vec::new());
-    let mut writer = Writer { files, queue, written, lines, records, group: Group::default() };
+    let mut writer = Writer {
+        files,
+        queue,
+        written,
+        lines: Vec::new(),
+        records: Vec::new(),
+        room: None,
+        group: Group::default(),
+        last_write: Instant::now(),
+        fast_writes: 0,
+    };
     thread::Builder::new().name("cog-journal".to_owned()).spawn(move || {
         let closes = CloseOnDrop(room);
         if let Err(error) = writer.run() {
@@ -91,7 +105,13 @@ struct Writer {
     lines: Vec<u8>,
     /// Their records.
     records: Vec<u8>,
+    /// Their places in the queue, which are free after the write: each change wakes who waits for a place.
+    room: Option<OwnedSemaphorePermit>,
     group: Group,
+    /// The time of the last write.
+    last_write: Instant,
+    /// The fast writes one after the other.
+    fast_writes: u32,
 }
 
 /// The results since the last sync.
@@ -136,11 +156,21 @@ impl Writer {
             Err(RecvTimeoutError::Timeout) => return Ok(Received::Nothing),
             Err(RecvTimeoutError::Disconnected) => return Ok(Received::End),
         }
+        self.gather();
         while self.lines.len() < BUFFER && !self.group.is_full() {
             let Ok(line) = self.queue.try_recv() else { break };
             self.push(line)?;
         }
         Ok(Received::Lines)
+    }
+
+    /// Waits for further results, while they finish fast.
+    fn gather(&mut self) {
+        let is_fast = self.last_write.elapsed() < FAST;
+        self.fast_writes = if is_fast { self.fast_writes.saturating_add(1) } else { 0 };
+        if self.fast_writes > FAST_WRITES {
+            thread::sleep(GATHER);
+        }
     }
 
     fn push(&mut self, queued: QueuedLine) -> Result<(), JournalError> {
@@ -158,7 +188,10 @@ impl Writer {
         Record { row, hash, ok, offset, length, line_crc }.encode(&mut self.records);
         self.group.rows += 1;
         self.group.bytes += u64::from(length);
-        drop(queued.room);
+        match &mut self.room {
+            Some(room) => room.merge(queued.room),
+            None => self.room = Some(queued.room),
+        }
         Ok(())
     }
 
@@ -176,6 +209,8 @@ impl Writer {
             return Err(failed.error);
         }
         self.written.send_replace(self.files.results.length);
+        self.room = None;
+        self.last_write = Instant::now();
         self.group.due.get_or_insert_with(|| Instant::now() + GROUP_TIME);
         self.lines.clear();
         self.lines.shrink_to(2 * BUFFER);
