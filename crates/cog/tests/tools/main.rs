@@ -1,6 +1,9 @@
 //! The program together with other tools: shells, jq, git, curl, wget, man, exiftool, ImageMagick, npm, MCP servers,
 //! nats-server.
 
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod disk;
 #[cfg(unix)]
 #[cfg(test)]
 mod examples;
