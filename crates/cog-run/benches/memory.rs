@@ -10,6 +10,8 @@
     reason = "a benchmark prints its table and stops when it cannot run"
 )]
 
+#[path = "support/answer.rs"]
+mod answer;
 #[path = "support/server.rs"]
 mod server;
 
@@ -40,7 +42,7 @@ fn main() -> ExitCode {
 async fn runs() -> u64 {
     let vendor = Vendor::by_name("openai").unwrap();
     let module = Runtime::builder().build().load("task-prioritizer").unwrap();
-    let address = server::serve(&server::answer(&module, 9_000));
+    let address = server::serve(&answer::answer(&module, 9_000));
     let settings = ProviderSettings::from_variables(vendor, |name| match name {
         "OPENAI_API_KEY" => Some("none".to_owned()),
         "OPENAI_BASE_URL" => Some(address.clone()),

@@ -10,6 +10,10 @@
     reason = "a benchmark prints its table and stops when it cannot run"
 )]
 
+#[path = "support/answer.rs"]
+mod answer;
+#[path = "support/in_process.rs"]
+mod in_process;
 #[path = "support/server.rs"]
 mod server;
 
@@ -23,12 +27,13 @@ use std::{
 use cog_json::{Limits, Parser, Value};
 use cog_module::Module;
 use cog_provider::{
-    HttpProvider, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, WireRequest,
+    HttpProvider,
     vendors::{ProviderSettings, Vendor},
 };
 use cog_run::{RunInput, RunOptions, Runtime};
-use cog_spec::{Dialect, FinishReason, ModelEvent};
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
+
+use self::in_process::InProcess;
 
 /// The duration of each measurement in a round; the best of [`ROUNDS`] counts.
 const ROUND: Duration = Duration::from_millis(300);
@@ -40,7 +45,7 @@ const MAX: f64 = 10.0;
 fn main() -> ExitCode {
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let module = Runtime::builder().build().load("task-prioritizer").unwrap();
-    let answer = server::answer(&module, 2_000);
+    let answer = answer::answer(&module, 2_000);
     let input = RunInput::Json(module.contract.sample_input(1).unwrap());
     let reference = best(|| read_and_check(&module, &answer));
     let runtime = Runtime::builder().provider(Arc::new(InProcess::new(answer.clone()))).build();
@@ -107,34 +112,4 @@ fn asking(address: String) -> HttpProvider {
         _ => None,
     });
     HttpProvider::new(vendor, settings).unwrap()
-}
-
-/// Returns the answer at once, in one event.
-struct InProcess {
-    info: ProviderInfo,
-    answer: String,
-}
-
-impl InProcess {
-    fn new(answer: String) -> Self {
-        let mut info = ProviderInfo::new("in-process", "m");
-        info.dialect = Dialect::OpenAiStrict;
-        Self { info, answer }
-    }
-}
-
-impl Provider for InProcess {
-    fn info(&self) -> &ProviderInfo {
-        &self.info
-    }
-
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
-    }
-
-    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
-        let events = [ModelEvent::Text(self.answer.clone()), ModelEvent::Finished(FinishReason::Stop)];
-        let reply: ModelStream = Box::pin(stream::iter(events.map(Ok)));
-        Box::pin(std::future::ready(Ok(reply)))
-    }
 }
