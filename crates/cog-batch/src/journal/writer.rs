@@ -27,8 +27,8 @@ const BUFFER: usize = 256 << 10;
 /// How long results wait for others while they finish fast. A write, and the wake-up of this thread, cost more than a result.
 const GATHER: Duration = Duration::from_millis(1);
 /// The time between two writes below which results finish fast, if there are [`FAST_WRITES`] of them one after the other.
-const FAST: Duration = Duration::from_micros(200);
-const FAST_WRITES: u32 = 64;
+const FAST: Duration = Duration::from_millis(1);
+const FAST_WRITES: u32 = 16;
 
 /// A result that waits for the writer.
 pub(super) struct QueuedLine {
