@@ -26,7 +26,7 @@ const GROUP_TIME: Duration = Duration::from_millis(200);
 const BUFFER: usize = 256 << 10;
 /// How long results wait for others while they finish fast. A write, and the wake-up of this thread, cost more than a result.
 const GATHER: Duration = Duration::from_millis(1);
-/// The time between two writes below which results finish fast, if there are [`FAST_WRITES`] of them one after the other.
+/// The time between two writes below which results finish fast, if there are [`FAST_WRITES`] of them in sequence.
 const FAST: Duration = Duration::from_millis(1);
 const FAST_WRITES: u32 = 16;
 
@@ -110,7 +110,7 @@ struct Writer {
     group: Group,
     /// The time of the last write.
     last_write: Instant,
-    /// The fast writes one after the other.
+    /// The fast writes in sequence.
     fast_writes: u32,
 }
 
