@@ -1,8 +1,11 @@
 //! The library as its users get it: each set of features, the packages, a program outside the workspace.
 
 use std::path::Path;
+use std::process::Command;
 
-use crate::project::{Outcome, capture, cargo, execute, read, root, say, target_directory};
+use crate::project::{
+    Outcome, capture, cargo, emptied, execute, read, root, say, target_directory, write_new,
+};
 
 /// The libraries with features of their own, with their features.
 const FEATURES: [(&str, &[&str]); 3] = [
@@ -74,18 +77,66 @@ fn run_program(directory: &Path) -> Outcome<String> {
     capture(cargo().args(["run", "--quiet", "--manifest-path", &manifest, "--target-dir"]).arg(target))
 }
 
-/// Packages every crate that is published, and builds each package as its users get it.
+/// Packages every crate that is published, and checks that each package compiles alone, as its users get it.
 ///
-/// All packages share one build directory, so that each dependency is compiled once. It is a new one in each run: Cargo
-/// stores the sources of a package by the path of this directory, and would build the others against older ones.
+/// The packages form a workspace of their own, with our versions of the dependencies and our profiles: so each
+/// dependency that is already compiled is used again.
 pub(crate) fn package() -> Outcome {
-    let target = target_directory()?;
-    let directory = tempfile::Builder::new().prefix("packages-").tempdir_in(&target);
-    let directory = directory.map_err(|error| format!("{}: {error}", target.display()))?;
+    let archives = emptied("package")?;
     let excluded = UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]);
-    let mut package = cargo();
-    package.args(["package", "--workspace", "--allow-dirty", "--quiet"]).args(excluded);
-    execute(package.env("CARGO_TARGET_DIR", directory.path()))
+    let pack = ["package", "--workspace", "--allow-dirty", "--no-verify", "--quiet"];
+    execute(cargo().args(pack).args(excluded))?;
+    let directory = emptied("packages")?;
+    let packages = unpack(&archives, &directory)?;
+    write_workspace(&packages, &directory)?;
+    let (manifest, target) = (directory.join("Cargo.toml"), target_directory()?);
+    for package in &packages {
+        let mut check = cargo();
+        check.args(["check", "--quiet", "--package", package.name()]).arg("--manifest-path").arg(&manifest);
+        execute(check.arg("--target-dir").arg(&target))?;
+    }
+    say(format_args!("package: each of {} packages compiles", packages.len()));
+    Ok(())
+}
+
+/// A package, such as `cog-run-0.1.0`.
+struct Package(String);
+
+impl Package {
+    fn name(&self) -> &str {
+        self.0.rsplit_once('-').map_or(&self.0, |(name, _)| name)
+    }
+}
+
+/// Unpacks the archives that Cargo has made.
+fn unpack(archives: &Path, directory: &Path) -> Outcome<Vec<Package>> {
+    let listed = std::fs::read_dir(archives).map_err(|error| format!("{}: {error}", archives.display()))?;
+    std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let mut packages = Vec::new();
+    for entry in listed.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|extension| extension == "crate") {
+            execute(Command::new("tar").arg("-xzf").arg(&path).arg("-C").arg(directory))?;
+            packages.extend(path.file_stem().map(|name| Package(name.to_string_lossy().into_owned())));
+        }
+    }
+    packages.sort_by(|one, other| one.0.cmp(&other.0));
+    if packages.is_empty() { Err("cargo made no package".to_owned()) } else { Ok(packages) }
+}
+
+/// Writes the manifest of the workspace whose members are the packages.
+fn write_workspace(packages: &[Package], directory: &Path) -> Outcome {
+    let ours = read("Cargo.toml")?;
+    let profiles = ours.find("[profile.dev]").zip(ours.find("[profile.release]"));
+    let profile = profiles.and_then(|(start, end)| ours.get(start..end)).unwrap_or_default();
+    let patch = |package: &Package| format!("{} = {{ path = {:?} }}\n", package.name(), package.0);
+    let patches: String = packages.iter().map(patch).collect();
+    let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n";
+    write_new(
+        directory.join("Cargo.toml"),
+        &format!("{workspace}\n[patch.crates-io]\n{patches}\n{profile}"),
+    )?;
+    write_new(directory.join("Cargo.lock"), &read("Cargo.lock")?)
 }
 
 /// Compares the public interface of cog-run with the version that was published last.
