@@ -10,7 +10,7 @@ use crate::{python as package, test::python};
 /// Runs every benchmark of the workspace but that of the server under load, then each peer script with the tools it
 /// needs, then whole commands and the Python package.
 pub(crate) fn run() -> Outcome {
-    execute(cargo().args(["bench", "--workspace", "--exclude", "cogn", "--locked"]))?;
+    execute(cargo().args(["bench", "--workspace", "--exclude", "cogn", "--locked", "--no-fail-fast"]))?;
     for script in peers(".py")? {
         let interpreter = python(&["orjson", "jsonschema-rs"])?;
         execute(Command::new(interpreter).arg(&script))?;
