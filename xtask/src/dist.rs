@@ -78,11 +78,14 @@ fn archive(platform: &Platform, program: &Path, notices: &Path, directory: &Path
 fn image(platform: &Platform, program: &Path, notices: &Path, directory: &Path) -> Outcome {
     let Some(architecture) = platform.image else { return Ok(()) };
     let place = directory.join("image").join(architecture);
+    let copy = place.join("THIRD-PARTY.txt");
     std::fs::create_dir_all(&place)
         .and_then(|()| std::fs::copy(program, place.join("cog")))
-        .and_then(|_| std::fs::copy(notices, place.join("THIRD-PARTY.txt")))
+        .and_then(|_| std::fs::copy(notices, &copy))
         .map_err(|error| format!("{}: {error}", place.display()))?;
-    within("the image", size(program)? + size(notices)? + CERTIFICATES, IMAGE)
+    execute(Command::new("gzip").args(["--best", "--no-name"]).arg(&copy))?;
+    let notices = size(&place.join("THIRD-PARTY.txt.gz"))?;
+    within("the image", size(program)? + notices + CERTIFICATES, IMAGE)
 }
 
 /// Writes SHA256SUMS, and returns its lines with the sizes.
