@@ -82,7 +82,7 @@ fn schemas() -> Outcome<Vec<(String, String)>> {
 const ERROR_CODES_HEAD: &str = "\
 # Error codes
 
-Every code that can stand in `error.code`, from the one table in `crates/cog-spec/src/code.rs`. `cog errors CODE` explains
+Every value of `error.code`, from the one table in `crates/cog-spec/src/code.rs`. `cog errors CODE` explains
 one on the command line. *Recoverable* says whether another attempt can help; *maybe* means that the error itself says.
 The status is that of the HTTP interface. A module may declare codes of its own, E5000 to E9999, under `error_codes` in its
 manifest; their status is 422. Text codes of older modules are read and normalised; the original is kept in
