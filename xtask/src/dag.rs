@@ -17,7 +17,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-schema", &["cog-json", "cog-spec"]),
     ("cog-harmony", &["cog-json", "cog-spec"]),
     ("cog-answer", &["cog-json", "cog-spec", "cog-schema", "cog-harmony"]),
-    // Sources are read where they stand in the input, so that base64 is not copied; reports are written for meta.
+    // Sources are read in place, in the input, so that base64 is not copied; reports are written for meta.
     ("cog-media", &["cog-json", "cog-spec"]),
     ("cog-module", &["cog-json", "cog-spec", "cog-schema"]),
     ("cog-provider", &["cog-json", "cog-spec", "cog-harmony"]),

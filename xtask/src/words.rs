@@ -4,6 +4,7 @@
 //! use under it is printed, those of pending paths too.
 
 mod list;
+mod python;
 
 use std::collections::BTreeSet;
 
@@ -73,12 +74,17 @@ fn clean(list: &List, pending: &[Use]) -> Vec<String> {
     texts.chain(comments.map(|path| format!("{path} (comments)"))).collect()
 }
 
-/// The files whose text people read, and all Rust code for its comments.
+/// The files whose text people read, and all code for its comments.
 fn paths() -> Outcome<Vec<String>> {
     let mut paths = tracked("docs", ".md")?;
     paths.retain(|path| path != crate::conformance::PAGE);
-    paths.extend(["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/openapi.json"].map(str::to_owned));
+    let others = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "fuzz/README.md", "docs/openapi.json"];
+    paths.extend(others.map(str::to_owned));
+    paths.extend(tracked("crates", "README.md")?);
+    paths.extend(tracked("crates/cog-spec/schemas", ".json")?);
     paths.extend(tracked("crates/cog-server/pages", "")?);
+    paths.extend(tracked("crates/cog-py/python", ".py")?);
+    paths.extend(tracked("crates/cog-py/python", ".pyi")?);
     paths.extend(tracked(".", ".rs")?);
     Ok(paths)
 }
@@ -115,6 +121,7 @@ impl Page {
                 return Ok(Self { lines, test_files: source::test_files(path, &file) });
             }
             Some("md") => markdown_lines(text),
+            Some("py" | "pyi") => python::lines(text),
             _ => text
                 .lines()
                 .enumerate()

@@ -88,7 +88,7 @@ class Worker:
         try:
             found = present(make_input())
         except Exception as error:
-            return _failure("E1001", f"the input cannot be made from the row: {type(error).__name__}: {error}")
+            return _failure("E1001", f"the input cannot be created from the row: {type(error).__name__}: {error}")
         try:
             return await self._runtime.execute_async(self._module, found, **self._job.options)
         except CognitiveError:

@@ -109,7 +109,7 @@ class ModuleFunction:
 
 
 def identifier(module: str) -> str:
-    """Returns the name of a module as an identifier: ``code_reviewer``. It is no keyword and no type: ``list_``."""
+    """Returns the name of a module as an identifier: ``code_reviewer``. A keyword or a type gets an underscore: ``list_``."""
     name = module.replace("-", "_")
     return f"{name}_" if keyword.iskeyword(name) or name in _TYPES else name
 

@@ -1,4 +1,4 @@
-"""Modules made from Python functions and types."""
+"""Modules that are created from Python functions and types."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def module(
 def module(
     source: Callable[..., Any] | None = None, /, **options: Unpack[ModuleOptions]
 ) -> ModuleFiles | Callable[[Callable[..., Any]], ModuleFiles]:
-    """Makes a module from a function, or from the type of its answer.
+    """Creates a module from a function, or from the type of its answer.
 
     A function gives the input by its parameters, the answer by its return type, and the prompt by its docstring; it is never
     called. A dataclass, a TypedDict or a Pydantic model is the type of the answer.

@@ -87,7 +87,7 @@ def schema_of(annotation: Any, path: str) -> dict[str, Any]:
 
 
 def return_type(function: Callable[..., Any], name: str) -> Any:
-    """Returns the annotation of what a function returns; None if there is none."""
+    """Returns the annotation of the return value of a function, None if it has none."""
     return _hints(function, name).get("return")
 
 
