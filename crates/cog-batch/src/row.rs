@@ -7,7 +7,7 @@ use std::{
 
 use cog_json::Value;
 
-/// A row of the input. A row that cannot be read is a row with an error, so that the batch goes on.
+/// A row of the input. A row that cannot be read is a row with an error, so that the batch continues.
 #[derive(Debug)]
 pub struct Row<E> {
     /// The position in the input, from 0.

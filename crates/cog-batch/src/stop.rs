@@ -74,13 +74,14 @@ impl Stop {
     pub fn suggestion(&self) -> Option<String> {
         match self {
             Self::Interrupted => None,
-            Self::MaxCost { .. } => Some("The same command with a higher --max-cost goes on.".to_owned()),
+            Self::MaxCost { .. } => Some("The same command with a higher --max-cost continues.".to_owned()),
             Self::MaxFailures { .. } => {
                 Some("See the errors of the failed rows; --retry-failed runs them again.".to_owned())
             }
             Self::Provider { error, .. } => error.suggestion.clone(),
             Self::Changed { .. } => Some(
-                "Restore the input, go on with --mixed, or begin a new batch with another output.".to_owned(),
+                "Restore the input, continue with --mixed, or start a new batch with another output."
+                    .to_owned(),
             ),
             Self::Read(error) => Some(error.suggestion()),
             Self::Sink(error) => Some(error.suggestion()),

@@ -36,7 +36,7 @@ fn limits(interface: &dyn BatchInterface) -> BatchLimits {
     interface.limits().within(BatchLimits { requests: usize::MAX, bytes: MAX_BYTES })
 }
 
-/// A batch over the batch interface of a vendor. What it has done is in the file of its jobs, so that any process goes on.
+/// A batch over the batch interface of a vendor. What it has done is in the file of its jobs, so that any process continues.
 pub struct Via {
     client: BatchClient,
     provider: Arc<ViaProvider>,
@@ -59,7 +59,7 @@ impl Via {
         Ok(Self { client, provider: Arc::clone(provider), jobs, limits, max_pause })
     }
 
-    /// Sets what the batch is, and the command that began it.
+    /// Sets what the batch is, and the command that started it.
     ///
     /// # Errors
     /// The jobs are those of another batch.

@@ -35,7 +35,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// The class of service, which decides about speed and price.
+    /// The class of service, which determines speed and price.
     ServiceTier {
         /// The choice of the provider, or the configuration of the account.
         Auto = "auto",

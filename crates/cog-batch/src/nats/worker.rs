@@ -82,7 +82,7 @@ impl Worker {
         self.concurrency
     }
 
-    /// Runs jobs until it is stopped, and returns once none runs. Errors of the connection are logged, and the worker goes on.
+    /// Runs jobs until it is stopped, and returns once none runs. Errors of the connection are logged, and the worker continues.
     pub async fn run(mut self, stop: &Stop) -> WorkerReport {
         let mut tasks = JoinSet::new();
         let mut wait = FETCH_AGAIN.0;

@@ -2,7 +2,7 @@ use std::time::SystemTime;
 
 use crate::Concurrency;
 
-/// What decides about the time and the length of the answers.
+/// What determines the time and the length of the answers.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanLimits {
     /// The rows that run at the same time.

@@ -45,7 +45,7 @@ pub struct Way {
     pub cost_usd: Option<f64>,
     /// The time.
     pub seconds: f64,
-    /// What decides about the time: `concurrency`, `rpm`, `tpm`, or `vendor`.
+    /// What determines the time: `concurrency`, `rpm`, `tpm`, or `vendor`.
     pub limited_by: &'static str,
 }
 

@@ -84,11 +84,15 @@ impl ViaError {
             }
             Self::Changed { .. } => Some("Restore it, or begin a new batch with another output.".to_owned()),
             Self::NoJobs { .. } => {
-                Some("Name the output of a batch that was begun with --via and is not complete.".to_owned())
+                Some("Name the output of a batch that was started with --via and is not complete.".to_owned())
             }
-            Self::Version { .. } => Some("Go on with the version of cog that began the batch.".to_owned()),
+            Self::Version { .. } => {
+                Some("Continue with the version of cog that started the batch.".to_owned())
+            }
             Self::File { .. } => None,
-            Self::Incomplete { .. } => Some("The command that began the batch sends the others.".to_owned()),
+            Self::Incomplete { .. } => {
+                Some("The command that started the batch sends the others.".to_owned())
+            }
             Self::Provider(error) => error.suggestion(),
             Self::Read(error) => Some(error.suggestion()),
         }

@@ -29,7 +29,7 @@ struct State {
     name: String,
     /// What the batch is, as JSON.
     description: String,
-    /// The arguments of the command that began the batch.
+    /// The arguments of the command that started the batch.
     command: Vec<String>,
     /// Whether every row was sent.
     is_complete: bool,
@@ -85,7 +85,7 @@ impl Jobs {
         Ok(Self { path, state })
     }
 
-    /// Returns the command that began the batch of an output, and its vendor.
+    /// Returns the command that started the batch of an output, and its vendor.
     ///
     /// # Errors
     /// There are no jobs, or their file cannot be read.
@@ -95,7 +95,7 @@ impl Jobs {
         Ok(state.command)
     }
 
-    /// Stores the command that began the batch, unless it has one.
+    /// Stores the command that started the batch, unless it has one.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -22,7 +22,7 @@ struct Open {
 }
 
 impl Via {
-    /// Sends the rows that have no job and no result. It can be interrupted at any time, and goes on when it is called again.
+    /// Sends the rows that have no job and no result. It can be interrupted at any time, and continues when it is called again.
     ///
     /// # Errors
     /// The input cannot be read, or the vendor does not accept a job.

@@ -50,7 +50,7 @@ impl Args for BatchCommand {
 /// What is done with the jobs of a batch at a vendor.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobsCommand {
-    /// Print the state of the jobs of a batch that was begun with --via
+    /// Print the state of the jobs of a batch that was started with --via
     Status(JobsArgs),
     /// Wait until the jobs of a batch have ended
     Wait(JobsArgs),
@@ -60,10 +60,10 @@ pub(crate) enum JobsCommand {
     Cancel(JobsArgs),
 }
 
-/// The output of a batch that was begun with `--via`.
+/// The output of a batch that was started with `--via`.
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
-    /// File of the results, as the command that began the batch names it
+    /// File of the results: the value of -o in the command that started the batch
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
 }
@@ -82,14 +82,14 @@ pub(crate) enum PlanFormat {
 /// A batch.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each row of INPUT is the input of one run, and each result is one line of OUT: {\"row\": 0, \"ok\": true, \"meta\": …, \"data\": …}. \
-A row that fails is a result with its error, and the batch goes on.
+Each row of INPUT is the input of one run. Each result is one line of OUT: {\"row\": 0, \"ok\": true, \"meta\": …, \"data\": …}. \
+A row that fails is a result with its error, and the batch continues.
 
 The results are stored in OUT.results and OUT.journal until the batch is complete. After an interruption, a crash or a \
-full disk, the same command goes on: rows that have a result are not run again.
+full disk, the same command continues: rows that have a result are not run again.
 
-Exit codes: 0 if every row succeeded, 1 if a row failed or the batch was stopped, 2 if the arguments or the input do not \
-fit, 130 if it was interrupted.
+Exit code 0 if every row succeeded, 1 if a row failed or the batch was stopped. It is 2 if the arguments or the input do \
+not fit, and 130 if the batch was interrupted.
 
 Examples:
   cog batch code-reviewer rows.jsonl -o results.jsonl
@@ -203,7 +203,7 @@ pub(crate) struct RowArgs {
     /// Run only rows for which this condition is true; `$` is the input
     #[arg(long = "where", value_name = "CONDITION")]
     pub(crate) filter: Option<String>,
-    /// Run only the first rows; the same command without it goes on
+    /// Run only the first rows; the same command without --sample runs the others
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) sample: Option<u64>,
     /// Run equal inputs once: each further row gets the result of the first one, and costs nothing
@@ -224,7 +224,7 @@ pub(crate) struct LimitArgs {
     /// Maximum tokens per minute, of inputs and outputs
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) tpm: Option<u64>,
-    /// Stop before this start costs more than this many US dollars
+    /// Stop before this command costs more than this many US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Stop when more rows have failed than this number, or than this percentage of at least 100 rows
@@ -242,10 +242,10 @@ pub(crate) struct ResultArgs {
     /// Format of OUT [default: by its extension]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) output_format: Option<Format>,
-    /// Run the rows again that failed
+    /// Run failed rows again
     #[arg(long)]
     pub(crate) retry_failed: bool,
-    /// Go on although the module, the model, the options or the input have changed
+    /// Continue although the module, the model, the options or the input have changed
     #[arg(long)]
     pub(crate) mixed: bool,
     /// Replace the results of a complete batch

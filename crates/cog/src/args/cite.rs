@@ -23,9 +23,9 @@ pub(crate) enum CiteCommand {
 /// `cog cite check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each anchor `<cite id=\"…\"/>` must be in `citation_map`, and each citation must be used. If the source of a citation is \
-given, its snippet must be on the page that it names, its box within that page, and its time within the recording. \
-Snippets are compared after Unicode normalization, without line breaks and hyphenation.
+Each anchor `<cite id=\"…\"/>` must be in `citation_map`, and each citation must be used. If its source is given, \
+the snippet of a citation must be on the page that it names. A box must be within that page, and a time within the \
+recording. Snippets are compared after Unicode normalization, without line breaks and hyphenation.
 
 Prints {\"valid\", \"anchors\", \"citations\", \"findings\": [{\"path\", \"rule\", \"message\"}]}; on a terminal, text. \
 Exit code 0 if valid, otherwise 1.

@@ -9,7 +9,7 @@ use super::ListFormat;
 /// `cog conformance`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs the built-in cases of the four levels of the specification over HTTP, with a scripted model, and prints the level that \
+Runs the built-in cases of the four levels of the specification over HTTP, with a scripted model. Prints the level that \
 is reached and what is missing. Without --url, this program is checked.
 
 To check another runtime, write the modules of the cases with --write-modules, and start the runtime with them. Its \

@@ -18,7 +18,7 @@ pub(crate) struct HandoffArgs {
 pub(crate) enum HandoffCommand {
     /// Create a packet, and list what it loses
     New(Box<HandoffNewArgs>),
-    /// Check a packet, its artifacts, and the chain that it ends
+    /// Check a packet, its artifacts and its chain
     Check(HandoffCheckArgs),
     /// Print a packet as messages for the agent that receives it
     Apply(HandoffApplyArgs),
@@ -29,11 +29,12 @@ pub(crate) enum HandoffCommand {
 /// `cog handoff new`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-With --parent, the packet continues a chain: the objective is that of the parent and cannot be changed, and its steps, \
-constraints, artifacts and summary are included. With --answer, they are those of `data.handoff` in an answer.
+With --parent, the packet continues a chain. It has the objective of the parent, which cannot be changed, and includes its \
+steps, constraints, artifacts and summary. With --answer, these come from `data.handoff` of an answer.
 
-Losses are listed on stderr: messages of --history that no summary covers, tool calls without a result, media that are \
-not among the artifacts, and constraints or artifacts of the parent. With --strict, a packet with losses is not created.
+Losses are listed on stderr: messages of --history that no summary covers, tool calls without a result, and media that are \
+not among the artifacts. Constraints and artifacts of the parent that are missing are losses too. With --strict, a packet \
+with losses is not created.
 
 Examples:
   cog handoff new --from planner --to coder --objective \"Build a game\" -o p1.json
@@ -76,7 +77,7 @@ pub(crate) struct HandoffNewArgs {
     /// Messages of the sender, to list what the packet loses of them
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
-    /// Create no packet that loses something
+    /// Fail if the packet has losses
     #[arg(long)]
     pub(crate) strict: bool,
     #[command(flatten)]

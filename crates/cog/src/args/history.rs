@@ -64,7 +64,7 @@ pub(crate) struct TrimArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Signed URLs of images often expire after 15 to 60 minutes. This command fetches each image behind an http(s) URL, under the \
-rules for the inputs of a run, and writes it to DIR, named by its SHA-256. The history is written to DIR/messages.json, \
+rules for the inputs of a run. It writes the image to DIR, named by its SHA-256. The history is written to DIR/messages.json, \
 with the file names in place of the URLs. `cog messages expand` reads them.
 
 A URL that cannot be fetched stays in the history, and is reported with its path. Prints one line of {\"path\", \"file\"} or \

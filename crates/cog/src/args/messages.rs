@@ -31,7 +31,7 @@ pub(crate) enum MessagesCommand {
     Fix(FixArgs),
     /// Count the tokens of each message
     Count(CountArgs),
-    /// Remove the oldest images and messages until a history has at most so many tokens
+    /// Remove the oldest images and messages until a history fits --max-tokens
     Trim(TrimArgs),
     /// Store a history with its images, before their URLs expire
     Archive(ArchiveArgs),

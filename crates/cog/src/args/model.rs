@@ -21,9 +21,9 @@ pub(crate) struct ModelArgs {
     /// Provider to use, or `offline`; with `a,b`, b is the fallback
     ///
     /// The next provider is called after a connection failure, a 5xx or 429 response, a rejected key, or when no first
-    /// token arrives in time. It is also called when the messages exceed the context window of the model, or when the
-    /// provider does not support the media or an option of the run. Defaults to LLM_PROVIDER, then the first provider whose key is set, then `offline`.
-    /// `cog doctor --all` lists the providers.
+    /// token arrives in time. It is also called when the messages exceed the model's context window, or when the
+    /// provider does not support the media or the options of the run. Defaults to LLM_PROVIDER, then the first provider
+    /// whose key is set, then `offline`. `cog doctor --all` lists the providers.
     #[arg(long, short, value_name = "NAME", value_delimiter = ',', value_parser = providers(), hide_possible_values = true, ignore_case = true)]
     pub(crate) provider: Vec<String>,
     /// Model to use, of the first provider [default: LLM_MODEL, or its default]
@@ -85,7 +85,7 @@ pub(crate) struct GenerationArgs {
     /// Detail of the answer, if the model supports it [default: COG_VERBOSITY, or the manifest's]
     #[arg(long, value_name = "LEVEL", value_parser = keyword::<Verbosity>(Verbosity::NAMES))]
     verbosity: Option<Verbosity>,
-    /// Class of service, which decides about speed and price [default: COG_SERVICE_TIER, or the manifest's]
+    /// Class of service, which determines speed and price [default: COG_SERVICE_TIER, or the manifest's]
     #[arg(long, value_name = "TIER", value_parser = keyword::<ServiceTier>(ServiceTier::NAMES))]
     service_tier: Option<ServiceTier>,
 }

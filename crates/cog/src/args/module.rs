@@ -76,8 +76,8 @@ pub(crate) struct InfoArgs {
 /// `cog portability`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A constraint is enforced by the provider while the model writes, or it is only in words that the model reads, or only
-the check of the answer enforces it. The check enforces all of them.
+Each constraint is enforced by the provider during generation, described to the model in words, or enforced only by the \
+check of the answer. The check enforces every constraint.
 
 Examples:
   cog portability code-reviewer

@@ -13,7 +13,7 @@ pub(crate) struct InputArgs {
     /// Module name, or path of its directory
     #[arg(required = true, index = 1)]
     pub(crate) module: Option<String>,
-    /// Input: a JSON file, an http(s) URL, or `-` for stdin [default: piped text if the module requires a text or a handoff packet, otherwise an empty object]
+    /// Input: a JSON file, an http(s) URL, or `-` for stdin [default: piped text or packet if the module requires one, otherwise an empty object]
     #[arg(value_name = "INPUT", index = 2, conflicts_with_all = ["args", "input_json"])]
     pub(crate) input: Option<PathBuf>,
     /// Input as text, for the text field of the module's schema; `-` for stdin, `@FILE` for a file
@@ -204,8 +204,8 @@ Errors before the call to the model, such as invalid input, are one envelope.
 A tool call that needs a confirmation ends the run with E4007. `cog run --continue ID --confirm YES` executes it, and \
 --deny continues without it.
 
-With --state-dir, a composition or a run with tools that is interrupted (Ctrl-C, a crash, a timeout) continues with `cog run \
---continue ID --state-dir DIR`: the parts and the tool calls that are done do not run again. stderr shows the complete command. A \
+With --state-dir, an interrupted composition or run with tools continues with `cog run --continue ID --state-dir DIR`. The \
+parts and the tool calls that are done do not run again. stderr shows the complete command. A \
 run that continues after a confirmation needs no --state-dir for that.
 
 With -c, the last successful run of the module and its answer become the last turn of `conversation_history`, which the \
@@ -244,7 +244,7 @@ pub(crate) struct RunArgs {
     /// Directory of the cache of answers, created if missing: an equal request returns the stored answer
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay"])]
     pub(crate) cache: Option<PathBuf>,
-    /// Directory that stores the context which modules emit, and compositions and runs with tools until they end, created if
+    /// Directory for the context that modules emit, and for unfinished compositions and runs with tools, created if
     /// missing [default: nothing is stored]
     #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,

@@ -14,7 +14,7 @@ pub(crate) struct TraceArgs {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Show who said what, with a bar for each message
+    /// Show each message with its author, and a bar for its time
     Show(TraceShowArgs),
 }
 

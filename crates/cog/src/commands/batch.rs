@@ -136,7 +136,7 @@ fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, 
         None if failed == 0 => Ok(Exit::Ok),
         None => Ok(Exit::Failed),
         Some(Stop::Interrupted) => {
-            console.note("interrupted: the same command goes on with the rows that have no result");
+            console.note("interrupted: the same command continues with the rows that have no result");
             Ok(Exit::Interrupted)
         }
         Some(stop) => Err(stop.into()),

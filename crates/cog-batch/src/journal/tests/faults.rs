@@ -1,4 +1,4 @@
-//! A disk that is full: at each byte, a clear error, nothing stored is lost, and the batch goes on with room.
+//! A disk that is full: at each byte, a clear error, nothing stored is lost, and the batch continues with room.
 
 use super::*;
 

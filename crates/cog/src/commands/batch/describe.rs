@@ -9,7 +9,7 @@ use cog_spec::Generation;
 
 use crate::{args::BatchArgs, commands::emit, error::CliError};
 
-/// Describes a batch by all that decides about its answers.
+/// Describes a batch by all that determines its answers.
 pub(super) fn describe(
     args: &BatchArgs,
     batch: &Batch,

@@ -48,7 +48,7 @@ pub(super) fn provider(args: &BatchArgs, settings: &Settings) -> Result<Option<A
     let Some(vendor) = args.via.via.as_deref().and_then(Vendor::by_name) else { return Ok(None) };
     if emit::is_stdout(&args.output) || emit::is_stdout(&args.input) {
         return Err(CliError::Usage {
-            message: "--via needs files: the batch goes on later, in another process".to_owned(),
+            message: "--via needs files: the batch continues later, in another process".to_owned(),
             suggestion: Some("Name a file for INPUT and for -o.".to_owned()),
         });
     }
@@ -107,7 +107,7 @@ pub(super) fn run(
     }
 }
 
-/// Returns the exit code if the batch goes on later, none once the answers are stored.
+/// Returns the exit code if the batch continues later, none once the answers are stored.
 async fn steps(
     via: &mut Via,
     (batch, rows, finished): (&Batch, Rows, &Finished),
@@ -142,7 +142,7 @@ async fn wait(via: &mut Via, console: &Console) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Runs a command about the jobs of a batch. The settings are those of the command that began it.
+/// Runs a command about the jobs of a batch. The settings are those of the command that started it.
 pub(super) fn jobs(
     command: &JobsCommand,
     environment: Environment,
@@ -158,8 +158,8 @@ pub(super) fn jobs(
     }
     let settings = load_settings(began.model.flags(), environment, console)?;
     let provider = provider(&began, &settings)?.ok_or_else(|| CliError::Usage {
-        message: "the batch was begun without --via".to_owned(),
-        suggestion: Some("Run the command that began it again: it goes on.".to_owned()),
+        message: "the batch was started without --via".to_owned(),
+        suggestion: Some("Run the command that started it again: it continues.".to_owned()),
     })?;
     let mut via = open(&provider, &began)?;
     runtime::block_on(async {
@@ -174,12 +174,12 @@ pub(super) fn jobs(
     Ok(Exit::Ok)
 }
 
-/// Returns the arguments of the command that began the batch of an output.
+/// Returns the arguments of the command that started the batch of an output.
 fn began(args: &JobsArgs) -> Result<Box<BatchArgs>, CliError> {
     let mut command = Jobs::command(&args.output)?;
     if command.first() != describe::command().first() {
         return Err(CliError::Usage {
-            message: "the batch was begun in another directory".to_owned(),
+            message: "the batch was started in another directory".to_owned(),
             suggestion: command.first().map(|directory| format!("Run the command in {directory}.")),
         });
     }
@@ -188,7 +188,7 @@ fn began(args: &JobsArgs) -> Result<Box<BatchArgs>, CliError> {
         Some(Command::Batch(BatchCommand::Run(run))) => Some(run),
         _ => None,
     };
-    run.ok_or_else(|| CliError::usage("the command that began the batch is not valid in this version"))
+    run.ok_or_else(|| CliError::usage("the command that started the batch is not valid in this version"))
 }
 
 fn open(provider: &Arc<ViaProvider>, args: &BatchArgs) -> Result<Via, CliError> {
@@ -205,7 +205,7 @@ fn describe_jobs(args: &BatchArgs, batch: &Batch, settings: &Settings) -> Result
 fn note_later(args: &BatchArgs, console: &Console) {
     let out = args.output.display();
     console.note(&format!(
-        "the jobs go on at the vendor; `cog batch status {out}` shows them, and the same command or `cog batch fetch {out}` goes on"
+        "the jobs continue at the vendor; `cog batch status {out}` shows them, and the same command or `cog batch fetch {out}` continues"
     ));
 }
 
