@@ -1,6 +1,7 @@
 //! The loop of a batch: rows are read, run and written.
 
 mod duplicates;
+mod held;
 mod task;
 
 use std::{
@@ -30,8 +31,6 @@ use crate::{
 
 /// How long rows that run when the user interrupts may take to finish.
 const GRACE: Duration = Duration::from_secs(10);
-/// The failures of the provider in a row that end a batch.
-const MAX_TROUBLES: u32 = 20;
 
 /// What runs, and within which limits.
 pub struct Batch {
@@ -97,7 +96,7 @@ impl Batch {
             is_read: false,
             selected: 0,
             is_warm: !self.warms_cache && self.max_cost.is_none(),
-            troubles: 0,
+            held: Vec::new(),
             stop: None,
             deadline: None,
             summary: Summary::default(),
@@ -158,8 +157,8 @@ struct Running<'a, S> {
     selected: u64,
     /// Whether a row has ended, if the first one runs alone.
     is_warm: bool,
-    /// The rows in a row that the provider failed.
-    troubles: u32,
+    /// The last rows, all of which the provider failed.
+    held: Vec<(Task, Envelope)>,
     stop: Option<Stop>,
     /// The time at which rows that run are cancelled.
     deadline: Option<Instant>,
@@ -174,11 +173,16 @@ impl<S: Sink> Running<'_, S> {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let ready = self.fill().await;
+            let wants_rows = self.queue.is_empty() && !self.is_read && self.stop.is_none();
+            if self.running.is_empty() && ready.is_none() && !wants_rows && !self.held.is_empty() {
+                // No row can show whether the provider answers again.
+                self.release().await;
+                continue;
+            }
             if self.is_over() {
                 break;
             }
             let wake = self.deadline.or(ready);
-            let wants_rows = self.queue.is_empty() && !self.is_read && self.stop.is_none();
             tokio::select! {
                 biased;
                 () = signals() => self.interrupt(),
@@ -372,9 +376,12 @@ impl<S: Sink> Running<'_, S> {
                 self.summary.rows.repeated += 1;
                 self.repeats.push_back(task.again());
             }
+            (Some(Failure::Overloaded(_) | Failure::Provider), _) => {
+                self.hold(task, envelope).await;
+            }
             _ => {
+                self.release().await;
                 self.finish(&task, &envelope).await;
-                self.check_provider(failure, envelope.error());
             }
         }
     }
@@ -382,20 +389,9 @@ impl<S: Sink> Running<'_, S> {
     fn stop_for_cost(&mut self, error: &ErrorBody) {
         let stop = match (self.batch.max_cost, self.summary.cost) {
             (Some(limit), Some(spent)) => Stop::MaxCost { limit, spent },
-            _ => Stop::Provider { rows: 1, error: Box::new(error.clone()) },
+            _ => Stop::Provider { rows: 1, error: Box::new(error.clone()), has_results: false },
         };
         self.stop.get_or_insert(stop);
-    }
-
-    /// Stops the batch if the provider fails every row, so that not all rows fail.
-    fn check_provider(&mut self, failure: Option<Failure>, error: Option<&ErrorBody>) {
-        self.troubles = match failure {
-            Some(Failure::Overloaded(_) | Failure::Provider) => self.troubles + 1,
-            _ => 0,
-        };
-        if let Some(error) = error.filter(|_| self.troubles >= MAX_TROUBLES) {
-            self.stop.get_or_insert(Stop::Provider { rows: self.troubles, error: Box::new(error.clone()) });
-        }
     }
 
     /// Writes the result of a row.

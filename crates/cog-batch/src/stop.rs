@@ -36,9 +36,11 @@ pub enum Stop {
     #[error("the provider failed {rows} rows in a row, the last with {}: {}", .error.code.as_str(), .error.message)]
     Provider {
         /// The number of rows.
-        rows: u32,
+        rows: usize,
         /// The last error.
         error: Box<ErrorBody>,
+        /// Whether the rows have a result.
+        has_results: bool,
     },
     /// A row that has a result has changed.
     #[error("row {row} of the input has changed since the batch began")]
@@ -78,7 +80,14 @@ impl Stop {
             Self::MaxFailures { .. } => {
                 Some("See the errors of the failed rows; --retry-failed runs them again.".to_owned())
             }
-            Self::Provider { error, .. } => error.suggestion.clone(),
+            Self::Provider { error, has_results, .. } => {
+                let next = match has_results {
+                    true => "--retry-failed runs the failed rows again.",
+                    false => "The same command continues, and runs these rows again.",
+                };
+                let suggestion = error.suggestion.as_deref();
+                Some(suggestion.map_or_else(|| next.to_owned(), |text| format!("{text} {next}")))
+            }
             Self::Changed { .. } => Some(
                 "Restore the input, continue with --mixed, or start a new batch with another output."
                     .to_owned(),

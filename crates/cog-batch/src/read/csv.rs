@@ -154,4 +154,8 @@ impl<R: Read + Send> RowReader for Csv<R> {
             }
         }
     }
+
+    fn buffered(&self) -> usize {
+        self.lines.buffered()
+    }
 }

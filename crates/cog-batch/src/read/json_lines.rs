@@ -45,6 +45,10 @@ impl<R: Read + Send> RowReader for JsonLines<R> {
             }
         }
     }
+
+    fn buffered(&self) -> usize {
+        self.lines.buffered()
+    }
 }
 
 /// Parses the input of a line.

@@ -39,6 +39,11 @@ impl<R: Read> Lines<R> {
         Self { input: BufReader::with_capacity(BUFFER, input), line: Vec::new(), number: 0, group: 0 }
     }
 
+    /// Returns the bytes that were read and that no line contains yet.
+    pub(super) fn buffered(&self) -> usize {
+        self.input.buffer().len()
+    }
+
     /// Returns the number of the last line, from 1.
     pub(super) fn number(&self) -> u64 {
         self.number

@@ -37,10 +37,18 @@ pub struct Source {
 /// The rows of an input, as they are read.
 #[derive(Debug)]
 pub struct Rows {
-    groups: mpsc::Receiver<io::Result<Vec<Row<RowError>>>>,
+    groups: mpsc::Receiver<io::Result<Group>>,
     name: String,
     length: Option<u64>,
-    read: Arc<AtomicU64>,
+    /// The end of the last group.
+    end: u64,
+}
+
+/// Rows that were read together.
+struct Group {
+    rows: Vec<Row<RowError>>,
+    /// The bytes of the input up to the end of the last row.
+    end: u64,
 }
 
 impl Source {
@@ -76,8 +84,8 @@ impl Source {
         let name = self.name();
         // Not a task: nothing waits for a thread that waits for stdin.
         let thread = std::thread::Builder::new().name("rows".to_owned());
-        thread.spawn(move || send(reader, &sender)).map_err(|source| self.error(source))?;
-        Ok(Rows { groups, name, length, read })
+        thread.spawn(move || send(reader, &read, &sender)).map_err(|source| self.error(source))?;
+        Ok(Rows { groups, name, length, end: 0 })
     }
 
     #[expect(clippy::disallowed_methods, reason = "rows are read here, one at a time and each with a limit")]
@@ -166,11 +174,12 @@ impl Source {
 }
 
 /// Reads all rows, until the receiver is dropped.
-fn send(mut reader: Box<dyn RowReader>, sender: &mpsc::Sender<io::Result<Vec<Row<RowError>>>>) {
+fn send(mut reader: Box<dyn RowReader>, read: &AtomicU64, sender: &mpsc::Sender<io::Result<Group>>) {
     loop {
         let mut rows = Vec::with_capacity(GROUP);
         let more = reader.read(&mut rows);
-        let is_sent = rows.is_empty() || sender.blocking_send(Ok(rows)).is_ok();
+        let end = read.load(Ordering::Relaxed).saturating_sub(reader.buffered() as u64);
+        let is_sent = rows.is_empty() || sender.blocking_send(Ok(Group { rows, end })).is_ok();
         match more {
             Ok(true) if is_sent => {}
             Ok(_) => return,
@@ -186,7 +195,11 @@ impl Rows {
     /// The input cannot be read any further.
     pub async fn next(&mut self) -> Result<Option<Vec<Row<RowError>>>, ReadError> {
         let group = self.groups.recv().await.transpose();
-        group.map_err(|source| ReadError::Io { name: self.name.clone(), source })
+        let group = group.map_err(|source| ReadError::Io { name: self.name.clone(), source })?;
+        Ok(group.map(|Group { rows, end }| {
+            self.end = end;
+            rows
+        }))
     }
 
     /// Returns the name of the input.
@@ -195,12 +208,12 @@ impl Rows {
         &self.name
     }
 
-    /// Returns the part of the input that was read, from 0 to 1; none if its length is unknown.
+    /// Returns the part of the input that the rows so far contain, from 0 to 1; none if its length is unknown.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share, not a count")]
     pub fn share(&self) -> Option<f64> {
         let length = self.length.filter(|length| *length > 0)?;
-        Some((self.read.load(Ordering::Relaxed) as f64 / length as f64).min(1.0))
+        Some((self.end as f64 / length as f64).min(1.0))
     }
 }
 
@@ -222,5 +235,38 @@ impl<R: Read> Read for Counted<R> {
         let read = self.input.read(buffer)?;
         self.read.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_schema::Rules;
+    use cog_spec::{Format as ModuleFormat, Manifest};
+
+    use super::*;
+
+    #[tokio::test]
+    #[expect(
+        clippy::disallowed_methods,
+        clippy::cast_precision_loss,
+        reason = "a file for the test, and a share of few rows"
+    )]
+    async fn rows_so_far_are_the_share_of_the_input_that_contains_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rows.csv");
+        let rows = (0..3_000).map(|row| format!("{row:050}\n"));
+        std::fs::write(&path, format!("text\n{}", rows.collect::<String>())).unwrap();
+        let schema = serde_json::json!({ "input": { "properties": { "text": { "type": "string" } } } });
+        let manifest = Manifest::with_defaults("x", ModuleFormat::V22, None);
+        let contract = Contract::compile(&schema, &Rules::from(&manifest)).unwrap();
+        let source = Source { path, format: Format::Csv, columns: ColumnMap::default() };
+        let mut rows = source.open(&contract).unwrap();
+        let mut count = 0.0;
+        while let Some(group) = rows.next().await.unwrap() {
+            count += group.len() as f64;
+            let share = rows.share().unwrap();
+            assert!((share - count / 3_000.0).abs() < 0.001, "{share} after {count} rows");
+        }
+        assert_eq!(rows.share(), Some(1.0));
     }
 }

@@ -134,7 +134,12 @@ fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, 
     let failed = summary.rows.failed + summary.rows.earlier_failed;
     match summary.stopped {
         None if failed == 0 => Ok(Exit::Ok),
-        None => Ok(Exit::Failed),
+        None => {
+            if !emit::is_stdout(&args.output) {
+                console.note("the same command with --retry-failed runs the failed rows again");
+            }
+            Ok(Exit::Failed)
+        }
         Some(Stop::Interrupted) => {
             console.note("interrupted: the same command continues with the rows that have no result");
             Ok(Exit::Interrupted)

@@ -82,8 +82,14 @@ fn codes(summary: &Summary) -> String {
 pub(super) fn print_summary(summary: &Summary, console: &Console) {
     let rows = summary.rows;
     let mut counts = vec![format!("{} ok", rows.ok), format!("{} failed", rows.failed)];
+    if rows.earlier > 0 {
+        let failed = match rows.earlier_failed {
+            0 => String::new(),
+            failed => format!(" ({failed} failed)"),
+        };
+        counts.push(format!("{} with an earlier result{failed}", rows.earlier));
+    }
     for (count, name) in [
-        (rows.earlier, "with an earlier result"),
         (rows.excluded, "excluded"),
         (rows.duplicates, "duplicates"),
         (rows.repeated, "repeated because the provider was overloaded"),

@@ -33,10 +33,26 @@ fn provider_that_fails_every_row_stops_the_batch() {
     let place = place();
     let mock = Mock::start([Reply::error(401, "the key is wrong")]);
     place.write("rows.jsonl", rows(500));
-    let mut command = batch(&place, &mock, "rows.jsonl -o - --concurrency 1");
-    let output = command.output().unwrap();
-    assert_eq!((results(&output).len(), output.status.code()), (20, Some(1)));
-    assert!(stderr(&output).contains("the provider failed 20 rows in a row"), "{}", stderr(&output));
+    snapshot!("wrong_key", batch(&place, &mock, "rows.jsonl -o out.jsonl --concurrency 1"));
+    let mock = model();
+    assert!(batch(&place, &mock, "rows.jsonl -o out.jsonl").status().unwrap().success());
+    assert_eq!(mock.requests().len(), 500, "no row has a result that the provider failed");
+}
+
+#[test]
+fn provider_that_fails_some_rows_fails_no_others() {
+    let place = place();
+    let failures = |count| (0..count).map(|_| Reply::error(401, "the key is wrong"));
+    let mock = Mock::start(failures(19).chain([Reply::text(ANSWER)]).chain(failures(2)));
+    place.write("rows.jsonl", rows(22));
+    let output = batch(&place, &mock, "rows.jsonl -o out.jsonl --concurrency 1").output().unwrap();
+    assert!(stderr(&output).contains("1 ok, 21 failed"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the same command with --retry-failed"), "{}", stderr(&output));
+    let output = batch(&place, &mock, "rows.jsonl -o out.jsonl").output().unwrap();
+    assert!(stderr(&output).contains("22 with an earlier result (21 failed)"), "{}", stderr(&output));
+    let mock = model();
+    assert!(batch(&place, &mock, "rows.jsonl -o out.jsonl --retry-failed").status().unwrap().success());
+    assert_eq!(mock.requests().len(), 21);
 }
 
 #[test]
