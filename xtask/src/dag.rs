@@ -36,7 +36,11 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-run"]),
     ("cog-mcp", &["cog-json", "cog-spec", "cog-run"]),
-    ("cog-server", &["cog-json", "cog-spec", "cog-media", "cog-module", "cog-run", "cog-flow"]),
+    // Its feature `mcp` adds that one.
+    (
+        "cog-server",
+        &["cog-json", "cog-spec", "cog-media", "cog-module", "cog-run", "cog-flow", "cog-mcp"],
+    ),
     // Its features `mcp` and `server` add those two.
     (
         "cog-host",
@@ -70,6 +74,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-provider",
             "cog-run",
             "cog-flow",
+            "cog-mcp",
             "cog-server",
             "cog-host",
         ],

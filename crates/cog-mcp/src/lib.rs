@@ -1,4 +1,4 @@
-//! Tools of MCP servers, over stdio and streamable HTTP.
+//! MCP, over stdio and streamable HTTP: tools of servers, and modules as tools.
 //!
 //! * [`McpServer`] is a server that the operator configured: a program or a URL. Nothing of it comes from a module, an input
 //!   or a model.
@@ -7,6 +7,8 @@
 //!
 //! The client accepts servers of both revisions of the protocol: 2026-07-28, and those with `initialize`. It offers
 //! neither sampling nor roots nor elicitation.
+//!
+//! With the feature `server`, [`ModuleServer`] serves modules as tools, for clients of both revisions (docs/mcp.md).
 
 mod connect;
 mod connection;
@@ -14,6 +16,8 @@ mod error;
 mod link;
 mod name;
 mod output;
+#[cfg(feature = "server")]
+mod serve;
 mod server;
 mod startup;
 mod stderr;
@@ -21,4 +25,6 @@ mod tool;
 
 pub use connect::McpTools;
 pub use error::McpError;
+#[cfg(feature = "server")]
+pub use serve::{CallSettings, HttpSettings, McpHttp, ModuleServer};
 pub use server::{McpServer, McpTransport};

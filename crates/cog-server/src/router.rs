@@ -21,7 +21,12 @@ use crate::{
 
 /// Returns the router with its guard.
 pub(crate) fn build(app: App) -> Router {
-    let router = Router::from(described());
+    let router = match app.only_mcp {
+        false => Router::from(described()),
+        true => Router::from(health()),
+    };
+    #[cfg(feature = "mcp")]
+    let router = crate::routes::mcp::add(router, &app);
     let router = router.fallback(unknown_route).method_not_allowed_fallback(unknown_method);
     let guard = from_fn_with_state(app.guard.clone(), guard::enter);
     router.layer(guard).with_state(app)
@@ -33,11 +38,24 @@ pub fn openapi() -> &'static str {
     &TEXT
 }
 
+/// The routes that are not in the OpenAPI document, because another specification describes them.
+#[cfg(feature = "mcp")]
+const FURTHER: &[&str] = &[crate::routes::mcp::PATH];
+#[cfg(not(feature = "mcp"))]
+const FURTHER: &[&str] = &[];
+
 /// Returns the paths of all routes, with their parameters in braces.
 pub(crate) fn paths() -> &'static [String] {
-    static PATHS: LazyLock<Vec<String>> =
-        LazyLock::new(|| described().into_openapi().paths.paths.keys().cloned().collect());
+    static PATHS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let documented = described().into_openapi().paths.paths;
+        documented.keys().cloned().chain(FURTHER.iter().map(|path| (*path).to_owned())).collect()
+    });
     &PATHS
+}
+
+/// The routes that every server has.
+fn health() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(about::health)).routes(routes!(about::ready))
 }
 
 /// The routes with the descriptions of their handlers.
@@ -47,8 +65,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(pages::docs))
         .routes(routes!(pages::document))
         .routes(routes!(pages::asset))
-        .routes(routes!(about::health))
-        .routes(routes!(about::ready))
+        .merge(health())
         .routes(routes!(about::declared))
         .routes(routes!(about::metrics))
         .routes(routes!(modules::list))

@@ -5,6 +5,8 @@ mod describe;
 pub(crate) mod execute;
 mod extract;
 pub(crate) mod legacy;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod media;
 pub(crate) mod modules;
 pub(crate) mod pages;

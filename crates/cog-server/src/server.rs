@@ -21,13 +21,14 @@ pub struct Server {
     sessions: Sessions,
     metrics: Metrics,
     media: MediaStore,
+    only_mcp: bool,
 }
 
 impl Server {
     /// A server for the modules of this runtime.
     pub fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions) -> Self {
         let media = MediaStore::new(settings.uploads.clone(), None);
-        Self { settings, runtime, sessions, metrics: Metrics::new(), media }
+        Self { settings, runtime, sessions, metrics: Metrics::new(), media, only_mcp: false }
     }
 
     /// Sets the metrics, which the runtime reports its runs to ([`cog_run::RuntimeBuilder::observer`]).
@@ -40,6 +41,13 @@ impl Server {
     #[must_use]
     pub fn with_media(self, media: MediaStore) -> Self {
         Self { media, ..self }
+    }
+
+    /// Serves only `/mcp`, `/health` and `/ready`.
+    #[cfg(feature = "mcp")]
+    #[must_use]
+    pub fn only_mcp(self) -> Self {
+        Self { only_mcp: true, ..self }
     }
 
     /// Returns the routes with their checks, for a program with a listener of its own at this address. The requests must have
@@ -92,6 +100,7 @@ impl Server {
             guard,
             media: self.media.clone(),
             offload: Offload::new(),
+            only_mcp: self.only_mcp,
             openapi: router::openapi(),
             paths: router::paths(),
         }))

@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) media: MediaStore,
     pub(crate) offload: Offload,
+    /// Whether modules are served only as tools of MCP.
+    pub(crate) only_mcp: bool,
     /// The OpenAPI document.
     pub(crate) openapi: &'static str,
     /// The paths of all routes.

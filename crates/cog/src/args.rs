@@ -9,6 +9,8 @@ mod graph;
 mod handoff;
 mod history;
 mod logs;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod media;
 mod messages;
 mod model;
@@ -28,6 +30,8 @@ use clap::{
 };
 use cog_spec::ParseEnumError;
 
+#[cfg(feature = "mcp")]
+pub(crate) use self::mcp::{McpArgs, McpCommand, McpServeArgs};
 #[cfg(feature = "nats")]
 pub(crate) use self::worker::WorkerArgs;
 pub(crate) use self::{
@@ -139,6 +143,9 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// Serve modules over HTTP
     Serve(ServeArgs),
+    /// Serve modules as tools of MCP
+    #[cfg(feature = "mcp")]
+    Mcp(McpArgs),
     /// Run the jobs of a NATS queue
     #[cfg(feature = "nats")]
     Worker(WorkerArgs),
@@ -193,6 +200,18 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print a manual page
     Man(ManArgs),
+}
+
+impl Command {
+    /// Whether the command serves others until it is ended.
+    pub(crate) fn is_server(&self) -> bool {
+        match self {
+            Self::Serve(_) => true,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Parses one of `names`, which help and completion show.

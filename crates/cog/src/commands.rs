@@ -20,6 +20,8 @@ mod input;
 mod list;
 mod logs;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod media;
 mod messages;
 mod migrate;
@@ -33,6 +35,8 @@ mod run;
 mod runtime;
 mod schema;
 mod serve;
+#[cfg(any(feature = "mcp", feature = "nats"))]
+mod served;
 mod settings;
 mod signals;
 mod stream;
@@ -63,6 +67,8 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Batch(args) => batch::batch(&args, environment, console),
         Command::Render(args) => render::render(&args, environment, console),
         Command::Serve(args) => serve::serve(&args, environment, console),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::mcp(&args, environment, console),
         #[cfg(feature = "nats")]
         Command::Worker(args) => worker::worker(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),

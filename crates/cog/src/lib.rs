@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
     };
     let environment = Environment::from_process();
     let console = Console::new(&environment, &cli.global);
-    output::log::start(&cli.global, &console, matches!(cli.command, args::Command::Serve(_)));
+    output::log::start(&cli.global, &console, cli.command.is_server());
     deprecated.iter().for_each(|flag| console.deprecated(flag));
     commands::dispatch(cli, environment, &console).unwrap_or_else(|error| error.report(&console)).into()
 }

@@ -11,7 +11,8 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, DELETE");
 
 /// The headers that pages may send.
 const ALLOWED: HeaderValue = HeaderValue::from_static(
-    "Accept, Authorization, Content-Range, Content-Type, If-Range, Last-Event-ID, Range, Traceparent, X-Request-Id, \
+    "Accept, Authorization, Content-Range, Content-Type, If-Range, Last-Event-ID, Mcp-Method, Mcp-Name, \
+     Mcp-Protocol-Version, Mcp-Session-Id, Range, Traceparent, X-Request-Id, \
      X-Cognitive-Response-Mode, X-Cognitive-Recovery-Session, X-Cognitive-Recovery-Seq",
 );
 

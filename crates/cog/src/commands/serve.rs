@@ -24,13 +24,39 @@ use super::{
     targets,
 };
 use crate::{
-    args::ServeArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
+    args::{ModelArgs, ServeArgs},
+    commands::settings::load_settings,
+    error::CliError,
+    exit::Exit,
+    output::Console,
 };
+
+/// What a server is started with.
+pub(super) struct Listening<'a> {
+    /// Directories of further modules, or directories that contain modules.
+    pub(super) paths: &'a [PathBuf],
+    pub(super) model: &'a ModelArgs,
+    /// Returns the value of a flag of `cog serve`.
+    pub(super) flag: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether modules are served only as tools of MCP.
+    pub(super) only_mcp: bool,
+}
 
 /// Serves until Ctrl-C or SIGTERM. A second one ends the server at once; SIGHUP reads the tokens again.
 pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let flag = |flag: &str| args.settings.get(flag);
+    let listening = Listening { paths: &args.paths, model: &args.model, flag: &flag, only_mcp: false };
+    listen(&listening, environment, console)
+}
+
+/// Serves at the address of the settings.
+pub(super) fn listen(
+    args: &Listening<'_>,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
     let settings = load_settings(args.model.flags(), environment, console)?;
-    let (mut serving, _) = ServeSettings::read(&settings, |flag| args.settings.get(flag))?;
+    let (mut serving, _) = ServeSettings::read(&settings, args.flag)?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
     serving.server.access.check(serving.socket_addr()).map_err(|error| cannot_serve(&error))?;
     let selected = providers::select(&settings, providers::RecordMode::Off)?;
@@ -61,14 +87,27 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         let signals = Signals::new()?;
         let reloading = reload_tokens(&serving, ReloadSignal::new()?, console);
         console.note(&selected.note);
-        console.note(&format!("{modules} modules at http://{address} (Ctrl-C ends it)"));
+        let path = if args.only_mcp { "/mcp" } else { "" };
+        console.note(&format!("{modules} modules at http://{address}{path} (Ctrl-C ends it)"));
         let server =
             Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics).with_media(media);
+        let server = with_routes(server, args.only_mcp);
         tokio::select! {
             exit = until_signal(server, listener, signals, console) => exit,
             never = reloading => match never {},
         }
     })
+}
+
+#[cfg(feature = "mcp")]
+fn with_routes(server: Server, only_mcp: bool) -> Server {
+    if only_mcp { server.only_mcp() } else { server }
+}
+
+/// Without the feature, a server has all its routes.
+#[cfg(not(feature = "mcp"))]
+fn with_routes(server: Server, _only_mcp: bool) -> Server {
+    server
 }
 
 /// Opens the sessions: those of this server, or those of all servers that share them through NATS.

@@ -1,16 +1,14 @@
 //! `cog worker`: runs the jobs of a NATS queue.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use cog_batch::nats::{Names, NatsError, NatsOptions, Queue, Stop, Worker, WorkerReport, connect};
 use cog_host::{
-    context_store, mcp, providers,
+    providers,
     settings::{Environment, Settings},
 };
-use cog_media::Access;
-use cog_run::Runtime;
 
-use super::{nats, serve::events, settings::load_settings, signals::Signals, targets};
+use super::{nats, serve::events, served, settings::load_settings, signals::Signals};
 use crate::{args::WorkerArgs, error::CliError, exit::Exit, output::Console};
 
 /// The time between two attempts to reach a server at the start.
@@ -27,7 +25,7 @@ pub(crate) fn worker(
     let names = Names::new(&settings.nats.name.value).map_err(|error| nats::error(&error))?;
     let selected = providers::select(&settings, providers::RecordMode::Off)?;
     console.note(&selected.note);
-    let runtime = runtime(args, &settings, selected.providers, console)?;
+    let runtime = served::runtime(&args.paths, &settings, selected.providers, console)?;
     events(0)?.block_on(async {
         let mut signals = Signals::new()?;
         let opened = tokio::select! {
@@ -41,30 +39,6 @@ pub(crate) fn worker(
         console.note(&format!("waiting for jobs, at most {} at once (Ctrl-C ends it)", worker.concurrency()));
         run(worker, &stop, signals, args.shutdown_timeout, console).await
     })
-}
-
-/// Returns the runtime of the jobs. They name modules and open media as requests to a server do.
-fn runtime(
-    args: &WorkerArgs,
-    settings: &Settings,
-    providers: cog_run::Providers,
-    console: &Console,
-) -> Result<Runtime, CliError> {
-    let finder = settings.finder();
-    let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
-    let finder = finder.with_paths(args.paths.iter().cloned().chain(here))?;
-    let builder = settings.runtime_builder(providers).context_store(context_store(None));
-    let builder = settings.add_cache(builder, None);
-    let access = Access {
-        fetcher: settings.media.fetcher(),
-        by_url: settings.media.by_url.value,
-        strip_metadata: settings.media.strip_metadata.value,
-        files: settings.media.files([]),
-        tool: Some(settings.media.tool()),
-        ..Access::default()
-    };
-    let builder = mcp::add_tools(builder, settings, None, |note| console.note(note))?;
-    Ok(builder.finder(finder).media(access).build())
 }
 
 /// Connects, and opens the queue. A server that cannot be reached yet is waited for.

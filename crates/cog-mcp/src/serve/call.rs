@@ -1,0 +1,187 @@
+//! One call of a tool: a run of its module, with the questions to the client that the run needs.
+
+use std::{pin::pin, sync::Arc};
+
+use cog_run::{
+    Caller, CancelReason, Cancellation, ChunkStream, Envelope, Module, Outcome, RunInput, Runtime, Value,
+    tools::{Continuation, Decision},
+};
+use rmcp::{
+    RoleServer,
+    model::{CallToolRequestParams, CallToolResponse, ErrorData, ProtocolVersion},
+    service::RequestContext,
+};
+
+use super::{
+    confirmation::{Answer, Binding, Confirmations, answer, answer_in, halted_id, question},
+    progress::Progress,
+    result::{invalid_params, result},
+    settings::CallSettings,
+};
+
+/// The number of questions in one call. A client that answers wrongly on its own would be asked for ever.
+const MAX_QUESTIONS: usize = 10;
+
+/// A call of a tool.
+pub(super) struct Call<'a> {
+    pub(super) runtime: &'a Runtime,
+    pub(super) confirmations: &'a Confirmations,
+    pub(super) module: Arc<Module>,
+    pub(super) settings: CallSettings,
+    pub(super) context: RequestContext<RoleServer>,
+    pub(super) progress: Option<Progress>,
+}
+
+/// What a run starts with.
+enum Start {
+    Input(Value),
+    Decision(Continuation),
+}
+
+/// How the client is asked for a confirmation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    /// The call ends, and the client repeats it with the answer: since 2026-07-28.
+    InResult,
+    /// The client answers a request during the call: before.
+    InCall,
+    /// The client cannot ask a person.
+    Nobody,
+}
+
+impl Call<'_> {
+    /// Answers the call.
+    ///
+    /// # Errors
+    /// A state that is not one of this server for this call.
+    pub(super) async fn answer(self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
+        let mut start = match &params.request_state {
+            Some(state) => match self.decision(state, &params)? {
+                Ok(continuation) => Start::Decision(continuation),
+                Err(response) => return Ok(*response),
+            },
+            None => Start::Input(Value::null()),
+        };
+        let binding = (self.asking() == Asking::InResult).then(|| Binding::new(self.owner(), &params));
+        if let Start::Input(input) = &mut start {
+            *input = serde_json::Value::Object(params.arguments.unwrap_or_default()).into();
+        }
+        for _ in 0..MAX_QUESTIONS {
+            let envelope = self.run(start).await;
+            let Some(id) = halted_id(&envelope).map(str::to_owned) else { return Ok(self.end(envelope)) };
+            if let Some(response) = binding.as_ref().and_then(|binding| self.ask_in_result(&id, binding)) {
+                return Ok(response);
+            }
+            let decision = match self.asking() {
+                Asking::InCall => self.ask_in_call(&id).await,
+                _ => None,
+            };
+            let Some(decision) = decision else { return Ok(self.end(envelope)) };
+            start = Start::Decision(Continuation { id, decision });
+        }
+        Ok(self.end(Envelope::failure(CancelReason::Cancelled.error())))
+    }
+
+    /// Returns the decision of a repeated call, or the response if there is none.
+    fn decision(
+        &self,
+        state: &str,
+        params: &CallToolRequestParams,
+    ) -> Result<Result<Continuation, Box<CallToolResponse>>, ErrorData> {
+        let binding = Binding::new(self.owner(), params);
+        let id = self.confirmations.open(state, &binding).map_err(|error| invalid_params(&error))?;
+        let decision = match answer_in(params) {
+            Answer::Decided(decision) => decision,
+            // It stays halted.
+            Answer::Cancelled => Decision::Confirm(String::new()),
+            Answer::Missing => {
+                return Ok(Err(Box::new(match self.ask_in_result(&id, &binding) {
+                    Some(question) => question,
+                    None => self.end(self.unknown(&id)),
+                })));
+            }
+        };
+        Ok(Ok(Continuation { id, decision }))
+    }
+
+    fn unknown(&self, id: &str) -> Envelope {
+        let error = self.runtime.halted_run(id, self.owner()).err();
+        Envelope::failure(error.unwrap_or_else(|| CancelReason::Cancelled.error()))
+    }
+
+    fn owner(&self) -> Option<&str> {
+        self.settings.options.owner.as_deref()
+    }
+
+    fn asking(&self) -> Asking {
+        let can_ask = self.context.client_capabilities().and_then(|can| can.elicitation);
+        let can_ask = can_ask.is_some_and(|forms| forms.form.is_some() || forms.url.is_none());
+        let version = self.context.protocol_version();
+        match version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str()) {
+            _ if !can_ask => Asking::Nobody,
+            true => Asking::InResult,
+            false => Asking::InCall,
+        }
+    }
+
+    fn ask_in_result(&self, id: &str, binding: &Binding) -> Option<CallToolResponse> {
+        let halted = self.runtime.halted_run(id, self.owner()).ok()?;
+        self.confirmations.ask(&halted, binding).map(CallToolResponse::from)
+    }
+
+    /// Asks the client, and waits for the answer. None if the run stays halted.
+    async fn ask_in_call(&self, id: &str) -> Option<Decision> {
+        let halted = self.runtime.halted_run(id, self.owner()).ok()?;
+        let asked = self.context.peer.create_elicitation(question(&halted));
+        let answered = tokio::select! {
+            answered = asked => answered.ok()?,
+            () = self.context.ct.cancelled() => return None,
+            () = self.settings.shutdown.cancelled() => return None,
+        };
+        match answer(&answered) {
+            Answer::Decided(decision) => Some(decision),
+            Answer::Cancelled | Answer::Missing => None,
+        }
+    }
+
+    /// Runs the module until it ends or is halted.
+    async fn run(&self, start: Start) -> Envelope {
+        let cancellation = Cancellation::new();
+        let options = self.settings.options.clone();
+        let options = options.caller(Caller::Agent).cancellation(cancellation.clone());
+        let (input, options) = match start {
+            Start::Input(input) => (input, options),
+            Start::Decision(continuation) => (Value::null(), options.continuation(continuation)),
+        };
+        let input = RunInput::Json(input);
+        let started = match self.progress {
+            Some(_) => self.runtime.execute_stream(&self.module, input, options),
+            None => self.runtime.execute_without_data(&self.module, input, options),
+        };
+        let mut folding = match started {
+            Ok(chunks) => pin!(self.fold(chunks)),
+            Err(refused) => return *refused,
+        };
+        tokio::select! {
+            envelope = &mut folding => return envelope,
+            () = self.context.ct.cancelled() => cancellation.cancel(CancelReason::Cancelled),
+            () = self.settings.shutdown.cancelled() => cancellation.cancel(CancelReason::Shutdown),
+        }
+        folding.await
+    }
+
+    async fn fold(&self, chunks: ChunkStream) -> Envelope {
+        let Some(progress) = &self.progress else { return chunks.fold().await };
+        let (mut describer, sending) = progress.start();
+        let folding = chunks.fold_with(move |chunk| describer.show(chunk));
+        tokio::join!(folding, sending).0
+    }
+
+    fn end(&self, mut envelope: Envelope) -> CallToolResponse {
+        let advice = self.settings.confirmation_advice.clone().filter(|_| halted_id(&envelope).is_some());
+        if let (Some(advice), Outcome::Failure { error, .. }) = (advice, &mut envelope.outcome) {
+            error.suggestion = Some(advice);
+        }
+        result(Some(&self.module), &envelope).into()
+    }
+}

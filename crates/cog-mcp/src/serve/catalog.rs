@@ -1,0 +1,62 @@
+//! The tools: one for each module that a model may call.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use cog_run::{Module, Runtime};
+use rmcp::model::Tool;
+
+use super::{annotations::annotations, schema};
+
+/// The modules as tools, each described once until its files change.
+#[derive(Default)]
+pub(super) struct Catalog(Mutex<HashMap<String, (Weak<Module>, Tool)>>);
+
+impl Catalog {
+    /// Returns the tools, sorted by name. Reads files.
+    pub(super) fn list(&self, runtime: &Runtime) -> Vec<Tool> {
+        let mut names: Vec<String> = runtime.finder().origins().into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.iter().filter_map(|name| self.load(runtime, name)).collect()
+    }
+
+    fn load(&self, runtime: &Runtime, name: &str) -> Option<Tool> {
+        match runtime.load_name(name) {
+            Ok(module) => module.manifest.invocation.agent_invocable.then(|| self.tool(name, &module)),
+            Err(error) => {
+                tracing::warn!(
+                    module = name,
+                    error = error.message,
+                    "the module is no tool: it does not load"
+                );
+                None
+            }
+        }
+    }
+
+    /// Returns the module as a tool.
+    pub(super) fn tool(&self, name: &str, module: &Arc<Module>) -> Tool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, tool)) = known.get(name)
+            && std::ptr::eq(of.as_ptr(), Arc::as_ptr(module))
+        {
+            return tool.clone();
+        }
+        let tool = describe(name, module);
+        known.insert(name.to_owned(), (Arc::downgrade(module), tool.clone()));
+        tool
+    }
+}
+
+fn describe(name: &str, module: &Module) -> Tool {
+    let manifest = &module.manifest;
+    let mut description = manifest.responsibility.clone();
+    if !manifest.excludes.is_empty() {
+        description.push_str(&format!("\nExcludes: {}.", manifest.excludes.join("; ")));
+    }
+    Tool::new_with_raw(name.to_owned(), Some(description.into()), Arc::new(schema::input(module)))
+        .with_raw_output_schema(Arc::new(schema::output(module)))
+        .with_annotations(annotations(module))
+}

@@ -1,0 +1,71 @@
+//! The schemas of a module as a tool.
+
+use cog_run::Module;
+use cog_spec::Dialect;
+use rmcp::model::JsonObject;
+use serde_json::{Map, Value, json};
+
+/// Returns the schema of the arguments: the input of the module, an object.
+pub(super) fn input(module: &Module) -> JsonObject {
+    let projected = module.contract.project_input(Dialect::JsonSchema).schema;
+    let mut schema = members(projected.unwrap_or_default());
+    schema.insert("type".to_owned(), Value::from("object"));
+    schema
+}
+
+/// Returns the schema of the structured content: an envelope with the data of the module.
+pub(super) fn output(module: &Module) -> JsonObject {
+    let (data, definitions) = data(module);
+    let text = || json!({ "type": "string" });
+    let mut schema = members(json!({
+        "type": "object",
+        "required": ["ok", "meta"],
+        "properties": {
+            "ok": { "type": "boolean", "description": "Whether the run succeeded: then there is `data`, otherwise `error`." },
+            "meta": {
+                "type": "object",
+                "required": ["confidence", "risk", "explain"],
+                "properties": {
+                    "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
+                    "risk": { "description": "none, low, medium or high" },
+                    "explain": text(),
+                },
+            },
+            "data": data,
+            "error": {
+                "type": "object",
+                "required": ["code", "message"],
+                "properties": { "code": text(), "message": text(), "suggestion": text() },
+            },
+        },
+    }));
+    if let Some(definitions) = definitions {
+        schema.insert("$defs".to_owned(), definitions);
+    }
+    schema
+}
+
+/// Returns the schema of the data, and the definitions that it refers to.
+fn data(module: &Module) -> (Value, Option<Value>) {
+    let mut projected = module.contract.project(Dialect::JsonSchema).schema.unwrap_or_default();
+    let definitions = projected.as_object_mut().and_then(|root| root.shift_remove("$defs"));
+    let mut data = match projected.pointer_mut("/anyOf/0/properties/data") {
+        Some(data) => data.take(),
+        // The older formats have no envelope.
+        None => projected,
+    };
+    // The specification requires some members of the model, such as the rationale, that not every answer has.
+    let own =
+        module.contract.data_schema().and_then(|schema| schema.get("required")).and_then(Value::as_array);
+    if let Some(required) = data.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| own.is_some_and(|own| own.contains(name)));
+    }
+    (data, definitions)
+}
+
+fn members(schema: Value) -> Map<String, Value> {
+    match schema {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
