@@ -19,3 +19,6 @@ pub use self::{
     http::{HttpSettings, McpHttp},
     settings::CallSettings,
 };
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ use super::{
     settings::CallSettings,
 };
 
-/// The number of questions in one call. A client that answers wrongly on its own would be asked for ever.
+/// The number of questions in one call. Otherwise a client that answers wrongly on its own would get questions without end.
 const MAX_QUESTIONS: usize = 10;
 
 /// A call of a tool.
@@ -45,7 +45,7 @@ enum Asking {
     InResult,
     /// The client answers a request during the call: before.
     InCall,
-    /// The client cannot ask a person.
+    /// The client has no form for a person.
     Nobody,
 }
 
@@ -56,7 +56,7 @@ impl Call<'_> {
     /// A state that is not one of this server for this call.
     pub(super) async fn answer(self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
         let mut start = match &params.request_state {
-            Some(state) => match self.decision(state, &params)? {
+            Some(state) => match self.decision(state, &params).await? {
                 Ok(continuation) => Start::Decision(continuation),
                 Err(response) => return Ok(*response),
             },
@@ -83,7 +83,7 @@ impl Call<'_> {
     }
 
     /// Returns the decision of a repeated call, or the response if there is none.
-    fn decision(
+    async fn decision(
         &self,
         state: &str,
         params: &CallToolRequestParams,
@@ -92,8 +92,12 @@ impl Call<'_> {
         let id = self.confirmations.open(state, &binding).map_err(|error| invalid_params(&error))?;
         let decision = match answer_in(params) {
             Answer::Decided(decision) => decision,
-            // It stays halted.
-            Answer::Cancelled => Decision::Confirm(String::new()),
+            Answer::Cancelled => {
+                // Without a decision it stays halted.
+                let decision = Decision::Confirm(String::new());
+                let envelope = self.run(Start::Decision(Continuation { id, decision })).await;
+                return Ok(Err(Box::new(self.end(envelope))));
+            }
             Answer::Missing => {
                 return Ok(Err(Box::new(match self.ask_in_result(&id, &binding) {
                     Some(question) => question,
@@ -126,10 +130,10 @@ impl Call<'_> {
 
     fn ask_in_result(&self, id: &str, binding: &Binding) -> Option<CallToolResponse> {
         let halted = self.runtime.halted_run(id, self.owner()).ok()?;
-        self.confirmations.ask(&halted, binding).map(CallToolResponse::from)
+        self.confirmations.request(&halted, binding).map(CallToolResponse::from)
     }
 
-    /// Asks the client, and waits for the answer. None if the run stays halted.
+    /// Requests the confirmation from the client, and waits for the answer. None if the run stays halted.
     async fn ask_in_call(&self, id: &str) -> Option<Decision> {
         let halted = self.runtime.halted_run(id, self.owner()).ok()?;
         let asked = self.context.peer.create_elicitation(question(&halted));

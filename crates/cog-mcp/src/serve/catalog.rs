@@ -29,7 +29,7 @@ impl Catalog {
                 tracing::warn!(
                     module = name,
                     error = error.message,
-                    "the module is no tool: it does not load"
+                    "the module is not listed as a tool: it does not load"
                 );
                 None
             }
@@ -59,4 +59,32 @@ fn describe(name: &str, module: &Module) -> Tool {
     Tool::new_with_raw(name.to_owned(), Some(description.into()), Arc::new(schema::input(module)))
         .with_raw_output_schema(Arc::new(schema::output(module)))
         .with_annotations(annotations(module))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_the_modules_in_a_fixed_order() {
+        let (catalog, runtime) = (Catalog::default(), Runtime::builder().build());
+        let tools = catalog.list(&runtime);
+        assert!(tools.len() > 5);
+        assert!(tools.is_sorted_by(|a, b| a.name < b.name));
+        assert_eq!(
+            serde_json::to_string(&tools).unwrap(),
+            serde_json::to_string(&catalog.list(&runtime)).unwrap()
+        );
+        for tool in &tools {
+            assert!(tool.name.len() <= 128 && !tool.description.as_ref().unwrap().is_empty());
+            let input = serde_json::to_string(&tool.input_schema).unwrap();
+            let output = tool.output_schema.as_ref().unwrap();
+            assert_eq!(
+                (&tool.input_schema["type"], &output["type"]),
+                (&"object".into(), &"object".into()),
+                "{input}"
+            );
+            assert!(output["properties"]["data"].is_object());
+        }
+    }
 }

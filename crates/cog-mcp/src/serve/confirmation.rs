@@ -45,7 +45,7 @@ impl Confirmations {
     }
 
     /// Returns the result that asks for the confirmation of a halted run; none if states cannot be signed.
-    pub(super) fn ask(&self, halted: &HaltedRun, call: &Binding) -> Option<InputRequiredResult> {
+    pub(super) fn request(&self, halted: &HaltedRun, call: &Binding) -> Option<InputRequiredResult> {
         let options = SealOptions::new().associated_data(&call.0).ttl(TIME_TO_ANSWER);
         let state = self.0.as_ref()?.seal_with(halted.id.as_bytes(), &options);
         let question = InputRequest::Elicitation(ElicitRequest::new(question(halted)));

@@ -22,7 +22,7 @@ use super::{
     settings::{CallSettings, Settings},
 };
 
-/// What a client tells its model about the tools.
+/// What a client shows its model about the tools.
 const INSTRUCTIONS: &str = "Each tool runs a module on a language model. Its result is an envelope: `data` is the answer, \
     checked against the output schema; `meta` has `confidence` (0 to 1), `risk` and `explain`. If `ok` is false, `error` has \
     a code, a message and a suggestion.";

@@ -54,13 +54,21 @@ fn data(module: &Module) -> (Value, Option<Value>) {
         // The older formats have no envelope.
         None => projected,
     };
-    // The specification requires some members of the model, such as the rationale, that not every answer has.
-    let own =
-        module.contract.data_schema().and_then(|schema| schema.get("required")).and_then(Value::as_array);
-    if let Some(required) = data.get_mut("required").and_then(Value::as_array_mut) {
-        required.retain(|name| own.is_some_and(|own| own.contains(name)));
-    }
+    loosen(&mut data, module.contract.data_schema());
     (data, definitions)
+}
+
+/// Removes what the specification requires only of a model: the rationale and insights, which the answer of a composition
+/// may lack.
+fn loosen(data: &mut Value, own: Option<&Value>) {
+    let own_required = own.and_then(|own| own.get("required")).and_then(Value::as_array);
+    if let Some(required) = data.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| own_required.is_some_and(|own| own.contains(name)));
+    }
+    let has_own = own.is_some_and(|own| own.pointer("/properties/extensions").is_some());
+    if let Some(extensions) = data.pointer_mut("/properties/extensions").filter(|_| !has_own) {
+        *extensions = json!({ "type": "object" });
+    }
 }
 
 fn members(schema: Value) -> Map<String, Value> {

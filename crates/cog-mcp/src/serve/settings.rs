@@ -16,7 +16,7 @@ pub struct CallSettings {
     pub held: Option<Box<dyn Any + Send + Sync>>,
     /// Stops the run when the program shuts down.
     pub shutdown: CancellationToken,
-    /// How a person continues a run that waits for a confirmation, if the client cannot ask for it. By default the
+    /// How a person continues a run that waits for a confirmation, if the client has no elicitation. By default the
     /// suggestion of the run.
     pub confirmation_advice: Option<String>,
 }

@@ -22,7 +22,7 @@ use crate::{
 /// The path of the route.
 pub(crate) const PATH: &str = "/mcp";
 
-/// How a person continues a run of a client that cannot ask.
+/// How a person continues a run if the client has no elicitation.
 const ADVICE: &str = "A person checks the arguments, and continues the run: `POST /v1/modules/MODULE/execute` with \
     `{\"_continue\": {\"id\": \"ID\", \"confirm\": \"YES\"}}`. Or use a client that supports elicitation of revision 2026-07-28.";
 

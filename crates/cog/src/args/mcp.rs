@@ -39,12 +39,12 @@ With --http, every setting of `cog serve` applies, as a variable COG_SERVE_NAME 
 Examples:
   cog mcp serve
   cog mcp serve ./my-module --provider openai
-  cog mcp serve --http 127.0.0.1:8001 --token-file tokens.txt")]
+  cog mcp serve --http 127.0.0.1:8001")]
 pub(crate) struct McpServeArgs {
     /// Directories of further modules, or directories that contain modules
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Serve streamable HTTP at the path /mcp of this address
+    /// Serve streamable HTTP at /mcp on this IP address and port
     #[arg(long, value_name = "IP:PORT")]
     pub(crate) http: Option<SocketAddr>,
     /// File of tokens for HTTP, one of which each request must send

@@ -88,6 +88,13 @@ fn typed(example: &str) -> Output {
         let example = example.replace("nats://localhost:4222", &nats.url());
         format!("{example} 2> log & server=$!\nuntil grep -q waiting log; do sleep 0.05; done\nstop")
     });
+    let example = match example.strip_prefix("cog mcp serve --http 127.0.0.1:8001") {
+        Some(rest) => {
+            let started = "until grep -q 'modules at' log; do sleep 0.05; done";
+            format!("cog mcp serve --http 127.0.0.1:0 {rest} 2> log & server=$!\n{started}\nstop")
+        }
+        None => example,
+    };
     let example = match example.strip_prefix("cog serve") {
         Some(arguments) => format!("serve {arguments}\nstop"),
         None if example.contains("localhost:8000") => {

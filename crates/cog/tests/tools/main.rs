@@ -22,6 +22,9 @@ mod install;
 mod mcp;
 #[cfg(unix)]
 #[cfg(test)]
+mod mcp_serve;
+#[cfg(unix)]
+#[cfg(test)]
 mod media_run;
 #[cfg(unix)]
 #[cfg(test)]

@@ -14,15 +14,15 @@ use cog_testkit::{Mock, Reply, Wire};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
+pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
     "data": {"result": "fine", "rationale": "Nothing was unclear."}, "error": null}"#;
 
-const SCHEMA: &str = r#"{
+pub(crate) const SCHEMA: &str = r#"{
     "input": {"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}},
     "data": {"type": "object", "required": ["result", "rationale"],
         "properties": {"result": {"type": "string"}, "rationale": {"type": "string"}}}}"#;
 
-fn python() -> String {
+pub(crate) fn python() -> String {
     #[expect(clippy::disallowed_methods, reason = "the interpreter that the tests use")]
     std::env::var("COG_TEST_PYTHON").unwrap_or_else(|_| {
         panic!("set COG_TEST_PYTHON to a Python with the package `mcp`, as `cargo xtask test` does")
@@ -33,7 +33,7 @@ fn server_script() -> String {
     script("mcp_server.py")
 }
 
-fn script(name: &str) -> String {
+pub(crate) fn script(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools").join(name).display().to_string()
 }
 
