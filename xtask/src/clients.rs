@@ -1,4 +1,4 @@
-//! The server under other people's clients: curl, a browser, Node's and Python's, and `schemathesis`.
+//! The server under other people's clients: curl, a browser, Node's and Python's, `schemathesis`, and those of MCP.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,17 +10,25 @@ use crate::{test::python, tools};
 const PYTHON: &[&str] = &["httpx==0.28.1", "schemathesis==4.32.5", "selenium==4.51.0", "websockets==17.4"];
 /// Node's clients.
 const NODE: &[&str] = &["eventsource@3.0.7", "ws@8.23.0"];
+/// MCP's conformance suites, each with the revision that it knows, and its TypeScript SDK and Inspector. They need Node 22.
+const MCP: &[&str] = &[
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/sdk@1.32.2",
+    "conformance-2025-11-25@npm:@modelcontextprotocol/conformance@0.1.16",
+    "node@22.23.3",
+];
 const SCRIPTS: &str = "crates/cog-server/tests/clients";
 
 /// Runs every client against the server.
 pub(crate) fn check() -> Outcome {
     tools::install()?;
     let interpreter = python(PYTHON)?;
-    let modules = node(NODE)?;
+    let modules = node(&[NODE, MCP].concat())?;
     let build = ["build", "--quiet", "--locked", "--package", "cogn", "--package", "cog-testkit", "--bins"];
     execute(cargo().args(build))?;
     let programs = target_directory()?.join("debug");
-    for script in ["check.py", "contract.py"] {
+    for script in ["check.py", "contract.py", "mcp.py"] {
         say(format_args!("clients: {script}"));
         let mut command = Command::new(&interpreter);
         command.arg(root().join(SCRIPTS).join(script)).env("NODE_PATH", &modules);

@@ -1,0 +1,33 @@
+// The official TypeScript SDK as a client: `mcp.cjs URL`, or `mcp.cjs COG` for a program over stdio.
+const assert = require("node:assert");
+const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
+const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio.js");
+const { StreamableHTTPClientTransport } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
+
+async function main(target) {
+  const overHttp = target.startsWith("http");
+  const args = ["mcp", "serve", "--provider", "offline"];
+  const transport = overHttp
+    ? new StreamableHTTPClientTransport(new URL(target))
+    : new StdioClientTransport({ command: target, args, stderr: "ignore" });
+  const client = new Client({ name: "check", version: "1" });
+  await client.connect(transport);
+  const { tools } = await client.listTools();
+  const name = overHttp ? "m" : "code-reviewer";
+  assert(tools.some((tool) => tool.name === name));
+  const shown = [];
+  const input = overHttp ? { query: "why?" } : { code: "eval(input())" };
+  // The SDK validates the structured content with the output schema.
+  const result = await client.callTool({ name, arguments: input }, undefined, {
+    onprogress: ({ message }) => shown.push(message),
+  });
+  assert.strictEqual(result.structuredContent.ok, true);
+  assert(shown.length > 1, shown);
+  const failed = await client.callTool({ name, arguments: {} });
+  assert.strictEqual(failed.isError, true);
+  assert.strictEqual(failed.structuredContent.error.code, "E1002");
+  await assert.rejects(client.callTool({ name: "nothing", arguments: {} }), { code: -32602 });
+  await client.close();
+}
+
+main(process.argv[2]);
