@@ -67,7 +67,10 @@ impl Client {
         let calls = calls.map(|calls| Mutex::new(Some(calls)));
         let model = Model { info: ProviderInfo::new("yes", "yes-1"), calls };
         let runtime = Runtime::builder().provider(Arc::new(model)).build();
-        let server = ModuleServer::new(runtime, |_| Ok(CallSettings::default()));
+        Self::start(ModuleServer::new(runtime, |_| Ok(CallSettings::default())))
+    }
+
+    fn start(server: ModuleServer) -> Self {
         let (input, theirs) = tokio::io::duplex(1 << 16);
         let (output, ours) = tokio::io::duplex(1 << 16);
         let mut serving = JoinSet::new();
@@ -240,4 +243,22 @@ async fn cancelled_request_drops_the_call_of_the_model() {
         .await;
     assert!(dropping.await.is_err(), "the call was dropped, and with it the sender");
     assert_eq!(client.ask(2, "tools/call", review()).await["id"], 2, "the cancelled request has no response");
+}
+
+#[tokio::test]
+async fn generated_image_is_content_and_not_text() {
+    let server = ModuleServer::new(Runtime::builder().build(), |_| Ok(CallSettings::default()));
+    let mut client = Client::start(server);
+    let call = json!({ "name": "image-generator", "arguments": { "query": "a cat" } });
+    let called = client.ask(1, "tools/call", call).await;
+    let (content, image) =
+        (&called["result"]["content"], &called["result"]["structuredContent"]["data"]["image"]);
+    assert_eq!(
+        (&content[1]["type"], &content[1]["mimeType"]),
+        (&json!("image"), &image["media_type"]),
+        "{called}"
+    );
+    assert_eq!(content[1]["data"], image["data"]);
+    let text: Value = serde_json::from_str(content[0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(text["data"]["image"]["data"], "content block 2");
 }

@@ -10,6 +10,8 @@
 
 mod access;
 mod life;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod observed;
 mod pages;
 mod sizes;

@@ -1,0 +1,124 @@
+//! The checks and limits of `/mcp`, which are those of the other routes.
+
+use std::time::Duration;
+
+use cog_server::{ServerSettings, Tokens};
+use reqwest::{Response, header::HeaderMap};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::support::{LONG, Site, answer, code, endless};
+
+const TOKEN: &str = "abcdefghij0123456789";
+
+/// A call of the tool `m` in the older revision, which has no metadata.
+fn call() -> Value {
+    let params = json!({ "name": "m", "arguments": { "query": "why?" } });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
+}
+
+async fn post(site: &Site, headers: &[(&'static str, &str)], body: String) -> Response {
+    let mut all = HeaderMap::new();
+    let usual = [
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2025-11-25"),
+    ];
+    for (name, value) in usual.iter().chain(headers) {
+        all.insert(*name, value.parse().unwrap());
+    }
+    site.http.post(site.url("/mcp")).headers(all).body(body).send().await.unwrap()
+}
+
+async fn envelope(response: Response) -> Value {
+    assert_eq!(response.status(), 200);
+    let message: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+    message["result"]["structuredContent"].clone()
+}
+
+#[tokio::test]
+async fn host_origin_and_token_are_checked() {
+    let mut settings = ServerSettings::default();
+    settings.access.tokens = Some(Tokens::parse(&format!("ci:{TOKEN}")).unwrap());
+    let site = Site::start(settings, [answer()]).await;
+    let bearer = format!("Bearer {TOKEN}");
+    let token = ("authorization", bearer.as_str());
+    for (headers, status) in [
+        (vec![], 401),
+        (vec![("authorization", "Bearer wrong-token-0123456789")], 401),
+        (vec![token, ("origin", "https://evil.example")], 403),
+        (vec![token, ("host", "evil.example")], 403),
+    ] {
+        let refused = post(&site, &headers, call().to_string()).await;
+        assert_eq!(code(refused).await.0, status, "{headers:?}");
+    }
+    assert!(site.mock.requests().is_empty());
+    assert_eq!(envelope(post(&site, &[token], call().to_string()).await).await["ok"], true);
+}
+
+#[tokio::test]
+async fn body_is_limited_in_size_and_time() {
+    let mut settings = ServerSettings::default();
+    (settings.max_body_bytes, settings.body_timeout) = (5000, Duration::from_millis(100));
+    let site = Site::start(settings, [answer()]).await;
+    assert_eq!(code(post(&site, &[], "x".repeat(5001)).await).await, (413, "E1005".to_owned()));
+    let mut half = TcpStream::connect(site.address).await.unwrap();
+    let head = format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n", site.address);
+    half.write_all(format!("{head}Content-Length: 100\r\n\r\n{{\"jsonrpc\"").as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    timeout(LONG, half.read_exact(&mut status)).await.unwrap().unwrap();
+    assert_eq!(&status, b"HTTP/1.1 408");
+    assert_eq!(envelope(post(&site, &[], call().to_string()).await).await["ok"], true);
+}
+
+#[tokio::test]
+async fn call_takes_a_slot_until_it_ends() {
+    let mut settings = ServerSettings::default();
+    settings.max_streams_per_client = 0;
+    let site = Site::start(settings, [answer()]).await;
+    let refused = envelope(post(&site, &[], call().to_string()).await).await;
+    assert_eq!(refused["error"]["code"], "E4002", "{refused}");
+    let mut settings = ServerSettings::default();
+    settings.max_streams_per_client = 1;
+    let site = Site::start(settings, [answer()]).await;
+    for _ in 0..3 {
+        assert_eq!(envelope(post(&site, &[], call().to_string()).await).await["ok"], true);
+    }
+}
+
+#[tokio::test]
+async fn shutdown_ends_a_call_with_its_error() {
+    let mut settings = ServerSettings::default();
+    settings.shutdown_timeout = Duration::from_millis(1);
+    let mut site = Site::start(settings, [endless()]).await;
+    let (http, url) = (site.http.clone(), site.url("/mcp"));
+    let request = http.post(url).header("content-type", "application/json");
+    let request = request.header("accept", "application/json, text/event-stream").body(call().to_string());
+    let (response, ()) = tokio::join!(request.send(), async {
+        site.counts("cog_streams_open 1").await;
+        site.shut_down();
+    });
+    assert_eq!(envelope(response.unwrap()).await["error"]["code"], "E2010");
+    site.ended().await;
+}
+
+#[tokio::test]
+async fn disconnect_cancels_the_call() {
+    let site = Site::start(ServerSettings::default(), [endless()]).await;
+    let body = call().to_string();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n",
+        site.address,
+        body.len()
+    );
+    let mut client = TcpStream::connect(site.address).await.unwrap();
+    client.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    site.counts("cog_streams_open 1").await;
+    drop(client);
+    site.counts("cog_streams_open 0").await;
+}
