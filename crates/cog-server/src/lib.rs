@@ -40,6 +40,7 @@ pub use crate::{
     media::{MediaStore, UploadSettings},
     metrics::Metrics,
     router::openapi,
+    serve::listen,
     server::Server,
     settings::{AccessSettings, ServerSettings, SetupError},
 };

@@ -6,7 +6,7 @@ use axum::{Router, body::Body, extract::ConnectInfo};
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
     time::{sleep, timeout},
@@ -27,6 +27,25 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// hyper's minimum for the size of the headers, in bytes.
 const MIN_HEADER_BYTES: usize = 8 * 1024;
+
+/// How many connections may wait until they are accepted, unless the system allows fewer.
+///
+/// A client whose connection finds the queue full tries again after 1, 3, 7, 15 and 31 seconds.
+const BACKLOG: u32 = 4096;
+
+/// Returns a listener for a server, whose queue takes bursts of connections.
+///
+/// # Errors
+/// Fails as a bind does: the port is in use, or the address is not one of this machine. Needs the runtime of tokio.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // On Windows, this would let several servers have the same port.
+    if cfg!(unix) {
+        socket.set_reuseaddr(true)?;
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Serves HTTP/1.1 until `shutdown`. Then stops accepting connections, waits for running requests as long as the settings
 /// allow, calls `stop` for the rest, and waits until the last responses are sent.

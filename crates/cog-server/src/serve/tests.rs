@@ -344,3 +344,20 @@ async fn streams_that_do_not_end_in_time_are_stopped() {
     server.stopped.await.unwrap();
     rest(&mut stream).await;
 }
+
+/// Nothing accepts these connections. Those that do not fit the queue would wait, and their clients time out.
+#[cfg(target_os = "linux")]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the limit of the system")]
+fn burst_of_connections_fits_the_queue() {
+    let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+    let burst = most.trim().parse::<usize>().unwrap().min(2000);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let address = listener.local_addr().unwrap();
+    for number in 1..=burst {
+        let connected = std::net::TcpStream::connect_timeout(&address, Duration::from_secs(20));
+        assert!(connected.is_ok(), "{number} of {burst}: {}", connected.unwrap_err());
+    }
+}

@@ -81,8 +81,8 @@ pub(super) fn listen(
     return_large_blocks();
     events(serving.workers)?.block_on(async {
         let sessions = open_sessions(&serving, stored, &settings).await?;
-        let listener = TcpListener::bind(serving.socket_addr()).await;
-        let listener = listener.map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
+        let listener = cog_server::listen(serving.socket_addr())
+            .map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
         let address = listener.local_addr().map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
         let signals = Signals::new()?;
         let reloading = reload_tokens(&serving, ReloadSignal::new()?, console);
