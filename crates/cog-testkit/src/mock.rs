@@ -4,10 +4,10 @@ mod body;
 
 use std::{
     collections::VecDeque,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::JoinHandle,
 };
@@ -20,9 +20,15 @@ use axum::{
     serve::ListenerExt as _,
 };
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    sync::oneshot,
+};
 
 use crate::{Batches, Reply, batches, wire::Wire};
+
+/// How many connections may wait until they are accepted.
+const BACKLOG: u32 = 4096;
 
 /// A server on 127.0.0.1 that implements every wire form at its own path, and stores the requests.
 ///
@@ -61,6 +67,7 @@ impl Received {
 struct Shared {
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<Received>>,
+    forgets: AtomicBool,
     interrupted: AtomicUsize,
     batches: Option<Batches>,
     /// Counts the input tokens of a request.
@@ -96,18 +103,23 @@ impl Mock {
         replies: impl IntoIterator<Item = Reply>,
         batches: Option<Batches>,
     ) -> std::io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _entered = runtime.enter();
+            let socket = TcpSocket::new_v4()?;
+            socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+            socket.listen(BACKLOG)?
+        };
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             replies: Mutex::new(replies.into_iter().collect()),
             requests: Mutex::default(),
+            forgets: AtomicBool::new(false),
             interrupted: AtomicUsize::new(0),
             batches,
             count: OnceLock::new(),
         });
         let (shutdown, stopped) = oneshot::channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let state = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             runtime.block_on(async {
@@ -118,6 +130,13 @@ impl Mock {
             });
         });
         Ok(Self { address, shared, shutdown: Some(shutdown), thread: Some(thread) })
+    }
+
+    /// Does not store the requests, for benchmarks: what they measure is not the memory of the mock.
+    #[must_use]
+    pub fn forgetting(self) -> Self {
+        self.shared.forgets.store(true, Ordering::Relaxed);
+        self
     }
 
     /// Sets how the input tokens of a request are counted, in place of those of its reply.
@@ -192,7 +211,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 async fn serve(listener: TcpListener, state: Arc<Shared>) -> std::io::Result<()> {
     // Without this, each small part of a reply waits 40 ms for the client.
-    let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|stream| {
+    let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
     let router = Router::new().fallback(handle).layer(DefaultBodyLimit::disable()).with_state(state);
@@ -215,7 +234,9 @@ async fn handle(
         peer,
     };
     let request = received.body.clone();
-    lock(&shared.requests).push(received);
+    if !shared.forgets.load(Ordering::Relaxed) {
+        lock(&shared.requests).push(received);
+    }
     if let Some(response) = batch_reply(&shared, &method, &uri, &body, &request).await {
         return response;
     }
