@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -53,6 +53,8 @@ pub struct MediaSettings {
     pub ffmpeg: Setting<Option<PathBuf>>,
     /// The directories to search for ffmpeg otherwise, and for the programs of poppler.
     path: Vec<PathBuf>,
+    /// What the search found.
+    programs: OnceLock<Programs>,
     /// The program that reads documents, audio and video with these arguments before `internal-media`; none for this one.
     reader: Option<(PathBuf, Vec<OsString>)>,
 }
@@ -83,6 +85,7 @@ impl MediaSettings {
             roots: layers.directories(ROOTS, home, |file| file.media.roots.as_ref()),
             ffmpeg: ffmpeg(layers, home).unwrap_or_else(|| Setting::default(None)),
             path: layers.environment.paths("PATH").unwrap_or_default(),
+            programs: OnceLock::new(),
             reader: None,
         })
     }
@@ -93,15 +96,16 @@ impl MediaSettings {
         self.reader = Some((program, arguments));
     }
 
-    /// Returns the tool that reads documents, audio and video as a child process.
+    /// Returns the tool that reads documents, audio and video as a child process. The programs are searched once.
     pub fn tool(&self) -> Arc<Tool> {
         let this = || (std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cog")), Vec::new());
         let (program, arguments) = self.reader.clone().unwrap_or_else(this);
-        Arc::new(Tool::new(program).with_arguments(arguments).with_programs(Programs {
+        let programs = self.programs.get_or_init(|| Programs {
             ffmpeg: self.ffmpeg.value.clone().or_else(|| found_in(&self.path, "ffmpeg")),
             pdftotext: found_in(&self.path, "pdftotext"),
             pdftoppm: found_in(&self.path, "pdftoppm"),
-        }))
+        });
+        Arc::new(Tool::new(program).with_arguments(arguments).with_programs(programs.clone()))
     }
 
     /// Returns the guard that decides which URLs may be fetched.
