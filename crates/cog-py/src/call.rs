@@ -8,12 +8,11 @@ use pyo3::prelude::*;
 use tokio::task::AbortHandle;
 
 use crate::{
-    attach::attached,
-    caller::{Caller, within},
+    caller::within,
+    deliveries::Delivery,
     events::events,
     hosted::Hosted,
     request::{Mode, Request, Started},
-    result::RunResult,
 };
 
 /// A run whose result is delivered to a callback. Dropping it cancels the run.
@@ -22,7 +21,7 @@ pub(crate) struct Call(AbortHandle);
 
 #[pymethods]
 impl Call {
-    /// Cancels the run and its call to the provider. The callback is not called any more.
+    /// Cancels the run and its call to the provider. The callback is not called any more, unless the run has ended.
     fn cancel(&self) {
         self.0.abort();
     }
@@ -35,7 +34,7 @@ impl Drop for Call {
 }
 
 impl Call {
-    /// Starts a run. `notify` is called once with its result or the exception that ended it, on a thread of the async runtime.
+    /// Starts a run. `notify` is called once with its result or the exception that ended it, on the thread of the deliveries.
     pub(crate) fn start(
         py: Python<'_>,
         hosted: Arc<Hosted>,
@@ -46,10 +45,11 @@ impl Call {
         if let Some(caller) = &caller {
             caller.use_running_loop(py)?;
         }
-        let task = events(py)?.spawn(async move {
+        let events = events(py)?;
+        let task = events.runtime.spawn(async move {
             let answer = AssertUnwindSafe(within(caller.as_ref(), answer(&hosted, request))).catch_unwind();
             let answer = answer.await.unwrap_or_else(|_| Ok(panicked()));
-            deliver(&notify, answer, caller.as_deref());
+            events.deliveries.send(Delivery { notify, answer, caller });
         });
         Ok(Self(task.abort_handle()))
     }
@@ -65,14 +65,6 @@ pub(crate) async fn answer(hosted: &Hosted, request: Request) -> Envelope {
         }
         Err(refused) => *refused,
     }
-}
-
-/// Calls the callback. Its errors are ignored: its event loop is closed, or the interpreter ends.
-fn deliver(notify: &Py<PyAny>, answer: PyResult<Envelope>, caller: Option<&Caller>) {
-    let _ = attached(|py| match answer {
-        Ok(envelope) => notify.call1(py, (RunResult::from_run(py, envelope, caller),)).map(drop),
-        Err(error) => notify.call1(py, (error.into_value(py),)).map(drop),
-    });
 }
 
 fn panicked() -> Envelope {

@@ -247,7 +247,7 @@ impl Chunks {
         if let Some(caller) = &caller {
             caller.use_running_loop(py)?;
         }
-        let task = events.spawn(async move {
+        let task = events.runtime.spawn(async move {
             if let Err(error) = within(caller.as_ref(), run.fill(&log, &end.0)).await {
                 end.0.fail(Failed::Raised(error));
             }

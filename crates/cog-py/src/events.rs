@@ -1,6 +1,7 @@
-//! The async runtime of the process.
+//! The async runtime of the process, and its thread for results.
 
 use std::{
+    io,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -8,47 +9,60 @@ use std::{
 use pyo3::{PyErr, PyResult, Python, exceptions::PyOSError};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::attach::{register, try_attached};
+use crate::{
+    attach::{register, try_attached},
+    deliveries::Deliveries,
+};
 
 /// How often a blocked call looks for Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(50);
 
-/// The async runtime, with the process that it belongs to. The lock is only held by a thread that is attached to Python, so
-/// that no other thread holds it when the process forks.
-static EVENTS: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
+/// The threads of this process that run modules.
+pub(crate) struct Events {
+    pub(crate) runtime: Runtime,
+    pub(crate) deliveries: Deliveries,
+}
 
-/// Returns the async runtime of this process. A forked process gets its own: threads do not survive a fork.
-pub(crate) fn events(py: Python<'_>) -> PyResult<&'static Runtime> {
-    let (runtime, is_new) = current()?;
+/// The threads, with the process that they belong to. The lock is only held by a thread that is attached to Python, so
+/// that no other thread holds it when the process forks.
+static EVENTS: Mutex<Option<(u32, &'static Events)>> = Mutex::new(None);
+
+/// Returns the threads of this process. A forked process gets its own: threads do not survive a fork.
+pub(crate) fn events(py: Python<'_>) -> PyResult<&'static Events> {
+    let (events, is_new) = current()?;
     if is_new {
         register(py)?;
     }
-    Ok(runtime)
+    Ok(events)
 }
 
-/// Returns the async runtime of this process, and whether it was created now.
-fn current() -> PyResult<(&'static Runtime, bool)> {
-    let mut events = EVENTS.lock().unwrap_or_else(PoisonError::into_inner);
+/// Returns the threads of this process, and whether they were started now.
+fn current() -> PyResult<(&'static Events, bool)> {
+    let mut current = EVENTS.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
-    match *events {
-        Some((owner, runtime)) if owner == process => Ok((runtime, false)),
+    match *current {
+        Some((owner, events)) if owner == process => Ok((events, false)),
         _ => {
-            let runtime = Builder::new_multi_thread().thread_name("cognitive").enable_all().build();
-            let runtime = runtime
+            let events = start()
                 .map_err(|error| PyOSError::new_err(format!("cannot start the async runtime: {error}")))?;
-            // It lives as long as the process. Without a destructor, the interpreter can end while a run is active.
-            let runtime: &'static Runtime = Box::leak(Box::new(runtime));
-            *events = Some((process, runtime));
-            Ok((runtime, true))
+            // They live as long as the process. Without a destructor, the interpreter can end while a run is active.
+            let events: &'static Events = Box::leak(Box::new(events));
+            *current = Some((process, events));
+            Ok((events, true))
         }
     }
+}
+
+fn start() -> io::Result<Events> {
+    let runtime = Builder::new_multi_thread().thread_name("cognitive").enable_all().build()?;
+    Ok(Events { runtime, deliveries: Deliveries::start()? })
 }
 
 /// Waits for a future while other Python threads run. Ctrl-C raises `KeyboardInterrupt` and drops the future.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
     let events = events(py)?;
     py.detach(|| {
-        events.block_on(async {
+        events.runtime.block_on(async {
             tokio::select! {
                 biased;
                 done = work => Ok(done),

@@ -13,6 +13,7 @@ mod call;
 mod callback;
 mod caller;
 mod chunks;
+mod deliveries;
 mod error;
 mod events;
 mod exception;
