@@ -21,10 +21,19 @@ def test_tour_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "['a jacket'] of adviser/adviser-1; the model corrected: ['InvalidDays: Ask for" in printed
 
 
-def test_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[1] / "README.md").read_text(), re.DOTALL)
+def run_readme(directory: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (directory / "README.md").read_text(), re.DOTALL)
     exec(blocks[0], {})
+
+
+def test_readme_of_the_package_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    run_readme(Path(__file__).parents[1])
     assert capsys.readouterr().out.strip() in {"approve", "change", "reject"}
+
+
+def test_readme_of_the_project_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    run_readme(Path(__file__).parents[3])
+    assert capsys.readouterr().out.startswith("high ")
 
 
 def test_tool_provider_and_module_work_together() -> None:
