@@ -36,7 +36,7 @@ fn start() -> Result<Mock, String> {
         Value::Array(replies) => replies.iter().map(Reply::from_json).collect::<Result<Vec<_>, _>>()?,
         reply => vec![Reply::from_json(&reply)?],
     };
-    let mock = Mock::try_start(replies).map_err(|error| error.to_string())?;
+    let mock = Mock::try_start(replies).map_err(|error| error.to_string())?.forgetting();
     writeln!(stdout(), "{}", mock.url()).map_err(|error| error.to_string())?;
     Ok(mock)
 }
