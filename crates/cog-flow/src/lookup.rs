@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cog_module::{Finder, Module, load};
 use cog_run::composition::Modules;
 use cog_spec::{Code, ErrorBody, ErrorCode};
+use thiserror::Error;
 
 /// Finds modules by name. Paths are refused: a module calls others by name only.
 pub trait Lookup {
@@ -19,11 +20,13 @@ pub trait Lookup {
 }
 
 /// Why a module cannot be called.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LookupError {
     /// No module has this name (E4006).
+    #[error("no module has this name")]
     NotFound,
     /// It exists, but does not load (E4008); the message says why.
+    #[error("{0}")]
     Invalid(String),
 }
 

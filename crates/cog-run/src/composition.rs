@@ -31,3 +31,4 @@ pub(crate) use self::{
     provider::{COMPOSITION, PartsReply},
 };
 pub use crate::modules::Modules;
+pub use cog_spec::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};

@@ -48,13 +48,13 @@ pub use crate::{
     stream::ChunkStream,
 };
 // The types of other crates in the public interface, so that a program needs no other dependency.
-pub use cog_json::{DeserializeError, Path, SerializeError, ToJson, Value};
+pub use cog_json::{DeserializeError, Path, SerializeError, SyntaxError, ToJson, Value};
 pub use cog_media::{Access, Delivery, FileGuard, MediaError, Uploads, sniff};
 #[cfg(feature = "providers")]
 pub use cog_media::{AllowRule, FetchLimits, Fetcher, Proxy, UrlGuard};
-pub use cog_module::{Finder, LoadError, Module, ModuleFiles, Origin};
+pub use cog_module::{Diagnostic, Finder, LoadError, Module, ModuleFiles, Origin};
 pub use cog_spec::{
-    Checkpoint, Chunk, ChunkType, Code, DataError, Effort, Envelope, ErrorBody, ErrorCode, Fallback,
-    Generation, Meta, OnViolation, Outcome, PartAnswer, PartProgress, PartReport, PartStatus, Progress,
-    Recovery, Repair, Risk, RiskValue, RuntimeMeta, ServiceTier, Tier, Verbosity, Warning, WarningCode,
+    CacheHit, Checkpoint, Chunk, ChunkType, Code, Cost, DataError, Effort, Envelope, ErrorBody, ErrorCode,
+    Fallback, Generation, Manifest, Meta, OnViolation, Outcome, Progress, Recovery, Repair, Risk, RiskValue,
+    RuntimeMeta, ServiceTier, Tier, Verbosity, ViolationNote, Warning, WarningCode,
 };

@@ -2,6 +2,7 @@
 
 use cog_json::Value;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::{CacheHit, Risk, Usage, string_enum::string_enum};
 
@@ -66,7 +67,8 @@ pub struct PartReport {
 }
 
 /// The error of a part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[error("{code}: {message}")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "partError"))]
 pub struct PartError {
     /// The error code.

@@ -5,7 +5,8 @@ use thiserror::Error;
 use super::lines::MAX_LINE;
 
 /// A row that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{} {}: {kind}", place.parts().0, place.parts().1)]
 pub struct RowError {
     /// Where it is in the input.
     pub place: Place,
@@ -21,6 +22,16 @@ pub enum Place {
     Line(u64),
     /// The row of a table, from 0.
     Row(u64),
+}
+
+impl Place {
+    /// Returns the unit and the number.
+    fn parts(self) -> (&'static str, u64) {
+        match self {
+            Self::Line(line) => ("line", line),
+            Self::Row(row) => ("row", row),
+        }
+    }
 }
 
 /// What is wrong with a row.
@@ -137,12 +148,9 @@ impl RowError {
     #[must_use]
     pub fn to_body(&self, name: &str) -> ErrorBody {
         let Self { place, kind } = self;
-        let (unit, number) = match place {
-            Place::Line(line) => ("line", line),
-            Place::Row(row) => ("row", row),
-        };
+        let (unit, number) = place.parts();
         let details = serde_json::json!({ "input": name, unit: number });
-        ErrorBody::new(kind.code(), format!("{name}, {unit} {number}: {kind}"))
+        ErrorBody::new(kind.code(), format!("{name}, {self}"))
             .with_recoverable(false)
             .suggest(kind.suggestion())
             .with_details(Value::from(details))

@@ -3,6 +3,7 @@
 use std::{ops::Range, time::Duration};
 
 use cog_spec::Tier;
+use thiserror::Error;
 
 use crate::{
     diagnostic::{nearest, shown},
@@ -38,7 +39,8 @@ pub struct CallOptions {
 }
 
 /// An invalid option of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
 pub struct CallError {
     /// The byte range of the option in the source text of the call.
     pub range: Range<usize>,

@@ -48,6 +48,8 @@ impl VendorError {
     }
 }
 
+impl std::error::Error for VendorError {}
+
 impl std::fmt::Display for VendorError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.code {

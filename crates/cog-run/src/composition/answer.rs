@@ -5,6 +5,7 @@ use std::{any::Any, pin::Pin};
 pub use cog_answer::PartsSummary;
 use cog_json::Value;
 use cog_spec::ErrorBody;
+use thiserror::Error;
 
 use super::halted::PartsState;
 
@@ -44,7 +45,8 @@ pub enum PartsAnswer {
 }
 
 /// The error of a composition.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{error}")]
 pub struct PartsError {
     /// The error.
     pub error: ErrorBody,
