@@ -25,6 +25,9 @@ struct Use {
 /// A line of text to check.
 type Line = (Place, usize, String);
 
+/// A reader of the glossary learns so many terms.
+const MAX_TERMS: usize = 40;
+
 /// Checks every file, or the files under one path.
 pub(crate) fn run(under: Option<&str>) -> Outcome {
     let list = List::read()?;
@@ -45,7 +48,17 @@ pub(crate) fn run(under: Option<&str>) -> Outcome {
     for found in shown {
         say(format_args!("{}:{}: `{}`; write: {}", found.path, found.line, found.found, found.write));
     }
+    check_glossary(&read("docs/glossary.md")?)?;
     verdict(&list, under, &open, &pending)
+}
+
+/// Fails if the glossary has too many terms. Two rows of its table are the header.
+fn check_glossary(page: &str) -> Outcome {
+    let terms = page.lines().filter(|line| line.starts_with('|')).count().saturating_sub(2);
+    match terms {
+        1..=MAX_TERMS => Ok(()),
+        _ => Err(format!("docs/glossary.md: {terms} terms; allowed: 1 to {MAX_TERMS}")),
+    }
 }
 
 /// Fails on uses outside pending paths, and on pending paths that are clean.
@@ -246,6 +259,14 @@ mod tests {
         let source =
             "pub struct MostTold;\nfn f() {\n    error(format!(\"no folder {told}\"));\n}\nfn told() {}\n";
         assert_eq!(found("crates/a/src/lib.rs", source), [(3, "folder".to_owned()), (1, "told".to_owned())]);
+    }
+
+    #[test]
+    fn glossary_has_at_most_40_terms() {
+        let page =
+            |terms| format!("# Glossary\n\n| Term | Meaning |\n|---|---|\n{}", "| a | b |\n".repeat(terms));
+        assert_eq!(check_glossary(&page(40)), Ok(()));
+        assert!(check_glossary(&page(41)).is_err() && check_glossary(&page(0)).is_err());
     }
 
     #[test]
