@@ -20,7 +20,7 @@ pub(crate) struct Reply {
     parser: Parser,
     listener: Listener,
     bytes: usize,
-    fault: Option<SyntaxError>,
+    syntax_error: Option<SyntaxError>,
     /// The text before any JSON document. It is only recorded if the model may generate media beside it.
     prose: Option<String>,
     /// The text that the next attempt shows to the model.
@@ -47,7 +47,7 @@ impl Reply {
             parser: parser(rules),
             listener: Listener::new(rules),
             bytes: 0,
-            fault: None,
+            syntax_error: None,
             prose: rules.makes_media().then(String::new),
             attempt_text: AttemptText::default(),
             usage: None,
@@ -67,7 +67,7 @@ impl Reply {
             prose.push_str(text);
         }
         let read = parser.push(text.as_bytes(), &mut |event| listener.on_event(rules, &event, out));
-        self.fault = self.fault.or(read.err());
+        self.syntax_error = self.syntax_error.or(read.err());
         self.prose.take_if(|_| self.parser.root().is_some());
         self.flush_due(now, out);
     }
@@ -92,7 +92,7 @@ impl Reply {
     pub(crate) fn is_invalid(&self, rules: &AnswerRules) -> bool {
         let violates = || !self.listener.stopping_violations().is_empty();
         let is_unreadable = || !rules.calls_tools && self.parser.has_second_object();
-        let is_broken = self.fault.is_some() && !rules.calls_tools;
+        let is_broken = self.syntax_error.is_some() && !rules.calls_tools;
         is_broken || !self.parser.is_tentative() && (is_unreadable() || violates())
     }
 
@@ -123,7 +123,7 @@ impl Reply {
         let is_truncated = matches!(self.finish, None | Some(FinishReason::Length));
         let is_rejected = matches!(self.finish, Some(FinishReason::ContentFilter | FinishReason::Refusal(_)));
         self.prose.is_some()
-            && self.fault.is_none()
+            && self.syntax_error.is_none()
             && self.parser.root().is_none()
             && !is_truncated
             && !is_rejected
@@ -147,7 +147,7 @@ impl Reply {
 
     /// Returns why the reply is invalid, whatever its text.
     fn rejection(&self) -> Option<ErrorBody> {
-        if let Some(error) = self.fault {
+        if let Some(error) = self.syntax_error {
             return Some(error::not_json(&error));
         }
         let stops = self.listener.stopping_violations();

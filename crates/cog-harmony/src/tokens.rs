@@ -108,7 +108,7 @@ impl TokenCounter {
         Self { facts: models::find(model), bound: Bound::Lower }
     }
 
-    /// Returns the name of the tokenizer: `o200k_base`, `largest of 8 tokenizers`.
+    /// Returns the name of the tokenizer: `o200k_base`, `the tokenizer of 8 that counts most`.
     pub fn tokenizer(&self) -> &'static str {
         tokenizer::name(self.facts.tokenizer, self.bound)
     }

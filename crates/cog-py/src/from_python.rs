@@ -47,7 +47,7 @@ pub(crate) fn convert(object: &Bound<'_, PyAny>, root: &str) -> PyResult<Convert
 /// # Errors
 /// `ValueError` for a text that UTF-8 cannot represent.
 pub(crate) fn text<'a>(text: &'a Bound<'_, PyString>, root: &str) -> PyResult<&'a str> {
-    text.to_str().map_err(|_| Fault::value(SURROGATE).into_error(root))
+    text.to_str().map_err(|_| ConversionError::value(SURROGATE).into_error(root))
 }
 
 /// Converts a time in seconds.
@@ -64,7 +64,7 @@ struct Conversion {
 }
 
 /// Why an object cannot be converted.
-enum Fault {
+enum ConversionError {
     /// Python raised an error.
     Raised(PyErr),
     /// The object has no form in JSON.
@@ -77,7 +77,7 @@ enum Fault {
     },
 }
 
-type Done = Result<(), Fault>;
+type Done = Result<(), ConversionError>;
 
 impl Conversion {
     fn value(&mut self, object: &Bound<'_, PyAny>) -> Done {
@@ -108,7 +108,7 @@ impl Conversion {
     fn string(&mut self, text: &Bound<'_, PyString>) -> Done {
         match text.to_str() {
             Ok(text) => self.write(|w| w.string(text)),
-            Err(_) => Err(Fault::value(SURROGATE)),
+            Err(_) => Err(ConversionError::value(SURROGATE)),
         }
     }
 
@@ -118,14 +118,14 @@ impl Conversion {
         }
         match number.extract::<u64>() {
             Ok(number) => self.write(|w| number.write_json(w)),
-            Err(_) => Err(Fault::value("the integer needs more than 64 bits; pass it as a string")),
+            Err(_) => Err(ConversionError::value("the integer needs more than 64 bits; pass it as a string")),
         }
     }
 
     fn float(&mut self, number: f64) -> Done {
         match number.is_finite() {
             true => self.write(|w| number.write_json(w)),
-            false => Err(Fault::value(format!("JSON has no number {number}; use None"))),
+            false => Err(ConversionError::value(format!("JSON has no number {number}; use None"))),
         }
     }
 
@@ -133,10 +133,10 @@ impl Conversion {
     fn within(&mut self, object: &Bound<'_, PyAny>, write: impl FnOnce(&mut Self) -> Done) -> Done {
         let address = object.as_ptr().addr();
         if self.open.contains(&address) {
-            return Err(Fault::value("the object contains itself"));
+            return Err(ConversionError::value("the object contains itself"));
         }
         if self.open.len() >= Limits::default().depth as usize {
-            return Err(Fault::value(format!("more than {} levels", Limits::default().depth)));
+            return Err(ConversionError::value(format!("more than {} levels", Limits::default().depth)));
         }
         self.open.push(address);
         write(self)?;
@@ -190,7 +190,7 @@ impl Conversion {
 
     fn media(&mut self, bytes: &[u8]) -> Done {
         let Some(media_type) = cog_media::sniff(bytes) else {
-            return Err(Fault::kind(
+            return Err(ConversionError::kind(
                 "the bytes are not an image, audio, video or PDF; pass text as str: data.decode()",
             ));
         };
@@ -205,7 +205,7 @@ impl Conversion {
     /// Writes a path as a file. A relative path starts at the working directory of the program.
     fn file(&mut self, path: PathBuf) -> Done {
         let path = std::path::absolute(&path).unwrap_or(path);
-        let text = path.to_str().ok_or_else(|| Fault::value("the path is not valid UTF-8"))?;
+        let text = path.to_str().ok_or_else(|| ConversionError::value("the path is not valid UTF-8"))?;
         self.write(|w| {
             w.object(|w| {
                 w.field("type", "file").field("path", text);
@@ -216,17 +216,19 @@ impl Conversion {
     }
 }
 
-fn wrong_key(key: &Bound<'_, PyAny>) -> Fault {
+fn wrong_key(key: &Bound<'_, PyAny>) -> ConversionError {
     let shown = key.repr().map(|text| text.to_string()).unwrap_or_default();
     let kind = type_name(key);
-    Fault::kind(format!("the key {shown} is of type {kind}; keys of JSON are strings; pass str(key)"))
+    ConversionError::kind(format!(
+        "the key {shown} is of type {kind}; keys of JSON are strings; pass str(key)"
+    ))
 }
 
 fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map(|name| name.to_string()).unwrap_or_default()
 }
 
-impl Fault {
+impl ConversionError {
     fn value(message: impl Into<String>) -> Self {
         Self::Rejected { message: message.into(), is_type: false, path: Vec::new() }
     }
@@ -255,7 +257,7 @@ impl Fault {
     }
 }
 
-impl<E: Into<PyErr>> From<E> for Fault {
+impl<E: Into<PyErr>> From<E> for ConversionError {
     fn from(error: E) -> Self {
         Self::Raised(error.into())
     }

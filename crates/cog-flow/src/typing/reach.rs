@@ -54,7 +54,7 @@ pub(super) fn rules(sources: &Sources<'_>, findings: &mut Findings) {
         if findings.is_enough() {
             return;
         }
-        let document = documents.of(sources, route.from.as_ref());
+        let document = documents.document(sources, route.from.as_ref());
         let (index, condition) = (route.index, route.condition.as_ref());
         let invalid =
             condition.map(|condition| super::condition::check(&condition_of(index), condition, &document.1));
@@ -82,7 +82,7 @@ fn finding(rule: &RoutingRule<'_>, reason: &Reason) -> Finding {
 struct Documents<'s, 'c>(HashMap<Option<&'s [Source]>, (String, Known<'c>)>);
 
 impl<'s, 'c> Documents<'s, 'c> {
-    fn of(&mut self, sources: &Sources<'c>, from: Option<&'s Selection>) -> (String, Known<'c>) {
+    fn document(&mut self, sources: &Sources<'c>, from: Option<&'s Selection>) -> (String, Known<'c>) {
         let next = self.0.len();
         let known = self.0.entry(from.map(|from| from.sources.as_slice()));
         known.or_insert_with(|| (format!("{next}"), sources.judged(from))).clone()

@@ -103,7 +103,7 @@ fn estimates_and_tokenizers_are_described() {
     let texts: std::collections::HashSet<_> = estimates.iter().map(|estimate| estimate.as_str()).collect();
     assert_eq!(texts.len(), estimates.len());
     let names = ["gpt-4o", ""].map(|model| TokenCounter::new(model).tokenizer());
-    let expected = ["o200k_base", "largest of 8 tokenizers"];
+    let expected = ["o200k_base", "the tokenizer of 8 that counts most"];
     assert_eq!(names, if cfg!(feature = "tokenizers") { expected } else { ["bytes"; 2] });
     assert_eq!(TokenCounter::new("gpt-4o").is_exact(), cfg!(feature = "tokenizers"));
     assert!(!TokenCounter::new("").is_exact());

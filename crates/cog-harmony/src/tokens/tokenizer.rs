@@ -9,8 +9,8 @@ const ALL: [&str; 8] =
 pub(crate) fn name(own: Option<&'static str>, bound: Bound) -> &'static str {
     match (own, bound) {
         (Some(own), _) => own,
-        (None, Bound::Upper) => "largest of 8 tokenizers",
-        (None, Bound::Lower) => "smallest of 8 tokenizers",
+        (None, Bound::Upper) => "the tokenizer of 8 that counts most",
+        (None, Bound::Lower) => "the tokenizer of 8 that counts least",
     }
 }
 

@@ -6,7 +6,7 @@ use pyo3::{
     types::{PyByteArray, PyBytes, PyDict, PyList, PyMemoryView, PyString, PyTuple, PyType},
 };
 
-use super::{Fault, type_name};
+use super::{ConversionError, type_name};
 
 /// What an object becomes that has no form of its own in JSON.
 pub(super) enum Form<'py> {
@@ -25,9 +25,9 @@ pub(super) enum Form<'py> {
 }
 
 impl<'py> Form<'py> {
-    pub(super) fn new(object: &Bound<'py, PyAny>) -> Result<Self, Fault> {
+    pub(super) fn new(object: &Bound<'py, PyAny>) -> Result<Self, ConversionError> {
         if object.is_instance_of::<PyType>() {
-            return Err(Fault::kind(format!("found the class {object}; pass an instance")));
+            return Err(ConversionError::kind(format!("found the class {object}; pass an instance")));
         }
         if let Some(bytes) = bytes(object)? {
             return Ok(Self::Bytes(bytes));
@@ -48,7 +48,7 @@ impl<'py> Form<'py> {
     }
 }
 
-fn bytes(object: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>, Fault> {
+fn bytes(object: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>, ConversionError> {
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Some(bytes.as_bytes().to_vec()));
     }
@@ -65,14 +65,14 @@ fn bytes(object: &Bound<'_, PyAny>) -> Result<Option<Vec<u8>>, Fault> {
 }
 
 /// Writes an image of Pillow as PNG, which loses nothing.
-fn png(image: &Bound<'_, PyAny>) -> Result<Vec<u8>, Fault> {
+fn png(image: &Bound<'_, PyAny>) -> Result<Vec<u8>, ConversionError> {
     let py = image.py();
     let buffer = py.import("io")?.call_method0("BytesIO")?;
     match image.call_method1("save", (&buffer, "PNG")) {
         Ok(_) => Ok(buffer.call_method0("getvalue")?.extract()?),
         Err(error) if error.is_instance_of::<PyOSError>(py) => {
             let reason = error.value(py);
-            Err(Fault::value(format!(
+            Err(ConversionError::value(format!(
                 "the image cannot be written as PNG: {reason}; pass image.convert(\"RGB\")"
             )))
         }
@@ -104,14 +104,14 @@ fn fields<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyList>
     PyList::new(py, pairs.collect::<PyResult<Vec<_>>>()?).map(Some)
 }
 
-fn scalar<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Form<'py>>, Fault> {
+fn scalar<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Form<'py>>, ConversionError> {
     if is_a(object, "enum", "Enum")? {
         return Ok(Some(Form::Value(object.getattr("value")?)));
     }
     if is_a(object, "decimal", "Decimal")? {
         return match object.call_method0("is_finite")?.is_truthy()? {
             true => Ok(Some(Form::Number(object.str()?.to_string()))),
-            false => Err(Fault::value(format!("JSON has no number {object}; use None"))),
+            false => Err(ConversionError::value(format!("JSON has no number {object}; use None"))),
         };
     }
     if is_a(object, "uuid", "UUID")? {
@@ -123,7 +123,7 @@ fn scalar<'py>(object: &Bound<'py, PyAny>) -> Result<Option<Form<'py>>, Fault> {
     Ok(None)
 }
 
-fn container<'py>(object: &Bound<'py, PyAny>) -> Result<Form<'py>, Fault> {
+fn container<'py>(object: &Bound<'py, PyAny>) -> Result<Form<'py>, ConversionError> {
     if is_a(object, "collections.abc", "Mapping")? {
         let items = object.call_method0("items")?.try_iter()?.collect::<PyResult<Vec<_>>>()?;
         return Ok(Form::Members(PyList::new(object.py(), items)?));
@@ -131,7 +131,7 @@ fn container<'py>(object: &Bound<'py, PyAny>) -> Result<Form<'py>, Fault> {
     if is_a(object, "collections.abc", "Sequence")? {
         return Ok(Form::Elements);
     }
-    Err(Fault::kind(format!("JSON has no form for {}; {}", type_name(object), suggestion(object)?)))
+    Err(ConversionError::kind(format!("JSON has no form for {}; {}", type_name(object), suggestion(object)?)))
 }
 
 fn suggestion(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {

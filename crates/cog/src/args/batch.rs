@@ -86,7 +86,7 @@ Each row of INPUT is the input of one run. Each result is one line of OUT: {\"ro
 A row that fails is a result with its error, and the batch continues.
 
 The results are stored in OUT.results and OUT.journal until the batch is complete. After an interruption, a crash or a \
-full disk, the same command continues: rows that have a result are not run again.
+full disk, run the same command again: it skips the rows that have a result.
 
 Exit code 0 if every row succeeded, 1 if a row failed or the batch was stopped. It is 2 if the arguments or the input do \
 not fit, and 130 if the batch was interrupted.

@@ -141,7 +141,7 @@ fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, 
             Ok(Exit::Failed)
         }
         Some(Stop::Interrupted) => {
-            console.note("interrupted: the same command continues with the rows that have no result");
+            console.note("interrupted; run the same command again for the rows that have no result");
             Ok(Exit::Interrupted)
         }
         Some(stop) => Err(stop.into()),

@@ -196,7 +196,7 @@ fn rules_with_the_same_sources_share_what_they_read() {
     let plan = checked.flow().root();
     let sources = Sources::new(checked.flow(), plan);
     let mut documents = Documents::default();
-    let mut documents = plan.routes.iter().map(|rule| documents.of(&sources, rule.from.as_ref()));
+    let mut documents = plan.routes.iter().map(|rule| documents.document(&sources, rule.from.as_ref()));
     let mut next = || match documents.next().unwrap() {
         (name, Known::Maybe(known)) => (name, known),
         (name, known) => panic!("{name}: {known:?}"),

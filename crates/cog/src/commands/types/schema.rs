@@ -32,7 +32,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(kind: Type) -> Self {
+    fn from_type(kind: Type) -> Self {
         Self { kind, conditions: Vec::new() }
     }
 }
@@ -72,11 +72,11 @@ impl<'a> Reader<'a> {
     /// Reads the parts of a schema.
     fn parts(&mut self, schema: &Value) -> Parts {
         let Value::Object(members) = schema else {
-            return Parts::of(if *schema == Value::Bool(false) { Type::Never } else { Type::Any });
+            return Parts::from_type(if *schema == Value::Bool(false) { Type::Never } else { Type::Any });
         };
         if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
             let pointer = reference.strip_prefix('#').map(decoded);
-            return Parts::of(pointer.map_or(Type::Any, Type::Reference));
+            return Parts::from_type(pointer.map_or(Type::Any, Type::Reference));
         }
         let mut parts = self.own(members);
         if let Some(values) = literals(members) {
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         let only_requires = schema.as_object().is_some_and(|members| {
             !members.contains_key("type") && !TYPED.iter().any(|keyword| members.contains_key(*keyword))
         });
-        if only_requires { Parts::of(Type::Any) } else { self.parts(schema) }
+        if only_requires { Parts::from_type(Type::Any) } else { self.parts(schema) }
     }
 
     /// Narrows the type to the alternatives.
@@ -171,17 +171,17 @@ impl<'a> Reader<'a> {
     fn own(&mut self, members: &Map<String, Value>) -> Parts {
         let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
         match members.get("type") {
-            Some(Value::String(name)) => Parts::of(self.named(name, members)),
+            Some(Value::String(name)) => Parts::from_type(self.named(name, members)),
             Some(Value::Array(names)) => {
                 let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
                 let kinds: Vec<Type> = names.into_iter().map(|name| self.named(name, members)).collect();
-                Parts::of(Type::union(kinds))
+                Parts::from_type(Type::union(kinds))
             }
             _ if has(&["properties", "patternProperties", "additionalProperties", "required"]) => {
                 Parts { kind: Type::Any, conditions: vec![self.named("object", members)] }
             }
             _ if has(&["items"]) => Parts { kind: Type::Any, conditions: vec![self.named("array", members)] },
-            _ => Parts::of(Type::Any),
+            _ => Parts::from_type(Type::Any),
         }
     }
 

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 /// Returns `suggested_mapping` as `SuggestedMapping`. Only ASCII letters and digits remain; without any, it is `X`.
 pub(super) fn pascal(text: &str) -> String {
     let mut word = String::new();
-    for piece in pieces(text) {
-        let mut letters = piece.chars();
+    for part in parts(text) {
+        let mut letters = part.chars();
         word.extend(letters.next().map(|first| first.to_ascii_uppercase()));
         word.push_str(letters.as_str());
     }
@@ -24,12 +24,12 @@ pub(super) fn camel(text: &str) -> String {
 /// Returns `suggestedMapping` as `suggested_mapping`; a text without letters and digits is `x`.
 pub(super) fn snake(text: &str) -> String {
     let mut word = String::new();
-    for piece in pieces(text) {
+    for part in parts(text) {
         if !word.is_empty() {
             word.push('_');
         }
         let mut was_lower = false;
-        for letter in piece.chars() {
+        for letter in part.chars() {
             if letter.is_ascii_uppercase() && was_lower {
                 word.push('_');
             }
@@ -44,8 +44,8 @@ pub(super) fn snake(text: &str) -> String {
     }
 }
 
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|piece| !piece.is_empty())
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| !part.is_empty())
 }
 
 /// Returns the name, or the name with the first number that makes it free, and takes it.

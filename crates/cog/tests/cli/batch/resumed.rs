@@ -139,7 +139,7 @@ fn interrupted_batch_says_how_it_goes_on() {
     assert!(Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap().success());
     let stopped = child.wait_with_output().unwrap();
     assert_eq!(stopped.status.code(), Some(130), "{}", stderr(&stopped));
-    assert!(stderr(&stopped).contains("the same command continues"), "{}", stderr(&stopped));
+    assert!(stderr(&stopped).contains("run the same command again"), "{}", stderr(&stopped));
     assert!(!has(&place, "out.jsonl") && has(&place, "out.jsonl.journal"));
     let continued = batch(&place, &mock, "rows.jsonl -o out.jsonl").output().unwrap();
     assert!(continued.status.success(), "{}", stderr(&continued));
