@@ -3,8 +3,10 @@
 use std::process::Command;
 
 use crate::project::{Outcome, cargo, execute, say, target_directory};
+use crate::record;
 
-const COMMAND: &str =
+/// The command, as a person types it behind `cog`.
+pub(crate) const COMMAND: &str =
     "run code-reviewer --args \"def f(u): return db.query('select * from t where u=' + u)\"";
 
 /// The width of the terminal.
@@ -34,7 +36,10 @@ pub(crate) fn check() -> Outcome {
     if typed.contains('\u{1b}') || !typed.contains("data.verdict: ") {
         return Err(format!("on a dumb terminal a stream is printed line by line:\n{typed}"));
     }
-    say(format_args!("terminal: a card, coloured, plain, after a stream, and on a dumb terminal"));
+    record::check(&coloured)?;
+    say(format_args!(
+        "terminal: a card, coloured, as recorded, plain, after a stream, and on a dumb terminal"
+    ));
     Ok(())
 }
 
