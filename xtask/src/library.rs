@@ -1,5 +1,6 @@
 //! The library as its users get it: each set of features, the packages, a program outside the workspace.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -20,9 +21,48 @@ const EXPECTED: &str = "billing\nwritten\n";
 /// The packages that are not published.
 const UNPUBLISHED: [&str; 3] = ["cog-py", "cog-testkit", "xtask"];
 
-/// Compiles each library with each set of its features.
+/// The page with the number of crates for each feature of cog-run.
+const COUNTS: &str = "crates/cog-run/README.md";
+
+/// Compiles each library with each set of its features, and compares the numbers of crates with the page that lists them.
 pub(crate) fn features() -> Outcome {
-    FEATURES.iter().try_for_each(|(package, features)| compile_sets(package, features))
+    FEATURES.iter().try_for_each(|(package, features)| compile_sets(package, features))?;
+    let rows = counted_features(&read(COUNTS)?);
+    if rows.is_empty() {
+        return Err(format!("{COUNTS}: no row of a feature with its number of crates"));
+    }
+    for (feature, listed) in rows {
+        let counted = count_crates(&feature)?;
+        if counted != listed {
+            return Err(format!("{COUNTS}: `{feature}` lists {listed} crates; the tree has {counted}"));
+        }
+    }
+    say(format_args!("features: the numbers of crates are those of {COUNTS}"));
+    Ok(())
+}
+
+/// Returns the rows of the table of features that end with a number: the feature and the number.
+fn counted_features(page: &str) -> Vec<(String, usize)> {
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix('|')?.trim_end().strip_suffix('|')?.split('|');
+        let feature = cells.next()?.trim().trim_matches('`').to_owned();
+        Some((feature, cells.next_back()?.trim().parse().ok()?))
+    };
+    page.lines().filter_map(row).collect()
+}
+
+/// Returns the number of crates that cog-run and its dependencies are with one feature, `none` or `default`.
+fn count_crates(feature: &str) -> Outcome<usize> {
+    let mut tree = cargo();
+    tree.args(["tree", "--package", "cog-run", "--locked", "--edges", "normal", "--prefix", "none"]);
+    match feature {
+        "default" => {}
+        "none" => drop(tree.arg("--no-default-features")),
+        feature => drop(tree.args(["--no-default-features", "--features", feature])),
+    }
+    let printed = capture(&mut tree)?;
+    let crates: BTreeSet<&str> = printed.lines().map(|line| line.trim_end_matches(" (*)")).collect();
+    Ok(crates.len())
 }
 
 fn compile_sets(package: &str, features: &[&str]) -> Outcome {
