@@ -1,4 +1,4 @@
-//! The server under other people's clients: curl, a browser, Node's and Python's, `schemathesis`, and those of MCP.
+//! The server under other people's clients: curl, a browser, Node's and Python's, `schemathesis`, those of OpenAI and of MCP.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,14 @@ use crate::project::{Outcome, cargo, execute, root, say, target_directory};
 use crate::{test::python, tools};
 
 /// Python's clients, the driver of the browser, and the tool that reads the OpenAPI document.
-const PYTHON: &[&str] = &["httpx==0.28.1", "schemathesis==4.32.5", "selenium==4.51.0", "websockets==17.4"];
+const PYTHON: &[&str] = &[
+    "httpx==0.28.1",
+    "langchain-openai==1.7.4",
+    "openai==3.57.0",
+    "schemathesis==4.32.5",
+    "selenium==4.51.0",
+    "websockets==17.4",
+];
 /// Node's clients.
 const NODE: &[&str] = &["eventsource@3.0.7", "ws@8.23.0"];
 /// MCP's conformance suites, each with the revision that it knows, and its TypeScript SDK and Inspector. They need Node 22.
@@ -28,7 +35,7 @@ pub(crate) fn check() -> Outcome {
     let build = ["build", "--quiet", "--locked", "--package", "cogn", "--package", "cog-testkit", "--bins"];
     execute(cargo().args(build))?;
     let programs = target_directory()?.join("debug");
-    for script in ["check.py", "contract.py", "mcp.py"] {
+    for script in ["check.py", "contract.py", "completions.py", "mcp.py"] {
         say(format_args!("clients: {script}"));
         let mut command = Command::new(&interpreter);
         command.arg(root().join(SCRIPTS).join(script)).env("NODE_PATH", &modules);

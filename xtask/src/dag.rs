@@ -37,7 +37,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-run"]),
     ("cog-mcp", &["cog-json", "cog-spec", "cog-run"]),
     // Its feature `mcp` adds that one.
-    ("cog-server", &["cog-json", "cog-spec", "cog-media", "cog-module", "cog-run", "cog-flow", "cog-mcp"]),
+    (
+        "cog-server",
+        &["cog-json", "cog-spec", "cog-schema", "cog-media", "cog-module", "cog-run", "cog-flow", "cog-mcp"],
+    ),
     // Its features `mcp` and `server` add those two.
     (
         "cog-host",

@@ -4,7 +4,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use cog_spec::{Code, Envelope, ErrorBody};
+use cog_spec::{Code, Envelope, ErrorBody, Outcome};
 
 use crate::{answer, guard::Refusal};
 
@@ -33,7 +33,7 @@ impl ApiError {
     /// Adds a suggestion.
     pub(crate) fn suggest(mut self, suggestion: impl Into<String>) -> Self {
         if let Self::Failed(failed) = &mut self
-            && let cog_spec::Outcome::Failure { error, .. } = &mut failed.envelope.outcome
+            && let Outcome::Failure { error, .. } = &mut failed.envelope.outcome
         {
             error.suggestion = Some(suggestion.into());
         }
@@ -46,6 +46,17 @@ impl ApiError {
             failed.status = status;
         }
         self
+    }
+
+    /// Returns the error.
+    pub(crate) fn body(&self) -> &ErrorBody {
+        match self {
+            Self::Failed(failed) => match &failed.envelope.outcome {
+                Outcome::Failure { error, .. } => error,
+                Outcome::Success { .. } => unreachable!("an error has the envelope of a failure"),
+            },
+            Self::Refused(refusal) => refusal.error(),
+        }
     }
 
     /// Returns the envelope, for a transport without statuses.

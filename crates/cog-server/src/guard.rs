@@ -26,7 +26,7 @@ use axum::{
     extract::{ConnectInfo, Request, State},
     http::{HeaderMap, HeaderValue},
     middleware::Next,
-    response::{IntoResponse as _, Response},
+    response::Response,
 };
 
 pub use origin::InvalidOrigin;
@@ -43,7 +43,7 @@ pub(crate) use rate::Rates;
 pub(crate) use refusal::Refusal;
 pub(crate) use slots::Slots;
 pub(crate) use token::Access;
-pub(crate) use trace::trace_id;
+pub(crate) use trace::{request_id, trace_id};
 pub(crate) use write_timeout::WriteTimeout;
 
 use crate::{metrics::Metrics, timing};
@@ -68,6 +68,8 @@ pub(crate) struct Guards {
     pub(crate) metrics: Metrics,
     /// Whether a path needs no token.
     pub(crate) is_public: fn(&str) -> bool,
+    /// Returns the response to a refused request to a path.
+    pub(crate) refusal: fn(&str, Refusal) -> Response,
 }
 
 /// The paths that need no token during shutdown either.
@@ -104,7 +106,7 @@ pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next
             request.extensions_mut().insert(log.trace().clone());
             panics::contain(log.trace().request_id(), next.run(request)).await
         }
-        Err(refusal) => refusal.into_response(),
+        Err(refusal) => (guard.refusal)(request.uri().path(), refusal),
     };
     guard.mark(&mut response, &page, &log);
     log.close_with(response)

@@ -7,7 +7,7 @@
 //! * `request`: body and options; `negotiate`: envelope or stream; `deliver` and `follow`: from a request to its response;
 //! * `transport`, `websocket`: server-sent events, NDJSON, WebSocket; `answer` and `error`: envelopes as responses;
 //! * `media`: uploads and generated media; `offload`: work that must not delay other requests;
-//! * `openapi`: the OpenAPI document;
+//! * `openai`: modules as models of OpenAI's clients; `openapi`: the OpenAPI document;
 //! * `serve`: from a listener to connections; `guard`: access checks and limits.
 
 mod answer;
@@ -22,6 +22,7 @@ mod media;
 mod metrics;
 mod negotiate;
 mod offload;
+mod openai;
 mod openapi;
 mod request;
 mod router;

@@ -15,7 +15,7 @@ mod settings;
 mod span;
 mod store;
 mod ticket;
-mod time;
+pub(crate) mod time;
 
 pub(crate) use self::{
     error::UploadError,

@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     error::ApiError,
-    guard,
+    guard, openai,
     openapi::document_text,
     routes::{about, execute, legacy, media, modules, pages, sessions, socket},
     state::App,
@@ -22,7 +22,7 @@ use crate::{
 /// Returns the router with its guard.
 pub(crate) fn build(app: App) -> Router {
     let router = match app.only_mcp {
-        false => Router::from(described()),
+        false => openai::add(Router::from(described())),
         true => Router::from(health()),
     };
     #[cfg(feature = "mcp")]
@@ -39,16 +39,19 @@ pub fn openapi() -> &'static str {
 }
 
 /// The routes that are not in the OpenAPI document, because another specification describes them.
-#[cfg(feature = "mcp")]
-const FURTHER: &[&str] = &[crate::routes::mcp::PATH];
-#[cfg(not(feature = "mcp"))]
-const FURTHER: &[&str] = &[];
+fn further() -> impl Iterator<Item = &'static str> {
+    #[cfg(feature = "mcp")]
+    let mcp = [crate::routes::mcp::PATH];
+    #[cfg(not(feature = "mcp"))]
+    let mcp = [];
+    openai::PATHS.iter().copied().chain(mcp)
+}
 
 /// Returns the paths of all routes, with their parameters in braces.
 pub(crate) fn paths() -> &'static [String] {
     static PATHS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let documented = described().into_openapi().paths.paths;
-        documented.keys().cloned().chain(FURTHER.iter().map(|path| (*path).to_owned())).collect()
+        documented.keys().cloned().chain(further().map(str::to_owned)).collect()
     });
     &PATHS
 }

@@ -3,7 +3,7 @@
 pub(crate) mod about;
 mod describe;
 pub(crate) mod execute;
-mod extract;
+pub(crate) mod extract;
 pub(crate) mod legacy;
 #[cfg(feature = "mcp")]
 pub(crate) mod mcp;

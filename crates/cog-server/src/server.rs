@@ -8,7 +8,7 @@ use crate::{
     MediaStore, Metrics, ServerSettings, SetupError,
     guard::{Bodies, ClientBudgets, Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
-    router,
+    openai, router,
     routes::pages,
     serve,
     state::{App, Shared},
@@ -92,6 +92,7 @@ impl Server {
             drain,
             metrics: self.metrics.clone(),
             is_public: pages::is_public,
+            refusal: openai::refusal,
         });
         Ok(App::new(Shared {
             settings: settings.clone(),

@@ -5,6 +5,7 @@ use axum::{
     body::to_bytes,
     http::{Method, StatusCode, header},
     middleware::from_fn_with_state,
+    response::IntoResponse as _,
     routing::{get, post},
 };
 use futures_util::FutureExt as _;
@@ -13,7 +14,7 @@ use tower::ServiceExt as _;
 use cog_run::{BudgetLimits, sessions::SessionState};
 
 use super::{trace::Trace, *};
-use crate::{ServerSettings, metrics::Live};
+use crate::{ServerSettings, metrics::Live, openai};
 
 const TOKEN: &str = "abcdefghij0123456789";
 
@@ -31,6 +32,7 @@ fn guards() -> Guards {
         drain,
         metrics: Metrics::new(),
         is_public: |path| path == "/",
+        refusal: openai::refusal,
     }
 }
 

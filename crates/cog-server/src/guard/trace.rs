@@ -25,6 +25,11 @@ pub(crate) fn trace_id(extensions: &Extensions) -> Option<String> {
     extensions.get::<Trace>().and_then(|trace| trace.trace_id.clone())
 }
 
+/// The request id that the guard has set; empty where a test calls the router without a guard.
+pub(crate) fn request_id(extensions: &Extensions) -> String {
+    extensions.get::<Trace>().map(|trace| trace.request_id().to_owned()).unwrap_or_default()
+}
+
 /// The maximum length of a request id that is accepted.
 const MAX_LEN: usize = 128;
 

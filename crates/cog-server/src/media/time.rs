@@ -2,7 +2,7 @@ use std::time::SystemTime;
 
 /// The current time of day, for the expiry that clients see.
 #[expect(clippy::disallowed_methods, reason = "clients see the expiry as a time of day")]
-pub(super) fn now() -> SystemTime {
+pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }
 

@@ -20,6 +20,7 @@ use super::*;
 use crate::{
     guard::{self, Access, Bodies, Client, ClientBudgets, Drain, Guards, Hosts, Origins, Rates, Slots},
     metrics::{Live, Metrics},
+    openai,
 };
 
 /// The timeout of a hanging test. No step takes a tenth of it.
@@ -63,6 +64,7 @@ fn guard() -> Guard {
         drain,
         metrics: Metrics::new(),
         is_public: |_| false,
+        refusal: openai::refusal,
     })
 }
 

@@ -9,6 +9,7 @@ mod frames;
 mod media;
 mod negotiation;
 mod offload;
+mod openai;
 mod outputs;
 mod routes;
 mod sessions;
