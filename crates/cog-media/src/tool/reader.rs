@@ -12,7 +12,6 @@ use cog_json::{ToJson as _, Writer};
 
 use super::{
     EXEC,
-    child::NOT_STARTED,
     confine::{Purpose, confine},
     container,
     handle::Handle,
@@ -83,12 +82,15 @@ fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let _failed = std::os::unix::process::CommandExt::exec(Command::new(program).args(arguments));
-    u8::try_from(NOT_STARTED).map_or(ExitCode::FAILURE, ExitCode::from)
+    u8::try_from(super::child::NOT_STARTED).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Runs a program. Without resource limits, the timeout and the output limit bound it.
+/// Runs a program.
 #[cfg(not(unix))]
 fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
+    if confine(Purpose::Convert).is_err() {
+        return ExitCode::FAILURE;
+    }
     let done = Command::new(program).args(arguments).status();
     if done.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

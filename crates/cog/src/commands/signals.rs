@@ -1,6 +1,6 @@
 //! Signals: Ctrl-C and SIGTERM end the program; SIGHUP makes a server read its tokens again.
 
-use cog_spec::{Code, ErrorBody};
+use cog_spec::ErrorBody;
 
 /// The signals that end the program, from now on.
 pub(super) struct Signals {
@@ -86,6 +86,7 @@ impl ReloadSignal {
 
 #[cfg(unix)]
 fn listen(kind: tokio::signal::unix::SignalKind) -> Result<tokio::signal::unix::Signal, ErrorBody> {
-    tokio::signal::unix::signal(kind)
-        .map_err(|error| ErrorBody::new(Code::InternalError, format!("cannot listen for signals: {error}")))
+    tokio::signal::unix::signal(kind).map_err(|error| {
+        ErrorBody::new(cog_spec::Code::InternalError, format!("cannot listen for signals: {error}"))
+    })
 }
