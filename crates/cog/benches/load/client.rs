@@ -8,7 +8,7 @@ use std::{
 
 use tokio::task::LocalSet;
 
-use crate::{http::Connection, report::percentile};
+use crate::{http::Connection, process::Process, report::percentile};
 
 /// The requests that clients repeat.
 #[derive(Clone)]
@@ -42,6 +42,25 @@ impl Measured {
     pub(crate) fn percentile(&mut self, share: f64) -> f64 {
         percentile(&mut self.latencies, share)
     }
+}
+
+/// What the answers cost a process.
+pub(crate) struct Cost {
+    pub(crate) measured: Measured,
+    /// Processor time of each request, in microseconds.
+    pub(crate) processor: f64,
+}
+
+/// Measures what a process needs for requests that follow each other at once.
+pub(crate) async fn cost(process: &Process, load: &Load, clients: u32) -> Cost {
+    const LENGTH: Duration = Duration::from_secs(3);
+    const WARM_UP: Duration = Duration::from_secs(1);
+    hammer(load, clients, Pace::AtOnce, WARM_UP).await;
+    let before = process.ticks();
+    let measured = hammer(load, clients, Pace::AtOnce, LENGTH).await;
+    // A tick is 10 ms.
+    let processor = (process.ticks() - before) * 10_000.0 / count(measured.latencies.len());
+    Cost { measured, processor }
 }
 
 /// Has so many clients ask for so long. Every answer is awaited and checked.

@@ -5,11 +5,10 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::join_all;
 
 use crate::{
-    client::{Load, Measured, Pace, count, hammer},
+    client::{Cost, Load, Pace, cost, hammer},
     forward::Forwarder,
     http::{Connection, find},
     mock::{EVENTS, data_of_events},
-    process::Process,
     report::Report,
     world::{Side, World, raw_request, sse_request},
 };
@@ -22,13 +21,6 @@ const FORMS: [&str; 2] = [CHUNKS, "body"];
 const CHUNKS: &str = "events";
 /// How many sync runs wait at once.
 const WAITING: u32 = 2_000;
-
-/// What an answer cost a process.
-struct Cost {
-    measured: Measured,
-    /// Processor time of each request, in microseconds.
-    processor: f64,
-}
 
 /// The server beside the forwarder.
 struct Comparison<'a> {
@@ -132,14 +124,6 @@ impl Comparison<'_> {
         }
         report.at_most(&name("p99"), ours.measured.percentile(0.99), "ms", 80.0);
     }
-}
-
-async fn cost(process: &Process, load: &Load, clients: u32) -> Cost {
-    hammer(load, clients, Pace::AtOnce, WARM_UP).await;
-    let before = process.ticks();
-    let measured = hammer(load, clients, Pace::AtOnce, LENGTH).await;
-    let processor = (process.ticks() - before) * 10_000.0 / count(measured.latencies.len());
-    Cost { measured, processor }
 }
 
 fn is_reply(body: &[u8]) -> bool {

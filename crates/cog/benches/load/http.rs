@@ -14,8 +14,13 @@ use tokio::{
 
 /// A request, written out once and sent many times.
 pub(crate) fn post(path: &str, accept: &str, body: &str) -> Vec<u8> {
+    post_with(path, &format!("accept: {accept}\r\n"), body)
+}
+
+/// The same with these lines of headers.
+pub(crate) fn post_with(path: &str, headers: &str, body: &str) -> Vec<u8> {
     format!(
-        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: {accept}\r\n\
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{headers}\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )

@@ -18,6 +18,7 @@ mod cores;
 mod events;
 mod forward;
 mod http;
+mod interfaces;
 mod mock;
 mod paced;
 mod process;
@@ -68,7 +69,7 @@ async fn run(wanted: &str) -> ExitCode {
 
 type Scenario = for<'a> fn(&'a World, &'a mut Report) -> futures_util::future::LocalBoxFuture<'a, ()>;
 
-fn scenarios() -> [(&'static str, Scenario); 14] {
+fn scenarios() -> [(&'static str, Scenario); 16] {
     [
         ("whole answers, 32 clients", |world, report| Box::pin(whole::rate(world, report))),
         ("whole answers, one client", |world, report| Box::pin(whole::one(world, report))),
@@ -78,6 +79,8 @@ fn scenarios() -> [(&'static str, Scenario); 14] {
         ("134 events, as one envelope", |world, report| Box::pin(events::sync(world, report))),
         ("134 events, as server-sent events", |world, report| Box::pin(events::sse(world, report))),
         ("waiting runs", |world, report| Box::pin(events::waiting(world, report))),
+        ("a tool of MCP", |world, report| Box::pin(interfaces::mcp(world, report))),
+        ("a chat completion", |world, report| Box::pin(interfaces::chat(world, report))),
         ("first chunk", |world, report| Box::pin(paced::first_chunk(world, report))),
         ("500 slow streams", |world, report| Box::pin(paced::slow(world, report))),
         ("500 streams of 50 chunks a second", |world, report| Box::pin(paced::quick(world, report))),
