@@ -10,6 +10,8 @@ mod plan;
 mod via;
 mod view;
 
+use std::path::Path;
+
 use cog_batch::{Batch, ColumnMap, Format, Pace, Source, Stop, Summary};
 use cog_flow::Condition;
 use cog_host::{
@@ -51,6 +53,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     emit::check(args.results.summary.as_deref())?;
     emit::check(Some(&args.output))?;
     format::output(args)?;
+    check_not_input(args)?;
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = load_settings(flags, environment, console)?;
     #[cfg(feature = "nats")]
@@ -115,6 +118,22 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     }
     let summary = runtime::block_on(output.run(&batch, rows, args, console))??;
     close(summary, args, console)
+}
+
+/// Checks that no file that is written is the input, also under another name.
+fn check_not_input(args: &BatchArgs) -> Result<(), CliError> {
+    let named = |path: &Path| std::fs::canonicalize(path).ok().filter(|_| !emit::is_stdout(path));
+    let input = named(&args.input);
+    let is_input = |path: &Path| input.is_some() && named(path) == input;
+    let (option, other) = match args.results.summary.as_deref() {
+        _ if is_input(&args.output) => ("-o", "results"),
+        Some(summary) if is_input(summary) => ("--summary", "summary"),
+        _ => return Ok(()),
+    };
+    Err(CliError::Usage {
+        message: format!("{option}: {} is the input, which would be replaced", args.input.display()),
+        suggestion: Some(format!("Choose another file for the {other}.")),
+    })
 }
 
 /// Returns no providers: workers call theirs.

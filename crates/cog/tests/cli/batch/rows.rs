@@ -211,6 +211,20 @@ fn cells_that_cannot_be_an_input_fail_their_row() {
     assert_eq!(results[0]["error"]["message"], message);
 }
 
+#[test]
+fn input_is_never_replaced() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", "\"one\"\n");
+    for args in ["-o rows.jsonl --force", "-o m/../rows.jsonl --force", "-o out.jsonl --summary ./rows.jsonl"]
+    {
+        let output = batch(&place, &mock, &format!("rows.jsonl {args}")).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args}: {}", stderr(&output));
+        assert!(stderr(&output).contains("rows.jsonl is the input, which would be replaced"), "{args}");
+        assert_eq!(place.read("rows.jsonl"), "\"one\"\n", "{args}");
+    }
+    assert_eq!(mock.requests().len(), 0);
+}
+
 /// A PNG of one pixel.
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
