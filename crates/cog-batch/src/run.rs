@@ -95,7 +95,7 @@ impl Batch {
             first_rows: FirstRows::default(),
             is_read: false,
             selected: 0,
-            is_warm: !self.warms_cache && self.max_cost.is_none(),
+            is_warm: !self.warms_cache,
             held: Vec::new(),
             stop: None,
             deadline: None,
@@ -249,18 +249,21 @@ impl<S: Sink> Running<'_, S> {
     fn has_room(&mut self) -> bool {
         let running = self.running.len();
         let limit = if self.is_warm { self.batch.pace.limit() } else { 1 };
-        running < limit && running < self.sink.room() && self.is_affordable()
+        // If nothing runs, the results without room wait for a row that has to run again.
+        running < limit && (running == 0 || running < self.sink.room()) && self.is_affordable()
     }
 
-    /// Whether the limit of the cost allows another row. Those that run are expected to cost as much as those before.
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    /// Whether the limit of the cost allows another row. Those that run are expected to cost as much as those before, so rows run
+    /// one by one until a cost is known.
     fn is_affordable(&mut self) -> bool {
-        let (Some(limit), Some(spent)) = (self.batch.max_cost, self.summary.cost) else { return true };
-        let each = spent / self.summary.rows.done().max(1) as f64;
-        let expected = spent + each * (self.running.len() + 1) as f64;
-        let is_affordable = spent < limit && expected <= limit;
-        if !is_affordable && self.running.is_empty() && self.has_rows() {
-            self.stop = Some(Stop::MaxCost { limit, spent });
+        let Some(limit) = self.batch.max_cost else { return true };
+        let running = self.running.len();
+        let (is_affordable, stop) = match self.summary.costs.estimate(running + 1) {
+            Some((spent, expected)) => (spent < limit && expected <= limit, Stop::MaxCost { limit, spent }),
+            None => (running == 0 && !self.summary.costs.are_unknown(), Stop::UnknownCost { limit }),
+        };
+        if !is_affordable && running == 0 && self.has_rows() {
+            self.stop = Some(stop);
         }
         is_affordable
     }
@@ -350,8 +353,10 @@ impl<S: Sink> Running<'_, S> {
         let Ended { task, envelope, latency, reserved } = ended;
         let now = Instant::now();
         let usage = envelope.usage();
-        if let Some(usage) = usage {
-            self.summary.spend(usage);
+        match usage {
+            Some(usage) => self.summary.spend(usage),
+            None if envelope.is_ok() => self.summary.spend_unknown(),
+            None => {}
         }
         let failure = envelope.error().map(|error| self.batch.failure(error));
         self.batch.pace.end(

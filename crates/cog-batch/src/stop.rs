@@ -22,6 +22,12 @@ pub enum Stop {
         /// The cost of this start in US dollars.
         spent: f64,
     },
+    /// The cost is limited, and no reply says what it costs.
+    #[error("--max-cost is ${limit}, and the cost of the rows so far is unknown")]
+    UnknownCost {
+        /// The limit in US dollars.
+        limit: f64,
+    },
     /// Too many rows failed.
     #[error("{failed} of {done} rows have failed, and --max-failures is {limit}")]
     MaxFailures {
@@ -63,6 +69,7 @@ impl Stop {
         match self {
             Self::Interrupted => "interrupted",
             Self::MaxCost { .. } => "max_cost",
+            Self::UnknownCost { .. } => "unknown_cost",
             Self::MaxFailures { .. } => "max_failures",
             Self::Provider { .. } => "provider",
             Self::Changed { .. } => "changed_input",
@@ -77,6 +84,10 @@ impl Stop {
         match self {
             Self::Interrupted => None,
             Self::MaxCost { .. } => Some("The same command with a higher --max-cost continues.".to_owned()),
+            Self::UnknownCost { .. } => Some(
+                "The provider reports no tokens, or another model than the one with the price. Limit the rows with --sample."
+                    .to_owned(),
+            ),
             Self::MaxFailures { .. } => {
                 Some("See the errors of the failed rows; --retry-failed runs them again.".to_owned())
             }

@@ -29,9 +29,17 @@ pub struct Summary {
     #[serde(serialize_with = "reason")]
     pub stopped: Option<Stop>,
     #[serde(skip)]
-    total_cost: Amount,
-    #[serde(skip)]
-    has_unknown_cost: bool,
+    pub(crate) costs: Costs,
+}
+
+/// What the runs have cost.
+#[derive(Debug, Default)]
+pub(crate) struct Costs {
+    total: Amount,
+    /// The runs that have a cost. Answers from a cache have none.
+    known: u64,
+    /// The runs whose cost is not known, because the reply was lost or says nothing about its tokens.
+    unknown: u64,
 }
 
 /// The rows of a batch.
@@ -94,10 +102,40 @@ impl Summary {
         self.tokens.cached_input += usage.cached_input_tokens.unwrap_or_default();
         self.tokens.output += usage.output_tokens;
         match usage.cost {
-            Some(cost) => self.total_cost = self.total_cost.plus(cost.amount),
-            None => self.has_unknown_cost = true,
+            Some(_) if usage.total() == 0 => {}
+            Some(cost) => {
+                self.costs.total = self.costs.total.plus(cost.amount);
+                self.costs.known += 1;
+            }
+            None => self.costs.unknown += 1,
         }
-        self.cost = (!self.has_unknown_cost).then(|| self.total_cost.as_f64());
+        self.cost = (self.costs.unknown == 0).then(|| self.costs.total.as_f64());
+    }
+
+    /// Adds a run that was answered without saying how many tokens it took.
+    pub(crate) fn spend_unknown(&mut self) {
+        self.costs.unknown += 1;
+        self.cost = None;
+    }
+}
+
+impl Costs {
+    /// Whether the model has answered, and no cost of a run is known.
+    pub(crate) fn are_unknown(&self) -> bool {
+        self.known == 0 && self.unknown > 0
+    }
+
+    /// Returns what was spent, and what it will be with this many further runs. Runs of an unknown cost, and further ones, count
+    /// as much as the others on average. None if nothing is known.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub(crate) fn estimate(&self, further: usize) -> Option<(f64, f64)> {
+        if self.known == 0 {
+            return None;
+        }
+        let total = self.total.as_f64();
+        let each = total / self.known as f64;
+        let spent = total + each * self.unknown as f64;
+        Some((spent, spent + each * further as f64))
     }
 }
 
