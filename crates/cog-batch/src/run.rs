@@ -469,3 +469,6 @@ pub(crate) fn run_input(input: Value) -> RunInput {
         None => RunInput::Json(input),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -189,6 +189,14 @@ fn send(mut reader: Box<dyn RowReader>, read: &AtomicU64, sender: &mpsc::Sender<
 }
 
 impl Rows {
+    /// Returns these rows, for tests.
+    #[cfg(test)]
+    pub(crate) fn from_vec(rows: Vec<Row<RowError>>) -> Self {
+        let (sender, groups) = mpsc::channel(1);
+        assert!(sender.try_send(Ok(Group { rows, end: 0 })).is_ok());
+        Self { groups, name: "rows".to_owned(), length: None, end: 0 }
+    }
+
     /// Waits for the next rows. Returns none at the end.
     ///
     /// # Errors

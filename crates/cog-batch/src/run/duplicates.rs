@@ -31,7 +31,11 @@ impl<S: Sink> Running<'_, S> {
 
     /// Remembers the result of an earlier start, unless it is that of another input.
     pub(super) fn remember(&mut self, row: &Row<RowError>, earlier: FinishedRow) {
-        if let (true, Ok(input)) = (self.batch.dedupes && earlier.hash == row.hash, row.input.get()) {
+        // In this order: the input of a row that is skipped is parsed only for its duplicates.
+        if self.batch.dedupes
+            && earlier.hash == row.hash
+            && let Ok(input) = row.input.get()
+        {
             self.first_rows.store_earlier(digest_of_input(input), earlier.position);
         }
     }

@@ -1,0 +1,65 @@
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::SeqCst},
+};
+
+use cog_run::Providers;
+
+use super::*;
+use crate::{Concurrency, Description, Journal, JournalPaths, LineSink, Order, Resume, RowHash, RowInput};
+
+/// Returns rows that add their number plus one to a sum when they are parsed.
+fn rows(count: u64, parsed: &Arc<AtomicU64>) -> Rows {
+    let row = |number: u64| {
+        let parsed = Arc::clone(parsed);
+        let input = RowInput::new(move || {
+            parsed.fetch_add(number + 1, SeqCst);
+            Ok(Value::parse(&format!("{{\"code\": \"{number}\"}}")).unwrap())
+        });
+        Row { number, hash: RowHash::from_bytes(b"row"), input }
+    };
+    Rows::from_vec((0..count).map(row).collect())
+}
+
+fn batch(dedupes: bool) -> Batch {
+    let runtime = Runtime::builder().providers(Providers::offline()).build();
+    let module = runtime.load("code-reviewer").unwrap();
+    Batch {
+        runtime,
+        module,
+        options: RunOptions::new(),
+        pace: Pace::new(Concurrency::Fixed(2), None, None),
+        filter: None,
+        sample: None,
+        max_cost: None,
+        max_failures: None,
+        warms_cache: false,
+        retries_failed: false,
+        dedupes,
+        is_mixed: false,
+        runner: None,
+        via: None,
+    }
+}
+
+#[tokio::test]
+async fn resumed_batch_parses_only_what_it_needs() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = JournalPaths::beside(&directory.path().join("out"));
+    let open = || Journal::open(&paths, &Description::default(), Resume::Same).unwrap();
+    let (journal, _) = open();
+    for row in 0..3 {
+        journal.append(row, RowHash::from_bytes(b"row"), true, b"{}".to_vec()).await.unwrap();
+    }
+    drop(journal.close().await.unwrap());
+    for (dedupes, sum) in [(false, 4 + 5), (true, 1 + 2 + 3 + 4 + 5)] {
+        let (_journal, finished) = open();
+        let parsed = Arc::default();
+        let mut sink = LineSink::new(std::io::sink(), Order::Free);
+        let view = View { every: Duration::from_secs(3600), show: &mut |_| {} };
+        let never = async || std::future::pending::<()>().await;
+        let summary = batch(dedupes).run(rows(5, &parsed), &finished, &mut sink, never, view).await;
+        assert_eq!((summary.rows.read, summary.rows.earlier), (5, 3));
+        assert_eq!(parsed.load(SeqCst), sum, "dedupe: {dedupes}");
+    }
+}
