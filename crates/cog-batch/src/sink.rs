@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     fs::File,
     future::Future,
     io::{self, BufReader, Seek as _, Write},
@@ -12,6 +13,9 @@ use cog_spec::Envelope;
 use thiserror::Error;
 
 use crate::{Journal, JournalError, Order, Position, RowHash, journal::read_line};
+
+/// The memory with which a line begins, so that it rarely has to be moved while it is written.
+const LINE: usize = 1 << 10;
 
 /// The result of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +97,8 @@ impl RowResult {
     /// Creates the result of a row. The envelope is written as JSON once.
     #[must_use]
     pub fn new(row: u64, hash: RowHash, envelope: &Envelope) -> Self {
-        let mut line = format!("{{\"row\":{row}");
+        let mut line = String::with_capacity(LINE);
+        let _ = write!(line, "{{\"row\":{row}"); // writing to a string cannot fail
         let comma = line.len();
         envelope.write_json(&mut Writer::compact(&mut line));
         // The members of the envelope follow the row.

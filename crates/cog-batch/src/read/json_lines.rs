@@ -77,7 +77,7 @@ pub(super) fn text_of(line: &[u8]) -> Result<&str, RowErrorKind> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Err(RowErrorKind::Empty);
     }
-    if let Some(at) = line.iter().position(|byte| *byte == 0) {
+    if let Some(at) = memchr::memchr(0, line) {
         return Err(RowErrorKind::Nul { column: at + 1 });
     }
     std::str::from_utf8(line).map_err(|error| {
