@@ -16,6 +16,7 @@ mod header;
 mod lock;
 mod open;
 mod paths;
+mod queue;
 mod record;
 mod records;
 mod recover;
@@ -25,7 +26,7 @@ mod stored;
 mod writer;
 
 use std::{
-    sync::{Arc, Mutex, OnceLock, PoisonError, mpsc::Sender},
+    sync::{Arc, OnceLock},
     thread::JoinHandle,
 };
 
@@ -48,7 +49,11 @@ pub(crate) use self::{
     recover::remove_records,
     stored::read_line,
 };
-use self::{storage::Wrap, stored::StoredLines, writer::QueuedLine};
+use self::{
+    queue::{Added, Queue},
+    storage::Wrap,
+    stored::StoredLines,
+};
 use crate::{
     results::Results,
     row::{Position, RowHash},
@@ -56,22 +61,19 @@ use crate::{
 
 /// The bytes of results that may wait for the writer.
 const QUEUE_BYTES: usize = 8 << 20;
-/// The least that a result takes in the queue, which bounds its length: at most 8,192 results.
-const MIN_QUEUED: usize = 1 << 10;
+/// The least that a result takes in the queue, so that its results fit into a group.
+const MIN_QUEUED: usize = QUEUE_BYTES / writer::GROUP_ROWS;
 
 /// The open journal of a batch, locked for this program.
 ///
 /// Dropping it stores what is queued.
 #[derive(Debug)]
 pub struct Journal {
-    /// None while the journal closes.
-    queue: Option<Sender<QueuedLine>>,
+    queue: Queue,
     room: Arc<Semaphore>,
     failure: Arc<OnceLock<JournalError>>,
     writer: Option<JoinHandle<()>>,
     files: Option<Files>,
-    /// The position after the last line in the queue.
-    end: Mutex<u64>,
     stored: Box<StoredLines>,
 }
 
@@ -108,19 +110,18 @@ impl Journal {
         let opened = open::open(paths, description, resume, wrap)?;
         let room = Arc::new(Semaphore::new(QUEUE_BYTES));
         let failure = Arc::new(OnceLock::new());
-        let (queue, lines) = std::sync::mpsc::channel();
         let end = opened.appenders.results.length;
+        let queue = Queue::new(end);
         let (said, written) = watch::channel(end);
         let ends = (Arc::clone(&room), Arc::clone(&failure));
-        let writer = writer::start(opened.appenders, (lines, said), ends)
+        let writer = writer::start(opened.appenders, (queue.clone(), said), ends)
             .map_err(|source| JournalError::write(&paths.journal, source))?;
         let journal = Self {
-            queue: Some(queue),
+            queue,
             room,
             failure,
             writer: Some(writer),
             files: Some(opened.files),
-            end: Mutex::new(end),
             stored: Box::new(StoredLines::new(&paths.results, written)),
         };
         Ok((journal, opened.finished))
@@ -152,15 +153,11 @@ impl Journal {
         ok: bool,
         line: Vec<u8>,
     ) -> Result<Position, JournalError> {
-        let permits = line.len().clamp(MIN_QUEUED, QUEUE_BYTES);
-        let permits = u32::try_from(permits).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.room).acquire_many_owned(permits).await;
-        let (Ok(room), Some(queue)) = (room, &self.queue) else { return Err(self.stopped()) };
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        let position = Position(*end);
-        *end += line.len() as u64 + 1;
-        queue.send(QueuedLine { row, hash, ok, line, room }).map_err(|_| self.stopped())?;
-        Ok(position)
+        let places = line.len().clamp(MIN_QUEUED, QUEUE_BYTES);
+        let room = self.room.acquire_many(u32::try_from(places).unwrap_or(u32::MAX)).await;
+        room.map_err(|_| self.stopped())?.forget(); // the writer frees them
+        let added = Added { row, hash, ok, line: &line, places };
+        self.queue.add(&added).ok_or_else(|| self.stopped())
     }
 
     /// Returns the line of a result, without its line break. Waits until it is written.
@@ -185,7 +182,7 @@ impl Journal {
     /// # Errors
     /// As [`Journal::append`].
     pub async fn close(mut self) -> Result<Results, JournalError> {
-        drop(self.queue.take());
+        self.queue.close();
         let writer = self.writer.take();
         let ended = tokio::task::spawn_blocking(move || writer.map(JoinHandle::join)).await;
         self.check()?;
@@ -202,7 +199,7 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        drop(self.queue.take());
+        self.queue.close();
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }

@@ -3,18 +3,18 @@
 use std::{
     io,
     path::PathBuf,
-    sync::{
-        Arc, OnceLock,
-        mpsc::{Receiver, RecvTimeoutError},
-    },
+    sync::{Arc, OnceLock},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
-use super::{JournalError, RECORD_LEN, Record, storage::Append};
-use crate::row::RowHash;
+use super::{
+    JournalError, RECORD_LEN, Record,
+    queue::{Chunk, Queue, Received},
+    storage::Append,
+};
 
 /// The maximum number of results between two syncs.
 pub(super) const GROUP_ROWS: usize = 4096;
@@ -22,23 +22,13 @@ pub(super) const GROUP_ROWS: usize = 4096;
 pub(super) const GROUP_BYTES: u64 = 16 << 20;
 /// The maximum time between a result and its sync.
 const GROUP_TIME: Duration = Duration::from_millis(200);
-/// The bytes of results that are written at once.
-const BUFFER: usize = 256 << 10;
+/// The memory that a buffer of results keeps.
+const BUFFER: usize = 512 << 10;
 /// How long results wait for others while they finish fast. A write, and the wake-up of this thread, cost more than a result.
 const GATHER: Duration = Duration::from_millis(1);
 /// The time between two writes below which results finish fast, if there are [`FAST_WRITES`] of them in sequence.
 const FAST: Duration = Duration::from_millis(1);
 const FAST_WRITES: u32 = 16;
-
-/// A result that waits for the writer.
-pub(super) struct QueuedLine {
-    pub(super) row: u64,
-    pub(super) hash: RowHash,
-    pub(super) ok: bool,
-    pub(super) line: Vec<u8>,
-    /// Its place in the queue.
-    pub(super) room: OwnedSemaphorePermit,
-}
 
 /// Both files of a journal.
 pub(super) struct Appenders {
@@ -64,16 +54,15 @@ pub(super) struct Incomplete {
 /// Starts the thread, which says up to where the results are written. When it fails, it closes the queue and leaves the error.
 pub(super) fn start(
     files: Appenders,
-    (queue, written): (Receiver<QueuedLine>, watch::Sender<u64>),
+    (queue, written): (Queue, watch::Sender<u64>),
     (room, failure): (Arc<Semaphore>, Arc<OnceLock<JournalError>>),
 ) -> io::Result<JoinHandle<()>> {
     let mut writer = Writer {
         files,
         queue,
         written,
-        lines: Vec::new(),
-        records: Vec::new(),
-        room: None,
+        chunk: Chunk::default(),
+        room: Arc::clone(&room),
         group: Group::default(),
         last_write: Instant::now(),
         fast_writes: 0,
@@ -98,15 +87,13 @@ impl Drop for CloseOnDrop {
 
 struct Writer {
     files: Appenders,
-    queue: Receiver<QueuedLine>,
+    queue: Queue,
     /// The length of the results.
     written: watch::Sender<u64>,
-    /// Lines that are not written yet.
-    lines: Vec<u8>,
-    /// Their records.
-    records: Vec<u8>,
-    /// Their places in the queue, which are free after the write: each change wakes who waits for a place.
-    room: Option<OwnedSemaphorePermit>,
+    /// Results that are being written.
+    chunk: Chunk,
+    /// The places of the queue. Those of a chunk are free after its write: each change wakes who waits for a place.
+    room: Arc<Semaphore>,
     group: Group,
     /// The time of the last write.
     last_write: Instant,
@@ -123,45 +110,23 @@ struct Group {
     due: Option<Instant>,
 }
 
-/// A look at the queue.
-enum Received {
-    Lines,
-    Nothing,
-    End,
-}
-
 impl Writer {
     fn run(&mut self) -> Result<(), JournalError> {
         loop {
-            let received = self.receive()?;
-            self.write()?;
+            let received = self.queue.wait(self.group.due);
+            if received == Received::Lines {
+                self.gather();
+                self.queue.take(&mut self.chunk);
+                self.write()?;
+            }
             let is_due = self.group.due.is_some_and(|due| Instant::now() >= due);
-            if is_due || self.group.is_full() || matches!(received, Received::End) {
+            if is_due || self.group.is_full() || received == Received::End {
                 self.sync()?;
             }
-            if matches!(received, Received::End) {
+            if received == Received::End {
                 return Ok(());
             }
         }
-    }
-
-    /// Waits for a result or the next sync, and takes all results that fit into the buffer and the group.
-    fn receive(&mut self) -> Result<Received, JournalError> {
-        let first = match self.group.due {
-            None => self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(due) => self.queue.recv_timeout(due.saturating_duration_since(Instant::now())),
-        };
-        match first {
-            Ok(line) => self.push(line)?,
-            Err(RecvTimeoutError::Timeout) => return Ok(Received::Nothing),
-            Err(RecvTimeoutError::Disconnected) => return Ok(Received::End),
-        }
-        self.gather();
-        while self.lines.len() < BUFFER && !self.group.is_full() {
-            let Ok(line) = self.queue.try_recv() else { break };
-            self.push(line)?;
-        }
-        Ok(Received::Lines)
     }
 
     /// Waits for further results, while they finish fast.
@@ -173,61 +138,41 @@ impl Writer {
         }
     }
 
-    fn push(&mut self, queued: QueuedLine) -> Result<(), JournalError> {
-        let start = self.lines.len();
-        let offset = self.files.results.length + start as u64;
-        let Ok(length) = u32::try_from(queued.line.len() + 1) else {
-            let (path, length) = (self.files.results.path.clone(), queued.line.len() as u64);
-            self.write()?;
-            return Err(JournalError::ResultTooLong { path, row: queued.row, length });
-        };
-        self.lines.extend_from_slice(&queued.line);
-        self.lines.push(b'\n');
-        let line_crc = crc32fast::hash(self.lines.get(start..).unwrap_or_default());
-        let QueuedLine { row, hash, ok, .. } = queued;
-        Record { row, hash, ok, offset, length, line_crc }.encode(&mut self.records);
-        self.group.rows += 1;
-        self.group.bytes += u64::from(length);
-        match &mut self.room {
-            Some(room) => room.merge(queued.room),
-            None => self.room = Some(queued.room),
-        }
-        Ok(())
-    }
-
-    /// Writes the lines, then their records.
+    /// Writes the lines, then their records. A group that they do not fit into is synced before.
     fn write(&mut self) -> Result<(), JournalError> {
-        if self.records.is_empty() {
-            return Ok(());
+        if !self.group.has_room(&self.chunk) {
+            self.sync()?;
         }
-        if let Err(failed) = self.files.results.append(&self.lines) {
+        if let Err(failed) = self.files.results.append(&self.chunk.lines) {
             self.keep_complete(failed.written);
             return Err(failed.error);
         }
-        if let Err(failed) = self.files.journal.append(&self.records) {
+        if let Err(failed) = self.files.journal.append(&self.chunk.records) {
             self.files.journal.cut_to_records(failed.written);
             return Err(failed.error);
         }
+        if let Some((row, length)) = self.chunk.too_long {
+            let path = self.files.results.path.clone();
+            return Err(JournalError::ResultTooLong { path, row, length });
+        }
+        self.group.add(&self.chunk);
         self.written.send_replace(self.files.results.length);
-        self.room = None;
+        self.room.add_permits(self.chunk.places);
+        self.chunk.clear(BUFFER);
         self.last_write = Instant::now();
-        self.group.due.get_or_insert_with(|| Instant::now() + GROUP_TIME);
-        self.lines.clear();
-        self.lines.shrink_to(2 * BUFFER);
-        self.records.clear();
         Ok(())
     }
 
     /// Stores the lines that were written completely, when the others could not be.
     fn keep_complete(&mut self, written: usize) {
         let end = self.files.results.length + written as u64;
-        let (records, _) = self.records.as_chunks::<RECORD_LEN>();
+        let (records, _) = self.chunk.records.as_chunks::<RECORD_LEN>();
         let decoded = records.iter().filter_map(Record::decode);
         let complete: Vec<Record> = decoded.take_while(|record| record.end() <= end).collect();
         let length = complete.last().map_or(self.files.results.length, Record::end);
         // Each step is an attempt; the next start of the batch repairs what remains.
         let _ = self.files.results.file.cut(length).and_then(|()| self.files.results.file.sync());
-        let records = self.records.get(..complete.len() * RECORD_LEN).unwrap_or_default();
+        let records = self.chunk.records.get(..complete.len() * RECORD_LEN).unwrap_or_default();
         match self.files.journal.append(records) {
             Ok(()) => drop(self.files.journal.file.sync()),
             Err(failed) => self.files.journal.cut_to_records(failed.written),
@@ -245,6 +190,17 @@ impl Writer {
 }
 
 impl Group {
+    /// Whether these results may be written before the next sync.
+    fn has_room(&self, chunk: &Chunk) -> bool {
+        self.rows + chunk.rows <= GROUP_ROWS && self.bytes + chunk.lines.len() as u64 <= GROUP_BYTES
+    }
+
+    fn add(&mut self, chunk: &Chunk) {
+        self.rows += chunk.rows;
+        self.bytes += chunk.lines.len() as u64;
+        self.due.get_or_insert_with(|| Instant::now() + GROUP_TIME);
+    }
+
     fn is_full(&self) -> bool {
         self.rows >= GROUP_ROWS || self.bytes >= GROUP_BYTES
     }
