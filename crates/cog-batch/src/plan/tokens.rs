@@ -22,7 +22,7 @@ const UNKNOWN: f64 = 500.0;
 pub struct InputTokens {
     /// The tokens of all rows.
     pub total: u64,
-    /// The average of a row.
+    /// The average of a row that is sent: one that does not fit the contract fails before.
     pub per_row: f64,
     /// The tokens at the beginning that are the same in each row.
     pub prefix: u64,
@@ -83,10 +83,11 @@ impl Counted {
         }
         let weight = survey.rows.run as f64 / looked_at.max(1) as f64;
         let total = sample.iter().sum::<u64>() as f64 * weight;
+        let sent = sample.len() as f64 * weight;
         let shared = first.unwrap_or_default();
         let input = InputTokens {
             total: round(total),
-            per_row: tenth(total / survey.rows.run.max(1) as f64),
+            per_row: tenth(total / sent.max(1.0)),
             prefix: shared.prefix,
             min_prefix: shared.min_prefix,
             counted_rows: sample.len() as u64,

@@ -105,6 +105,18 @@ fn plan_knows_the_journal_the_condition_and_duplicates() {
 }
 
 #[test]
+fn rows_that_do_not_fit_the_contract_do_not_lower_the_average() {
+    let place = place();
+    place.write("rows.jsonl", rows(10));
+    let alone = json_plan(plan(&place, "rows.jsonl --plan"));
+    place.write("rows.jsonl", rows(10) + &"{\"count\": \"many\"}\n".repeat(10));
+    let mixed = json_plan(plan(&place, "rows.jsonl --plan"));
+    assert_eq!((&mixed["rows"]["run"], &mixed["input"]["counted_rows"]), (&20.into(), &10.into()));
+    assert_eq!(mixed["input"]["per_row"], alone["input"]["per_row"]);
+    assert_eq!(mixed["input"]["total"], alone["input"]["total"]);
+}
+
+#[test]
 fn plan_names_the_cheapest_way() {
     let place = place();
     place.write("rows.jsonl", rows(100));
