@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::disallowed_methods,
-    clippy::expect_used,
     clippy::unwrap_used,
     reason = "tests write their input, and fail if they cannot"
 )]
