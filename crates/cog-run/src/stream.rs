@@ -82,11 +82,12 @@ impl ChunkStream {
         envelope.finish()
     }
 
-    /// Waits until the media of the input are ready. The chunks so far stay in the stream.
+    /// Waits until the media of the input are ready. The chunks so far stay in the stream. A server waits before it begins its
+    /// response, so that these errors have a status.
     ///
     /// # Errors
     /// The envelope of a run that fails before the provider is called (ruling R54).
-    pub(crate) async fn prepared(mut self) -> Result<Self, Box<Envelope>> {
+    pub async fn prepared(mut self) -> Result<Self, Box<Envelope>> {
         poll_fn(|context| self.poll_prepared(context)).await;
         if self.outlet.lock().is_prepared { Ok(self) } else { Err(Box::new(self.fold().await)) }
     }

@@ -59,6 +59,14 @@ impl ApiError {
         }
     }
 
+    /// Returns the status.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Failed(failed) => failed.status,
+            Self::Refused(refusal) => refusal.status(),
+        }
+    }
+
     /// Returns the envelope, for a transport without statuses.
     pub(crate) fn into_envelope(self) -> Envelope {
         match self {

@@ -2,10 +2,13 @@
 //! log and send the same chunks.
 
 mod ndjson;
-mod sse;
+pub(crate) mod sse;
 mod stream;
 
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::{
+    body::Body,
+    http::{HeaderName, HeaderValue, header},
+};
 use cog_run::sessions::Subscriber;
 use cog_spec::Transport;
 
@@ -54,15 +57,21 @@ impl Wire {
     ) -> axum::response::Response {
         let session = HeaderValue::from_str(subscriber.session_id());
         let body = Streamed::new(self, subscriber, settings.keepalive_interval).into_body();
+        let mut response = self.response_of(body);
+        if let Ok(session) = session {
+            response.headers_mut().insert(SESSION, session);
+        }
+        response
+    }
+
+    /// Returns a body in this format as a response.
+    pub(crate) fn response_of(self, body: Body) -> axum::response::Response {
         let mut response = axum::response::Response::new(body);
         response.extensions_mut().insert(Timing::Preparing);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type()));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(ACCEL, HeaderValue::from_static("no"));
-        if let Ok(session) = session {
-            headers.insert(SESSION, session);
-        }
         response
     }
 }

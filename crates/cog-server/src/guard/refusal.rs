@@ -94,7 +94,6 @@ impl Refusal {
     }
 
     /// The status of the response.
-    #[cfg(test)]
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }

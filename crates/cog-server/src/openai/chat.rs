@@ -1,82 +1,129 @@
-//! `POST /v1/chat/completions`.
+//! The form of chat completions: the data as the text of a message, and the chunks of a stream.
 
-use std::time::UNIX_EPOCH;
-
-use axum::{
-    extract::{Request, State},
-    http::StatusCode,
-    response::Response,
-};
-use cog_json::{Node, Value};
-use cog_spec::{Code, Envelope, Outcome};
+use cog_json::{ToJson as _, Writer};
+use cog_spec::Usage;
 
 use super::{
-    completion::Completion,
-    error::OpenAiError,
-    messages,
-    names::{model_id, module_name},
-    parameters::{self, text},
-    response_format::ResponseFormat,
-};
-use crate::{
-    answer, deliver,
-    guard::request_id,
-    media::time::now,
-    request::{self, MediaOutput, Options},
-    state::{App, Caller},
+    error::{ErrorForm, OpenAiError},
+    reply::{Answer, Events, Head, Reply},
 };
 
-/// Runs the module that the request names as its model.
-pub(super) async fn complete(
-    State(app): State<App>,
-    caller: Caller,
-    request: Request,
-) -> Result<Response, OpenAiError> {
-    let (parts, body) = request.into_parts();
-    let (body, _lease) = request::read(&parts.headers, body, &app.guard.bodies, &caller.client).await?;
-    let bytes = body.len();
-    let request = app.offload.run(bytes, move || request::object(&body)).await?;
-    let (model, format, mut options) = read(request.node())?;
-    let module = app.load(model).await?;
-    let input = messages::input(request.get("messages"), &module)?;
-    app.own(&mut options, &caller);
-    let envelope = deliver::run(&app, &module, input, options, bytes).await;
-    let data = data(&envelope)?;
-    format.check(data)?;
-    let completion = Completion {
-        id: &format!("chatcmpl-{}", request_id(&parts.extensions)),
-        created: seconds(),
-        model: &model_id(model),
-        data,
-        meta: &envelope.meta,
-        warnings: &envelope.warnings,
-    };
-    Ok(answer::json(StatusCode::OK, &completion))
-}
+/// The reply to a chat completion.
+pub(super) struct ChatReply(pub(super) Head);
 
-/// Reads what the request says beside its messages: the module, the format of the answer, and the options of the run.
-fn read(request: Node<'_>) -> Result<(&str, ResponseFormat, Box<Options>), OpenAiError> {
-    parameters::check(request)?;
-    let Some(model) = text(request, "model")? else {
-        return Err(OpenAiError::new(Code::MissingRequiredField, "model", "`model` is missing")
-            .suggest("Name a module: GET /v1/models lists them."));
-    };
-    let format = ResponseFormat::read(request.get("response_format"))?;
-    // An image is content of the answer: the client has no second request for it.
-    let mut options = Box::new(Options { media: MediaOutput::Base64, ..Options::default() });
-    parameters::set_options(request, &mut options.run)?;
-    Ok((module_name(model), format, options))
-}
+impl Reply for ChatReply {
+    fn complete(&self, answer: &Answer<'_>, w: &mut Writer<'_>) {
+        w.object(|w| {
+            self.write_head("chat.completion", w);
+            w.key("choices").array(|w| {
+                write_choice(w, "message", Some("stop"), |w| {
+                    w.field("role", "assistant");
+                    w.field("content", answer.text);
+                    w.key("refusal").null();
+                });
+            });
+            write_usage(answer.meta.runtime.usage.as_ref(), w);
+            answer.write_control(w);
+        });
+    }
 
-/// Returns the data of a successful run.
-fn data(envelope: &Envelope) -> Result<&Value, OpenAiError> {
-    match &envelope.outcome {
-        Outcome::Success { data } => Ok(data),
-        Outcome::Failure { .. } => Err(OpenAiError::from(Box::new(envelope.clone()))),
+    fn begin(&mut self, events: &mut Events) {
+        let role = |w: &mut Writer<'_>| {
+            w.field("role", "assistant");
+            w.field("content", "");
+            w.key("refusal").null();
+        };
+        self.push_chunk(events, None, role, |_| {});
+    }
+
+    fn text(&mut self, delta: &str, events: &mut Events) {
+        let content = |w: &mut Writer<'_>| {
+            w.field("content", delta);
+        };
+        self.push_chunk(events, None, content, |_| {});
+    }
+
+    fn end(&mut self, answer: &Answer<'_>, events: &mut Events) {
+        self.push_chunk(events, Some("stop"), |_| {}, |w| answer.write_control(w));
+        if self.0.include_usage {
+            events.push(None, |w| {
+                w.object(|w| {
+                    self.write_head(CHUNK, w);
+                    w.key("choices").array(|_| {});
+                    write_usage(answer.meta.runtime.usage.as_ref(), w);
+                });
+            });
+        }
+        events.push_word("[DONE]");
+    }
+
+    /// The SDKs raise the error. No `[DONE]` follows, because the answer is not complete.
+    fn fail(&mut self, error: &OpenAiError, events: &mut Events) {
+        events.push(None, |w| ErrorForm(error.members()).write_json(w));
     }
 }
 
-/// Returns the seconds since 1970.
-fn seconds() -> u64 {
-    now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+/// The type of a chunk.
+const CHUNK: &str = "chat.completion.chunk";
+
+impl ChatReply {
+    fn write_head(&self, object: &str, w: &mut Writer<'_>) {
+        w.key("id").string_of(&["chatcmpl-", &self.0.id]);
+        w.field("object", object);
+        w.field("created", &self.0.created);
+        w.field("model", &self.0.model);
+    }
+
+    fn push_chunk(
+        &self,
+        events: &mut Events,
+        finish_reason: Option<&str>,
+        delta: impl FnOnce(&mut Writer<'_>),
+        more: impl FnOnce(&mut Writer<'_>),
+    ) {
+        events.push(None, |w| {
+            w.object(|w| {
+                self.write_head(CHUNK, w);
+                w.key("choices").array(|w| write_choice(w, "delta", finish_reason, delta));
+                if self.0.include_usage {
+                    w.key("usage").null();
+                }
+                more(w);
+            });
+        });
+    }
+}
+
+fn write_choice(
+    w: &mut Writer<'_>,
+    key: &str,
+    finish_reason: Option<&str>,
+    content: impl FnOnce(&mut Writer<'_>),
+) {
+    w.object(|w| {
+        w.field("index", &0_u64);
+        w.key(key).object(content);
+        w.key("logprobs").null();
+        match finish_reason {
+            Some(reason) => w.key("finish_reason").string(reason),
+            None => w.key("finish_reason").null(),
+        }
+    });
+}
+
+/// Writes the tokens of the run. A run that called no model has none.
+fn write_usage(usage: Option<&Usage>, w: &mut Writer<'_>) {
+    let none = Usage::default();
+    let usage = usage.unwrap_or(&none);
+    w.key("usage").object(|w| {
+        w.field("prompt_tokens", &usage.input_tokens);
+        w.field("completion_tokens", &usage.output_tokens);
+        w.field("total_tokens", &(usage.input_tokens + usage.output_tokens));
+        w.key("prompt_tokens_details").object(|w| {
+            w.field("cached_tokens", &usage.cached_input_tokens.unwrap_or_default());
+        });
+        w.key("completion_tokens_details").object(|w| {
+            w.field("reasoning_tokens", &usage.reasoning_tokens.unwrap_or_default());
+        });
+    });
 }

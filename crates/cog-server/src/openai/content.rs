@@ -38,26 +38,48 @@ impl Content {
     fn add(&mut self, part: Node<'_>, param: &str) -> Result<(), OpenAiError> {
         let kind = member(part, "type", param)?;
         match kind {
-            "text" => {
-                let text = member(part, "text", param)?;
-                match &mut self.text {
-                    Some(before) => {
-                        before.push('\n');
-                        before.push_str(text);
-                    }
-                    None => self.text = Some(text.to_owned()),
-                }
+            "text" | "input_text" => {
+                known(part, param, &["type", "text"])?;
+                self.add_text(member(part, "text", param)?);
+            }
+            // A part of an answer that the client sends back.
+            "output_text" => {
+                known(part, param, &["type", "text", "annotations", "logprobs"])?;
+                self.add_text(member(part, "text", param)?);
             }
             "image_url" => self.files.push(image(part, param)?),
+            "input_image" => self.files.push(input_image(part, param)?),
             "input_audio" => self.files.push(audio(part, param)?),
             "file" => self.files.push(file(part, param)?),
+            "input_file" => self.files.push(input_file(part, param)?),
             _ => {
                 let message = format!("`{param}.type`: `{}` is not supported", shown(kind));
                 return Err(OpenAiError::new(Code::UnsupportedValue, format!("{param}.type"), message)
-                    .suggest("Use text, image_url, input_audio or file."));
+                    .suggest("Use text, image_url, input_audio or file; in a response, input_text, input_image or input_file."));
             }
         }
         Ok(())
+    }
+
+    fn add_text(&mut self, text: &str) {
+        match &mut self.text {
+            Some(before) => {
+                before.push('\n');
+                before.push_str(text);
+            }
+            None => self.text = Some(text.to_owned()),
+        }
+    }
+}
+
+/// Checks that a part has no other members than these.
+fn known(part: Node<'_>, param: &str, keys: &[&str]) -> Result<(), OpenAiError> {
+    match part.members().find(|(key, value)| !keys.contains(key) && !value.is_null()) {
+        Some((key, _)) => {
+            let param = format!("{param}.{}", shown(key));
+            Err(OpenAiError::new(Code::UnsupportedValue, &param, format!("`{param}` is not supported")))
+        }
+        None => Ok(()),
     }
 }
 
@@ -68,10 +90,17 @@ fn member<'a>(object: Node<'a>, key: &str, param: &str) -> Result<&'a str, OpenA
     })
 }
 
-fn object<'a>(part: Node<'a>, key: &str, param: &str) -> Result<(Node<'a>, String), OpenAiError> {
+/// Returns the member that has the content of a part, and its path.
+fn object<'a>(
+    part: Node<'a>,
+    key: &str,
+    param: &str,
+    keys: &[&str],
+) -> Result<(Node<'a>, String), OpenAiError> {
+    known(part, param, &["type", key])?;
     let param = format!("{param}.{key}");
     match part.get(key).filter(|value| value.is_object()) {
-        Some(value) => Ok((value, param)),
+        Some(value) => known(value, &param, keys).map(|()| (value, param)),
         None => {
             let message = format!("`{param}` must be an object");
             Err(OpenAiError::new(Code::MissingRequiredField, param, message))
@@ -80,13 +109,41 @@ fn object<'a>(part: Node<'a>, key: &str, param: &str) -> Result<(Node<'a>, Strin
 }
 
 fn image(part: Node<'_>, param: &str) -> Result<Value, OpenAiError> {
-    let (image, param) = object(part, "image_url", param)?;
-    let detail = image.get("detail").and_then(Node::as_str);
-    if let Some(detail) = detail.filter(|detail| *detail != "auto") {
-        let message = format!("`{param}.detail`: `{}` is not supported, except auto", shown(detail));
-        return Err(OpenAiError::new(Code::UnsupportedValue, format!("{param}.detail"), message));
-    }
+    let (image, param) = object(part, "image_url", param, &["url", "detail"])?;
+    check_detail(image, &param)?;
     Ok(url_source(member(image, "url", &param)?))
+}
+
+fn input_image(part: Node<'_>, param: &str) -> Result<Value, OpenAiError> {
+    known(part, param, &["type", "image_url", "file_id", "detail"])?;
+    check_detail(part, param)?;
+    source(part, param, &["image_url", "file_id"])
+}
+
+/// The module decides how an image is read.
+fn check_detail(image: Node<'_>, param: &str) -> Result<(), OpenAiError> {
+    match image.get("detail").and_then(Node::as_str) {
+        None | Some("auto") => Ok(()),
+        Some(detail) => {
+            let message = format!("`{param}.detail`: `{}` is not supported, except auto", shown(detail));
+            Err(OpenAiError::new(Code::UnsupportedValue, format!("{param}.detail"), message))
+        }
+    }
+}
+
+/// Returns the source that one of these members names.
+fn source(part: Node<'_>, param: &str, keys: &[&str]) -> Result<Value, OpenAiError> {
+    let mut present = keys.iter().filter(|key| part.get(key).is_some_and(|value| !value.is_null()));
+    let (Some(key), None) = (present.next(), present.next()) else {
+        let message = format!("`{param}` must have exactly one of {}", keys.join(", "));
+        return Err(OpenAiError::new(Code::MissingRequiredField, param, message));
+    };
+    let value = member(part, key, param)?;
+    match *key {
+        "file_id" => Ok(json!({ "type": "upload_ref", "upload_id": value })),
+        "file_data" => file_data(value, param),
+        _ => Ok(url_source(value)),
+    }
 }
 
 /// Returns the source of a data URL or of another URL, which the runtime checks.
@@ -105,7 +162,7 @@ fn data_url(url: &str) -> Option<(&str, &str)> {
 }
 
 fn audio(part: Node<'_>, param: &str) -> Result<Value, OpenAiError> {
-    let (audio, param) = object(part, "input_audio", param)?;
+    let (audio, param) = object(part, "input_audio", param, &["data", "format"])?;
     let media_type = match member(audio, "format", &param)? {
         "wav" => "audio/wav",
         "mp3" => "audio/mpeg",
@@ -119,11 +176,16 @@ fn audio(part: Node<'_>, param: &str) -> Result<Value, OpenAiError> {
 }
 
 fn file(part: Node<'_>, param: &str) -> Result<Value, OpenAiError> {
-    let (file, param) = object(part, "file", param)?;
-    if let Some(id) = file.get("file_id").and_then(Node::as_str) {
-        return Ok(json!({ "type": "upload_ref", "upload_id": id }));
-    }
-    let data = member(file, "file_data", &param)?;
+    let (file, param) = object(part, "file", param, &["file_id", "file_data", "filename"])?;
+    source(file, &param, &["file_id", "file_data"])
+}
+
+fn input_file(part: Node<'_>, param: &str) -> Result<Value, OpenAiError> {
+    known(part, param, &["type", "file_id", "file_data", "file_url", "filename"])?;
+    source(part, param, &["file_id", "file_data", "file_url"])
+}
+
+fn file_data(data: &str, param: &str) -> Result<Value, OpenAiError> {
     let Some((media_type, data)) = data_url(data) else {
         let message = format!("`{param}.file_data` is not a data URL");
         return Err(OpenAiError::new(Code::InvalidInput, format!("{param}.file_data"), message)
@@ -149,16 +211,26 @@ mod tests {
                 {"type": "image_url", "image_url": {"url": "https://a.example/b.png", "detail": "auto"}},
                 {"type": "input_audio", "input_audio": {"format": "mp3", "data": "BBBB"}},
                 {"type": "file", "file": {"file_data": "data:application/pdf;base64,CCCC"}},
-                {"type": "file", "file": {"file_id": "upl_1"}}]"#,
+                {"type": "file", "file": {"file_id": "upl_1"}},
+                {"type": "input_text", "text": "c"},
+                {"type": "output_text", "text": "d", "annotations": [], "logprobs": []},
+                {"type": "input_image", "image_url": "data:image/png;base64,DDDD", "detail": "auto"},
+                {"type": "input_image", "file_id": "upl_2"},
+                {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,EEEE"},
+                {"type": "input_file", "file_url": "https://a.example/c.pdf"}]"#,
         )
         .unwrap();
-        assert_eq!(read.text.as_deref(), Some("a\nb"));
+        assert_eq!(read.text.as_deref(), Some("a\nb\nc\nd"));
         let expected = json!([
             {"type": "base64", "media_type": "image/png", "data": "AAAA"},
             {"type": "url", "url": "https://a.example/b.png"},
             {"type": "base64", "media_type": "audio/mpeg", "data": "BBBB"},
             {"type": "base64", "media_type": "application/pdf", "data": "CCCC"},
             {"type": "upload_ref", "upload_id": "upl_1"},
+            {"type": "base64", "media_type": "image/png", "data": "DDDD"},
+            {"type": "upload_ref", "upload_id": "upl_2"},
+            {"type": "base64", "media_type": "application/pdf", "data": "EEEE"},
+            {"type": "url", "url": "https://a.example/c.pdf"},
         ]);
         assert_eq!(Value::Array(read.files), expected);
     }
@@ -177,6 +249,11 @@ mod tests {
                 "input_audio.format",
             ),
             (r#"[{"type": "file", "file": {"file_data": "AAAA"}}]"#, "file.file_data"),
+            (r#"[{"type": "text", "text": "a", "cache": true}]"#, "messages[0].content[0].cache"),
+            (r#"[{"type": "image_url", "image_url": {"url": "x", "crop": 1}}]"#, "image_url.crop"),
+            (r#"[{"type": "input_image", "image_url": "x", "file_id": "y"}]"#, "exactly one of"),
+            (r#"[{"type": "input_file", "filename": "a.pdf"}]"#, "exactly one of"),
+            (r#"[{"type": "input_image", "image_url": "x", "detail": "low"}]"#, "content[0].detail"),
             ("[{}]", "messages[0].content[0]"),
             ("7", "messages[0].content"),
         ] {

@@ -48,15 +48,21 @@ fn first_path(error: &ErrorBody) -> Option<String> {
     path.filter(|path| path.starts_with("input")).map(str::to_owned)
 }
 
+impl OpenAiError {
+    /// Returns the members of the error.
+    pub(super) fn members(&self) -> Members<'_> {
+        Members { error: self.error.body(), param: self.param.as_deref(), status: self.error.status() }
+    }
+}
+
 impl IntoResponse for OpenAiError {
     fn into_response(self) -> Response {
-        let Self { error, param } = self;
-        let body = error.body().clone();
+        let text = ErrorForm(self.members()).to_json() + "\n";
+        let is_final = self.error.body().recoverable == Some(false);
         // The status and the headers are those of the other routes.
-        let mut response = error.into_response();
-        let form = ErrorForm { error: &body, param: param.as_deref(), status: response.status() };
-        *response.body_mut() = Body::from(form.to_json() + "\n");
-        if body.recoverable == Some(false) {
+        let mut response = self.error.into_response();
+        *response.body_mut() = Body::from(text);
+        if is_final {
             response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         response
@@ -76,32 +82,57 @@ pub(crate) fn refusal(path: &str, refusal: Refusal) -> Response {
 }
 
 /// The document of an error.
-struct ErrorForm<'a> {
+pub(super) struct ErrorForm<'a>(pub(super) Members<'a>);
+
+impl ToJson for ErrorForm<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("error", &self.0);
+        });
+    }
+}
+
+/// The members of an error.
+#[derive(Clone, Copy)]
+pub(super) struct Members<'a> {
     error: &'a ErrorBody,
     param: Option<&'a str>,
     status: StatusCode,
 }
 
-/// Written by hand: clients show the message alone, so that it includes the suggestion.
-impl ToJson for ErrorForm<'_> {
+impl Members<'_> {
+    /// Returns the message with the suggestion: clients show it alone.
+    pub(super) fn message(&self) -> String {
+        match &self.error.suggestion {
+            Some(suggestion) => format!("{}. {suggestion}", self.error.message),
+            None => self.error.message.clone(),
+        }
+    }
+
+    /// Returns our code.
+    pub(super) fn code(&self) -> &str {
+        self.error.code.as_str()
+    }
+
+    /// Writes the parameter, or null.
+    pub(super) fn write_param(&self, w: &mut Writer<'_>) {
+        w.key("param");
+        match self.param {
+            Some(param) => w.string(param),
+            None => w.null(),
+        }
+    }
+}
+
+/// Written by hand: the type depends on the status.
+impl ToJson for Members<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let ErrorBody { code, message, suggestion, details, .. } = self.error;
-        let message = match suggestion {
-            Some(suggestion) => format!("{message}. {suggestion}"),
-            None => message.clone(),
-        };
         w.object(|w| {
-            w.key("error").object(|w| {
-                w.field("message", &message);
-                w.field("type", error_type(self.status));
-                w.key("param");
-                match self.param {
-                    Some(param) => w.string(param),
-                    None => w.null(),
-                }
-                w.field("code", code.as_str());
-                w.optional("details", details);
-            });
+            w.field("message", &self.message());
+            w.field("type", error_type(self.status));
+            self.write_param(w);
+            w.field("code", self.code());
+            w.optional("details", &self.error.details);
         });
     }
 }

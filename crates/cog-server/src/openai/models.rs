@@ -7,7 +7,7 @@ use super::{
     error::OpenAiError,
     names::{model_id, module_name},
 };
-use crate::{answer, offload, routes::extract::Name, state::App};
+use crate::{answer, error::ApiError, offload, routes::extract::Name, state::App};
 
 /// Lists the modules as models.
 pub(super) async fn list(State(app): State<App>) -> Response {
@@ -20,7 +20,11 @@ pub(super) async fn list(State(app): State<App>) -> Response {
 }
 
 /// Describes a module as a model.
-pub(super) async fn show(State(app): State<App>, Name(id): Name) -> Result<Response, OpenAiError> {
+pub(super) async fn show(
+    State(app): State<App>,
+    id: Result<Name, ApiError>,
+) -> Result<Response, OpenAiError> {
+    let Name(id) = id?;
     let name = module_name(&id);
     app.load(name).await?;
     Ok(answer::json(StatusCode::OK, &Model(name)))

@@ -1,5 +1,5 @@
 /// The paths of the routes.
-pub(crate) const PATHS: &[&str] = &["/v1/models", "/v1/models/{id}", "/v1/chat/completions"];
+pub(crate) const PATHS: &[&str] = &["/v1/models", "/v1/models/{id}", "/v1/chat/completions", "/v1/responses"];
 
 /// What a model may begin with; the name of its module follows.
 const PREFIX: &str = "module:";

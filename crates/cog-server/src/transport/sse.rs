@@ -8,7 +8,7 @@ use cog_run::sessions::Batch;
 /// The first lines of a stream: the time after which a browser reconnects, in milliseconds.
 pub(super) const PREAMBLE: &str = "retry: 1000\n";
 /// A comment, which clients ignore.
-pub(super) const KEEPALIVE: &[u8] = b":\n\n";
+pub(crate) const KEEPALIVE: &[u8] = b":\n\n";
 /// The approximate size of an event without its chunk.
 const OVERHEAD: usize = 80;
 

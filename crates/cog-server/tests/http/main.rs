@@ -10,6 +10,8 @@ mod media;
 mod negotiation;
 mod offload;
 mod openai;
+mod openai_responses;
+mod openai_streams;
 mod outputs;
 mod routes;
 mod sessions;

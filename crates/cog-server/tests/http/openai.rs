@@ -6,25 +6,37 @@ use serde_json::{Value, json};
 use crate::support::Stage;
 
 impl Stage {
-    fn chat(&self, body: &Value) -> RequestBuilder {
-        let request = self.client.post(self.url("/v1/chat/completions"));
+    pub(crate) fn chat(&self, body: &Value) -> RequestBuilder {
+        self.openai("chat/completions", body)
+    }
+
+    pub(crate) fn response(&self, body: &Value) -> RequestBuilder {
+        self.openai("responses", body)
+    }
+
+    fn openai(&self, route: &str, body: &Value) -> RequestBuilder {
+        let request = self.client.post(self.url(&format!("/v1/{route}")));
         request.header("content-type", "application/json").body(body.to_string())
     }
 
-    /// Returns the status and the error of a request that fails.
     async fn chat_error(&self, body: &Value) -> (u16, Value) {
-        let response = self.chat(body).send().await.unwrap();
-        let status = response.status().as_u16();
-        let mut body: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
-        (status, body.get_mut("error").unwrap().take())
+        error_of(self.chat(body)).await
     }
 }
 
-fn ask(content: impl Into<Value>) -> Value {
+/// Returns the status and the error of a request that fails.
+pub(crate) async fn error_of(request: RequestBuilder) -> (u16, Value) {
+    let response = request.send().await.unwrap();
+    let status = response.status().as_u16();
+    let mut body: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+    (status, body.get_mut("error").unwrap().take())
+}
+
+pub(crate) fn ask(content: impl Into<Value>) -> Value {
     json!({ "model": "module:either", "messages": [{ "role": "user", "content": content.into() }] })
 }
 
-async fn json_of(request: RequestBuilder) -> Value {
+pub(crate) async fn json_of(request: RequestBuilder) -> Value {
     let response = request.send().await.unwrap();
     assert_eq!(response.status(), 200);
     serde_json::from_str(&response.text().await.unwrap()).unwrap()
@@ -88,7 +100,7 @@ async fn images_become_the_media_of_the_input() {
 }
 
 /// One pixel.
-const PNG: &str =
+pub(crate) const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 
 #[tokio::test]
@@ -115,6 +127,8 @@ async fn what_cannot_be_honoured_is_refused_by_name() {
         (json!({ "tools": [{ "type": "function", "function": { "name": "f" } }] }), "E1004", "tools"),
         (json!({ "max_tokens": 5 }), "E1004", "max_tokens"),
         (json!({ "made_up": 1 }), "E1004", "made_up"),
+        (json!({ "stream_options": { "include_usage": true } }), "E1004", "stream_options"),
+        (json!({ "response_format": { "type": "text", "made_up": 1 } }), "E1004", "response_format.made_up"),
         (json!({ "model": 7 }), "E1003", "model"),
         (json!({ "model": null }), "E1002", "model"),
         (json!({ "messages": [] }), "E1002", "messages"),
