@@ -17,6 +17,8 @@ const PYTHON: &[&str] = &[
 ];
 /// Node's clients.
 const NODE: &[&str] = &["eventsource@3.0.7", "ws@8.23.0"];
+/// OpenAI's TypeScript SDK, and the AI SDK. They need Node 22 too.
+const OPENAI: &[&str] = &["@ai-sdk/openai@4.0.118", "ai@7.0.173", "openai@7.59.0", "zod@4.6.7"];
 /// MCP's conformance suites, each with the revision that it knows, and its TypeScript SDK and Inspector. They need Node 22.
 const MCP: &[&str] = &[
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
@@ -31,7 +33,7 @@ const SCRIPTS: &str = "crates/cog-server/tests/clients";
 pub(crate) fn check() -> Outcome {
     tools::install()?;
     let interpreter = python(PYTHON)?;
-    let modules = node(&[NODE, MCP].concat())?;
+    let modules = node(&[NODE, OPENAI, MCP].concat())?;
     let build = ["build", "--quiet", "--locked", "--package", "cogn", "--package", "cog-testkit", "--bins"];
     execute(cargo().args(build))?;
     let programs = target_directory()?.join("debug");

@@ -47,6 +47,13 @@ modalities:
   input: [text, image]
   output: [text, image]
 """
+# The same without images that are made: its data are sent while they arrive.
+LIVE = {
+    "manifest": MANIFEST.replace("  output: [text, image]\n", ""),
+    "schema": SCHEMA | {
+        "data": SCHEMA["data"] | {"properties": {"result": {"type": "string"}, "rationale": {"type": "string"}}},
+    },
+}
 # The same with an image: a PNG of one pixel.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 IMAGE = {"type": "base64", "media_type": "image/png", "data": PNG}
@@ -71,16 +78,16 @@ def process(command, says, **more):
 
 
 @contextlib.contextmanager
-def serve(*flags, reply=None, token=False):
+def serve(*flags, reply=None, token=False, manifest=MANIFEST, schema=SCHEMA):
     """A server that runs the module `m`; its address."""
     script = json.dumps(reply or {"text": ANSWER, "chunk_size": 5, "pause_ms": 8})
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         module = directory / "cognitive" / "modules" / "m"
         module.mkdir(parents=True)
-        (module / "module.yaml").write_text(MANIFEST)
+        (module / "module.yaml").write_text(manifest)
         (module / "prompt.md").write_text("Answer.")
-        (module / "schema.json").write_text(json.dumps(SCHEMA))
+        (module / "schema.json").write_text(json.dumps(schema))
         (directory / "script").write_text(script)
         (directory / "tokens").write_text(f"check:{TOKEN}\n")
         address = r"http://127\.0\.0\.1:\d+"
