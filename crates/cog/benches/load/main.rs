@@ -20,6 +20,7 @@ mod forward;
 mod http;
 mod interfaces;
 mod mock;
+mod openai;
 mod paced;
 mod process;
 mod report;
@@ -78,6 +79,8 @@ fn scenarios() -> [(&'static str, Scenario); 16] {
         ("memory after 5,000 requests", |world, report| Box::pin(whole::memory(world, report))),
         ("134 events, as one envelope", |world, report| Box::pin(events::sync(world, report))),
         ("134 events, as server-sent events", |world, report| Box::pin(events::sse(world, report))),
+        ("OpenAI's routes, whole answers", |world, report| Box::pin(openai::complete(world, report))),
+        ("OpenAI's routes, streams", |world, report| Box::pin(openai::streams(world, report))),
         ("waiting runs", |world, report| Box::pin(events::waiting(world, report))),
         ("a tool of MCP", |world, report| Box::pin(interfaces::mcp(world, report))),
         ("a chat completion", |world, report| Box::pin(interfaces::chat(world, report))),

@@ -39,20 +39,25 @@ pub(crate) enum Side {
 impl World {
     /// The mock is on the core of the rest, except where it is itself what is measured: [`World::raw`].
     pub(crate) fn start() -> Self {
+        Self::with_model("whole")
+    }
+
+    /// A server whose requests without a model get the answer of this one.
+    pub(crate) fn with_model(model: &str) -> Self {
         let unlimited = ["--requests-per-second", "0", "--max-streams-per-client", "10000"];
-        Self::with_limits(&unlimited)
+        Self::new(&unlimited, model)
     }
 
     /// A server with the limits that it has by default.
     pub(crate) fn with_defaults() -> Self {
-        Self::with_limits(&[])
+        Self::new(&[], "whole")
     }
 
-    fn with_limits(limits: &[&str]) -> Self {
+    fn new(limits: &[&str], model: &str) -> Self {
         cores::pin(cores::REST);
         let mock = Mock::start(|| cores::pin(cores::REST)).unwrap();
         let directory = module();
-        let server = Self::serve(directory.path(), mock.address, limits);
+        let server = Self::serve(directory.path(), mock.address, limits, model);
         Self { mock, server, _directory: directory }
     }
 
@@ -61,7 +66,7 @@ impl World {
         Mock::start(|| cores::pin(cores::MEASURED)).unwrap()
     }
 
-    fn serve(modules: &std::path::Path, mock: SocketAddr, limits: &[&str]) -> Process {
+    fn serve(modules: &std::path::Path, mock: SocketAddr, limits: &[&str], model: &str) -> Process {
         let base_url = format!("http://{mock}/v1");
         let modules = modules.display().to_string();
         let arguments = [&["serve", "--port", "0", "--workers", "1"], limits].concat();
@@ -69,6 +74,7 @@ impl World {
             ("PATH", "/usr/bin:/bin"),
             ("HOME", modules.as_str()),
             ("COGNITIVE_MODULES_PATH", modules.as_str()),
+            ("LLM_MODEL", model),
             ("LLM_PROVIDER", "openai"),
             ("OPENAI_API_KEY", "none"),
             ("OPENAI_BASE_URL", base_url.as_str()),
