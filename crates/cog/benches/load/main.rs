@@ -18,7 +18,7 @@ mod cores;
 mod events;
 mod forward;
 mod http;
-mod interfaces;
+mod mcp;
 mod mock;
 mod openai;
 mod paced;
@@ -70,7 +70,7 @@ async fn run(wanted: &str) -> ExitCode {
 
 type Scenario = for<'a> fn(&'a World, &'a mut Report) -> futures_util::future::LocalBoxFuture<'a, ()>;
 
-fn scenarios() -> [(&'static str, Scenario); 16] {
+fn scenarios() -> [(&'static str, Scenario); 17] {
     [
         ("whole answers, 32 clients", |world, report| Box::pin(whole::rate(world, report))),
         ("whole answers, one client", |world, report| Box::pin(whole::one(world, report))),
@@ -82,8 +82,7 @@ fn scenarios() -> [(&'static str, Scenario); 16] {
         ("OpenAI's routes, whole answers", |world, report| Box::pin(openai::complete(world, report))),
         ("OpenAI's routes, streams", |world, report| Box::pin(openai::streams(world, report))),
         ("waiting runs", |world, report| Box::pin(events::waiting(world, report))),
-        ("a tool of MCP", |world, report| Box::pin(interfaces::mcp(world, report))),
-        ("a chat completion", |world, report| Box::pin(interfaces::chat(world, report))),
+        ("a tool of MCP", |world, report| Box::pin(mcp::calls(world, report))),
         ("first chunk", |world, report| Box::pin(paced::first_chunk(world, report))),
         ("500 slow streams", |world, report| Box::pin(paced::slow(world, report))),
         ("500 streams of 50 chunks a second", |world, report| Box::pin(paced::quick(world, report))),

@@ -1,4 +1,4 @@
-//! The run of the execute route through the other interfaces: a tool of MCP, and a model of OpenAI's clients.
+//! Calls of a tool over MCP, beside the plain route of the same server.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
 const CLIENTS: u32 = 8;
 
 /// A call of a tool, which is one request of streamable HTTP.
-pub(crate) async fn mcp(world: &World, report: &mut Report) {
+pub(crate) async fn calls(world: &World, report: &mut Report) {
     let request = post_with(
         "/mcp",
         "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
@@ -23,22 +23,10 @@ pub(crate) async fn mcp(world: &World, report: &mut Report) {
     );
     let plain = plain(world).await;
     let called = measure(world, request, is_result).await;
-    note(report, "execute", &plain);
+    note(report, "the plain route", &plain);
     note(report, "tools/call", &called);
     report.at_most("tools/call, processor", called.processor, "µs", 500.0);
     report.at_least("tools/call, on one core", called.measured.per_second(), "a second", 1_000.0);
-}
-
-/// A chat completion.
-pub(crate) async fn chat(world: &World, report: &mut Report) {
-    let body = r#"{"model":"module:load","messages":[{"role":"user","content":"two words"}]}"#;
-    let request = post_with("/v1/chat/completions", "accept: application/json\r\n", body);
-    let plain = plain(world).await;
-    let completed = measure(world, request, is_completion).await;
-    note(report, "execute", &plain);
-    note(report, "chat completion", &completed);
-    let ratio = completed.processor / plain.processor;
-    report.at_most("chat completion, processor beside execute", ratio, "times", 1.2);
 }
 
 async fn plain(world: &World) -> Cost {
@@ -65,8 +53,4 @@ fn note(report: &mut Report, name: &str, cost: &Cost) {
 /// The answer of a tool without an error, with the envelope.
 fn is_result(body: &[u8]) -> bool {
     find(body, br#""structuredContent":{"ok":true,"#).is_some() && find(body, br#""isError":false"#).is_some()
-}
-
-fn is_completion(body: &[u8]) -> bool {
-    find(body, br#""finish_reason":"stop""#).is_some() && find(body, b"nothing to add").is_some()
 }
