@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "all file access of the crate is in this module")]
 
+mod list;
 mod write;
 
 use std::{
@@ -12,9 +13,13 @@ use std::{
 
 use thiserror::Error;
 
-pub(crate) use self::write::{Sibling, make_directory_of, remove};
 pub use self::write::{
-    check_writable, copy_directory, create, create_directory, write_atomic, write_directory,
+    check_writable, copy_directory, create, create_directory, replace_directory, write_atomic,
+    write_directory,
+};
+pub(crate) use self::{
+    list::{Listed, list},
+    write::{Sibling, make_directory_of, remove},
 };
 
 /// The maximum size of a manifest, prompt or schema: 1 MB.

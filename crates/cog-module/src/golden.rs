@@ -12,11 +12,15 @@ use std::path::PathBuf;
 use cog_json::{Node, Value};
 use serde::Serialize;
 
-pub(crate) use self::paths::unknown_paths;
 pub use self::{
     contract::check_case,
     discover::{Discovery, discover},
     expected::{Expected, ExpectedError},
+};
+pub(crate) use self::{
+    contract::property_names,
+    expected::{is_envelope, operator, path},
+    paths::unknown_paths,
 };
 
 /// One golden test.

@@ -5,14 +5,13 @@
 //! parsed. Each error is a [`Diagnostic`] with rule, file, line, column and suggestion, and all are reported.
 //!
 //! * [`Finder`] finds a module; [`BuiltinModule`]s ship, [`Module::from_parts`] and [`ModuleFiles`] embed others;
-//! * [`validate`] checks all files, [`golden`] tests them; [`scaffold`] creates a module, [`migrate`] upgrades an old one.
+//! * [`validate`] checks all files, [`golden`] tests them; [`scaffold`] creates a module, [`migrate`] upgrades an old one;
+//! * [`export`] writes a module in the formats of other programs, and [`import`] drafts one from a skill.
 //!
 //! ```
 //! use cog_module::{Finder, golden, load};
 //!
-//! let finder = Finder::new(".", Vec::new(), None);
-//! let module = load(&finder.find("code-reviewer")?)?;
-//! assert_eq!(module.manifest.name, "code-reviewer");
+//! let module = load(&Finder::new(".", Vec::new(), None).find("code-reviewer")?)?;
 //! assert!(!golden::discover(&module).cases.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -23,10 +22,12 @@ mod diagnostic;
 mod directory;
 mod edit;
 mod embedded;
+pub mod export;
 pub mod files;
 mod find;
 mod front_matter;
 pub mod golden;
+pub mod import;
 mod layout;
 mod lint;
 mod load;
@@ -47,8 +48,6 @@ mod yaml;
 
 pub use builtin::BuiltinModule;
 pub use diagnostic::{Diagnostic, Severity};
-pub use directory::Origin;
-pub use embedded::ModuleFiles;
 pub use find::{FindError, Finder, ListedModule};
 pub use load::{load, load_manifest};
 pub use locate::Locator;
@@ -58,3 +57,4 @@ pub use prompt::{Call, CallError, CallOptions, Prompt, PromptPart};
 pub use rule::Rule;
 pub use source::Location;
 pub use validate::{Level, Report, validate};
+pub use {directory::Origin, embedded::ModuleFiles};

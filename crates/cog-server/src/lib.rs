@@ -40,6 +40,7 @@ pub use crate::{
     guard::{InvalidOrigin, MissingAuthError, TokenFileError, Tokens},
     media::{MediaStore, UploadSettings},
     metrics::Metrics,
+    openapi::module_openapi,
     router::openapi,
     serve::listen,
     server::Server,

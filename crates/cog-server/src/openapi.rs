@@ -1,12 +1,14 @@
 //! The OpenAPI document: the routes as their handlers describe them, with the schemas of their bodies.
 
 mod answers;
+mod module;
 mod params;
 mod schemas;
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
+pub use self::module::module_openapi;
 pub(crate) use self::{
     answers::{Chunks, Executed, Refused, RunFailed},
     params::{ModeHeader, RecoveryHeaders},

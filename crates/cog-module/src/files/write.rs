@@ -98,15 +98,37 @@ pub fn write_directory(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<
     let parent = parent_of(directory);
     fs::create_dir_all(parent)?;
     let sibling = sibling_directory(parent)?;
-    for (path, bytes) in files {
-        let path = sibling.path().join(path);
-        fs::create_dir_all(path.parent().unwrap_or(sibling.path()))?;
-        fs::write(path, bytes)?;
-    }
+    write_files(sibling.path(), files)?;
     make_readable(sibling.path())?;
     fs::rename(sibling.path(), directory)?;
     // The directory has been renamed, so nothing must be removed at the old path.
     let _ = sibling.keep();
+    Ok(())
+}
+
+/// Replaces a directory, with everything in it, by one with these files.
+///
+/// # Errors
+/// If a file cannot be written, or the directory does not exist; it is then unchanged.
+pub fn replace_directory(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<(), FileError> {
+    let directory = directory.canonicalize().map_err(missing)?;
+    let sibling = Sibling::new(&directory)?;
+    let staged = sibling.path().join("staged");
+    write_files(&staged, files)?;
+    make_readable(&staged)?;
+    sibling.swap(&staged, &directory, None)
+}
+
+/// Writes files below a directory. A script is executable.
+fn write_files(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<(), FileError> {
+    for (path, bytes) in files {
+        let path = directory.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(directory))?;
+        fs::write(&path, bytes)?;
+        if bytes.starts_with(b"#!") {
+            make_readable(&path)?;
+        }
+    }
     Ok(())
 }
 
@@ -237,6 +259,7 @@ fn readable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o644))
 }
 
+/// Allows everyone to read and to enter a directory, or to run a script.
 #[cfg(unix)]
 fn make_readable(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -77,7 +77,7 @@ fn broken_operator(key: &str, value: Node<'_>) -> Option<Mismatch> {
 }
 
 /// Returns the names of all fields in a schema.
-pub(super) fn property_names(schema: &serde_json::Value) -> HashSet<&str> {
+pub(crate) fn property_names(schema: &serde_json::Value) -> HashSet<&str> {
     let mut names = HashSet::new();
     let mut open = vec![schema];
     while let Some(value) = open.pop() {

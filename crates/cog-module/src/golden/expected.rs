@@ -155,10 +155,10 @@ pub(super) const OPERATORS: [(&str, &str); 6] = [
 ];
 
 /// Returns the path and the rule of a key of `_validate`; none if it has no operator suffix.
-pub(super) fn operator(key: &str) -> Option<(&str, &'static str)> {
+pub(crate) fn operator(key: &str) -> Option<(&str, &'static str)> {
     OPERATORS.iter().find_map(|(suffix, rule)| Some((key.strip_suffix(suffix)?, *rule)))
 }
 
-pub(super) fn path(text: &str) -> Result<Path, ExpectedError> {
+pub(crate) fn path(text: &str) -> Result<Path, ExpectedError> {
     text.parse().map_err(|_| ExpectedError::NoPath { path: text.to_owned() })
 }

@@ -1,0 +1,191 @@
+//! The files of a module, from those of a skill.
+
+use cog_spec::Tier;
+use serde_json::Value;
+
+use super::{
+    File, ImportError, Opened, SCHEMA,
+    body::{exported_prompt, without_outer_links},
+    head::Head,
+    loaded,
+};
+use crate::{
+    Prompt, PromptPart,
+    export::{skill::WHEN, yaml::scalar_text},
+    files::Listed,
+    layout,
+    schema::prefix_references,
+};
+
+/// The maximum number of files that a note names.
+const MAX_NAMES: usize = 10;
+
+/// Returns the module that `cog export` put into the skill, if there is one.
+pub(super) fn contained(
+    skill: &Opened,
+    head: &Head,
+    notes: &mut Vec<String>,
+) -> Result<Option<Vec<File>>, ImportError> {
+    let place = format!("assets/{}/", head.name);
+    let inside = |entry: &Listed| entry.path.strip_prefix(&place).map(str::to_owned);
+    let names: Vec<String> = skill.listed.iter().filter_map(inside).collect();
+    if !names.iter().any(|name| layout::is_manifest(name)) {
+        return Ok(None);
+    }
+    let mut files = Vec::new();
+    for name in names {
+        match skill.read(&format!("{place}{name}"))? {
+            Some(text) => files.push((name, text)),
+            None => notes.push(format!("{place}{name} was left out: it is empty or a link")),
+        }
+    }
+    let module = loaded(&files, &skill.directory.join(&place))?;
+    if module.manifest.name != head.name {
+        notes.push(format!("{place} was left out: the module in it has another name"));
+        return Ok(None);
+    }
+    let differs = exported_prompt(&head.body).is_some_and(|prompt| prompt != module.prompt.text().trim_end());
+    if differs {
+        notes.push(format!(
+            "the instructions in SKILL.md differ from the prompt in {place}, which was imported"
+        ));
+    }
+    let schema = skill.read(SCHEMA)?.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    if schema.is_some_and(|schema| schema != module.schema) {
+        notes.push(format!("{SCHEMA} differs from the schema in {place}, which was imported"));
+    }
+    notes.push("a skill has no golden tests: add some under tests/".to_owned());
+    Ok(Some(files))
+}
+
+/// Returns a module that is drafted from the description and the instructions.
+pub(super) fn drafted(
+    skill: &Opened,
+    head: &Head,
+    name: &str,
+    notes: &mut Vec<String>,
+) -> Result<Vec<File>, ImportError> {
+    let schema = match skill.read(SCHEMA)? {
+        Some(text) => schema(text, notes),
+        None => {
+            notes.push(
+                "describe the answer under `data` in schema.json: a skill does not say what it contains"
+                    .to_owned(),
+            );
+            TEMPLATE.to_owned()
+        }
+    };
+    let files = vec![
+        ("module.yaml".to_owned(), manifest(head, name)),
+        ("prompt.md".to_owned(), prompt(head, notes)),
+        ("schema.json".to_owned(), schema),
+    ];
+    if let Some(license) = &head.license {
+        notes.push(format!("the license of the skill is `{license}`: keep it with the module"));
+    }
+    if head.allowed_tools {
+        notes.push("`allowed-tools` was left out: a module names its tools under `tools`".to_owned());
+    }
+    notes.extend(left_out(skill));
+    Ok(files)
+}
+
+const TEMPLATE: &str = include_str!("schema.json");
+
+fn manifest(head: &Head, name: &str) -> String {
+    let description = head.description.split_whitespace().collect::<Vec<_>>().join(" ");
+    let responsibility = match description.split_once(&format!(". {WHEN}")) {
+        Some((responsibility, _)) if !responsibility.is_empty() => responsibility,
+        _ => &description,
+    };
+    let version = head.metadata("version").filter(|text| semver::Version::parse(text).is_ok());
+    let tier = head.metadata("tier").and_then(|text| text.parse::<Tier>().ok()).unwrap_or(Tier::Decision);
+    format!(
+        "# Drafted by `cog import` from the skill {skill}. Review it before use.\n\
+         name: {name}\n\
+         version: {version}\n\
+         responsibility: {responsibility}\n\n\
+         # exec: a program acts on the answer (confidence of at least 0.9, risk none or low);\n\
+         # decision: a person reviews it; exploration: any idea is welcome.\n\
+         tier: {tier}\n\n\
+         # What the module must not do. This list is sent to the model.\n\
+         excludes:\n  \
+           - inventing facts that are not in the input\n\n\
+         response:\n  \
+           mode: both # sync, streaming, or both (the caller chooses)\n",
+        skill = head.name.escape_debug(),
+        version = version.unwrap_or("0.1.0"),
+        responsibility = scalar_text(responsibility),
+        tier = tier.as_str(),
+    )
+}
+
+/// Returns the instructions; the description if there are none.
+fn prompt(head: &Head, notes: &mut Vec<String>) -> String {
+    let body = exported_prompt(&head.body).unwrap_or(&head.body).trim();
+    if body.is_empty() {
+        notes.push("the skill has no instructions: prompt.md has its description".to_owned());
+        return format!("{}\n", head.description);
+    }
+    let (text, targets) = without_outer_links(body);
+    if !targets.is_empty() {
+        let shown = shown(targets.iter().map(String::as_str));
+        notes.push(format!("links out of the skill's directory were left out: {shown}"));
+    }
+    let parsed = Prompt::parse(text.as_str());
+    let is_placeholder = |part: &&PromptPart| !matches!(part, PromptPart::Text(_));
+    let placeholders: Vec<String> =
+        parsed.parts().iter().filter(is_placeholder).map(PromptPart::raw).collect();
+    if !placeholders.is_empty() {
+        let shown = shown(placeholders.iter().map(String::as_str));
+        notes.push(format!("prompt.md has placeholders, which a run replaces: {shown}"));
+    }
+    format!("{text}\n")
+}
+
+/// Returns the file as the schema of the module: as it is, or as its `data` if it describes one value.
+fn schema(text: String, notes: &mut Vec<String>) -> String {
+    let Ok(Value::Object(members)) = serde_json::from_str::<Value>(&text) else { return text };
+    let is_section = |name: &str| members.get(name).is_some_and(Value::is_object);
+    if ["data", "output"].into_iter().any(is_section) && !members.contains_key("properties") {
+        return text;
+    }
+    notes.push(format!("{SCHEMA} describes one value, which is `data` in schema.json; check `input` too"));
+    let mut data = Value::Object(members);
+    if let Value::Object(members) = &mut data {
+        members.retain(|key, _| key != "$id" && key != "$schema");
+    }
+    prefix_references(&mut data, "/data");
+    let mut schema = serde_json::from_str::<Value>(TEMPLATE).unwrap_or_default();
+    if let Value::Object(members) = &mut schema {
+        members.insert("data".to_owned(), data);
+    }
+    format!("{schema:#}\n")
+}
+
+/// Returns notes about the files that are not part of the module.
+fn left_out(skill: &Opened) -> impl Iterator<Item = String> {
+    let is_used = |entry: &&Listed| entry.path == skill.file || entry.path == SCHEMA;
+    let (links, files): (Vec<_>, Vec<_>) = skill
+        .listed
+        .iter()
+        .filter(|entry| entry.size.is_none() || !is_used(entry))
+        .partition(|entry| entry.size.is_none());
+    let names = |entries: Vec<&Listed>| shown(entries.into_iter().map(|entry| entry.path.as_str()));
+    let links = (!links.is_empty()).then(|| format!("links were left out: {}", names(links)));
+    let files = (!files.is_empty()).then(|| {
+        format!("a module has no other files: copy what the model needs into prompt.md from {}", names(files))
+    });
+    links.into_iter().chain(files)
+}
+
+/// Returns texts for a note: the first of them, escaped.
+fn shown<'a>(texts: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let count = texts.len();
+    let first: Vec<String> = texts
+        .take(MAX_NAMES)
+        .map(|text| text.chars().take(80).collect::<String>().escape_debug().to_string())
+        .collect();
+    let more = if count > MAX_NAMES { format!(" and {} more", count - MAX_NAMES) } else { String::new() };
+    format!("{}{more}", first.join(", "))
+}
