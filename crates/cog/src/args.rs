@@ -5,6 +5,7 @@ mod batch;
 mod cache;
 mod cite;
 mod conformance;
+mod export;
 mod graph;
 mod handoff;
 mod history;
@@ -43,6 +44,7 @@ pub(crate) use self::{
     cache::{CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs},
     cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
     conformance::ConformanceArgs,
+    export::{ExportArgs, ExportFormat, ImportArgs},
     graph::{GraphArgs, GraphFormat},
     handoff::{
         HandoffApplyArgs, HandoffArgs, HandoffCheckArgs, HandoffCommand, HandoffNewArgs, HandoffShowArgs,
@@ -179,6 +181,10 @@ pub(crate) enum Command {
     Graph(GraphArgs),
     /// Print the types of modules for another language
     Types(TypesArgs),
+    /// Write a module in the format of another program
+    Export(ExportArgs),
+    /// Draft a module from an Agent Skill
+    Import(ImportArgs),
     /// Create a module
     #[command(visible_alias = "init")]
     New(NewArgs),

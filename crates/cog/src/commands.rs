@@ -13,8 +13,10 @@ mod doctor;
 mod emit;
 mod errors;
 mod example;
+mod export;
 mod graph;
 mod handoff;
+mod import;
 mod info;
 mod input;
 mod list;
@@ -94,6 +96,8 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Validate(args) => validate::validate(&args, environment, console),
         Command::Graph(args) => graph::graph(&args, environment, console),
         Command::Types(args) => types::types(&args, environment, console),
+        Command::Export(args) => export::export(&args, environment, console),
+        Command::Import(args) => import::import(&args, environment, console),
         Command::New(args) => new::new(&args, environment, console),
         Command::Migrate(args) => migrate::migrate(&args, environment, console),
     }

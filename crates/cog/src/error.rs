@@ -4,7 +4,10 @@ use std::{io, path::PathBuf};
 
 use cog_batch::{JournalError, SinkError, Stop, ViaError, WriteError};
 use cog_host::settings::SettingsError;
-use cog_module::{FindError, LoadError, files::FileError, migrate::MigrateError, scaffold::ScaffoldError};
+use cog_module::{
+    FindError, LoadError, export::ExportError, files::FileError, import::ImportError, migrate::MigrateError,
+    scaffold::ScaffoldError,
+};
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
@@ -29,6 +32,12 @@ pub(crate) enum CliError {
     /// The module cannot be created.
     #[error(transparent)]
     Scaffold(#[from] ScaffoldError),
+    /// The module cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// The skill cannot be imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
     /// An error with a code of the specification.
     #[error("{}", .0.message)]
     Body(Box<ErrorBody>),
@@ -101,6 +110,8 @@ impl CliError {
         }
         match self {
             CliError::Find(error) => Some(error.code().as_str()),
+            CliError::Export(error) => Some(error.code().as_str()),
+            CliError::Import(error) => Some(error.code().as_str()),
             CliError::Body(error) => Some(error.code.as_str()),
             CliError::File { .. } => Some(Code::InvalidReference.as_str()),
             CliError::Scaffold(ScaffoldError::Name { .. }) => Some(Code::UnsupportedValue.as_str()),
@@ -134,6 +145,7 @@ impl CliError {
         match self {
             CliError::Load(error)
             | CliError::Migrate(MigrateError::Load(error) | MigrateError::Result(error))
+            | CliError::Import(ImportError::Load(error))
             | CliError::Scaffold(ScaffoldError::Source(error)) => Some(error),
             _ => None,
         }
@@ -164,6 +176,8 @@ impl CliError {
             CliError::Find(error) => Some(error.suggestion()),
             CliError::Scaffold(error) => error.suggestion(),
             CliError::Migrate(error) => error.suggestion(),
+            CliError::Export(error) => error.suggestion(),
+            CliError::Import(error) => error.suggestion().map(str::to_owned),
             CliError::Settings(error) => Some(error.suggestion()),
             CliError::Body(error) => error.suggestion.clone(),
             CliError::File { source, .. } => Some(source.suggestion().to_owned()),

@@ -20,6 +20,9 @@ mod conformance;
 mod conversation;
 #[cfg(test)]
 mod doctor;
+#[cfg(unix)]
+#[cfg(test)]
+mod export;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The program together with other tools: shells, jq, git, curl, wget, man, exiftool, ImageMagick, npm, MCP servers,
-//! nats-server.
+//! nats-server, validators of skills, A2A and OpenAPI.
 
 #[cfg(target_os = "linux")]
 #[cfg(test)]
@@ -7,6 +7,9 @@ mod disk;
 #[cfg(unix)]
 #[cfg(test)]
 mod examples;
+#[cfg(unix)]
+#[cfg(test)]
+mod exports;
 #[cfg(unix)]
 #[cfg(test)]
 #[path = "../cli/golden.rs"]
