@@ -14,6 +14,7 @@ use crate::{
     module_context::ContextStore,
     modules::Modules,
     observe::Observer,
+    spans::Tracer,
     tools::{HaltedRuns, Tool, ToolLimits},
 };
 
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     /// The parameters of the generation for runs without their own.
     pub(crate) generation: Generation,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Receives the spans of all runs.
+    pub(crate) tracer: Option<Arc<dyn Tracer>>,
     pub(crate) tools: Tools,
     /// The limits of each run.
     pub(crate) budget: BudgetLimits,

@@ -29,7 +29,7 @@ use crate::{
     composition::PartsFuture,
     media::{self, CitedMedia, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
-    preflight, request,
+    preflight, request, spans,
     stream::Outlet,
     tools::Round,
 };
@@ -55,6 +55,8 @@ pub(crate) struct Driver {
     reasoning: Vec<Value>,
     /// The current call in the budgets of the run.
     counted: Option<OpenCall>,
+    /// The span of the current call, if there is a tracer.
+    span: Option<Box<spans::OpenCall>>,
     /// What the composition of which the run is a part holds while its own prompt runs.
     slot: Option<Box<dyn Any + Send>>,
     /// The outlet for the chunks.
@@ -100,7 +102,7 @@ impl Driver {
         };
         let started = Instant::now();
         let (generated, reasoning) = (Vec::new(), Vec::new());
-        let (counted, slot) = (None, None);
+        let (counted, span, slot) = (None, None, None);
         Self {
             run,
             initial_messages,
@@ -111,6 +113,7 @@ impl Driver {
             generated,
             reasoning,
             counted,
+            span,
             slot,
             out,
             started,
@@ -216,6 +219,7 @@ impl Driver {
             cache.restart();
         }
         self.record_request();
+        self.open_span();
         let call = async { self.run.provider.call(&self.run.request).await };
         let reply = tokio::select! {
             biased;
@@ -225,7 +229,10 @@ impl Driver {
         match reply {
             Ok(Ok(reply)) => State::Reading(assembler, reply),
             Ok(Err(error)) => self.handle_error(assembler, &error),
-            Err(_) => self.lose_reply(assembler, self.timeout_error()),
+            Err(_) => {
+                self.fail_span(Code::StreamTimeout);
+                self.lose_reply(assembler, self.timeout_error())
+            }
         }
     }
 
@@ -239,6 +246,7 @@ impl Driver {
 
     /// Handles a call that returned no reply.
     fn handle_error(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
+        self.fail_span(error.code());
         let is_lost = matches!(error.code(), Code::StreamTimeout | Code::StreamInterrupted);
         if is_lost && self.run.others.is_empty() {
             return self.lose_reply(assembler, self.error_of(error)); // the model may have worked
@@ -247,6 +255,7 @@ impl Driver {
             return self.refuse(assembler, spent);
         }
         self.run.cache = None; // the answer will not be that of the request in the key
+        self.span = None;
         if let Some(warning) = self.run.reduce(error) {
             tracing::warn!(reason = warning.message, "repeating the request");
             self.run.request.timeout = Some(self.remaining());
@@ -329,8 +338,14 @@ impl Driver {
                     Step::Continue
                 }
                 Arrived::Complete => Step::Stop,
-                Arrived::Failed(error) => return self.lose_reply(assembler, self.error_of(&error)),
-                Arrived::TimedOut => return self.lose_reply(assembler, self.timeout_error()),
+                Arrived::Failed(error) => {
+                    self.fail_span(error.code());
+                    return self.lose_reply(assembler, self.error_of(&error));
+                }
+                Arrived::TimedOut => {
+                    self.fail_span(Code::StreamTimeout);
+                    return self.lose_reply(assembler, self.timeout_error());
+                }
                 Arrived::Cancelled(reason) => return self.lose_reply(assembler, reason.error()),
             };
             if step == Step::Stop {

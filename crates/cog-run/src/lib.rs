@@ -1,5 +1,4 @@
 #![doc = include_str!("../README.md")]
-
 mod budget;
 mod cache;
 mod cancellation;
@@ -30,6 +29,7 @@ mod request;
 mod runtime;
 mod session;
 pub mod sessions;
+pub mod spans;
 mod stream;
 pub mod tools;
 

@@ -12,6 +12,7 @@ use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 use crate::{
     Budget, Cancellation, ContextScope, Trace,
     composition::FinishedParts,
+    spans::SpanContext,
     tools::{CallLog, Continuation, RunTools},
 };
 
@@ -58,6 +59,8 @@ pub struct RunOptions {
     pub caller: Caller,
     /// The value of `meta.trace_id`.
     pub trace_id: Option<String>,
+    /// The span of the caller, to which the run belongs (docs/telemetry.md). None starts a new trace.
+    pub parent_span: Option<SpanContext>,
     /// The handle that cancels the run.
     pub cancellation: Cancellation,
     /// The id of the run's session. None creates a new one.

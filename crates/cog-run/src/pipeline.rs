@@ -14,22 +14,52 @@ mod providers;
 
 use std::sync::Arc;
 
+use cog_module::Module;
+use cog_spec::ErrorBody;
+
 pub(crate) use self::prepare::prepare;
 use crate::{
-    ChunkStream,
-    composition::{PartRun, StartPart},
+    ChunkStream, Observer, RunInput, RunOptions,
+    composition::{Composed, PartRun, StartPart},
     context::Shared,
     drive::Driver,
+    observe::RunObserver,
     plan::Prepared,
+    spans::OpenRun,
     stream::Outlet,
 };
 
 /// Calls the provider, and returns the chunks of the answer as they arrive.
-pub(crate) fn run(run: Prepared) -> ChunkStream {
+pub(crate) fn run(mut run: Prepared, observer: Option<&Arc<dyn Observer>>) -> ChunkStream {
     let session_id = run.rules.session_id.clone();
+    if let Some(span) = &mut run.span {
+        span.session_id.clone_from(&session_id);
+    }
+    let observer = RunObserver::new(&run.plan.spec.module, observer, run.span);
     let outlet = Outlet::default();
     let driver = Driver::new(run.plan, run.rules, outlet.clone());
-    ChunkStream::new(session_id, outlet, driver.run())
+    ChunkStream::new(session_id, outlet, driver.run()).observed(observer)
+}
+
+/// Runs the steps before the call within the span of the run, if there is a tracer.
+///
+/// # Errors
+/// The errors of [`prepare`].
+pub(crate) fn prepare_in_span(
+    shared: &Arc<Shared>,
+    module: &Arc<Module>,
+    input: RunInput,
+    options: &RunOptions,
+    composed: &Composed,
+) -> Result<Prepared, ErrorBody> {
+    let (span, options) = OpenRun::start(shared.tracer.as_ref(), options, &input);
+    match prepare(shared, module, input, &options, composed) {
+        Ok(prepared) => Ok(Prepared { span, ..prepared }),
+        Err(error) => {
+            span.inspect(|span| span.refused(&error, module));
+            Err(error)
+        }
+    }
 }
 
 /// Returns what starts the runs of a composed module's parts. Each goes through the same pipeline.
@@ -37,8 +67,8 @@ fn start_part(shared: &Arc<Shared>) -> StartPart {
     let shared = Arc::clone(shared);
     Arc::new(move |part| {
         let PartRun { module, input, options, composed, is_streamed } = part;
-        let mut prepared = prepare(&shared, &module, input, &options, &composed)?;
+        let mut prepared = prepare_in_span(&shared, &module, input, &options, &composed)?;
         (prepared.rules.is_streamed, prepared.rules.is_part) = (is_streamed, true);
-        Ok(run(prepared))
+        Ok(run(prepared, None))
     })
 }

@@ -25,6 +25,7 @@ use crate::{
     prompt,
     recorder::Recorder,
     request::{self, RequestSpec},
+    spans::{OpenRun, SpanScope},
     tools::{Claim, ToolRun},
 };
 
@@ -33,6 +34,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// The rules by which the answer is checked.
     pub(crate) rules: AnswerRules,
+    /// The span of the run, if there is a tracer.
+    pub(crate) span: Option<OpenRun>,
 }
 
 /// The providers, the request and the limits of a run.
@@ -62,6 +65,8 @@ pub(crate) struct Plan {
     pub(crate) tools: Option<Box<ToolRun>>,
     /// Records the messages of the run.
     pub(crate) recorder: Option<Box<Recorder>>,
+    /// Where the spans of calls belong, if there is a tracer.
+    pub(crate) spans: Option<SpanScope>,
     /// Stores the context that the answer emits.
     pub(crate) context: Option<ContextSink>,
     pub(crate) timeout: Duration,

@@ -17,9 +17,10 @@ use crate::{
     composition::{Composed, Composer},
     context::{Shared, Tools},
     modules::{ModuleKey, Modules},
-    observe::{self, Observer, RunObserver},
+    observe::{self, Observer},
     pipeline,
     plan::Prepared,
+    spans::Tracer,
     tools::{self, Continuation, Decision, HaltedRun, HaltedRuns, Tool, ToolLimits},
 };
 
@@ -39,6 +40,7 @@ pub struct RuntimeBuilder {
     media: Access,
     generation: Generation,
     observer: Option<Arc<dyn Observer>>,
+    tracer: Option<Arc<dyn Tracer>>,
     tools: Tools,
     composer: Option<Arc<dyn Composer>>,
     context: ContextStore,
@@ -63,6 +65,7 @@ impl Runtime {
             media: Access::default(),
             generation: Generation::default(),
             observer: None,
+            tracer: None,
             tools: Tools::default(),
             composer: None,
             context: ContextStore::default(),
@@ -167,7 +170,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let mut run = pipeline::prepare(&self.shared, module, input, &options, &Composed::Unknown);
+        let mut run = pipeline::prepare_in_span(&self.shared, module, input, &options, &Composed::Unknown);
         if let Ok(run) = &mut run {
             run.rules.is_streamed = false;
         }
@@ -185,7 +188,8 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        self.begin(module, pipeline::prepare(&self.shared, module, input, &options, &Composed::Unknown))
+        let run = pipeline::prepare_in_span(&self.shared, module, input, &options, &Composed::Unknown);
+        self.begin(module, run)
     }
 
     /// Returns a run that waits for a confirmation (docs/tools.md).
@@ -230,13 +234,7 @@ impl Runtime {
     ) -> Result<ChunkStream, Box<Envelope>> {
         let observer = self.shared.observer.as_ref();
         match run {
-            Ok(run) => {
-                let chunks = pipeline::run(run);
-                Ok(match observer {
-                    Some(observer) => chunks.observed(RunObserver::new(module, observer)),
-                    None => chunks,
-                })
-            }
+            Ok(run) => Ok(pipeline::run(run, observer)),
             Err(error) => {
                 if let Some(observer) = observer {
                     observe::refused(&error, module, observer.as_ref());
@@ -329,6 +327,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets the tracer, which receives the spans of every run (docs/telemetry.md). By default there are none.
+    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
+        self.tracer = Some(tracer);
+        self
+    }
+
     /// Registers a tool. The manifest of a module decides whether it may call it. A tool of the same name is replaced.
     ///
     /// ```
@@ -411,6 +415,7 @@ impl RuntimeBuilder {
             media,
             generation,
             observer,
+            tracer,
             tools,
             composer,
             context,
@@ -431,6 +436,7 @@ impl RuntimeBuilder {
             media,
             generation,
             observer,
+            tracer,
             tools,
             context,
             budget,

@@ -25,7 +25,7 @@ pub struct ChunkStream {
     outlet: Outlet,
     /// Chunks of the run that were not read yet.
     ready: VecDeque<Chunk>,
-    observer: Option<RunObserver>,
+    observer: Option<Box<RunObserver>>,
 }
 
 /// The queue into which a run writes its chunks. All chunks written before the run waits are read at once. A run that writes
@@ -52,9 +52,9 @@ impl ChunkStream {
         Self { session_id, run: Some(Box::pin(run)), outlet, ready, observer: None }
     }
 
-    /// Adds an observer, which is notified when the run ends.
-    pub(crate) fn observed(self, observer: RunObserver) -> Self {
-        Self { observer: Some(observer), ..self }
+    /// Sets what is notified when the run ends.
+    pub(crate) fn observed(self, observer: Option<Box<RunObserver>>) -> Self {
+        Self { observer, ..self }
     }
 
     /// Returns the id of the session, which the last chunk names too.

@@ -219,6 +219,7 @@ impl Parts {
             owner: options.owner.clone(),
             delivery: options.delivery.clone(),
             trace_id: options.trace_id.clone(),
+            parent_span: options.parent_span.clone(),
             cancellation: self.cancellation.clone(),
             risk: options.risk,
             is_tool: options.is_tool,

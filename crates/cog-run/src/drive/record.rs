@@ -2,9 +2,10 @@
 
 use cog_answer::Assembler;
 use cog_harmony::{Message, Role};
-use cog_spec::ModelEvent;
+use cog_spec::{Code, ModelEvent};
 
 use super::Driver;
+use crate::{preflight, spans::OpenCall};
 
 impl Driver {
     /// Passes an event of the reply to the tools, the recorder, the budgets and the cache.
@@ -15,11 +16,28 @@ impl Driver {
         if let Some(recorder) = &mut self.run.recorder {
             recorder.observe(event);
         }
+        if let Some(span) = &mut self.span {
+            span.observe(event);
+        }
         if let Some(call) = &mut self.counted {
             call.observe(event);
         }
         if let Some(cache) = &mut self.run.cache {
             cache.observe(event);
+        }
+    }
+
+    /// Starts the span of a call to a model.
+    pub(super) fn open_span(&mut self) {
+        let run = &self.run;
+        let spans = run.spans.as_ref().filter(|_| preflight::calls_model(run.provider.as_ref()));
+        self.span = spans.map(|spans| OpenCall::start(spans, run.provider.as_ref(), &run.request));
+    }
+
+    /// Records that the current call failed.
+    pub(super) fn fail_span(&mut self, code: Code) {
+        if let Some(span) = &mut self.span {
+            span.fail(code);
         }
     }
 

@@ -50,8 +50,11 @@ impl Driver {
         }
     }
 
-    /// Adds the tokens and the cost of the current call.
+    /// Adds the tokens and the cost of the current call, which ends its span.
     pub(super) fn spend(&mut self, assembler: &Assembler) {
+        if let Some(mut span) = self.span.take() {
+            span.set_usage(assembler.reply_usage());
+        }
         if let Some(call) = self.counted.take() {
             call.end(assembler.reply_usage().filter(|_| !assembler.is_uncounted()));
         }

@@ -9,6 +9,7 @@ use super::{Caller, RecoveryOffer, RunOptions};
 use crate::{
     Budget, Cancellation, ContextScope, Trace,
     composition::FinishedParts,
+    spans::SpanContext,
     tools::{Continuation, Tool},
 };
 
@@ -120,6 +121,13 @@ impl RunOptions {
     #[must_use]
     pub fn trace_id(mut self, trace_id: impl Into<String>) -> Self {
         self.trace_id = Some(trace_id.into());
+        self
+    }
+
+    /// Sets the span of the caller, to which the run belongs.
+    #[must_use]
+    pub fn parent_span(mut self, parent: SpanContext) -> Self {
+        self.parent_span = Some(parent);
         self
     }
 

@@ -22,6 +22,7 @@ use crate::{
     recorder::Recorder,
     request::RequestSpec,
     session,
+    spans::SpanScope,
     tools::{self, Continued, Restored, RestoredParts, ToolRun},
 };
 
@@ -48,7 +49,7 @@ pub(crate) fn prepare(
     let rules = run.rules(&accepted, &call, &cached);
     let plan = run.plan(accepted, call, cached, parts)?;
     let claim = continued.and_then(|continued| continued.claim);
-    Ok(Prepared { plan: Plan { claim, ..plan }, rules })
+    Ok(Prepared { plan: Plan { claim, ..plan }, rules, span: None })
 }
 
 /// Adds the budget of the run to its options, so that its parts and tools share it.
@@ -208,6 +209,7 @@ impl Run<'_> {
             cache: cached.sink,
             tools: call.tools,
             recorder: Recorder::new(options, &accepted.session_id),
+            spans: SpanScope::new(shared.tracer.as_ref(), options),
             context: Some(accepted.context),
             timeout: call.timeout,
             timeout_setting: call.timeout_setting,

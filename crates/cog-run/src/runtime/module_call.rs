@@ -20,9 +20,14 @@ pub(crate) fn call_module(
     options: RunOptions,
 ) -> ModuleCall {
     Box::pin(async move {
-        let mut run =
-            pipeline::prepare(&shared, &module, RunInput::Json(arguments), &options, &Composed::Unknown)?;
+        let mut run = pipeline::prepare_in_span(
+            &shared,
+            &module,
+            RunInput::Json(arguments),
+            &options,
+            &Composed::Unknown,
+        )?;
         run.rules.is_streamed = false;
-        Ok(pipeline::run(run).fold().await)
+        Ok(pipeline::run(run, None).fold().await)
     })
 }

@@ -12,7 +12,10 @@ use super::{
     CallLog, Tool, ToolContext, ToolError, ToolLimits, ToolOutput, ToolSet, arguments, content, done::Done,
     logged, progress, restore::Approval, set::Entry,
 };
-use crate::stream::Outlet;
+use crate::{
+    spans::{OpenTool, SpanContext, SpanScope},
+    stream::Outlet,
+};
 
 /// What the calls of a round share.
 pub(super) struct Executor<'a> {
@@ -22,6 +25,7 @@ pub(super) struct Executor<'a> {
     pub(super) approval: Option<&'a Approval>,
     pub(super) is_high_risk: bool,
     pub(super) out: &'a Outlet,
+    pub(super) spans: Option<&'a SpanScope>,
 }
 
 /// The end of a call.
@@ -35,18 +39,30 @@ pub(super) enum Ended {
 impl Executor<'_> {
     /// Executes a call. Every error becomes a result for the model.
     pub(super) async fn execute(&self, call: &ToolCall) -> Ended {
+        let span = self.spans.map(|spans| OpenTool::start(spans, call));
         let ended = match self.admit(call) {
-            Ok(Some((entry, arguments))) => self.run(call, entry.tool.as_ref(), arguments).await,
+            Ok(Some((entry, arguments))) => {
+                let context = span.as_ref().map(|span| span.context().clone());
+                self.run(call, entry.tool.as_ref(), arguments, context).await
+            }
             Ok(None) => {
+                span.into_iter().for_each(OpenTool::halt);
                 progress::ended(self.out, &call.name, "halted");
                 return Ended::Halted;
             }
             Err(error) => Err(error),
         };
-        let done = match ended {
-            Ok(output) => Done::success(call, output),
-            Err(error) => Done::failure(call, &error),
+        let (done, failure) = match ended {
+            Ok(output) => (Done::success(call, output), None),
+            Err(error) => (Done::failure(call, &error), Some(error)),
         };
+        if let Some(span) = span {
+            let code = |error: ToolError| match error.code {
+                Some(code) => code.as_str().to_owned(),
+                None => error.error_type,
+            };
+            span.end(failure.map(code), || done.message.text());
+        }
         if let Some(log) = self.log() {
             let _ = log.append(logged::end(&done)).await;
         }
@@ -78,14 +94,20 @@ impl Executor<'_> {
     }
 
     /// Runs a tool. A call that may change something is logged before, so that it is not repeated.
-    async fn run(&self, call: &ToolCall, tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
+    async fn run(
+        &self,
+        call: &ToolCall,
+        tool: &dyn Tool,
+        arguments: Value,
+        span: Option<SpanContext>,
+    ) -> Result<ToolOutput, ToolError> {
         if let Some(log) = self.log().filter(|_| tool.info().effects.changes_something()) {
             log.append(logged::start(call)).await.map_err(|_| cannot_log())?;
         }
         progress::called(self.out, &call.name);
         let limit = self.limits.call_timeout;
         let limit = tool.info().timeout.map_or(limit, |own| own.min(limit));
-        let context = ToolContext { call_id: call.id.clone(), timeout: limit, ..self.context.clone() };
+        let context = ToolContext { call_id: call.id.clone(), timeout: limit, span, ..self.context.clone() };
         // A panic of a tool must not end the run.
         let call = AssertUnwindSafe(async { tool.call(arguments, &context).await }).catch_unwind();
         let output = match timeout(limit, call).await {

@@ -52,6 +52,7 @@ impl ModuleTool {
             media: parent.media.clone(),
             owner: parent.owner.clone(),
             trace_id: parent.trace_id.clone(),
+            parent_span: context.span.clone(),
             cancellation: context.cancellation.clone(),
             budgets: parent.budgets.clone(),
             tools: parent.tools.clone(),

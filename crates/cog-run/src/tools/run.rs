@@ -23,7 +23,8 @@ use super::{
     state::{self, HaltedState, Progressed},
 };
 use crate::{
-    RunOptions, composition::PartsState, context::Shared, input::CheckedInput, recorder, stream::Outlet,
+    RunOptions, composition::PartsState, context::Shared, input::CheckedInput, recorder, spans::SpanScope,
+    stream::Outlet,
 };
 
 /// The tool calls of one run.
@@ -42,6 +43,8 @@ pub(crate) struct ToolRun {
     /// Whether the run has the warning about media in results.
     has_warned: bool,
     origin: Origin,
+    /// Where the spans of calls belong, if there is a tracer.
+    spans: Option<SpanScope>,
 }
 
 /// The last call of the model before a run is halted.
@@ -89,6 +92,7 @@ impl ToolRun {
                 input: input.to_continue(),
                 halted: shared.tools.halted.clone(),
             },
+            spans: SpanScope::new(shared.tracer.as_ref(), options),
         };
         if let Some(continued) = continued {
             run.known_ids = continued.call_ids();
@@ -181,6 +185,7 @@ impl ToolRun {
             approval: self.approval.as_ref(),
             is_high_risk: self.progressed.is_high_risk,
             out,
+            spans: self.spans.as_ref(),
         };
         let executor = &executor;
         let calls: Vec<_> = round
@@ -246,6 +251,7 @@ fn context(options: &RunOptions, limits: &ToolLimits) -> ToolContext {
         timeout: limits.call_timeout,
         max_result_bytes: limits.max_result_bytes,
         cancellation: options.cancellation.clone(),
+        span: options.parent_span.clone(),
         options: Arc::new(options.clone()),
     }
 }

@@ -3,7 +3,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use cog_json::Value;
 
 use super::{ToolError, ToolInfo, ToolOutput};
-use crate::{Cancellation, RunOptions};
+use crate::{Cancellation, RunOptions, spans::SpanContext};
 
 /// The future of a call to a tool.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
@@ -38,6 +38,8 @@ pub struct ToolContext {
     pub max_result_bytes: usize,
     /// The cancellation of the run.
     pub cancellation: Cancellation,
+    /// The span of the call, for a tool that passes the trace on. None without a tracer.
+    pub span: Option<SpanContext>,
     /// The options of the run, for a module that it calls.
     pub(crate) options: Arc<RunOptions>,
 }

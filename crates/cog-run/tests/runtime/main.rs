@@ -13,6 +13,7 @@ mod observe;
 mod prompts;
 mod runs;
 mod sessions;
+mod spans;
 mod support;
 mod tools;
 mod trace;

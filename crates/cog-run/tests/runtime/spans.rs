@@ -1,0 +1,193 @@
+//! The spans of runs, their calls to models and their calls of tools.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering},
+};
+
+use cog_module::Module;
+use cog_provider::ProviderError;
+use cog_run::{
+    CallOutcome, RunOptions, RunOutcome, Runtime,
+    provider::{FinishReason, ModelEvent, Provider, Usage},
+    spans::{Span, SpanContext, ToolOutcome, Tracer, Work},
+    tools::ToolError,
+};
+use cog_spec::Code;
+use tempfile::TempDir;
+
+use crate::{
+    support::{ANSWER, Scripted, directory, input, sample_input},
+    tools::script::{Setup, answer, calls, info},
+};
+
+const CALLER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+/// Spans as text, each with its number and that of its parent. They are numbered as they start.
+#[derive(Default)]
+struct Spans {
+    ended: Mutex<Vec<String>>,
+    started: AtomicU64,
+    with_content: bool,
+}
+
+impl Spans {
+    fn take(&self) -> Vec<String> {
+        let mut ended = std::mem::take(&mut *self.ended.lock().unwrap());
+        ended.sort();
+        ended
+    }
+}
+
+impl Tracer for Spans {
+    fn start(&self, parent: Option<&SpanContext>) -> SpanContext {
+        let number = self.started.fetch_add(1, Ordering::SeqCst) + 1;
+        let trace_id = parent.map_or([7; 16], |parent| parent.trace_id);
+        SpanContext { trace_id, span_id: number.to_be_bytes(), is_sampled: true, state: None }
+    }
+
+    fn records_content(&self) -> bool {
+        self.with_content
+    }
+
+    fn ended(&self, span: &Span<'_>) {
+        let number = |context: &SpanContext| u64::from_be_bytes(context.span_id);
+        let parent = span.parent.map_or(0, number);
+        let work = match &span.work {
+            Work::Run(run) => {
+                assert_eq!(run.input.is_some(), self.with_content);
+                let outcome = match run.end.outcome {
+                    RunOutcome::Answered => "answered",
+                    RunOutcome::Failed(code) => code.as_str(),
+                    _ => "dropped",
+                };
+                let confidence = run.meta.and_then(|meta| meta.confidence);
+                format!("run {} {outcome} {confidence:?}", run.manifest.name)
+            }
+            Work::Call(call) => {
+                assert_eq!(call.input.is_some(), self.with_content);
+                let tokens = call.usage.map_or(0, Usage::total);
+                format!("call {}/{} {:?} tokens={tokens}", call.provider, call.model, call.outcome)
+            }
+            Work::Tool(tool) => {
+                assert_eq!(tool.arguments.is_some(), self.with_content);
+                format!("tool {} {:?}", tool.name, tool.outcome)
+            }
+            _ => unreachable!(),
+        };
+        let text = format!("{}<{parent:x} {work}", number(span.context));
+        self.ended.lock().unwrap().push(text);
+    }
+}
+
+fn traced(provider: Scripted, directory: &TempDir) -> (Arc<Spans>, Runtime, Arc<Module>) {
+    let spans = Arc::<Spans>::default();
+    let tracer = Arc::clone(&spans) as Arc<dyn Tracer>;
+    let runtime = Runtime::builder().provider(Arc::new(provider) as Arc<dyn Provider>).tracer(tracer).build();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    (spans, runtime, module)
+}
+
+fn replying_with_usage() -> Scripted {
+    let usage = Usage { input_tokens: 7, output_tokens: 5, ..Usage::default() };
+    let (text, end) = (ModelEvent::Text(ANSWER.to_owned()), ModelEvent::Finished(FinishReason::Stop));
+    Scripted::new([vec![text, ModelEvent::Usage(usage), end]])
+}
+
+#[tokio::test]
+async fn call_belongs_to_its_run_and_the_run_to_its_caller() {
+    let directory = directory("Answer.", &[]);
+    let (spans, runtime, module) = traced(replying_with_usage(), &directory);
+    let options = RunOptions::new().parent_span(SpanContext::parse(CALLER, None).unwrap());
+    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let expected = ["1<f067aa0ba902b7 run m answered Some(0.9)", "2<1 call scripted/one Answered tokens=12"];
+    assert_eq!(spans.take(), expected);
+    assert_eq!(envelope.meta.runtime.trace_id.as_deref(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::new().trace_id("mine")).await;
+    assert_eq!(envelope.meta.runtime.trace_id.as_deref(), Some("mine"));
+    assert_eq!(
+        spans.take()[0],
+        "3<0 run m answered Some(0.9)",
+        "without a caller it is the first of a trace"
+    );
+}
+
+#[tokio::test]
+async fn refused_run_has_a_span_and_a_rendered_one_none() {
+    let directory = directory("Answer.", &[]);
+    let (spans, runtime, module) = traced(replying_with_usage(), &directory);
+    runtime.execute(&module, input("{}"), RunOptions::default()).await;
+    let code = Code::MissingRequiredField.as_str();
+    assert_eq!(spans.take(), [format!("1<0 run m {code} None")]);
+    runtime.render(&module, sample_input(), RunOptions::default()).await.unwrap();
+    assert_eq!(spans.take(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn failed_call_has_the_code_of_its_error() {
+    let directory = directory("Answer.", &[]);
+    let error = ProviderError::Other { code: Code::ProviderUnavailable, message: "gone".to_owned() };
+    let (spans, runtime, module) = traced(Scripted::failing(error), &directory);
+    runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let failed = CallOutcome::Failed(Code::ProviderUnavailable);
+    let code = Code::ProviderUnavailable.as_str();
+    let expected = [format!("1<0 run m {code} None"), format!("2<1 call scripted/one {failed:?} tokens=0")];
+    assert_eq!(spans.take(), expected);
+}
+
+#[tokio::test]
+async fn every_attempt_is_a_call() {
+    let directory = directory("Answer.", &[]);
+    let (spans, runtime, module) = traced(Scripted::replying_in_turn(["no JSON", ANSWER]), &directory);
+    assert!(runtime.execute(&module, sample_input(), RunOptions::default()).await.is_ok());
+    let call = |number: u32| format!("{number}<1 call scripted/one Answered tokens=0");
+    assert_eq!(spans.take(), ["1<0 run m answered Some(0.9)".to_owned(), call(2), call(3)]);
+}
+
+#[tokio::test]
+async fn dropped_run_ends_its_spans() {
+    let directory = directory("Answer.", &[]);
+    let provider = Scripted::hanging(r#"{"ok": true, "data": {"result": "f"#);
+    let (spans, runtime, module) = traced(provider, &directory);
+    let mut chunks = runtime.execute_stream(&module, sample_input(), RunOptions::default()).ok().unwrap();
+    chunks.next().await.unwrap();
+    chunks.next().await.unwrap();
+    drop(chunks);
+    let dropped = CallOutcome::Dropped;
+    assert_eq!(
+        spans.take(),
+        ["1<0 run m dropped None".to_owned(), format!("2<1 call scripted/one {dropped:?} tokens=0")]
+    );
+}
+
+#[tokio::test]
+async fn tools_belong_to_the_run_and_know_their_span() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let of_tool = Arc::clone(&seen);
+    let add = info("add").function(move |_, context| {
+        of_tool.lock().unwrap().push(context.span.unwrap().traceparent());
+        std::future::ready(Err::<&str, _>(ToolError::new("TooLarge", "no")))
+    });
+    let setup = Setup::new(&["add"], [calls(&[("a", "add", r#"{"a": 1, "b": 2}"#)]), answer()]).tool(add);
+    let spans = Arc::new(Spans { with_content: true, ..Spans::default() });
+    let runtime = setup.builder().tracer(Arc::clone(&spans) as Arc<dyn Tracer>).build();
+    assert!(runtime.execute(&setup.module(), sample_input(), RunOptions::default()).await.is_ok());
+    let failed = ToolOutcome::Failed("TooLarge");
+    let call = |number: u32| format!("{number}<1 call scripted/one Answered tokens=0");
+    let expected =
+        ["1<0 run m answered Some(0.9)".to_owned(), call(2), format!("3<1 tool add {failed:?}"), call(4)];
+    assert_eq!(spans.take(), expected);
+    assert_eq!(*seen.lock().unwrap(), ["00-07070707070707070707070707070707-0000000000000003-01"]);
+}
+
+#[tokio::test]
+async fn halted_call_is_no_failure() {
+    let mut setup = Setup::new(&["add"], [calls(&[("a", "add", r#"{"a": 1, "b": 2}"#)]), answer()])
+        .tool(info("add").function(async |_, _| Ok("never")));
+    setup.confirm = vec!["add".to_owned()];
+    let spans = Arc::<Spans>::default();
+    let runtime = setup.builder().tracer(Arc::clone(&spans) as Arc<dyn Tracer>).build();
+    runtime.execute(&setup.module(), sample_input(), RunOptions::default()).await;
+    let halted = ToolOutcome::Halted;
+    assert!(spans.take().contains(&format!("3<1 tool add {halted:?}")));
+}
