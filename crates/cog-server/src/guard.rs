@@ -43,7 +43,7 @@ pub(crate) use rate::Rates;
 pub(crate) use refusal::Refusal;
 pub(crate) use slots::Slots;
 pub(crate) use token::Access;
-pub(crate) use trace::{request_id, trace_id};
+pub(crate) use trace::{parent_span, request_id};
 pub(crate) use write_timeout::WriteTimeout;
 
 use crate::{metrics::Metrics, timing};

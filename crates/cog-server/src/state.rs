@@ -4,13 +4,13 @@ use std::{any::Any, ops::Deref, sync::Arc};
 
 use axum::http::Extensions;
 use cog_module::Module;
-use cog_run::{Runtime, sessions::Sessions};
+use cog_run::{Runtime, sessions::Sessions, spans::SpanContext};
 use cog_spec::{Code, ErrorBody};
 
 use crate::{
     MediaStore, ServerSettings,
     error::ApiError,
-    guard::{Client, Guard, Host, trace_id},
+    guard::{Client, Guard, Host, parent_span},
     offload::Offload,
     request::{MediaOutput, Options},
 };
@@ -51,7 +51,8 @@ impl App {
     /// Sets the options of a caller's run: owner, trace, and where generated media are stored.
     pub(crate) fn own(&self, options: &mut Options, caller: &Caller) {
         options.run.owner = Some(caller.client.owner());
-        options.run.trace_id.clone_from(&caller.trace_id);
+        options.run.trace_id = caller.parent.as_ref().map(SpanContext::trace_id);
+        options.run.parent_span.clone_from(&caller.parent);
         options.run.budgets.extend(self.guard.budgets.budget(&caller.client));
         if options.media == MediaOutput::Url {
             let host = caller.host.as_ref().map(|host| format!("http://{host}"));
@@ -90,14 +91,15 @@ fn for_client(error: ErrorBody) -> ErrorBody {
 pub(crate) struct Caller {
     pub(crate) client: Client,
     host: Option<Host>,
-    trace_id: Option<String>,
+    /// The span of the caller.
+    parent: Option<SpanContext>,
 }
 
 impl Caller {
     /// The caller, from the extensions that the guard has set.
     pub(crate) fn from_extensions(extensions: &Extensions) -> Self {
         let host = extensions.get::<Host>().cloned();
-        Self { client: client(extensions), host, trace_id: trace_id(extensions) }
+        Self { client: client(extensions), host, parent: parent_span(extensions) }
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use cog_run::{Code, Envelope, ErrorBody, Module, Runtime};
+use cog_run::{Code, Envelope, ErrorBody, Module, Runtime, spans::SpanContext};
 use http::request::Parts;
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+        PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
     },
     service::RequestContext,
 };
@@ -93,15 +93,24 @@ impl ServerHandler for ModuleServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let module = self.module(&params.name).await?;
-        let settings = match (self.0.settings)(context.extensions.get::<Parts>()) {
+        let mut settings = match (self.0.settings)(context.extensions.get::<Parts>()) {
             Ok(settings) => settings,
             Err(refused) => return Ok(result(None, &Envelope::failure(refused)).into()),
         };
+        if let Some(parent) = parent_span(&context.meta) {
+            settings.options.trace_id = Some(parent.trace_id());
+            settings.options.parent_span = Some(parent);
+        }
         let progress = context.meta.get_progress_token();
         let progress = progress.map(|token| Progress::new(token, context.peer.clone()));
         let Shared { runtime, confirmations, .. } = &*self.0;
         Call { runtime, confirmations, module, settings, context, progress }.answer(params).await
     }
+}
+
+/// Returns the span of the client (SEP-414). It is closer to the call than that of its HTTP request.
+fn parent_span(meta: &RequestMetaObject) -> Option<SpanContext> {
+    SpanContext::parse(meta.get_traceparent()?, meta.get_tracestate())
 }
 
 /// Replaces the advice to use the command line, unless it names a similar module.

@@ -43,7 +43,7 @@ fn with_tokens() -> Guards {
 
 fn router(guard: &Guard) -> Router {
     let who = |Extension(client): Extension<Client>, Extension(trace): Extension<Trace>| async move {
-        format!("{} {}", client.owner(), trace.trace_id.unwrap_or_default())
+        format!("{} {}", client.owner(), trace.parent.map(|parent| parent.trace_id()).unwrap_or_default())
     };
     let boom = || async { if true { panic!("sk-canary") } else { "" } };
     let slot = |State(guard): State<Guard>, Extension(client): Extension<Client>| async move {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+use cog_run::spans::SpanContext;
 
 /// The header with the id of a request, in both directions.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -16,13 +17,13 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 pub(crate) struct Trace {
     /// The caller's id of the request, or a generated one.
     pub(crate) request_id: HeaderValue,
-    /// The caller's trace id (W3C `traceparent`), for `meta.trace_id`.
-    pub(crate) trace_id: Option<String>,
+    /// The span of the caller (W3C `traceparent` and `tracestate`), to which its run belongs.
+    pub(crate) parent: Option<SpanContext>,
 }
 
-/// The trace id that the guard has set.
-pub(crate) fn trace_id(extensions: &Extensions) -> Option<String> {
-    extensions.get::<Trace>().and_then(|trace| trace.trace_id.clone())
+/// The span of the caller, which the guard has set.
+pub(crate) fn parent_span(extensions: &Extensions) -> Option<SpanContext> {
+    extensions.get::<Trace>().and_then(|trace| trace.parent.clone())
 }
 
 /// The request id that the guard has set; empty where a test calls the router without a guard.
@@ -38,8 +39,9 @@ impl Trace {
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         let request_id =
             headers.get(REQUEST_ID).filter(|id| is_plain(id)).cloned().unwrap_or_else(generate_id);
-        let traceparent = headers.get("traceparent").and_then(|value| value.to_str().ok());
-        Self { request_id, trace_id: traceparent.and_then(parse).map(str::to_owned) }
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let parent = text("traceparent").and_then(|parent| SpanContext::parse(parent, text("tracestate")));
+        Self { request_id, parent }
     }
 
     /// The request id as text.
@@ -52,25 +54,6 @@ impl Trace {
 fn is_plain(id: &HeaderValue) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._:/+=".contains(byte);
     (1..=MAX_LEN).contains(&id.len()) && id.as_bytes().iter().all(is_plain)
-}
-
-/// The trace id of `VERSION-TRACE-PARENT-FLAGS` (W3C Trace Context 3.2.2).
-fn parse(traceparent: &str) -> Option<&str> {
-    let mut parts = traceparent.split('-');
-    let (version, trace, parent) = (parts.next()?, parts.next()?, parts.next()?);
-    let flags = parts.next()?;
-    let is_first = version == "00";
-    let is_well = is_hex(version, 2) && version != "ff" && is_hex(flags, 2);
-    let has_ids = is_hex(trace, 32) && is_hex(parent, 16) && !is_zero(trace) && !is_zero(parent);
-    (is_well && has_ids && !(is_first && parts.next().is_some())).then_some(trace)
-}
-
-fn is_hex(text: &str, length: usize) -> bool {
-    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-fn is_zero(text: &str) -> bool {
-    text.bytes().all(|byte| byte == b'0')
 }
 
 /// Generates an id that is unique in this process and unlikely in another.
@@ -93,30 +76,15 @@ mod tests {
     }
 
     #[test]
-    fn trace_id_of_the_caller_is_used() {
-        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-        let found = with_header("traceparent", &format!("00-{trace}-00f067aa0ba902b7-01"));
-        assert_eq!(found.trace_id.as_deref(), Some(trace));
-        let later = with_header("traceparent", &format!("01-{trace}-00f067aa0ba902b7-01-more"));
-        assert_eq!(later.trace_id.as_deref(), Some(trace));
-    }
-
-    #[test]
-    fn invalid_traceparent_is_ignored() {
-        let (trace, parent) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
-        for value in [
-            "",
-            "00",
-            &format!("00-{trace}-{parent}"),
-            &format!("00-{trace}-{parent}-01-more"),
-            &format!("ff-{trace}-{parent}-01"),
-            &format!("00-{}-{parent}-01", trace.to_uppercase()),
-            &format!("00-{}-{parent}-01", "0".repeat(32)),
-            &format!("00-{trace}-{}-01", "0".repeat(16)),
-            &format!("00-{trace}0-{parent}-01"),
-        ] {
-            assert_eq!(with_header("traceparent", value).trace_id, None, "{value}");
-        }
+    fn span_of_the_caller_is_used() {
+        let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        let found = with_header("traceparent", header).parent.unwrap();
+        assert_eq!((found.traceparent().as_str(), found.state), (header, None));
+        let mut headers =
+            HeaderMap::from_iter([(HeaderName::from_static("traceparent"), header.parse().unwrap())]);
+        headers.insert("tracestate", HeaderValue::from_static("vendor=1"));
+        assert_eq!(Trace::from_headers(&headers).parent.unwrap().state.as_deref(), Some("vendor=1"));
+        assert_eq!(with_header("traceparent", "00-no-no-01").parent, None);
     }
 
     #[test]
