@@ -36,12 +36,14 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-run"]),
     ("cog-mcp", &["cog-json", "cog-spec", "cog-run"]),
+    // Its client is that of the operator's addresses.
+    ("cog-telemetry", &["cog-spec", "cog-provider", "cog-run"]),
     // Its feature `mcp` adds that one.
     (
         "cog-server",
         &["cog-json", "cog-spec", "cog-schema", "cog-media", "cog-module", "cog-run", "cog-flow", "cog-mcp"],
     ),
-    // Its features `mcp` and `server` add those two.
+    // Its features `mcp`, `server` and `telemetry` add those three.
     (
         "cog-host",
         &[
@@ -54,6 +56,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-flow",
             "cog-mcp",
             "cog-server",
+            "cog-telemetry",
         ],
     ),
     (

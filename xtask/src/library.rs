@@ -12,7 +12,7 @@ use crate::project::{
 const FEATURES: [(&str, &[&str]); 3] = [
     ("cog-run", &["media", "offline", "providers", "tokenizers"]),
     ("cog-batch", &["arrow", "nats"]),
-    ("cog-host", &["mcp", "server"]),
+    ("cog-host", &["mcp", "server", "telemetry"]),
 ];
 
 /// What the program outside the workspace prints.

@@ -33,6 +33,9 @@ const EXPORTS: &[&str] = &[
     "skillsaw==0.22.0",
 ];
 
+/// The messages of OpenTelemetry, with which a collector reads what is exported.
+const OTLP: &str = "opentelemetry-proto==1.45.2";
+
 /// Reads and writes tables.
 pub(crate) const PYARROW: &str = "pyarrow==25.0.1";
 
@@ -47,7 +50,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         terminal::check()?;
         // The tests of the tools leave there what runs sent to vendors.
         let requests = emptied("tmp/requests")?;
-        let interpreter = python(&[MCP, NATS, EXPORTS, &[PYARROW]].concat())?;
+        let interpreter = python(&[MCP, NATS, EXPORTS, &[PYARROW, OTLP]].concat())?;
         let mut tools = cargo();
         tools.args(["test", "--package", "cogn", "--test", "tools", "--locked"]);
         execute(tools.env("COG_TEST_PYTHON", &interpreter))?;

@@ -7,6 +7,8 @@ pub mod providers;
 pub mod run_log;
 mod runtime;
 pub mod settings;
+#[cfg_attr(not(feature = "telemetry"), path = "telemetry/absent.rs")]
+mod telemetry;
 mod validate;
 
 pub use runtime::context_store;

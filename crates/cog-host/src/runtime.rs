@@ -20,7 +20,7 @@ impl Settings {
 
     /// Creates the builder of a runtime.
     pub fn runtime_builder(&self, providers: Providers) -> RuntimeBuilder {
-        Runtime::builder()
+        let builder = Runtime::builder()
             .finder(self.finder())
             .composer(Arc::new(Flows::new()))
             .timeout(self.timeout.value)
@@ -29,7 +29,11 @@ impl Settings {
             .tool_limits(self.tools.limits())
             .confirmed_tools(self.tools.confirm.value.iter().cloned())
             .halted_runs(self.tools.halted_runs())
-            .providers(providers)
+            .providers(providers);
+        match self.telemetry.tracer(self.redactor()) {
+            Some(tracer) => builder.tracer(tracer),
+            None => builder,
+        }
     }
 
     /// Sets the cache of answers: in a directory, otherwise in that of the settings, if there is one.

@@ -32,7 +32,10 @@ use cog_provider::{
     BreakerSettings,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
+use cog_run::spans::SpanContext;
 use cog_spec::Secret;
+
+use crate::telemetry::TelemetryExport;
 
 use self::{
     file::{Owner, SettingsFile},
@@ -127,6 +130,8 @@ pub struct Settings {
     pub home: Option<PathBuf>,
     /// The deprecated names that were used.
     pub deprecated: Vec<Deprecated>,
+    /// Where spans and metrics are exported.
+    pub(crate) telemetry: TelemetryExport,
     environment: Environment,
     operator: Option<SettingsFile>,
     project: Option<SettingsFile>,
@@ -198,6 +203,7 @@ impl Settings {
             mcp,
             home,
             deprecated,
+            telemetry: TelemetryExport::read(&environment),
             environment,
             operator,
             project,
@@ -239,6 +245,29 @@ impl Settings {
         names.into_iter().find(|name| value(name).is_some_and(|value| !is_proxy_url(&value)))
     }
 
+    /// Returns notes about variables of telemetry that are not supported.
+    pub fn telemetry_notes(&self) -> &[String] {
+        self.telemetry.notes()
+    }
+
+    /// Returns where spans and metrics are exported; none if they are off.
+    pub fn telemetry_target(&self) -> Option<String> {
+        self.telemetry.target()
+    }
+
+    /// Returns the span of the program that started this one (`TRACEPARENT`), if telemetry is on.
+    pub fn parent_span(&self) -> Option<SpanContext> {
+        let state = self.environment.get("TRACESTATE");
+        let parent = self.environment.get("TRACEPARENT").filter(|_| self.telemetry.target().is_some())?;
+        SpanContext::parse(&parent, state.as_deref())
+    }
+
+    /// Exports what is left of spans and metrics. Returns what the collector did not receive, as a note. Dropping the settings
+    /// does the same without the note.
+    pub fn close_telemetry(&self) -> Option<String> {
+        self.telemetry.close()
+    }
+
     /// Returns a provider's variable from the environment, or from the operator's file.
     pub fn variable(&self, name: &str) -> Option<String> {
         self.environment.get(name).or_else(|| self.in_operator_file(name).map(str::to_owned))
@@ -251,7 +280,7 @@ impl Settings {
         let keys = keys.chain(self.nats.password.value.clone());
         #[cfg(feature = "mcp")]
         let keys = keys.chain(self.mcp.iter().filter_map(|server| server.token().cloned()));
-        keys.collect()
+        keys.chain(self.telemetry.keys()).collect()
     }
 
     /// Returns the model that a file sets for one provider; the project's file wins.

@@ -59,6 +59,9 @@ impl PlainClient {
         if url.host_str().is_some_and(is_local_host) {
             builder = builder.no_proxy();
         }
+        if url.scheme() == "http" {
+            builder = builder.tls_certs_only([]); // loading certificates takes longer than a request
+        }
         let http = builder.build().map_err(|error| root_cause(&error))?;
         Ok(Self { http, max_bytes })
     }

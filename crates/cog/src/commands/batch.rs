@@ -31,7 +31,7 @@ use self::{
 use super::{emit, runtime};
 use crate::{
     args::{BatchArgs, BatchCommand},
-    commands::settings::load_settings,
+    commands::settings::{close_telemetry, load_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -56,6 +56,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     check_not_input(args)?;
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = load_settings(flags, environment, console)?;
+    note_telemetry(&settings, console);
     #[cfg(feature = "nats")]
     nats::check(args)?;
     let source = source(args)?;
@@ -117,6 +118,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         );
     }
     let summary = runtime::block_on(output.run(&batch, rows, args, console))??;
+    close_telemetry(&settings, console);
     close(summary, args, console)
 }
 
@@ -193,6 +195,7 @@ fn options(args: &BatchArgs, module: &Module, settings: &Settings) -> RunOptions
     let timeout = &settings.timeout;
     options.timeout = matches!(timeout.source, SettingSource::Flag(_)).then_some(timeout.value);
     options.on_violation = args.check.on_violation;
+    options.parent_span = settings.parent_span();
     // A job has one call for each row.
     let has_one_call = args.via.via.is_some() && args.via.retry.is_none();
     options.max_attempts = if has_one_call { Some(1) } else { args.check.max_attempts };

@@ -21,7 +21,7 @@ use self::{models::Models, programs::MediaPrograms};
 use super::runtime;
 use crate::{
     args::DoctorArgs,
-    commands::settings::load_settings,
+    commands::settings::{load_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::{Console, Progress, Table, wrap},
@@ -37,6 +37,7 @@ pub(crate) fn doctor(
     console: &Console,
 ) -> Result<Exit, CliError> {
     let settings = load_settings(Flags::default(), environment, console)?;
+    note_telemetry(&settings, console);
     let chosen = providers::names(&settings).map_err(|error| CliError::Body(Box::new(error)))?;
     let progress = Progress::begin(console, "calling the providers");
     let probes = selected_vendors(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));
@@ -45,9 +46,12 @@ pub(crate) fn doctor(
     let Some(found) = done? else { return Ok(Exit::Interrupted) };
     let programs = MediaPrograms::find(&settings.media);
     if args.format.is_json() {
-        console.print_json(&Report { chosen: &chosen, found: &found, programs: &programs })?;
+        let telemetry = settings.telemetry_target();
+        console.print_json(&Report { chosen: &chosen, found: &found, programs: &programs, telemetry })?;
     } else {
-        console.print(&(describe(&chosen, args, &found, console) + &programs.described()))?;
+        let telemetry = settings.telemetry_target().map(|target| format!("\nTelemetry: {target}\n"));
+        let text = describe(&chosen, args, &found, console) + &programs.described();
+        console.print(&(text + &telemetry.unwrap_or_default()))?;
     }
     Ok(if found.iter().any(Finding::has_error) { Exit::Failed } else { Exit::Ok })
 }
@@ -202,6 +206,8 @@ struct Report<'a> {
     chosen: &'a str,
     found: &'a [Finding],
     programs: &'a MediaPrograms,
+    /// Where spans and metrics are exported.
+    telemetry: Option<String>,
 }
 
 /// Written by hand: its findings are written by hand.
@@ -211,6 +217,7 @@ impl ToJson for Report<'_> {
             w.field("chosen", self.chosen);
             w.field("providers", &Array(self.found));
             self.programs.write_fields(w);
+            w.optional("telemetry", &self.telemetry);
         });
     }
 }

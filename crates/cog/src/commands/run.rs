@@ -26,7 +26,7 @@ use self::conversation::Conversation;
 use super::{emit, example, input, runtime, stream};
 use crate::{
     args::{OutputArgs, RunArgs},
-    commands::settings::load_settings,
+    commands::settings::{close_telemetry, load_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::{Console, Layout, card},
@@ -59,6 +59,7 @@ pub(super) fn run_with(
     }
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.request.model.flags() };
     let settings = load_settings(flags, environment, console)?;
+    note_telemetry(&settings, console);
     let log = RunLog::new(&settings);
     let continuation = confirmation::from_args(&args.tools);
     let trace = args.trace.as_ref().map(|_| Trace::new());
@@ -68,7 +69,11 @@ pub(super) fn run_with(
         let result = run.run()?;
         match confirmation::prompt(result.envelope(), console)? {
             Some(continuation) => run.continuation = Some(continuation),
-            None => return run.close(result),
+            None => {
+                let exit = run.close(result);
+                close_telemetry(&run.settings, console);
+                return exit;
+            }
         }
     }
 }
@@ -322,6 +327,7 @@ impl Run<'_> {
         options.handoff_to.clone_from(&self.args.handoff.handoff_to);
         options.continuation.clone_from(&self.continuation);
         options.trace.clone_from(&self.trace);
+        options.parent_span = self.settings.parent_span();
         options
     }
 

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     args::{ModelArgs, ServeArgs},
-    commands::settings::load_settings,
+    commands::settings::{load_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -56,6 +56,7 @@ pub(super) fn listen(
     console: &Console,
 ) -> Result<Exit, CliError> {
     let settings = load_settings(args.model.flags(), environment, console)?;
+    note_telemetry(&settings, console);
     let (mut serving, _) = ServeSettings::read(&settings, args.flag)?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
     serving.server.access.check(serving.socket_addr()).map_err(|error| cannot_serve(&error))?;

@@ -6,7 +6,7 @@ use cog_host::{context_store, mcp, settings::Settings};
 use cog_media::Access;
 use cog_run::{Providers, Runtime};
 
-use super::targets;
+use super::{settings::note_telemetry, targets};
 use crate::{error::CliError, output::Console};
 
 /// Returns the runtime. Its callers name modules and open media as requests to a server do.
@@ -16,6 +16,7 @@ pub(super) fn runtime(
     providers: Providers,
     console: &Console,
 ) -> Result<Runtime, CliError> {
+    note_telemetry(settings, console);
     let finder = settings.finder();
     let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| paths.is_empty());
     let finder = finder.with_paths(paths.iter().cloned().chain(here))?;

@@ -1,4 +1,4 @@
-//! What each command does first: it reads the settings.
+//! What each command does first and last: it reads the settings, and ends telemetry.
 
 use cog_host::settings::{Environment, Flags, Settings, SettingsError};
 
@@ -16,4 +16,16 @@ pub(super) fn load_settings(
     let settings = Settings::read(flags, environment)?;
     settings.deprecated.iter().for_each(|name| console.deprecated(name));
     Ok(settings)
+}
+
+/// Notes the variables of telemetry that are not supported, before runs.
+pub(super) fn note_telemetry(settings: &Settings, console: &Console) {
+    settings.telemetry_notes().iter().for_each(|note| console.note(note));
+}
+
+/// Exports what is left of spans and metrics, and reports what was lost.
+pub(super) fn close_telemetry(settings: &Settings, console: &Console) {
+    if let Some(note) = settings.close_telemetry() {
+        console.note(&note);
+    }
 }

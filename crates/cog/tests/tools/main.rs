@@ -47,3 +47,6 @@ mod scene;
 #[cfg(unix)]
 #[cfg(test)]
 mod shells;
+#[cfg(unix)]
+#[cfg(test)]
+mod telemetry;

@@ -10,7 +10,7 @@ use self::markdown::{Block, Command, blocks, code_in_text, pages};
 use crate::{examples::help, golden::replies, scene::bash};
 
 /// The beginnings of the commands that do not run, with the reason.
-const NOT_RUN: [(&str, &str); 17] = [
+const NOT_RUN: [(&str, &str); 18] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install ", "compiles the program that is tested here"),
     ("python3 -m venv model", "downloads 290 MB; `cargo xtask bench model` runs this model"),
@@ -33,6 +33,7 @@ const NOT_RUN: [(&str, &str); 17] = [
     ),
     ("cog mcp serve --http", "runs until it is stopped; the tests of `mcp_serve` are its clients"),
     ("COG_SERVE_ALLOW_HOST=", "runs until it is stopped, and other machines reach it"),
+    ("pip install arize-phoenix", "downloads a collector, which runs until it is stopped"),
     ("cog worker ", "runs until it is stopped; the tests of `nats` start some"),
 ];
 

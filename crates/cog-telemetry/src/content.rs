@@ -1,0 +1,143 @@
+//! Inputs, messages and answers in spans, if the operator asks for them.
+
+use std::sync::Arc;
+
+use cog_run::{
+    Value,
+    provider::{Conversation, FinishReason, Part, Role, ToolCall},
+    spans::{CallWork, RunWork, ToolWork},
+};
+use serde_json::json;
+
+use crate::{attributes::Attributes, names};
+
+/// Masks keys in a text.
+pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// How content is recorded.
+pub(crate) struct Recorded<'a> {
+    /// Masks keys; none if no content is recorded.
+    pub(crate) redact: Option<&'a Redact>,
+    /// The maximum length of a text in bytes.
+    pub(crate) limit: usize,
+}
+
+impl Recorded<'_> {
+    /// Returns whether content is recorded.
+    pub(crate) fn is_on(&self) -> bool {
+        self.redact.is_some()
+    }
+
+    pub(crate) fn run(&self, run: &RunWork<'_>, out: &mut impl Attributes) {
+        if let Some(input) = run.input {
+            let parts = vec![self.text(&shown(input))];
+            self.add(names::INPUT_MESSAGES, &json!([{ "role": "user", "parts": parts }]), out);
+        }
+        if let Some(output) = run.output {
+            let parts = vec![self.text(&shown(output))];
+            let message = json!([{ "role": "assistant", "parts": parts, "finish_reason": "stop" }]);
+            self.add(names::OUTPUT_MESSAGES, &message, out);
+        }
+    }
+
+    pub(crate) fn call(&self, call: &CallWork<'_>, out: &mut impl Attributes) {
+        if let Some(input) = call.input {
+            let (system, messages) = self.messages(input);
+            if !system.is_empty() {
+                self.add(names::SYSTEM_INSTRUCTIONS, &json!(system), out);
+            }
+            self.add(names::INPUT_MESSAGES, &json!(messages), out);
+        }
+        if let Some(output) = call.output {
+            let text = (!output.is_empty()).then(|| self.text(output));
+            let parts: Vec<_> =
+                text.into_iter().chain(call.tool_calls.iter().map(|call| self.tool_call(call))).collect();
+            let finish = call.finish.map_or("error", finish_reason);
+            let message = json!([{ "role": "assistant", "parts": parts, "finish_reason": finish }]);
+            self.add(names::OUTPUT_MESSAGES, &message, out);
+        }
+    }
+
+    pub(crate) fn tool(&self, tool: &ToolWork<'_>, out: &mut impl Attributes) {
+        for (key, value) in [(names::TOOL_ARGUMENTS, tool.arguments), (names::TOOL_RESULT, tool.result)] {
+            if let (Some(redact), Some(value)) = (self.redact, value) {
+                out.text(key, &redact(self.cut(value)));
+            }
+        }
+    }
+
+    /// Returns the text of an error, if content is recorded.
+    pub(crate) fn message(&self, message: Option<&str>) -> Option<String> {
+        Some(self.redact?(self.cut(message?)))
+    }
+
+    /// Returns a text without keys, up to the limit.
+    pub(crate) fn explanation(&self, text: &str) -> String {
+        self.redact.map(|redact| redact(self.cut(text))).unwrap_or_default()
+    }
+
+    fn add(&self, key: &str, value: &serde_json::Value, out: &mut impl Attributes) {
+        if let Some(redact) = self.redact {
+            out.text(key, &redact(&value.to_string()));
+        }
+    }
+
+    /// Returns the parts of the system message, and the other messages.
+    fn messages(&self, messages: &Conversation) -> (Vec<serde_json::Value>, Vec<serde_json::Value>) {
+        let (mut system, mut others) = (Vec::new(), Vec::new());
+        for message in messages.messages() {
+            let mut parts: Vec<_> = message.content.iter().map(|part| self.part(part)).collect();
+            parts.extend(message.tool_calls.iter().map(|call| self.tool_call(call)));
+            match (message.role, &message.tool_call_id) {
+                (Role::System, _) => system.append(&mut parts),
+                (Role::Tool, Some(id)) => {
+                    let response = json!({ "type": "tool_call_response", "id": id, "response": self.cut(&message.text()) });
+                    others.push(json!({ "role": "tool", "parts": [response] }));
+                }
+                (role, _) => others.push(json!({ "role": role.as_str(), "parts": parts })),
+            }
+        }
+        (system, others)
+    }
+
+    fn text(&self, text: &str) -> serde_json::Value {
+        json!({ "type": "text", "content": self.cut(text) })
+    }
+
+    /// Media are named, not contained.
+    fn part(&self, part: &Part) -> serde_json::Value {
+        let media = |kind: &str| json!({ "type": "blob", "modality": kind });
+        match part {
+            Part::Text(text) => self.text(&text.text),
+            Part::Image(_) => media("image"),
+            Part::Audio(_) => media("audio"),
+            _ => media("file"),
+        }
+    }
+
+    fn tool_call(&self, call: &ToolCall) -> serde_json::Value {
+        let arguments =
+            serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(self.cut(&call.arguments)));
+        json!({ "type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments })
+    }
+
+    fn cut<'t>(&self, text: &'t str) -> &'t str {
+        text.get(..text.floor_char_boundary(self.limit)).unwrap_or_default()
+    }
+}
+
+fn shown(value: &Value) -> String {
+    cog_run::ToJson::to_json(value)
+}
+
+/// Returns the name of a reason in the conventions.
+pub(crate) fn finish_reason(finish: &FinishReason) -> &str {
+    match finish {
+        FinishReason::Stop => "stop",
+        FinishReason::Length => "length",
+        FinishReason::Refusal(_) | FinishReason::ContentFilter => "content_filter",
+        FinishReason::ToolCalls => "tool_call",
+        FinishReason::Continue(_) => "continue",
+        FinishReason::Other(reason) => reason,
+    }
+}

@@ -1,0 +1,226 @@
+//! The thread that sends spans and metrics.
+
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+use cog_provider::{PlainClient, PlainRequest};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::{
+    clock,
+    otlp::{self, Dropped},
+    settings::{Endpoint, Temporality},
+    shared::{Shared, State, lock},
+};
+
+/// The maximum bytes of a response.
+const MAX_RESPONSE: usize = 64 << 10;
+/// The times between attempts to send a batch. A collector may ask for longer ones.
+const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+/// The maximum time that a collector may ask for.
+const MAX_BACKOFF: Duration = Duration::from_secs(10);
+/// The statuses of a response after which the same request may succeed (OTLP/HTTP, "Retryable Response Codes").
+const RETRYABLE: [u16; 4] = [429, 502, 503, 504];
+
+/// Starts the thread.
+pub(crate) fn start(shared: &Arc<Shared>) {
+    shared.set_state(State::Running);
+    let own = Arc::clone(shared);
+    let run = move || {
+        let events = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        match events {
+            Ok(events) => events.block_on(Exporter::new(&own).run()),
+            Err(error) => own.lose(0, 0, format!("cannot start the async runtime: {error}")),
+        }
+        own.set_state(State::Closed);
+    };
+    if let Err(error) = std::thread::Builder::new().name("cog-telemetry".to_owned()).spawn(run) {
+        shared.set_state(State::Closed);
+        shared.lose(0, 0, format!("cannot start a thread: {error}"));
+    }
+}
+
+struct Exporter<'a> {
+    shared: &'a Shared,
+    traces: Option<Sender<'a>>,
+    metrics: Option<Sender<'a>>,
+    /// What the last export of metrics counted as lost.
+    reported: Dropped,
+}
+
+impl<'a> Exporter<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        let sender =
+            |endpoint: &'a Option<Endpoint>| endpoint.as_ref().map(|endpoint| Sender::new(endpoint, shared));
+        Self {
+            shared,
+            traces: sender(&shared.settings.traces),
+            metrics: sender(&shared.settings.metrics),
+            reported: Dropped { spans: 0, exports: 0 },
+        }
+    }
+
+    /// Exports until the end of the program.
+    async fn run(mut self) {
+        let settings = &self.shared.settings;
+        let mut spans_due = Instant::now() + settings.delay;
+        let mut metrics_due = Instant::now() + settings.interval;
+        while !self.shared.is_closing() {
+            tokio::select! {
+                () = self.shared.wake.notified() => {}
+                () = sleep_until(spans_due.min(metrics_due)) => {}
+            }
+            let is_due = spans_due <= Instant::now();
+            self.export_spans(is_due || self.shared.is_closing()).await;
+            if is_due {
+                spans_due = Instant::now() + settings.delay;
+            }
+            if metrics_due <= Instant::now() {
+                self.export_metrics().await;
+                metrics_due = Instant::now() + settings.interval;
+            }
+        }
+        self.export_spans(true).await;
+        self.export_metrics().await;
+    }
+
+    /// Exports full batches, and what is left of them if it is due.
+    async fn export_spans(&self, is_due: bool) {
+        let Some(sender) = &self.traces else { return };
+        let batch = self.shared.settings.batch;
+        loop {
+            let spans = {
+                let mut queue = lock(&self.shared.queue);
+                if queue.len() == 0 || (queue.len() < batch && !is_due) {
+                    return;
+                }
+                queue.take(batch)
+            };
+            let count = spans.len() as u64;
+            self.shared.in_flight.store(count, Relaxed);
+            let sent = sender.send(otlp::traces(&self.shared.settings.resource, &spans)).await;
+            // The end of the program has counted what it no longer waits for.
+            let is_counted = self.shared.in_flight.swap(0, Relaxed) == 0;
+            match sent {
+                Ok(0) => {}
+                Ok(rejected) => {
+                    self.shared.lose(rejected, 0, format!("{} rejected {rejected} spans", sender.url()));
+                }
+                Err(reason) if !is_counted => self.shared.lose(count, 0, reason),
+                Err(_) => {}
+            }
+        }
+    }
+
+    async fn export_metrics(&mut self) {
+        let Some(sender) = &self.metrics else { return };
+        let settings = &self.shared.settings;
+        let total = Dropped {
+            spans: self.shared.dropped_spans.load(Relaxed),
+            exports: self.shared.dropped_exports.load(Relaxed),
+        };
+        let is_delta = settings.temporality == Temporality::Delta;
+        let dropped = if is_delta { total.since(self.reported) } else { total };
+        let end = clock::now();
+        let request = {
+            let mut instruments = lock(&self.shared.instruments);
+            let mut start = lock(&self.shared.counting_since);
+            let period = (*start, end);
+            let request =
+                otlp::metrics(&settings.resource, &instruments, dropped, period, settings.temporality);
+            if is_delta {
+                instruments.clear();
+                *start = end;
+            }
+            request
+        };
+        self.reported = total;
+        let Some(request) = request else { return };
+        if let Err(reason) = sender.send(request).await {
+            self.shared.lose(0, 1, reason);
+        }
+    }
+}
+
+/// Sends requests to one endpoint.
+struct Sender<'a> {
+    endpoint: &'a Endpoint,
+    client: Result<PlainClient, String>,
+    shared: &'a Shared,
+}
+
+/// Why a request was not accepted.
+struct Refused {
+    reason: String,
+    /// Whether it may be accepted later, and when, if the collector says so.
+    retry: Option<Option<Duration>>,
+}
+
+impl<'a> Sender<'a> {
+    fn new(endpoint: &'a Endpoint, shared: &'a Shared) -> Self {
+        let client = PlainClient::new(&endpoint.url, endpoint.timeout, MAX_RESPONSE);
+        Self { endpoint, client, shared }
+    }
+
+    fn url(&self) -> &str {
+        &self.endpoint.url
+    }
+
+    /// Sends a request, several times if the collector cannot accept it now. At the end of the program it is sent once.
+    /// Returns the number of entries that the collector rejected.
+    async fn send(&self, body: Vec<u8>) -> Result<u64, String> {
+        let request = PlainRequest {
+            method: "POST".to_owned(),
+            url: self.endpoint.url.clone(),
+            headers: self.endpoint.headers(),
+            body,
+        };
+        let mut waits = BACKOFF.into_iter();
+        loop {
+            let refused = match self.send_once(&request).await {
+                Ok(rejected) => return Ok(rejected),
+                Err(refused) => refused,
+            };
+            let (Some(asked), Some(wait)) = (refused.retry, waits.next()) else { return Err(refused.reason) };
+            if self.shared.is_closing() {
+                return Err(refused.reason);
+            }
+            tokio::select! {
+                () = sleep(asked.unwrap_or(wait).min(MAX_BACKOFF)) => {}
+                () = self.closing() => {}
+            }
+        }
+    }
+
+    /// Waits until the program ends.
+    async fn closing(&self) {
+        while !self.shared.is_closing() {
+            self.shared.wake.notified().await;
+        }
+    }
+
+    async fn send_once(&self, request: &PlainRequest) -> Result<u64, Refused> {
+        let refused = |reason, retry| Refused { reason: format!("{}: {reason}", self.url()), retry };
+        let client = self.client.as_ref().map_err(|reason| refused(reason.clone(), None))?;
+        let response = client.send(request).await.map_err(|reason| refused(reason, Some(None)))?;
+        match response.status {
+            200..=299 => Ok(otlp::rejected(&response.body)),
+            status => {
+                let after = response.headers.iter().find(|(name, _)| name == "retry-after");
+                let after = after.and_then(|(_, value)| value.parse().ok()).map(Duration::from_secs);
+                Err(refused(format!("status {status}"), RETRYABLE.contains(&status).then_some(after)))
+            }
+        }
+    }
+}
+
+impl Dropped {
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            spans: self.spans.saturating_sub(earlier.spans),
+            exports: self.exports.saturating_sub(earlier.exports),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! OpenTelemetry of runs: spans and metrics of the conventions for generative AI, sent over OTLP/HTTP (docs/telemetry.md).
+//!
+//! * [`TelemetrySettings`] reads the standard variables, `OTEL_EXPORTER_OTLP_ENDPOINT` and others;
+//! * [`Telemetry`] is the tracer of a runtime: [`RuntimeBuilder::tracer`](cog_run::RuntimeBuilder::tracer);
+//! * `mapping` decides the names and attributes of a span, and `instruments` those of metrics;
+//! * `otlp` writes both as the protobuf messages of OTLP, and `exporter` sends them.
+//!
+//! A run only writes its spans into a bounded queue. A thread sends them in batches. What does not fit is counted, and a collector
+//! that is slow or gone never holds up a run.
+
+mod attributes;
+mod clock;
+mod content;
+mod exporter;
+mod instruments;
+mod mapping;
+mod metrics;
+mod names;
+mod otlp;
+mod protobuf;
+mod queue;
+mod sampler;
+mod settings;
+mod shared;
+mod telemetry;
+
+pub use self::{
+    content::Redact,
+    sampler::Sampler,
+    settings::{Endpoint, Found, TelemetrySettings, Temporality},
+    shared::Undelivered,
+    telemetry::Telemetry,
+};

@@ -1,0 +1,215 @@
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use cog_run::{
+    CallOutcome, Code, Ended, ErrorCode, Meta, Module, Risk, RunOutcome, Runtime,
+    provider::{Conversation, FinishReason, Message, Modality, ToolCall, Usage},
+    spans::{CallWork, RunWork, Span, SpanContext, ToolOutcome, ToolWork, Work},
+};
+
+use cog_spec::{Amount, Cost, Currency, PriceDate, PriceSource};
+
+use super::*;
+use crate::{Redact, attributes::Listed};
+
+const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+fn module() -> Arc<Module> {
+    Runtime::builder().build().load("code-reviewer").unwrap()
+}
+
+fn call<'a>() -> CallWork<'a> {
+    CallWork {
+        provider: "gemini",
+        model: "gemini-3.8-flash",
+        response_model: Some("gemini-3.8-flash-002"),
+        response_id: Some("r1"),
+        temperature: Some(0.5),
+        max_tokens: Some(100),
+        seed: None,
+        output_media: &[],
+        outcome: CallOutcome::Answered,
+        finish: Some(&FinishReason::Stop),
+        usage: None,
+        first_chunk: Some(Duration::from_millis(250)),
+        input: None,
+        output: None,
+        tool_calls: &[],
+    }
+}
+
+fn run<'a>(module: &'a Module, outcome: RunOutcome<'a>) -> RunWork<'a> {
+    RunWork {
+        manifest: &module.manifest,
+        session_id: "sess_1",
+        end: Ended { module: "m", outcome, usage: None, attempts: 2, repairs: 1, fallbacks: &[] },
+        meta: None,
+        input: None,
+        output: None,
+        message: None,
+    }
+}
+
+/// Returns the attributes of a span, with content if there is something that masks keys.
+fn listed(work: Work<'_>, redact: Option<&Redact>) -> BTreeMap<String, String> {
+    let context = SpanContext::parse(PARENT, None).unwrap();
+    let (started, duration) = (UNIX_EPOCH, Duration::from_secs(1));
+    let span = Span { context: &context, parent: None, started, duration, work };
+    let mut listed = Listed::default();
+    attributes(&span, &Recorded { redact, limit: 100 }, &mut listed);
+    listed.0
+}
+
+fn masked() -> Redact {
+    Arc::new(|text| text.replace("sk-canary", "***"))
+}
+
+#[test]
+fn call_has_the_names_of_the_conventions() {
+    let usage = Usage {
+        input_tokens: 10,
+        output_tokens: 5,
+        cached_input_tokens: Some(4),
+        cache_write_input_tokens: Some(3),
+        reasoning_tokens: Some(2),
+        cost: Some(Cost {
+            amount: Amount::new(0.5).unwrap(),
+            currency: Currency::Usd,
+            source: PriceSource::GenaiPrices,
+            date: PriceDate::new("2026-11-01").unwrap(),
+        }),
+        ..Usage::default()
+    };
+    let work = Work::Call(CallWork { usage: Some(&usage), ..call() });
+    assert_eq!((name(&work).as_ref(), kind(&work)), ("chat gemini-3.8-flash", Kind::Client));
+    let expected = [
+        ("gen_ai.operation.name", "chat"),
+        ("gen_ai.output.type", "json"),
+        ("gen_ai.provider.name", "gcp.gemini"),
+        ("gen_ai.request.max_tokens", "100"),
+        ("gen_ai.request.model", "gemini-3.8-flash"),
+        ("gen_ai.request.temperature", "0.5"),
+        ("gen_ai.response.finish_reasons", r#"["stop"]"#),
+        ("gen_ai.response.id", "r1"),
+        ("gen_ai.response.model", "gemini-3.8-flash-002"),
+        ("gen_ai.response.time_to_first_chunk", "0.25"),
+        ("gen_ai.usage.cache_creation.input_tokens", "3"),
+        ("gen_ai.usage.cache_read.input_tokens", "4"),
+        ("gen_ai.usage.cost.amount", "0.5"),
+        ("gen_ai.usage.cost.currency", "USD"),
+        ("gen_ai.usage.cost.source", "local"),
+        ("gen_ai.usage.input_tokens", "10"),
+        ("gen_ai.usage.output_tokens", "5"),
+        ("gen_ai.usage.reasoning.output_tokens", "2"),
+    ];
+    let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    assert_eq!(listed(work, None), BTreeMap::from(expected));
+}
+
+#[test]
+fn failed_and_stopped_calls_have_an_error() {
+    let error = |outcome| listed(Work::Call(CallWork { outcome, ..call() }), None).remove("error.type");
+    assert_eq!(error(CallOutcome::Answered), None);
+    assert_eq!(
+        error(CallOutcome::Failed(Code::StreamTimeout)).as_deref(),
+        Some(Code::StreamTimeout.as_str())
+    );
+    assert_eq!(error(CallOutcome::Dropped).as_deref(), Some("cancelled"));
+}
+
+#[test]
+fn call_that_generates_an_image_is_no_chat() {
+    let work = Work::Call(CallWork { output_media: &[Modality::Image], ..call() });
+    assert_eq!(name(&work), "generate_content gemini-3.8-flash");
+    assert_eq!(listed(work, None)["gen_ai.output.type"], "image");
+}
+
+#[test]
+fn run_names_its_module_and_outcome() {
+    let module = module();
+    let work = Work::Run(run(&module, RunOutcome::Answered));
+    assert_eq!((name(&work).as_ref(), kind(&work)), ("invoke_workflow code-reviewer", Kind::Internal));
+    let found = listed(work, None);
+    for (key, value) in [
+        ("gen_ai.operation.name", "invoke_workflow"),
+        ("gen_ai.workflow.name", "code-reviewer"),
+        ("gen_ai.conversation.id", "sess_1"),
+        ("cog.module.version", &module.manifest.version),
+        ("cog.module.tier", "decision"),
+        ("cog.ok", "true"),
+        ("cog.attempts", "2"),
+        ("cog.repairs", "1"),
+    ] {
+        assert_eq!(found[key], value, "{key}");
+    }
+    let code = ErrorCode::from(Code::ParseError);
+    let failed = listed(Work::Run(run(&module, RunOutcome::Failed(&code))), None);
+    assert_eq!((&failed["cog.ok"][..], &failed["error.type"]), ("false", &code.as_str().to_owned()));
+}
+
+#[test]
+fn tokens_of_a_run_are_not_counted_twice() {
+    let module = module();
+    let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
+    let mut work = run(&module, RunOutcome::Answered);
+    work.end.usage = Some(&usage);
+    let found = listed(Work::Run(work), None);
+    assert_eq!((&found["cog.usage.input_tokens"][..], &found["cog.usage.output_tokens"][..]), ("10", "5"));
+    assert!(found.keys().all(|key| !key.starts_with("gen_ai.usage.")), "{found:?}");
+}
+
+#[test]
+fn confidence_is_an_evaluation() {
+    let (module, exec) = (module(), Runtime::builder().build().load("audio-transcriber").unwrap());
+    let evaluate = |module: &Module, confidence, redact: Option<&Redact>| {
+        let meta = Meta::new(confidence, Risk::Low, "It is fine.");
+        let work = RunWork { meta: Some(&meta), ..run(module, RunOutcome::Answered) };
+        let found = evaluation(&work, &Recorded { redact, limit: 100 });
+        found.map(|found| (found.value, found.label, found.explanation.map(str::to_owned)))
+    };
+    assert_eq!(evaluate(&exec, Some(0.9), None), Some((0.9, Some("sufficient"), None)));
+    assert_eq!(evaluate(&exec, Some(0.1), None), Some((0.1, Some("low"), None)));
+    assert_eq!(evaluate(&module, Some(0.1), None), Some((0.1, None, None)), "its tier has no minimum");
+    assert_eq!(evaluate(&module, None, None), None);
+    let explained = evaluate(&module, Some(0.9), Some(&masked())).unwrap().2;
+    assert_eq!(explained.as_deref(), Some("It is fine."));
+}
+
+#[test]
+fn content_is_recorded_without_keys_and_up_to_the_limit() {
+    let long = "x".repeat(500);
+    let messages = Conversation::new([
+        Message::system("Be brief."),
+        Message::user(format!("My key is sk-canary. {long}")),
+    ]);
+    let calls = [ToolCall::new("call_1", "search", r#"{"query": "sk-canary"}"#)];
+    let work = CallWork { input: Some(&messages), output: Some("Done."), tool_calls: &calls, ..call() };
+    let found = listed(Work::Call(work), Some(&masked()));
+    let json = |key: &str| serde_json::from_str::<serde_json::Value>(&found[key]).unwrap();
+    assert_eq!(json("gen_ai.system_instructions")[0]["content"], "Be brief.");
+    let input = &json("gen_ai.input.messages")[0];
+    let text = input["parts"][0]["content"].as_str().unwrap();
+    assert!(input["role"] == "user" && text.starts_with("My key is ***.") && text.len() < 150, "{text}");
+    let output = &json("gen_ai.output.messages")[0];
+    assert_eq!((&output["finish_reason"], &output["parts"][0]["content"]), (&"stop".into(), &"Done.".into()));
+    assert_eq!(output["parts"][1]["arguments"]["query"], "***");
+}
+
+#[test]
+fn tool_call_has_its_outcome() {
+    let tool = ToolWork {
+        name: "search",
+        call_id: "call_1",
+        outcome: ToolOutcome::Failed("E4008"),
+        arguments: None,
+        result: None,
+    };
+    assert_eq!(name(&Work::Tool(tool)), "execute_tool search");
+    let found = listed(Work::Tool(tool), None);
+    assert_eq!((&found["error.type"][..], &found["gen_ai.tool.name"][..]), ("E4008", "search"));
+    let halted = listed(Work::Tool(ToolWork { outcome: ToolOutcome::Halted, ..tool }), None);
+    assert_eq!((halted.get("error.type"), &halted["cog.tool.halted"][..]), (None, "true"));
+}

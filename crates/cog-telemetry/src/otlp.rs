@@ -1,0 +1,146 @@
+//! The messages of OTLP: spans and metrics as protobuf (opentelemetry-proto 1.x, stable).
+
+mod metric;
+
+use cog_run::spans::{Span, SpanContext, Work};
+
+pub(crate) use self::metric::{Dropped, metrics};
+use crate::{
+    attributes::Attributes,
+    clock::nanoseconds,
+    content::Recorded,
+    mapping::{self, Kind},
+    names,
+    protobuf::{Field, Message, find},
+};
+
+/// The status of a span that failed.
+const STATUS_ERROR: u64 = 2;
+/// Where the flags of a span say whether its parent is in another program.
+const HAS_IS_REMOTE: u32 = 0x100;
+
+/// Returns a span as a message.
+pub(crate) fn span(span: &Span<'_>, recorded: &Recorded<'_>) -> Vec<u8> {
+    let mut message = Message::with_capacity(1_024);
+    let SpanContext { trace_id, span_id, is_sampled, state } = span.context;
+    message.bytes(1, trace_id);
+    message.bytes(2, span_id);
+    if let Some(state) = state {
+        message.text(3, state);
+    }
+    if let Some(parent) = span.parent {
+        message.bytes(4, &parent.span_id);
+    }
+    message.text(5, &mapping::name(&span.work));
+    message.integer(6, if mapping::kind(&span.work) == Kind::Client { 3 } else { 1 });
+    let (started, ended) = (nanoseconds(span.started), nanoseconds(span.started + span.duration));
+    message.fixed64(7, started);
+    message.fixed64(8, ended);
+    mapping::attributes(span, recorded, &mut Fields { message: &mut message, field: 9 });
+    evaluation(span, recorded, ended, &mut message);
+    if mapping::error_type(&span.work).is_some() {
+        message.message(15, |status| {
+            let of_run = if let Work::Run(run) = &span.work { run.message } else { None };
+            if let Some(text) = recorded.message(of_run) {
+                status.text(2, &text);
+            }
+            status.integer(3, STATUS_ERROR);
+        });
+    }
+    message.fixed32(16, u32::from(*is_sampled) | HAS_IS_REMOTE);
+    message.into_bytes()
+}
+
+/// Writes the confidence of an answer as an event of its span.
+fn evaluation(span: &Span<'_>, recorded: &Recorded<'_>, time: u64, message: &mut Message) {
+    let Work::Run(run) = &span.work else { return };
+    let Some(evaluation) = mapping::evaluation(run, recorded) else { return };
+    message.message(11, |event| {
+        event.fixed64(1, time);
+        event.text(2, names::EVALUATION);
+        let mut fields = Fields { message: event, field: 3 };
+        fields.text(names::EVALUATION_NAME, "confidence");
+        fields.number(names::EVALUATION_VALUE, evaluation.value);
+        fields.optional(names::EVALUATION_LABEL, evaluation.label);
+        if let Some(text) = evaluation.explanation {
+            fields.text(names::EVALUATION_EXPLANATION, &recorded.explanation(text));
+        }
+    });
+}
+
+/// Returns the request that exports these spans.
+pub(crate) fn traces(resource: &[(String, String)], spans: &[Vec<u8>]) -> Vec<u8> {
+    let size = spans.iter().map(|span| span.len() + 8).sum::<usize>() + 1_024;
+    let mut request = Message::with_capacity(size);
+    request.message(1, |of_resource| {
+        add_resource(of_resource, resource);
+        of_resource.message(2, |of_scope| {
+            add_scope(of_scope);
+            spans.iter().for_each(|span| of_scope.bytes(2, span));
+            of_scope.text(3, names::SCHEMA_URL);
+        });
+    });
+    request.into_bytes()
+}
+
+fn add_resource(message: &mut Message, attributes: &[(String, String)]) {
+    message.message(1, |resource| {
+        let mut fields = Fields { message: resource, field: 1 };
+        attributes.iter().for_each(|(key, value)| fields.text(key, value));
+    });
+}
+
+fn add_scope(message: &mut Message) {
+    message.message(1, |scope| {
+        scope.text(1, "cog");
+        scope.text(2, env!("CARGO_PKG_VERSION"));
+    });
+}
+
+/// Returns the number of entries that a collector rejected, in its response to an export.
+pub(crate) fn rejected(response: &[u8]) -> u64 {
+    let Some(Field::Bytes(partial)) = find(response, 1) else { return 0 };
+    match find(partial, 1) {
+        Some(Field::Integer(count)) => count,
+        _ => 0,
+    }
+}
+
+/// Writes attributes as a repeated field of a message.
+struct Fields<'a> {
+    message: &'a mut Message,
+    field: u32,
+}
+
+impl Fields<'_> {
+    fn add(&mut self, key: &str, value: impl FnOnce(&mut Message)) {
+        self.message.message(self.field, |pair| {
+            pair.text(1, key);
+            pair.message(2, value);
+        });
+    }
+}
+
+impl Attributes for Fields<'_> {
+    fn text(&mut self, key: &str, value: &str) {
+        self.add(key, |any| any.text(1, value));
+    }
+
+    fn texts<'a>(&mut self, key: &str, values: impl Iterator<Item = &'a str>) {
+        self.add(key, |any| {
+            any.message(5, |list| values.for_each(|value| list.message(1, |any| any.text(1, value))));
+        });
+    }
+
+    fn integer(&mut self, key: &str, value: i64) {
+        self.add(key, |any| any.integer(3, value.cast_unsigned()));
+    }
+
+    fn number(&mut self, key: &str, value: f64) {
+        self.add(key, |any| any.double(4, value));
+    }
+
+    fn flag(&mut self, key: &str, value: bool) {
+        self.add(key, |any| any.integer(2, u64::from(value)));
+    }
+}
