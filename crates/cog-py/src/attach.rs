@@ -2,6 +2,8 @@
 //!
 //! Before Python 3.14, the interpreter ends the threads that wait for it. A thread of Rust must not be ended within a call.
 
+mod telemetry;
+
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
@@ -12,6 +14,8 @@ use pyo3::{
     prelude::*,
     types::{PyCFunction, PyDict, PyTuple},
 };
+
+pub(crate) use self::telemetry::close_at_exit;
 
 /// The number of calls that are attached, and the bit [`ENDS`].
 static ATTACHED: AtomicUsize = AtomicUsize::new(0);
@@ -53,7 +57,10 @@ pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
         None,
         None,
         |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
-            arguments.py().detach(wait_for_calls);
+            arguments.py().detach(|| {
+                wait_for_calls();
+                telemetry::close_all();
+            });
         },
     )?;
     py.import("atexit")?.call_method1("register", (end,))?;

@@ -11,7 +11,7 @@ use cog_module::{FindError, Module};
 use cog_run::{RunInput, RunOptions, Runtime, provider::Provider};
 use cog_spec::{Code, ErrorBody};
 
-use crate::{log::Log, provider::OwnProvider, reader::Reader, servers::Servers, tool::FunctionTool};
+use crate::{attach, log::Log, provider::OwnProvider, reader::Reader, servers::Servers, tool::FunctionTool};
 
 /// A runtime with the settings of the operator.
 pub(crate) struct Hosted {
@@ -70,6 +70,7 @@ impl Hosted {
         let builder = parts.tools.iter().fold(builder, |builder, tool| builder.tool(Arc::clone(tool) as _));
         let runtime = settings.add_cache(builder, None).build();
         let calls_python = !(parts.tools.is_empty() && parts.providers.is_empty());
+        attach::close_at_exit(&settings);
         let (servers, log) = (Servers::new(&settings), Log::new(&settings));
         Ok(Self { runtime, note: selected.note, calls_python, settings, servers, log, parts })
     }
