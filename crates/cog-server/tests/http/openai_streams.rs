@@ -210,3 +210,17 @@ async fn streams_use_the_slots_of_their_client() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+#[tokio::test]
+async fn shutdown_ends_a_stream_with_an_error() {
+    let mut stage =
+        Stage::with([begun()], |settings| settings.shutdown_timeout = Duration::from_millis(100)).await;
+    let response = stage.chat(&streamed(ask("why?"))).send().await.unwrap();
+    stage.stop.take().unwrap().send(()).unwrap();
+    let text = response.text().await.unwrap();
+    let last = text.trim_end().rsplit("\n\n").next().unwrap();
+    let error: Value = serde_json::from_str(last.strip_prefix("data: ").unwrap()).unwrap();
+    assert_eq!(error.pointer("/error/code"), Some(&json!("E2010")));
+    assert_eq!(error.pointer("/error/details/reason"), Some(&json!("shutdown")));
+    (&mut stage.served).await.unwrap().unwrap();
+}
