@@ -1,6 +1,6 @@
 //! Modules as models of OpenAI's clients (docs/openai.md): `GET /v1/models`, `POST /v1/chat/completions`, `POST /v1/responses`.
 //!
-//! * `run`: one request, from its body to its response; `stream`: its response as events;
+//! * `run`: one request, from its body to its response; `prepared`: between both; `stream`: its response as events;
 //! * `request` and `parameters`: what a request contains, and which parameters are accepted;
 //! * `messages` and `content`: from messages to the input of a module; `response_format`: the schema of the client;
 //! * `live` and `data_text`: which modules send their data while these arrive, and what is certain of them;
@@ -16,6 +16,7 @@ mod messages;
 mod models;
 mod names;
 mod parameters;
+mod prepared;
 mod reply;
 mod request;
 mod response_format;

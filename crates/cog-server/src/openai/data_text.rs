@@ -99,7 +99,7 @@ impl DataText {
         }
         let Some(Pending { value: PendingValue::Text { unsent, is_live, .. }, .. }) = &mut self.pending
         else {
-            self.is_waiting = true; // a part of what is not a string, or was skipped
+            self.is_waiting = true; // its string was skipped, or another value replaced it
             return Ok(());
         };
         unsent.push_str(delta);

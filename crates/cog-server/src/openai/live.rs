@@ -40,7 +40,7 @@ impl Live {
     /// - it has no streams, or its tier refuses complete answers because of their confidence or risk;
     /// - media are inserted into its data;
     /// - its data may contain nulls. Some dialects write them for absent members, so that they arrive at the end.
-    pub(super) fn of(module: &Arc<Module>) -> Option<Self> {
+    pub(super) fn from_module(module: &Arc<Module>) -> Option<Self> {
         let manifest = &module.manifest;
         let is_gated = manifest.tier == Some(Tier::Exec)
             || manifest.constraints.behavior_equivalence_false_max_confidence.is_some();
@@ -153,7 +153,7 @@ mod tests {
         for (file, text) in files {
             write_atomic(&directory.path().join(file), &text).unwrap();
         }
-        Live::of(&Runtime::builder().build().load(directory.path().to_str().unwrap()).unwrap())
+        Live::from_module(&Runtime::builder().build().load(directory.path().to_str().unwrap()).unwrap())
     }
 
     fn object(property: &Value) -> Value {

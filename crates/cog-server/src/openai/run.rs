@@ -8,8 +8,6 @@ use axum::{
     response::Response,
 };
 use cog_json::{ToJson as _, Writer};
-use cog_module::Module;
-use cog_run::RunInput;
 use cog_spec::{Envelope, Outcome};
 
 use super::{
@@ -17,35 +15,20 @@ use super::{
     error::OpenAiError,
     messages,
     names::model_id,
+    prepared::Run,
     reply::{Answer, Head, Reply},
     request::{Api, ParsedRequest},
-    response_format::ResponseFormat,
     responses::ResponsesReply,
     stream,
 };
 use crate::{
     answer, deliver,
-    guard::{BodyLease, Client, request_id},
+    guard::request_id,
     media::time::now,
-    request::{self, Options},
+    request,
     state::{App, Caller},
     timing::{self, Timing},
 };
-
-/// A request that is ready to run.
-pub(super) struct Run {
-    pub(super) module: Arc<Module>,
-    pub(super) input: RunInput,
-    pub(super) options: Box<Options>,
-    /// What the client expects of the answer.
-    pub(super) format: ResponseFormat,
-    pub(super) reply: Box<dyn Reply>,
-    /// The size of the request.
-    pub(super) bytes: usize,
-    pub(super) client: Client,
-    /// The memory of the request, in use until the run has ended.
-    pub(super) lease: BodyLease,
-}
 
 /// `POST /v1/chat/completions`.
 pub(super) async fn complete_chat(

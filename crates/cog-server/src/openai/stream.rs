@@ -16,9 +16,9 @@ use super::{
     data_text::{Corrected, DataText},
     error::OpenAiError,
     live::Live,
+    prepared::Run,
     reply::{Answer, Events, Reply},
     response_format::ResponseFormat,
-    run::Run,
 };
 use crate::{
     guard::BodyLease,
@@ -35,7 +35,7 @@ pub(super) async fn respond(app: &App, run: Run) -> Result<Response, OpenAiError
     let Run { module, input, mut options, format, reply, bytes, lease, .. } = run;
     options.run.chunk_type = Some(ChunkType::Delta);
     let cancellation = options.run.cancellation.clone();
-    let (live, runtime) = (Live::of(&module), app.runtime.clone());
+    let (live, runtime) = (Live::from_module(&module), app.runtime.clone());
     let is_live = live.is_some();
     let started = app.offload.run(bytes, move || match is_live {
         true => runtime.execute_stream(&module, input, options.run),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     openai::{PNG, error_of, json_of},
-    openai_streams::{events_of, in_pieces},
+    openai_streams::{events_of, in_parts},
     support::{ANSWER, Stage},
 };
 
@@ -76,7 +76,7 @@ async fn schema_of_the_client_is_checked_too() {
 
 #[tokio::test]
 async fn events_are_numbered_and_add_up_to_the_response() {
-    let stage = Stage::start([in_pieces()]).await;
+    let stage = Stage::start([in_parts()]).await;
     let mut body = ask("why?");
     let sync = json_of(stage.response(&body)).await;
     body["stream"] = true.into();

@@ -48,8 +48,8 @@ pub(crate) fn with_data(data: &Value) -> Reply {
     Reply::text(json!({ "ok": true, "meta": meta, "data": data, "error": null }).to_string()).chunk_size(5)
 }
 
-/// The answer in pieces that arrive one after the other.
-pub(crate) fn in_pieces() -> Reply {
+/// The answer in parts, with a pause between them.
+pub(crate) fn in_parts() -> Reply {
     Reply::text(ANSWER).chunk_size(5).pause(Duration::from_millis(5))
 }
 
@@ -62,7 +62,7 @@ async fn read_until(response: Response, wanted: &str) {
 
 #[tokio::test]
 async fn deltas_of_a_stream_add_up_to_the_content_of_the_sync_answer() {
-    let stage = Stage::start([in_pieces()]).await;
+    let stage = Stage::start([in_parts()]).await;
     let sync = json_of(stage.chat(&ask("why?"))).await;
     let (chunks, is_done) = chunks_of(stage.chat(&streamed(ask("why?")))).await;
     assert!(is_done);

@@ -17,7 +17,7 @@ fn live() -> Live {
     }
     let module: Arc<Module> =
         cog_run::Runtime::builder().build().load(directory.path().to_str().unwrap()).unwrap();
-    Live::of(&module).unwrap()
+    Live::from_module(&module).unwrap()
 }
 
 fn delta(field: &str, delta: &str) -> Chunk {
