@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: the benchmarks, beside the peers that they are compared to. What counts is the ratios of one run.
 
+pub(crate) mod batch;
 pub(crate) mod commands;
 
 use std::process::Command;
@@ -8,7 +9,7 @@ use crate::project::{Outcome, cargo, execute, root, tracked};
 use crate::{python as package, test::python};
 
 /// Runs every benchmark of the workspace but that of the server under load, then each peer script with the tools it
-/// needs, then whole commands and the Python package.
+/// needs, then whole commands, the Python package, and batches beside other programs.
 pub(crate) fn run() -> Outcome {
     execute(cargo().args(["bench", "--workspace", "--exclude", "cogn", "--locked", "--no-fail-fast"]))?;
     for script in peers(".py")? {
@@ -21,7 +22,8 @@ pub(crate) fn run() -> Outcome {
         execute(Command::new("node").arg(&script).env("NODE_PATH", directory.join("node_modules")))?;
     }
     commands::run()?;
-    package::bench()
+    package::bench()?;
+    batch::run()
 }
 
 /// Puts `cog serve` under load; only the scenarios whose name holds this word.
@@ -57,6 +59,9 @@ pub(crate) fn untimed_siege() -> Outcome {
 /// Scripts that measure other people's programs.
 fn peers(suffix: &str) -> Outcome<Vec<String>> {
     let scripts = tracked("crates", suffix)?;
-    let is_peer = |path: &String| path.contains("/benches/") && !path.starts_with(package::PACKAGE);
+    let others = [package::PACKAGE, batch::SCRIPTS];
+    let is_peer = |path: &String| {
+        path.contains("/benches/") && !others.iter().any(|directory| path.starts_with(directory))
+    };
     Ok(scripts.into_iter().filter(is_peer).collect())
 }

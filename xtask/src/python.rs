@@ -20,7 +20,7 @@ const NOTEBOOKS: &[&str] = &["nbclient==0.11.0", "ipykernel==7.4.0"];
 const PEERS: &[&str] = &["attrs==26.1.0", "pillow==13.0.0", "pydantic==2.14.3"];
 
 /// Run modules over tables. Daft runs on Ray up to this version.
-const ENGINES: &[&str] = &["daft==0.7.26", test::PYARROW, "ray[data]==2.59.0"];
+pub(crate) const ENGINES: &[&str] = &["daft==0.7.26", test::PYARROW, "ray[data]==2.59.0"];
 
 /// Do the same extraction as the package.
 const CONTENDERS: &[&str] = &["instructor==1.17.0", "pydantic-ai-slim[openai]==2.38.0", "baml-py==0.226.3"];

@@ -15,8 +15,11 @@ pub(crate) enum Extent {
     Everything,
 }
 
+/// The client of OpenAI.
+pub(crate) const OPENAI: &str = "openai==3.52.0";
+
 /// The vendors' own clients, whose types our requests and the mock's replies must fit.
-const SDKS: &[&str] = &["openai==3.52.0", "anthropic==2.11.0", "google-genai==3.4.0", "ollama==0.6.3"];
+const SDKS: &[&str] = &[OPENAI, "anthropic==2.11.0", "google-genai==3.4.0", "ollama==0.6.3"];
 
 /// The official SDK of MCP, of which a server is made.
 pub(crate) const MCP: &[&str] = &["mcp==2.3.0"];
