@@ -98,14 +98,14 @@ impl Console {
         format.is_json() || !(self.out.is_terminal || format.is_human())
     }
 
-    /// Writes a text to stdout, with a final line break.
+    /// Writes a text to stdout, with a final line break: in one write, so that the lines of parallel processes stay apart.
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        let text = if self.is_interactive() { &for_terminal(text) } else { text };
-        out.write_all(text.as_bytes())?;
+        let mut text = if self.is_interactive() { for_terminal(text) } else { text.to_owned() };
         if !text.is_empty() && !text.ends_with('\n') {
-            out.write_all(b"\n")?;
+            text.push('\n');
         }
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
         out.flush()
     }
 

@@ -5,7 +5,10 @@
 use std::{
     ffi::OsStr,
     fs::File,
-    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    os::{
+        fd::OwnedFd,
+        unix::{ffi::OsStrExt as _, fs::symlink, net::UnixDatagram},
+    },
     process::Command,
 };
 
@@ -47,6 +50,18 @@ fn invalid_utf8_variable_is_not_unset() {
     let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
     let output = command.env("LLM_PROVIDER", OsStr::from_bytes(b"\xff")).output().unwrap();
     assert_eq!(json(&output)["error"]["code"], "E4001");
+}
+
+/// Parallel processes can share one stdout, such as those of `xargs -P`. Each write to this one is a message of its own.
+#[test]
+fn envelope_and_its_line_break_are_one_write() {
+    let (place, (reader, writer)) = (Place::new(), UnixDatagram::pair().unwrap());
+    let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
+    assert!(command.stdout(OwnedFd::from(writer)).status().unwrap().success());
+    let mut message = vec![0; 1 << 20];
+    let length = reader.recv(&mut message).unwrap();
+    let line = std::str::from_utf8(&message[..length]).unwrap().strip_suffix('\n').unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(line).unwrap()["ok"], true);
 }
 
 #[test]

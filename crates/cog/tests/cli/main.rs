@@ -46,6 +46,7 @@ mod media_check;
 mod media_limits;
 #[cfg(test)]
 mod media_read;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod modules;
