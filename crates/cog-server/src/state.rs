@@ -55,10 +55,14 @@ impl App {
         options.run.parent_span.clone_from(&caller.parent);
         options.run.budgets.extend(self.guard.budgets.budget(&caller.client));
         if options.media == MediaOutput::Url {
-            let host = caller.host.as_ref().map(|host| format!("http://{host}"));
-            let base = self.settings.public_url.clone().or(host);
-            options.run.delivery = self.media.delivery(base.as_deref().unwrap_or_default());
+            options.run.delivery = self.media.delivery(&self.base_url(caller));
         }
+    }
+
+    /// Returns the base URL of the server: that of the settings, or the one that the caller used.
+    pub(crate) fn base_url(&self, caller: &Caller) -> String {
+        let host = || caller.host.as_ref().map(|host| format!("http://{host}"));
+        self.settings.public_url.clone().or_else(host).unwrap_or_default()
     }
 
     /// Takes a slot for a stream. It is free again when the value is dropped.

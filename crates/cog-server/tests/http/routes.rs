@@ -20,6 +20,24 @@ async fn index_and_capabilities_describe_the_server() {
 }
 
 #[tokio::test]
+async fn card_has_every_module_at_this_server() {
+    let stage = Stage::answering().await;
+    let response = stage.get("/.well-known/agent-card.json").await;
+    assert_eq!(
+        (response.status().as_u16(), response.headers()["content-type"].as_bytes()),
+        (200, &b"application/json"[..])
+    );
+    let card = envelope(response).await;
+    let url = card.pointer("/supportedInterfaces/0/url").unwrap().as_str().unwrap();
+    assert_eq!(url, stage.url("/v1/modules"));
+    let skills = card.get("skills").unwrap();
+    let ids: Vec<&str> = skills.elements().map(|it| it.get("id").unwrap().as_str().unwrap()).collect();
+    assert!(ids.contains(&"live") && ids.contains(&"code-reviewer") && ids.is_sorted(), "{ids:?}");
+    assert!(card.pointer("/capabilities/extensions/0/params/skills/live/data").is_some());
+    assert!(card.get("securitySchemes").is_none());
+}
+
+#[tokio::test]
 async fn capabilities_match_the_routes() {
     let stage = Stage::answering().await;
     let declared = envelope(stage.get("/v1/capabilities").await).await;
