@@ -35,7 +35,8 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-run"]),
-    ("cog-mcp", &["cog-json", "cog-spec", "cog-run"]),
+    // Its feature `server` adds cog-module.
+    ("cog-mcp", &["cog-json", "cog-spec", "cog-module", "cog-run"]),
     // Its client is that of the operator's addresses.
     ("cog-telemetry", &["cog-spec", "cog-provider", "cog-run"]),
     // Its feature `mcp` adds that one.

@@ -1,4 +1,4 @@
-//! MCP, over stdio and streamable HTTP: tools of servers, and modules as tools.
+//! MCP, over stdio and streamable HTTP: tools of servers, and modules as tools and skills.
 //!
 //! * [`McpServer`] is a server that the operator configured: a program or a URL. Nothing of it comes from a module, an input
 //!   or a model.
@@ -8,7 +8,7 @@
 //! The client accepts servers of both revisions of the protocol: 2026-07-28, and those with `initialize`. It offers
 //! neither sampling nor roots nor elicitation.
 //!
-//! With the feature `server`, [`ModuleServer`] serves modules as tools, for clients of both revisions (docs/mcp.md).
+//! With the feature `server`, [`ModuleServer`] serves modules as tools and skills, for clients of both revisions (docs/mcp.md).
 
 mod connect;
 mod connection;

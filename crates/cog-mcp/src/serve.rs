@@ -1,4 +1,4 @@
-//! Modules as tools of an MCP server (docs/mcp.md).
+//! Modules as tools and skills of an MCP server (docs/mcp.md).
 
 mod annotations;
 mod call;
@@ -10,8 +10,8 @@ mod media;
 mod opening;
 mod progress;
 mod result;
-mod schema;
 mod settings;
+mod skills;
 mod stdio;
 
 pub use self::{

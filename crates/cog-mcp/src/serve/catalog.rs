@@ -1,39 +1,45 @@
-//! The tools: one for each module that a model may call.
+//! The modules that a model may call, and each as a tool.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
+use cog_module::export;
 use cog_run::{Module, Runtime};
 use rmcp::model::Tool;
 
-use super::{annotations::annotations, schema};
+use super::annotations::annotations;
 
 /// The modules as tools, each described once until its files change.
 #[derive(Default)]
 pub(super) struct Catalog(Mutex<HashMap<String, (Weak<Module>, Tool)>>);
 
+/// Returns the modules that a model may call, sorted by name. Reads files.
+pub(super) fn modules(runtime: &Runtime) -> Vec<(String, Arc<Module>)> {
+    let mut names: Vec<String> = runtime.finder().origins().into_iter().map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.into_iter().filter_map(|name| load(runtime, &name).map(|module| (name, module))).collect()
+}
+
+fn load(runtime: &Runtime, name: &str) -> Option<Arc<Module>> {
+    match runtime.load_name(name) {
+        Ok(module) => module.manifest.invocation.agent_invocable.then_some(module),
+        Err(error) => {
+            tracing::warn!(
+                module = name,
+                error = error.message,
+                "the module is not listed: it does not load"
+            );
+            None
+        }
+    }
+}
+
 impl Catalog {
     /// Returns the tools, sorted by name. Reads files.
     pub(super) fn list(&self, runtime: &Runtime) -> Vec<Tool> {
-        let mut names: Vec<String> = runtime.finder().origins().into_iter().map(|(name, _)| name).collect();
-        names.sort_unstable();
-        names.iter().filter_map(|name| self.load(runtime, name)).collect()
-    }
-
-    fn load(&self, runtime: &Runtime, name: &str) -> Option<Tool> {
-        match runtime.load_name(name) {
-            Ok(module) => module.manifest.invocation.agent_invocable.then(|| self.tool(name, &module)),
-            Err(error) => {
-                tracing::warn!(
-                    module = name,
-                    error = error.message,
-                    "the module is not listed as a tool: it does not load"
-                );
-                None
-            }
-        }
+        modules(runtime).iter().map(|(name, module)| self.tool(name, module)).collect()
     }
 
     /// Returns the module as a tool.
@@ -56,8 +62,8 @@ fn describe(name: &str, module: &Module) -> Tool {
     if !manifest.excludes.is_empty() {
         description.push_str(&format!("\nExcludes: {}.", manifest.excludes.join("; ")));
     }
-    Tool::new_with_raw(name.to_owned(), Some(description.into()), Arc::new(schema::input(module)))
-        .with_raw_output_schema(Arc::new(schema::output(module)))
+    Tool::new_with_raw(name.to_owned(), Some(description.into()), Arc::new(export::input_schema(module)))
+        .with_raw_output_schema(Arc::new(export::envelope_schema(module)))
         .with_annotations(annotations(module))
 }
 

@@ -7,19 +7,22 @@ use http::request::Parts;
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
-        PaginatedRequestParams, RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
+        CallToolRequestParams, CallToolResponse, ErrorData, GetSkillRequestParams, GetSkillResult,
+        Implementation, ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams,
+        ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject, SKILLS_EXTENSION_ID,
+        ServerCapabilities, ServerConfig, Tool,
     },
     service::RequestContext,
 };
 
 use super::{
     call::Call,
-    catalog::Catalog,
+    catalog::{Catalog, modules},
     confirmation::Confirmations,
     progress::Progress,
     result::{invalid_params, result},
     settings::{CallSettings, Settings},
+    skills::{ServedSkill, Skills, module_in},
 };
 
 /// What a client shows its model about the tools.
@@ -27,7 +30,7 @@ const INSTRUCTIONS: &str = "Each tool runs a module on a language model. Its res
     checked against the output schema; `meta` has `confidence` (0 to 1), `risk` and `explain`. If `ok` is false, `error` has \
     a code, a message and a suggestion.";
 
-/// Serves the modules of a runtime as tools (docs/mcp.md). Clones share everything.
+/// Serves the modules of a runtime as tools and skills (docs/mcp.md). Clones share everything.
 #[derive(Clone)]
 pub struct ModuleServer(Arc<Shared>);
 
@@ -35,6 +38,7 @@ struct Shared {
     runtime: Runtime,
     settings: Settings,
     catalog: Catalog,
+    skills: Skills,
     confirmations: Confirmations,
 }
 
@@ -49,6 +53,7 @@ impl ModuleServer {
             runtime,
             settings: Box::new(settings),
             catalog: Catalog::default(),
+            skills: Skills::default(),
             confirmations: Confirmations::new(),
         }))
     }
@@ -57,13 +62,43 @@ impl ModuleServer {
         let loaded = self.0.runtime.load_name_async(name).await;
         loaded.map_err(|error| invalid_params(&for_client(error)))
     }
+
+    /// Returns what a function makes of the shared state, on a thread that may block.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        make: impl FnOnce(&Shared) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let shared = Arc::clone(&self.0);
+        let made = tokio::task::spawn_blocking(move || make(&shared)).await;
+        made.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    async fn skills(&self) -> Result<Vec<Arc<ServedSkill>>, ErrorData> {
+        self.blocking(|shared| {
+            let modules = modules(&shared.runtime);
+            modules.iter().filter_map(|(name, module)| shared.skills.skill(name, module)).collect()
+        })
+        .await
+    }
+
+    /// Returns the skill with a file of this URI; none if no module that agents may call is meant.
+    async fn skill_of(&self, uri: &str) -> Result<Option<Arc<ServedSkill>>, ErrorData> {
+        let Some(name) = module_in(uri).map(str::to_owned) else { return Ok(None) };
+        let Ok(module) = self.0.runtime.load_name_async(&name).await else { return Ok(None) };
+        if !module.manifest.invocation.agent_invocable {
+            return Ok(None);
+        }
+        self.blocking(move |shared| shared.skills.skill(&name, &module)).await
+    }
 }
 
 impl ServerHandler for ModuleServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("cog", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+        ServerConfig::new(
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_skills().build(),
+        )
+        .with_server_info(Implementation::new("cog", env!("CARGO_PKG_VERSION")))
+        .with_instructions(INSTRUCTIONS)
     }
 
     async fn list_tools(
@@ -71,15 +106,59 @@ impl ServerHandler for ModuleServer {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        if request.is_some_and(|request| request.cursor.is_some()) {
-            let error = ErrorBody::new(Code::UnsupportedValue, "cursor: the list has one page")
-                .suggest("Leave out the cursor.");
-            return Err(invalid_params(&error));
-        }
-        let shared = Arc::clone(&self.0);
-        let listed = tokio::task::spawn_blocking(move || shared.catalog.list(&shared.runtime)).await;
-        let tools = listed.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        check_page(request)?;
+        let tools = self.blocking(|shared| shared.catalog.list(&shared.runtime)).await?;
         Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn list_skills(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        check_page(request)?;
+        let skills = self.skills().await?;
+        Ok(ListSkillsResult::with_all_items(skills.iter().map(|skill| skill.entry().clone()).collect()))
+    }
+
+    async fn get_skill(
+        &self,
+        params: GetSkillRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        let found = self.skill_of(&params.uri).await?.filter(|skill| skill.entry().uri == params.uri);
+        let unknown = || {
+            let error =
+                ErrorBody::new(Code::ModuleNotFound, format!("no skill has the URI `{}`", params.uri));
+            invalid_params(&error.suggest("`skills/list` lists the skills."))
+        };
+        found.map(|skill| GetSkillResult::new(skill.entry().clone())).ok_or_else(unknown)
+    }
+
+    /// The files of the skills are resources. Only a client that has skills gets a list.
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        check_page(request)?;
+        if !has_skills(&context) {
+            return Ok(ListResourcesResult::with_all_items(Vec::new()));
+        }
+        let skills = self.skills().await?;
+        Ok(ListResourcesResult::with_all_items(skills.iter().map(|skill| skill.resource()).collect()))
+    }
+
+    async fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let file = self.skill_of(&params.uri).await?.and_then(|skill| skill.read(&params.uri));
+        file.map(ReadResourceResponse::from).ok_or_else(|| {
+            let data = serde_json::json!({ "uri": params.uri });
+            ErrorData::resource_not_found(format!("no resource has the URI `{}`", params.uri), Some(data))
+        })
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -106,6 +185,21 @@ impl ServerHandler for ModuleServer {
         let Shared { runtime, confirmations, .. } = &*self.0;
         Call { runtime, confirmations, module, settings, context, progress }.answer(params).await
     }
+}
+
+/// Refuses a cursor: each list has one page.
+fn check_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    if request.is_none_or(|request| request.cursor.is_none()) {
+        return Ok(());
+    }
+    let error = ErrorBody::new(Code::UnsupportedValue, "cursor: the list has one page");
+    Err(invalid_params(&error.suggest("Leave out the cursor.")))
+}
+
+/// Returns whether the client declares the extension of SEP-2640.
+fn has_skills(context: &RequestContext<RoleServer>) -> bool {
+    let extensions = context.client_capabilities().and_then(|can| can.extensions);
+    extensions.is_some_and(|declared| declared.contains_key(SKILLS_EXTENSION_ID))
 }
 
 /// Returns the span of the client (SEP-414). It is closer to the call than that of its HTTP request.

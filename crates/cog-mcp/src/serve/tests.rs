@@ -16,6 +16,8 @@ use tokio::{
     task::JoinSet,
 };
 
+mod skills;
+
 use super::{CallSettings, ModuleServer};
 
 const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.95, "risk": "none", "explain": "It is fine."},

@@ -1,5 +1,5 @@
-"""MCP clients against a real server: the conformance suite for both revisions, the TypeScript SDK, and the
-Inspector.
+"""MCP clients against a real server: the conformance suite for both revisions and for skills, the TypeScript SDK, and
+the Inspector.
 
 Started by `cargo xtask clients`, which installs what it needs and reports in COG, COG_MOCK and NODE_PATH where it is. The Python
 SDK is the client of the tests of `mcp_serve` in crates/cog/tests/tools.
@@ -33,6 +33,8 @@ SUITES = {
         "input-required-result-ignore-extra-params": 1,
         "input-required-result-validate-input": 3,
         "http-header-validation": 14,
+        "sep-2640-skills-enumeration": 30,
+        "sep-2640-skills-manifest": 4,
     },
     "conformance-2025-11-25": {
         "server-initialize": 1,
@@ -52,6 +54,8 @@ def checks(suite, scenario, url):
     with tempfile.TemporaryDirectory() as results:
         command = [NODE, str(program), "server", "--url", url, "--scenario", scenario, "-o", results]
         command += ["--spec-version", "2026-07-28"] if suite == CURRENT else []
+        # The suite skips the scenarios of extensions otherwise.
+        command += ["--force"] if scenario.startswith("sep-2640") else []
         subprocess.run(command, capture_output=True, timeout=120)
         (found,) = pathlib.Path(results).rglob("checks.json")
         return json.loads(found.read_text())
