@@ -15,7 +15,7 @@ Examples:
   cog export code-reviewer --as claude-code
   cog export code-reviewer --as agent-card --url https://cog.example -o agent-card.json
   cog export code-reviewer --as openapi -o openapi.json
-  cog export code-reviewer --as mcp-server-json --namespace io.github.your-name --image ghcr.io/your-name/code-reviewer:1.0.0
+  cog export code-reviewer --as mcp-server-json --namespace io.github.your-name -o server.json
   cog export code-reviewer --as promptfoo -o promptfooconfig.yaml")]
 pub(crate) struct ExportArgs {
     /// Module name, or path of its directory

@@ -68,6 +68,10 @@ fn examples(help: &str) -> Vec<String> {
     lines.take_while(|line| line.starts_with("  ")).map(|line| line.trim().to_owned()).collect()
 }
 
+/// Writes the skills that are imported.
+const SKILLS: &str = "cog export code-reviewer --as skill > notes\nmkdir -p .claude/skills/pdf-reader\n\
+    printf '%s\\n' --- 'name: pdf-reader' 'description: Reads PDF files.' --- 'Read the file.' > .claude/skills/pdf-reader/SKILL.md";
+
 /// Runs a line in bash, in its own directory and home, with a model that answers correctly.
 fn typed(example: &str) -> Output {
     let mock = Mock::start((0..4).map(|_| reply(example)).collect::<Vec<_>>());
@@ -82,6 +86,10 @@ fn typed(example: &str) -> Output {
     let example = match example.strip_suffix(" --check") {
         Some(prints) => format!("{prints} > notes\n{example}"),
         None => example,
+    };
+    let example = match example.starts_with("cog import") {
+        true => format!("{SKILLS}\n{example}"),
+        false => example,
     };
     let nats = example.starts_with("cog worker").then(Nats::start);
     let example = nats.iter().fold(example, |example, nats| {
