@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 /// A server on a free port of this machine, until it is dropped.
 pub(crate) struct Server {
     child: Child,
+    /// Whether a signal was sent to it.
+    is_ending: AtomicBool,
     /// `127.0.0.1:40123`.
     pub(crate) address: String,
 }
@@ -39,7 +42,7 @@ impl Server {
         let lines = child.stderr.take().map(BufReader::new).into_iter().flat_map(BufReader::lines);
         // Read to the end, so that the server never blocks on stderr.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(send.send(line))));
-        let mut server = Self { child, address: String::new() };
+        let mut server = Self { child, is_ending: AtomicBool::new(false), address: String::new() };
         let mut printed = Vec::new();
         while let Ok(line) = receive.recv_timeout(PATIENCE) {
             if let Some((_, address)) = line.split_once("http://") {
@@ -54,8 +57,11 @@ impl Server {
         Err(format!("cog serve does not listen:\n{}", printed.join("\n")))
     }
 
-    /// Sends it a signal.
+    /// Sends it a signal, unless it has one: a second one would end the shutdown that the first has started.
     pub(crate) fn signal(&self, name: &str) -> Result<(), String> {
+        if self.is_ending.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
         let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
         match sent {
             Ok(status) if status.success() => Ok(()),
