@@ -256,6 +256,17 @@ fn first_frame_without_pixels_is_an_error() {
 }
 
 #[test]
+fn extended_header_of_another_size_is_an_error() {
+    let mut original = moving_webp(0);
+    let header = memchr::memmem::find(&original, b"VP8X").unwrap();
+    original[header + 4] = 9;
+    let mut store = Store::with_limit(1 << 20);
+    store.push(&original).unwrap();
+    let error = check_now(store.finish(), &Expected::default(), &MediaRules::default()).unwrap_err();
+    assert_eq!(error.code(), cog_spec::Code::MediaDecodeFailed, "{error}");
+}
+
+#[test]
 fn image_with_one_frame_is_not_animated() {
     for still in [jpeg(1), png(), webp()] {
         assert_eq!(media(&still).facts().frames, None);

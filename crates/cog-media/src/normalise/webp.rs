@@ -144,7 +144,9 @@ fn chunk_header(scan: &mut Scan<impl Read + Seek>) -> Result<ChunkHeader, Broken
 fn chunk(scan: &mut Scan<impl Read + Seek>, plan: &mut Plan) -> Result<(), Broken> {
     let ChunkHeader { from, kind, size, padded } = chunk_header(scan)?;
     match &kind {
-        b"VP8X" if size == 10 => {
+        // The extended header has 10 bytes. Without it, an animation could not be read.
+        b"VP8X" if size != 10 => return Err(Broken),
+        b"VP8X" => {
             let flags = scan.byte()? & !EXIF_AND_XMP;
             scan.skip(padded - 1)?;
             plan.keep(from, from + 8);
