@@ -42,6 +42,7 @@ impl ListedModel {
     }
 
     /// Adds the date of the vendor's row, if the list contains none.
+    #[cfg(feature = "http")]
     pub(crate) fn with_row(mut self, vendor: &Vendor) -> Self {
         self.retires_at = self.retires_at.or_else(|| vendor.retires_at(&self.name).map(str::to_owned));
         self

@@ -3,6 +3,7 @@
 //! A row contains everything specific to one vendor. The protocol contains what vendors share.
 
 mod base_url;
+#[cfg(feature = "http")]
 mod choose_protocol;
 mod image_settings;
 mod model_table;
@@ -18,6 +19,7 @@ use cog_spec::{Dialect, Modality};
 use crate::{Formats, protocol::ProtocolKind};
 
 pub use base_url::{InvalidBaseUrl, normalize_base_url};
+#[cfg(feature = "http")]
 pub(crate) use choose_protocol::{is_own, protocol_at};
 pub use image_settings::{ImageSettings, ImageSizes};
 pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
