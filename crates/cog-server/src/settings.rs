@@ -44,6 +44,8 @@ pub struct ServerSettings {
     pub write_timeout: Duration,
     /// The base URL of the server, for the URLs of media. By default `http://` and the `Host` of the request.
     pub public_url: Option<String>,
+    /// Whether clients of MCP may read the modules as skills, with their prompts: no by default.
+    pub mcp_skills: bool,
     /// The limits of stored uploads and generated media.
     pub uploads: UploadSettings,
     /// The budget of each client in a period. None by default.
@@ -73,6 +75,7 @@ impl Default for ServerSettings {
             websocket_idle_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(30),
             public_url: None,
+            mcp_skills: false,
             uploads: UploadSettings::default(),
             client_budget: BudgetLimits::default(),
             client_budget_period: Duration::from_secs(24 * 3600),

@@ -30,7 +30,7 @@ const INSTRUCTIONS: &str = "Each tool runs a module on a language model. Its res
     checked against the output schema; `meta` has `confidence` (0 to 1), `risk` and `explain`. If `ok` is false, `error` has \
     a code, a message and a suggestion.";
 
-/// Serves the modules of a runtime as tools and skills (docs/mcp.md). Clones share everything.
+/// Serves the modules of a runtime as tools, and as skills if asked (docs/mcp.md). Clones share everything.
 #[derive(Clone)]
 pub struct ModuleServer(Arc<Shared>);
 
@@ -38,22 +38,25 @@ struct Shared {
     runtime: Runtime,
     settings: Settings,
     catalog: Catalog,
-    skills: Skills,
+    /// None if the modules are not skills.
+    skills: Option<Skills>,
     confirmations: Confirmations,
 }
 
 impl ModuleServer {
-    /// Serves the modules of this runtime. `settings` returns what a call may use, given its HTTP request, or the error
+    /// Serves the modules of this runtime as tools, and as skills if `has_skills`: a skill shows its client the prompt and the
+    /// files of its module. `settings` returns what a call may use, given its HTTP request, or the error
     /// that refuses it.
     pub fn new(
         runtime: Runtime,
+        has_skills: bool,
         settings: impl Fn(Option<&Parts>) -> Result<CallSettings, ErrorBody> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(Shared {
             runtime,
             settings: Box::new(settings),
             catalog: Catalog::default(),
-            skills: Skills::default(),
+            skills: has_skills.then(Skills::default),
             confirmations: Confirmations::new(),
         }))
     }
@@ -75,8 +78,9 @@ impl ModuleServer {
 
     async fn skills(&self) -> Result<Vec<Arc<ServedSkill>>, ErrorData> {
         self.blocking(|shared| {
+            let Some(skills) = &shared.skills else { return Vec::new() };
             let modules = modules(&shared.runtime);
-            modules.iter().filter_map(|(name, module)| shared.skills.skill(name, module)).collect()
+            modules.iter().filter_map(|(name, module)| skills.skill(name, module)).collect()
         })
         .await
     }
@@ -88,17 +92,20 @@ impl ModuleServer {
         if !module.manifest.invocation.agent_invocable {
             return Ok(None);
         }
-        self.blocking(move |shared| shared.skills.skill(&name, &module)).await
+        self.blocking(move |shared| shared.skills.as_ref()?.skill(&name, &module)).await
     }
 }
 
 impl ServerHandler for ModuleServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(
-            ServerCapabilities::builder().enable_tools().enable_resources().enable_skills().build(),
-        )
-        .with_server_info(Implementation::new("cog", env!("CARGO_PKG_VERSION")))
-        .with_instructions(INSTRUCTIONS)
+        let can = ServerCapabilities::builder().enable_tools();
+        let can = match self.0.skills {
+            Some(_) => can.enable_resources().enable_skills().build(),
+            None => can.build(),
+        };
+        ServerConfig::new(can)
+            .with_server_info(Implementation::new("cog", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
     }
 
     async fn list_tools(

@@ -89,7 +89,7 @@ def inspector(url):
 
 
 if __name__ == "__main__":
-    with serve() as address:
+    with serve("--mcp-skills") as address:
         conformance(address + "/mcp")
         typescript(address + "/mcp")
         inspector(address + "/mcp")

@@ -68,6 +68,8 @@ server_settings! {
         "Allowed origins of browser requests from other sites, comma-separated" operator;
     "public-url" Url |it| &mut it.server.public_url,
         "Public base URL for links to media [default: http:// and the Host of the request]" operator;
+    "mcp-skills" Switch |it| &mut it.server.mcp_skills,
+        "Let MCP clients read the modules as skills, with their prompts" operator;
     "state-dir" Path |it| &mut it.state_dir,
         "Store sessions in this directory, so that they survive a restart" operator;
     "nats" Urls |it| &mut it.nats,

@@ -24,9 +24,13 @@ fn write(root: &Path, name: &str, manifest: &str) {
 }
 
 fn client(root: &Path) -> Client {
+    client_of(root, true)
+}
+
+fn client_of(root: &Path, has_skills: bool) -> Client {
     let finder = Finder::new("", vec![root.to_owned()], None);
     let runtime = Runtime::builder().finder(finder).recheck(Duration::ZERO).build();
-    Client::start(ModuleServer::new(runtime, |_| Ok(CallSettings::default())))
+    Client::start(ModuleServer::new(runtime, has_skills, |_| Ok(CallSettings::default())))
 }
 
 fn digest(text: &str) -> String {
@@ -92,6 +96,24 @@ async fn skill_is_what_its_file_says() {
         assert!(text.contains(front_matter[member].as_str().unwrap()), "{member}: {front_matter}");
     }
     assert_eq!(front_matter["metadata"]["tier"], "decision", "{front_matter}");
+}
+
+#[tokio::test]
+async fn prompts_stay_private_without_skills() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "mine", "");
+    let mut client = client_of(root.path(), false);
+    let discovered = client.ask(1, "server/discover", json!({})).await;
+    let can = &discovered["result"]["capabilities"];
+    assert!(can["tools"].is_object() && can["resources"].is_null() && can["extensions"].is_null(), "{can}");
+    let tools = client.ask(2, "tools/list", json!({})).await;
+    assert!(tools.to_string().contains("\"mine\""), "{tools}");
+    let uri = json!({ "uri": "skill://mine/SKILL.md" });
+    for (method, params) in [("skills/list", json!({})), ("skills/get", uri.clone()), ("resources/read", uri)]
+    {
+        let answer = client.ask(3, method, params).await;
+        assert!(answer["error"].is_object() && answer["result"].is_null(), "{method}: {answer}");
+    }
 }
 
 #[tokio::test]
