@@ -89,18 +89,12 @@ impl<'a> Exporter<'a> {
     /// Exports full batches, and what is left of them if it is due.
     async fn export_spans(&self, is_due: bool) {
         let Some(sender) = &self.traces else { return };
-        let batch = self.shared.settings.batch;
         loop {
-            let spans = {
-                let mut queue = lock(&self.shared.queue);
-                if queue.len() == 0 || (queue.len() < batch && !is_due) {
-                    return;
-                }
-                queue.take(batch)
-            };
-            let count = spans.len() as u64;
+            let batch = lock(&self.shared.queue).take(is_due);
+            let Some(batch) = batch else { return };
+            let count = batch.spans as u64;
             self.shared.in_flight.store(count, Relaxed);
-            let sent = sender.send(otlp::traces(&self.shared.settings.resource, &spans)).await;
+            let sent = sender.send(otlp::traces(&self.shared.settings.resource, &batch.bytes)).await;
             // The end of the program has counted what it no longer waits for.
             let is_counted = self.shared.in_flight.swap(0, Relaxed) == 0;
             match sent {

@@ -1,9 +1,8 @@
 //! Histograms that are added up between two exports.
 
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher as _, RandomState},
-};
+use std::{collections::HashMap, hash::BuildHasher as _};
+
+use foldhash::fast::RandomState;
 
 use crate::names;
 
@@ -22,7 +21,7 @@ pub(crate) struct Histogram {
     /// The upper bounds of the buckets, without the last.
     pub(crate) bounds: &'static [f64],
     /// By the hash of its labels, under a key of this process.
-    series: HashMap<u64, Series>,
+    series: HashMap<u64, Series, RandomState>,
     hasher: RandomState,
 }
 
@@ -44,7 +43,7 @@ impl Histogram {
         unit: &'static str,
         bounds: &'static [f64],
     ) -> Self {
-        Self { name, description, unit, bounds, series: HashMap::new(), hasher: RandomState::new() }
+        Self { name, description, unit, bounds, series: HashMap::default(), hasher: RandomState::default() }
     }
 
     /// Adds a value to the series with these labels.

@@ -19,9 +19,12 @@ const STATUS_ERROR: u64 = 2;
 /// Where the flags of a span say whether its parent is in another program.
 const HAS_IS_REMOTE: u32 = 0x100;
 
-/// Returns a span as a message.
-pub(crate) fn span(span: &Span<'_>, recorded: &Recorded<'_>) -> Vec<u8> {
-    let mut message = Message::with_capacity(1_024);
+/// Writes a span as a field of the message that contains the spans.
+pub(crate) fn span(span: &Span<'_>, recorded: &Recorded<'_>, spans: &mut Message) {
+    spans.message(2, |message| fields(span, recorded, message));
+}
+
+fn fields(span: &Span<'_>, recorded: &Recorded<'_>, message: &mut Message) {
     let SpanContext { trace_id, span_id, is_sampled, state } = span.context;
     message.bytes(1, trace_id);
     message.bytes(2, span_id);
@@ -36,8 +39,8 @@ pub(crate) fn span(span: &Span<'_>, recorded: &Recorded<'_>) -> Vec<u8> {
     let (started, ended) = (nanoseconds(span.started), nanoseconds(span.started + span.duration));
     message.fixed64(7, started);
     message.fixed64(8, ended);
-    mapping::attributes(span, recorded, &mut Fields { message: &mut message, field: 9 });
-    evaluation(span, recorded, ended, &mut message);
+    mapping::attributes(span, recorded, &mut Fields { message, field: 9 });
+    evaluation(span, recorded, ended, message);
     if mapping::error_type(&span.work).is_some() {
         message.message(15, |status| {
             let of_run = if let Work::Run(run) = &span.work { run.message } else { None };
@@ -48,7 +51,6 @@ pub(crate) fn span(span: &Span<'_>, recorded: &Recorded<'_>) -> Vec<u8> {
         });
     }
     message.fixed32(16, u32::from(*is_sampled) | HAS_IS_REMOTE);
-    message.into_bytes()
 }
 
 /// Writes the confidence of an answer as an event of its span.
@@ -68,15 +70,14 @@ fn evaluation(span: &Span<'_>, recorded: &Recorded<'_>, time: u64, message: &mut
     });
 }
 
-/// Returns the request that exports these spans.
-pub(crate) fn traces(resource: &[(String, String)], spans: &[Vec<u8>]) -> Vec<u8> {
-    let size = spans.iter().map(|span| span.len() + 8).sum::<usize>() + 1_024;
-    let mut request = Message::with_capacity(size);
+/// Returns the request that exports the spans of these fields.
+pub(crate) fn traces(resource: &[(String, String)], spans: &[u8]) -> Vec<u8> {
+    let mut request = Message::with_capacity(spans.len() + 1_024);
     request.message(1, |of_resource| {
         add_resource(of_resource, resource);
         of_resource.message(2, |of_scope| {
             add_scope(of_scope);
-            spans.iter().for_each(|span| of_scope.bytes(2, span));
+            of_scope.fields(spans);
             of_scope.text(3, names::SCHEMA_URL);
         });
     });

@@ -19,6 +19,25 @@ impl Message {
         self.0
     }
 
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Removes everything, and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Returns the bytes for which there is memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// Writes fields that are already encoded.
+    pub(crate) fn fields(&mut self, encoded: &[u8]) {
+        self.0.extend_from_slice(encoded);
+    }
+
     /// Writes an integer, an enum or a truth value.
     pub(crate) fn integer(&mut self, field: u32, value: u64) {
         self.key(field, VARINT);
@@ -63,16 +82,13 @@ impl Message {
         self.0.push(0);
         write(self);
         let length = self.0.len() - at - 1;
-        let mut encoded = Self::default();
-        match u8::try_from(length) {
-            Ok(short) if short < 0x80 => {
-                if let Some(byte) = self.0.get_mut(at) {
-                    *byte = short;
-                }
-            }
+        match self.0.get_mut(at) {
+            Some(byte) if length < 0x80 => *byte = length as u8,
             _ => {
-                encoded.varint(length as u64);
-                self.0.splice(at..=at, encoded.0);
+                let groups =
+                    std::iter::successors(Some(length), |rest| Some(rest >> 7).filter(|rest| *rest > 0));
+                let encoded = groups.map(|rest| rest as u8 & 0x7f | if rest < 0x80 { 0 } else { 0x80 });
+                self.0.splice(at..=at, encoded);
             }
         }
     }

@@ -5,39 +5,60 @@ use std::collections::VecDeque;
 /// The maximum bytes that wait.
 const MAX_BYTES: usize = 32 << 20;
 
-/// A bounded queue of spans.
+/// Spans that are exported together, one after the other, as the fields of a message.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Batch {
+    /// The number of spans.
+    pub(crate) spans: usize,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A bounded queue of spans, in batches of which only the last is not full.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    spans: VecDeque<Vec<u8>>,
+    batches: VecDeque<Batch>,
+    spans: usize,
     bytes: usize,
     /// The maximum number of spans.
     limit: usize,
+    /// The number of spans in a full batch.
+    batch: usize,
 }
 
 impl Queue {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { spans: VecDeque::new(), bytes: 0, limit }
+    pub(crate) fn new(limit: usize, batch: usize) -> Self {
+        Self { batches: VecDeque::new(), spans: 0, bytes: 0, limit, batch }
     }
 
-    /// Adds a span. Returns the number of spans that wait; none if it does not fit.
-    pub(crate) fn push(&mut self, span: Vec<u8>) -> Option<usize> {
-        if self.spans.len() >= self.limit || self.bytes + span.len() > MAX_BYTES {
+    /// Adds a span. Returns whether a batch is now full; none if the span does not fit.
+    pub(crate) fn push(&mut self, span: &[u8]) -> Option<bool> {
+        if self.spans >= self.limit || self.bytes + span.len() > MAX_BYTES {
             return None;
         }
+        self.spans += 1;
         self.bytes += span.len();
-        self.spans.push_back(span);
-        Some(self.spans.len())
+        if self.batches.back().is_none_or(|last| last.spans >= self.batch) {
+            self.batches.push_back(Batch::default());
+        }
+        let last = self.batches.back_mut()?;
+        last.spans += 1;
+        last.bytes.extend_from_slice(span);
+        Some(last.spans >= self.batch)
     }
 
-    /// Takes the oldest spans, at most `count`.
-    pub(crate) fn take(&mut self, count: usize) -> Vec<Vec<u8>> {
-        let taken: Vec<_> = self.spans.drain(..count.min(self.spans.len())).collect();
-        self.bytes -= taken.iter().map(Vec::len).sum::<usize>();
-        taken
+    /// Takes the oldest batch, if it is full or need not be.
+    pub(crate) fn take(&mut self, need_not_be_full: bool) -> Option<Batch> {
+        let taken = self.batches.pop_front_if(|first| need_not_be_full || first.spans >= self.batch)?;
+        self.spans -= taken.spans;
+        self.bytes -= taken.bytes.len();
+        Some(taken)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.spans.len()
+    /// Removes every span. Returns their number.
+    pub(crate) fn clear(&mut self) -> usize {
+        self.batches.clear();
+        self.bytes = 0;
+        std::mem::take(&mut self.spans)
     }
 }
 
@@ -47,14 +68,15 @@ mod tests {
 
     #[test]
     fn queue_is_bounded_by_spans_and_bytes() {
-        let mut queue = Queue::new(3);
-        for _ in 0..3 {
-            assert!(queue.push(vec![0; 10]).is_some());
-        }
-        assert_eq!((queue.push(vec![0]), queue.len()), (None, 3));
-        assert_eq!((queue.take(2).len(), queue.take(9).len(), queue.take(9).len()), (2, 1, 0));
-        assert!(queue.push(vec![0; MAX_BYTES]).is_some() && queue.push(vec![0]).is_none());
-        queue.take(1);
-        assert!(queue.push(vec![0]).is_some());
+        let mut queue = Queue::new(3, 2);
+        let full: Vec<_> = (0..4).map(|_| queue.push(&[0; 10])).collect();
+        assert_eq!(full, [Some(false), Some(true), Some(false), None]);
+        assert_eq!(queue.take(false).map(|batch| (batch.spans, batch.bytes.len())), Some((2, 20)));
+        assert_eq!(
+            (queue.take(false), queue.take(true).map(|batch| batch.spans), queue.take(true)),
+            (None, Some(1), None)
+        );
+        assert!(queue.push(&vec![0; MAX_BYTES]).is_some() && queue.push(&[0]).is_none());
+        assert_eq!((queue.clear(), queue.push(&[0])), (1, Some(false)));
     }
 }

@@ -59,10 +59,11 @@ pub(crate) enum State {
 
 impl Shared {
     /// Adds a span to the queue. One that does not fit is counted.
-    pub(crate) fn push(&self, span: Vec<u8>) {
-        match lock(&self.queue).push(span) {
-            Some(waiting) if waiting % self.settings.batch == 0 => self.wake.notify_one(),
-            Some(_) => {}
+    pub(crate) fn push(&self, span: &[u8]) {
+        let pushed = lock(&self.queue).push(span);
+        match pushed {
+            Some(true) => self.wake.notify_one(),
+            Some(false) => {}
             None => {
                 self.dropped_spans.fetch_add(1, Relaxed);
             }
@@ -103,8 +104,7 @@ impl Shared {
             let waited = self.changed.wait_timeout_while(state, timeout, is_open);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             if *state != State::Closed {
-                let waiting =
-                    lock(&self.queue).take(usize::MAX).len() as u64 + self.in_flight.swap(0, Relaxed);
+                let waiting = lock(&self.queue).clear() as u64 + self.in_flight.swap(0, Relaxed);
                 let reason =
                     format!("the collector did not answer within {timeout:?} at the end of the program");
                 self.lose(waiting, 0, reason);

@@ -1,6 +1,7 @@
 //! The tracer that exports what it receives.
 
 use std::{
+    cell::Cell,
     fmt,
     sync::{Arc, Condvar, Mutex, Once, atomic::AtomicU64},
     time::Duration,
@@ -15,10 +16,19 @@ use crate::{
     exporter,
     instruments::Instruments,
     otlp,
+    protobuf::Message,
     queue::Queue,
     settings::TelemetrySettings,
     shared::{Shared, State, Undelivered, lock},
 };
+
+/// The maximum bytes that a thread keeps for its next span.
+const MAX_KEPT: usize = 16 << 10;
+
+thread_local! {
+    /// Where this thread writes a span before the queue is locked.
+    static SPAN: Cell<Message> = Cell::default();
+}
 
 /// Exports the spans and metrics of runs. Dropping it exports what is left, within [`Telemetry::CLOSE_TIMEOUT`].
 pub struct Telemetry(Arc<Shared>);
@@ -36,7 +46,7 @@ impl Telemetry {
         Self(Arc::new(Shared {
             redact,
             ids: Mutex::new(fastrand::Rng::with_seed(seed)),
-            queue: Mutex::new(Queue::new(settings.max_queue)),
+            queue: Mutex::new(Queue::new(settings.max_queue, settings.batch)),
             instruments: Mutex::new(Instruments::new()),
             counting_since: Mutex::new(clock::now()),
             wake: Notify::new(),
@@ -105,7 +115,13 @@ impl Tracer for Handle {
         }
         if span.context.is_sampled {
             let recorded = Recorded { redact: shared.redact.as_ref(), limit: shared.settings.value_limit };
-            shared.push(otlp::span(span, &recorded));
+            let mut message = SPAN.take();
+            otlp::span(span, &recorded, &mut message);
+            shared.push(message.as_bytes());
+            if message.capacity() <= MAX_KEPT {
+                message.clear();
+                SPAN.set(message);
+            }
         }
     }
 }

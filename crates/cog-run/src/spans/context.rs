@@ -1,6 +1,6 @@
 //! The identity of a span, as W3C Trace Context writes it.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 /// The maximum length of a `tracestate`.
 const MAX_STATE: usize = 512;
@@ -57,10 +57,10 @@ impl SpanContext {
 }
 
 fn digits(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
+    let mut text = String::with_capacity(bytes.len() * 2);
+    bytes.iter().for_each(|byte| text.extend([digit(byte >> 4), digit(byte & 15)]));
+    text
 }
 
 /// Reads lower-case hexadecimal digits.
