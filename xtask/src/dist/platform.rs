@@ -52,7 +52,11 @@ impl Platform {
         const STATIC: &str = "-Ctarget-feature=+crt-static";
         // By default, the crate looks for this function among the shared libraries, and needs /dev/urandom without them.
         const RANDOM: &str = r#"--cfg=getrandom_backend="linux_getrandom""#;
-        if self.is_linux() {
+        // Linux on x86-64 is linked with LLD: relative relocations in one bit each, equal functions once. 2 MB less.
+        const PACKED: &str = "-Clink-args=-Wl,-z,pack-relative-relocs,--icf=all";
+        if self.target == "x86_64-unknown-linux-gnu" {
+            &[STATIC, RANDOM, PACKED]
+        } else if self.is_linux() {
             &[STATIC, RANDOM]
         } else if self.is_windows() {
             &[STATIC]
@@ -100,11 +104,18 @@ mod tests {
             let (name, value) = variables.next().unwrap();
             format!("{}={}", name.display(), value.unwrap().display())
         };
-        let [linux, _, macos, ..] = &PLATFORMS;
+        let [linux, arm, macos, ..] = &PLATFORMS;
         let random = r#"--cfg=getrandom_backend="linux_getrandom""#;
+        let packed = "-Clink-args=-Wl,-z,pack-relative-relocs,--icf=all";
         assert_eq!(
             flags(linux),
-            format!("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS=-Ctarget-feature=+crt-static {random}")
+            format!(
+                "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS=-Ctarget-feature=+crt-static {random} {packed}"
+            )
+        );
+        assert_eq!(
+            flags(arm),
+            format!("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS=-Ctarget-feature=+crt-static {random}")
         );
         assert_eq!(flags(macos), "CARGO_TARGET_X86_64_APPLE_DARWIN_RUSTFLAGS=");
     }
