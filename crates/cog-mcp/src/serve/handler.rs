@@ -30,39 +30,47 @@ const INSTRUCTIONS: &str = "Each tool runs a module on a language model. Its res
     checked against the output schema; `meta` has `confidence` (0 to 1), `risk` and `explain`. If `ok` is false, `error` has \
     a code, a message and a suggestion.";
 
-/// Serves the modules of a runtime as tools, and as skills if asked (docs/mcp.md). Clones share everything.
+/// Serves the modules of a runtime as tools, and optionally as skills (docs/mcp.md). Clones share everything.
 #[derive(Clone)]
-pub struct ModuleServer(Arc<Shared>);
+pub struct ModuleServer {
+    shared: Arc<Shared>,
+    serves_skills: bool,
+}
 
 struct Shared {
     runtime: Runtime,
     settings: Settings,
     catalog: Catalog,
-    /// None if the modules are not skills.
-    skills: Option<Skills>,
+    skills: Skills,
     confirmations: Confirmations,
 }
 
 impl ModuleServer {
-    /// Serves the modules of this runtime as tools, and as skills if `has_skills`: a skill shows its client the prompt and the
-    /// files of its module. `settings` returns what a call may use, given its HTTP request, or the error
-    /// that refuses it.
+    /// Serves the modules of this runtime as tools. `settings` returns what a call may use, given its HTTP request, or the
+    /// error that refuses it.
     pub fn new(
         runtime: Runtime,
-        has_skills: bool,
         settings: impl Fn(Option<&Parts>) -> Result<CallSettings, ErrorBody> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Shared {
+        let shared = Shared {
             runtime,
             settings: Box::new(settings),
             catalog: Catalog::default(),
-            skills: has_skills.then(Skills::default),
+            skills: Skills::default(),
             confirmations: Confirmations::new(),
-        }))
+        };
+        Self { shared: Arc::new(shared), serves_skills: false }
+    }
+
+    /// Serves the modules as skills too, which show every client their prompts and files.
+    #[must_use]
+    pub fn with_skills(mut self) -> Self {
+        self.serves_skills = true;
+        self
     }
 
     async fn module(&self, name: &str) -> Result<Arc<Module>, ErrorData> {
-        let loaded = self.0.runtime.load_name_async(name).await;
+        let loaded = self.shared.runtime.load_name_async(name).await;
         loaded.map_err(|error| invalid_params(&for_client(error)))
     }
 
@@ -71,39 +79,43 @@ impl ModuleServer {
         &self,
         make: impl FnOnce(&Shared) -> T + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let shared = Arc::clone(&self.0);
+        let shared = Arc::clone(&self.shared);
         let made = tokio::task::spawn_blocking(move || make(&shared)).await;
         made.map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
     async fn skills(&self) -> Result<Vec<Arc<ServedSkill>>, ErrorData> {
+        if !self.serves_skills {
+            return Ok(Vec::new());
+        }
         self.blocking(|shared| {
-            let Some(skills) = &shared.skills else { return Vec::new() };
             let modules = modules(&shared.runtime);
-            modules.iter().filter_map(|(name, module)| skills.skill(name, module)).collect()
+            modules.iter().filter_map(|(name, module)| shared.skills.skill(name, module)).collect()
         })
         .await
     }
 
-    /// Returns the skill with a file of this URI; none if no module that agents may call is meant.
+    /// Returns the skill with a file of this URI; none without skills, or if no module that agents may call is meant.
     async fn skill_of(&self, uri: &str) -> Result<Option<Arc<ServedSkill>>, ErrorData> {
-        let Some(name) = module_in(uri).map(str::to_owned) else { return Ok(None) };
-        let Ok(module) = self.0.runtime.load_name_async(&name).await else { return Ok(None) };
+        let Some(name) = module_in(uri).filter(|_| self.serves_skills).map(str::to_owned) else {
+            return Ok(None);
+        };
+        let Ok(module) = self.shared.runtime.load_name_async(&name).await else { return Ok(None) };
         if !module.manifest.invocation.agent_invocable {
             return Ok(None);
         }
-        self.blocking(move |shared| shared.skills.as_ref()?.skill(&name, &module)).await
+        self.blocking(move |shared| shared.skills.skill(&name, &module)).await
     }
 }
 
 impl ServerHandler for ModuleServer {
     fn get_info(&self) -> ServerConfig {
-        let can = ServerCapabilities::builder().enable_tools();
-        let can = match self.0.skills {
-            Some(_) => can.enable_resources().enable_skills().build(),
-            None => can.build(),
+        let tools = ServerCapabilities::builder().enable_tools();
+        let capabilities = match self.serves_skills {
+            true => tools.enable_resources().enable_skills().build(),
+            false => tools.build(),
         };
-        ServerConfig::new(can)
+        ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("cog", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
     }
@@ -169,8 +181,8 @@ impl ServerHandler for ModuleServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let module = self.0.runtime.cached_name(name)?;
-        Some(self.0.catalog.tool(name, &module))
+        let module = self.shared.runtime.cached_name(name)?;
+        Some(self.shared.catalog.tool(name, &module))
     }
 
     async fn call_tool(
@@ -179,7 +191,7 @@ impl ServerHandler for ModuleServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let module = self.module(&params.name).await?;
-        let mut settings = match (self.0.settings)(context.extensions.get::<Parts>()) {
+        let mut settings = match (self.shared.settings)(context.extensions.get::<Parts>()) {
             Ok(settings) => settings,
             Err(refused) => return Ok(result(None, &Envelope::failure(refused)).into()),
         };
@@ -189,7 +201,7 @@ impl ServerHandler for ModuleServer {
         }
         let progress = context.meta.get_progress_token();
         let progress = progress.map(|token| Progress::new(token, context.peer.clone()));
-        let Shared { runtime, confirmations, .. } = &*self.0;
+        let Shared { runtime, confirmations, .. } = &*self.shared;
         Call { runtime, confirmations, module, settings, context, progress }.answer(params).await
     }
 }

@@ -69,7 +69,7 @@ impl Client {
         let calls = calls.map(|calls| Mutex::new(Some(calls)));
         let model = Model { info: ProviderInfo::new("yes", "yes-1"), calls };
         let runtime = Runtime::builder().provider(Arc::new(model)).build();
-        Self::start(ModuleServer::new(runtime, true, |_| Ok(CallSettings::default())))
+        Self::start(ModuleServer::new(runtime, |_| Ok(CallSettings::default())).with_skills())
     }
 
     fn start(server: ModuleServer) -> Self {
@@ -249,7 +249,7 @@ async fn cancelled_request_drops_the_call_of_the_model() {
 
 #[tokio::test]
 async fn generated_image_is_content_and_not_text() {
-    let server = ModuleServer::new(Runtime::builder().build(), true, |_| Ok(CallSettings::default()));
+    let server = ModuleServer::new(Runtime::builder().build(), |_| Ok(CallSettings::default()));
     let mut client = Client::start(server);
     let call = json!({ "name": "image-generator", "arguments": { "query": "a cat" } });
     let called = client.ask(1, "tools/call", call).await;

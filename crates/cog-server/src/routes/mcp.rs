@@ -29,9 +29,8 @@ const ADVICE: &str = "A person checks the arguments, and continues the run: `POS
 /// Adds the route.
 pub(crate) fn add(router: Router<App>, app: &App) -> Router<App> {
     let shared = app.clone();
-    let server = ModuleServer::new(app.runtime.clone(), app.settings.mcp_skills, move |parts| {
-        settings(&shared, parts)
-    });
+    let server = ModuleServer::new(app.runtime.clone(), move |parts| settings(&shared, parts));
+    let server = if app.settings.mcp_skills { server.with_skills() } else { server };
     let http = McpHttp::new(server, &HttpSettings::new(app.settings.keepalive_interval));
     let app = app.clone();
     router.route(PATH, any(async move |request: Request| answer(&app, &http, request).await))

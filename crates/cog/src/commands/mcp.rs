@@ -44,7 +44,7 @@ fn stdio(args: &McpServeArgs, environment: Environment, console: &Console) -> Re
     let served = events.block_on(async {
         let mut signals = Signals::new()?;
         let stopped = pin!(signals.next());
-        let server = ModuleServer::new(runtime, true, |_| Ok(CallSettings::default()));
+        let server = ModuleServer::new(runtime, |_| Ok(CallSettings::default())).with_skills();
         server.serve_stdio(stopped).await.map_err(|reason| disconnected(&reason))
     });
     // A read of standard input that waits cannot be cancelled.

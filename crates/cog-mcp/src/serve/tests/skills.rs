@@ -23,14 +23,14 @@ fn write(root: &Path, name: &str, manifest: &str) {
     std::fs::write(place.join("schema.json"), schema.to_string()).unwrap();
 }
 
-fn client(root: &Path) -> Client {
-    client_of(root, true)
-}
-
-fn client_of(root: &Path, has_skills: bool) -> Client {
+fn server(root: &Path) -> ModuleServer {
     let finder = Finder::new("", vec![root.to_owned()], None);
     let runtime = Runtime::builder().finder(finder).recheck(Duration::ZERO).build();
-    Client::start(ModuleServer::new(runtime, has_skills, |_| Ok(CallSettings::default())))
+    ModuleServer::new(runtime, |_| Ok(CallSettings::default()))
+}
+
+fn client(root: &Path) -> Client {
+    Client::start(server(root).with_skills())
 }
 
 fn digest(text: &str) -> String {
@@ -102,7 +102,7 @@ async fn skill_is_what_its_file_says() {
 async fn prompts_stay_private_without_skills() {
     let root = tempfile::tempdir().unwrap();
     write(root.path(), "mine", "");
-    let mut client = client_of(root.path(), false);
+    let mut client = Client::start(server(root.path()));
     let discovered = client.ask(1, "server/discover", json!({})).await;
     let can = &discovered["result"]["capabilities"];
     assert!(can["tools"].is_object() && can["resources"].is_null() && can["extensions"].is_null(), "{can}");
