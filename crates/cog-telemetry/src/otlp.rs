@@ -21,10 +21,10 @@ const HAS_IS_REMOTE: u32 = 0x100;
 
 /// Writes a span as a field of the message that contains the spans.
 pub(crate) fn span(span: &Span<'_>, recorded: &Recorded<'_>, spans: &mut Message) {
-    spans.message(2, |message| fields(span, recorded, message));
+    spans.message(2, |message| add_fields(span, recorded, message));
 }
 
-fn fields(span: &Span<'_>, recorded: &Recorded<'_>, message: &mut Message) {
+fn add_fields(span: &Span<'_>, recorded: &Recorded<'_>, message: &mut Message) {
     let SpanContext { trace_id, span_id, is_sampled, state } = span.context;
     message.bytes(1, trace_id);
     message.bytes(2, span_id);
@@ -77,7 +77,7 @@ pub(crate) fn traces(resource: &[(String, String)], spans: &[u8]) -> Vec<u8> {
         add_resource(of_resource, resource);
         of_resource.message(2, |of_scope| {
             add_scope(of_scope);
-            of_scope.fields(spans);
+            of_scope.encoded(spans);
             of_scope.text(3, names::SCHEMA_URL);
         });
     });

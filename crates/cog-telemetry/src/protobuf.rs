@@ -34,7 +34,7 @@ impl Message {
     }
 
     /// Writes fields that are already encoded.
-    pub(crate) fn fields(&mut self, encoded: &[u8]) {
+    pub(crate) fn encoded(&mut self, encoded: &[u8]) {
         self.0.extend_from_slice(encoded);
     }
 

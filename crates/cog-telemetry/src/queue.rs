@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 /// The maximum bytes that wait.
 const MAX_BYTES: usize = 32 << 20;
 
-/// Spans that are exported together, one after the other, as the fields of a message.
+/// Spans that are exported together, as fields of a message in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Batch {
     /// The number of spans.
@@ -46,9 +46,9 @@ impl Queue {
         Some(last.spans >= self.batch)
     }
 
-    /// Takes the oldest batch, if it is full or need not be.
-    pub(crate) fn take(&mut self, need_not_be_full: bool) -> Option<Batch> {
-        let taken = self.batches.pop_front_if(|first| need_not_be_full || first.spans >= self.batch)?;
+    /// Takes the oldest batch: one that is full, or any if the spans are due.
+    pub(crate) fn take(&mut self, is_due: bool) -> Option<Batch> {
+        let taken = self.batches.pop_front_if(|first| is_due || first.spans >= self.batch)?;
         self.spans -= taken.spans;
         self.bytes -= taken.bytes.len();
         Some(taken)

@@ -115,12 +115,13 @@ impl Tracer for Handle {
         }
         if span.context.is_sampled {
             let recorded = Recorded { redact: shared.redact.as_ref(), limit: shared.settings.value_limit };
-            let mut message = SPAN.take();
+            // A thread that ends has nothing to write into any more.
+            let mut message = SPAN.try_with(Cell::take).unwrap_or_default();
             otlp::span(span, &recorded, &mut message);
             shared.push(message.as_bytes());
             if message.capacity() <= MAX_KEPT {
                 message.clear();
-                SPAN.set(message);
+                let _ = SPAN.try_with(|kept| kept.set(message));
             }
         }
     }
