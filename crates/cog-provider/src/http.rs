@@ -153,8 +153,12 @@ impl HttpProvider {
         self.check_key()?;
         let protocol = self.protocol.protocol();
         let body = self.get(&protocol.models_path(&self.base_url)).await?;
-        let models = protocol.models(body.node()).into_iter();
-        Ok(models.map(|model| if self.marks_cache { model.with_row(self.vendor) } else { model }).collect())
+        let mut models = protocol.models(body.node());
+        // A list without dates gets those of the vendor's rows.
+        for model in models.iter_mut().filter(|model| self.marks_cache && model.retires_at.is_none()) {
+            model.retires_at = self.vendor.retires_at(&model.name).map(str::to_owned);
+        }
+        Ok(models)
     }
 
     /// Lists the models of the server, if it identifies itself as the vendor's by the path in the vendor's row.

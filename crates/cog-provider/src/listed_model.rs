@@ -1,7 +1,5 @@
 use cog_json::Node;
 
-use crate::vendors::Vendor;
-
 /// A model in a vendor's list, with the facts that the list contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListedModel {
@@ -39,13 +37,6 @@ impl ListedModel {
             capabilities: supported.map(|(name, _)| name.to_owned()).collect(),
             ..Self::named(text("id")?)
         })
-    }
-
-    /// Adds the date of the vendor's row, if the list contains none.
-    #[cfg(feature = "http")]
-    pub(crate) fn with_row(mut self, vendor: &Vendor) -> Self {
-        self.retires_at = self.retires_at.or_else(|| vendor.retires_at(&self.name).map(str::to_owned));
-        self
     }
 
     /// Returns whether a name means this model: its name, without a tag, a version or the part before a slash.
