@@ -14,6 +14,10 @@ use crate::write::ToJson;
 
 use self::escape::Escape;
 
+/// The bytes that are reserved for the decoded text of a string, at most as many as the text has left: short texts are decoded
+/// without moving.
+const DECODED: usize = 4 << 10;
+
 /// A string that is incomplete, or has escapes.
 pub(super) struct StringToken {
     /// Its entry so far; already on the tape if it is a value.
@@ -168,6 +172,7 @@ impl Machine {
         let tape = &mut self.tape;
         if !entry.is_decoded() {
             let place = tape.decoded.len();
+            tape.decoded.reserve((tape.text.len() - entry.string_range().start).min(DECODED));
             tape.decoded.push_str(tape.text.get(entry.string_range()).unwrap_or_default());
             entry.set_decoded(place);
         }
