@@ -199,7 +199,7 @@ impl Place {
         let hash = RowHash::from_bytes(line().as_bytes());
         self.events.block_on(async {
             for row in 1..rows as u64 {
-                journal.append(row - 1, hash, true, b"{}".to_vec()).await.unwrap();
+                journal.append(row - 1, hash, true, b"{}").await.unwrap();
             }
             drop(journal.close().await.unwrap());
         });

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use cog_json::{Node, ToJson as _, Value, Writer};
 
-use crate::{FinishedRow, Row, RowHash, RowResult, digest::Digest, read::RowError, row::Position};
+use crate::{FinishedRow, Row, RowHash, RowResult, digest::Digest, row::Position};
 
 /// The duplicates that may wait for rows that run.
 const MAX_WAITING: usize = 65_536;
@@ -109,7 +109,7 @@ impl First {
 impl SeenInputs {
     /// Adds the input of a row. Returns false if there was an equal one. The stored result of a row can be that of another
     /// input, after `--mixed`.
-    pub(crate) fn is_first(&mut self, row: &Row<RowError>, done: Option<FinishedRow>) -> bool {
+    pub(crate) fn is_first(&mut self, row: &Row, done: Option<FinishedRow>) -> bool {
         match row.input.get() {
             Ok(input) if done.is_none_or(|done| done.hash == row.hash) => self.add(input),
             _ => true,
@@ -124,12 +124,12 @@ impl SeenInputs {
 impl Duplicate {
     /// Returns the result of the duplicate from the line of the first row: `duplicate_of` names that row, and the usage
     /// counts no tokens. None if the line is damaged.
-    pub(crate) fn copy(self, line: &[u8]) -> Option<RowResult> {
+    pub(crate) fn copy<'a>(self, line: &[u8], copy: &'a mut String) -> Option<RowResult<'a>> {
         let first = Value::parse_bytes(line).ok()?;
         let number = first.get("row")?.as_u64()?;
         let ok = first.get("ok")?.as_bool()?;
-        let mut copy = String::with_capacity(line.len() + 32);
-        Writer::compact(&mut copy).object(|w| {
+        copy.clear();
+        Writer::compact(copy).object(|w| {
             w.field("row", &self.row).field("duplicate_of", &number);
             for (name, member) in first.members() {
                 match name {
@@ -141,7 +141,7 @@ impl Duplicate {
                 }
             }
         });
-        Some(RowResult { row: self.row, hash: self.hash, ok, line: copy.into_bytes() })
+        Some(RowResult { row: self.row, hash: self.hash, ok, line: copy.as_bytes() })
     }
 }
 
@@ -169,8 +169,9 @@ mod tests {
     }
 
     fn copy(line: &str) -> Option<(bool, String)> {
-        let result = DUPLICATE.copy(line.as_bytes())?;
-        Some((result.ok, String::from_utf8(result.line).unwrap()))
+        let mut buffer = String::new();
+        let ok = DUPLICATE.copy(line.as_bytes(), &mut buffer)?.ok;
+        Some((ok, buffer))
     }
 
     #[test]

@@ -151,12 +151,12 @@ impl Journal {
         row: u64,
         hash: RowHash,
         ok: bool,
-        line: Vec<u8>,
+        line: &[u8],
     ) -> Result<Position, JournalError> {
         let places = line.len().clamp(MIN_QUEUED, QUEUE_BYTES);
         let room = self.room.acquire_many(u32::try_from(places).unwrap_or(u32::MAX)).await;
         room.map_err(|_| self.stopped())?.forget(); // the writer frees them
-        let added = Added { row, hash, ok, line: &line, places };
+        let added = Added { row, hash, ok, line, places };
         self.queue.add(&added).ok_or_else(|| self.stopped())
     }
 

@@ -50,7 +50,7 @@ pub use pace::Pace;
 pub use progress::Progress;
 pub use read::{ColumnMap, ColumnsError, Place, ReadError, RowError, RowErrorKind, RowReader, Rows, Source};
 pub use results::{Lines, Order, ResultLine, Results};
-pub use row::{Position, Row, RowHash, RowInput};
+pub use row::{Position, Row, RowHash, RowInput, RowParser};
 pub use run::{Batch, View};
 pub use runner::{RowFuture, Runner};
 pub use sink::{LineSink, RowResult, Sink, SinkError};

@@ -30,7 +30,7 @@ pub trait RowReader: Send {
     ///
     /// # Errors
     /// The input cannot be read any further. A row that cannot be read is a row with an error.
-    fn read(&mut self, rows: &mut Vec<Row<RowError>>) -> std::io::Result<bool>;
+    fn read(&mut self, rows: &mut Vec<Row>) -> std::io::Result<bool>;
 
     /// Returns the bytes that were read and that no row contains yet.
     fn buffered(&self) -> usize {

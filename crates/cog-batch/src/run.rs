@@ -26,7 +26,7 @@ use crate::{
     duplicates::{Duplicate, FirstRows},
     pace::RunPace,
     progress::Speed,
-    read::{ReadError, RowError, Rows},
+    read::{ReadError, Rows},
 };
 
 /// How long rows that run when the user interrupts may take to finish.
@@ -89,6 +89,7 @@ impl Batch {
             rows,
             earlier,
             sink,
+            line: String::new(),
             queue: VecDeque::new(),
             repeats: VecDeque::new(),
             running: FuturesUnordered::new(),
@@ -109,20 +110,20 @@ impl Batch {
 
 impl Batch {
     /// Returns whether a row is part of the batch, and counts those that are.
-    pub(crate) fn has_row(&self, row: &Row<RowError>, selected: &mut u64) -> bool {
+    pub(crate) fn has_row(&self, row: &Row, selected: &mut u64) -> bool {
         let is_selected = self.sample.is_none_or(|sample| *selected < sample) && self.is_selected(row);
         *selected += u64::from(is_selected);
         is_selected
     }
 
     /// Returns whether the condition of rows is true for a row. A row that cannot be read is selected.
-    fn is_selected(&self, row: &Row<RowError>) -> bool {
+    fn is_selected(&self, row: &Row) -> bool {
         let Some(filter) = &self.filter else { return true };
         row.input.get().map_or(true, |input| filter.is_true(input.node()))
     }
 
     /// Returns whether the row has changed since it was sent in a job.
-    fn was_sent_as_another(&self, row: &Row<RowError>) -> bool {
+    fn was_sent_as_another(&self, row: &Row) -> bool {
         let answers = self.via.as_ref().and_then(|via| via.answers());
         !self.is_mixed && answers.is_some_and(|answers| answers.has_changed(row.number, row.hash))
     }
@@ -145,8 +146,10 @@ struct Running<'a, S> {
     rows: Rows,
     earlier: &'a Finished,
     sink: &'a mut S,
+    /// The line of the last result.
+    line: String,
     /// Rows that were read.
-    queue: VecDeque<Row<RowError>>,
+    queue: VecDeque<Row>,
     /// Rows that run again, because the provider was overloaded.
     repeats: VecDeque<Task>,
     running: FuturesUnordered<Pin<Box<dyn Future<Output = Ended> + 'a>>>,
@@ -218,7 +221,7 @@ impl<S: Sink> Running<'_, S> {
         }
     }
 
-    fn receive(&mut self, group: Result<Option<Vec<Row<RowError>>>, ReadError>) {
+    fn receive(&mut self, group: Result<Option<Vec<Row>>, ReadError>) {
         match group {
             Ok(Some(rows)) => self.queue.extend(rows),
             Ok(None) => self.is_read = true,
@@ -300,7 +303,7 @@ impl<S: Sink> Running<'_, S> {
     }
 
     /// Returns whether a row does not run, because it is not part of the batch or has a result.
-    fn is_skipped(&mut self, row: &Row<RowError>) -> bool {
+    fn is_skipped(&mut self, row: &Row) -> bool {
         if self.batch.sample.is_some_and(|sample| self.selected >= sample) {
             self.is_read = true;
             self.summary.is_sample = true;
@@ -402,7 +405,8 @@ impl<S: Sink> Running<'_, S> {
     /// Writes the result of a row.
     async fn write(&mut self, row: u64, hash: RowHash, envelope: &Envelope) {
         self.count(envelope);
-        if let Err(error) = self.sink.put(RowResult::new(row, hash, envelope)).await {
+        let result = RowResult::new(&mut self.line, row, hash, envelope);
+        if let Err(error) = self.sink.put(result).await {
             self.stop_for_sink(error);
         }
     }

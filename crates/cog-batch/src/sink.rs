@@ -14,12 +14,12 @@ use thiserror::Error;
 
 use crate::{Journal, JournalError, Order, Position, RowHash, journal::read_line};
 
-/// The memory with which a line begins, so that it rarely has to be moved while it is written.
-const LINE: usize = 1 << 10;
+/// The memory that the buffer of a line keeps.
+const KEPT: usize = 1 << 20;
 
 /// The result of a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowResult {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowResult<'a> {
     /// The position of the row in the input, from 0.
     pub row: u64,
     /// The hash of the row as it was read.
@@ -27,7 +27,7 @@ pub struct RowResult {
     /// Whether its run succeeded.
     pub ok: bool,
     /// The JSON line, without its line break: the row, then the members of the envelope.
-    pub line: Vec<u8>,
+    pub line: &'a [u8],
 }
 
 /// Why results cannot be written.
@@ -59,13 +59,13 @@ pub trait Sink {
     ///
     /// # Errors
     /// An earlier result could not be written.
-    fn put(&mut self, result: RowResult) -> impl Future<Output = Result<(), SinkError>>;
+    fn put(&mut self, result: RowResult<'_>) -> impl Future<Output = Result<(), SinkError>>;
 
     /// Takes a result that may be read again, and returns where it is stored.
     ///
     /// # Errors
     /// As [`Sink::put`].
-    fn keep(&mut self, result: RowResult) -> impl Future<Output = Result<Position, SinkError>>;
+    fn keep(&mut self, result: RowResult<'_>) -> impl Future<Output = Result<Position, SinkError>>;
 
     /// Returns the line of a result that was kept, without its line break.
     ///
@@ -93,26 +93,27 @@ pub trait Sink {
     }
 }
 
-impl RowResult {
-    /// Creates the result of a row. The envelope is written as JSON once.
+impl<'a> RowResult<'a> {
+    /// Creates the result of a row. The envelope is written as JSON once, into a buffer that the rows of a batch share.
     #[must_use]
-    pub fn new(row: u64, hash: RowHash, envelope: &Envelope) -> Self {
-        let mut line = String::with_capacity(LINE);
+    pub fn new(line: &'a mut String, row: u64, hash: RowHash, envelope: &Envelope) -> Self {
+        line.clear();
+        line.shrink_to(KEPT);
         let _ = write!(line, "{{\"row\":{row}"); // writing to a string cannot fail
         let comma = line.len();
-        envelope.write_json(&mut Writer::compact(&mut line));
+        envelope.write_json(&mut Writer::compact(line));
         // The members of the envelope follow the row.
         line.replace_range(comma..=comma, ",");
-        Self { row, hash, ok: envelope.is_ok(), line: line.into_bytes() }
+        Self { row, hash, ok: envelope.is_ok(), line: line.as_bytes() }
     }
 }
 
 impl Sink for Journal {
-    async fn put(&mut self, result: RowResult) -> Result<(), SinkError> {
+    async fn put(&mut self, result: RowResult<'_>) -> Result<(), SinkError> {
         self.keep(result).await.map(drop)
     }
 
-    async fn keep(&mut self, result: RowResult) -> Result<Position, SinkError> {
+    async fn keep(&mut self, result: RowResult<'_>) -> Result<Position, SinkError> {
         Ok(self.append(result.row, result.hash, result.ok, result.line).await?)
     }
 
@@ -140,6 +141,8 @@ pub struct LineSink<W> {
     /// Results that wait for an earlier one; none for a row without a result.
     waiting: BTreeMap<u64, Option<Vec<u8>>>,
     bytes: usize,
+    /// The line that is written.
+    line: Vec<u8>,
     /// A temporary file with the results that were kept.
     kept: Option<BufReader<File>>,
 }
@@ -147,7 +150,7 @@ pub struct LineSink<W> {
 impl<W: Write> LineSink<W> {
     /// Creates a sink.
     pub fn new(out: W, order: Order) -> Self {
-        Self { out, order, next: 0, waiting: BTreeMap::new(), bytes: 0, kept: None }
+        Self { out, order, next: 0, waiting: BTreeMap::new(), bytes: 0, line: Vec::new(), kept: None }
     }
 
     fn store(&mut self, line: &[u8]) -> io::Result<Position> {
@@ -161,23 +164,29 @@ impl<W: Write> LineSink<W> {
         Ok(Position(position))
     }
 
-    fn write(&mut self, mut line: Vec<u8>) -> io::Result<()> {
-        line.push(b'\n');
-        self.out.write_all(&line)?;
+    /// Writes a line and its end at once, so that no reader of a pipe sees a part of it.
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        self.line.clear();
+        self.line.shrink_to(KEPT);
+        self.line.extend_from_slice(line);
+        self.line.push(b'\n');
+        self.out.write_all(&self.line)?;
         self.out.flush()
     }
 
-    fn add(&mut self, row: u64, line: Option<Vec<u8>>) -> Result<(), SinkError> {
-        if self.order == Order::Free {
-            return Ok(line.map_or(Ok(()), |line| self.write(line))?);
+    fn add(&mut self, row: u64, line: Option<&[u8]>) -> Result<(), SinkError> {
+        if self.order == Order::Input && row != self.next {
+            self.bytes += line.map_or(0, <[u8]>::len);
+            self.waiting.insert(row, line.map(<[u8]>::to_vec));
+            return Ok(());
         }
-        self.bytes += line.as_ref().map_or(0, Vec::len);
-        self.waiting.insert(row, line);
+        line.map_or(Ok(()), |line| self.write(line))?;
+        self.next += 1;
         while let Some(line) = self.waiting.remove(&self.next) {
             self.next += 1;
             if let Some(line) = line {
                 self.bytes -= line.len();
-                self.write(line)?;
+                self.write(&line)?;
             }
         }
         Ok(())
@@ -189,18 +198,18 @@ impl<W: Write> LineSink<W> {
     /// A line cannot be written.
     pub fn close(mut self) -> Result<(), SinkError> {
         let waiting = std::mem::take(&mut self.waiting);
-        waiting.into_values().flatten().try_for_each(|line| self.write(line))?;
+        waiting.into_values().flatten().try_for_each(|line| self.write(&line))?;
         Ok(())
     }
 }
 
 impl<W: Write> Sink for LineSink<W> {
-    async fn put(&mut self, result: RowResult) -> Result<(), SinkError> {
+    async fn put(&mut self, result: RowResult<'_>) -> Result<(), SinkError> {
         self.add(result.row, Some(result.line))
     }
 
-    async fn keep(&mut self, result: RowResult) -> Result<Position, SinkError> {
-        let position = self.store(&result.line)?;
+    async fn keep(&mut self, result: RowResult<'_>) -> Result<Position, SinkError> {
+        let position = self.store(result.line)?;
         self.put(result).await?;
         Ok(position)
     }
@@ -225,15 +234,15 @@ mod tests {
 
     use super::*;
 
-    fn result(row: u64) -> RowResult {
-        RowResult { row, hash: RowHash::from_u32(0), ok: true, line: row.to_string().into_bytes() }
+    fn result(row: u64, line: &str) -> RowResult<'_> {
+        RowResult { row, hash: RowHash::from_u32(0), ok: true, line: line.as_bytes() }
     }
 
     async fn written(order: Order) -> String {
         let mut out = Vec::new();
         let mut sink = LineSink::new(&mut out, order);
         for row in [2, 0, 4] {
-            sink.put(result(row)).await.unwrap();
+            sink.put(result(row, &row.to_string())).await.unwrap();
         }
         sink.skip(1).unwrap();
         sink.close().unwrap();
@@ -251,7 +260,7 @@ mod tests {
         let mut sink = LineSink::new(io::sink(), Order::Input);
         let mut positions = Vec::new();
         for row in [70, 800, 9] {
-            positions.push(sink.keep(result(row)).await.unwrap());
+            positions.push(sink.keep(result(row, &row.to_string())).await.unwrap());
         }
         for (position, line) in [(2, "9"), (0, "70"), (1, "800"), (0, "70")] {
             assert_eq!(sink.read(positions[position]).await.unwrap(), line.as_bytes());
@@ -262,19 +271,19 @@ mod tests {
     async fn results_that_wait_are_limited() {
         let mut sink = LineSink::new(io::sink(), Order::Input);
         for row in 1..=100 {
-            sink.put(result(row)).await.unwrap();
+            sink.put(result(row, &row.to_string())).await.unwrap();
         }
         assert_eq!(sink.room(), MAX_WAITING - 100);
-        sink.put(result(0)).await.unwrap();
+        sink.put(result(0, "0")).await.unwrap();
         assert_eq!(sink.room(), MAX_WAITING);
     }
 
     #[test]
     fn line_is_the_envelope_with_its_row() {
         let envelope = Envelope::failure(ErrorBody::new(Code::ParseError, "no JSON"));
-        let result = RowResult::new(17, RowHash::from_u32(1), &envelope);
-        let line = String::from_utf8(result.line).unwrap();
-        assert_eq!(line, format!("{{\"row\":17,{}", &envelope.to_json()[1..]));
+        let mut buffer = "an earlier line".to_owned();
+        let result = RowResult::new(&mut buffer, 17, RowHash::from_u32(1), &envelope);
         assert!(!result.ok);
+        assert_eq!(str::from_utf8(result.line), Ok(&*format!("{{\"row\":17,{}", &envelope.to_json()[1..])));
     }
 }

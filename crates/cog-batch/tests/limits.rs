@@ -186,7 +186,7 @@ struct Full {
 }
 
 impl Sink for Full {
-    async fn put(&mut self, result: RowResult) -> Result<(), SinkError> {
+    async fn put(&mut self, result: RowResult<'_>) -> Result<(), SinkError> {
         self.waiting.insert(result.row);
         while self.waiting.remove(&self.next) {
             self.next += 1;
@@ -194,7 +194,7 @@ impl Sink for Full {
         Ok(())
     }
 
-    async fn keep(&mut self, _: RowResult) -> Result<Position, SinkError> {
+    async fn keep(&mut self, _: RowResult<'_>) -> Result<Position, SinkError> {
         Err(std::io::Error::from(std::io::ErrorKind::Unsupported).into())
     }
 

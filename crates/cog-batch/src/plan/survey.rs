@@ -3,11 +3,7 @@
 use cog_json::{ToJson as _, Value};
 use serde::Serialize;
 
-use crate::{
-    Batch, Finished, Row, Rows,
-    duplicates::SeenInputs,
-    read::{ReadError, RowError},
-};
+use crate::{Batch, Finished, Row, Rows, duplicates::SeenInputs, read::ReadError};
 
 /// The maximum number of rows whose tokens are counted.
 const SAMPLE: usize = 1_000;
@@ -65,7 +61,7 @@ impl Survey {
         Ok(survey)
     }
 
-    fn add(&mut self, batch: &Batch, row: Row<RowError>, finished: &Finished, seen: &mut SeenInputs) {
+    fn add(&mut self, batch: &Batch, row: Row, finished: &Finished, seen: &mut SeenInputs) {
         let done = finished.get(row.number).filter(|row| row.ok || !batch.retries_failed);
         let is_first = !batch.dedupes || seen.is_first(&row, done);
         if done.is_some() {

@@ -177,13 +177,13 @@ impl Columns {
             let targets = self.targets.iter().zip(cells);
             targets.for_each(|(field, cell)| field.iter().for_each(|field| write_cell(w, field, cell)));
         });
-        parse_input(&self.text)
+        parse_input(self.text.as_bytes())
     }
 }
 
 /// Parses the input that was written from the cells of a row.
-pub(super) fn parse_input(text: &str) -> Result<Value, RowErrorKind> {
-    Value::parse(text).map_err(|error| RowErrorKind::NoInput {
+pub(super) fn parse_input(text: &[u8]) -> Result<Value, RowErrorKind> {
+    Value::parse_bytes(text).map_err(|error| RowErrorKind::NoInput {
         reason: match error.kind() {
             SyntaxErrorKind::TooDeep => "nested too deeply".to_owned(),
             kind => kind.to_string(),

@@ -8,17 +8,18 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use bytes::{Bytes, BytesMut};
 use cog_json::Value;
 use cog_schema::Contract;
 
 use self::record::{Fields, QuoteState};
 use super::{
-    ColumnMap, ColumnsError, Place, RowError, RowErrorKind, RowReader,
+    ColumnMap, ColumnsError, Place, RowErrorKind, RowReader,
     columns::Columns,
     json_lines::text_of,
     lines::{Line, Lines, MAX_LINE},
 };
-use crate::{Row, RowHash, RowInput};
+use crate::{Row, RowHash, RowInput, RowParser};
 
 /// The maximum number of further lines of a record. Those of a torn quote are read again.
 const MAX_LINES: usize = 100_000;
@@ -28,7 +29,7 @@ pub(super) struct Csv<R> {
     lines: Lines<R>,
     /// Lines that were read while the end of a torn quote was searched.
     returned: VecDeque<Physical>,
-    cells: Arc<Mutex<Cells>>,
+    parser: Arc<RowParser>,
     row: u64,
 }
 
@@ -41,14 +42,14 @@ struct Cells {
 /// A line of the file; none if it is too long.
 struct Physical {
     number: u64,
-    text: Result<Vec<u8>, RowHash>,
+    text: Result<Bytes, RowHash>,
 }
 
 /// A record, with the line on which it begins.
 struct Record {
     line: u64,
     hash: RowHash,
-    text: Result<Vec<u8>, RowErrorKind>,
+    text: Result<Bytes, RowErrorKind>,
 }
 
 impl<R: Read + Send> Csv<R> {
@@ -63,7 +64,7 @@ impl<R: Read + Send> Csv<R> {
     ) -> io::Result<Result<Self, ColumnsError>> {
         let mut fields = Fields::new();
         let header = match lines.next()? {
-            Some(Line::Text(line)) => match text_of(line) {
+            Some(Line::Text(line)) => match text_of(&line) {
                 Ok(text) => fields.split(text.as_bytes()).map(str::to_owned).collect::<Vec<_>>(),
                 Err(kind) => return Ok(Err(ColumnsError::Header(kind))),
             },
@@ -71,18 +72,20 @@ impl<R: Read + Send> Csv<R> {
             None => return Ok(Err(ColumnsError::Header(RowErrorKind::Empty))),
         };
         let columns = Columns::new(contract, &header, map);
-        let cells = columns.map(|columns| Arc::new(Mutex::new(Cells { columns, fields })));
-        Ok(cells.map(|cells| Self { lines, returned: VecDeque::new(), cells, row: 0 }))
+        Ok(columns.map(|columns| {
+            let cells = Mutex::new(Cells { columns, fields });
+            let parser: Arc<RowParser> =
+                Arc::new(move |text| cells.lock().unwrap_or_else(PoisonError::into_inner).parse(text));
+            Self { lines, returned: VecDeque::new(), parser, row: 0 }
+        }))
     }
 
-    fn next(&mut self) -> io::Result<Option<Row<RowError>>> {
+    fn next(&mut self) -> io::Result<Option<Row>> {
         let Some(Record { line, hash, text }) = self.record()? else { return Ok(None) };
         let number = self.row;
         self.row += 1;
-        let (place, cells) = (Place::Line(line), Arc::clone(&self.cells));
-        let parse = move |text: Vec<u8>| cells.lock().unwrap_or_else(PoisonError::into_inner).parse(&text);
-        let input = move || text.and_then(parse).map_err(|kind| RowError { place, kind });
-        Ok(Some(Row { number, hash, input: RowInput::new(input) }))
+        let input = RowInput::new(Place::Line(line), text, Arc::clone(&self.parser));
+        Ok(Some(Row { number, hash, input }))
     }
 
     /// Returns the next record, which consists of several lines if a quoted field contains line breaks. The record of a torn
@@ -90,32 +93,30 @@ impl<R: Read + Send> Csv<R> {
     fn record(&mut self) -> io::Result<Option<Record>> {
         let Some(first) = self.line()? else { return Ok(None) };
         let line = first.number;
-        let mut text = match first.text {
+        let first = match first.text {
             Ok(text) => text,
             Err(hash) => return Ok(Some(Record { line, hash, text: Err(RowErrorKind::TooLarge) })),
         };
-        let length = text.len();
-        let mut more = Vec::new();
-        let mut state = QuoteState::after(&text, QuoteState::Start);
+        let mut state = QuoteState::after(&first, QuoteState::Start);
+        let (mut length, mut more) = (first.len(), Vec::new());
         while state == QuoteState::Quoted {
             let next = if more.len() < MAX_LINES { self.line()? } else { None };
-            let fits = |line: &Physical| line.text.as_ref().is_ok_and(|it| text.len() + it.len() < MAX_LINE);
+            let fits = |line: &Physical| line.text.as_ref().is_ok_and(|next| length + next.len() < MAX_LINE);
             let is_usable = next.as_ref().is_some_and(fits);
             more.extend(next);
             let Some(Physical { text: Ok(next), .. }) = more.last().filter(|_| is_usable) else {
                 state = QuoteState::Torn;
                 break;
             };
-            text.push(b'\n');
-            text.extend_from_slice(next);
+            length += 1 + next.len();
             state = QuoteState::after(next, QuoteState::Quoted);
         }
         if state == QuoteState::Torn {
             more.into_iter().rev().for_each(|line| self.returned.push_front(line));
-            text.truncate(length);
-            let hash = RowHash::from_bytes(&text);
+            let hash = RowHash::from_bytes(&first);
             return Ok(Some(Record { line, hash, text: Err(RowErrorKind::TornQuote) }));
         }
+        let text = join(first, &more, length);
         Ok(Some(Record { line, hash: RowHash::from_bytes(&text), text: Ok(text) }))
     }
 
@@ -125,11 +126,25 @@ impl<R: Read + Send> Csv<R> {
         }
         let text = match self.lines.next()? {
             None => return Ok(None),
-            Some(Line::Text(text)) => Ok(text.to_vec()),
+            Some(Line::Text(text)) => Ok(text),
             Some(Line::TooLarge(hash)) => Err(hash),
         };
         Ok(Some(Physical { number: self.lines.number(), text }))
     }
+}
+
+/// Joins the lines of a record, which has this length.
+fn join(first: Bytes, more: &[Physical], length: usize) -> Bytes {
+    if more.is_empty() {
+        return first;
+    }
+    let mut text = BytesMut::with_capacity(length);
+    text.extend_from_slice(&first);
+    for line in more.iter().filter_map(|line| line.text.as_ref().ok()) {
+        text.extend_from_slice(b"\n");
+        text.extend_from_slice(line);
+    }
+    text.freeze()
 }
 
 impl Cells {
@@ -145,7 +160,7 @@ impl Cells {
 }
 
 impl<R: Read + Send> RowReader for Csv<R> {
-    fn read(&mut self, rows: &mut Vec<Row<RowError>>) -> io::Result<bool> {
+    fn read(&mut self, rows: &mut Vec<Row>) -> io::Result<bool> {
         loop {
             let Some(row) = self.next()? else { return Ok(false) };
             rows.push(row);

@@ -1,42 +1,46 @@
 //! JSON Lines: one input per line.
 
-use std::io::{self, Read};
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
 
-use cog_json::{Kind, Limits, SyntaxErrorKind, Value};
+use cog_json::{Kind, Limits, SyntaxError, SyntaxErrorKind, Value};
 
 use super::{
-    Place, RowError, RowErrorKind, RowReader,
+    Place, RowErrorKind, RowReader,
     lines::{Line, Lines, MAX_LINE},
 };
-use crate::{Row, RowHash, RowInput};
+use crate::{Row, RowHash, RowInput, RowParser};
 
 /// Reads JSON Lines.
 pub(super) struct JsonLines<R> {
     lines: Lines<R>,
     row: u64,
+    parser: Arc<RowParser>,
 }
 
 impl<R: Read + Send> JsonLines<R> {
     pub(super) fn new(lines: Lines<R>) -> Self {
-        Self { lines, row: 0 }
+        Self { lines, row: 0, parser: Arc::new(parse) }
     }
 
-    fn next(&mut self) -> io::Result<Option<Row<RowError>>> {
-        let (hash, line) = match self.lines.next()? {
+    fn next(&mut self) -> io::Result<Option<Row>> {
+        let (hash, text) = match self.lines.next()? {
             None => return Ok(None),
             Some(Line::TooLarge(hash)) => (hash, Err(RowErrorKind::TooLarge)),
-            Some(Line::Text(line)) => (RowHash::from_bytes(line), Ok(line.to_vec())),
+            Some(Line::Text(line)) => (RowHash::from_bytes(&line), Ok(line)),
         };
         let place = Place::Line(self.lines.number());
         let number = self.row;
         self.row += 1;
-        let input = move || line.and_then(|line| parse(&line)).map_err(|kind| RowError { place, kind });
-        Ok(Some(Row { number, hash, input: RowInput::new(input) }))
+        let input = RowInput::new(place, text, Arc::clone(&self.parser));
+        Ok(Some(Row { number, hash, input }))
     }
 }
 
 impl<R: Read + Send> RowReader for JsonLines<R> {
-    fn read(&mut self, rows: &mut Vec<Row<RowError>>) -> io::Result<bool> {
+    fn read(&mut self, rows: &mut Vec<Row>) -> io::Result<bool> {
         loop {
             let Some(row) = self.next()? else { return Ok(false) };
             rows.push(row);
@@ -53,16 +57,8 @@ impl<R: Read + Send> RowReader for JsonLines<R> {
 
 /// Parses the input of a line.
 fn parse(line: &[u8]) -> Result<Value, RowErrorKind> {
-    let text = text_of(line)?;
-    let value =
-        Value::parse_within(line, Limits::default().with_bytes(MAX_LINE as u64)).map_err(|error| {
-            let column = error.position(text).column;
-            let reason = match error.kind() {
-                SyntaxErrorKind::TooDeep => "nested too deeply".to_owned(),
-                kind => kind.to_string(),
-            };
-            RowErrorKind::NotJson { column, reason }
-        })?;
+    let value = Value::parse_within(line, Limits::default().with_bytes(MAX_LINE as u64));
+    let value = value.map_err(|error| not_json(line, &error))?;
     match value.node().kind() {
         Kind::Object | Kind::String => Ok(value),
         Kind::Array => Err(RowErrorKind::NotAnInput { found: "an array" }),
@@ -70,6 +66,19 @@ fn parse(line: &[u8]) -> Result<Value, RowErrorKind> {
         Kind::Bool => Err(RowErrorKind::NotAnInput { found: "a boolean" }),
         Kind::Null => Err(RowErrorKind::NotAnInput { found: "null" }),
     }
+}
+
+/// Returns what is wrong with a line that cannot be parsed.
+fn not_json(line: &[u8], error: &SyntaxError) -> RowErrorKind {
+    let text = match text_of(line) {
+        Ok(text) => text,
+        Err(kind) => return kind,
+    };
+    let reason = match error.kind() {
+        SyntaxErrorKind::TooDeep => "nested too deeply".to_owned(),
+        kind => kind.to_string(),
+    };
+    RowErrorKind::NotJson { column: error.position(text).column, reason }
 }
 
 /// Returns the line as text.

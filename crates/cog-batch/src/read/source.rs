@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 #[cfg(feature = "arrow")]
 use super::table::TableError;
-use super::{ColumnMap, ReadError, RowError, RowReader, csv::Csv, json_lines::JsonLines, lines::Lines};
+use super::{ColumnMap, ReadError, RowReader, csv::Csv, json_lines::JsonLines, lines::Lines};
 use crate::{Format, Row};
 
 /// The groups of rows that are read ahead.
@@ -46,7 +46,7 @@ pub struct Rows {
 
 /// Rows that were read together.
 struct Group {
-    rows: Vec<Row<RowError>>,
+    rows: Vec<Row>,
     /// The bytes of the input up to the end of the last row.
     end: u64,
 }
@@ -191,7 +191,7 @@ fn send(mut reader: Box<dyn RowReader>, read: &AtomicU64, sender: &mpsc::Sender<
 impl Rows {
     /// Returns these rows, for tests.
     #[cfg(test)]
-    pub(crate) fn from_vec(rows: Vec<Row<RowError>>) -> Self {
+    pub(crate) fn from_vec(rows: Vec<Row>) -> Self {
         let (sender, groups) = mpsc::channel(1);
         assert!(sender.try_send(Ok(Group { rows, end: 0 })).is_ok());
         Self { groups, name: "rows".to_owned(), length: None, end: 0 }
@@ -201,7 +201,7 @@ impl Rows {
     ///
     /// # Errors
     /// The input cannot be read any further.
-    pub async fn next(&mut self) -> Result<Option<Vec<Row<RowError>>>, ReadError> {
+    pub async fn next(&mut self) -> Result<Option<Vec<Row>>, ReadError> {
         let group = self.groups.recv().await.transpose();
         let group = group.map_err(|source| ReadError::Io { name: self.name.clone(), source })?;
         Ok(group.map(|Group { rows, end }| {

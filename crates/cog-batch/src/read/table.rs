@@ -5,20 +5,22 @@ mod fit;
 use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
 };
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema};
+use bytes::Bytes;
 use cog_json::Writer;
 use cog_schema::{Contract, InputField};
 
 use self::fit::{Form, write_cell};
 use super::{
-    ColumnMap, ColumnsError, Place, RowError, RowErrorKind, RowReader,
+    ColumnMap, ColumnsError, Place, RowErrorKind, RowReader,
     columns::{Columns, parse_input},
     lines::MAX_LINE,
 };
-use crate::{ArrayError, Row, RowHash};
+use crate::{ArrayError, Row, RowHash, RowInput, RowParser};
 
 /// The rows that are passed on at once.
 const GROUP: usize = 16;
@@ -85,7 +87,8 @@ impl Table {
     where
         I: Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     {
-        Box::new(TableRows { table: self, batches, count, batch: None, row: 0, text: String::new() })
+        let (text, parser) = (String::new(), Arc::new(parse_input));
+        Box::new(TableRows { table: self, batches, count, batch: None, row: 0, text, parser })
     }
 
     /// Writes the input of a row.
@@ -119,10 +122,11 @@ struct TableRows<I> {
     batch: Option<(RecordBatch, usize)>,
     row: u64,
     text: String,
+    parser: Arc<RowParser>,
 }
 
 impl<I: Iterator<Item = Result<RecordBatch, ArrowError>> + Send> RowReader for TableRows<I> {
-    fn read(&mut self, rows: &mut Vec<Row<RowError>>) -> io::Result<bool> {
+    fn read(&mut self, rows: &mut Vec<Row>) -> io::Result<bool> {
         // A decoder that panics at a damaged file must not look like the end of the file.
         let read = catch_unwind(AssertUnwindSafe(|| self.read_group(rows)));
         read.unwrap_or_else(|_| Err(damaged("it cannot be decoded")))
@@ -130,7 +134,7 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>> + Send> RowReader for T
 }
 
 impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
-    fn read_group(&mut self, rows: &mut Vec<Row<RowError>>) -> io::Result<bool> {
+    fn read_group(&mut self, rows: &mut Vec<Row>) -> io::Result<bool> {
         let (batch, from) = match self.batch.take() {
             Some(current) => current,
             None => match self.batches.next().transpose().map_err(decode_error)? {
@@ -149,13 +153,12 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
         Ok(true)
     }
 
-    fn row(&mut self, batch: &RecordBatch, index: usize) -> Row<RowError> {
+    fn row(&mut self, batch: &RecordBatch, index: usize) -> Row {
         let written = self.table.write(batch, index, &mut self.text);
         let (number, hash) = (self.row, RowHash::from_bytes(self.text.as_bytes()));
-        let input = written.and_then(|()| parse_input(&self.text));
         self.row += 1;
-        let input = input.map_err(|kind| RowError { place: Place::Row(number), kind });
-        Row { number, hash, input: input.into() }
+        let text = written.map(|()| Bytes::copy_from_slice(self.text.as_bytes()));
+        Row { number, hash, input: RowInput::new(Place::Row(number), text, Arc::clone(&self.parser)) }
     }
 
     /// Ends the rows, of which none may be missing.

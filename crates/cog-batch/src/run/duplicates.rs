@@ -7,7 +7,6 @@ use super::{Running, Task, run_input};
 use crate::{
     FinishedRow, Row, RowResult, Sink,
     duplicates::{Duplicate, FirstRow, digest_of_input},
-    read::RowError,
     row::Position,
 };
 
@@ -30,7 +29,7 @@ impl<S: Sink> Running<'_, S> {
     }
 
     /// Remembers the result of an earlier start, unless it is that of another input.
-    pub(super) fn remember(&mut self, row: &Row<RowError>, earlier: FinishedRow) {
+    pub(super) fn remember(&mut self, row: &Row, earlier: FinishedRow) {
         // In this order: the input of a row that is skipped is parsed only for its duplicates.
         if self.batch.dedupes
             && earlier.hash == row.hash
@@ -44,7 +43,8 @@ impl<S: Sink> Running<'_, S> {
     pub(super) async fn finish(&mut self, task: &Task, envelope: &Envelope) {
         let Some(digest) = task.digest else { return self.write(task.row, task.hash, envelope).await };
         self.count(envelope);
-        match self.sink.keep(RowResult::new(task.row, task.hash, envelope)).await {
+        let result = RowResult::new(&mut self.line, task.row, task.hash, envelope);
+        match self.sink.keep(result).await {
             Ok(position) => self.first_rows.store(digest, task.row, position),
             Err(error) => self.stop_for_sink(error),
         }
@@ -78,7 +78,7 @@ impl<S: Sink> Running<'_, S> {
                 return true;
             }
         };
-        let Some(result) = row.copy(&line) else { return false };
+        let Some(result) = row.copy(&line, &mut self.line) else { return false };
         self.summary.rows.duplicates += 1;
         if let Err(error) = self.sink.put(result).await {
             self.stop_for_sink(error);

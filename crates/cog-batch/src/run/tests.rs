@@ -6,16 +6,23 @@ use std::sync::{
 use cog_run::Providers;
 
 use super::*;
-use crate::{Concurrency, Description, Journal, JournalPaths, LineSink, Order, Resume, RowHash, RowInput};
+use crate::{
+    Concurrency, Description, Journal, JournalPaths, LineSink, Order, Place, Resume, RowHash, RowInput,
+    RowParser,
+};
 
 /// Returns rows that add their number plus one to a sum when they are parsed.
 fn rows(count: u64, parsed: &Arc<AtomicU64>) -> Rows {
+    let sum = Arc::clone(parsed);
+    let parser: Arc<RowParser> = Arc::new(move |text| {
+        let input = Value::parse_bytes(text).unwrap();
+        let code = input.get("code").and_then(|code| code.as_str()).unwrap();
+        sum.fetch_add(code.parse::<u64>().unwrap() + 1, SeqCst);
+        Ok(input)
+    });
     let row = |number: u64| {
-        let parsed = Arc::clone(parsed);
-        let input = RowInput::new(move || {
-            parsed.fetch_add(number + 1, SeqCst);
-            Ok(Value::parse(&format!("{{\"code\": \"{number}\"}}")).unwrap())
-        });
+        let text = format!("{{\"code\": \"{number}\"}}");
+        let input = RowInput::new(Place::Line(number + 1), Ok(text.into()), Arc::clone(&parser));
         Row { number, hash: RowHash::from_bytes(b"row"), input }
     };
     Rows::from_vec((0..count).map(row).collect())
@@ -49,7 +56,7 @@ async fn resumed_batch_parses_only_what_it_needs() {
     let open = || Journal::open(&paths, &Description::default(), Resume::Same).unwrap();
     let (journal, _) = open();
     for row in 0..3 {
-        journal.append(row, RowHash::from_bytes(b"row"), true, b"{}".to_vec()).await.unwrap();
+        journal.append(row, RowHash::from_bytes(b"row"), true, b"{}").await.unwrap();
     }
     drop(journal.close().await.unwrap());
     for (dedupes, sum) in [(false, 4 + 5), (true, 1 + 2 + 3 + 4 + 5)] {

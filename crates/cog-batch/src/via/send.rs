@@ -9,7 +9,7 @@ use cog_provider::{
 use tokio::time::sleep;
 
 use super::{FIRST_PAUSE, Job, Slot, Via, ViaError, answers::entry_id};
-use crate::{Batch, Finished, Row, Rows, duplicates::SeenInputs, read::RowError, run::run_input};
+use crate::{Batch, Finished, Row, Rows, duplicates::SeenInputs, run::run_input};
 
 /// How often a job is created after temporary failures.
 const MAX_TRIES: u32 = 6;
@@ -68,7 +68,7 @@ impl Via {
     }
 
     /// Returns the request that a live run of the row would send. None if it would send none.
-    async fn request(&self, batch: &Batch, row: Row<RowError>) -> Option<WireRequest> {
+    async fn request(&self, batch: &Batch, row: Row) -> Option<WireRequest> {
         let slot = Slot::captured(row.number);
         let input = run_input(row.input.into_result().ok()?);
         let run = batch.runtime.execute(&batch.module, input, batch.options.clone());

@@ -35,7 +35,7 @@ impl Place {
         let (journal, _) = Journal::open(&paths, &Description::default(), Resume::Same).unwrap();
         for (row, line) in lines {
             let (hash, ok) = (RowHash::from_bytes(b""), line.contains("true"));
-            journal.append(*row, hash, ok, line.as_bytes().to_vec()).await.unwrap();
+            journal.append(*row, hash, ok, line.as_bytes()).await.unwrap();
         }
         journal.close().await.unwrap()
     }

@@ -9,8 +9,7 @@ use std::{
 };
 
 use cog_batch::{
-    ColumnMap, Description, Format, Journal, JournalPaths, Order, Output, Resume, Row, RowError, RowHash,
-    Source,
+    ColumnMap, Description, Format, Journal, JournalPaths, Order, Output, Resume, Row, RowHash, Source,
 };
 use cog_schema::{Contract, Rules};
 use cog_spec::{Format as ModuleFormat, Manifest};
@@ -34,7 +33,7 @@ fn compile(document: &Value) -> Contract {
 }
 
 /// Returns the rows of a file, of any fields.
-async fn rows(path: &Path) -> Vec<Row<RowError>> {
+async fn rows(path: &Path) -> Vec<Row> {
     let format = Format::from_path(path).unwrap();
     let source = Source { path: path.to_owned(), format, columns: ColumnMap::default() };
     let mut rows = source.open(&compile(&json!({}))).unwrap_or_else(|error| panic!("{error}"));
@@ -45,7 +44,7 @@ async fn rows(path: &Path) -> Vec<Row<RowError>> {
     all
 }
 
-fn input(row: &Row<RowError>) -> Value {
+fn input(row: &Row) -> Value {
     row.input.get().unwrap_or_else(|error| panic!("{error:?}")).to_serde()
 }
 

@@ -60,7 +60,7 @@ fn arrow_stream(batch: &RecordBatch) -> Vec<u8> {
     bytes
 }
 
-type Rows = Vec<Row<RowError>>;
+type Rows = Vec<Row>;
 
 /// Reads the rows of a file.
 fn read(bytes: &[u8], format: Format, contract: &Contract) -> Result<Rows, ReadError> {
@@ -256,9 +256,8 @@ fn media_contract() -> Contract {
 fn media(name: &str, column: ArrayRef) -> Vec<Result<serde_json::Value, String>> {
     let rows =
         read(&parquet(&batch(vec![(name, column)]), Compression::SNAPPY), Format::Parquet, &media_contract());
-    let value = |row: Row<RowError>| {
-        row.input.into_result().map(|it| it.to_serde()).map_err(|error| error.kind.to_string())
-    };
+    let value =
+        |row: Row| row.input.into_result().map(|it| it.to_serde()).map_err(|error| error.kind.to_string());
     rows.unwrap().into_iter().map(value).collect()
 }
 
