@@ -2,13 +2,10 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
 };
 
 use crate::journal::{DONE, Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records};
-
-/// The bytes of results that are read at once.
-const BUFFER: usize = 256 << 10;
 
 /// The results of a batch whose journal is closed. The journal is locked until they are dropped.
 #[derive(Debug)]
@@ -40,7 +37,8 @@ pub struct ResultLine {
 /// The results of a batch, each row once.
 pub struct Lines<'a> {
     entries: std::vec::IntoIter<Entry>,
-    reader: BufReader<&'a File>,
+    file: &'a File,
+    /// The position in the file.
     position: u64,
     paths: &'a JournalPaths,
 }
@@ -73,10 +71,9 @@ impl Results {
     pub fn lines(&mut self, order: Order) -> Result<Lines<'_>, JournalError> {
         let paths = &self.files.paths;
         let entries = index(&self.files, order).map_err(|error| JournalError::read(&paths.journal, error))?;
-        let mut results = &self.files.results;
-        results.rewind().map_err(|error| JournalError::read(&paths.results, error))?;
-        let reader = BufReader::with_capacity(BUFFER, results);
-        Ok(Lines { entries: entries.into_iter(), reader, position: 0, paths })
+        let mut file: &File = &self.files.results;
+        file.rewind().map_err(|error| JournalError::read(&paths.results, error))?;
+        Ok(Lines { entries: entries.into_iter(), file, position: 0, paths })
     }
 
     /// Removes rows whose results are damaged from the journal, so that the next batch sends them again.
@@ -152,16 +149,16 @@ fn index(files: &Files, order: Order) -> io::Result<Vec<Entry>> {
 }
 
 impl Lines<'_> {
+    /// Reads only the line: rows that ran at the same time are not in the order of the input, and a buffer would be read again for
+    /// many of them.
     fn read(&mut self, entry: Entry) -> io::Result<ResultLine> {
         let offset = entry.place >> 1;
-        let distance = i128::from(offset) - i128::from(self.position);
-        match i64::try_from(distance) {
-            Ok(distance) => self.reader.seek_relative(distance)?,
-            Err(_) => drop(self.reader.seek(SeekFrom::Start(offset))?),
+        if offset != self.position {
+            self.file.seek(SeekFrom::Start(offset))?;
         }
         let mut json = Vec::with_capacity(entry.length as usize);
         self.position = offset;
-        self.position += (&mut self.reader).take(u64::from(entry.length)).read_to_end(&mut json)? as u64;
+        self.position += self.file.take(u64::from(entry.length)).read_to_end(&mut json)? as u64;
         let is_intact = json.len() == entry.length as usize && crc32fast::hash(&json) == entry.crc;
         if !is_intact {
             return Err(io::ErrorKind::InvalidData.into());

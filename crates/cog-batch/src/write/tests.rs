@@ -5,7 +5,7 @@ use cog_spec::{Format as ModuleFormat, Manifest};
 use serde_json::json;
 
 use super::*;
-use crate::{Description, Journal, JournalPaths, Resume, RowHash};
+use crate::{Description, Journal, JournalPaths, Resume, RowHash, journal::RECORD_LEN};
 
 struct Place {
     directory: tempfile::TempDir,
@@ -109,6 +109,27 @@ async fn json_lines_contain_each_row_once_with_its_newest_result() {
     output.finish(results, &place.out()).unwrap();
     assert_eq!(place.text(), format!("{}\n{}\n{}\n{newest}\n", texts[0], texts[1], texts[2]));
     assert_eq!(place.files(), ["out"]);
+}
+
+/// Returns the bytes that this thread has read.
+#[cfg(target_os = "linux")]
+fn bytes_read() -> u64 {
+    let counts = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    counts.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn results_that_finished_in_any_order_are_read_once() {
+    let place = Place::new();
+    let line = format!(r#"{{"ok":true,"text":"{}"}}"#, "x".repeat(1_000));
+    let rows = 0..4_096;
+    let scrambled: Vec<_> = rows.map(|row| (row * 2_399 % 4_096, line.as_str())).collect();
+    let mut results = place.results(&scrambled).await;
+    let before = bytes_read();
+    place.output(Format::JsonLines, Order::Input).write(&mut results, &mut std::io::sink()).unwrap();
+    let (read, needed) = (bytes_read() - before, scrambled.len() * (line.len() + 1 + RECORD_LEN));
+    assert!(read < needed as u64 * 11 / 10, "{read} bytes for {needed}");
 }
 
 #[cfg(unix)]
