@@ -24,13 +24,13 @@ use crate::{
     context::Shared,
     drive::Driver,
     observe::RunObserver,
-    plan::Prepared,
+    plan::PreparedRun,
     spans::OpenRun,
     stream::Outlet,
 };
 
 /// Calls the provider, and returns the chunks of the answer as they arrive.
-pub(crate) fn run(mut run: Prepared, observer: Option<&Arc<dyn Observer>>) -> ChunkStream {
+pub(crate) fn run(mut run: PreparedRun, observer: Option<&Arc<dyn Observer>>) -> ChunkStream {
     let session_id = run.rules.session_id.clone();
     if let Some(span) = &mut run.span {
         span.session_id.clone_from(&session_id);
@@ -51,10 +51,10 @@ pub(crate) fn prepare_in_span(
     input: RunInput,
     options: &RunOptions,
     composed: &Composed,
-) -> Result<Prepared, ErrorBody> {
+) -> Result<PreparedRun, ErrorBody> {
     let (span, options) = OpenRun::start(shared.tracer.as_ref(), options, &input);
     match prepare(shared, module, input, &options, composed) {
-        Ok(prepared) => Ok(Prepared { span, ..prepared }),
+        Ok(prepared) => Ok(PreparedRun { span, ..prepared }),
         Err(error) => {
             span.inspect(|span| span.refused(&error, module));
             Err(error)

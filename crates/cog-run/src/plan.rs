@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// A run that passed every check before the call.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRun {
     pub(crate) plan: Plan,
     /// The rules by which the answer is checked.
     pub(crate) rules: AnswerRules,

@@ -7,7 +7,7 @@ use cog_schema::Loss;
 use cog_spec::{Dialect, ErrorBody, Warning, WarningCode};
 
 pub use self::stable_prefix::StablePrefix;
-use crate::plan::{Plan, Prepared};
+use crate::plan::{Plan, PreparedRun};
 
 /// The request that a run would send. Each media item is shortened to its first bytes.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Rendered {
     pub prefix: StablePrefix,
 }
 
-impl Prepared {
+impl PreparedRun {
     /// Renders the request that this run would send.
     pub(crate) async fn render(self) -> Result<Rendered, ErrorBody> {
         let (mut plan, mut warnings) = (self.plan, self.rules.warnings);

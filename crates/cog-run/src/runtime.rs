@@ -19,7 +19,7 @@ use crate::{
     modules::{ModuleKey, Modules},
     observe::{self, Observer},
     pipeline,
-    plan::Prepared,
+    plan::PreparedRun,
     spans::Tracer,
     tools::{self, Continuation, Decision, HaltedRun, HaltedRuns, Tool, ToolLimits},
 };
@@ -230,7 +230,7 @@ impl Runtime {
     fn begin(
         &self,
         module: &Arc<Module>,
-        run: Result<Prepared, ErrorBody>,
+        run: Result<PreparedRun, ErrorBody>,
     ) -> Result<ChunkStream, Box<Envelope>> {
         let observer = self.shared.observer.as_ref();
         match run {

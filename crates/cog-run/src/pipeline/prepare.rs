@@ -16,7 +16,7 @@ use crate::{
     input::CheckedInput,
     media::{MediaSink, Sources},
     module_context::{ContextSink, Given},
-    plan::{Plan, Prepared, answer_rules, handoff_rules, misaddressed},
+    plan::{Plan, PreparedRun, answer_rules, handoff_rules, misaddressed},
     preflight,
     prompt::image_request,
     recorder::Recorder,
@@ -37,7 +37,7 @@ pub(crate) fn prepare(
     input: RunInput,
     options: &RunOptions,
     composed: &Composed,
-) -> Result<Prepared, ErrorBody> {
+) -> Result<PreparedRun, ErrorBody> {
     preflight::caller(&module.manifest, options.caller)?;
     let texts = composed.texts();
     let composed = composition::composed_module(shared, module, composed)?;
@@ -49,7 +49,7 @@ pub(crate) fn prepare(
     let rules = run.rules(&accepted, &call, &cached);
     let plan = run.plan(accepted, call, cached, parts)?;
     let claim = continued.and_then(|continued| continued.claim);
-    Ok(Prepared { plan: Plan { claim, ..plan }, rules, span: None })
+    Ok(PreparedRun { plan: Plan { claim, ..plan }, rules, span: None })
 }
 
 /// Adds the budget of the run to its options, so that its parts and tools share it.
