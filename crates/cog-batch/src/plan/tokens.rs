@@ -1,6 +1,7 @@
 //! The tokens of a plan.
 
-use cog_json::ToJson as _;
+use cog_json::{Node, ToJson as _};
+use cog_module::{Module, golden};
 use cog_run::{Rendered, provider::TokenCounter};
 use serde::Serialize;
 
@@ -44,7 +45,8 @@ pub struct OutputTokens {
     pub total: u64,
     /// The average of a row.
     pub per_row: f64,
-    /// What this is taken from: `results`, `sample` (an answer made from the schema), or `unknown`.
+    /// What this is taken from: `results`, `golden` (the golden answers of the module), `sample` (an answer made from the schema),
+    /// or `unknown`.
     pub basis: &'static str,
     /// The number of results, if it is taken from them.
     pub results: u64,
@@ -128,25 +130,50 @@ impl Shared {
     }
 }
 
-/// Returns the tokens of the answers: as many as those of earlier results have, otherwise as a sample of the schema.
+/// Returns the tokens of the answers: as many as those of earlier results have, otherwise as the golden answers of the module or as a
+/// sample of the schema.
 pub(super) fn output(
     batch: &Batch,
     earlier: &EarlierRuns,
     counted: &Counted,
     limits: &PlanLimits,
 ) -> OutputTokens {
-    let sample = || batch.module.contract.sample(0).map(|data| data.to_json());
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let of_sample = |data: String| (counted.counter.text(&data) + counted.counter.text(ENVELOPE)) as f64;
-    let (per_row, basis) = match (earlier.output_tokens(), sample()) {
-        (Some(average), _) => (average, "results"),
-        (None, Some(data)) => (of_sample(data), "sample"),
-        (None, None) => (UNKNOWN, "unknown"),
-    };
+    let counter = &counted.counter;
+    let (per_row, basis) = earlier
+        .output_tokens()
+        .map(|average| (average, "results"))
+        .or_else(|| of_golden_answers(&batch.module, counter).map(|average| (average, "golden")))
+        .or_else(|| of_sample(&batch.module, counter).map(|tokens| (tokens, "sample")))
+        .unwrap_or((UNKNOWN, "unknown"));
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let per_row = limits.max_tokens.map_or(per_row, |max| per_row.min(max as f64));
     let total = round(per_row * counted.sent());
     OutputTokens { total, per_row: tenth(per_row), basis, results: earlier.count }
+}
+
+/// Returns the average tokens of the golden answers that succeed.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn of_golden_answers(module: &Module, counter: &TokenCounter) -> Option<f64> {
+    let cases = golden::discover(module).cases;
+    let answers = cases.iter().filter_map(|case| case.expected.answer());
+    let tokens = answers.filter_map(|answer| match answer.get("ok").and_then(Node::as_bool) {
+        Some(true) => Some(counter.text(&answer.to_json())),
+        Some(false) => None,
+        None => Some(of_data(&answer.to_json(), counter)),
+    });
+    let (count, total) = tokens.fold((0_u64, 0), |(count, total), tokens| (count + 1, total + tokens));
+    (count > 0).then(|| total as f64 / count as f64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn of_sample(module: &Module, counter: &TokenCounter) -> Option<f64> {
+    let data = module.contract.sample(0)?;
+    Some(of_data(&data.to_json(), counter) as f64)
+}
+
+/// Returns the tokens of an answer with this data.
+fn of_data(data: &str, counter: &TokenCounter) -> u64 {
+    counter.text(data) + counter.text(ENVELOPE)
 }
 
 #[expect(

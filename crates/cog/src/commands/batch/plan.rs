@@ -106,6 +106,7 @@ fn output(plan: &Plan) -> String {
     let output = &plan.output;
     let basis = match output.basis {
         "results" => format!("the average of {} results", output.results),
+        "golden" => "as long as the golden answers of the module, without reasoning".to_owned(),
         "sample" => "as long as a sample of the schema, without reasoning".to_owned(),
         _ => "assumed".to_owned(),
     };

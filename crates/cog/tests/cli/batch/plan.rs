@@ -52,6 +52,28 @@ fn tokens(request: &Value) -> u64 {
 }
 
 #[test]
+fn answers_are_expected_to_be_as_long_as_the_golden_ones_that_succeed() {
+    let place = place();
+    place.write("rows.jsonl", rows(100));
+    let output = || {
+        let planned = json_plan(plan(&place, &format!("rows.jsonl --plan --model {COUNTED}")));
+        (planned["output"]["basis"].clone(), planned["output"]["per_row"].as_f64().unwrap())
+    };
+    assert_eq!(output().0, "sample");
+    let text = "A long answer. ".repeat(100);
+    let envelope = json!({ "ok": true, "meta": {}, "data": { "label": text } });
+    let failed = json!({ "ok": false, "meta": {}, "error": { "code": "E2007", "message": text } });
+    for (name, expected) in [("a", &envelope), ("b", &failed), ("c", &json!({ "_validate": {} }))] {
+        place.write(&format!("m/tests/{name}.input.json"), r#"{"text": "x", "count": 1}"#);
+        place.write(&format!("m/tests/{name}.expected.json"), expected.to_string());
+    }
+    let tokens = TokenCounter::new(COUNTED).text(&envelope.to_string());
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
+    let expected = (Value::from("golden"), tokens as f64);
+    assert_eq!(output(), expected);
+}
+
+#[test]
 fn plan_is_what_a_run_costs() {
     let place = place();
     let mock = Mock::start([Reply::text(ANSWER).usage(0, 44)]).counting(tokens);
