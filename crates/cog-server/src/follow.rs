@@ -68,7 +68,7 @@ pub(crate) async fn resubscribe(
         Some(from) => resume(app, id, client, from).await?,
         None => {
             let slot = app.slot(client)?;
-            app.sessions.adopt(id, &client.owner()).await;
+            adopt(app, id, client).await?;
             let subscriber = app.sessions.follow(id, &client.owner(), After::Start);
             subscriber.map(|subscriber| subscriber.with_slot(Some(slot)))
         }
@@ -106,6 +106,14 @@ pub(crate) async fn begin(app: &App, mut request: ExecuteRequest, when: Begin) -
     Ok(opening.await?)
 }
 
+/// Takes a session from another server, if it has it.
+///
+/// # Errors
+/// E4001 if it is not known whether the session exists: a new run in its place would be paid again.
+pub(crate) async fn adopt(app: &App, id: &str, client: &Client) -> Result<(), ApiError> {
+    Ok(app.sessions.adopt(id, &client.owner()).await.map_err(ResumeError::into_envelope)?)
+}
+
 /// Resumes a session of the requested module. A session of another module counts as unknown.
 async fn resume_run(
     app: &App,
@@ -113,7 +121,7 @@ async fn resume_run(
     request: &ExecuteRequest,
     from: ResumeFrom,
 ) -> Result<Result<Subscriber, ResumeError>, ApiError> {
-    app.sessions.adopt(id, &request.client.owner()).await;
+    adopt(app, id, &request.client).await?;
     let session = app.sessions.get(id, &request.client.owner());
     match session.is_some_and(|session| session.module != request.name) {
         true => Ok(Err(ResumeError::Unknown)),
@@ -129,7 +137,7 @@ async fn resume(
     from: ResumeFrom,
 ) -> Result<Result<Subscriber, ResumeError>, ApiError> {
     let slot = app.slot(client)?;
-    app.sessions.adopt(id, &client.owner()).await;
+    adopt(app, id, client).await?;
     let budgets = app.guard.budgets.budget(client).into_iter().collect();
     Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, budgets, slot).await)
 }

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    Sessions, file,
+    ResumeError, Sessions, file,
     header::{Found, Header},
     info::SessionState,
     log::Log,
@@ -30,12 +30,15 @@ impl Sessions {
     /// Looks for a session in the log that several servers share, unless it is known here. Does nothing without such a log.
     ///
     /// Call it before a request that names a session.
-    pub async fn adopt(&self, id: &str, owner: &str) {
+    ///
+    /// # Errors
+    /// [`ResumeError::Unavailable`] if the session is not known here, and the log cannot be read now.
+    pub async fn adopt(&self, id: &str, owner: &str) -> Result<(), ResumeError> {
         let store = &self.0.store;
-        let Some(replicator) = &store.replicator else { return };
+        let Some(replicator) = &store.replicator else { return Ok(()) };
         let known = store.known(id);
         if file::id_of(&format!("{id}.ndjson")).is_none() || matches!(known, Known::Current) {
-            return;
+            return Ok(());
         }
         match read(&*replicator.log, id).await {
             Ok(Some(adopted)) if matches!(known, Known::Interrupted(last) if last == adopted.record.number) =>
@@ -45,8 +48,14 @@ impl Sessions {
                 self.follow_adopted(adopted);
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(session = id, %error, "cannot look for a session of another server"),
+            Err(error) => {
+                tracing::warn!(session = id, %error, "cannot look for a session of another server");
+                if matches!(known, Known::Nothing) {
+                    return Err(ResumeError::Unavailable);
+                }
+            }
         }
+        Ok(())
     }
 
     fn follow_adopted(&self, adopted: Adopted) {

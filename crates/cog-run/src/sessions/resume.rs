@@ -2,6 +2,7 @@
 
 use std::{any::Any, collections::HashMap, sync::Arc};
 
+use cog_json::Value;
 use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 
 use super::{
@@ -29,6 +30,9 @@ pub enum ResumeError {
     /// E4013: the session does not exist, has expired, or belongs to another owner.
     #[error("unknown session, or the session has expired")]
     Unknown,
+    /// E4001: the log that several servers share cannot be read now.
+    #[error("the sessions of other servers cannot be read now, so it is not known whether this one exists")]
+    Unavailable,
     /// E4014: the client reports a `seq` that was never sent.
     #[error("last_seq {last_seq} is not valid: the last chunk of the session is {last}")]
     Ahead {
@@ -63,6 +67,7 @@ impl ResumeError {
         match self {
             Self::Disabled => Code::RecoveryNotSupported,
             Self::Unknown => Code::SessionExpired,
+            Self::Unavailable => Code::ProviderUnavailable,
             Self::Ahead { .. } | Self::Evicted { .. } | Self::Checkpoint { .. } => Code::CheckpointInvalid,
             Self::Refused(envelope) => match envelope.error().map(|error| &error.code) {
                 Some(ErrorCode::Standard(code)) => *code,
@@ -76,6 +81,12 @@ impl ResumeError {
         let (code, message) = (self.code(), self.to_string());
         match self {
             Self::Refused(envelope) => envelope,
+            Self::Unavailable => {
+                let help = "Try again once the servers reach the log that they share.";
+                let mut body = ErrorBody::new(code, message).suggest(help);
+                body.details = Some(Value::from(serde_json::json!({ "retry_after_ms": 1_000 })));
+                Box::new(Envelope::failure(body))
+            }
             _ => Box::new(Envelope::failure(ErrorBody::new(code, message).suggest(code.advice()))),
         }
     }

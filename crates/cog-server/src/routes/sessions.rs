@@ -36,7 +36,7 @@ pub(crate) async fn show(
     Name(id): Name,
     client: Client,
 ) -> Result<Response, ApiError> {
-    app.sessions.adopt(&id, &client.owner()).await;
+    follow::adopt(&app, &id, &client).await?;
     let info = app.sessions.get(&id, &client.owner()).ok_or_else(unknown)?;
     Ok(answer::json(StatusCode::OK, &info))
 }
@@ -82,7 +82,7 @@ pub(crate) async fn cancel(
     Name(id): Name,
     client: Client,
 ) -> Result<Response, ApiError> {
-    app.sessions.adopt(&id, &client.owner()).await;
+    follow::adopt(&app, &id, &client).await?;
     let info = app.sessions.cancel(&id, &client.owner()).ok_or_else(unknown)?;
     Ok(answer::json(StatusCode::OK, &info))
 }

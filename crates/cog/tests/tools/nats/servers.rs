@@ -212,3 +212,22 @@ fn run_is_cancelled_through_any_server() {
         assert!(server.whole(&begun.session).last().unwrap().contains(r#""reason":"cancelled""#));
     }
 }
+
+#[test]
+fn session_has_not_expired_while_nats_is_away() {
+    let (mut nats, _place, mock, [one, other]) = scene([Reply::text(ANSWER)]);
+    let (session, _) = one.begin(true).leave();
+    eventually("the run has not finished", || (one.state(&session) == "finished").then_some(()));
+    let body = r#"{"input": {"query": "why?"}}"#;
+    let position = format!("Last-Event-ID: {session}:1");
+    nats.kill();
+    let path = format!("/v1/sessions/{session}");
+    let resume = ["-H", "Content-Type: application/json", "-H", &position, "-d", body];
+    for (path, args) in [(&*path, &[][..]), ("/v1/modules/m/execute", &resume)] {
+        let answer = other.lines(ALICE, path, args).join("\n");
+        assert!(answer.contains("E4001") && answer.contains(r#""recoverable":true"#), "{path}: {answer}");
+    }
+    assert_eq!(mock.requests().len(), 1, "no new run begins");
+    nats.run();
+    eventually("the session is not found", || (other.state(&session) == "finished").then_some(()));
+}
