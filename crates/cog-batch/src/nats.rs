@@ -15,6 +15,7 @@ mod handle;
 mod job;
 mod names;
 mod queue;
+mod refusals;
 mod report;
 mod rows;
 mod sessions;

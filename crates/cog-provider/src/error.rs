@@ -377,12 +377,14 @@ impl ProviderError {
         }
     }
 
-    /// Returns `details.reason` for the codes that require one (ruling R40).
+    /// Returns `details.reason` for the codes that require one (ruling R40), and for errors that are those of the account, not
+    /// of the request.
     pub const fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Interrupted { by, .. } => Some(by.as_str()),
             Self::Filtered { reason, .. } => Some(*reason),
             Self::RateLimited { is_quota: true, .. } => Some("quota"),
+            Self::NoKey { .. } | Self::BadKey { .. } | Self::KeyRejected { .. } => Some("key"),
             Self::Unavailable { .. } => Some("unavailable"),
             Self::Request(RequestError::TooLarge { .. }) => Some("request_size"),
             _ => None,

@@ -10,17 +10,16 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// The maximum number of jobs that are fetched together.
-const MAX_FETCHED: usize = 64;
 /// The time for which the server waits for jobs.
 const EXPIRES: Duration = Duration::from_secs(5);
 
 /// The error of a fetch, in the words of the client.
 pub(super) type FetchError = String;
 
-/// Waits until a job can run, and takes the places of as many as can. None after a stop.
+/// Waits until a job can run, and takes the places of as many as can, up to this number. None after a stop.
 pub(super) async fn places(
     all: &Arc<Semaphore>,
+    max: usize,
     stop: &CancellationToken,
 ) -> Option<Vec<OwnedSemaphorePermit>> {
     let first = tokio::select! {
@@ -28,7 +27,7 @@ pub(super) async fn places(
         place = Arc::clone(all).acquire_owned() => place.ok()?,
     };
     let mut places = vec![first];
-    while places.len() < MAX_FETCHED {
+    while places.len() < max {
         let Ok(place) = Arc::clone(all).try_acquire_owned() else { break };
         places.push(place);
     }

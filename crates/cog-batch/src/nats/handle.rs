@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Job, JobId, NatsError, Queue,
-    job::digest,
+    job::{self, digest},
+    refusals::Refusals,
     report::Counts,
     stored::{self, StoredResult},
 };
@@ -23,6 +24,10 @@ use crate::run::run_input;
 const MAX_DELAY: Duration = Duration::from_secs(60);
 /// The delay between two attempts to store a result.
 const STORE_AGAIN: Duration = Duration::from_secs(1);
+
+/// The deliveries after which a job whose module a worker does not have is done. Another worker may have it: a new version is not
+/// on all machines at the same time.
+const WITHOUT_MODULE: u64 = 5;
 
 /// The minimum time between two reports that a job still runs.
 const MIN_RENEWAL: Duration = Duration::from_millis(100);
@@ -39,6 +44,7 @@ pub(super) struct Handler {
     /// Cancelled when runs must end at once.
     pub(super) abort: CancellationToken,
     pub(super) counts: Counts,
+    pub(super) refusals: Refusals,
 }
 
 /// A received job.
@@ -47,6 +53,17 @@ struct Received<'a> {
     id: JobId,
     digest: String,
     deliveries: u64,
+}
+
+/// Why another worker, or a later attempt, may have a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Obstacle {
+    /// The provider cannot take the request now.
+    Overload,
+    /// The provider rejects the key of this worker, or its account is used up.
+    Refusal,
+    /// This worker does not have the module.
+    NoModule,
 }
 
 /// How the handling of a message ends.
@@ -77,7 +94,7 @@ impl Handler {
     async fn outcome(&self, message: &Message) -> End {
         let deliveries = message.info().map_or(1, |info| u64::try_from(info.delivered).unwrap_or(1));
         let Some(id) = JobId::from_headers(message.headers.as_ref()) else {
-            return self.aside_without_result(message, &no_id(), deliveries).await;
+            return self.aside_without_id(message, deliveries).await;
         };
         let Some(_running) = self.claim(&id) else { return End::Again(self.ack_wait) };
         let job = Received { message, digest: digest(&message.payload), id, deliveries };
@@ -97,38 +114,52 @@ impl Handler {
         }
         let job = match Job::read(&received.message.payload, &self.queue.names) {
             Ok(job) => job,
-            Err(error) => return self.aside(received, None, &Envelope::failure(error)).await,
+            Err(error) => {
+                let reply = job::reply_of(&received.message.payload, &self.queue.names);
+                return self.aside(received, reply.as_deref(), &Envelope::failure(error)).await;
+            }
         };
         let reply = job.reply.clone();
         if received.deliveries > self.max_deliveries {
-            return self.aside(received, reply.as_deref(), &never_done(received.deliveries)).await;
+            return self.aside(received, reply.as_deref(), &never_done(received.deliveries - 1)).await;
         }
-        let envelope = self.run(job).await;
-        if is_overload(&envelope) {
-            if received.deliveries < self.max_deliveries {
-                let delay = retry_after(&envelope).max(self.delay(received.deliveries));
-                tracing::warn!(job = %received.id, ?delay, "the provider is overloaded or not reachable");
-                return Ok(End::Again(delay));
-            }
+        let (envelope, obstacle) = self.run(job).await;
+        let Some(obstacle) = obstacle else {
+            self.finish(received, reply.as_deref(), &envelope).await;
+            self.counts.add(envelope.is_ok());
+            return Ok(End::Ack);
+        };
+        if received.deliveries >= obstacle.deliveries(self.max_deliveries) {
             return self.aside(received, reply.as_deref(), &envelope).await;
         }
-        self.finish(received, reply.as_deref(), &envelope).await;
-        self.counts.add(envelope.is_ok());
-        Ok(End::Ack)
+        let delay = retry_after(&envelope).max(self.delay(received.deliveries));
+        let error = text(&envelope);
+        tracing::warn!(job = %received.id, ?delay, error, "{}; the job returns to the queue", obstacle.reason());
+        Ok(End::Again(delay))
     }
 
-    async fn run(&self, job: Job) -> Envelope {
+    async fn run(&self, job: Job) -> (Envelope, Option<Obstacle>) {
         let module = match self.runtime.load_name_async(&job.module).await {
             Ok(module) => module,
-            Err(error) => return Envelope::failure(error),
+            Err(error) => {
+                let is_missing = error.code == Code::ModuleNotFound.into();
+                return (Envelope::failure(error), is_missing.then_some(Obstacle::NoModule));
+            }
         };
-        self.runtime.execute(&module, run_input(job.input), job.options).await
+        let envelope = self.runtime.execute(&module, run_input(job.input), job.options).await;
+        let obstacle = Obstacle::of(&envelope);
+        match obstacle {
+            Some(Obstacle::Refusal) => self.refusals.refused(),
+            Some(_) => {}
+            None => self.refusals.answered(),
+        }
+        (envelope, obstacle)
     }
 
     /// Stores a result until the server confirms it, because it is paid for.
     async fn finish(&self, received: &Received<'_>, reply: Option<&str>, envelope: &Envelope) {
         let max_bytes = self.queue.client.max_payload();
-        let result = stored::write(&received.id, &received.digest, envelope, max_bytes);
+        let result = stored::write(Some(&received.id), &received.digest, envelope, max_bytes);
         while let Err(error) = self.queue.store(&received.id, result.clone()).await {
             tracing::warn!(job = %received.id, %error, "storing the result again");
             tokio::time::sleep(STORE_AGAIN).await;
@@ -152,9 +183,13 @@ impl Handler {
     async fn reply(&self, subject: &str, id: &JobId, result: bytes::Bytes) {
         let mut headers = async_nats::HeaderMap::new();
         headers.insert(async_nats::header::NATS_MESSAGE_ID, id.as_str());
+        self.publish(subject, headers, result).await;
+    }
+
+    async fn publish(&self, subject: &str, headers: async_nats::HeaderMap, result: bytes::Bytes) {
         let sent = self.queue.client.publish_with_headers(subject.to_owned(), headers, result).await;
         if let Err(error) = sent {
-            tracing::warn!(job = %id, %error, "the result is stored, but cannot be published");
+            tracing::warn!(subject, %error, "a result is stored, but cannot be published");
         }
     }
 
@@ -177,17 +212,28 @@ impl Handler {
     async fn aside_without_result_of(&self, received: &Received<'_>) -> Result<End, NatsError> {
         let envelope = used_id(&received.id);
         self.queue.move_aside(received.message, None, &envelope, received.deliveries).await?;
+        if let Some(reply) = job::reply_of(&received.message.payload, &self.queue.names) {
+            let max_bytes = self.queue.client.max_payload();
+            let result = stored::write(Some(&received.id), &received.digest, &envelope, max_bytes);
+            self.publish(&reply, async_nats::HeaderMap::new(), result).await;
+        }
         self.counts.aside();
         tracing::warn!(job = %received.id, error = %text(&envelope), "a job was moved aside");
         Ok(End::Ack)
     }
 
-    /// Moves a job aside that has no id for a result.
-    async fn aside_without_result(&self, message: &Message, envelope: &Envelope, deliveries: u64) -> End {
-        match self.queue.move_aside(message, None, envelope, deliveries).await {
+    /// Moves a job aside that has no id for a result. Only a reply can say so.
+    async fn aside_without_id(&self, message: &Message, deliveries: u64) -> End {
+        let envelope = no_id();
+        match self.queue.move_aside(message, None, &envelope, deliveries).await {
             Ok(()) => {
+                if let Some(reply) = job::reply_of(&message.payload, &self.queue.names) {
+                    let max_bytes = self.queue.client.max_payload();
+                    let result = stored::write(None, &digest(&message.payload), &envelope, max_bytes);
+                    self.publish(&reply, async_nats::HeaderMap::new(), result).await;
+                }
                 self.counts.aside();
-                tracing::warn!(error = %text(envelope), "a job was moved aside");
+                tracing::warn!(error = %text(&envelope), "a job was moved aside");
                 End::Ack
             }
             Err(error) => {
@@ -238,12 +284,32 @@ async fn renewing<T>(message: &Message, ack_wait: Duration, work: impl Future<Ou
     }
 }
 
-/// Whether the provider cannot take the request now.
-fn is_overload(envelope: &Envelope) -> bool {
-    envelope.error().is_some_and(|error| {
-        let codes = [Code::ProviderUnavailable.into(), Code::RateLimited.into()];
-        codes.contains(&error.code) && error.recoverable != Some(false)
-    })
+impl Obstacle {
+    /// Returns what the provider has against the request, if it did not answer it.
+    fn of(envelope: &Envelope) -> Option<Self> {
+        let error = envelope.error()?;
+        if ![Code::ProviderUnavailable.into(), Code::RateLimited.into()].contains(&error.code) {
+            return None;
+        }
+        let reason = error.details.as_ref().and_then(|details| details.get("reason")?.as_str());
+        match reason {
+            Some("key" | "quota") => Some(Self::Refusal),
+            _ => (error.recoverable != Some(false)).then_some(Self::Overload),
+        }
+    }
+
+    /// Returns the deliveries after which a job is moved aside.
+    fn deliveries(self, max: u64) -> u64 {
+        if self == Self::NoModule { max.min(WITHOUT_MODULE) } else { max }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Overload => "the provider is overloaded or not reachable",
+            Self::Refusal => "the provider refuses this worker",
+            Self::NoModule => "this worker does not have the module",
+        }
+    }
 }
 
 /// Returns the time after which the provider accepts requests again.

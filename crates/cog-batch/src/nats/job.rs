@@ -109,6 +109,12 @@ impl Job {
     }
 }
 
+/// Returns the subject for the result of a job that is not valid, if it names an allowed one.
+pub(super) fn reply_of(text: &[u8], names: &Names) -> Option<String> {
+    let job = Value::parse_bytes(text).ok()?;
+    allowed(job.get("reply")?.as_str()?, names).ok()
+}
+
 /// Returns the beginning of the SHA-256 of the text, which differs between two jobs with the same id.
 pub(super) fn digest(text: &[u8]) -> String {
     Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()

@@ -28,8 +28,8 @@ impl StoredResult {
     }
 }
 
-/// Writes a result. One over the maximum of the server becomes an error.
-pub(super) fn write(id: &JobId, job: &str, envelope: &Envelope, max_bytes: usize) -> Bytes {
+/// Writes a result. One over the maximum of the server becomes an error. A job without a valid id has a result without one.
+pub(super) fn write(id: Option<&JobId>, job: &str, envelope: &Envelope, max_bytes: usize) -> Bytes {
     let text = write_any(id, job, envelope);
     // The server counts the headers too.
     if text.len() + 1024 <= max_bytes {
@@ -41,10 +41,10 @@ pub(super) fn write(id: &JobId, job: &str, envelope: &Envelope, max_bytes: usize
     write_any(id, job, &Envelope::failure(error))
 }
 
-fn write_any(id: &JobId, job: &str, envelope: &Envelope) -> Bytes {
+fn write_any(id: Option<&JobId>, job: &str, envelope: &Envelope) -> Bytes {
     let mut text = String::new();
     Writer::compact(&mut text).object(|w| {
-        w.field("id", id.as_str());
+        w.optional("id", &id.map(JobId::as_str));
         w.field("job", job);
         w.field("envelope", envelope);
     });

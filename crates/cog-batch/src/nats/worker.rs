@@ -8,13 +8,19 @@ use std::{
 
 use async_nats::jetstream::consumer::PullConsumer;
 use cog_run::Runtime;
-use tokio::{sync::Semaphore, task::JoinSet};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{NatsError, Queue, WorkerReport, fetch, handle::Handler, report::Counts};
+use super::{NatsError, Queue, WorkerReport, fetch, handle::Handler, refusals::Refusals, report::Counts};
 
 /// The minimum and the maximum time before jobs are fetched again after an error.
 const FETCH_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// The maximum number of jobs that are fetched together.
+const MAX_FETCHED: usize = 64;
 
 /// The time for the last acknowledgements, when the worker ends.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -71,6 +77,7 @@ impl Worker {
             running: Mutex::new(HashSet::new()),
             abort: stop.abort.clone(),
             counts: Counts::default(),
+            refusals: Refusals::default(),
         };
         let concurrency = concurrency.clamp(1, Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(concurrency));
@@ -86,7 +93,7 @@ impl Worker {
     pub async fn run(mut self, stop: &Stop) -> WorkerReport {
         let mut tasks = JoinSet::new();
         let mut wait = FETCH_AGAIN.0;
-        while let Some(places) = fetch::places(&self.places, &stop.drain).await {
+        while let Some(places) = self.places(&stop.drain).await {
             while tasks.try_join_next().is_some() {}
             let fetched = fetch::fetch(&self.consumer, places, &stop.drain, |message, place| {
                 let handling = Arc::clone(&self.handler).handle(message);
@@ -118,6 +125,18 @@ impl Worker {
             tracing::warn!("the last acknowledgements may be lost, and their jobs are delivered again");
         }
         self.handler.counts.report()
+    }
+
+    /// Returns places for jobs; none after a stop. While the provider refuses this worker, it is one after a pause.
+    async fn places(&self, stop: &CancellationToken) -> Option<Vec<OwnedSemaphorePermit>> {
+        let Some(pause) = self.handler.refusals.pause() else {
+            return fetch::places(&self.places, MAX_FETCHED, stop).await;
+        };
+        tracing::warn!(?pause, "the provider refuses this worker: check its key and its account; it pauses");
+        tokio::select! {
+            () = stop.cancelled() => None,
+            () = tokio::time::sleep(pause) => fetch::places(&self.places, 1, stop).await,
+        }
     }
 
     /// Creates the streams again where the server has lost them.

@@ -182,6 +182,16 @@ impl Client {
         })
     }
 
+    /// Returns how many jobs the workers have received, again or not.
+    fn deliveries(&self) -> u64 {
+        self.runtime.block_on(async {
+            let stream = self.context.get_stream("cog-jobs").await.unwrap();
+            let consumer =
+                stream.get_consumer::<async_nats::jetstream::consumer::pull::Config>("workers").await;
+            consumer.map_or(0, |consumer| consumer.cached_info().delivered.consumer_sequence)
+        })
+    }
+
     /// Waits until every job is acknowledged.
     fn all_done(&self) {
         eventually("jobs that are not acknowledged", || {

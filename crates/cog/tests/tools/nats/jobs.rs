@@ -18,7 +18,9 @@ fn job_runs_once_and_is_acknowledged_after_its_result_is_stored() {
     client.publish(Some("a.2"), r#"{"module":"m","input":{"query":"how?"},"reply":"cog.replies.test"}"#);
     client.publish(Some("a.3"), r#"{"module":"m","input":{}}"#);
     client.publish(Some("a.4"), r#"{"module":"absent","input":{}}"#);
-    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
+    command.env("COG_NATS_MAX_DELIVERIES", "1"); // no other worker can have the module
+    let worker = Working::start(command);
     assert_eq!(client.envelope("a.1")["data"]["result"], "fine");
     assert_eq!(client.envelope("a.3")["error"]["code"], "E1002", "an error is a result");
     assert_eq!(client.envelope("a.4")["error"]["code"], "E4006");
@@ -27,8 +29,45 @@ fn job_runs_once_and_is_acknowledged_after_its_result_is_stored() {
     assert_eq!(published.payload, stored.text);
     client.all_done();
     let messages = worker.stop();
-    assert!(messages.contains("2 jobs succeeded, 2 failed, 0 moved aside, 0 had a result"), "{messages}");
-    assert_eq!((mock.requests().len(), client.messages("cog-failed")), (2, Some(0)));
+    assert!(messages.contains("2 jobs succeeded, 1 failed, 1 moved aside, 0 had a result"), "{messages}");
+    assert_eq!((mock.requests().len(), client.messages("cog-failed")), (2, Some(1)));
+}
+
+#[test]
+fn job_whose_module_a_worker_lacks_is_run_by_another() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let client = Client::new(&nats);
+    let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
+    let empty = tempfile::tempdir().unwrap();
+    command.env("COGNITIVE_MODULES_PATH", empty.path()).current_dir(empty.path());
+    let without = Working::start(command);
+    client.add("f.1", "why?");
+    eventually("the job is not delivered", || (client.deliveries() > 0).then_some(()));
+    let with = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    drop(without.stop());
+    assert_eq!(client.envelope("f.1")["data"]["result"], "fine");
+    assert!(with.stop().contains("1 job succeeded"));
+}
+
+#[test]
+fn worker_whose_key_is_rejected_leaves_the_jobs_to_others() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let rejecting = Mock::start([Reply::error(401, "wrong key")]);
+    let client = Client::new(&nats);
+    let args = ["worker", "--nats", &nats.url(), "--concurrency", "1"];
+    let rejected = Working::start(cog(place.path(), &rejecting, &args));
+    let jobs: Vec<_> = (0..60).map(|number| format!("g.{number}")).collect();
+    jobs.iter().for_each(|id| client.add(id, "why?"));
+    eventually("the key is not rejected", || (rejecting.requests().len() >= 20).then_some(()));
+    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    for id in &jobs {
+        assert_eq!(client.envelope(id)["ok"], true, "{id}");
+    }
+    client.all_done();
+    assert_eq!((mock.requests().len(), client.messages("cog-failed")), (60, Some(0)));
+    let messages = rejected.stop();
+    assert!(messages.contains("check its key and its account"), "{messages}");
+    drop(worker.stop());
 }
 
 #[test]
@@ -66,17 +105,27 @@ fn job_that_cannot_be_run_is_moved_aside() {
         r#"{"module":"m","input":{"query":"x"},"reply":"$JS.API.STREAM.DELETE.cog-jobs"}"#,
     );
     client.publish(None, r#"{"module":"m","input":{"query":"x"}}"#);
-    client.publish(Some("c 4"), r#"{"module":"m","input":{"query":"x"}}"#);
+    let mut replies = client.runtime.block_on(client.context.client().subscribe("cog.replies.>")).unwrap();
+    client.publish(Some("c 4"), r#"{"module":"m","input":{"query":"x"},"reply":"cog.replies.4"}"#);
+    client.publish(Some("c.5"), r#"{"module":"m","input":{"query":"x"},"inputs":1,"reply":"cog.replies.5"}"#);
     let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
     client.all_done();
     assert_eq!(client.envelope("c.1")["error"]["code"], "E1000");
     assert_eq!(client.envelope("c.2")["error"]["code"], "E4007");
     let messages = worker.stop();
-    assert!(messages.contains("4 moved aside"), "{messages}");
-    assert_eq!((mock.requests().len(), client.messages("cog-failed")), (0, Some(4)));
+    assert!(messages.contains("5 moved aside"), "{messages}");
+    assert_eq!((mock.requests().len(), client.messages("cog-failed")), (0, Some(5)));
+    let replies = client.runtime.block_on(replies.by_ref().take(2).collect::<Vec<_>>());
+    let reply = |number: usize| {
+        let subject = format!("cog.replies.{number}");
+        let reply = replies.iter().find(|reply| reply.subject.as_str() == subject).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&reply.payload).unwrap()
+    };
+    assert_eq!((&reply(4)["id"], &reply(4)["envelope"]["error"]["code"]), (&().into(), &"E1002".into()));
+    assert_eq!((&reply(5)["id"], &reply(5)["envelope"]["error"]["code"]), (&"c.5".into(), &"E1001".into()));
     let aside = client.runtime.block_on(async {
         let stream = client.context.get_stream("cog-failed").await.unwrap();
-        futures_util::future::join_all([1, 2, 3, 4].map(|number| stream.get_raw_message(number))).await
+        futures_util::future::join_all([1, 2, 3, 4, 5].map(|number| stream.get_raw_message(number))).await
     });
     let of_first = |message: &async_nats::jetstream::message::StreamMessage| {
         let envelope = message.headers.get("Cog-Envelope").unwrap().as_str();
