@@ -1,7 +1,7 @@
 # The static program, its licences and the certificates of public authorities: no shell, no C library.
 #
-#   cargo xtask dist && docker build --file Dockerfile --tag cog target/distribution/image
-#   docker run --rm --publish 8000:8000 --env OPENAI_API_KEY --volume ./token:/token:ro cog serve --listen 0.0.0.0 --token-file /token
+#   cargo xtask dist && docker build --file Dockerfile --tag cog:0.1.0 target/distribution/image
+#   docker run --rm --publish 8000:8000 --env OPENAI_API_KEY --volume ./token:/token:ro cog:0.1.0 serve --listen 0.0.0.0 --token-file /token
 FROM debian:13-slim AS files
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates \
   && mkdir --parents /image/etc/ssl/certs /image/work \
