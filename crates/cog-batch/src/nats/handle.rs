@@ -7,6 +7,7 @@ use std::{
 };
 
 use async_nats::jetstream::{AckKind, Message};
+use cog_module::Module;
 use cog_run::Runtime;
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio_util::sync::CancellationToken;
@@ -62,7 +63,7 @@ enum Obstacle {
     Overload,
     /// The provider rejects the key of this worker, or its account is used up.
     Refusal,
-    /// This worker does not have the module.
+    /// This worker does not have the module, or another version of it.
     NoModule,
 }
 
@@ -139,7 +140,7 @@ impl Handler {
     }
 
     async fn run(&self, job: Job) -> (Envelope, Option<Obstacle>) {
-        let module = match self.runtime.load_name_async(&job.module).await {
+        let module = match self.module(&job).await {
             Ok(module) => module,
             Err(error) => {
                 let is_missing = error.code == Code::ModuleNotFound.into();
@@ -154,6 +155,16 @@ impl Handler {
             None => self.refusals.answered(),
         }
         (envelope, obstacle)
+    }
+
+    /// Returns the module of a job, in the version that it names.
+    async fn module(&self, job: &Job) -> Result<Arc<Module>, ErrorBody> {
+        let module = self.runtime.load_name_async(&job.module).await?;
+        let found = &module.manifest.version;
+        match &job.version {
+            Some(version) if version != found => Err(other_version(&job.module, version, found)),
+            _ => Ok(module),
+        }
     }
 
     /// Stores a result until the server confirms it, because it is paid for.
@@ -333,6 +344,13 @@ fn used_id(id: &JobId) -> Envelope {
     let message = format!("the id `{id}` has the result of another job");
     let help = "Use a new id for each job.";
     Envelope::failure(ErrorBody::new(Code::SemanticConflict, message).suggest(help))
+}
+
+fn other_version(module: &str, version: &str, found: &str) -> ErrorBody {
+    let message =
+        format!("the worker has version {found} of the module `{module}`, and the job is for {version}");
+    ErrorBody::new(Code::ModuleNotFound, message)
+        .suggest("Install the same version of the module for all workers.")
 }
 
 fn never_done(deliveries: u64) -> Envelope {

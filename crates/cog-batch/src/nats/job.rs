@@ -14,7 +14,7 @@ use super::Names;
 /// The maximum length of an id in bytes.
 const MAX_ID: usize = 128;
 /// The keys of a job.
-const KEYS: [&str; 4] = ["module", "input", "options", "reply"];
+const KEYS: [&str; 5] = ["module", "version", "input", "options", "reply"];
 
 /// The id of a job: the header `Nats-Msg-Id` of its message. Its result is stored under the id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -47,11 +47,13 @@ impl fmt::Display for JobId {
     }
 }
 
-/// A job: `{"module": …, "input": {…}, "options": {…}, "reply": …}`.
+/// A job: `{"module": …, "version": …, "input": {…}, "options": {…}, "reply": …}`.
 #[derive(Debug, Clone)]
 pub struct Job {
     /// The name of the module.
     pub module: String,
+    /// The version that the module must have, as in its manifest.
+    pub version: Option<String>,
     /// The input.
     pub input: Value,
     /// The options of the run, with the keys of `_options` of a request.
@@ -63,7 +65,7 @@ pub struct Job {
 impl Job {
     /// Returns a job without options.
     pub fn new(module: impl Into<String>, input: Value) -> Self {
-        Self { module: module.into(), input, options: RunOptions::default(), reply: None }
+        Self { module: module.into(), version: None, input, options: RunOptions::default(), reply: None }
     }
 
     /// Reads the text of a message.
@@ -83,16 +85,20 @@ impl Job {
         }
         let module = job.get("module").ok_or_else(|| missing("module"))?.as_str();
         let input = job.get("input").ok_or_else(|| missing("input"))?;
-        let reply =
-            job.get("reply").map(|reply| reply.as_str().ok_or_else(|| wrong_type("reply", "a string")));
+        let text = |key: &str| {
+            let text = job.get(key).map(|value| value.as_str().ok_or_else(|| wrong_type(key, "a string")));
+            text.transpose()
+        };
+        let version = text("version")?.map(str::to_owned);
         Ok(Self {
+            version,
             module: module.ok_or_else(|| wrong_type("module", "a string"))?.to_owned(),
             input: job.child(input),
             options: match job.get("options") {
                 Some(options) => RunOptions::read(options, &[])?,
                 None => RunOptions::default(),
             },
-            reply: reply.transpose()?.map(|reply| allowed(reply, names)).transpose()?,
+            reply: text("reply")?.map(|reply| allowed(reply, names)).transpose()?,
         })
     }
 
@@ -101,6 +107,7 @@ impl Job {
         let mut text = String::new();
         Writer::compact(&mut text).object(|w| {
             w.field("module", &self.module);
+            w.optional("version", &self.version);
             w.field("input", &self.input);
             w.field("options", &self.options);
             w.optional("reply", &self.reply);
@@ -120,7 +127,8 @@ pub(super) fn digest(text: &[u8]) -> String {
     Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-const FORM: &str = r#"A job is {"module": NAME, "input": {…}}, optionally with "options" and "reply"."#;
+const FORM: &str =
+    r#"A job is {"module": NAME, "input": {…}}, optionally with "version", "options" and "reply"."#;
 
 fn allowed(reply: &str, names: &Names) -> Result<String, ErrorBody> {
     if names.allows_reply(reply) {
@@ -149,7 +157,7 @@ mod tests {
 
     #[test]
     fn job_survives_its_way_through_a_message() {
-        let text = r#"{"module":"m","input":{"n":1.50},"options":{"model":"x"},"reply":"cog.replies.a"}"#;
+        let text = r#"{"module":"m","version":"1.0.0","input":{"n":1.50},"options":{"model":"x"},"reply":"cog.replies.a"}"#;
         let written = read(text).unwrap().write();
         assert_eq!(std::str::from_utf8(&written).unwrap(), text);
     }
@@ -162,6 +170,7 @@ mod tests {
             ("{}", "E1002", "module"),
             (r#"{"module":"m"}"#, "E1002", "input"),
             (r#"{"module":1,"input":{}}"#, "E1003", "module"),
+            (r#"{"module":"m","version":1,"input":{}}"#, "E1003", "version"),
             (r#"{"module":"m","input":{},"modle":1}"#, "E1001", "modle"),
             (r#"{"module":"m","input":{},"options":{"modle":1}}"#, "E1001", "modle"),
             (r#"{"module":"m","input":{},"reply":"$JS.API.x"}"#, "E4007", "reply"),

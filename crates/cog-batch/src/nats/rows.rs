@@ -12,7 +12,7 @@ use async_nats::Subscriber;
 use bytes::Bytes;
 use cog_json::{Node, Value};
 use cog_run::{RunInput, RunOptions};
-use cog_spec::{Code, Envelope, ErrorBody};
+use cog_spec::{Code, Envelope, ErrorBody, Manifest};
 use futures_util::StreamExt as _;
 use tokio::time::sleep;
 
@@ -34,6 +34,7 @@ pub struct NatsRows {
     queue: Queue,
     batch: String,
     module: String,
+    version: String,
     options: RunOptions,
     retries_failed: bool,
     trouble: Mutex<Option<String>>,
@@ -70,14 +71,22 @@ enum Found {
 }
 
 impl NatsRows {
-    /// Creates the runner of a batch. `batch` is the beginning of the ids of its jobs. With `retries_failed`, a stored result
+    /// Creates the runner of a batch. `batch` is the beginning of the ids of its jobs, which run with this version of the module
+    /// only. With `retries_failed`, a stored result
     /// counts only if it is not an error.
     #[must_use]
-    pub fn new(queue: Queue, batch: &str, module: &str, options: RunOptions, retries_failed: bool) -> Self {
+    pub fn new(
+        queue: Queue,
+        batch: &str,
+        module: &Manifest,
+        options: RunOptions,
+        retries_failed: bool,
+    ) -> Self {
         Self {
             queue,
             batch: batch.to_owned(),
-            module: module.to_owned(),
+            module: module.name.clone(),
+            version: module.version.clone(),
             options,
             retries_failed,
             trouble: Mutex::default(),
@@ -105,6 +114,7 @@ impl NatsRows {
     fn job(&self, row: u64, hash: RowHash, attempt: u64, input: &RunInput) -> Option<RowJob> {
         let id = JobId::new(format!("{}.{row}.{:08x}.{attempt}", self.batch, hash.to_u32()))?;
         let mut job = Job::new(&self.module, value(input));
+        job.version = Some(self.version.clone());
         job.options = self.options.clone();
         let reply = self.queue.names.reply_subject(id.as_str());
         job.reply = Some(reply.clone());

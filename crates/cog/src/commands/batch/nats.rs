@@ -69,11 +69,11 @@ pub(super) fn run(
     let number = Some(args.limits.concurrency).filter(|number| *number != Concurrency::Auto);
     batch.pace = Pace::new(number.unwrap_or(IN_QUEUE), None, None);
     batch.warms_cache = false;
-    let module = batch.module.manifest.name.clone();
+    let module = Arc::clone(&batch.module);
     let options = options(&batch.options, args);
     let summary = runtime::block_on(async {
         let queue = open(url, settings).await?;
-        let runner = NatsRows::new(queue, jobs.name(), &module, options, batch.retries_failed);
+        let runner = NatsRows::new(queue, jobs.name(), &module.manifest, options, batch.retries_failed);
         batch.runner = Some(Arc::new(runner));
         output.run(&batch, rows, args, console).await
     })??;
