@@ -25,7 +25,7 @@ pub struct Progress<'a> {
     pub expected_cost: Option<f64>,
     /// The time that is left.
     pub left: Option<Duration>,
-    /// Why no row can run now, if none can.
+    /// Why no row starts now, and what happens next; none if rows start.
     pub trouble: Option<String>,
     /// The time until the vendor accepts requests again.
     pub pause: Option<Duration>,

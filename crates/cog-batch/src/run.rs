@@ -2,6 +2,7 @@
 
 mod duplicates;
 mod held;
+mod outage;
 mod task;
 
 use std::{
@@ -19,7 +20,10 @@ use cog_spec::{Envelope, ErrorBody};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
-use self::task::{Ended, Failure, Task};
+use self::{
+    outage::Outage,
+    task::{Ended, Failure, Task},
+};
 use crate::{
     Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Runner, Sink, SinkError, Stop, Summary,
     ViaProvider,
@@ -98,6 +102,7 @@ impl Batch {
             selected: 0,
             is_warm: !self.warms_cache,
             held: Vec::new(),
+            outage: Outage::default(),
             stop: None,
             deadline: None,
             summary: Summary::default(),
@@ -162,6 +167,7 @@ struct Running<'a, S> {
     is_warm: bool,
     /// The last rows, all of which the provider failed.
     held: Vec<(Task, Envelope)>,
+    outage: Outage,
     stop: Option<Stop>,
     /// The time at which rows that run are cancelled.
     deadline: Option<Instant>,
@@ -377,6 +383,8 @@ impl<S: Sink> Running<'_, S> {
             now,
         );
         self.is_warm = true;
+        self.outage.record(envelope.error(), now);
+        self.stop_for_outage(now);
         match (failure, envelope.error()) {
             (Some(Failure::Budget), Some(error)) => self.stop_for_cost(error),
             (Some(Failure::Overloaded(wait)), _) if task.may_repeat() => {
@@ -391,6 +399,14 @@ impl<S: Sink> Running<'_, S> {
                 self.release().await;
                 self.finish(&task, &envelope).await;
             }
+        }
+    }
+
+    /// Stops the batch if nothing runs that the provider could still answer, and it has not answered for a while.
+    fn stop_for_outage(&mut self, now: Instant) {
+        let ended = self.outage.end(now).filter(|_| self.running.is_empty() && self.batch.runner.is_none());
+        if let Some((time, error)) = ended {
+            self.stop.get_or_insert(Stop::Unreachable { time, error: Box::new(error) });
         }
     }
 
@@ -459,10 +475,23 @@ impl<S: Sink> Running<'_, S> {
             per_second,
             expected_cost: each.zip(needed).map(|(each, needed)| each * needed),
             left: left.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
-            trouble: self.batch.runner.as_ref().and_then(|runner| runner.trouble()),
+            trouble: self.trouble(),
             pause: self.batch.pace.paused_until(now).map(|until| until.duration_since(now)),
             summary: &self.summary,
         }
+    }
+}
+
+impl<S> Running<'_, S> {
+    /// Returns why no row starts, if none does.
+    fn trouble(&self) -> Option<String> {
+        if matches!(self.stop, Some(Stop::Interrupted)) {
+            let running = self.running.len();
+            return Some(format!("interrupted: {running} rows still run; interrupt again to cancel them"));
+        }
+        let of_runner = self.batch.runner.as_ref().and_then(|runner| runner.trouble());
+        let of_provider = || self.outage.error().map(|error| error.message.clone());
+        Some(format!("{}; trying again", of_runner.or_else(of_provider)?))
     }
 }
 

@@ -1,11 +1,16 @@
 //! Why a batch ends before its input does.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 use cog_spec::ErrorBody;
 use thiserror::Error;
 
 use crate::{read::ReadError, sink::SinkError};
+
+/// Returns the suggestion of an error, and what to do next.
+fn with_next(error: &ErrorBody, next: &str) -> String {
+    error.suggestion.as_deref().map_or_else(|| next.to_owned(), |text| format!("{text} {next}"))
+}
 
 /// Why a batch ended before its input did.
 #[derive(Debug, Error)]
@@ -48,6 +53,14 @@ pub enum Stop {
         /// Whether the rows have a result.
         has_results: bool,
     },
+    /// The provider answered no row for a while.
+    #[error("the provider has answered no row for {} s, the last error is {}: {}", .time.as_secs(), .error.code.as_str(), .error.message)]
+    Unreachable {
+        /// The time without an answer.
+        time: Duration,
+        /// The last error.
+        error: Box<ErrorBody>,
+    },
     /// A row that has a result has changed.
     #[error("row {row} of the input has changed since the batch began")]
     Changed {
@@ -71,7 +84,7 @@ impl Stop {
             Self::MaxCost { .. } => "max_cost",
             Self::UnknownCost { .. } => "unknown_cost",
             Self::MaxFailures { .. } => "max_failures",
-            Self::Provider { .. } => "provider",
+            Self::Provider { .. } | Self::Unreachable { .. } => "provider",
             Self::Changed { .. } => "changed_input",
             Self::Read(_) => "read",
             Self::Sink(_) => "write",
@@ -91,13 +104,11 @@ impl Stop {
             Self::MaxFailures { .. } => {
                 Some("See the errors of the failed rows; --retry-failed runs them again.".to_owned())
             }
-            Self::Provider { error, has_results, .. } => {
-                let next = match has_results {
-                    true => "--retry-failed runs the failed rows again.",
-                    false => "The same command continues, and runs these rows again.",
-                };
-                let suggestion = error.suggestion.as_deref();
-                Some(suggestion.map_or_else(|| next.to_owned(), |text| format!("{text} {next}")))
+            Self::Provider { error, has_results: true, .. } => {
+                Some(with_next(error, "--retry-failed runs the failed rows again."))
+            }
+            Self::Provider { error, .. } | Self::Unreachable { error, .. } => {
+                Some(with_next(error, "The same command continues, and runs these rows again."))
             }
             Self::Changed { .. } => Some(
                 "Restore the input, continue with --mixed, or start a new batch with another output."

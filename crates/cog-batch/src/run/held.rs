@@ -28,7 +28,8 @@ impl<S: Sink> Running<'_, S> {
     /// they run when the batch continues. Workers have stored their results already.
     pub(super) async fn release(&mut self) {
         let held = std::mem::take(&mut self.held);
-        let is_stopped = matches!(self.stop, Some(Stop::Provider { .. } | Stop::Interrupted));
+        let is_stopped =
+            matches!(self.stop, Some(Stop::Provider { .. } | Stop::Unreachable { .. } | Stop::Interrupted));
         if !is_stopped || self.batch.runner.is_some() {
             for (task, envelope) in held {
                 self.finish(&task, &envelope).await;

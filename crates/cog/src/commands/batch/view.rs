@@ -61,7 +61,7 @@ fn line(progress: &Progress<'_>) -> String {
         (None, _) => {}
     }
     if let Some(trouble) = &progress.trouble {
-        parts.push(format!("{trouble}; trying again"));
+        parts.push(trouble.clone());
     } else if let Some(pause) = progress.pause {
         parts.push(format!("paused by the vendor for {}", duration(pause)));
     } else if let Some(left) = progress.left {
@@ -92,7 +92,7 @@ pub(super) fn print_summary(summary: &Summary, console: &Console) {
     for (count, name) in [
         (rows.excluded, "excluded"),
         (rows.duplicates, "duplicates"),
-        (rows.repeated, "repeated because the provider was overloaded"),
+        (rows.repeated, "repeated because the provider was overloaded or not reachable"),
     ] {
         if count > 0 {
             counts.push(format!("{count} {name}"));
