@@ -14,6 +14,8 @@ A job is a message with the header Nats-Msg-Id and the text {\"module\": NAME, \
 cog.jobs. Its result is stored under that id in the bucket cog-results. After Ctrl-C or SIGTERM, running jobs may \
 finish within --shutdown-timeout; the rest goes to other workers.
 
+A worker requires a provider. With --provider offline, which must be given, its results are invented.
+
 The connection has variables, COG_NATS_CREDENTIALS and so on, and keys under [nats] in ~/.config/cog/config.toml: \
 docs/nats.md.
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cog_batch::nats::{Names, NatsError, NatsOptions, Queue, Stop, Worker, WorkerReport, connect};
 use cog_host::{
-    providers,
+    providers::{self, Selected},
     settings::{Environment, Settings},
 };
 
@@ -24,6 +24,7 @@ pub(crate) fn worker(
     let options = nats::options(args.nats.as_deref(), &settings)?;
     let names = Names::new(&settings.nats.name.value).map_err(|error| nats::error(&error))?;
     let selected = providers::select(&settings, providers::RecordMode::Off)?;
+    check_provider(&selected, &settings)?;
     console.note(&selected.note);
     let runtime = served::runtime(&args.paths, &settings, selected.providers, console)?;
     events(0)?.block_on(async {
@@ -38,6 +39,21 @@ pub(crate) fn worker(
         let worker = worker.map_err(|error| nats::error(&error))?;
         console.note(&format!("waiting for jobs, at most {} at once (Ctrl-C ends it)", worker.concurrency()));
         run(worker, &stop, signals, args.shutdown_timeout, console).await
+    })
+}
+
+/// Checks that a model is called, unless the operator has chosen offline mode: its results are invented, and succeed.
+fn check_provider(selected: &Selected, settings: &Settings) -> Result<(), CliError> {
+    if settings.provider.value.is_some() || !selected.providers.default_order().is_empty() {
+        return Ok(());
+    }
+    Err(CliError::Usage {
+        message: "a worker requires a provider: offline mode calls no model".to_owned(),
+        suggestion: Some(
+            "Set the key of a provider, or name one with --provider; `cog doctor --all` lists them. Use `--provider offline` \
+             for invented results."
+                .to_owned(),
+        ),
     })
 }
 

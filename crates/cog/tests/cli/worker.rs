@@ -8,6 +8,11 @@ fn server_must_be_set() {
 }
 
 #[test]
+fn worker_without_a_provider_does_not_start() {
+    snapshot!(Place::new().cog(["worker", "--nats", "nats://127.0.0.1:1"]));
+}
+
+#[test]
 fn url_with_a_password_is_rejected_and_not_shown() {
     let url = "nats://me:sk-canary@localhost:4222";
     snapshot!(Place::new().cog(["worker", "--provider", "offline", "--nats", url]));
