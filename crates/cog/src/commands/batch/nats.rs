@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cog_batch::{
-    Batch, Concurrency, Jobs, JournalPaths, Pace, Rows, Summary,
+    Batch, Jobs, JournalPaths, Rows, Summary,
     nats::{Names, NatsRows, Queue, connect},
 };
 use cog_host::settings::Settings;
@@ -17,8 +17,6 @@ use crate::{
     output::Console,
 };
 
-/// The jobs in the queue at the same time, if no number is set: enough for several workers.
-const IN_QUEUE: Concurrency = Concurrency::Fixed(256);
 /// The maximum of `--max-attempts` in the options of a job.
 const MAX_ATTEMPTS: u32 = 10;
 
@@ -66,8 +64,6 @@ pub(super) fn run(
     if is_stored {
         jobs.begin(describe::command())?;
     }
-    let number = Some(args.limits.concurrency).filter(|number| *number != Concurrency::Auto);
-    batch.pace = Pace::new(number.unwrap_or(IN_QUEUE), None, None);
     batch.warms_cache = false;
     let module = Arc::clone(&batch.module);
     let options = options(&batch.options, args);

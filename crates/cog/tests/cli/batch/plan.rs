@@ -74,6 +74,20 @@ fn answers_are_expected_to_be_as_long_as_the_golden_ones_that_succeed() {
 }
 
 #[test]
+fn plan_of_jobs_for_workers_has_the_prices_of_the_named_model() {
+    let place = place();
+    place.write("rows.jsonl", rows(1_000));
+    let live = json_plan(plan(&place, "rows.jsonl --plan --concurrency 256"));
+    let nats = json_plan(plan(&place, "rows.jsonl --plan --nats nats://127.0.0.1:1"));
+    assert_eq!(nats["time"]["concurrency"], 256);
+    assert!(nats["ways"][0]["cost_usd"].as_f64().unwrap() > 0.0, "{nats}");
+    assert_eq!(nats, live);
+    let unnamed = "batch ./m rows.jsonl --plan --nats nats://127.0.0.1:1";
+    let unnamed = json_plan(place.cog(unnamed.split(' ')));
+    assert_eq!((&unnamed["provider"], &unnamed["time"]["concurrency"]), (&Value::Null, &256.into()));
+}
+
+#[test]
 fn plan_is_what_a_run_costs() {
     let place = place();
     let mock = Mock::start([Reply::text(ANSWER).usage(0, 44)]).counting(tokens);
