@@ -215,6 +215,8 @@ impl Command {
             Self::Serve(_) => true,
             #[cfg(feature = "mcp")]
             Self::Mcp(_) => true,
+            #[cfg(feature = "nats")]
+            Self::Worker(_) => true,
             _ => false,
         }
     }

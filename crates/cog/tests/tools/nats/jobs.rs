@@ -96,6 +96,20 @@ fn jobs_that_are_delivered_again_are_not_paid_twice() {
 }
 
 #[test]
+fn job_that_is_moved_aside_is_logged_without_verbose() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let client = Client::new(&nats);
+    client.publish(Some("w.1"), "no JSON");
+    client.add("w.2", "why?");
+    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    client.envelope("w.2");
+    client.all_done();
+    let messages = worker.stop();
+    assert!(messages.contains("WARN a job was moved aside"), "{messages}");
+    assert!(!messages.contains("INFO"), "{messages}");
+}
+
+#[test]
 fn job_that_cannot_be_run_is_moved_aside() {
     let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
     let client = Client::new(&nats);
