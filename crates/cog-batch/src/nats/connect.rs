@@ -1,8 +1,14 @@
 //! The connection.
 
-use std::{error::Error as _, io, path::PathBuf, time::Duration};
+use std::{
+    error::Error as _,
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event};
+use async_nats::{Client, ClientError, ConnectError, ConnectErrorKind, ConnectOptions, Event};
 use cog_spec::Secret;
 use url::Url;
 
@@ -34,12 +40,16 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 pub async fn connect(options: &NatsOptions) -> Result<Client, NatsError> {
     let (servers, is_tls) = servers(&options.url)?;
     let shown = shown(&servers);
+    let outage = Arc::new(Mutex::new(Outage::default()));
     let mut connection = ConnectOptions::new()
         .name("cog")
         .connection_timeout(TIMEOUT)
         // A file of certificates says that the connection is to be encrypted.
         .require_tls(is_tls || options.ca.is_some())
-        .event_callback(|event| async move { report(&event) });
+        .event_callback(move |event| {
+            let outage = Arc::clone(&outage);
+            async move { outage.lock().unwrap_or_else(PoisonError::into_inner).report(&event) }
+        });
     if let Some(path) = &options.ca {
         readable(path)?;
         connection = connection.add_root_certificates(path.clone());
@@ -103,19 +113,57 @@ fn readable(path: &PathBuf) -> Result<(), NatsError> {
     std::fs::metadata(path).map(drop).map_err(failed)
 }
 
-fn report(event: &Event) {
-    match event {
-        Event::Connected => tracing::info!("connected to NATS"),
-        Event::Disconnected => tracing::warn!("the connection to NATS is lost; connecting again"),
-        Event::ServerError(error) => tracing::warn!(%error, "NATS reports an error"),
-        Event::ClientError(error) => tracing::warn!(%error, "the connection to NATS has an error"),
-        event => tracing::debug!(%event, "NATS"),
+/// What was logged about the connection since it was lost.
+#[derive(Debug, Default)]
+struct Outage {
+    is_lost: bool,
+    last_error: Option<String>,
+}
+
+impl Outage {
+    /// Logs an event. Attempts that fail as the one before are logged only for debugging.
+    fn report(&mut self, event: &Event) {
+        match event {
+            Event::Connected if self.is_lost => {
+                *self = Self::default();
+                tracing::warn!("the connection to NATS is back");
+            }
+            Event::Connected => tracing::info!("connected to NATS"),
+            Event::Disconnected => {
+                self.is_lost = true;
+                tracing::warn!("the connection to NATS is lost; connecting again");
+            }
+            Event::ServerError(error) => tracing::warn!(%error, "NATS reports an error"),
+            Event::ClientError(error) if self.is_new(error) => {
+                tracing::warn!(%error, "the connection to NATS has an error");
+            }
+            event => tracing::debug!(%event, "NATS"),
+        }
+    }
+
+    /// Returns whether an error is another one than the last of this outage.
+    fn is_new(&mut self, error: &ClientError) -> bool {
+        let error = Some(error.to_string());
+        let is_new = self.last_error != error;
+        self.last_error = error;
+        is_new
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn error_of_an_outage_is_new_once() {
+        let refused = ClientError::Other("connection refused".to_owned());
+        let mut outage = Outage::default();
+        outage.report(&Event::Disconnected);
+        assert!(outage.is_new(&refused) && !outage.is_new(&refused));
+        assert!(outage.is_new(&ClientError::Other("no route".to_owned())));
+        outage.report(&Event::Connected);
+        assert!(!outage.is_lost && outage.is_new(&ClientError::Other("no route".to_owned())));
+    }
 
     #[test]
     fn url_names_servers_without_credentials() {

@@ -87,6 +87,25 @@ fn worker_goes_on_with_a_server_that_has_lost_everything() {
 }
 
 #[test]
+fn outage_is_logged_when_it_begins_and_when_it_ends() {
+    let (mut nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let worker = Working::start(cog(place.path(), &mock, &["worker", "--nats", &nats.url()]));
+    nats.kill();
+    // Several attempts to connect.
+    std::thread::sleep(Duration::from_secs(3));
+    nats.run();
+    let client = Client::new(&nats);
+    client.add("o.1", "after");
+    client.envelope("o.1");
+    client.all_done();
+    let messages = worker.stop();
+    let count = |text: &str| messages.matches(text).count();
+    assert_eq!((count("NATS is lost"), count("NATS is back")), (1, 1), "{messages}");
+    // A server that starts may end a connection before it is refused no more.
+    assert!((1..=2).contains(&count("the connection to NATS has an error")), "{messages}");
+}
+
+#[test]
 fn worker_ends_while_the_server_is_away() {
     let (mut nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
     let args = ["worker", "--nats", &nats.url(), "--shutdown-timeout", "1s"];
