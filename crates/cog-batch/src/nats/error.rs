@@ -104,6 +104,9 @@ impl NatsError {
                  without TLS is used."
             }
             Self::TooLarge { .. } => "Raise max_payload of nats-server, or name media by URLs.",
+            Self::JetStream { reason, .. } if reason.contains("replicas") => {
+                "Set COG_NATS_REPLICAS to at most the number of servers in the cluster."
+            }
             Self::JetStream { .. } => {
                 "Start nats-server with JetStream (-js), and allow the account its streams (docs/nats.md)."
             }

@@ -148,7 +148,10 @@ impl Worker {
         };
         match restored {
             Ok(consumer) => self.consumer = consumer,
-            Err(error) => tracing::warn!(%error, "the queue cannot be opened"),
+            Err(error) => {
+                let help = error.suggestion();
+                tracing::warn!(%error, help, "the queue cannot be opened");
+            }
         }
     }
 }

@@ -71,7 +71,8 @@ async fn open(
         };
         match opened {
             Err(error) if error.is_temporary() => {
-                console.note(&format!("{error}; trying again"));
+                let help = error.suggestion();
+                console.note(&format!("{error}; trying again every {} s. {help}", CONNECT_AGAIN.as_secs()));
                 tokio::time::sleep(CONNECT_AGAIN).await;
             }
             opened => return opened,

@@ -1,6 +1,10 @@
 //! Workers that are killed, and a server that goes away.
 
-use std::time::Duration;
+use std::{
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+    time::Duration,
+};
 
 use cog_testkit::{Mock, Reply};
 
@@ -114,6 +118,22 @@ fn worker_ends_while_the_server_is_away() {
     worker.signal("TERM");
     let status = eventually("the worker does not end", || worker.child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn worker_that_cannot_create_its_streams_says_what_to_do() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
+    let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
+    command.env("COG_NATS_REPLICAS", "3").stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let line = lines.into_iter().find(|line| line.contains("trying again")).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(
+        line.contains("cannot create the stream cog-jobs") && line.contains("COG_NATS_REPLICAS"),
+        "{line}"
+    );
 }
 
 #[test]
