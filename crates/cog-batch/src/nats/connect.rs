@@ -86,21 +86,29 @@ fn is_tls_error(error: &ConnectError) -> bool {
 
 /// Returns the servers, and whether TLS is required. Credentials are not allowed in the URL, which other users can see.
 fn servers(urls: &str) -> Result<(Vec<async_nats::ServerAddr>, bool), NatsError> {
-    let failed = |reason: &str| NatsError::Url { reason: reason.to_owned() };
-    let mut servers = Vec::new();
-    let mut is_tls = false;
-    for text in urls.split(',').map(str::trim) {
-        let url = Url::parse(text).map_err(|error| failed(&error.to_string()))?;
-        if !matches!(url.scheme(), "nats" | "tls") {
-            return Err(failed("its scheme is not nats or tls"));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(failed("it contains credentials; set them in the settings"));
-        }
-        is_tls |= url.scheme() == "tls";
-        servers.push(text.parse().map_err(|_| failed("it has no host"))?);
+    let failed = |reason: String| NatsError::Url { reason };
+    // A password may contain commas, so no part of such a URL is shown.
+    if urls.contains('@') {
+        let settings = "COG_NATS_USER and COG_NATS_PASSWORD, or COG_NATS_CREDENTIALS";
+        return Err(failed(format!("it contains credentials; set {settings}")));
     }
+    let mut servers = Vec::new();
+    for text in urls.split(',').map(str::trim) {
+        let server = server(text).ok_or_else(|| match text {
+            "" => failed(format!("a part of `{urls}` is empty")),
+            _ => failed(format!("`{text}` is not of the form nats://HOST:4222")),
+        })?;
+        servers.push(server);
+    }
+    let is_tls = servers.iter().any(async_nats::ServerAddr::tls_required);
     Ok((servers, is_tls))
+}
+
+/// Returns the server of a URL that has a host and the scheme `nats` or `tls`.
+fn server(text: &str) -> Option<async_nats::ServerAddr> {
+    let url = Url::parse(text).ok()?;
+    let is_valid = matches!(url.scheme(), "nats" | "tls") && url.has_host();
+    async_nats::ServerAddr::from_url(url).ok().filter(|_| is_valid)
 }
 
 fn shown(servers: &[async_nats::ServerAddr]) -> String {
@@ -173,6 +181,24 @@ mod tests {
         for url in ["", "one:4222", "http://one", "nats://me:secret@one", "nats://token@one"] {
             let error = servers(url).unwrap_err().to_string();
             assert!(!error.contains("secret") && !error.contains("token@"), "{error}");
+        }
+    }
+
+    #[test]
+    fn error_of_a_url_names_the_part_that_is_wrong() {
+        for (urls, expected) in [
+            ("foo", "`foo` is not of the form nats://HOST:4222"),
+            ("127.0.0.1:4222", "`127.0.0.1:4222` is not of the form nats://HOST:4222"),
+            ("nats://one, http://two", "`http://two` is not of the form nats://HOST:4222"),
+            ("nats://", "`nats://` is not of the form nats://HOST:4222"),
+            ("nats://one,", "a part of `nats://one,` is empty"),
+            (
+                "nats://one, nats://me:se,cret@two",
+                "it contains credentials; set COG_NATS_USER and COG_NATS_PASSWORD, or COG_NATS_CREDENTIALS",
+            ),
+        ] {
+            let error = servers(urls).unwrap_err();
+            assert_eq!(error.to_string(), format!("the NATS URL cannot be used: {expected}"));
         }
     }
 }
