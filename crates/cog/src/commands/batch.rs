@@ -24,7 +24,6 @@ use cog_run::{Providers, RunOptions, Runtime};
 use cog_spec::Usage;
 
 use self::{
-    describe::describe,
     output::Output,
     via::{Mode, Opened},
 };
@@ -102,16 +101,14 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     if let Some(format) = args.plan {
         return plan::plan(&batch, rows, (args, format), &settings, console);
     }
-    let output = match emit::is_stdout(&args.output) {
-        true => Output::Stdout,
-        false => Output::open(args, &describe(args, &batch, &settings)?)?,
-    };
-    console.note(&selected.note);
     #[cfg(feature = "nats")]
     if let Some(url) = args.nats() {
-        let summary = nats::run(url, (batch, rows, output), args, (&settings, console))?;
+        console.note(&selected.note);
+        let summary = nats::run(url, (batch, rows), args, (&settings, console))?;
         return close(summary, args, console);
     }
+    let output = Output::open(args, &batch, &settings)?;
+    console.note(&selected.note);
     if let Some(provider) = &batch.via {
         return via::run(
             provider,

@@ -52,26 +52,28 @@ pub(super) fn check(args: &BatchArgs) -> Result<(), CliError> {
     }
 }
 
-/// Adds the rows as jobs, and writes their results.
+/// Adds the rows as jobs, and writes their results. Connects before it creates any file.
 pub(super) fn run(
     url: &str,
-    (mut batch, rows, output): (Batch, Rows, Output),
+    (mut batch, rows): (Batch, Rows),
     args: &BatchArgs,
     (settings, console): (&Settings, &Console),
 ) -> Result<Summary, CliError> {
-    let mut jobs = Jobs::open(&args.output, "nats")?;
     let is_stored = !emit::is_stdout(&args.output);
-    if is_stored {
-        jobs.begin(describe::command())?;
-    }
     batch.warms_cache = false;
     let module = Arc::clone(&batch.module);
     let options = options(&batch.options, args);
-    let summary = runtime::block_on(async {
+    let (summary, jobs) = runtime::block_on(async {
         let queue = open(url, settings).await?;
+        let output = Output::open(args, &batch, settings)?;
+        let mut jobs = Jobs::open(&args.output, "nats")?;
+        if is_stored {
+            jobs.begin(describe::command())?;
+        }
         let runner = NatsRows::new(queue, jobs.name(), &module.manifest, options, batch.retries_failed);
         batch.runner = Some(Arc::new(runner));
-        output.run(&batch, rows, args, console).await
+        let summary = output.run(&batch, rows, args, console).await?;
+        Ok::<_, CliError>((summary, jobs))
     })??;
     // The journal stays if the same command has more to do.
     if is_stored && !JournalPaths::beside(&args.output).journal.exists() {

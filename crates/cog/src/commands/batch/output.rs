@@ -6,9 +6,15 @@ use cog_batch::{
     Batch, Description, Finished, Journal, JournalPaths, LineSink, Output as OutputFile, Resume, Rows, Stop,
     Summary,
 };
+use cog_host::settings::Settings;
 
-use super::{format, view::ProgressView};
-use crate::{args::BatchArgs, commands::signals::Signals, error::CliError, output::Console};
+use super::{describe::describe, format, view::ProgressView};
+use crate::{
+    args::BatchArgs,
+    commands::{emit, signals::Signals},
+    error::CliError,
+    output::Console,
+};
 
 /// Where the results go.
 pub(super) enum Output {
@@ -24,11 +30,18 @@ pub(super) enum Output {
 }
 
 impl Output {
-    /// Opens the journal of a file.
+    /// Opens the output of a batch: stdout, or the journal of a file.
     ///
     /// # Errors
     /// The file has the results of a complete batch, or the journal cannot be used.
-    pub(super) fn open(args: &BatchArgs, description: &Description) -> Result<Self, CliError> {
+    pub(super) fn open(args: &BatchArgs, batch: &Batch, settings: &Settings) -> Result<Self, CliError> {
+        match emit::is_stdout(&args.output) {
+            true => Ok(Self::Stdout),
+            false => Self::open_file(args, &describe(args, batch, settings)?),
+        }
+    }
+
+    fn open_file(args: &BatchArgs, description: &Description) -> Result<Self, CliError> {
         let path = &args.output;
         let paths = JournalPaths::beside(path);
         Journal::clear_done(&paths)?;

@@ -37,6 +37,19 @@ fn option_that_a_job_cannot_have_is_refused_with_a_suggestion() {
 }
 
 #[test]
+fn batch_that_cannot_reach_the_server_leaves_no_files() {
+    let place = place();
+    place.write("rows.jsonl", "\"a\"\n");
+    let line = format!("batch ./m rows.jsonl -o out.jsonl --nats {NOWHERE}");
+    let output = place.cog(line.split_whitespace()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let entries = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["m", "rows.jsonl"]);
+}
+
+#[test]
 fn server_that_cannot_be_used_ends_the_batch() {
     let (code, message) = refused(&format!("--nats {NOWHERE}"));
     assert!(code == Some(1) && message.contains("E4001") && message.contains("127.0.0.1:1"), "{message}");
