@@ -105,8 +105,9 @@ async fn run(
 
 fn end(report: &WorkerReport, exit: Exit, console: &Console) -> Exit {
     let WorkerReport { succeeded, failed, moved_aside, repeated, .. } = report;
+    let jobs = if *succeeded == 1 { "job" } else { "jobs" };
     console.note(&format!(
-        "{succeeded} jobs succeeded, {failed} failed, {moved_aside} moved aside, {repeated} had a result already"
+        "{succeeded} {jobs} succeeded, {failed} failed, {moved_aside} moved aside, {repeated} had a result already"
     ));
     exit
 }

@@ -180,7 +180,7 @@ fn running_jobs_finish_after_a_signal_and_no_more_are_fetched() {
     let worker = Working::start(cog(place.path(), &mock, &args));
     eventually("no request", || (!mock.requests().is_empty()).then_some(()));
     let messages = worker.stop();
-    assert!(messages.contains("1 jobs succeeded"), "{messages}");
+    assert!(messages.contains("1 job succeeded"), "{messages}");
     assert_eq!(client.envelope("e.1")["ok"], true);
     assert_eq!((mock.requests().len(), client.messages("cog-jobs")), (1, Some(1)));
 }
