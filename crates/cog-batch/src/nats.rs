@@ -21,6 +21,7 @@ mod rows;
 mod sessions;
 mod stored;
 mod worker;
+mod workers;
 
 pub use self::{
     connect::{NatsOptions, connect},

@@ -7,7 +7,7 @@ use async_nats::{
     jetstream::{
         self, Context,
         consumer::{AckPolicy, PullConsumer, pull},
-        context::PublishErrorKind,
+        context::{ConsumerInfoErrorKind, PublishErrorKind},
         kv::{self, Store},
         stream::{self, DiscardPolicy, LastRawMessageErrorKind, RetentionPolicy, StorageType},
     },
@@ -141,6 +141,18 @@ impl Queue {
             |error: &dyn std::error::Error| NatsError::jet_stream(format!("read the state of {name}"), error);
         let stream = self.context.get_stream(&name).await.map_err(|error| failed(&error))?;
         Ok(stream.cached_info().state.messages)
+    }
+
+    /// Returns whether a worker waits for jobs, or has some.
+    pub(super) async fn has_workers(&self) -> Result<bool, NatsError> {
+        let failed = |error: &dyn std::error::Error| NatsError::jet_stream("look for workers", error);
+        let stream = self.context.get_stream_no_info(self.names.jobs()).await;
+        match stream.map_err(|error| failed(&error))?.consumer_info(CONSUMER).await {
+            Ok(info) => Ok(info.num_waiting > 0 || info.num_ack_pending > 0),
+            // The first worker creates it.
+            Err(error) if error.kind() == ConsumerInfoErrorKind::NotFound => Ok(false),
+            Err(error) => Err(failed(&error)),
+        }
     }
 
     /// Returns the consumer that all workers share.

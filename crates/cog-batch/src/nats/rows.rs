@@ -16,7 +16,7 @@ use cog_spec::{Code, Envelope, ErrorBody, Manifest};
 use futures_util::StreamExt as _;
 use tokio::time::sleep;
 
-use super::{Job, JobId, NatsError, Queue, StoredResult, job::digest, queue::Added};
+use super::{Job, JobId, NatsError, Queue, StoredResult, job::digest, queue::Added, workers::WorkerWatch};
 use crate::{
     RowHash,
     runner::{RowFuture, Runner},
@@ -38,6 +38,7 @@ pub struct NatsRows {
     options: RunOptions,
     retries_failed: bool,
     trouble: Mutex<Option<String>>,
+    workers: WorkerWatch,
     restoring: tokio::sync::Mutex<()>,
 }
 
@@ -90,6 +91,7 @@ impl NatsRows {
             options,
             retries_failed,
             trouble: Mutex::default(),
+            workers: WorkerWatch::new(),
             restoring: tokio::sync::Mutex::default(),
         }
     }
@@ -101,7 +103,10 @@ impl NatsRows {
                 return Envelope::failure(ErrorBody::new(Code::InternalError, "the row has no id of a job"));
             };
             match self.result(&job).await {
-                Ok(Some(result)) => return read(&job.id, &result),
+                Ok(Some(result)) => {
+                    self.workers.has_result();
+                    return read(&job.id, &result);
+                }
                 Ok(None) => attempt += 1,
                 Err(error) => {
                     let body = ErrorBody::new(error.code(), error.to_string());
@@ -134,10 +139,11 @@ impl NatsRows {
                 Ok(Found::Waiting) => {
                     wait = TRY_AGAIN.0;
                     self.set_trouble(None);
+                    self.workers.look(&self.queue).await;
                     if known == Known::Missing { MISSING } else { LOOK_AGAIN }
                 }
                 Err(error) if error.is_temporary() => {
-                    self.set_trouble(Some(error.to_string()));
+                    self.set_trouble(Some(format!("{error}; trying again")));
                     self.restore().await;
                     let pause = wait;
                     wait = (wait * 2).min(TRY_AGAIN.1);
@@ -196,7 +202,9 @@ impl Runner for NatsRows {
     }
 
     fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let absent = "no worker takes jobs; start one with `cog worker --nats`";
+        trouble.or_else(|| self.workers.is_absent().then(|| absent.to_owned()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cog batch --nats`: the rows are jobs.
 
 use std::{
+    io::{BufRead as _, BufReader},
     path::Path,
     process::{Child, Command, Output, Stdio},
     time::Duration,
@@ -79,6 +80,19 @@ fn rows_survive_a_killed_worker_and_a_killed_batch() {
     assert!((ROWS..=ROWS + 4).contains(&asked), "{asked}");
     assert!(other.stop().contains("0 moved aside"));
     assert_eq!(client.messages("cog-jobs"), Some(0));
+}
+
+#[test]
+fn batch_says_that_no_worker_takes_jobs() {
+    let (nats, place, mock) = (Nats::start(), place(), Mock::start(answers()));
+    let mut waiting = start(batch(place.path(), &mock, &nats, 3, &[]));
+    let mut lines = BufReader::new(waiting.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let line = lines.find(|line| line.contains("no worker takes jobs"));
+    assert!(line.unwrap().contains("`cog worker --nats`"));
+    let worker = worker(place.path(), &mock, &nats);
+    assert_eq!(lines.filter(|line| line.contains("failed")).count(), 1, "the summary");
+    assert_eq!(waiting.wait().unwrap().code(), Some(0));
+    drop(worker.stop());
 }
 
 #[test]
