@@ -490,8 +490,7 @@ impl<S> Running<'_, S> {
             return Some(format!("interrupted: {running} rows still run; interrupt again to cancel them"));
         }
         let of_runner = self.batch.runner.as_ref().and_then(|runner| runner.trouble());
-        let of_provider = || self.outage.error().map(|error| error.message.clone());
-        Some(format!("{}; trying again", of_runner.or_else(of_provider)?))
+        of_runner.or_else(|| Some(format!("{}; trying again", self.outage.error()?.message)))
     }
 }
 
