@@ -1,4 +1,4 @@
-//! Jobs that the provider refused one after another, because of this worker: its key is wrong, or its account is used up.
+//! Jobs that the provider refused in sequence, because of this worker: its key is wrong, or its account is used up.
 //!
 //! Such a worker ends its jobs at once, so it would take those of all others.
 

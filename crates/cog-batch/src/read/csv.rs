@@ -17,7 +17,8 @@ use super::{
     ColumnMap, ColumnsError, Place, RowErrorKind, RowReader,
     columns::Columns,
     json_lines::text_of,
-    lines::{Line, Lines, MAX_LINE},
+    lines::{Line, Lines},
+    row_error::MAX_LINE,
 };
 use crate::{Row, RowHash, RowInput, RowParser};
 

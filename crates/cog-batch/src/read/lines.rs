@@ -5,10 +5,9 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use bytes::{Buf as _, Bytes, BytesMut};
 use crc32fast::Hasher;
 
+use super::row_error::MAX_LINE;
 use crate::RowHash;
 
-/// The maximum length of a line or a CSV record, in bytes.
-pub(super) const MAX_LINE: usize = 16 << 20;
 /// The bytes that are read at once, and of the lines after which a group of rows ends, so that rows that are read ahead take little
 /// memory.
 const GROUP: usize = 128 << 10;

@@ -2,7 +2,8 @@ use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
-use super::lines::MAX_LINE;
+/// The maximum length of a line or a CSV record, in bytes.
+pub(super) const MAX_LINE: usize = 16 << 20;
 
 /// A row that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -12,7 +12,7 @@ mod view;
 
 use std::path::Path;
 
-use cog_batch::{Batch, ColumnMap, Concurrency, Format, Pace, Source, Stop, Summary};
+use cog_batch::{Batch, ColumnMap, Format, Pace, Source, Stop, Summary};
 use cog_flow::Condition;
 use cog_host::{
     context_store, mcp,
@@ -35,9 +35,6 @@ use crate::{
     exit::Exit,
     output::Console,
 };
-
-/// The jobs in the queue of `--nats` at the same time, if no number is set: enough for several workers.
-const IN_QUEUE: Concurrency = Concurrency::Fixed(256);
 
 /// Runs the module for each row, or a command about the jobs of a batch.
 pub(crate) fn batch(
@@ -69,7 +66,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         (None, Some(_)) if !(args.plan.is_some() && names_model(args)) => workers(),
         (None, _) => providers::select(&settings, RecordMode::Off)?,
     };
-    let pace = Pace::new(concurrency(args), args.limits.rpm, args.limits.tpm);
+    let pace = Pace::new(nats::concurrency(args), args.limits.rpm, args.limits.tpm);
     let builder = settings.runtime_builder(selected.providers).observer(pace.observer());
     let builder = match args.nats() {
         Some(_) => builder,
@@ -141,14 +138,6 @@ fn check_not_input(args: &BatchArgs) -> Result<(), CliError> {
 /// Whether the command names the provider or the model, which a plan with `--nats` then has the prices of.
 fn names_model(args: &BatchArgs) -> bool {
     !args.model.provider.is_empty() || args.model.model.is_some()
-}
-
-/// Returns the rows that run at the same time. With `--nats`, a default is enough for several workers.
-fn concurrency(args: &BatchArgs) -> Concurrency {
-    match args.limits.concurrency {
-        Concurrency::Auto if args.nats().is_some() => IN_QUEUE,
-        concurrency => concurrency,
-    }
 }
 
 /// Returns no providers: workers call theirs.

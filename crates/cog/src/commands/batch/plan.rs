@@ -6,7 +6,7 @@ use cog_batch::{
 };
 use cog_host::settings::Settings;
 
-use super::{concurrency, describe::describe, one_call::check_module, view};
+use super::{describe::describe, nats::concurrency, one_call::check_module, view};
 use crate::{
     args::{BatchArgs, PlanFormat},
     commands::{emit, runtime},
