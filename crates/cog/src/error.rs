@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use cog_batch::{JournalError, SinkError, Stop, ViaError, WriteError};
+use cog_batch::{JournalError, Stop, ViaError, WriteError};
 use cog_host::settings::SettingsError;
 use cog_module::{
     FindError, LoadError, export::ExportError, files::FileError, import::ImportError, migrate::MigrateError,
@@ -193,7 +193,7 @@ impl CliError {
     /// Whether the reader of stdout has closed it: `cog list | head -1`.
     fn is_broken_pipe(&self) -> bool {
         let error = match self {
-            CliError::Output(error) | CliError::Batch(Stop::Sink(SinkError::Write(error))) => error,
+            CliError::Output(error) => error,
             _ => return false,
         };
         error.kind() == io::ErrorKind::BrokenPipe

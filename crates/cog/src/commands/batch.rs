@@ -1,6 +1,7 @@
 //! `cog batch`: runs a module for each row of an input.
 
 mod describe;
+mod files;
 mod format;
 #[cfg(feature = "nats")]
 mod nats;
@@ -10,9 +11,9 @@ mod plan;
 mod via;
 mod view;
 
-use std::path::Path;
+use std::io::ErrorKind;
 
-use cog_batch::{Batch, ColumnMap, Format, Pace, Source, Stop, Summary};
+use cog_batch::{Batch, ColumnMap, Format, JournalPaths, Pace, SinkError, Source, Stop, Summary};
 use cog_flow::Condition;
 use cog_host::{
     context_store, mcp,
@@ -52,7 +53,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     emit::check(args.results.summary.as_deref())?;
     emit::check(Some(&args.output))?;
     format::output(args)?;
-    check_not_input(args)?;
+    files::check(args)?;
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = load_settings(flags, environment, console)?;
     note_telemetry(&settings, console);
@@ -119,22 +120,6 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     close(summary, args, console)
 }
 
-/// Checks that no file that is written is the input, also under another name.
-fn check_not_input(args: &BatchArgs) -> Result<(), CliError> {
-    let named = |path: &Path| std::fs::canonicalize(path).ok().filter(|_| !emit::is_stdout(path));
-    let input = named(&args.input);
-    let is_input = |path: &Path| input.is_some() && named(path) == input;
-    let (option, other) = match args.results.summary.as_deref() {
-        _ if is_input(&args.output) => ("-o", "results"),
-        Some(summary) if is_input(summary) => ("--summary", "summary"),
-        _ => return Ok(()),
-    };
-    Err(CliError::Usage {
-        message: format!("{option}: {} is the input, which would be replaced", args.input.display()),
-        suggestion: Some(format!("Choose another file for the {other}.")),
-    })
-}
-
 /// Whether the command names the provider or the model, which a plan with `--nats` then has the prices of.
 fn names_model(args: &BatchArgs) -> bool {
     !args.model.provider.is_empty() || args.model.model.is_some()
@@ -155,6 +140,7 @@ fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, 
         emit::file(path, &cog_json::ToJson::to_json_pretty(&summary), console)?;
     }
     let failed = summary.rows.failed + summary.rows.earlier_failed;
+    note_rows(&summary, args, console);
     match summary.stopped {
         None if failed == 0 => Ok(Exit::Ok),
         None => {
@@ -167,7 +153,28 @@ fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, 
             console.note("interrupted; run the same command again for the rows that have no result");
             Ok(Exit::Interrupted)
         }
-        Some(stop) => Err(stop.into()),
+        Some(Stop::Sink(SinkError::Write(error))) if error.kind() == ErrorKind::BrokenPipe => {
+            console.note("the reader of stdout has ended; the other rows did not run");
+            Ok(Exit::Failed)
+        }
+        Some(stop) => {
+            if matches!(stop, Stop::MaxFailures { .. }) && !emit::is_stdout(&args.output) {
+                let results = JournalPaths::beside(&args.output).results;
+                console.note(&format!("the results so far, with the errors, are in {}", results.display()));
+            }
+            Err(stop.into())
+        }
+    }
+}
+
+/// Says which rows did not run although nothing has failed.
+fn note_rows(summary: &Summary, args: &BatchArgs, console: &Console) {
+    let rows = summary.rows;
+    if rows.excluded > 0 && rows.excluded == rows.read {
+        console.note("the condition of --where was true for no row");
+    }
+    if summary.is_sample && !emit::is_stdout(&args.output) {
+        console.note("this was a sample; the same command without --sample runs the other rows");
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cog batch`: a module runs for each row of a file.
 
 mod dedupe;
+mod files;
 #[cfg(unix)]
 mod killed;
 mod limits;

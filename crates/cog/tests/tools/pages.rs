@@ -23,6 +23,7 @@ const NOT_RUN: [(&str, &str); 18] = [
     ("docker load ", "needs the image of a release"),
     ("docker run ", "needs the image of a release"),
     ("nats-server ", "runs until it is stopped; the tests of `nats` start one"),
+    ("NATS_PASSWORD=", "runs nats-server until it is stopped; the tests of `nats` start one"),
     (
         "cog batch my-module rows.jsonl -o results.jsonl --via",
         "needs the batch interface of a vendor; the tests of `batch::via` have one",

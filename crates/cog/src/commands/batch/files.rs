@@ -1,0 +1,92 @@
+//! The files of a batch: each is another one.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cog_batch::JournalPaths;
+
+use crate::{args::BatchArgs, commands::emit, error::CliError};
+
+/// The maximum of links that are followed to a file that does not exist yet.
+const MAX_LINKS: usize = 16;
+
+/// Checks that no file that is written is the input, and that the summary replaces no file of the results.
+///
+/// # Errors
+/// A usage error, if two names are those of one file.
+pub(super) fn check(args: &BatchArgs) -> Result<(), CliError> {
+    let summary = args.results.summary.as_deref();
+    let input = resolve(&args.input);
+    let is_input = |path: &Path| input.is_some() && resolve(path) == input;
+    if results(&args.output).iter().any(|path| is_input(path)) {
+        return Err(replaced("-o", &args.input, "the input", "the results"));
+    }
+    let Some(summary) = summary else { return Ok(()) };
+    if emit::is_stdout(summary) {
+        return Err(CliError::Usage {
+            message: "--summary: the summary is not written to stdout, only to a file".to_owned(),
+            suggestion: Some("Name a file, such as --summary summary.json.".to_owned()),
+        });
+    }
+    if is_input(summary) {
+        return Err(replaced("--summary", summary, "the input", "the summary"));
+    }
+    match is_of_results(summary, &args.output) {
+        true => Err(replaced("--summary", summary, "a file of the results", "the summary")),
+        false => Ok(()),
+    }
+}
+
+fn replaced(option: &str, path: &Path, file: &str, other: &str) -> CliError {
+    CliError::Usage {
+        message: format!("{option}: {} is {file}, which would be replaced", path.display()),
+        suggestion: Some(format!("Choose another file for {other}.")),
+    }
+}
+
+/// Returns whether a file is the output, or has its results or jobs while the batch runs.
+fn is_of_results(path: &Path, output: &Path) -> bool {
+    let Some(file) = resolve(path) else { return false };
+    let job = resolve(&with_suffix(output, ".jobs-")).map(PathBuf::into_os_string);
+    let is_job = job.is_some_and(|job| {
+        let (file, job) = (file.as_os_str().as_encoded_bytes(), job.as_encoded_bytes());
+        !emit::is_stdout(output) && file.starts_with(job)
+    });
+    is_job || results(output).iter().any(|path| resolve(path).as_ref() == Some(&file))
+}
+
+/// Returns the output and the files beside it.
+fn results(output: &Path) -> Vec<PathBuf> {
+    if emit::is_stdout(output) {
+        return Vec::new();
+    }
+    let JournalPaths { journal, results } = JournalPaths::beside(output);
+    vec![output.to_owned(), journal, results, with_suffix(output, ".jobs")]
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Returns the file of a path without links, also if it does not exist yet. None for stdin, pipes and devices.
+fn resolve(path: &Path) -> Option<PathBuf> {
+    if emit::is_stdout(path) || fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+        return None;
+    }
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = directory(&path).join(target);
+    }
+    let missing = || Some(fs::canonicalize(directory(&path)).ok()?.join(path.file_name()?));
+    fs::canonicalize(&path).ok().or_else(missing)
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
