@@ -10,7 +10,7 @@ use self::markdown::{Block, Command, blocks, code_in_text, pages};
 use crate::{examples::help, golden::replies, scene::bash};
 
 /// The beginnings of the commands that do not run, with the reason.
-const NOT_RUN: [(&str, &str); 18] = [
+const NOT_RUN: [(&str, &str); 19] = [
     ("cargo xtask test", "runs this test"),
     ("cargo install ", "compiles the program that is tested here"),
     ("python3 -m venv model", "downloads 290 MB; `cargo xtask bench model` runs this model"),
