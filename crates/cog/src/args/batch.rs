@@ -12,6 +12,9 @@ use cog_provider::batch::BATCH_VENDORS;
 
 use super::{GenerationArgs, ModelArgs, run::CheckArgs};
 
+/// The jobs in the queue of `--nats` at the same time, if no number is set.
+const IN_QUEUE: Concurrency = Concurrency::Fixed(256);
+
 /// `cog batch`: a batch, or a command about the jobs of one.
 #[derive(Debug)]
 pub(crate) enum BatchCommand {
@@ -163,6 +166,14 @@ impl BatchArgs {
     #[expect(clippy::unused_self, reason = "the same call with and without the feature")]
     pub(crate) fn nats(&self) -> Option<&str> {
         None
+    }
+
+    /// Returns the rows that run at the same time. With `--nats`, the default is enough for several workers.
+    pub(crate) fn concurrency(&self) -> Concurrency {
+        match self.limits.concurrency {
+            Concurrency::Auto if self.nats().is_some() => IN_QUEUE,
+            concurrency => concurrency,
+        }
     }
 }
 

@@ -67,7 +67,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         (None, Some(_)) if !(args.plan.is_some() && names_model(args)) => workers(),
         (None, _) => providers::select(&settings, RecordMode::Off)?,
     };
-    let pace = Pace::new(nats::concurrency(args), args.limits.rpm, args.limits.tpm);
+    let pace = Pace::new(args.concurrency(), args.limits.rpm, args.limits.tpm);
     let builder = settings.runtime_builder(selected.providers).observer(pace.observer());
     let builder = match args.nats() {
         Some(_) => builder,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cog_batch::{
-    Batch, Concurrency, Jobs, JournalPaths, Rows, Summary,
+    Batch, Jobs, JournalPaths, Rows, Summary,
     nats::{Names, NatsRows, Queue, connect},
 };
 use cog_host::settings::Settings;
@@ -17,18 +17,8 @@ use crate::{
     output::Console,
 };
 
-/// The jobs in the queue of `--nats` at the same time, if no number is set: enough for several workers.
-const IN_QUEUE: Concurrency = Concurrency::Fixed(256);
 /// The maximum of `--max-attempts` in the options of a job.
 const MAX_ATTEMPTS: u32 = 10;
-
-/// Returns the rows that run at the same time. With `--nats`, a default is enough for several workers.
-pub(super) fn concurrency(args: &BatchArgs) -> Concurrency {
-    match args.limits.concurrency {
-        Concurrency::Auto if args.nats().is_some() => IN_QUEUE,
-        concurrency => concurrency,
-    }
-}
 
 /// Rejects the options that a job cannot have.
 ///

@@ -6,7 +6,7 @@ use cog_batch::{
 };
 use cog_host::settings::Settings;
 
-use super::{describe::describe, nats::concurrency, one_call::check_module, view};
+use super::{describe::describe, one_call::check_module, view};
 use crate::{
     args::{BatchArgs, PlanFormat},
     commands::{emit, runtime},
@@ -33,7 +33,7 @@ pub(super) fn plan(
     };
     let generation = args.generation.generation().or(&settings.generation.preferred());
     let limits = PlanLimits {
-        concurrency: concurrency(args),
+        concurrency: args.concurrency(),
         rpm: args.limits.rpm,
         tpm: args.limits.tpm,
         max_tokens: generation.max_tokens,
