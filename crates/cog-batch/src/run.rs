@@ -383,7 +383,7 @@ impl<S: Sink> Running<'_, S> {
             now,
         );
         self.is_warm = true;
-        self.outage.record(envelope.error(), now);
+        self.outage.record(failure, envelope.error(), now);
         self.stop_for_outage(now);
         match (failure, envelope.error()) {
             (Some(Failure::Budget), Some(error)) => self.stop_for_cost(error),
@@ -486,8 +486,10 @@ impl<S> Running<'_, S> {
     /// Returns why no row starts, if none does.
     fn trouble(&self) -> Option<String> {
         if matches!(self.stop, Some(Stop::Interrupted)) {
-            let running = self.running.len();
-            return Some(format!("interrupted: {running} rows still run; interrupt again to cancel them"));
+            let rows = self.running.len();
+            return Some(format!(
+                "interrupted: waiting for the {rows} that run; interrupt again to cancel them"
+            ));
         }
         let of_runner = self.batch.runner.as_ref().and_then(|runner| runner.trouble());
         of_runner.or_else(|| Some(format!("{}; trying again", self.outage.error()?.message)))

@@ -7,11 +7,6 @@ use thiserror::Error;
 
 use crate::{read::ReadError, sink::SinkError};
 
-/// Returns the suggestion of an error, and what to do next.
-fn with_next(error: &ErrorBody, next: &str) -> String {
-    error.suggestion.as_deref().map_or_else(|| next.to_owned(), |text| format!("{text} {next}"))
-}
-
 /// Why a batch ended before its input did.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -118,6 +113,11 @@ impl Stop {
             Self::Sink(error) => Some(error.suggestion()),
         }
     }
+}
+
+/// Returns the suggestion of an error, and what to do next.
+fn with_next(error: &ErrorBody, next: &str) -> String {
+    error.suggestion.as_deref().map_or_else(|| next.to_owned(), |text| format!("{text} {next}"))
 }
 
 /// How many rows may fail.

@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use cog_spec::{Code, ErrorBody};
 
+use super::task::Failure;
+
 /// The least time without an answer that ends a batch.
 const LONG: Duration = Duration::from_secs(30);
 /// The least number of failures that ends a batch.
 const MANY: u32 = 5;
 
-/// The failures since the last answer. A provider that limits the rate answers.
+/// The failures since the last answer. A provider that limits the rate, or rejects a row, answers.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
     failures: u32,
@@ -19,9 +21,10 @@ pub(super) struct Outage {
 }
 
 impl Outage {
-    /// Records how a row ended.
-    pub(super) fn record(&mut self, error: Option<&ErrorBody>, now: Instant) {
-        match error.filter(|error| error.code == Code::ProviderUnavailable.into()) {
+    /// Records how a row ended, and what its error says about the provider.
+    pub(super) fn record(&mut self, failure: Option<Failure>, error: Option<&ErrorBody>, now: Instant) {
+        let is_down = matches!(failure, Some(Failure::Overloaded(_)));
+        match error.filter(|error| is_down && error.code == Code::ProviderUnavailable.into()) {
             None => *self = Self::default(),
             Some(error) => {
                 self.failures = self.failures.saturating_add(1);
@@ -61,16 +64,21 @@ mod tests {
         let (start, second) = (Instant::now(), Duration::from_secs(1));
         let unavailable = ErrorBody::new(Code::ProviderUnavailable, "no connection");
         let limited = ErrorBody::new(Code::RateLimited, "slow down");
+        let down = Some(Failure::Overloaded(None));
         let mut outage = Outage::default();
         for (seconds, ends) in [(0, false), (20, false), (31, false), (40, false), (50, true)] {
             let now = start + seconds * second;
-            outage.record(Some(&unavailable), now);
+            outage.record(down, Some(&unavailable), now);
             assert_eq!(outage.end(now).is_some(), ends, "{seconds} s");
         }
-        for answer in [None, Some(&limited)] {
-            outage.record(answer, start + 60 * second);
+        for (failure, answer) in [
+            (None, None),
+            (down, Some(&limited)),
+            (Some(Failure::Provider), Some(&unavailable)), // a rejected request has the same code
+        ] {
+            outage.record(failure, answer, start + 60 * second);
             assert!(outage.end(start + 90 * second).is_none());
-            (60..80).for_each(|at| outage.record(Some(&unavailable), start + at * second));
+            (60..80).for_each(|at| outage.record(down, Some(&unavailable), start + at * second));
             assert!(outage.end(start + 80 * second).is_none(), "{:?}", outage.error());
         }
     }
