@@ -44,6 +44,7 @@ pub(crate) use self::{
     files::Files,
     header::DONE,
     lock::sync_directory_of,
+    paths::with_suffix,
     record::{RECORD_LEN, Record},
     records::{Records, Slot},
     recover::remove_records,

@@ -28,7 +28,8 @@ impl JournalPaths {
     }
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+/// Adds a suffix to a path, after its extension.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)

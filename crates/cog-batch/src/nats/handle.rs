@@ -95,13 +95,19 @@ impl Handler {
     async fn outcome(&self, message: &Message) -> End {
         let deliveries = message.info().map_or(1, |info| u64::try_from(info.delivered).unwrap_or(1));
         let Some(id) = JobId::from_headers(message.headers.as_ref()) else {
-            return self.aside_without_id(message, deliveries).await;
+            let moved = self.aside_without_result(message, None, &no_id(), deliveries).await;
+            return self.or_again(moved, None, deliveries);
         };
         let Some(_running) = self.claim(&id) else { return End::Again(self.ack_wait) };
         let job = Received { message, digest: digest(&message.payload), id, deliveries };
         let ended = renewing(message, self.ack_wait, self.decide(&job)).await;
+        self.or_again(ended, Some(&job.id), deliveries)
+    }
+
+    /// Returns how the handling of a job ends; after an error of NATS it is delivered again.
+    fn or_again(&self, ended: Result<End, NatsError>, id: Option<&JobId>, deliveries: u64) -> End {
         ended.unwrap_or_else(|error| {
-            tracing::warn!(job = %job.id, %error, "the job will be delivered again");
+            tracing::warn!(job = id.map(JobId::as_str), %error, "a job will be delivered again");
             End::Again(self.delay(deliveries))
         })
     }
@@ -110,7 +116,10 @@ impl Handler {
     async fn decide(&self, received: &Received<'_>) -> Result<End, NatsError> {
         match self.queue.result(&received.id).await? {
             Some(result) if result.job == received.digest => return self.repeat(received, &result).await,
-            Some(_) => return self.aside_without_result_of(received).await,
+            Some(_) => {
+                let (message, id) = (received.message, &received.id);
+                return self.aside_without_result(message, Some(id), &used_id(id), received.deliveries).await;
+            }
             None => {}
         }
         let job = match Job::read(&received.message.payload, &self.queue.names) {
@@ -177,7 +186,7 @@ impl Handler {
             let _ = self.queue.restore().await; // the server may have lost the bucket
         }
         if let Some(reply) = reply {
-            self.reply(reply, &received.id, result).await;
+            self.reply(reply, Some(&received.id), result).await;
         }
     }
 
@@ -185,22 +194,21 @@ impl Handler {
     async fn repeat(&self, received: &Received<'_>, result: &StoredResult) -> Result<End, NatsError> {
         let job = Job::read(&received.message.payload, &self.queue.names).ok();
         if let Some(reply) = job.and_then(|job| job.reply) {
-            self.reply(&reply, &received.id, result.text.clone()).await;
+            self.reply(&reply, Some(&received.id), result.text.clone()).await;
         }
         self.counts.repeat();
         Ok(End::Ack)
     }
 
-    async fn reply(&self, subject: &str, id: &JobId, result: bytes::Bytes) {
+    /// Publishes the result of a job.
+    async fn reply(&self, subject: &str, id: Option<&JobId>, result: bytes::Bytes) {
         let mut headers = async_nats::HeaderMap::new();
-        headers.insert(async_nats::header::NATS_MESSAGE_ID, id.as_str());
-        self.publish(subject, headers, result).await;
-    }
-
-    async fn publish(&self, subject: &str, headers: async_nats::HeaderMap, result: bytes::Bytes) {
+        if let Some(id) = id {
+            headers.insert(async_nats::header::NATS_MESSAGE_ID, id.as_str());
+        }
         let sent = self.queue.client.publish_with_headers(subject.to_owned(), headers, result).await;
         if let Err(error) = sent {
-            tracing::warn!(subject, %error, "a result is stored, but cannot be published");
+            tracing::warn!(subject, %error, "a result cannot be published");
         }
     }
 
@@ -219,39 +227,23 @@ impl Handler {
         Ok(End::Ack)
     }
 
-    /// Moves a job aside whose id has the result of another job.
-    async fn aside_without_result_of(&self, received: &Received<'_>) -> Result<End, NatsError> {
-        let envelope = used_id(&received.id);
-        self.queue.move_aside(received.message, None, &envelope, received.deliveries).await?;
-        if let Some(reply) = job::reply_of(&received.message.payload, &self.queue.names) {
+    /// Moves a job aside whose id is missing, or has the result of another job. Only a reply can say so.
+    async fn aside_without_result(
+        &self,
+        message: &Message,
+        id: Option<&JobId>,
+        envelope: &Envelope,
+        deliveries: u64,
+    ) -> Result<End, NatsError> {
+        self.queue.move_aside(message, None, envelope, deliveries).await?;
+        if let Some(reply) = job::reply_of(&message.payload, &self.queue.names) {
             let max_bytes = self.queue.client.max_payload();
-            let result = stored::write(Some(&received.id), &received.digest, &envelope, max_bytes);
-            self.publish(&reply, async_nats::HeaderMap::new(), result).await;
+            let result = stored::write(id, &digest(&message.payload), envelope, max_bytes);
+            self.reply(&reply, id, result).await;
         }
         self.counts.aside();
-        tracing::warn!(job = %received.id, error = %text(&envelope), "a job was moved aside");
+        tracing::warn!(job = id.map(JobId::as_str), error = %text(envelope), "a job was moved aside");
         Ok(End::Ack)
-    }
-
-    /// Moves a job aside that has no id for a result. Only a reply can say so.
-    async fn aside_without_id(&self, message: &Message, deliveries: u64) -> End {
-        let envelope = no_id();
-        match self.queue.move_aside(message, None, &envelope, deliveries).await {
-            Ok(()) => {
-                if let Some(reply) = job::reply_of(&message.payload, &self.queue.names) {
-                    let max_bytes = self.queue.client.max_payload();
-                    let result = stored::write(None, &digest(&message.payload), &envelope, max_bytes);
-                    self.publish(&reply, async_nats::HeaderMap::new(), result).await;
-                }
-                self.counts.aside();
-                tracing::warn!(error = %text(&envelope), "a job was moved aside");
-                End::Ack
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a job without an id will be delivered again");
-                End::Again(self.delay(deliveries))
-            }
-        }
     }
 
     /// Returns the delay before the next delivery: it doubles, with a random part.

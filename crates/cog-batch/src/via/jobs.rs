@@ -1,7 +1,6 @@
 //! The jobs of a batch, in a file beside the output.
 
 use std::{
-    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -9,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::ViaError;
-use crate::Description;
+use crate::{Description, journal::with_suffix};
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -71,7 +70,7 @@ impl Jobs {
     /// # Errors
     /// The jobs are those of another vendor, or their file cannot be read.
     pub fn open(out: &Path, vendor: &'static str) -> Result<Self, ViaError> {
-        let path = with_suffix(out, ".jobs");
+        let path = Self::path_beside(out);
         let state = match read(&path)? {
             Some(state) if state.vendor == vendor => state,
             Some(state) => return Err(ViaError::OtherVendor { path, found: state.vendor, expected: vendor }),
@@ -85,12 +84,18 @@ impl Jobs {
         Ok(Self { path, state })
     }
 
+    /// Returns the path beside an output: `OUT.jobs`. The path of the replies of a job begins with it.
+    #[must_use]
+    pub fn path_beside(out: &Path) -> PathBuf {
+        with_suffix(out, ".jobs")
+    }
+
     /// Returns the command that started the batch of an output, and its vendor.
     ///
     /// # Errors
     /// There are no jobs, or their file cannot be read.
     pub fn command(out: &Path) -> Result<Vec<String>, ViaError> {
-        let path = with_suffix(out, ".jobs");
+        let path = Self::path_beside(out);
         let state = read(&path)?.ok_or(ViaError::NoJobs { path })?;
         Ok(state.command)
     }
@@ -225,10 +230,4 @@ fn new_name(path: &Path) -> Result<String, ViaError> {
     let file = tempfile::Builder::new().prefix("cog-").rand_bytes(16).tempfile();
     let file = file.map_err(|source| ViaError::File { path: path.to_owned(), source })?;
     Ok(file.path().file_name().unwrap_or_default().to_string_lossy().into_owned())
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    PathBuf::from(name)
 }

@@ -1,12 +1,11 @@
 //! The files of a batch: each is another one.
 
 use std::{
-    ffi::OsString,
     fs,
     path::{Path, PathBuf},
 };
 
-use cog_batch::JournalPaths;
+use cog_batch::{Jobs, JournalPaths};
 
 use crate::{args::BatchArgs, commands::emit, error::CliError};
 
@@ -50,12 +49,12 @@ fn replaced(option: &str, path: &Path, file: &str, other: &str) -> CliError {
 /// Returns whether a file is the output, or has its results or jobs while the batch runs.
 fn is_of_results(path: &Path, output: &Path) -> bool {
     let Some(file) = resolve(path) else { return false };
-    let job = resolve(&with_suffix(output, ".jobs-")).map(PathBuf::into_os_string);
-    let is_job = job.is_some_and(|job| {
-        let (file, job) = (file.as_os_str().as_encoded_bytes(), job.as_encoded_bytes());
-        !emit::is_stdout(output) && file.starts_with(job)
+    let jobs = resolve(&Jobs::path_beside(output)).filter(|_| !emit::is_stdout(output));
+    let is_of_job = jobs.is_some_and(|jobs| {
+        let rest = file.as_os_str().as_encoded_bytes().strip_prefix(jobs.as_os_str().as_encoded_bytes());
+        rest.is_some_and(|rest| rest.starts_with(b"-"))
     });
-    is_job || results(output).iter().any(|path| resolve(path).as_ref() == Some(&file))
+    is_of_job || results(output).iter().any(|path| resolve(path).as_ref() == Some(&file))
 }
 
 /// Returns the output and the files beside it.
@@ -64,13 +63,7 @@ fn results(output: &Path) -> Vec<PathBuf> {
         return Vec::new();
     }
     let JournalPaths { journal, results } = JournalPaths::beside(output);
-    vec![output.to_owned(), journal, results, with_suffix(output, ".jobs")]
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    PathBuf::from(name)
+    vec![output.to_owned(), journal, results, Jobs::path_beside(output)]
 }
 
 /// Returns the file of a path without links, also if it does not exist yet. None for stdin, pipes and devices.
