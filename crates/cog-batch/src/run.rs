@@ -1,6 +1,7 @@
 //! The loop of a batch: rows are read, run and written.
 
 mod duplicates;
+mod failure;
 mod held;
 mod outage;
 mod task;
@@ -21,8 +22,9 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use self::{
+    failure::Failure,
     outage::Outage,
-    task::{Ended, Failure, Task},
+    task::{Ended, Task},
 };
 use crate::{
     Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Runner, Sink, SinkError, Stop, Summary,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use cog_spec::{Code, ErrorBody};
 
-use super::task::Failure;
+use super::failure::Failure;
 
 /// The least time without an answer that ends a batch.
 const LONG: Duration = Duration::from_secs(30);

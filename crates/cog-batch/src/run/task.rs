@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cog_run::RunInput;
-use cog_spec::{Code, Envelope, ErrorBody};
+use cog_spec::Envelope;
 
 use super::Batch;
 use crate::{RowHash, digest::Digest, via::Slot};
@@ -30,19 +30,6 @@ pub(super) struct Ended {
     pub(super) envelope: Envelope,
     pub(super) latency: Duration,
     pub(super) reserved: f64,
-}
-
-/// What an error says about the provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// The budget refused the run.
-    Budget,
-    /// The provider accepts no requests for a while, with the wait that it requests.
-    Overloaded(Option<Duration>),
-    /// The provider failed.
-    Provider,
-    /// The row failed.
-    Row,
 }
 
 impl Task {
@@ -76,27 +63,5 @@ impl Task {
 
     pub(super) fn again(self) -> Self {
         Self { tries: self.tries + 1, ..self }
-    }
-}
-
-impl Failure {
-    pub(super) fn from_error(error: &ErrorBody) -> Self {
-        let detail = |name: &str| error.details.as_ref().and_then(|details| details.get(name));
-        let reason = detail("reason").and_then(cog_json::Node::as_str);
-        if matches!(reason, Some("budget" | "unknown_price")) {
-            return Self::Budget;
-        }
-        let wait = detail("retry_after_ms").and_then(cog_json::Node::as_u64).map(Duration::from_millis);
-        let is = |code: Code| error.code == code.into();
-        match error.recoverable {
-            Some(true) if is(Code::RateLimited) && reason != Some("quota") => Self::Overloaded(wait),
-            Some(true)
-                if is(Code::ProviderUnavailable) && (wait.is_some() || reason == Some("unavailable")) =>
-            {
-                Self::Overloaded(wait)
-            }
-            _ if is(Code::RateLimited) || is(Code::ProviderUnavailable) => Self::Provider,
-            _ => Self::Row,
-        }
     }
 }
