@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::dag::modules::{self, Module};
+use crate::dag::modules;
 use crate::project::{Outcome, read, say};
 
 const FILE: &str = "xtask/circles.toml";
@@ -12,7 +12,7 @@ struct Accepted {
     crate_name: String,
     /// A module of the circle; `*` for any circle of the crate.
     contains: String,
-    files: usize,
+    modules: usize,
 }
 
 /// Returns the circles of these crates that the list does not cover.
@@ -45,41 +45,39 @@ impl Accepted {
                 .ok_or(format!("an entry without `{key}`"))
         };
         string("reason")?;
-        let files = entry.get("files").and_then(Value::as_integer).and_then(|files| files.try_into().ok());
+        let modules =
+            entry.get("modules").and_then(Value::as_integer).and_then(|count| count.try_into().ok());
         Ok(Self {
             crate_name: string("crate")?,
             contains: string("contains")?,
-            files: files.ok_or("an entry without `files`")?,
+            modules: modules.ok_or("an entry without `modules`")?,
         })
     }
 
-    fn is_about(&self, crate_name: &str, circle: &[Module]) -> bool {
-        let contains = || circle.iter().any(|module| module.join("::") == self.contains);
+    fn is_about(&self, crate_name: &str, circle: &[String]) -> bool {
+        let contains = || circle.contains(&self.contains);
         self.crate_name == crate_name && (self.contains == "*" || contains())
     }
 }
 
-fn uncovered(accepted: &[Accepted], name: &str, circles: &[Vec<Module>]) -> Vec<String> {
-    let covered = |circle: &[Module]| {
-        accepted.iter().any(|entry| entry.is_about(name, circle) && circle.len() <= entry.files)
+fn uncovered(accepted: &[Accepted], name: &str, circles: &[Vec<String>]) -> Vec<String> {
+    let covered = |circle: &[String]| {
+        accepted.iter().any(|entry| entry.is_about(name, circle) && circle.len() <= entry.modules)
     };
     let open = circles.iter().filter(|circle| !covered(circle));
-    open.map(|circle| {
-        let modules: Vec<_> = circle.iter().map(|module| module.join("::")).collect();
-        format!("{name}: a circle of {} modules: {}", circle.len(), modules.join(", "))
-    })
-    .collect()
+    open.map(|circle| format!("{name}: a circle of {} modules: {}", circle.len(), circle.join(", ")))
+        .collect()
 }
 
 /// Entries of a crate that allow more than there is.
-fn loose(accepted: &[Accepted], name: &str, circles: &[Vec<Module>]) -> Vec<String> {
+fn loose(accepted: &[Accepted], name: &str, circles: &[Vec<String>]) -> Vec<String> {
     let of_crate = accepted.iter().filter(|entry| entry.crate_name == name);
     let loose = of_crate.filter_map(|entry| {
         let largest = circles.iter().filter(|circle| entry.is_about(name, circle)).map(Vec::len).max();
         let found = largest.unwrap_or_default();
-        (found < entry.files).then(|| match found {
+        (found < entry.modules).then(|| match found {
             0 => format!("{name}: no circle contains `{}`; remove the entry", entry.contains),
-            _ => format!("{name}: `{}` allows {} files; {found} are enough", entry.contains, entry.files),
+            _ => format!("{name}: `{}` allows {} modules; {found} are enough", entry.contains, entry.modules),
         })
     });
     loose.collect()
@@ -89,32 +87,32 @@ fn loose(accepted: &[Accepted], name: &str, circles: &[Vec<Module>]) -> Vec<Stri
 mod tests {
     use super::*;
 
-    const LIST: &str = "[[circle]]\ncrate = 'a'\ncontains = 'x::y'\nfiles = 2\nreason = 'one thing'";
+    const LIST: &str = "[[circle]]\ncrate = 'a'\ncontains = 'y'\nmodules = 2\nreason = 'one thing'";
 
-    fn circle(modules: &[&str]) -> Vec<Module> {
-        modules.iter().map(|module| module.split("::").map(str::to_owned).collect()).collect()
+    fn circle(modules: &[&str]) -> Vec<String> {
+        modules.iter().map(|module| (*module).to_owned()).collect()
     }
 
     #[test]
     fn a_listed_circle_is_accepted_up_to_its_size() {
         let list = parse(LIST).unwrap();
-        assert!(uncovered(&list, "a", &[circle(&["x::y", "z"])]).is_empty());
-        let grown = uncovered(&list, "a", &[circle(&["w", "x::y", "z"])]);
-        assert_eq!(grown, ["a: a circle of 3 modules: w, x::y, z"]);
+        assert!(uncovered(&list, "a", &[circle(&["y", "z"])]).is_empty());
+        let grown = uncovered(&list, "a", &[circle(&["w", "y", "z"])]);
+        assert_eq!(grown, ["a: a circle of 3 modules: w, y, z"]);
         assert_eq!(uncovered(&list, "a", &[circle(&["w", "z"])]).len(), 1);
-        assert_eq!(uncovered(&list, "b", &[circle(&["x::y", "z"])]).len(), 1);
+        assert_eq!(uncovered(&list, "b", &[circle(&["y", "z"])]).len(), 1);
     }
 
     #[test]
     fn an_entry_that_is_not_needed_is_reported() {
         let list = parse(LIST).unwrap();
-        assert_eq!(loose(&list, "a", &[]), ["a: no circle contains `x::y`; remove the entry"]);
-        assert!(loose(&list, "a", &[circle(&["x::y", "z"])]).is_empty());
+        assert_eq!(loose(&list, "a", &[]), ["a: no circle contains `y`; remove the entry"]);
+        assert!(loose(&list, "a", &[circle(&["y", "z"])]).is_empty());
     }
 
     #[test]
     fn an_entry_needs_a_reason() {
-        let error = parse("[[circle]]\ncrate = 'a'\ncontains = 'b'\nfiles = 2").err().unwrap();
+        let error = parse("[[circle]]\ncrate = 'a'\ncontains = 'b'\nmodules = 2").err().unwrap();
         assert_eq!(error, "an entry without `reason`");
     }
 }

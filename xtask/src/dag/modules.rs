@@ -1,7 +1,8 @@
-//! Circles between the modules of one crate: files that use each other, directly or through others.
+//! Circles between the modules of one crate that use each other, directly or through others. A module is a file or a
+//! directory directly under `src/`, with everything below it.
 //!
 //! An edge is a path that starts at `crate`, `self`, `super` or a child module, in code that is not a test. A name that a
-//! module re-exports counts as one of the file that declares it. A parent and one child may use each other.
+//! module re-exports counts as one of the file that declares it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +10,8 @@ use crate::dag::paths::{self, Source};
 use crate::project::{Outcome, read, tracked};
 use crate::source;
 
-/// A module, from the root of its crate: `["routes", "execute"]`.
-pub(super) type Module = Vec<String>;
+/// The path of a file's module, from the root of its crate: `["routes", "execute"]`.
+type Module = Vec<String>;
 
 /// The files of one crate.
 #[derive(Default)]
@@ -19,7 +20,7 @@ struct Crate {
 }
 
 /// Returns the circles of a package, the largest first.
-pub(super) fn circles(package: &str) -> Outcome<Vec<Vec<Module>>> {
+pub(super) fn circles(package: &str) -> Outcome<Vec<Vec<String>>> {
     let directory = if package == "cogn" { "cog" } else { package };
     let root = format!("crates/{directory}/src");
     let mut texts = Vec::new();
@@ -33,7 +34,7 @@ pub(super) fn circles(package: &str) -> Outcome<Vec<Vec<Module>>> {
 }
 
 /// Returns the circles between files, given by their path under `src/` and their text.
-fn circles_in(texts: &[(String, String)]) -> Outcome<Vec<Vec<Module>>> {
+fn circles_in(texts: &[(String, String)]) -> Outcome<Vec<Vec<String>>> {
     let mut files = BTreeMap::new();
     let mut test_files = Vec::new();
     for (path, text) in texts {
@@ -59,13 +60,13 @@ fn module_of(path: &str) -> Module {
 }
 
 impl Crate {
-    fn circles(&self) -> Vec<Vec<Module>> {
-        let reached: BTreeMap<&Module, BTreeSet<Module>> = self.reached();
-        let mut circles: Vec<Vec<Module>> = Vec::new();
+    fn circles(&self) -> Vec<Vec<String>> {
+        let reached = self.reached();
+        let mut circles: Vec<Vec<String>> = Vec::new();
         for (module, others) in &reached {
-            let returns = |other: &&Module| reached.get(other).is_some_and(|back| back.contains(*module));
-            let circle: Vec<Module> = others.iter().filter(returns).cloned().collect();
-            if circle.len() > 1 && !circles.contains(&circle) && !is_parent_and_child(&circle) {
+            let returns = |other: &&String| reached.get(*other).is_some_and(|back| back.contains(module));
+            let circle: Vec<String> = others.iter().filter(returns).cloned().collect();
+            if circle.len() > 1 && !circles.contains(&circle) {
                 circles.push(circle);
             }
         }
@@ -73,30 +74,37 @@ impl Crate {
         circles
     }
 
-    /// What each module uses, however far down.
-    fn reached(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
-        let edges: BTreeMap<&Module, BTreeSet<Module>> =
-            self.files.keys().map(|module| (module, self.uses(module))).collect();
-        let reach = |start: &Module| {
+    /// What each module uses, directly or through others.
+    fn reached(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for file in self.files.keys() {
+            if let Some(module) = file.first() {
+                edges.entry(module.clone()).or_default().extend(self.uses(file));
+            }
+        }
+        let reach = |start: &String| {
             let mut seen = BTreeSet::new();
-            let mut open = vec![start.clone()];
+            let mut open = vec![start];
             while let Some(module) = open.pop() {
-                for next in edges.get(&module).into_iter().flatten() {
+                for next in edges.get(module).into_iter().flatten() {
                     if seen.insert(next.clone()) {
-                        open.push(next.clone());
+                        open.push(next);
                     }
                 }
             }
             seen
         };
-        edges.keys().map(|module| (*module, reach(module))).collect()
+        edges.keys().map(|module| (module.clone(), reach(module))).collect()
     }
 
-    /// The modules that one module uses. The root of the crate only collects: it is part of no circle.
-    fn uses(&self, module: &Module) -> BTreeSet<Module> {
-        let paths = self.files.get(module).map_or(&[][..], |source| &source.paths);
-        let found = paths.iter().filter_map(|path| self.resolve(module, path, 0));
-        found.filter(|target| target != module && !target.is_empty() && !module.is_empty()).collect()
+    /// The modules that one file uses, without its own. The root of the crate only collects: it is part of no circle.
+    fn uses(&self, file: &Module) -> BTreeSet<String> {
+        let paths = self.files.get(file).map_or(&[][..], |source| &source.paths);
+        let found = paths.iter().filter_map(|path| self.resolve(file, path, 0));
+        found
+            .filter_map(|target| target.into_iter().next())
+            .filter(|module| file.first() != Some(module))
+            .collect()
     }
 
     /// The file that declares what a path names.
@@ -141,13 +149,6 @@ impl Crate {
     }
 }
 
-fn is_parent_and_child(circle: &[Module]) -> bool {
-    match circle {
-        [one, other] => one.starts_with(other) || other.starts_with(one),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,8 +156,7 @@ mod tests {
     fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
         let texts: Vec<_> =
             files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-        let circles = circles_in(&texts).unwrap();
-        circles.iter().map(|circle| circle.iter().map(|module| module.join("::")).collect()).collect()
+        circles_in(&texts).unwrap()
     }
 
     #[test]
@@ -186,22 +186,32 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_and_one_child_may_use_each_other() {
-        assert!(found(&[("a.rs", "mod b; fn f() { b::g() }"), ("a/b.rs", "use super::f;")]).is_empty());
+    fn files_below_one_module_may_use_each_other() {
         let circles = found(&[
             ("a.rs", "mod b; mod c; fn f() { b::g() }"),
             ("a/b.rs", "use super::c::C;"),
             ("a/c.rs", "use crate::a::f;"),
         ]);
-        assert_eq!(circles, [["a", "a::b", "a::c"]]);
+        assert!(circles.is_empty());
+    }
+
+    #[test]
+    fn a_file_below_a_module_counts_for_it() {
+        let circles = found(&[
+            ("a.rs", "mod b;"),
+            ("a/b.rs", "use crate::c::C;"),
+            ("c.rs", "mod d;"),
+            ("c/d.rs", "use crate::a::A;"),
+        ]);
+        assert_eq!(circles, [["a", "c"]]);
     }
 
     #[test]
     fn a_visibility_is_not_a_use() {
         let circles = found(&[
-            ("a.rs", "mod b; mod c; fn f() { b::g(); c::h() }"),
-            ("a/b.rs", "use super::c;"),
-            ("a/c.rs", "pub(in crate::a) fn h() {}"),
+            ("a.rs", "mod b; fn f() { b::g(); crate::c::h() }"),
+            ("a/b.rs", ""),
+            ("c.rs", "pub(in crate::a) fn h() {}"),
         ]);
         assert!(circles.is_empty());
     }
@@ -214,7 +224,7 @@ mod tests {
             ("a/inner.rs", "use crate::b::B;"),
             ("b.rs", "use crate::A;"),
         ]);
-        assert_eq!(circles, [["a::inner", "b"]]);
+        assert_eq!(circles, [["a", "b"]]);
     }
 
     #[test]
