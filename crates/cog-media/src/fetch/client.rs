@@ -56,6 +56,8 @@ impl Clients {
 
     #[expect(clippy::disallowed_methods, reason = "the only client for URLs of inputs and models")]
     fn build(&self, is_plain: bool, port: u16) -> reqwest::Result<Client> {
+        // Fails only if the program has installed a provider of its own, which is used then.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Client::builder()
             .user_agent(concat!("cog/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(self.connect)

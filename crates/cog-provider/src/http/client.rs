@@ -21,6 +21,11 @@ use crate::{
 
 pub(super) const USER_AGENT: &str = concat!("cog/", env!("CARGO_PKG_VERSION"));
 
+/// Installs the cryptography of TLS, unless the program has installed one of its own. A client cannot be built without.
+pub(super) fn install_crypto() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// A transport that sends requests over the network, with the key.
 pub(super) struct Client {
     auth: Option<(Auth, Secret)>,
@@ -54,6 +59,7 @@ impl Client {
 
     #[expect(clippy::disallowed_methods, reason = "this is the only client for URLs of the operator")]
     fn build(&self) -> reqwest::Result<reqwest::Client> {
+        install_crypto();
         let mut builder = reqwest::Client::builder()
             .user_agent(USER_AGENT)
             .connect_timeout(self.connect_timeout)

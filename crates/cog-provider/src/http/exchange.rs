@@ -8,7 +8,7 @@ use reqwest::{Method, redirect};
 
 use super::{
     cause::root_cause,
-    client::{USER_AGENT, is_local_host},
+    client::{USER_AGENT, install_crypto, is_local_host},
 };
 
 /// A request that calls no model.
@@ -51,6 +51,7 @@ impl PlainClient {
     #[expect(clippy::disallowed_methods, reason = "its requests go to URLs of the operator")]
     pub fn new(base_url: &str, timeout: Duration, max_bytes: usize) -> Result<Self, String> {
         let url = reqwest::Url::parse(base_url).map_err(|error| format!("not a URL: {error}"))?;
+        install_crypto();
         let mut builder = reqwest::Client::builder()
             .user_agent(USER_AGENT)
             .timeout(timeout)

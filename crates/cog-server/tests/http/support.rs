@@ -106,6 +106,7 @@ impl Stage {
         let served = tokio::spawn(server.serve(listener, async {
             let _ = stopped.await;
         }));
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { mock, address, client, stop: Some(stop), served, _directory: directory }
     }

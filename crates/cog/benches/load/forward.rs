@@ -23,6 +23,7 @@ impl Forwarder {
 #[expect(clippy::disallowed_methods, reason = "a client of the benchmark")]
 pub(crate) fn serve(to: &str) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         tell(listener.local_addr().unwrap());

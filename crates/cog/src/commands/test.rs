@@ -114,7 +114,7 @@ impl Bench<'_> {
         let text = match self.args.format {
             ReportFormat::Human => report.describe(self.console),
             ReportFormat::Json => cog_json::ToJson::to_json(report),
-            ReportFormat::Junit => junit::xml(report)?,
+            ReportFormat::Junit => junit::xml(report),
             ReportFormat::Html => html::page(report),
             ReportFormat::Github => github::annotations(report),
         };

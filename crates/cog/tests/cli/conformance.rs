@@ -192,7 +192,10 @@ fn proxy(url: String, fault: Break) -> u16 {
     let port = listener.local_addr().unwrap().port();
     listener.set_nonblocking(true).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a test is a client of its own server")]
-    let http = reqwest::Client::new();
+    let http = {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        reqwest::Client::new()
+    };
     let routes = Router::new().fallback(forward).with_state((http, url, fault));
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

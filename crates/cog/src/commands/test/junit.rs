@@ -1,57 +1,106 @@
-//! The report as JUnit XML.
+//! The report as JUnit XML: one `testsuite` for each module or column, one `testcase` for each golden test.
 
-use std::{io, time::Duration};
+use std::fmt::{self, Write};
 
 use cog_module::golden::Mismatch;
-use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::report::{CaseReport, Report, Suite, Verdict};
+use crate::output::Escaped;
 
 /// Formats the report. A case that no model answered or judged is reported as skipped.
-pub(super) fn xml(report: &Report) -> io::Result<String> {
-    let mut xml = quick_junit::Report::new("cog test");
-    xml.add_test_suites(report.suites.iter().map(suite));
-    xml.to_string().map_err(io::Error::other)
-}
-
-fn suite(suite: &Suite) -> TestSuite {
-    let mut xml = TestSuite::new(suite.title().as_str());
-    match &suite.cases {
-        Ok(cases) => {
-            xml.add_test_cases(cases.iter().map(|one| case(one).set_classname(suite.title()).to_owned()));
-        }
-        Err(error) => {
-            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_type(error.code.as_str()).set_message(error.message.as_str());
-            xml.add_test_case(TestCase::new("load", status));
-        }
-    }
+pub(super) fn xml(report: &Report) -> String {
+    let mut xml = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_report(&mut xml, report);
     xml
 }
 
-fn case(case: &CaseReport) -> TestCase {
-    let status = match case.verdict() {
-        Verdict::Passed | Verdict::Updated => TestCaseStatus::success(),
-        Verdict::Failed(mismatches) => failure(mismatches),
-        verdict @ (Verdict::ContractOnly | Verdict::NotJudged) => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(verdict.as_str());
-            status
+fn write_report(xml: &mut String, report: &Report) -> fmt::Result {
+    let mut total = Counts::default();
+    for suite in &report.suites {
+        total.add(&Counts::of(suite));
+    }
+    writeln!(xml, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(xml, "<testsuites name=\"cog test\" {total}>")?;
+    for suite in &report.suites {
+        let title = suite.title();
+        writeln!(xml, "  <testsuite name=\"{}\" {}>", Escaped(&title), Counts::of(suite))?;
+        match &suite.cases {
+            Ok(cases) => cases.iter().try_for_each(|case| write_case(xml, &title, case))?,
+            Err(error) => {
+                writeln!(xml, "    <testcase name=\"load\" classname=\"{}\">", Escaped(&title))?;
+                let message = Escaped(&error.message);
+                writeln!(
+                    xml,
+                    "      <error message=\"{message}\" type=\"{}\"/>",
+                    Escaped(error.code.as_str())
+                )?;
+                writeln!(xml, "    </testcase>")?;
+            }
         }
-    };
-    let mut xml = TestCase::new(case.name.as_str(), status);
+        writeln!(xml, "  </testsuite>")?;
+    }
+    writeln!(xml, "</testsuites>")
+}
+
+fn write_case(xml: &mut String, class: &str, case: &CaseReport) -> fmt::Result {
+    write!(xml, "    <testcase name=\"{}\" classname=\"{}\"", Escaped(&case.name), Escaped(class))?;
     if let Some(figures) = case.figures() {
-        xml.set_time(Duration::from_millis(figures.time_ms));
+        write!(xml, " time=\"{}.{:03}\"", figures.time_ms / 1_000, figures.time_ms % 1_000)?;
     }
-    xml
+    let verdict = case.verdict();
+    match verdict {
+        Verdict::Passed | Verdict::Updated => return writeln!(xml, "/>"),
+        Verdict::Failed(mismatches) => write_failure(xml, mismatches)?,
+        Verdict::ContractOnly | Verdict::NotJudged => {
+            write!(xml, ">\n      <skipped message=\"{}\"/>\n", verdict.as_str())?;
+        }
+    }
+    writeln!(xml, "    </testcase>")
 }
 
-fn failure(mismatches: &[Mismatch]) -> TestCaseStatus {
+fn write_failure(xml: &mut String, mismatches: &[Mismatch]) -> fmt::Result {
     let lines: Vec<_> = mismatches.iter().map(|found| format!("{}: {}", found.path, found.message)).collect();
-    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-    if let Some(first) = mismatches.first() {
-        status.set_type(first.rule.as_str()).set_message(lines.first().map_or("", String::as_str));
+    let rule = mismatches.first().map_or("", |found| found.rule.as_str());
+    let first = lines.first().map_or("", String::as_str);
+    write!(xml, ">\n      <failure message=\"{}\" type=\"{}\">", Escaped(first), Escaped(rule))?;
+    writeln!(xml, "{}</failure>", Escaped(&lines.join("\n")))
+}
+
+/// The attributes of a suite, and of all of them.
+#[derive(Default)]
+struct Counts {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    fn of(suite: &Suite) -> Self {
+        let Ok(cases) = &suite.cases else { return Self { tests: 1, errors: 1, ..Self::default() } };
+        let mut counts = Self { tests: cases.len(), ..Self::default() };
+        for case in cases {
+            match case.verdict() {
+                Verdict::Passed | Verdict::Updated => {}
+                Verdict::Failed(_) => counts.failures += 1,
+                Verdict::ContractOnly | Verdict::NotJudged => counts.skipped += 1,
+            }
+        }
+        counts
     }
-    status.set_description(lines.join("\n"));
-    status
+
+    fn add(&mut self, other: &Self) {
+        self.tests += other.tests;
+        self.failures += other.failures;
+        self.errors += other.errors;
+        self.skipped += other.skipped;
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tests, failures, errors, skipped } = self;
+        write!(f, r#"tests="{tests}" failures="{failures}" errors="{errors}" skipped="{skipped}""#)
+    }
 }
