@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::project::{Outcome, cargo, execute, root, say, target_directory};
-use crate::{test::python, tools};
+use crate::project::{Outcome, execute, programs, root, say};
+use crate::test::{Extent, python};
+use crate::tools;
 
 /// Python's clients, the driver of the browser, and the tool that reads the OpenAPI document.
 const PYTHON: &[&str] = &[
@@ -31,12 +32,10 @@ const SCRIPTS: &str = "crates/cog-server/tests/clients";
 
 /// Runs every client against the server.
 pub(crate) fn check() -> Outcome {
-    tools::install()?;
+    tools::install(Extent::All)?;
     let interpreter = python(PYTHON)?;
     let modules = node(&[NODE, OPENAI, MCP].concat())?;
-    let build = ["build", "--quiet", "--locked", "--package", "cogn", "--package", "cog-testkit", "--bins"];
-    execute(cargo().args(build))?;
-    let programs = target_directory()?.join("debug");
+    let programs = programs()?;
     for script in ["check.py", "contract.py", "completions.py", "mcp.py"] {
         say(format_args!("clients: {script}"));
         let mut command = Command::new(&interpreter);

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz SECONDS [TARGET]`: runs each fuzz target, or one, for so long.
+//! `cargo xtask fuzz SECONDS [TARGET]`: runs each fuzz target, or one, for so long. `cargo xtask fuzz --check` compiles them.
 //!
 //! The targets are built with the flags that libFuzzer needs, which are unstable: hence `RUSTC_BOOTSTRAP`. A C++ compiler is
 //! needed for libFuzzer itself.
@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::project::{Outcome, cargo, execute, root};
+use crate::project::{Outcome, cargo, execute, read, root, target_directory, write_new};
 
 const TARGETS: &[&str] = &[
     "json_strict",
@@ -28,8 +28,21 @@ const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module -C
 /// The only platform on which the flags are tried out.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
+/// Copies the lock of the program, so that what is fuzzed is what ships. Cargo adds the crates that only the targets use.
+fn lock() -> Outcome {
+    write_new(root().join("fuzz/Cargo.lock"), &read("Cargo.lock")?)
+}
+
+/// Compiles the targets, without the flags of a fuzzer.
+pub(crate) fn check() -> Outcome {
+    lock()?;
+    let check = ["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"];
+    execute(cargo().args(check).arg(target_directory()?))
+}
+
 /// Builds the targets and runs them, or only one; a crash fails, and leaves its input under `target/fuzz/`.
 pub(crate) fn run(seconds: &str, only: Option<&str>) -> Outcome {
+    lock()?;
     let directory = root().join("target/fuzz");
     let build =
         ["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target", PLATFORM, "--target-dir"];

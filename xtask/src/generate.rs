@@ -161,7 +161,8 @@ fn command_line() -> Outcome<String> {
 }
 
 fn execute_build() -> Outcome {
-    capture(cargo().args(["build", "--quiet", "--package", "cogn", "--locked"])).map(drop)
+    capture(cargo().args(["build", "--quiet", "--package", "cogn", "--features", "nats", "--locked"]))
+        .map(drop)
 }
 
 /// The server's OpenAPI document, as `GET /openapi.json` gives it.

@@ -8,12 +8,16 @@ use crate::project::{
     Outcome, capture, cargo, emptied, execute, read, root, say, target_directory, write_new,
 };
 
-/// The packages with features of their own, with their features; of the program one, because each set takes a minute.
-const FEATURES: [(&str, &[&str]); 4] = [
-    ("cog-run", &["media", "offline", "providers", "tokenizers"]),
-    ("cog-batch", &["arrow", "nats"]),
-    ("cog-host", &["mcp", "server", "telemetry"]),
-    ("cogn", &["nats"]),
+/// The sets of features that are compiled, beside the one of the tests: cog-run, the public library, with none and with each
+/// alone, and the program with none and with its defaults.
+const CHECKS: [&[&str]; 7] = [
+    &["--package", "cog-run", "--no-default-features"],
+    &["--package", "cog-run", "--no-default-features", "--features", "media"],
+    &["--package", "cog-run", "--no-default-features", "--features", "offline"],
+    &["--package", "cog-run", "--no-default-features", "--features", "providers"],
+    &["--package", "cog-run", "--no-default-features", "--features", "tokenizers"],
+    &["--package", "cogn", "--package", "cog-host", "--package", "cog-batch", "--no-default-features"],
+    &["--package", "cogn"],
 ];
 
 /// What the program outside the workspace prints.
@@ -25,9 +29,11 @@ const UNPUBLISHED: [&str; 3] = ["cog-py", "cog-testkit", "xtask"];
 /// The page with the number of crates for each feature of cog-run.
 const COUNTS: &str = "crates/cog-run/README.md";
 
-/// Compiles each package with each set of its features, and compares the numbers of crates with the page that lists them.
+/// Compiles the sets of features, and compares the numbers of crates with the page that lists them.
 pub(crate) fn features() -> Outcome {
-    FEATURES.iter().try_for_each(|(package, features)| compile_sets(package, features))?;
+    for set in CHECKS {
+        execute(cargo().args(["check", "--quiet", "--locked"]).args(set))?;
+    }
     let rows = counted_features(&read(COUNTS)?);
     if rows.is_empty() {
         return Err(format!("{COUNTS}: no row of a feature with its number of crates"));
@@ -64,21 +70,6 @@ fn count_crates(feature: &str) -> Outcome<usize> {
     let printed = capture(&mut tree)?;
     let crates: BTreeSet<&str> = printed.lines().map(|line| line.trim_end_matches(" (*)")).collect();
     Ok(crates.len())
-}
-
-fn compile_sets(package: &str, features: &[&str]) -> Outcome {
-    for set in 0..1_u32 << features.len() {
-        let chosen: Vec<&str> = features
-            .iter()
-            .enumerate()
-            .filter_map(|(bit, feature)| (set >> bit & 1 == 1).then_some(*feature))
-            .collect();
-        let chosen = chosen.join(",");
-        let arguments = ["check", "--quiet", "--locked", "--package", package, "--no-default-features"];
-        execute(cargo().args(arguments).args(["--features", &chosen]))?;
-    }
-    say(format_args!("features: {package} compiles with each of {} sets", 1 << features.len()));
-    Ok(())
 }
 
 /// Compiles and runs a program that uses cog-run by its path, in a directory outside the workspace.
@@ -118,7 +109,7 @@ fn run_program(directory: &Path) -> Outcome<String> {
     capture(cargo().args(["run", "--quiet", "--manifest-path", &manifest, "--target-dir"]).arg(target))
 }
 
-/// Packages every crate that is published, and checks that each package compiles alone, as its users get it.
+/// Packages every crate that is published, and checks that the packages compile, with the files that they contain.
 ///
 /// The packages form a workspace of their own, with our versions of the dependencies and our profiles: so each
 /// dependency that is already compiled is used again.
@@ -130,13 +121,10 @@ pub(crate) fn package() -> Outcome {
     let directory = emptied("packages")?;
     let packages = unpack(&archives, &directory)?;
     write_workspace(&packages, &directory)?;
-    let (manifest, target) = (directory.join("Cargo.toml"), target_directory()?);
-    for package in &packages {
-        let mut check = cargo();
-        check.args(["check", "--quiet", "--package", package.name()]).arg("--manifest-path").arg(&manifest);
-        execute(check.arg("--target-dir").arg(&target))?;
-    }
-    say(format_args!("package: each of {} packages compiles", packages.len()));
+    let mut check = cargo();
+    check.args(["check", "--quiet", "--workspace", "--manifest-path"]).arg(directory.join("Cargo.toml"));
+    execute(check.arg("--target-dir").arg(target_directory()?))?;
+    say(format_args!("package: {} packages compile", packages.len()));
     Ok(())
 }
 

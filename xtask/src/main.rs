@@ -5,6 +5,7 @@ mod bench;
 mod clients;
 mod conformance;
 mod dag;
+mod deny;
 mod dist;
 mod engine;
 mod fuzz;
@@ -45,6 +46,8 @@ usage: cargo xtask COMMAND
   dist                build what a release has for this machine, in target/distribution, and check it
   engine              run the shipped modules on llama.cpp with a random model
   features            compile cog-run and cog-host with each set of their features
+  deny                check licenses, sources, and advisories if their database can be reached
+  fuzz --check        compile the fuzz targets
   fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds
   generate [--check]  write the generated pages, or fail where one is out of date; check links
   load [WORD]         put the server under load, with ratios against the raw mock
@@ -57,7 +60,7 @@ usage: cargo xtask COMMAND
   record              write docs/terminal.svg, the recording in the README
   siege [SECONDS]     put the server under siege by hostile clients, beside healthy ones
   sizes               check the lengths of files and functions
-  test [--rust-only]  install what the tests need and run all of them
+  test [--rust-only | --all]  install what the tests need and run them; --all downloads a browser, Node, Ray and an engine
   types               compile what `cog types` prints with mypy, pyright, tsc and rustc
   words [PATH]        check help, messages, pages, public names and comments for retired words";
 
@@ -85,10 +88,12 @@ fn run(arguments: &[&str]) -> Outcome {
         ["clients"] => clients::check(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
+        ["deny"] => deny::run(),
         ["dist"] => dist::run(),
         ["dist", "bare", program] => dist::bare::run(program),
         ["engine"] => engine::check(),
         ["features"] => library::features(),
+        ["fuzz", "--check"] => fuzz::check(),
         ["fuzz", seconds] => fuzz::run(seconds, None),
         ["fuzz", seconds, target] => fuzz::run(seconds, Some(target)),
         ["generate"] => generate::run(generate::Mode::Write),
@@ -100,14 +105,15 @@ fn run(arguments: &[&str]) -> Outcome {
         ["mutants", package, file] => mutants::run(Some(package), Some(file)),
         ["outside"] => library::outside(),
         ["package"] => library::package(),
-        ["python"] => python::check(),
+        ["python"] => python::check(test::Extent::All),
         ["semver"] => library::semver(),
         ["probe", url] => probe::run(url),
         ["record"] => record::run(),
         ["siege"] => bench::siege(bench::SIEGE),
         ["siege", seconds] => bench::siege(seconds),
         ["sizes"] => sizes::run(),
-        ["test"] => test::run(test::Extent::Everything),
+        ["test"] => test::run(test::Extent::Usual),
+        ["test", "--all"] => test::run(test::Extent::All),
         ["test", "--rust-only"] => test::run(test::Extent::RustOnly),
         ["types"] => types::check(),
         ["words"] => words::run(None),

@@ -93,6 +93,18 @@ pub(crate) fn cargo() -> Command {
     Command::new(env!("CARGO"))
 }
 
+/// The features with which everything is tested: one set for all steps, so that each crate is compiled once.
+pub(crate) const FEATURES: [&str; 2] = ["--features", "cogn/nats,cog-batch/arrow"];
+
+/// The directory of the programs `cog`, `cogn` and `cog-mock`, as the tests use them.
+///
+/// Built as a test run builds them: a plain `cargo build` chooses other features of the dependencies, and compiles most of
+/// them again.
+pub(crate) fn programs() -> Outcome<PathBuf> {
+    execute(cargo().args(["test", "--workspace", "--locked", "--quiet", "--no-run"]).args(FEATURES))?;
+    Ok(target_directory()?.join("debug"))
+}
+
 /// Where `cargo` puts what it builds.
 pub(crate) fn target_directory() -> Outcome<PathBuf> {
     let metadata = capture(cargo().args(["metadata", "--format-version", "1", "--no-deps"]))?;

@@ -8,7 +8,7 @@ mod screen;
 use std::fmt::Write as _;
 
 use self::screen::{Cell, Screen, Style};
-use crate::project::{Outcome, cargo, execute, read, say, write};
+use crate::project::{Outcome, programs, read, say, write};
 use crate::terminal::{COLUMNS, COMMAND, on_terminal};
 
 const PAGE: &str = "docs/terminal.svg";
@@ -19,7 +19,7 @@ const MARGIN: f64 = 18.0;
 
 /// Runs the command and writes the drawing.
 pub(crate) fn run() -> Outcome {
-    execute(cargo().args(["build", "--quiet", "--package", "cogn", "--locked"]))?;
+    programs()?;
     let output = on_terminal(COMMAND, &[])?;
     write(PAGE, &drawn(&output))?;
     say(format_args!("record: {PAGE}"));

@@ -3,8 +3,9 @@
 use std::process::Command;
 
 use crate::clients::node;
-use crate::project::{Outcome, cargo, execute, root, target_directory};
-use crate::{test::python, tools};
+use crate::project::{Outcome, execute, programs, root};
+use crate::test::{Extent, python};
+use crate::tools;
 
 /// The parsers of json-repair and BAML; BAML's needs pydantic.
 const PYTHON: &[&str] = &["json-repair==0.64.6", "baml-py==0.226.3", "pydantic==2.14.3"];
@@ -13,10 +14,9 @@ const NODE: &[&str] = &["jsonrepair@3.15.0"];
 
 /// Prints how many replies each parser reads, and fails if cog reads one wrongly.
 pub(crate) fn compare() -> Outcome {
-    tools::install()?;
+    tools::install(Extent::All)?;
     let (interpreter, modules) = (python(PYTHON)?, node(NODE)?);
-    execute(cargo().args(["build", "--quiet", "--locked", "--package", "cogn", "--bins"]))?;
-    let cog = target_directory()?.join("debug/cog");
+    let cog = programs()?.join("cog");
     let mut command = Command::new(interpreter);
     command.arg(root().join("conformance/replies/compare.py")).arg("--cog").arg(cog);
     execute(command.env("NODE_PATH", modules).env("BAML_LOG", "off"))

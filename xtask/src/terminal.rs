@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::project::{Outcome, cargo, execute, say, target_directory};
+use crate::project::{Outcome, programs, say, target_directory};
 use crate::record;
 
 /// The command, as a person types it behind `cog`.
@@ -14,7 +14,7 @@ pub(crate) const COLUMNS: usize = 92;
 
 /// On a terminal a run is a card, in colour unless `NO_COLOR` is set; it is never JSON.
 pub(crate) fn check() -> Outcome {
-    execute(cargo().args(["build", "--quiet", "--package", "cogn", "--locked"]))?;
+    programs()?;
     let coloured = on_terminal(COMMAND, &[])?;
     let plain = on_terminal(COMMAND, &[("NO_COLOR", "1")])?;
     let streamed = on_terminal(&format!("{COMMAND} --stream"), &[])?;

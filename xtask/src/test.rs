@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::project::{Outcome, cargo, emptied, execute, root, say, tracked};
+use crate::project::{FEATURES, Outcome, cargo, emptied, execute, root, say, tracked};
 use crate::{bench, clients, engine, python as package, replies, terminal, tools, types};
 
 /// How much to run.
@@ -11,8 +11,10 @@ use crate::{bench, clients, engine, python as package, replies, terminal, tools,
 pub(crate) enum Extent {
     /// What Rust alone can do.
     RustOnly,
-    /// That, the checks against other people's programs and clients, and those on a terminal.
-    Everything,
+    /// Also what needs other people's programs and packages of moderate size.
+    Usual,
+    /// Also what downloads a browser, Node, Ray, Daft or an engine, or takes minutes.
+    All,
 }
 
 /// The client of OpenAI.
@@ -44,33 +46,35 @@ pub(crate) const PYARROW: &str = "pyarrow==25.0.1";
 
 /// Runs the tests.
 pub(crate) fn run(extent: Extent) -> Outcome {
-    if extent == Extent::Everything {
-        tools::install()?;
+    if extent != Extent::RustOnly {
+        tools::install(extent)?;
     }
-    execute(cargo().args(["test", "--workspace", "--locked"]))?;
-    execute(cargo().args(["test", "--package", "cog-batch", "--features", "arrow", "--locked"]))?;
-    if extent == Extent::Everything {
+    execute(cargo().args(["test", "--workspace", "--locked"]).args(FEATURES))?;
+    if extent != Extent::RustOnly {
         terminal::check()?;
-        // The tests of the tools leave there what runs sent to vendors.
-        let requests = emptied("tmp/requests")?;
-        let interpreter = python(&[MCP, NATS, EXPORTS, &[PYARROW, OTLP]].concat())?;
-        let mut tools = cargo();
-        tools.args(["test", "--package", "cogn", "--test", "tools", "--locked"]);
-        execute(tools.env("COG_TEST_PYTHON", &interpreter))?;
-        let mut tables = cargo();
-        let features = ["--features", "arrow", "--test", "pyarrow", "--locked"];
-        tables.args(["test", "--package", "cog-batch"]).args(features);
-        execute(tables.env("COG_TEST_PYTHON", interpreter))?;
-        sdk_checks(&requests)?;
+        with_tools()?;
+        package::check(extent)?;
+    }
+    if extent == Extent::All {
         engine::check()?;
         clients::check()?;
-        package::check()?;
         types::check()?;
         bench::untimed_siege()?;
         replies::compare()?;
     }
     say(format_args!("test: everything passed"));
     Ok(())
+}
+
+/// Runs the tests that need other people's programs, and checks the requests that they sent with the vendors' SDKs.
+fn with_tools() -> Outcome {
+    // The tests of the tools leave there what runs sent to vendors.
+    let requests = emptied("tmp/requests")?;
+    let interpreter = python(&[MCP, NATS, EXPORTS, &[PYARROW, OTLP]].concat())?;
+    let mut tools = cargo();
+    tools.args(["test", "--workspace", "--locked", "--test", "tools", "--test", "pyarrow"]).args(FEATURES);
+    execute(tools.env("COG_TEST_PYTHON", interpreter))?;
+    sdk_checks(&requests)
 }
 
 /// Checks wire forms, and the requests of runs, with the types of the official SDKs.

@@ -4,13 +4,11 @@ use std::io::ErrorKind;
 use std::process::Command;
 
 use crate::project::{Outcome, execute, say};
+use crate::test::Extent;
 
-/// Each program, and the Debian package that holds it.
+/// Each program that `cargo xtask test` needs, and the Debian package that holds it.
 const TOOLS: &[(&str, &str)] = &[
     ("bash", "bash"),
-    ("chromedriver", "chromium-driver"),
-    ("chromium", "chromium"),
-    ("compare", "imagemagick"),
     ("curl", "curl"),
     ("exiftool", "libimage-exiftool-perl"),
     ("ffmpeg", "ffmpeg"),
@@ -18,8 +16,6 @@ const TOOLS: &[(&str, &str)] = &[
     ("git", "git"),
     ("jq", "jq"),
     ("man", "man-db"),
-    ("node", "nodejs"),
-    ("npm", "npm"),
     ("pdftoppm", "poppler-utils"),
     ("pdftotext", "poppler-utils"),
     ("python3", "python3-venv"),
@@ -28,9 +24,19 @@ const TOOLS: &[(&str, &str)] = &[
     ("zsh", "zsh"),
 ];
 
+/// What `cargo xtask test --all` needs too: a browser, and Node.
+const LARGE_TOOLS: &[(&str, &str)] = &[
+    ("chromedriver", "chromium-driver"),
+    ("chromium", "chromium"),
+    ("compare", "imagemagick"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+];
+
 /// Installs missing packages with `apt-get` if that is possible; otherwise lists them.
-pub(crate) fn install() -> Outcome {
-    let missing: Vec<_> = TOOLS.iter().filter(|(program, _)| is_missing(program)).collect();
+pub(crate) fn install(extent: Extent) -> Outcome {
+    let large = if extent == Extent::All { LARGE_TOOLS } else { &[] };
+    let missing: Vec<_> = TOOLS.iter().chain(large).filter(|(program, _)| is_missing(program)).collect();
     if missing.is_empty() {
         return Ok(());
     }

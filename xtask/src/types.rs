@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::clients::node;
 use crate::project::{
-    Outcome, capture, cargo, emptied, execute, read, read_json, root, say, target_directory, tracked,
-    write_new,
+    Outcome, capture, cargo, emptied, execute, programs, read, read_json, root, say, target_directory,
+    tracked, write_new,
 };
 use crate::test::python;
 
@@ -48,10 +48,9 @@ struct Printer {
 
 impl Printer {
     fn new() -> Outcome<Self> {
-        execute(cargo().args(["build", "--quiet", "--locked", "--package", "cogn", "--bin", "cog"]))?;
         let mut modules: Vec<String> = shipped()?;
         modules.extend(OWN.map(|name| root().join(FIXTURES).join(name).display().to_string()));
-        let program = target_directory()?.join("debug/cog");
+        let program = programs()?.join("cog");
         Ok(Self { program, modules, directory: emptied("types")? })
     }
 
