@@ -17,6 +17,7 @@ mod execute;
 mod function;
 mod halt_parts;
 mod halted;
+mod halted_calls;
 mod info;
 mod limits;
 mod logged;

@@ -23,20 +23,23 @@ struct Confirmed {
     bench: Bench,
     halted: HaltedRuns,
     calls: Arc<AtomicUsize>,
+    /// The tool needs no confirmation in the runtimes that follow.
+    is_lax: bool,
 }
 
 impl Confirmed {
     fn new(composition: &str, prompt: &str, names: &[&str], replies: &[(&str, &[Says])]) -> Self {
         let bench = Bench::new(composition, prompt, &[], replies);
         names.iter().for_each(|name| bench.module(name, TOOLS, "Answer."));
-        Self { bench, halted: HaltedRuns::in_memory(), calls: Arc::default() }
+        Self { bench, halted: HaltedRuns::in_memory(), calls: Arc::default(), is_lax: false }
     }
 
     /// Returns a new runtime, as another process has it.
     fn runtime(&self) -> Runtime {
         let calls = Arc::clone(&self.calls);
         let parameters = Value::parse(r#"{"type": "object"}"#).unwrap();
-        let delete = ToolInfo::new("delete", "Deletes it.", &parameters).unwrap().with_confirmation();
+        let delete = ToolInfo::new("delete", "Deletes it.", &parameters).unwrap();
+        let delete = if self.is_lax { delete } else { delete.with_confirmation() };
         let delete = delete.function(move |_: Value, _| {
             calls.fetch_add(1, Ordering::SeqCst);
             async { Ok("deleted") }
@@ -118,6 +121,52 @@ async fn denied_call_of_a_part_is_an_error_for_its_model() {
     let envelope = confirmed.proceed(&id, Decision::Deny).await;
     assert_eq!((answer(&envelope).as_str(), confirmed.count()), ("three", 0));
     assert!(confirmed.bench.provider.received("three")[0].contains("left it"));
+}
+
+#[tokio::test]
+async fn denied_call_of_a_part_is_not_executed_by_a_runtime_that_requires_no_confirmation() {
+    let replies: [(&str, &[Says]); 1] = [("leaf", &[CALL, result("left it")])];
+    let mut confirmed = Confirmed::new(&chain(), "", &["one", "leaf", "three"], &replies);
+    confirmed.bench.module("two", "", "Then @call:leaf");
+    let (id, part) = halted(&confirmed.run().await);
+    assert_eq!(part.as_deref(), Some("two/leaf"));
+    confirmed.is_lax = true;
+    let envelope = confirmed.proceed(&id, Decision::Deny).await;
+    assert_eq!((answer(&envelope).as_str(), confirmed.count()), ("three", 0));
+    assert!(confirmed.bench.provider.received("two")[0].contains("left it"));
+}
+
+#[tokio::test]
+async fn confirmation_of_one_part_leaves_another_halted_in_a_runtime_that_requires_none() {
+    let composition = format!(
+        "composition:
+  pattern: parallel
+  requires: [{{name: one}}, {{name: two}}]
+  dataflow:
+    - {{from: input, to: [one, two]}}
+    - {{from: two.output, to: output, {MAP}}}"
+    );
+    let both: [(&str, &[Says]); 2] = [("one", &[CALL, result("a")]), ("two", &[CALL, result("b")])];
+    let mut confirmed = Confirmed::new(&composition, "", &["one", "two"], &both);
+    let (first, _) = halted(&confirmed.run().await);
+    confirmed.is_lax = true;
+    let (second, _) = halted(&confirmed.proceed(&first, Decision::yes()).await);
+    assert_eq!(confirmed.count(), 1);
+    assert!(confirmed.proceed(&second, Decision::Deny).await.is_ok());
+    assert_eq!(confirmed.count(), 1);
+}
+
+#[tokio::test]
+async fn halted_part_that_has_changed_does_not_start_from_the_beginning() {
+    let replies: [(&str, &[Says]); 1] = [("two", &[CALL, CALL, result("deleted it")])];
+    let mut confirmed = Confirmed::new(&chain(), "", &["one", "two", "three"], &replies);
+    let (id, _) = halted(&confirmed.run().await);
+    confirmed.is_lax = true;
+    confirmed.bench.module("two", TOOLS, "Answer in another way.");
+    let envelope = confirmed.proceed(&id, Decision::Deny).await;
+    let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
+    assert_eq!((code(&envelope), &details["error"]["code"]), ("E3002", &"E4014".into()));
+    assert_eq!((confirmed.count(), confirmed.called()), (0, vec!["one".to_owned(), "two".to_owned()]));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use cog_json::{Node, Value};
 use cog_module::{Module, PromptPart};
-use cog_spec::{Chunk, ErrorBody, PartProgress, Progress};
+use cog_spec::{Chunk, Code, ErrorBody, PartProgress, Progress};
 
 use super::{answer::PartsFuture, halted::HaltedPart};
 use crate::{
@@ -137,7 +137,7 @@ impl Parts {
             caller: Caller::Agent,
             callers: self.callers(),
             finished_parts: finished.map(|parts| parts.within(&part.path)),
-            ..self.part_options(&part)
+            ..self.part_options(&part)?
         };
         let composed = part.composed.map_or_else(|| Composed::OwnPrompt(Arc::new([])), Composed::Loaded);
         self.begin(module, input, options, composed)
@@ -156,7 +156,7 @@ impl Parts {
         let options = RunOptions {
             caller: self.options.caller,
             callers: self.options.callers.clone(),
-            ..self.part_options(&part)
+            ..self.part_options(&part)?
         };
         self.begin(&self.module, input, options, Composed::OwnPrompt(texts.into()))
     }
@@ -167,9 +167,17 @@ impl Parts {
     }
 
     /// Returns how a part continues that was halted; none if it was not.
-    fn continuation(&self, path: &str, key: &str) -> Option<Continuation> {
-        let is_same = |part: &HaltedPart| part.path == path && part.key == key;
-        self.halted.iter().find(|(part, _)| is_same(part)).map(|(_, continuation)| continuation.clone())
+    ///
+    /// # Errors
+    /// E4014 if the part is no longer the same call. From its beginning, its model would request anew what a person has denied or
+    /// not decided yet.
+    fn continuation(&self, part: &PartOptions) -> Result<Option<Continuation>, ErrorBody> {
+        let mut halted = self.halted.iter().filter(|(halted, _)| halted.path == part.path).peekable();
+        if halted.peek().is_none() {
+            return Ok(None);
+        }
+        let same = halted.find(|(halted, _)| Some(&halted.key) == part.key.as_ref());
+        same.map(|(_, continuation)| Some(continuation.clone())).ok_or_else(|| part_has_changed(&part.path))
     }
 
     /// Sends a progress chunk about a part.
@@ -199,13 +207,16 @@ impl Parts {
     }
 
     /// Returns the options of a part: those of the composition that do not concern its own answer, and where it continues.
-    fn part_options(&self, part: &PartOptions) -> RunOptions {
+    ///
+    /// # Errors
+    /// E4014 for a part that was halted and is no longer the same call.
+    fn part_options(&self, part: &PartOptions) -> Result<RunOptions, ErrorBody> {
         let options = &self.options;
         let key = part.key.as_deref();
         let log = options.call_log.as_ref();
-        RunOptions {
+        Ok(RunOptions {
             timeout: part.timeout.or(Some(self.timeout)),
-            continuation: key.and_then(|key| self.continuation(&part.path, key)),
+            continuation: self.continuation(part)?,
             call_log: key.and_then(|key| Some(log?.within(&part.path, key))),
             is_uncached: options.is_uncached || !self.module.manifest.may_be_cached(),
             provider: options.provider.clone(),
@@ -229,7 +240,7 @@ impl Parts {
             tools: options.tools.clone(),
             context: Some(self.child_context()),
             ..RunOptions::default()
-        }
+        })
     }
 
     fn child_context(&self) -> ContextScope {
@@ -239,4 +250,15 @@ impl Parts {
     fn callers(&self) -> Vec<String> {
         self.options.callers.iter().chain([&self.module.manifest.name]).cloned().collect()
     }
+}
+
+fn part_has_changed(path: &str) -> ErrorBody {
+    let message = format!(
+        "the run cannot continue: the part `{path}` or its input changed since its tools were called"
+    );
+    let details = serde_json::json!({ "reason": "module_changed", "part": path });
+    ErrorBody::new(Code::CheckpointInvalid, message)
+        .with_recoverable(false)
+        .suggest("Run the module again, so that the calls of its parts are those of their current form.")
+        .with_details(Value::from(details))
 }

@@ -9,8 +9,11 @@ use futures_util::FutureExt as _;
 use tokio::time::timeout;
 
 use super::{
-    CallLog, Tool, ToolContext, ToolError, ToolLimits, ToolOutput, ToolSet, arguments, content, done::Done,
-    logged, progress, restore::Approval, set::Entry,
+    CallLog, Tool, ToolContext, ToolError, ToolLimits, ToolOutput, ToolSet, arguments, content,
+    done::Done,
+    halted_calls::{HaltedCalls, Standing},
+    logged, progress,
+    set::Entry,
 };
 use crate::{
     spans::{OpenTool, SpanContext, SpanScope},
@@ -22,7 +25,10 @@ pub(super) struct Executor<'a> {
     pub(super) set: &'a ToolSet,
     pub(super) limits: &'a ToolLimits,
     pub(super) context: &'a ToolContext,
-    pub(super) approval: Option<&'a Approval>,
+    /// The calls for which the run was halted.
+    pub(super) halted_calls: &'a HaltedCalls,
+    /// The tools of which a call was halted in this run.
+    pub(super) halted_tools: &'a [String],
     pub(super) is_high_risk: bool,
     pub(super) out: &'a Outlet,
     pub(super) spans: Option<&'a SpanScope>,
@@ -76,21 +82,32 @@ impl Executor<'_> {
 
     /// Returns the tool of a call and its arguments; none if the call needs a confirmation that it does not have.
     fn admit(&self, call: &ToolCall) -> Result<Option<(&Entry, Value)>, ToolError> {
+        let standing = self.halted_calls.standing(call);
+        if standing == Some(Standing::Denied) {
+            return Err(denied(&call.name));
+        }
         let entry = self.set.find(&call.name).ok_or_else(|| self.unknown(&call.name))?;
         if let Some(reason) = &entry.refusal {
             let message = format!("`{}` must not be called: {reason}. It was not executed.", call.name);
             return Err(ToolError::with_code(Code::PermissionDenied, message));
         }
         let arguments = arguments::read(entry.tool.info(), &call.arguments, self.limits.max_arguments_bytes)?;
-        if !entry.needs_confirmation(self.is_high_risk) {
-            return Ok(Some((entry, arguments)));
+        let is_halted = match standing {
+            Some(standing) => standing != Standing::Confirmed,
+            None => self.needs_confirmation(entry),
+        };
+        match is_halted {
+            false => Ok(Some((entry, arguments))),
+            true if self.context.options.is_tool => Err(cannot_confirm(&call.name)),
+            true => Ok(None),
         }
-        match self.approval.filter(|approval| approval.is_for(call)) {
-            Some(Approval::Confirmed { .. }) => Ok(Some((entry, arguments))),
-            Some(Approval::Denied { .. }) => Err(denied(&call.name)),
-            None if self.context.options.is_tool => Err(cannot_confirm(&call.name)),
-            None => Ok(None),
-        }
+    }
+
+    /// Returns whether a new call needs a confirmation. A tool of which a call was halted keeps needing one until the run ends: the
+    /// settings that halted it may not be those of this process, and the model may repeat a call that was denied.
+    fn needs_confirmation(&self, entry: &Entry) -> bool {
+        let name = &entry.tool.info().name;
+        entry.needs_confirmation(self.is_high_risk) || self.halted_tools.contains(name)
     }
 
     /// Runs a tool. A call that may change something is logged before, so that it is not repeated.

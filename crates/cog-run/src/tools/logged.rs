@@ -189,7 +189,7 @@ mod tests {
         let round = logged.round.unwrap();
         assert_eq!(round.open().map(|(_, call)| call.id.as_str()).collect::<Vec<_>>(), ["b", "d"]);
         assert_eq!(logged.started, HashSet::from(["b".to_owned()]));
-        let Progressed { rounds, calls, is_high_risk, notes, usage } = logged.progressed;
+        let Progressed { rounds, calls, is_high_risk, notes, usage, .. } = logged.progressed;
         assert_eq!((rounds, calls, is_high_risk, notes.len()), (2, 4, true, 2));
         assert_eq!(usage.unwrap().input_tokens, 15);
         assert_eq!(logged.hashes, [("prompt".to_owned(), "ab".to_owned())]);

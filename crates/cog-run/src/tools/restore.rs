@@ -2,15 +2,16 @@
 
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
-use cog_harmony::{Message, ToolCall};
+use cog_harmony::Message;
 use cog_json::Value;
 use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
 use super::{
     CallLog, Claim, Continuation, Decision, Round,
+    halted_calls::HaltedCalls,
     logged::{self, Logged},
-    state::{HaltedState, Progressed, changed, hash},
+    state::{HaltedState, Progressed, changed},
 };
 use crate::{
     RunInput, RunOptions,
@@ -42,33 +43,9 @@ pub(crate) struct Continued {
     pub(super) progressed: Progressed,
     /// The ids of calls that began before the run was interrupted.
     pub(super) started: HashSet<String>,
-    pub(super) approval: Option<Approval>,
+    /// The calls for which the run was halted.
+    pub(super) halted_calls: HaltedCalls,
     pub(crate) claim: Option<Claim>,
-}
-
-/// The decision about one call with these arguments.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Approval {
-    Confirmed { call_id: String, arguments: String },
-    Denied { call_id: String, arguments: String },
-}
-
-impl Approval {
-    /// Returns the decision about the call for which a run was halted; none if no call waits.
-    fn new(state: &HaltedState, is_confirmed: bool) -> Option<Self> {
-        let (call, arguments) = state.halted_call()?;
-        let call_id = call.id.clone();
-        Some(match is_confirmed {
-            true => Self::Confirmed { call_id, arguments },
-            false => Self::Denied { call_id, arguments },
-        })
-    }
-
-    /// Whether the decision is about this call with its arguments.
-    pub(super) fn is_for(&self, call: &ToolCall) -> bool {
-        let (Self::Confirmed { call_id, arguments } | Self::Denied { call_id, arguments }) = self;
-        *call_id == call.id && *arguments == hash(&call.arguments)
-    }
 }
 
 impl Continued {
@@ -110,13 +87,15 @@ pub(crate) fn restore<'a>(
         Decision::Confirm(_) => return Err(state.error()),
         Decision::Deny => false,
     };
-    let Some(approval) = Approval::new(&state, is_confirmed) else { return Err(state.error()) };
+    if state.halted_call().is_none() {
+        return Err(state.error());
+    }
     let log = options.call_log.clone();
     let entry = log.is_some().then(|| logged::continued(&state, is_confirmed));
     let round = state.own_round().cloned();
     let continued = Continued {
         messages: state.messages.clone(),
-        approval: round.is_some().then_some(approval),
+        halted_calls: round.as_ref().map(|round| HaltedCalls::new(round, is_confirmed)).unwrap_or_default(),
         round,
         progressed: state.progressed.clone(),
         started: HashSet::new(),
@@ -200,9 +179,11 @@ fn after_calls<'a>(
         log: options.call_log.clone(),
         decision: None,
     });
-    let own = halted.as_ref().filter(|(state, _)| state.own_round().is_some());
-    let approval = own.and_then(|(state, is_confirmed)| Approval::new(state, *is_confirmed));
-    let continued = Continued { messages, round, progressed, started, approval, claim };
+    let halted_calls = halted.as_ref().and_then(|(state, is_confirmed)| {
+        state.own_round().map(|round| HaltedCalls::new(round, *is_confirmed))
+    });
+    let halted_calls = halted_calls.unwrap_or_default();
+    let continued = Continued { messages, round, progressed, started, halted_calls, claim };
     match halted {
         Some((state, is_confirmed)) => {
             let decision = if is_confirmed { Decision::yes() } else { Decision::Deny };

@@ -18,8 +18,9 @@ use super::{
     calls::ReplyCalls,
     done::Done,
     execute::{Ended, Executor},
+    halted_calls::HaltedCalls,
     logged,
-    restore::{Approval, Continued},
+    restore::Continued,
     state::{self, HaltedState, Progressed},
 };
 use crate::{
@@ -36,8 +37,8 @@ pub(crate) struct ToolRun {
     /// The ids of all calls so far.
     known_ids: HashSet<String>,
     progressed: Progressed,
-    /// The decision about a call that was halted.
-    approval: Option<Approval>,
+    /// The calls for which the run was halted, with what was decided.
+    halted_calls: HaltedCalls,
     /// The calls of the round in which the run was halted.
     pending: Option<Round>,
     /// Whether the run has the warning about media in results.
@@ -84,7 +85,7 @@ impl ToolRun {
                 is_high_risk: options.risk == Some(Risk::High),
                 ..Progressed::default()
             },
-            approval: continued.and_then(|continued| continued.approval.clone()),
+            halted_calls: HaltedCalls::default(),
             pending: None,
             has_warned: false,
             origin: Origin {
@@ -98,6 +99,7 @@ impl ToolRun {
             run.known_ids = continued.call_ids();
             let is_high_risk = run.progressed.is_high_risk || continued.progressed.is_high_risk;
             run.progressed = Progressed { is_high_risk, ..continued.progressed.clone() };
+            run.halted_calls = continued.halted_calls.clone();
             run.pending = continued.round.clone();
             run.settle(&continued.started);
         }
@@ -182,7 +184,8 @@ impl ToolRun {
             set: &self.set,
             limits: &self.limits,
             context: &self.context,
-            approval: self.approval.as_ref(),
+            halted_calls: &self.halted_calls,
+            halted_tools: &self.progressed.halted_tools,
             is_high_risk: self.progressed.is_high_risk,
             out,
             spans: self.spans.as_ref(),
@@ -197,7 +200,7 @@ impl ToolRun {
             .collect();
         let ended: Vec<(usize, Ended, recorder::CallTime)> =
             stream::iter(calls).buffered(self.limits.max_parallel.max(1)).collect().await;
-        self.approval = None;
+        self.halted_calls = HaltedCalls::default();
         for (position, ended, time) in ended {
             if let Ended::Done(done) = ended {
                 let Done { message, note, usage, is_high_risk } = *done;
@@ -221,6 +224,11 @@ impl ToolRun {
     ) -> ErrorBody {
         let mut progressed = self.progressed.clone();
         progressed.usage = last.usage.cloned();
+        for (_, call) in round.open() {
+            if !progressed.halted_tools.contains(&call.name) {
+                progressed.halted_tools.push(call.name.clone());
+            }
+        }
         let Origin { module, input, halted } = &self.origin;
         match HaltedState::new(module, input, &self.context.options, round) {
             Ok(state) => {

@@ -25,6 +25,8 @@ pub(super) struct Progressed {
     pub(super) calls: u32,
     pub(super) is_high_risk: bool,
     pub(super) notes: Vec<CallNote>,
+    /// The tools of which a call was halted.
+    pub(super) halted_tools: Vec<String>,
     /// The tokens before the run was halted.
     pub(super) usage: Option<Usage>,
 }

@@ -172,6 +172,56 @@ fn denied_call_is_reported_to_the_model() {
     assert!(content.contains("the user denied this call"), "{content}");
 }
 
+/// Continues a run in a process whose settings require no confirmation.
+fn proceed(place: &Place, mock: &Mock, id: &str, decision: &[&str]) -> Output {
+    let args = [&["run", "--continue", id][..], decision].concat();
+    calling(place, mock, &args).env_remove("COG_TOOLS_CONFIRM").output().unwrap()
+}
+
+#[test]
+fn denied_call_is_not_executed_under_settings_that_require_no_confirmation() {
+    let (place, mock) = (place(), mock());
+    let id = id_of(&run(&place, &mock, &["run", "./m", "--args", "why?"]));
+    let continued = proceed(&place, &mock, &id, &["--deny"]);
+    assert!(continued.status.success(), "{}", stderr(&continued));
+    assert_eq!(mock.requests().len(), 2, "the helper has no request");
+    assert!(last_request(&mock).contains("the user denied this call"), "{}", last_request(&mock));
+}
+
+#[test]
+fn denied_call_that_the_model_repeats_is_halted_again() {
+    let call = || Reply::tool_calls([("helper", r#"{"query": "how?"}"#)]);
+    let (place, mock) = (place(), Mock::start([call(), call(), Reply::text(ANSWER)]));
+    let first = id_of(&run(&place, &mock, &["run", "./m", "--args", "why?"]));
+    let second = proceed(&place, &mock, &first, &["--deny"]);
+    assert_eq!(code(&second), "E4007");
+    assert_eq!(mock.requests().len(), 2, "the helper has no request");
+    assert!(proceed(&place, &mock, &id_of(&second), &["--deny"]).status.success());
+}
+
+#[test]
+fn confirmation_of_one_call_leaves_the_other_halted_under_other_settings() {
+    let calls = Reply::tool_calls([
+        ("helper", r#"{"query": "the first"}"#),
+        ("helper", r#"{"query": "the second"}"#),
+        ("helper", r#"{"query": "the third"}"#),
+    ]);
+    let helped = Reply::text(ANSWER);
+    let (place, mock) = (place(), Mock::start([calls, helped.clone(), helped, Reply::text(ANSWER)]));
+    let first = id_of(&run(&place, &mock, &["run", "./m", "--args", "why?"]));
+    let second = proceed(&place, &mock, &first, &["--confirm", "YES"]);
+    assert_eq!(code(&second), "E4007");
+    assert_eq!(json(&second)["error"]["details"]["halted"]["arguments"]["query"], "the second");
+    assert_eq!(mock.requests().len(), 2);
+    assert!(last_request(&mock).contains("the first"), "{}", last_request(&mock));
+    let third = proceed(&place, &mock, &id_of(&second), &["--deny"]);
+    assert_eq!(json(&third)["error"]["details"]["halted"]["arguments"]["query"], "the third");
+    assert_eq!(mock.requests().len(), 2, "the second call was denied");
+    let end = proceed(&place, &mock, &id_of(&third), &["--confirm", "YES"]);
+    assert_eq!(json(&end)["data"]["result"], "fine", "{}", stderr(&end));
+    assert_eq!(mock.requests().len(), 4);
+}
+
 #[test]
 fn changed_module_is_refused_with_what_changed() {
     let (place, mock) = (place(), mock());

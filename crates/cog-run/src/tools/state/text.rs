@@ -144,11 +144,12 @@ pub(in crate::tools) fn read_call(node: Node<'_>) -> Option<ToolCall> {
 }
 
 fn write_progressed(w: &mut Writer<'_>, progressed: &Progressed) {
-    let Progressed { rounds, calls, is_high_risk, notes, usage } = progressed;
+    let Progressed { rounds, calls, is_high_risk, notes, halted_tools, usage } = progressed;
     w.field("round_count", rounds);
     w.field("call_count", calls);
     w.field("is_high_risk", is_high_risk);
     w.field("notes", notes);
+    w.field("halted_tools", halted_tools);
     w.optional("usage", usage);
 }
 
@@ -159,6 +160,7 @@ fn read_progressed(node: Node<'_>) -> Option<Progressed> {
         calls: count("call_count")?,
         is_high_risk: node.get("is_high_risk")?.as_bool()?,
         notes: Vec::deserialize(node.get("notes")?).ok()?,
+        halted_tools: Vec::deserialize(node.get("halted_tools")?).ok()?,
         usage: node.get("usage").and_then(Usage::read),
     })
 }
