@@ -12,7 +12,10 @@ use cog_spec::{Code, ErrorBody};
 use serde::Serialize;
 
 pub(crate) use self::packet::TextArtifact;
-use crate::error;
+use crate::{
+    changes::{Change, with_changes},
+    error,
+};
 
 /// The input of a run.
 ///
@@ -238,25 +241,33 @@ fn media_of(module: &Module, input: &Value) -> Result<Vec<(Path, MediaSource)>, 
 /// Returns the input with a number in place of each media item, from 1. The message parts use the same numbers. The first
 /// `fields` are fields for media; the others are artifacts, whose references stay.
 fn numbered(input: &Value, media: &[(Path, MediaSource)], fields: usize) -> Value {
-    let mut json = input.to_serde();
-    for (index, (path, _)) in media.iter().enumerate() {
-        if let Some(slot) = json.pointer_mut(pointer_in_input(&path.pointer())) {
-            let number = serde_json::json!({ "media": index + 1 });
-            *slot = if index < fields { number } else { with_reference(number, slot.take()) };
-        }
-    }
-    Value::from(json)
+    let changes = media.iter().enumerate().map(|(index, (path, _))| {
+        let pointer = pointer_in_input(&path.pointer()).to_owned();
+        let artifact = input.pointer(&pointer).filter(|_| index >= fields);
+        (pointer, Change::Replace(number(index + 1, artifact)))
+    });
+    with_changes(input.node(), &changes.collect())
 }
 
-/// Adds the reference of an artifact to its number.
-fn with_reference(mut number: serde_json::Value, artifact: serde_json::Value) -> serde_json::Value {
-    if let Some(members) = number.as_object_mut() {
-        match artifact {
-            serde_json::Value::Object(own) => members.extend(own),
-            reference => drop(members.insert("reference".to_owned(), reference)),
+/// Returns the number of a media item, with the reference of an artifact.
+fn number(number: usize, artifact: Option<Node<'_>>) -> Value {
+    let mut text = String::new();
+    Writer::compact(&mut text).object(|w| match artifact {
+        Some(artifact) if artifact.is_object() => {
+            match artifact.get("media") {
+                Some(own) => w.field("media", &own),
+                None => w.field("media", &number),
+            };
+            let others = artifact.members().filter(|(key, _)| *key != "media");
+            others.for_each(|(key, member)| {
+                w.field(key, &member);
+            });
         }
-    }
-    number
+        reference => {
+            w.field("media", &number).optional("reference", &reference);
+        }
+    });
+    Value::parse(&text).unwrap_or_default()
 }
 
 /// Strips the leading `input` from a pointer.

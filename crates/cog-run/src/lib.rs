@@ -2,6 +2,7 @@
 mod budget;
 mod cache;
 mod cancellation;
+mod changes;
 mod clock;
 mod compiled;
 pub mod composition;

@@ -103,6 +103,18 @@ mod tests {
     }
 
     #[test]
+    fn numbers_stay_as_they_were_written() {
+        let parameters = Value::parse(
+            r#"{"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": {}}"#,
+        );
+        let info = ToolInfo::new("t", "Does it.", &parameters.unwrap()).unwrap();
+        let numbers =
+            r#""id":12345678901234567890123,"d":3.14159265358979323846,"amount":[100.00,{"x":-0.0}]"#;
+        let read = read(&info, &format!(r#"{{"b":null,{numbers}}}"#), 1000).unwrap();
+        assert_eq!(read.to_string(), format!("{{{numbers}}}"));
+    }
+
+    #[test]
     fn rejects_texts_that_are_not_one_object() {
         for text in [r#"{"a": 1"#, "[1]", "7", r#"{"a": 1} {"a": 2}"#, r#"{"a": 1, "a": 2}"#, "{'a': 1}"] {
             assert_eq!(error(text).code, Some(Code::ParseError.into()), "{text}");

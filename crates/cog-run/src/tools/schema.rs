@@ -1,11 +1,16 @@
 //! The schema of a tool's arguments: checked locally, and sent in the dialect of each provider.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use cog_json::{Node, Value};
 use cog_schema::{Contract, Rules, Violation};
 use cog_spec::{Dialect, Format, Manifest, Tier};
 use serde_json::{Map, json};
+
+use crate::changes::{Change, with_changes};
 
 /// The members of a schema that references start from.
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
@@ -72,13 +77,11 @@ impl ArgumentsSchema {
     /// Returns the arguments without the nulls that stand for omitted members; none if there are no such nulls.
     pub(super) fn without_nulls(&self, arguments: Node<'_>) -> Option<Value> {
         let nulls = self.contract.added_nulls("input", arguments);
-        let mut value = arguments.to_serde();
-        for path in &nulls {
+        let omitted = nulls.iter().map(|path| {
             let pointer = path.pointer();
-            let Some((parent, key)) = pointer.strip_prefix("/input")?.rsplit_once('/') else { continue };
-            let members = value.pointer_mut(parent).and_then(serde_json::Value::as_object_mut);
-            members?.shift_remove(&key.replace("~1", "/").replace("~0", "~"));
-        }
-        (!nulls.is_empty()).then(|| Value::from(value))
+            Some((pointer.strip_prefix("/input")?.to_owned(), Change::Omit))
+        });
+        let omitted: HashMap<String, Change> = omitted.collect::<Option<_>>()?;
+        (!omitted.is_empty()).then(|| with_changes(arguments, &omitted))
     }
 }

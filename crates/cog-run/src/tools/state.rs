@@ -5,7 +5,7 @@ pub(super) mod text;
 use std::{sync::Arc, time::UNIX_EPOCH};
 
 use cog_harmony::{Conversation, Message, ToolCall};
-use cog_json::{ToJson as _, Value};
+use cog_json::{ToJson as _, Value, Writer};
 use cog_module::{Module, Origin};
 use cog_provider::ProviderInfo;
 use cog_spec::{Code, ErrorBody, Usage};
@@ -149,12 +149,13 @@ impl HaltedState {
             return ErrorBody::new(Code::InternalError, "the halted run has no call that waits");
         };
         let messages = Conversation::new(self.round.messages()).to_json();
-        let messages = Value::parse(&messages).map(|it| it.to_serde()).unwrap_or_default();
-        let details = serde_json::json!({
-            "reason": CONFIRMATION_REQUIRED,
-            "halted": self.halted_details(call, &hash),
-            "tools": self.progressed.notes,
-            "messages": messages,
+        let messages = Value::parse(&messages).unwrap_or_default();
+        let mut details = String::new();
+        Writer::compact(&mut details).object(|w| {
+            w.field("reason", CONFIRMATION_REQUIRED);
+            w.key("halted").object(|w| self.write_halted(w, call, &hash));
+            w.field("tools", &self.progressed.notes);
+            w.field("messages", &messages);
         });
         let id = &self.id;
         let message = format!("`{}` needs a confirmation; it was not executed", call.name);
@@ -163,18 +164,18 @@ impl HaltedState {
             .suggest(format!(
                 "Check the arguments, then run `cog run --continue {id} --confirm YES`, or `--deny` instead."
             ))
-            .with_details(Value::from(details))
+            .with_details(Value::parse(&details).unwrap_or_default())
     }
 
-    /// Returns the id, the call that waits, and the part of a composition that made it.
-    fn halted_details(&self, call: &ToolCall, hash: &str) -> serde_json::Value {
-        let arguments = Value::parse(&call.arguments).map(|it| it.to_serde()).unwrap_or_default();
-        let mut details = serde_json::json!({ "id": self.id, "tool": call.name, "call_id": call.id,
-            "arguments": arguments, "arguments_sha256": hash });
-        if let (Some(part), Some(members)) = (&self.part, details.as_object_mut()) {
-            members.insert("part".to_owned(), part.as_str().into());
-        }
-        details
+    /// Writes the id, the call that waits, and the part of a composition that made it. The person who confirms the call sees its
+    /// arguments as the tool receives them.
+    fn write_halted(&self, w: &mut Writer<'_>, call: &ToolCall, hash: &str) {
+        w.field("id", &self.id);
+        w.field("tool", &call.name);
+        w.field("call_id", &call.id);
+        w.field("arguments", &Value::parse(&call.arguments).unwrap_or_default());
+        w.field("arguments_sha256", hash);
+        w.optional("part", &self.part);
     }
 }
 
