@@ -22,7 +22,9 @@ use tokio::{
 use crate::{
     connection::{Config, Connection, Host, Program},
     error::{McpError, excerpt},
+    http_client::VerbatimClient,
     link::Link,
+    pipe,
     server::{McpServer, McpTransport},
     startup::Startup,
     stderr,
@@ -103,7 +105,8 @@ impl McpServer {
                     Some(token) => config.auth_header(token.expose()),
                     None => config,
                 };
-                let service = self.serve(StreamableHttpClientTransport::from_config(config)).await?;
+                let client = VerbatimClient::new().map_err(|error| self.violation(&error))?;
+                let service = self.serve(StreamableHttpClientTransport::with_client(client, config)).await?;
                 Ok(Connection::new(service, None))
             }
         }
@@ -118,7 +121,10 @@ impl McpServer {
         if let Some(stderr) = child.stderr.take() {
             log.spawn(stderr::log(self.name.clone(), stderr));
         }
-        let service = self.serve(AsyncRwTransport::new(stdout, stdin)).await?;
+        let (read, write) = pipe::verbatim(stdout, stdin, &mut log);
+        // The pipe has dropped messages that are too long.
+        let transport = AsyncRwTransport::new(read, write).with_max_line_length(usize::MAX);
+        let service = self.serve(transport).await?;
         Ok(Connection::new(service, Some(Program::new(child, log))))
     }
 

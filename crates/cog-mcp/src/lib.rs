@@ -13,15 +13,18 @@
 mod connect;
 mod connection;
 mod error;
+mod http_client;
 mod link;
 mod name;
 mod output;
+mod pipe;
 #[cfg(feature = "server")]
 mod serve;
 mod server;
 mod startup;
 mod stderr;
 mod tool;
+mod verbatim;
 
 pub use connect::McpTools;
 pub use error::McpError;

@@ -5,9 +5,8 @@ use cog_run::{
     tools::{ToolError, ToolOutput},
 };
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use serde_json::Value;
 
-use crate::error::excerpt;
+use crate::{error::excerpt, verbatim};
 
 /// Converts the result of a call. Structured content replaces the text that repeats it.
 pub(crate) fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
@@ -24,8 +23,8 @@ pub(crate) fn output(result: CallToolResult) -> Result<ToolOutput, ToolError> {
         return Err(ToolError::new("ToolError", excerpt(&text)));
     }
     let value = match result.structured_content {
-        Some(value) => value,
-        None => serde_json::from_str(&text).ok().filter(Value::is_object).unwrap_or(Value::String(text)),
+        Some(content) => verbatim::structured(content),
+        None => verbatim::result(text),
     };
     Ok(parts.into_iter().fold(ToolOutput::from(value), ToolOutput::with_part))
 }
@@ -74,7 +73,7 @@ fn media(kind: &str, data: String) -> Result<Content, ToolError> {
 #[cfg(test)]
 mod tests {
     use cog_json::ToJson as _;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -6,10 +6,10 @@ use cog_json::Value;
 use cog_run::tools::{Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo};
 use rmcp::{
     ServiceError,
-    model::{CallToolRequestParams, JsonObject, Tool as Listed},
+    model::{CallToolRequestParams, Tool as Listed},
 };
 
-use crate::{error::excerpt, link::Link, name::qualified, output::output, server::McpServer};
+use crate::{error::excerpt, link::Link, name::qualified, output::output, server::McpServer, verbatim};
 
 /// A tool of a server, which stays connected as long as one of its tools exists.
 pub(crate) struct McpTool {
@@ -56,12 +56,8 @@ impl Tool for McpTool {
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let arguments: JsonObject = match arguments.to_serde() {
-                serde_json::Value::Object(arguments) => arguments,
-                _ => JsonObject::new(),
-            };
             let mut params = CallToolRequestParams::new(self.name.clone());
-            params.arguments = Some(arguments);
+            params.arguments = Some(verbatim::arguments(&arguments));
             let connection = self.link.connection(&context.session_id, None).await?;
             let mut reply = connection.peer().call_tool(params.clone()).await;
             // Only a call that changes nothing can be repeated.

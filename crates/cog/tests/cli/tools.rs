@@ -246,6 +246,45 @@ fn stream_of_a_halted_run_ends_with_the_error() {
     assert_eq!((&stages[0]["stage"], &stages[0]["tool"]), (&json!("tool_result"), &json!("helper")));
 }
 
+/// A server on standard input and output, whose tool returns whether its arguments are those of [`NUMBERS`].
+const SERVER: &str = r#"
+PATH=/usr/bin:/bin
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  [ -n "$id" ] || continue
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}' ;;
+    *'"arguments":{"acct":12345678901234567890123,"amount":100.00}'*) result='{"content":[],"structuredContent":{"exact":98765432109876543210987,"paid":[1.50]}}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"changed"}]}' ;;
+    *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id"; continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+const NUMBERS: &str = r#"{"acct":12345678901234567890123,"amount":100.00}"#;
+
+#[cfg(unix)]
+#[test]
+fn numbers_reach_a_server_and_the_model_as_they_were_written() {
+    let place = place();
+    place.write("server.sh", SERVER);
+    let script = place.path().join("server.sh");
+    let settings = format!("[mcp.bank]\ncommand = \"/bin/sh\"\nargs = [{script:?}]\n");
+    place.write(".config/cog/config.toml", settings);
+    let manifest = place
+        .read("m/module.yaml")
+        .replace("tools_allowed: true", "tools_allowed: true, side_effects: allow");
+    place.write("m/module.yaml", manifest.replace("[helper]", "[bank__pay]"));
+    let mock = Mock::start([Reply::tool_calls([("bank__pay", NUMBERS)]), Reply::text(ANSWER)]);
+    let output = run(&place, &mock, &["run", "./m", "--args", "why?"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let result = last_request(&mock);
+    let expected = r#"{\"status\":\"success\",\"exact\":98765432109876543210987,\"paid\":[1.50]}"#;
+    assert!(result.contains(expected), "{result}");
+}
+
 #[test]
 fn unknown_id_is_an_error() {
     let (place, mock) = (place(), mock());

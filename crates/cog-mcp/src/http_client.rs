@@ -1,0 +1,272 @@
+//! The HTTP client of the connection to a server. It sends calls itself, so that arguments and results stay as they were written,
+//! and leaves all other messages to `rmcp`.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream::BoxStream};
+use http::{
+    HeaderName, HeaderValue, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use reqwest::{Client, Response, redirect::Policy};
+use rmcp::{
+    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage},
+    transport::streamable_http_client::{
+        AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+        StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
+    },
+};
+use sse_stream::{Sse, SseStream};
+
+use crate::verbatim::{incoming, outgoing};
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const SESSION_ID: &str = "mcp-session-id";
+const MAX_REDIRECTS: usize = 10;
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+type HttpError = StreamableHttpError<reqwest::Error>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+#[derive(Debug, Clone)]
+pub(crate) struct VerbatimClient(Client);
+
+impl VerbatimClient {
+    /// Creates a client. It follows redirects that repeat the request at the same origin, and no others.
+    pub(crate) fn new() -> reqwest::Result<Self> {
+        let redirect = Policy::custom(|attempt| {
+            let is_repeated =
+                matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+            let first = attempt.previous().first();
+            let is_here = first.is_some_and(|first| first.origin() == attempt.url().origin());
+            match is_repeated && is_here {
+                true if attempt.previous().len() > MAX_REDIRECTS => attempt.error("too many redirects"),
+                true => attempt.follow(),
+                false => attempt.stop(),
+            }
+        });
+        // A connection whose last response was not read to its end would delay the next request.
+        Client::builder().pool_max_idle_per_host(0).redirect(redirect).build().map(Self)
+    }
+
+    /// Sends a call.
+    async fn call(
+        &self,
+        uri: &str,
+        message: &ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+        limits: StreamableHttpResponseLimits,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let text = serde_json::to_string(message)?;
+        let mut request = self.0.post(uri).header(ACCEPT, format!("{EVENTS}, {JSON}"));
+        request = request.header(CONTENT_TYPE, JSON).headers(headers.into_iter().collect());
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(id) = &session_id {
+            request = request.header(SESSION_ID, id.as_ref());
+        }
+        let response = request.body(outgoing(&text).into_owned()).send().await?;
+        match response.status() {
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
+            StatusCode::NOT_FOUND if session_id.is_some() => Err(HttpError::SessionExpired),
+            status if status.is_success() => reply(response, limits).await,
+            _ => failed(response, limits).await,
+        }
+    }
+}
+
+/// Reads the reply to a call.
+async fn reply(
+    response: Response,
+    limits: StreamableHttpResponseLimits,
+) -> Result<StreamableHttpPostResponse, HttpError> {
+    let session_id = header(&response, SESSION_ID);
+    if is(&response, EVENTS) {
+        let bytes = bounded(response.bytes_stream(), limits.max_sse_event_size);
+        let events = SseStream::from_bytes_stream(bytes).boxed();
+        return Ok(StreamableHttpPostResponse::Sse(verbatim(events), session_id));
+    }
+    if !is(&response, JSON) {
+        return Err(HttpError::UnexpectedContentType(header(&response, CONTENT_TYPE.as_str())));
+    }
+    let max_size = limits.max_json_response_size;
+    let body = body(response, max_size).await?.ok_or(HttpError::ResponseBodyTooLarge { max_size })?;
+    let text = String::from_utf8_lossy(&body);
+    let message = serde_json::from_str(&incoming(&text));
+    let message = message.map_err(|error| HttpError::UnexpectedServerResponse(error.to_string().into()))?;
+    Ok(StreamableHttpPostResponse::Json(message, session_id))
+}
+
+/// Reads the response to a call that failed: an error of the protocol, or one of HTTP.
+async fn failed(
+    response: Response,
+    limits: StreamableHttpResponseLimits,
+) -> Result<StreamableHttpPostResponse, HttpError> {
+    let status = response.status();
+    let challenge = header(&response, WWW_AUTHENTICATE.as_str());
+    match (status, challenge) {
+        (StatusCode::UNAUTHORIZED, Some(challenge)) => {
+            return Err(HttpError::AuthRequired(AuthRequiredError::new(challenge)));
+        }
+        (StatusCode::FORBIDDEN, Some(challenge)) => {
+            return Err(HttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)));
+        }
+        _ => {}
+    }
+    let retry_after = header(&response, RETRY_AFTER.as_str());
+    let unavailable = (status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error())
+        .then(|| HttpStatusError::new(status.as_u16(), retry_after));
+    let is_refused =
+        matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
+    let may_have_error = is(&response, JSON) && !is_refused;
+    let session_id = header(&response, SESSION_ID);
+    let max_size =
+        if may_have_error { limits.max_json_response_size } else { limits.max_error_response_size };
+    let body = body(response, max_size).await?.unwrap_or_default();
+    if may_have_error
+        && let Ok(message @ JsonRpcMessage::Error(_)) = serde_json::from_slice::<ServerJsonRpcMessage>(&body)
+    {
+        return Ok(StreamableHttpPostResponse::Json(message, session_id));
+    }
+    if let Some(unavailable) = unavailable {
+        return Err(unavailable.into());
+    }
+    let shown = body.get(..limits.max_error_response_size).unwrap_or(&body);
+    let message = format!("HTTP {status}: {}", String::from_utf8_lossy(shown));
+    Err(HttpError::UnexpectedServerResponse(message.into()))
+}
+
+/// Reads a body; none if it is too large.
+async fn body(response: Response, max_size: usize) -> Result<Option<Vec<u8>>, HttpError> {
+    let mut stream = response.bytes_stream();
+    let mut body = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        body.extend_from_slice(&chunk?);
+        if body.len() > max_size {
+            return Ok(None);
+        }
+    }
+    Ok(Some(body))
+}
+
+/// Ends a stream with an error before an event is too large.
+fn bounded(
+    stream: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
+    max_size: usize,
+) -> BoxStream<'static, std::io::Result<Bytes>> {
+    let mut size = 0;
+    let mut is_line_empty = true;
+    let check = move |chunk: reqwest::Result<Bytes>| {
+        let chunk = chunk.map_err(std::io::Error::other)?;
+        for byte in &chunk {
+            size += 1;
+            match byte {
+                b'\n' if is_line_empty => size = 0,
+                b'\n' => is_line_empty = true,
+                b'\r' => {}
+                _ => is_line_empty = false,
+            }
+            if size > max_size {
+                return Err(std::io::Error::other("an event of the stream is too large"));
+            }
+        }
+        Ok(chunk)
+    };
+    stream.map(check).boxed()
+}
+
+/// Returns events whose messages are changed as those of other transports.
+fn verbatim(events: Events) -> Events {
+    let change = |event: Result<Sse, SseError>| {
+        let mut event = event?;
+        event.data = event.data.map(|data| incoming(&data).into_owned());
+        Ok(event)
+    };
+    events.map(change).boxed()
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    response.headers().get(name)?.to_str().ok().map(str::to_owned)
+}
+
+/// Whether a response has a content type.
+fn is(response: &Response, content_type: &str) -> bool {
+    let given = header(response, CONTENT_TYPE.as_str()).unwrap_or_default();
+    given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(content_type))
+}
+
+impl StreamableHttpClient for VerbatimClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let limits = StreamableHttpResponseLimits::default();
+        self.post_message_with_response_limits(uri, message, session_id, token, headers, limits).await
+    }
+
+    async fn post_message_with_response_limits(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        token: Option<String>,
+        headers: Headers,
+        limits: StreamableHttpResponseLimits,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let is_call = matches!(&message, JsonRpcMessage::Request(request)
+            if matches!(request.request, ClientRequest::CallToolRequest(_)));
+        if is_call {
+            return self.call(&uri, &message, session_id, token, headers, limits).await;
+        }
+        let client = &self.0;
+        client.post_message_with_response_limits(uri, message, session_id, token, headers, limits).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<Events, HttpError> {
+        let size = StreamableHttpResponseLimits::default().max_sse_event_size;
+        self.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, token, headers, size).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        token: Option<String>,
+        headers: Headers,
+        size: usize,
+    ) -> Result<Events, HttpError> {
+        let client = &self.0;
+        let events =
+            client.get_stream_with_max_sse_event_size(uri, session_id, last_event_id, token, headers, size);
+        events.await.map(verbatim)
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<(), HttpError> {
+        self.0.delete_session(uri, session_id, token, headers).await
+    }
+}
