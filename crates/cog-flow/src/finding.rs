@@ -21,6 +21,8 @@ pub struct Finding {
     /// What to do about it.
     pub suggestion: Option<String>,
     pub(crate) location: FindingLocation,
+    /// Another place that it is about, such as the first of two steps.
+    pub(crate) also_at: Option<FindingLocation>,
     /// The module that it is about.
     pub(crate) module: Option<Arc<Module>>,
 }
@@ -101,7 +103,7 @@ pub(crate) enum FindingLocation {
 impl Finding {
     pub(crate) fn error(rule: Rule, location: FindingLocation, message: impl Into<String>) -> Self {
         let (severity, code, message) = (Severity::Error, Code::ModuleInvalid, message.into());
-        Self { severity, rule, code, message, suggestion: None, location, module: None }
+        Self { severity, rule, code, message, suggestion: None, location, also_at: None, module: None }
     }
 
     pub(crate) fn warning(rule: Rule, location: FindingLocation, message: impl Into<String>) -> Self {
@@ -116,6 +118,12 @@ impl Finding {
     #[must_use]
     pub(crate) fn suggest(self, suggestion: impl Into<Option<String>>) -> Self {
         Self { suggestion: suggestion.into(), ..self }
+    }
+
+    /// Adds another place of the module that it is about.
+    #[must_use]
+    pub(crate) fn also_at(self, location: FindingLocation) -> Self {
+        Self { also_at: Some(location), ..self }
     }
 
     /// Returns the finding about an invalid text of the manifest.
@@ -149,16 +157,26 @@ impl Finding {
         let found = Diagnostic { severity: self.severity, suggestion: self.suggestion.clone(), ..found };
         let Some(module) = &self.module else { return found };
         let locator = Locator::new(module);
-        match &self.location {
-            FindingLocation::Manifest(pointer, within) => locator.in_manifest(found, pointer, within.clone()),
-            FindingLocation::Prompt(range) => locator.in_prompt(found, range.clone()),
-        }
+        let other = self.also_at.as_ref().map(|other| place(&other.locate(&locator, found.clone())));
+        let message = other.map(|other| format!("{} (the other place is {other})", found.message));
+        let found = Diagnostic { message: message.unwrap_or_else(|| found.message.clone()), ..found };
+        self.location.locate(&locator, found)
+    }
+
+    /// Returns the message, with both places of a finding that has two.
+    fn located_message(&self) -> String {
+        let (Some(module), Some(other)) = (&self.module, &self.also_at) else { return self.message.clone() };
+        let locator = Locator::new(module);
+        let place = |location: &FindingLocation| {
+            place(&location.locate(&locator, Diagnostic::error(self.rule, "", "")))
+        };
+        format!("{} ({} and {})", self.message, place(other), place(&self.location))
     }
 
     /// Returns it as the error of a run of a module.
     pub fn to_error(&self, root: &Module) -> ErrorBody {
         let name = self.module.as_ref().map_or(&root.manifest.name, |module| &module.manifest.name);
-        let error = ErrorBody::new(self.code, format!("{name}: {}", self.message));
+        let error = ErrorBody::new(self.code, format!("{name}: {}", self.located_message()));
         match &self.suggestion {
             Some(suggestion) => error.suggest(suggestion),
             None => error,
@@ -167,8 +185,25 @@ impl Finding {
 }
 
 impl FindingLocation {
+    /// Adds the file and the line to a diagnostic.
+    fn locate(&self, locator: &Locator<'_>, found: Diagnostic) -> Diagnostic {
+        match self {
+            FindingLocation::Manifest(pointer, within) => locator.in_manifest(found, pointer, within.clone()),
+            FindingLocation::Prompt(range) => locator.in_prompt(found, range.clone()),
+        }
+    }
+
     /// Returns the location of a value of `composition`.
     pub(crate) fn composition(pointer: impl AsRef<str>) -> Self {
         FindingLocation::Manifest(format!("/composition{}", pointer.as_ref()), None)
+    }
+}
+
+/// Returns the file and the line of a diagnostic: `module.yaml:9`.
+fn place(found: &Diagnostic) -> String {
+    let file = found.file.file_name().unwrap_or_default().to_string_lossy();
+    match &found.location {
+        Some(location) => format!("{file}:{}", location.line),
+        None => file.into_owned(),
     }
 }

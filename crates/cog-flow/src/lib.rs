@@ -32,7 +32,7 @@ pub use id::{Callee, PlanId};
 pub use json_path::PathError;
 pub use lookup::{Lookup, LookupError};
 pub use mapping::Mapping;
-pub use plan::{Iteration, Part, Plan, PromptCall, Route, called_modules};
+pub use plan::{Iteration, Mention, Part, Plan, PromptCall, Route, called_modules};
 pub use results::Results;
 pub use run::Flows;
 pub use step::{Selection, Source, Step, Target};

@@ -2,12 +2,13 @@
 
 mod calls;
 mod compile;
+mod names;
 mod parts;
 mod requires;
 mod steps;
 mod usage;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, ops::Range, sync::Arc, time::Duration};
 
 use cog_module::Module;
 use cog_spec::{Pattern, Tier};
@@ -20,7 +21,7 @@ pub(crate) use self::{compile::compile, parts::PartDraft};
 /// exist.
 pub fn called_modules(module: &Arc<Module>) -> Vec<String> {
     let parts = compile(module).parts.into_iter().filter(|part| part.is_used);
-    parts.map(|part| part.name).collect()
+    parts.map(|part| part.module).collect()
 }
 
 /// The plan of a module: what it calls, in which order, with which values.
@@ -34,10 +35,12 @@ pub struct Plan {
     pub max_depth: u32,
     /// The maximum duration of the complete composition.
     pub timeout: Duration,
-    /// The modules that it calls, each once; a [`Callee::Part`] is an index of this list.
+    /// The results that it can have, each of a module that it calls; a [`Callee::Part`] is an index of this list.
     pub parts: Vec<Part>,
     /// The calls of the prompt, in its order.
     pub calls: Vec<PromptCall>,
+    /// The results that the prompt inserts, in its order: those of the calls, also where a call is named again.
+    pub mentions: Vec<Mention>,
     /// The steps to modules, in the order of the manifest. A step that [`Step::is_routed`] waits for its route.
     pub steps: Vec<Step>,
     /// The rounds of the steps; none if they run once.
@@ -73,11 +76,13 @@ impl Plan {
     }
 }
 
-/// A module that a plan calls.
+/// A module that a plan calls, for one result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Its name in the manifest or the prompt.
+    /// The name of its result: that of its module, unless `as` gives it another one.
     pub name: String,
+    /// The name of the module that runs.
+    pub module: String,
     /// Its plan; none if the module is missing and the part is optional or has a fallback.
     pub plan: Option<PlanId>,
     /// Whether the composition continues without its result.
@@ -88,6 +93,13 @@ pub struct Part {
     pub timeout: Option<Duration>,
 }
 
+impl Part {
+    /// Returns whether `as` gives its result a name of its own.
+    pub fn is_named(&self) -> bool {
+        self.name != self.module
+    }
+}
+
 /// A call of a module in the prompt: `@call:NAME(ARGUMENTS)[OPTIONS]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptCall {
@@ -95,6 +107,8 @@ pub struct PromptCall {
     pub part: usize,
     /// The index of the [`cog_module::PromptPart`] that the result replaces.
     pub position: usize,
+    /// The bytes of the prompt that are the call.
+    pub range: Range<usize>,
     /// The text between the parentheses, parsed: its placeholders are filled first. If the text is a JSON object, it is the
     /// input; other text is the arguments. Without text, the input is that of this module.
     pub arguments: Option<cog_module::Prompt>,
@@ -106,6 +120,15 @@ pub struct PromptCall {
     pub timeout: Option<Duration>,
     /// The tier whose thresholds its answer must meet; none for its own.
     pub tier: Option<Tier>,
+}
+
+/// A call of the prompt, or a later one that means the same result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mention {
+    /// The index of the [`cog_module::PromptPart`] that the result replaces.
+    pub position: usize,
+    /// The index of the part whose result it is.
+    pub part: usize,
 }
 
 /// The rounds of the pattern `iterative`.

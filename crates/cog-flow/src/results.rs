@@ -85,6 +85,14 @@ impl Plan {
         }
     }
 
+    /// Returns the name of the module that runs for a callee.
+    pub fn module_of(&self, callee: Callee) -> &str {
+        match callee {
+            Callee::Own => &self.module.manifest.name,
+            Callee::Part(index) => self.parts.get(index).map_or("", |part| &part.module),
+        }
+    }
+
     /// Returns whether a step runs: one of its sources has a value, and its condition is true.
     pub fn is_selected(&self, step: &Step, results: &Results) -> bool {
         let has_value = |source: &Source| !results.source(*source, View::Envelope).is_null();

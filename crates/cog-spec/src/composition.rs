@@ -96,6 +96,8 @@ pub struct DataflowStep {
     pub condition: Option<String>,
     /// How several sources become one value.
     pub aggregate: Option<Aggregate>,
+    /// `as`: the name of its result; none for the name of its module.
+    pub result_name: Option<String>,
 }
 
 /// An item of `routing`: what runs after the steps.

@@ -85,7 +85,7 @@ impl<'a> Loader<'a> {
 
     /// Returns a part with its plan, or without one if it is missing.
     fn part(&mut self, draft: &PartDraft) -> Part {
-        let plan = match self.find(&draft.name) {
+        let plan = match self.find(&draft.module) {
             Ok(id) => {
                 self.check_invocable(draft, id);
                 self.check_version(draft, id).then_some(id)
@@ -97,10 +97,11 @@ impl<'a> Loader<'a> {
         };
         Part {
             name: draft.name.clone(),
+            module: draft.module.clone(),
             plan,
-            optional: draft.optional,
-            fallback: draft.fallback,
-            timeout: draft.timeout,
+            optional: draft.rule.optional,
+            fallback: draft.rule.fallback,
+            timeout: draft.rule.timeout,
         }
     }
 
@@ -127,13 +128,13 @@ impl<'a> Loader<'a> {
     }
 
     fn check_version(&mut self, draft: &PartDraft, id: PlanId) -> bool {
-        let Some((written, range)) = &draft.version else { return true };
+        let Some((written, range)) = &draft.rule.version else { return true };
         let Some(found) = self.plans.get(id.index()) else { return true };
         let version = found.plan.module.manifest.version.clone();
         let matches = Version::parse(&version).is_ok_and(|version| range.matches(&version));
         if !matches {
             let message =
-                format!("`{}` has version {version}, but the composition requires `{written}`", draft.name);
+                format!("`{}` has version {version}, but the composition requires `{written}`", draft.module);
             let help = format!("Install a matching version, or change `version` to `{version}`.");
             self.report_unusable(draft, message, help, Code::ModuleNotFound);
         }
@@ -144,7 +145,7 @@ impl<'a> Loader<'a> {
     fn check_invocable(&mut self, draft: &PartDraft, id: PlanId) {
         let manifest = self.plans.get(id.index()).map(|found| &found.plan.module.manifest);
         if manifest.is_some_and(|manifest| !manifest.invocation.agent_invocable) {
-            let name = &draft.name;
+            let name = &draft.module;
             let message =
                 format!("`{name}` cannot be a part: its manifest has `invocation.agent_invocable: false`");
             let help = format!("Call another module, or allow agents to call `{name}` in its manifest.");
@@ -156,7 +157,7 @@ impl<'a> Loader<'a> {
         if self.about_parts.is_full(severity(draft)) {
             return; // the search for a similar name takes time
         }
-        let name = &draft.name;
+        let name = &draft.module;
         let (message, help, code) = match error {
             LookupError::NotFound => {
                 (format!("module `{name}` not found"), self.similar(name), Code::ModuleNotFound)
@@ -187,5 +188,5 @@ impl<'a> Loader<'a> {
 
 /// Returns the severity of a part without a module.
 const fn severity(draft: &PartDraft) -> Severity {
-    if draft.fallback.is_some() || draft.optional { Severity::Warning } else { Severity::Error }
+    if draft.rule.fallback.is_some() || draft.rule.optional { Severity::Warning } else { Severity::Error }
 }

@@ -121,7 +121,8 @@ fn fallback_has_no_result_of_its_own() {
 
 #[test]
 fn many_warnings_leave_room_for_an_error() {
-    let warning = "  - {from: [input, input], to: plain}\n".repeat(250);
+    let warning = |step: u32| format!("  - {{from: [input, input], to: plain, as: p{step}}}\n");
+    let warning: String = (0..250).map(warning).collect();
     let checked = checked(&format!("dataflow:\n{warning}  - {{from: nothing, to: plain}}\n"), "");
     let errors = shown(&checked).iter().filter(|found| found.starts_with("error")).count();
     assert_eq!((errors, checked.findings.len()), (1, 201));
@@ -369,6 +370,7 @@ fn names_are_suggested() {
 
 #[test]
 fn what_has_no_effect_is_a_warning() {
+    let rounds = "pattern: iterative\niteration: {max_rounds: 2}\n";
     let step = "dataflow:\n  - {from: input, to: plain}";
     for (composition, prompt, expected) in [
         (
@@ -412,14 +414,14 @@ fn what_has_no_effect_is_a_warning() {
         ),
         (
             &*format!(
-                "{step}\n  - {{from: input, to: judge}}\n  - {{from: plain.output, to: judge, mapping: {{}}}}\nrouting:\n  - {{next: judge}}"
+                "{rounds}{step}\n  - {{from: input, to: judge}}\n  - {{from: plain.output, to: judge, mapping: {{}}}}\nrouting:\n  - {{next: judge}}"
             ),
             "",
             "warning composition-step: this step never runs: the rule starts the first step to `judge`",
         ),
         (
             &*format!(
-                "{step}\n  - {{from: input, to: judge}}\n  - {{from: plain.output, to: [judge, reader], mapping: {{text: $.data.x}}}}\n\
+                "{rounds}{step}\n  - {{from: input, to: judge}}\n  - {{from: plain.output, to: [judge, reader], mapping: {{text: $.data.x}}}}\n\
                  routing:\n  - {{condition: $.meta.confidence > 0.5, next: judge}}\n  - {{next: reader}}"
             ),
             "",
@@ -479,8 +481,8 @@ fn references_and_calls_of_the_prompt() {
             "error prompt-call: `{{reader.issues}}`: no schema defines the member `issues` (Write `$.data.issues`.)",
         ),
         (
-            "@call:plain @call:plain {{reader.data}}",
-            "error prompt-call: `@call:plain` is in the prompt twice (Read its result again with `{{plain.data}}`.)",
+            "@call:plain(a) @call:plain(b) {{reader.data}}",
+            "error prompt-call: two calls of `plain` differ, but have one result (Name the result of one of them: `@call:plain(…)[as=NAME]`. To read the first one again, write `{{plain.data}}`.)",
         ),
         (
             "@call:plain(@call:judge) {{reader.data}}",

@@ -72,13 +72,22 @@ impl<'f> Builder<'f> {
     /// Returns the node of a part, which is added if it is new.
     pub(super) fn part_node(&mut self, caller: PlanId, plan: &'f Plan, part: usize) -> usize {
         let Some(found) = plan.parts.get(part) else { return INPUT };
-        let key = found.plan.map_or((caller.index(), part), |id| (usize::MAX, id.index()));
+        // A module is one node, but each result that has a name of its own is another one.
+        let key = match found.plan.filter(|_| !found.is_named()) {
+            Some(id) => (usize::MAX, id.index()),
+            None => (caller.index(), part),
+        };
         if let Some(node) = self.parts.get(&key) {
             return *node;
         }
         let module = found.plan.map(|id| &self.flow.plan(id).module);
         let kind = if module.is_some() { NodeKind::Module } else { NodeKind::Missing };
         let version = module.map(|module| module.manifest.version.clone());
+        let named = found.is_named().then(|| found.module.clone());
+        let version = match (named, version) {
+            (Some(name), Some(version)) => Some(format!("{name} {version}")),
+            (name, version) => name.or(version),
+        };
         let timeout = found.timeout.map(|timeout| format!("timeout {timeout:?}"));
         let optional = found.optional.then(|| "optional".to_owned());
         let missing = module.is_none().then(|| "missing".to_owned());

@@ -181,18 +181,24 @@ fn fallbacks(builder: &mut Builder<'_>) {
 /// Adds the calls of modules that are compositions themselves, at any depth.
 fn nested(builder: &mut Builder<'_>) {
     let flow = builder.flow;
-    let mut callers: HashMap<PlanId, (PlanId, usize)> = HashMap::new();
+    let mut callers: HashMap<PlanId, Vec<(PlanId, usize)>> = HashMap::new();
     for (caller, plan) in flow.plans() {
         for (index, part) in plan.parts.iter().enumerate() {
-            part.plan.map(|id| callers.entry(id).or_insert((caller, index)));
+            let Some(id) = part.plan else { continue };
+            let nodes = callers.entry(id).or_default();
+            // All parts without a name of their own are one node.
+            if nodes.is_empty() || part.is_named() {
+                nodes.push((caller, index));
+            }
         }
     }
     for (id, plan) in flow.plans().skip(1).filter(|(_, plan)| plan.is_composed()) {
-        let Some((caller, part)) = callers.get(&id).copied() else { continue };
-        let from = builder.part_node(caller, flow.plan(caller), part);
-        for part in 0..plan.parts.len() {
-            let to = builder.part_node(id, plan, part);
-            builder.edge(plain(from, to, EdgeKind::Call, Some("calls".to_owned())));
+        for (caller, part) in callers.remove(&id).unwrap_or_default() {
+            let from = builder.part_node(caller, flow.plan(caller), part);
+            for part in 0..plan.parts.len() {
+                let to = builder.part_node(id, plan, part);
+                builder.edge(plain(from, to, EdgeKind::Call, Some("calls".to_owned())));
+            }
         }
     }
 }

@@ -47,6 +47,29 @@ dataflow:
 }
 
 #[test]
+fn each_named_result_is_a_node() {
+    let found = diagram(
+        "pattern: parallel
+dataflow:
+  - {from: input, to: reader, mapping: {text: $.text}}
+  - {from: input, to: reader, as: second, mapping: {text: $.text}}
+  - {from: [reader.output, second.output], to: output, mapping: {issues: $.second.data.issues, rationale: $.reader.data.rationale}}",
+        "",
+    );
+    assert_eq!(
+        edges(&found),
+        [
+            "input step reader: text: string",
+            "input step second: text: string",
+            "reader step output: rationale: string",
+            "second step output: issues: array of object",
+        ]
+    );
+    let details: Vec<_> = found.nodes.iter().map(|node| (node.name.as_str(), node.detail.as_str())).collect();
+    assert_eq!(details, [("input", ""), ("reader", "1.2.0"), ("second", "reader 1.2.0"), ("output", "")]);
+}
+
+#[test]
 fn rounds_routes_and_calls_are_edges() {
     let rounds = diagram(
         "pattern: iterative

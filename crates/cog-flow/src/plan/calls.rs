@@ -1,50 +1,173 @@
 //! The calls and references of a prompt.
 
-use std::{collections::HashSet, ops::Range};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
-use cog_module::{Call, Prompt, PromptPart, Rule};
+use cog_module::{Call, CallOptions, Prompt, PromptPart, Rule};
 use cog_schema::nearest;
 
-use super::compile::Compiler;
+use super::{Mention, compile::Compiler};
 use crate::{
     Callee, PromptCall,
     finding::{Finding, FindingLocation},
 };
 
-impl Compiler<'_> {
-    /// Adds the calls of the prompt.
-    pub(super) fn calls(&mut self) {
-        let module = self.module;
-        for (position, (range, part)) in module.prompt.located().enumerate() {
-            if let PromptPart::Call(call) = part {
-                self.call(position, range, call);
-            }
-        }
+/// The calls of the prompt so far, for those that name a module again.
+#[derive(Debug, Default)]
+pub(super) struct Called {
+    /// The part of each call, by what it says.
+    same: HashMap<Said, usize>,
+    /// The calls of each module whose results have names.
+    named: HashMap<String, Vec<usize>>,
+    /// The call of each module whose result has the module's name.
+    unnamed: HashMap<String, FirstCall>,
+}
+
+/// A call, and where the prompt has it.
+pub(super) struct Written<'p> {
+    /// Its index among the parts of the prompt.
+    pub(super) position: usize,
+    pub(super) range: Range<usize>,
+    pub(super) call: &'p Call,
+}
+
+/// Returns the calls of a prompt.
+pub(super) fn written(prompt: &Prompt) -> Vec<Written<'_>> {
+    let calls = prompt.located().enumerate().filter_map(|(position, (range, part))| match part {
+        PromptPart::Call(call) => Some(Written { position, range, call }),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// What a call says: equal calls mean the same result.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Said {
+    module: String,
+    arguments: Option<String>,
+    options: CallOptions,
+}
+
+impl Said {
+    pub(super) fn new(call: &Call) -> Self {
+        let arguments = call.arguments.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        let arguments = arguments.map(str::to_owned);
+        Self { module: call.name.clone(), arguments, options: call.options.clone() }
     }
 
-    fn call(&mut self, position: usize, range: Range<usize>, call: &Call) {
-        let location = FindingLocation::Prompt(range);
+    /// Returns whether it says nothing else than the module.
+    fn is_bare(&self) -> bool {
+        self.arguments.is_none() && self.options == CallOptions::default()
+    }
+
+    /// Returns whether its result has a name of its own.
+    fn is_named(&self) -> bool {
+        self.options.result_name.as_ref().is_some_and(|name| *name != self.module)
+    }
+}
+
+#[derive(Debug)]
+struct FirstCall {
+    part: usize,
+    location: FindingLocation,
+}
+
+impl Compiler<'_> {
+    /// Adds the calls of the prompt.
+    pub(super) fn calls(&mut self, calls: &[Written<'_>]) {
+        calls.iter().for_each(|written| self.call(written));
+    }
+
+    fn call(&mut self, written: &Written<'_>) {
+        let Written { position, ref range, call } = *written;
+        let location = FindingLocation::Prompt(range.clone());
         if !self.is_callable(&call.name, &location) {
             return;
         }
-        let arguments = call.arguments.as_deref().map(str::trim).filter(|text| !text.is_empty());
-        let arguments = arguments.map(Prompt::parse);
+        let said = Said::new(call);
+        match self.called_before(&said, &location) {
+            Before::Same(part) => return self.mentions.push(Mention { position, part }),
+            Before::Refused(finding) => return self.report(*finding),
+            Before::None => {}
+        }
+        let arguments = said.arguments.as_deref().map(Prompt::parse);
         if let Some(arguments) = &arguments {
             self.arguments(arguments, &location);
         }
-        let part = self.parts.index(&call.name, location.clone());
+        let Some(part) = self.part_of_call(position, &said, location) else { return };
         self.parts.mark_used(part);
         let Some(declared) = self.parts.list.get_mut(part) else { return };
-        if std::mem::replace(&mut declared.is_called, true) {
-            let message = format!("`@call:{}` is in the prompt twice", call.name);
-            let finding = Finding::error(Rule::PromptCall, location, message);
-            self.report(finding.suggest(format!("Read its result again with `{{{{{}.data}}}}`.", call.name)));
-            return;
-        }
-        declared.optional |= call.options.optional;
-        let (optional, timeout) = (declared.optional, call.options.timeout.or(declared.timeout));
+        declared.is_called = true;
+        declared.rule.optional |= call.options.optional;
+        let (optional, timeout) = (declared.rule.optional, call.options.timeout.or(declared.rule.timeout));
         let (is_async, tier) = (call.options.is_async, call.options.tier);
-        self.calls.push(PromptCall { part, position, arguments, is_async, optional, timeout, tier });
+        self.called.same.insert(said, part);
+        self.mentions.push(Mention { position, part });
+        self.calls.push(PromptCall {
+            part,
+            position,
+            range: range.clone(),
+            arguments,
+            is_async,
+            optional,
+            timeout,
+            tier,
+        });
+    }
+
+    /// Returns the result that a call means if its module was called before: that of an equal call, or, for a call that says
+    /// nothing else than the module, that of the only one.
+    fn called_before(&self, said: &Said, location: &FindingLocation) -> Before {
+        if let Some(part) = self.called.same.get(said) {
+            return Before::Same(*part);
+        }
+        let module = said.module.as_str();
+        let unnamed = self.called.unnamed.get(module);
+        let error = |message: String| Finding::error(Rule::PromptCall, location.clone(), message);
+        if said.is_bare() {
+            let named = self.called.named.get(module).map(Vec::as_slice).unwrap_or_default();
+            return match (unnamed, named) {
+                (Some(first), _) => Before::Same(first.part),
+                (None, []) => Before::None,
+                (None, [only]) => Before::Same(*only),
+                (None, [first, ..]) => {
+                    let name = self.name_of(Callee::Part(*first));
+                    let count = named.len();
+                    let message = format!("`@call:{module}` can mean {count} results, which have names");
+                    let help = format!("Read one of them by its name, such as `{{{{{name}.data}}}}`.");
+                    Before::Refused(Box::new(error(message).suggest(help)))
+                }
+            };
+        }
+        match unnamed.filter(|_| !said.is_named()) {
+            Some(first) => {
+                let message = format!("two calls of `{module}` differ, but have one result");
+                let help = format!(
+                    "Name the result of one of them: `@call:{module}(…)[as=NAME]`. To read the first one again, write \
+                     `{{{{{module}.data}}}}`."
+                );
+                let finding = error(message).suggest(help).also_at(first.location.clone());
+                Before::Refused(Box::new(finding))
+            }
+            None => Before::None,
+        }
+    }
+
+    /// Returns the part of a call that is not known yet; none if its name was reported.
+    fn part_of_call(&mut self, position: usize, said: &Said, location: FindingLocation) -> Option<usize> {
+        let named = self.names.of_calls.get(&position).copied();
+        if said.options.result_name.is_some() && named.is_none() {
+            return None;
+        }
+        if let Some(part) = named.filter(|_| said.is_named()) {
+            self.called.named.entry(said.module.clone()).or_default().push(part);
+            return Some(part);
+        }
+        let part = self.parts.index(&said.module, location.clone());
+        self.called.unnamed.insert(said.module.clone(), FirstCall { part, location });
+        Some(part)
     }
 
     /// Checks the placeholders of arguments: calls cannot be nested, and references read earlier calls.
@@ -63,7 +186,11 @@ impl Compiler<'_> {
                 {
                     let message = format!("`{raw}` reads a result that no earlier call of the prompt has");
                     let finding = Finding::error(Rule::PromptCall, location.clone(), message);
-                    self.report(finding.suggest(format!("Write `@call:{module}` before it.")));
+                    let help = match self.parts.named(module).filter(|part| part.is_named()) {
+                        Some(part) => format!("Write `@call:{}[as={module}]` before it.", part.module),
+                        None => format!("Write `@call:{module}` before it."),
+                    };
+                    self.report(finding.suggest(help));
                 }
                 _ => {}
             }
@@ -91,19 +218,32 @@ impl Compiler<'_> {
         let mut message = format!("`{raw}` reads the result of `{name}`, which nothing runs");
         let near = nearest(name, self.parts.names().filter(|known| *known != name));
         let replaced = self.parts.find(name).and_then(|part| self.replaced_by(Callee::Part(part)));
-        let suggestion = match (replaced, near) {
-            (Some(part), _) => {
+        let suggestion = match (replaced, self.parts.names_of(name).next(), near) {
+            (Some(part), _, _) => {
                 message = format!("`{raw}` reads a fallback: its result is that of `{part}`");
                 format!("Write `{{{{{part}.…}}}}`.")
             }
-            (None, _) if name == "input" => {
+            (None, Some(named), _) => {
+                format!("The results of `{name}` have names: write `{{{{{named}.…}}}}`.")
+            }
+            (None, None, _) if name == "input" => {
                 "A field of the input cannot be inserted; `$INPUT` inserts the complete input.".to_owned()
             }
-            (None, Some(near)) => format!("Did you mean `{near}`?"),
-            (None, None) => {
+            (None, None, Some(near)) => format!("Did you mean `{near}`?"),
+            (None, None, None) => {
                 format!("Call it with `@call:{name}`, or add a step to it in `composition.dataflow`.")
             }
         };
         Finding::error(Rule::PromptCall, FindingLocation::Prompt(range), message).suggest(suggestion)
     }
+}
+
+/// What a call is to the calls before it.
+enum Before {
+    /// It means the result of this part.
+    Same(usize),
+    /// It cannot be told which result it means.
+    Refused(Box<Finding>),
+    /// It is a call of its own.
+    None,
 }

@@ -5,7 +5,12 @@ use std::{sync::Arc, time::Duration};
 use cog_module::{Module, Rule};
 use cog_spec::{Code, Composition, Pattern};
 
-use super::parts::{PartDraft, Parts};
+use super::{
+    Mention,
+    calls::{Called, written},
+    names::{Names, only_named},
+    parts::{PartDraft, Parts},
+};
 use crate::{
     Answer, Callee, Iteration, Plan, PromptCall, Route, Step,
     finding::{Finding, FindingLocation, Findings},
@@ -24,7 +29,10 @@ pub(crate) struct Compiled {
 pub(super) struct Compiler<'m> {
     pub(super) module: &'m Arc<Module>,
     pub(super) parts: Parts,
+    pub(super) names: Names,
     pub(super) calls: Vec<PromptCall>,
+    pub(super) mentions: Vec<Mention>,
+    pub(super) called: Called,
     pub(super) steps: Vec<Step>,
     pub(super) outputs: Vec<Step>,
     pub(super) routes: Vec<Route>,
@@ -39,7 +47,10 @@ pub(crate) fn compile(module: &Arc<Module>) -> Compiled {
     let mut compiler = Compiler {
         module,
         parts: Parts::default(),
+        names: Names::default(),
         calls: Vec::new(),
+        mentions: Vec::new(),
+        called: Called::default(),
         steps: Vec::new(),
         outputs: Vec::new(),
         routes: Vec::new(),
@@ -49,11 +60,14 @@ pub(crate) fn compile(module: &Arc<Module>) -> Compiled {
     };
     let default = Composition::default();
     let composition = module.manifest.composition.as_ref().unwrap_or(&default);
-    compiler.requires(&composition.requires);
-    compiler.calls();
+    let calls = written(&module.prompt);
+    compiler.requires(&composition.requires, &only_named(composition, &calls));
+    compiler.names(composition, &calls);
+    compiler.calls(&calls);
     compiler.dataflow(composition);
     compiler.routing(&composition.routing);
     compiler.iteration(composition);
+    compiler.repeated_runs(composition);
     compiler.mark_targets();
     compiler.references();
     compiler.usage(composition);
@@ -108,6 +122,7 @@ impl Compiler<'_> {
             timeout: Duration::from_millis(composition.timeout_ms),
             parts: Vec::new(),
             calls: self.calls,
+            mentions: self.mentions,
             steps: self.steps,
             iteration: self.iteration,
             routes: self.routes,

@@ -1,19 +1,19 @@
 //! `requires`: the modules that a composition calls, their versions and fallbacks.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use cog_module::Rule;
 use cog_spec::{Code, Requirement};
 use semver::{Version, VersionReq};
 
-use super::compile::Compiler;
+use super::{compile::Compiler, parts::PartRule};
 use crate::finding::{Finding, FindingLocation};
 
 impl Compiler<'_> {
-    /// Adds the modules of `requires`.
-    pub(super) fn requires(&mut self, requires: &[Requirement]) {
+    /// Adds the modules of `requires`. Those whose runs all have names have no part of their own.
+    pub(super) fn requires(&mut self, requires: &[Requirement], only_named: &HashSet<String>) {
         for (index, requirement) in requires.iter().enumerate() {
-            self.requirement(index, requirement);
+            self.requirement(index, requirement, only_named.contains(&requirement.name));
         }
         for (index, requirement) in requires.iter().enumerate() {
             self.fallback(index, requirement);
@@ -21,25 +21,27 @@ impl Compiler<'_> {
         self.fallback_cycles();
     }
 
-    fn requirement(&mut self, index: usize, requirement: &Requirement) {
+    fn requirement(&mut self, index: usize, requirement: &Requirement, is_only_named: bool) {
         let pointer = format!("/requires/{index}");
         let location = FindingLocation::composition(format!("{pointer}/name"));
         let name = &requirement.name;
         if !self.is_callable(name, &location) {
             return;
         }
-        if self.parts.named(name).is_some_and(|part| part.is_required) {
+        let version = requirement.version.as_deref().and_then(|text| self.version(&pointer, text));
+        let timeout = requirement.timeout_ms.map(Duration::from_millis);
+        let rule = PartRule { version, optional: requirement.optional, fallback: None, timeout };
+        if !self.parts.add_rule(name, rule) {
             let message = format!("`{name}` is listed twice in `requires`");
             let finding = Finding::error(Rule::CompositionModule, location, message);
             self.report(finding.suggest("Remove one of them.".to_owned()));
             return;
         }
-        let version = requirement.version.as_deref().and_then(|text| self.version(&pointer, text));
+        if is_only_named {
+            return;
+        }
         let part = self.parts.index(name, location);
         if let Some(part) = self.parts.list.get_mut(part) {
-            part.version = version;
-            part.optional = requirement.optional;
-            part.timeout = requirement.timeout_ms.map(Duration::from_millis);
             part.is_required = true;
         }
     }
@@ -71,15 +73,12 @@ impl Compiler<'_> {
         }
         let fallback = self.parts.index(fallback, location);
         self.parts.mark_used(fallback);
-        let part = self.parts.find(&requirement.name);
-        if let Some(part) = part.and_then(|part| self.parts.list.get_mut(part)) {
-            part.fallback = Some(fallback);
-        }
+        self.parts.set_fallback(&requirement.name, fallback);
     }
 
     /// Reports fallbacks that lead to each other.
     fn fallback_cycles(&mut self) {
-        let next: Vec<Option<usize>> = self.parts.list.iter().map(|part| part.fallback).collect();
+        let next: Vec<Option<usize>> = self.parts.list.iter().map(|part| part.rule.fallback).collect();
         for cycle in cycles(&next) {
             let names = cycle.iter().chain(cycle.first()).filter_map(|part| self.parts.list.get(*part));
             let names: Vec<&str> = names.map(|part| part.name.as_str()).collect();

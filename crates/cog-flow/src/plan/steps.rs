@@ -15,9 +15,9 @@ use crate::{
 };
 
 /// The target of the answer.
-const OUTPUT: &str = "output";
+pub(super) const OUTPUT: &str = "output";
 /// The source of the module's input.
-const INPUT: &str = "input";
+pub(super) const INPUT: &str = "input";
 /// The maximum number of sources, and of targets, of a step.
 const MAX_LISTED: usize = 256;
 
@@ -31,7 +31,10 @@ impl Compiler<'_> {
         for (index, written) in composition.dataflow.iter().enumerate() {
             let pointer = format!("/dataflow/{index}");
             let from = self.selection(&pointer, &written.from, written.aggregate);
-            let to = self.target(&pointer, written);
+            let to = match &written.result_name {
+                Some(_) => self.named_target(index),
+                None => self.target(&pointer, written),
+            };
             let condition = self.condition(&format!("{pointer}/condition"), written.condition.as_deref());
             let mapping = self.mapping(&pointer, written);
             let (from, to) = match (from, to) {
@@ -185,6 +188,12 @@ impl Compiler<'_> {
         };
         self.report(finding.suggest(help));
         None
+    }
+
+    /// Returns the target of a step whose result has a name; none of its targets if the name was reported.
+    fn named_target(&self, index: usize) -> Result<Target, Vec<Callee>> {
+        let part = self.names.of_steps.get(&index);
+        part.map(|part| Target::Modules(vec![Callee::Part(*part)])).ok_or_else(Vec::new)
     }
 
     /// Reads the targets of a step. If one of them is invalid, the others are returned as an error.

@@ -16,7 +16,7 @@ impl Compiler<'_> {
     pub(super) fn usage(&mut self, composition: &Composition) {
         let mut findings = self.sources(composition);
         findings.extend(self.unused_parts());
-        findings.extend(self.routed_steps());
+        findings.extend(self.routed_steps(composition));
         let written = (composition.dataflow.len(), composition.routing.len());
         if written == (self.steps.len() + self.outputs.len(), self.routes.len()) {
             findings.extend(self.answers(composition));
@@ -78,7 +78,7 @@ impl Compiler<'_> {
 
     /// Returns the name of a part whose fallback this is.
     pub(super) fn replaced_by(&self, callee: Callee) -> Option<&str> {
-        let is_replaced = |part: &&super::PartDraft| part.fallback.map(Callee::Part) == Some(callee);
+        let is_replaced = |part: &&super::PartDraft| part.rule.fallback.map(Callee::Part) == Some(callee);
         self.parts.list.iter().find(is_replaced).map(|part| part.name.as_str())
     }
 
@@ -109,7 +109,13 @@ impl Compiler<'_> {
                 (message, format!("Read `{part}.output`."))
             } else {
                 let message = format!("the step reads the result of `{name}`, which nothing runs");
-                (message, format!("Add a step with `to: {name}` before it."))
+                let names: Vec<String> =
+                    self.parts.names_of(name).map(|name| format!("`{name}.output`")).collect();
+                let help = match names.as_slice() {
+                    [] => format!("Add a step with `to: {name}` before it."),
+                    names => format!("The results of `{name}` have names: read {}.", names.join(" or ")),
+                };
+                (message, help)
             };
             Finding::error(Rule::CompositionStep, location, message).suggest(help)
         };
@@ -120,6 +126,14 @@ impl Compiler<'_> {
         match callee {
             Callee::Own => &self.module.manifest.name,
             Callee::Part(part) => self.parts.list.get(part).map_or("", |part| &part.name),
+        }
+    }
+
+    /// Returns the name of the module that runs for a callee.
+    pub(super) fn module_of(&self, callee: Callee) -> &str {
+        match callee {
+            Callee::Own => &self.module.manifest.name,
+            Callee::Part(part) => self.parts.list.get(part).map_or("", |part| &part.module),
         }
     }
 
@@ -134,30 +148,45 @@ impl Compiler<'_> {
     }
 
     /// Reports what has no effect in steps that wait for a rule of the routing.
-    fn routed_steps(&self) -> Vec<Finding> {
+    fn routed_steps(&self, composition: &Composition) -> Vec<Finding> {
         let (mut findings, mut seen) = (Vec::new(), HashSet::new());
         for step in self.steps.iter().filter(|step| step.is_routed) {
             if step.condition.is_some() {
                 let message = "the condition has no effect: a rule of the routing starts this step";
                 findings.push(routed(step, "condition", message.to_owned(), "Move it to the rule."));
             }
-            findings.extend(self.routed_targets(step, &mut seen));
+            findings.extend(self.unnamed_targets(step));
+            // Elsewhere two steps to one module are an error.
+            if Self::is_iterative(composition) {
+                findings.extend(self.repeated_targets(step, &mut seen));
+            }
         }
         findings
     }
 
-    /// Reports the targets of a step that no rule starts, or for which a rule starts an earlier step.
-    fn routed_targets(&self, step: &Step, seen: &mut HashSet<Callee>) -> Vec<Finding> {
-        let is_next = |target: &&Callee| self.routes.iter().any(|route| route.next == Some(**target));
-        let (named, unnamed): (Vec<&Callee>, Vec<&Callee>) = step.targets().iter().partition(is_next);
-        let repeated: Vec<&Callee> = named.iter().copied().filter(|target| !seen.insert(**target)).collect();
-        let is_complete = repeated.len() == named.len();
-        let unnamed = unnamed.into_iter().map(|target| {
+    /// Returns whether a rule of the routing starts a target.
+    fn is_next(&self, target: Callee) -> bool {
+        self.routes.iter().any(|route| route.next == Some(target))
+    }
+
+    /// Reports the targets of a step that waits for a rule, and that no rule names.
+    fn unnamed_targets(&self, step: &Step) -> Vec<Finding> {
+        let unnamed = step.targets().iter().filter(|target| !self.is_next(**target));
+        let finding = |target: &Callee| {
             let name = self.name_of(*target);
             let message = format!("`{name}` never runs: the step waits for a rule, and none names `{name}`");
             routed(step, "to", message, "Write a step of its own, or a rule for it.")
-        });
-        let repeated = repeated.into_iter().map(|target| {
+        };
+        unnamed.map(finding).collect()
+    }
+
+    /// Reports the targets of a step for which a rule starts an earlier step.
+    fn repeated_targets(&self, step: &Step, seen: &mut HashSet<Callee>) -> Vec<Finding> {
+        let named = step.targets().iter().filter(|target| self.is_next(**target));
+        let named: Vec<Callee> = named.copied().collect();
+        let repeated: Vec<Callee> = named.iter().copied().filter(|target| !seen.insert(*target)).collect();
+        let is_complete = repeated.len() == named.len();
+        let finding = |target: &Callee| {
             let name = self.name_of(*target);
             let what = if is_complete {
                 "this step never runs".to_owned()
@@ -166,8 +195,8 @@ impl Compiler<'_> {
             };
             let message = format!("{what}: the rule starts the first step to `{name}`");
             routed(step, "to", message, "Join the two steps.")
-        });
-        unnamed.chain(repeated).collect()
+        };
+        repeated.iter().map(finding).collect()
     }
 
     /// Reports a composition without an answer, and prompts and results that the answer does not use.

@@ -8,11 +8,11 @@ const STEPS: &str = "dataflow:
   - {from: input, to: reader, mapping: {text: $.text}}
   - {from: reader.output, to: judge, condition: $.data.issues.length > 1, mapping: {ids: '$.data.issues[*].id'}}
   - {from: [reader.output, judge.output], to: plain}
-  - {from: [reader.output, judge.output, input], to: plain, aggregate: merge}
-  - {from: [judge.output, reader.output], to: plain, aggregate: array}
-  - {from: [judge.output, reader.output], to: plain, aggregate: first}
-  - {from: [input, reader.output], to: plain, mapping: {id: '$.reader.data.issues[0].id', text: $.input.text, none: $.input.count}}
-  - {from: judge.output, to: plain}
+  - {from: [reader.output, judge.output, input], to: plain, as: p3, aggregate: merge}
+  - {from: [judge.output, reader.output], to: plain, as: p4, aggregate: array}
+  - {from: [judge.output, reader.output], to: plain, as: p5, aggregate: first}
+  - {from: [input, reader.output], to: plain, as: p6, mapping: {id: '$.reader.data.issues[0].id', text: $.input.text, none: $.input.count}}
+  - {from: judge.output, to: plain, as: p7}
   - {from: reader.output, to: output, mapping: {issues: $.data.issues}}
   - {from: judge.output, to: output, mapping: {score: $.data.score}}";
 

@@ -16,7 +16,7 @@ pub(super) struct Call {
     pub(super) task: usize,
     /// What runs.
     pub(super) callee: Callee,
-    /// Its name, as `dataflow` and the prompt write it.
+    /// The name of its module, as `dataflow` and the prompt write it.
     pub(super) name: String,
     /// The module that runs; none if it is missing.
     pub(super) module: Option<Arc<Module>>,

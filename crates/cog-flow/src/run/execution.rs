@@ -291,9 +291,10 @@ impl Execution {
     /// Reports the parts that no condition selected.
     fn skip_rest(&mut self) {
         let context = Arc::clone(&self.context);
-        let called = self.reports.modules();
-        for part in context.plan().parts.iter().filter(|part| !called.contains(&part.name)) {
-            self.reports.start(PartReport::new(&part.name, &part.name, PartStatus::Skipped));
+        let parts = context.plan().parts.iter().enumerate();
+        let called = std::mem::take(&mut self.counts);
+        for (_, part) in parts.filter(|(index, _)| !called.contains_key(&Callee::Part(*index))) {
+            self.reports.start(PartReport::new(&part.name, &part.module, PartStatus::Skipped));
             self.send_status(&part.name, PartStatus::Skipped);
         }
     }

@@ -88,7 +88,7 @@ impl Composer for Flows {
 /// Returns whether the runtime would load the same modules again.
 fn is_current(modules: &Modules, module: &Arc<Module>, flow: &Flow) -> bool {
     let is_same = |part: &Part| {
-        let loaded = modules.load_name(&part.name);
+        let loaded = modules.load_name(&part.module);
         match part.plan {
             Some(id) => loaded.is_ok_and(|module| Arc::ptr_eq(&module, &flow.plan(id).module)),
             None => loaded.is_err(),

@@ -1,6 +1,6 @@
 //! What became of each part.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use cog_json::Value;
 use cog_run::composition::PartsSummary;
@@ -68,11 +68,6 @@ impl Reports {
             .iter()
             .filter_map(|entry| entry.first())
             .filter(|report| report.status == PartStatus::Done)
-    }
-
-    /// Returns the modules that were called.
-    pub(super) fn modules(&self) -> HashSet<String> {
-        self.entries.iter().filter_map(|entry| entry.first()).map(|report| report.module.clone()).collect()
     }
 
     /// Ends the composition. Calls that still run are cancelled.

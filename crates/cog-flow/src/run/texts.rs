@@ -19,11 +19,11 @@ pub(super) fn texts(plan: &Plan, results: &Results) -> Vec<String> {
         .collect()
 }
 
-/// Returns the data of the module that a call of the prompt names.
+/// Returns the data that takes the place of a call of the prompt.
 fn result_of(plan: &Plan, results: &Results, position: usize) -> String {
-    let call = plan.calls.binary_search_by_key(&position, |call| call.position).ok();
-    let call = call.and_then(|index| plan.calls.get(index));
-    let envelope = call.map(|call| results.get(Callee::Part(call.part))).unwrap_or_default();
+    let mention = plan.mentions.binary_search_by_key(&position, |mention| mention.position).ok();
+    let mention = mention.and_then(|index| plan.mentions.get(index));
+    let envelope = mention.map(|mention| results.get(Callee::Part(mention.part))).unwrap_or_default();
     envelope.get("data").map_or_else(|| "null".to_owned(), as_text)
 }
 

@@ -25,7 +25,7 @@ pub(super) fn routes(sources: &Sources<'_>, findings: &mut Findings) {
         if plan.routed_step(next).is_some() {
             continue;
         }
-        let name = plan.name_of(next);
+        let name = plan.module_of(next);
         let passed = Passed {
             by: "the rule",
             value: sources.payload_of(Source::Input),
@@ -51,7 +51,7 @@ enum Arguments<'c> {
 /// Returns the arguments of a call that do not fit the called module or its fallbacks.
 pub(super) fn call(sources: &Sources<'_>, range: &Range<usize>, call: &PromptCall) -> Vec<Finding> {
     let callee = Callee::Part(call.part);
-    let name = sources.plan.name_of(callee);
+    let name = sources.plan.module_of(callee);
     let passed = |value| Passed {
         by: "the call",
         value,

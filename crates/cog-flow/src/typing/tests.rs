@@ -71,7 +71,10 @@ fn required_fields_must_be_given() {
             "error composition-mapping: the input of `reader` requires `text`, which the step does not give (Add `text:` with a path to `mapping`.)"
         ]
     );
-    let found = step("{from: reader.output, to: [judge, reader]}");
+    let found = findings(
+        "dataflow:\n  - {from: input, to: judge, mapping: {}}\n  - {from: judge.output, to: [plain, reader]}",
+        "",
+    );
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("the input of `reader` requires `text`"), "{found:?}");
 }

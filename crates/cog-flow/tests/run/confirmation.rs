@@ -349,3 +349,25 @@ async fn continued_own_prompt_that_is_interrupted_goes_on() {
     assert_eq!((confirmed.called().len(), confirmed.count()), (4, 1));
     assert_eq!(last.pointer("/usage/input_tokens").and_then(|node| node.as_u64()), Some(30), "{last}");
 }
+
+#[tokio::test]
+async fn results_of_one_module_are_confirmed_one_by_one() {
+    let composition = format!(
+        "composition:
+  requires: [{{name: one}}]
+  dataflow:
+    - {{from: input, to: one, as: first}}
+    - {{from: first.output, to: one, as: second, mapping: {{query: $.data.result}}}}
+    - {{from: second.output, to: output, {MAP}}}"
+    );
+    let replies: [(&str, &[Says]); 1] = [("one", &[CALL, result("a"), CALL, result("b")])];
+    let confirmed = Confirmed::new(&composition, "", &["one"], &replies);
+    let (id, part) = halted(&confirmed.run().await);
+    assert_eq!((part.as_deref(), confirmed.count()), (Some("first"), 0));
+    let envelope = confirmed.proceed(&id, Decision::Confirm("YES".to_owned())).await;
+    let (id, part) = halted(&envelope);
+    assert_eq!((part.as_deref(), confirmed.count()), (Some("second"), 1));
+    let envelope = confirmed.proceed(&id, Decision::Confirm("YES".to_owned())).await;
+    assert_eq!((answer(&envelope), confirmed.count()), ("b".to_owned(), 2));
+    assert_eq!(parts(&envelope), ["first done", "second done"]);
+}

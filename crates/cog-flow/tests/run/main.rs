@@ -16,6 +16,7 @@ mod context;
 mod failures;
 mod limits;
 mod media;
+mod names;
 mod patterns;
 mod resume;
 mod streams;

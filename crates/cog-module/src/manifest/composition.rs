@@ -47,6 +47,7 @@ fn step(f: &Fields<'_>) -> DataflowStep {
         mapping: mapping(f),
         condition: f.text("condition"),
         aggregate: f.keyword("aggregate"),
+        result_name: f.text("as"),
     }
 }
 

@@ -25,8 +25,8 @@ pub struct Call {
     pub raw: String,
 }
 
-/// The options of a call: `[async, timeout=30s, optional, tier=exec]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The options of a call: `[async, timeout=30s, optional, tier=exec, as=NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct CallOptions {
     /// Whether later calls need not wait for this one.
     pub is_async: bool,
@@ -36,6 +36,8 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// The tier whose thresholds the answer must meet.
     pub tier: Option<Tier>,
+    /// `as`: the name of its result; none for the name of its module.
+    pub result_name: Option<String>,
 }
 
 /// An invalid option of a call.
@@ -51,7 +53,7 @@ pub struct CallError {
 }
 
 /// The options of a call, for suggestions.
-const OPTIONS: [&str; 4] = ["async", "optional", "timeout", "tier"];
+const OPTIONS: [&str; 5] = ["async", "optional", "timeout", "tier", "as"];
 
 /// The maximum of `timeout`: one day.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -105,6 +107,7 @@ fn set(options: &mut CallOptions, option: &str) -> Result<(), OptionError> {
         None if option == "optional" => options.optional = true,
         Some(("timeout", value)) => options.timeout = Some(timeout(value)?),
         Some(("tier", value)) => options.tier = Some(tier(value)?),
+        Some(("as", value)) => options.result_name = Some(result_name(value)?),
         None if OPTIONS.contains(&option) => {
             let message = format!("the option `{option}` has no value");
             return Err((message, format!("Write `{option}={}`.", example(option))));
@@ -119,7 +122,11 @@ fn set(options: &mut CallOptions, option: &str) -> Result<(), OptionError> {
 }
 
 fn example(option: &str) -> &'static str {
-    if option == "tier" { "exec" } else { "30s" }
+    match option {
+        "tier" => "exec",
+        "as" => "NAME",
+        _ => "30s",
+    }
 }
 
 fn unknown(option: &str) -> OptionError {
@@ -130,7 +137,7 @@ fn unknown(option: &str) -> OptionError {
     };
     let suggestion = match nearest(name, OPTIONS) {
         Some(near) if !name.is_empty() => format!("Did you mean `{near}`?"),
-        _ => "Use `async`, `optional`, `timeout=30s` or `tier=exec`.".to_owned(),
+        _ => "Use `async`, `optional`, `timeout=30s`, `tier=exec` or `as=NAME`.".to_owned(),
     };
     (message, suggestion)
 }
@@ -145,6 +152,15 @@ fn tier(value: &str) -> Result<Tier, OptionError> {
         };
         (message, suggestion)
     })
+}
+
+/// Reads the name of a result, which has the form of a module name.
+fn result_name(value: &str) -> Result<String, OptionError> {
+    if is_module_name(value) {
+        return Ok(value.to_owned());
+    }
+    let message = format!("`{}` is not a name for a result", shown(value));
+    Err((message, "Use lower case letters, digits and hyphens, such as `as=first-page`.".to_owned()))
 }
 
 /// Parses a duration: an integer with `ms`, `s` or `m`.
@@ -200,19 +216,20 @@ mod tests {
 
     #[test]
     fn options_have_types() {
-        let call = parsed("@call:a(x)[async, timeout=1500ms,optional , tier = exec]");
+        let call = parsed("@call:a(x)[async, timeout=1500ms,optional , tier = exec, as=first-page]");
         let expected = CallOptions {
             is_async: true,
             optional: true,
             timeout: Some(Duration::from_millis(1500)),
             tier: Some(Tier::Exec),
+            result_name: Some("first-page".to_owned()),
         };
         assert_eq!((call.options, call.errors), (expected, Vec::new()));
     }
 
     #[test]
     fn each_invalid_option_is_an_error_at_its_column() {
-        let text = "@call:a(x)[asinc, timeout=soon, tier=exce, async=1, timeout, , x]";
+        let text = "@call:a(x)[asinc, timeout=soon, tier=exce, async=1, timeout, , x, as=Page 1, as]";
         let found: Vec<_> = parsed(text)
             .errors
             .into_iter()
@@ -220,7 +237,8 @@ mod tests {
             .collect();
         let found: Vec<_> = found.iter().map(|(at, message, help)| (&**at, &**message, &**help)).collect();
         let units = "Write a number with `ms`, `s` or `m`, such as `timeout=30s`.";
-        let all = "Use `async`, `optional`, `timeout=30s` or `tier=exec`.";
+        let all = "Use `async`, `optional`, `timeout=30s`, `tier=exec` or `as=NAME`.";
+        let name = "Use lower case letters, digits and hyphens, such as `as=first-page`.";
         assert_eq!(
             found,
             [
@@ -231,6 +249,8 @@ mod tests {
                 ("timeout", "the option `timeout` has no value", "Write `timeout=30s`."),
                 ("", "an option is empty", all),
                 ("x", "unknown option `x` of a call", all),
+                ("as=Page 1", "`Page 1` is not a name for a result", name),
+                ("as", "the option `as` has no value", "Write `as=NAME`."),
             ]
         );
     }

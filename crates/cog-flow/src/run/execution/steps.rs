@@ -81,7 +81,7 @@ impl Execution {
         Call {
             task,
             callee,
-            name: plan.name_of(callee).to_owned(),
+            name: plan.module_of(callee).to_owned(),
             module,
             result_of: callee,
             path: self.path_of(plan, callee),

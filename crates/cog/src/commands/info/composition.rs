@@ -38,7 +38,7 @@ impl Parts {
             let manifest = row.manifest;
             let version = manifest.map_or("missing", |manifest| &manifest.version);
             let tier = manifest.and_then(|manifest| manifest.tier).map_or("-", |tier| tier.as_str());
-            table.row([row.part.name.clone(), version.to_owned(), tier.to_owned(), row.options()]);
+            table.row([row.name(), version.to_owned(), tier.to_owned(), row.options()]);
         }
         let columns = console.out_columns().map(|columns| columns.saturating_sub(2));
         Some(table.render(console.out().palette, columns).lines().map(|line| format!("  {line}\n")).collect())
@@ -78,6 +78,12 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// Returns the name of the module, and the name of its result if it has another one.
+    fn name(&self) -> String {
+        let Part { name, module, .. } = self.part;
+        if self.part.is_named() { format!("{module} as {name}") } else { name.clone() }
+    }
+
     fn options(&self) -> String {
         let optional = self.is_optional.then(|| "optional".to_owned());
         let fallback = self.fallback.map(|name| format!("fallback {name}"));
@@ -92,6 +98,7 @@ impl ToJson for Row<'_> {
         let millis = |timeout: Duration| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         w.object(|w| {
             w.field("name", &self.part.name);
+            w.optional("module", &self.part.is_named().then_some(&self.part.module));
             w.optional("version", &self.manifest.map(|manifest| &manifest.version));
             w.optional("tier", &self.manifest.and_then(|manifest| manifest.tier).map(|tier| tier.as_str()));
             w.field("optional", &self.is_optional);
@@ -145,6 +152,7 @@ fn step(w: &mut Writer<'_>, step: &DataflowStep) {
     }
     w.optional("condition", &step.condition);
     w.optional("aggregate", &step.aggregate.map(|aggregate| aggregate.as_str()));
+    w.optional("as", &step.result_name);
 }
 
 fn rule(w: &mut Writer<'_>, rule: &RoutingRule) {
