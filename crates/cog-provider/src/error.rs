@@ -92,7 +92,7 @@ pub enum ProviderError {
         /// `details.reason`: `content_filter` or `invalid_prompt`.
         reason: &'static str,
     },
-    /// Too many requests, or the quota is used up (429).
+    /// Too many requests (429), or the account is used up (402, or an error that says so).
     #[error("{}: {message}", limit_reached(vendor, *is_quota))]
     RateLimited {
         /// The display name of the vendor.
@@ -296,8 +296,8 @@ impl ProviderError {
     /// Returns whether the same call can succeed later, or after following [`ProviderError::suggestion`].
     pub const fn recoverable(&self) -> bool {
         match self {
-            Self::RateLimited { .. }
-            | Self::ContextOverflow { .. }
+            Self::RateLimited { is_quota, .. } => !*is_quota,
+            Self::ContextOverflow { .. }
             | Self::Unavailable { .. }
             | Self::CircuitOpen { .. }
             | Self::Interrupted { .. }
@@ -338,7 +338,6 @@ impl ProviderError {
             | Self::Malformed { .. }
             | Self::Interrupted { .. }
             | Self::Request(RequestError::TooLarge { .. })
-            | Self::Rejected { status: 402, .. }
             | Self::Timeout { deadline: Deadline::FirstToken, .. } => true,
             Self::Request(error) => error.option().is_some() || error.is_about_tools(),
             Self::Rejected { .. }

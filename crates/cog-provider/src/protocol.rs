@@ -10,6 +10,7 @@ mod frames;
 pub(crate) mod gemini;
 mod interface;
 mod kind;
+mod limit;
 mod lines;
 mod ollama;
 mod openai_chat;
@@ -26,6 +27,7 @@ mod tools;
 pub use error::{DecodeError, VendorError};
 pub use interface::{Continuation, Decoder, Protocol, RequestContext};
 pub use kind::ProtocolKind;
+pub use limit::ReachedLimit;
 
 /// The maximum size of one event, line or body of a reply, in bytes. An answer of the maximum size (8 MiB) fits,
 /// escapes included.

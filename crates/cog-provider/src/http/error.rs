@@ -7,7 +7,7 @@ use cog_json::Value;
 use super::{backoff::retry_after, redact::Redactor, rejected::rejected_part};
 use crate::{
     ConnectErrorKind, Interruption, ProviderError,
-    protocol::{DecodeError, VendorError, reply::vendor_error},
+    protocol::{DecodeError, ReachedLimit, VendorError, reply::vendor_error},
     transport::{TransportError, WireReply},
     vendors::Vendor,
 };
@@ -62,13 +62,17 @@ impl Context<'_> {
         }
         let found = Value::parse_bytes(body).ok().and_then(|body| vendor_error(body.node()));
         let is_vendor_error = found.is_some();
-        let error =
-            found.unwrap_or_else(|| VendorError { code: None, message: describe(reply.status, body) });
+        let error = found.unwrap_or_else(|| VendorError {
+            code: None,
+            message: describe(reply.status, body),
+            limit: None,
+        });
         if reply.status == 404 && !(is_vendor_error && mentions(&error, &["model"])) {
             return Failure::permanent(self.wrong_interface(&format!("404, {error}")));
         }
         let wait =
             retry_after(reply.header("retry-after-ms"), reply.header("retry-after"), reply.header("date"));
+        let wait = wait.or_else(|| error.limit?.delay());
         self.vendor_error(Some(reply.status), &error, wait)
     }
 
@@ -93,7 +97,7 @@ impl Context<'_> {
                 vendor,
                 is_quota: true,
                 message,
-                retry_after,
+                retry_after: None,
             }),
             Kind::Rate => Failure::temporary(ProviderError::RateLimited {
                 vendor,
@@ -123,7 +127,10 @@ impl Context<'_> {
         let vendor = self.vendor.title;
         let message = self.redactor.clean(&error.to_string());
         match error {
-            DecodeError::Vendor(error) if !has_started => self.vendor_error(None, error, None),
+            DecodeError::Vendor(error) if !has_started => {
+                let wait = error.limit.and_then(ReachedLimit::delay);
+                self.vendor_error(None, error, wait)
+            }
             DecodeError::WebPage(_) => Failure::permanent(self.wrong_interface(&message)),
             DecodeError::Vendor(_) | DecodeError::Empty | DecodeError::Incomplete => {
                 let by = Interruption::Provider;
@@ -190,18 +197,25 @@ fn kind(status: Option<u16>, error: &VendorError) -> Kind {
         return Kind::Filtered(reason);
     }
     match status {
+        Some(402) => Kind::Quota,
+        // Details decide before words, which are often the same for both.
+        Some(429) if error.limit == Some(ReachedLimit::Spent) => Kind::Quota,
+        Some(429) if error.code.as_deref() == Some(INSUFFICIENT_QUOTA) => Kind::Quota,
+        Some(429) if error.limit.is_some() => Kind::Rate,
+        Some(429) if mentions(error, QUOTA) || mentions(error, MONEY) => Kind::Quota,
+        Some(429) => Kind::Rate,
+        Some(400 | 401 | 403) if mentions(error, MONEY) => Kind::Quota,
         Some(401 | 403) => Kind::Key,
         Some(404) => Kind::Model,
-        Some(402) => Kind::Rejected,
         Some(413) => Kind::Context,
-        Some(429) if mentions(error, QUOTA) => Kind::Quota,
-        Some(429) => Kind::Rate,
         _ if mentions(error, CONTEXT) => Kind::Context,
         Some(408 | 409 | 425 | 500..) => Kind::Down,
         _ if mentions(error, KEY) => Kind::Key,
         _ if mentions(error, MODEL) => Kind::Model,
         Some(_) => Kind::Rejected,
-        None if mentions(error, QUOTA) => Kind::Quota,
+        None if is_limit(error) && error.limit == Some(ReachedLimit::Spent) => Kind::Quota,
+        None if is_limit(error) && error.limit.is_some() => Kind::Rate,
+        None if mentions(error, QUOTA) || mentions(error, MONEY) => Kind::Quota,
         None if mentions(error, RATE) => Kind::Rate,
         None => Kind::Down,
     }
@@ -245,8 +259,33 @@ const KEY: &[&str] =
     &["api key not valid", "api_key_invalid", "invalid api key", "incorrect api key", "authentication_error"];
 const MODEL: &[&str] =
     &["model_not_found", "model not exist", "invalid model", "unknown model", "model not found"];
-const QUOTA: &[&str] = &["insufficient_quota", "exceeded your current quota", "billing"];
+/// The code of an account that is used up, whatever the message says.
+const INSUFFICIENT_QUOTA: &str = "insufficient_quota";
+/// Words that under 429 mean an account that is used up, unless the details say otherwise.
+const QUOTA: &[&str] = &["exceeded your current quota", "billing"];
+/// Words for an account without money. A request that is rejected may quote other words of its own.
+const MONEY: &[&str] = &[
+    INSUFFICIENT_QUOTA,
+    "insufficient balance",
+    "insufficient_balance",
+    "insufficient credit",
+    "insufficient_credit",
+    "insufficient funds",
+    "credit balance is too low",
+    "out of credits",
+    "no resource package",
+    "billing_hard_limit_reached",
+    "billing hard limit",
+    "billing_not_active",
+    "payment required",
+    "payment_required",
+];
 const RATE: &[&str] = &["rate limit", "rate_limit", "429", "too many requests"];
+
+/// Returns whether an error without a status is about a limit.
+fn is_limit(error: &VendorError) -> bool {
+    mentions(error, QUOTA) || mentions(error, RATE) || mentions(error, &["resource_exhausted", "quota"])
+}
 
 fn mentions(error: &VendorError, phrases: &[&str]) -> bool {
     let text =

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::ReachedLimit;
+
 /// The reason that a reply cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -39,12 +41,14 @@ pub struct VendorError {
     pub code: Option<String>,
     /// The vendor's message.
     pub message: String,
+    /// The limit that its details name.
+    pub limit: Option<ReachedLimit>,
 }
 
 impl VendorError {
     /// Creates the error for an error event without a message.
     pub(crate) fn without_message() -> Self {
-        Self { code: None, message: "an error without a message".to_owned() }
+        Self { code: None, message: "an error without a message".to_owned(), limit: None }
     }
 }
 

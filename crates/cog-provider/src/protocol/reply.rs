@@ -5,7 +5,7 @@ use std::ops::Range;
 use cog_json::{Node, Value};
 use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
-use super::{DecodeError, VendorError, reasoning::ReasoningParts};
+use super::{DecodeError, ReachedLimit, VendorError, reasoning::ReasoningParts};
 
 /// Emits the events of one reply in order: the model and reply ID, then content, then usage, then one `Finished`.
 ///
@@ -223,11 +223,14 @@ pub(crate) fn vendor_error(body: Node<'_>) -> Option<VendorError> {
     let error = member.unwrap_or(body);
     let error = if error.is_array() { error.at(0)? } else { error };
     if let Some(message) = error.as_str() {
-        return Some(VendorError { code: None, message: message.to_owned() });
+        let limit = ReachedLimit::read(error, message);
+        return Some(VendorError { code: None, message: message.to_owned(), limit });
     }
     let message = ["message", "msg", "detail", "error"].iter().find_map(|key| error.get(key)?.as_str());
     let code = ["code", "type", "status"].iter().find_map(|key| error.get(key).and_then(name_or_number));
-    Some(VendorError { code, message: with_location(message?, error) })
+    let message = message?;
+    let limit = ReachedLimit::read(error, message);
+    Some(VendorError { code, message: with_location(message, error), limit })
 }
 
 /// Adds the location that some vendors send beside the message: `param`, or a list `loc`.

@@ -1,7 +1,7 @@
 use super::*;
 
 fn error(code: Option<&str>, message: &str) -> VendorError {
-    VendorError { code: code.map(str::to_owned), message: message.to_owned() }
+    VendorError { code: code.map(str::to_owned), message: message.to_owned(), limit: None }
 }
 
 /// Returns the category for a status and a message.
@@ -81,7 +81,41 @@ fn exhausted_quota_is_not_a_rate_limit() {
         Kind::Quota
     );
     assert_eq!(kind(Some(429), &error(Some("insufficient_quota"), "x")), Kind::Quota);
-    assert_eq!(kind_of(402, "Insufficient Balance"), Kind::Rejected);
+    assert_eq!(kind_of(402, "x"), Kind::Quota);
+}
+
+#[test]
+fn account_without_money_is_a_quota_whatever_the_status() {
+    let credit =
+        "Your credit balance is too low to access the API. Please go to Plans & Billing to purchase credits.";
+    for status in [400, 401, 403, 429] {
+        assert_eq!(kind_of(status, credit), Kind::Quota, "{status}");
+        assert_eq!(kind(Some(status), &error(Some("insufficient_quota"), "x")), Kind::Quota, "{status}");
+        assert_eq!(kind_of(status, "Insufficient balance. Please recharge."), Kind::Quota, "{status}");
+    }
+    assert_eq!(kind_of(400, "Invalid schema: `billing_address` is not allowed"), Kind::Rejected);
+    assert_eq!(kind_of(403, "The key has no access to this model"), Kind::Key);
+    assert_eq!(kind(None, &error(Some("insufficient_quota"), "x")), Kind::Quota);
+}
+
+#[test]
+fn details_of_a_limit_decide_before_its_words() {
+    let words = "You exceeded your current quota, please check your plan and billing details.";
+    let with =
+        |limit: ReachedLimit, code: &str| VendorError { limit: Some(limit), ..error(Some(code), words) };
+    let passing = ReachedLimit::Passing(Some(Duration::from_millis(2_040)));
+    for status in [Some(429), None] {
+        assert_eq!(kind(status, &with(passing, "429")), Kind::Rate);
+        assert_eq!(kind(status, &with(ReachedLimit::Passing(None), "RESOURCE_EXHAUSTED")), Kind::Rate);
+        assert_eq!(kind(status, &with(ReachedLimit::Spent, "429")), Kind::Quota);
+    }
+    assert_eq!(kind(Some(429), &with(passing, "insufficient_quota")), Kind::Quota);
+    assert_eq!(kind(Some(402), &with(passing, "402")), Kind::Quota);
+    assert_eq!(
+        kind(Some(503), &with(passing, "503")),
+        Kind::Down,
+        "the delay is kept, the kind is not changed"
+    );
 }
 
 #[test]
@@ -126,4 +160,63 @@ fn describes_other_bodies_by_their_first_words() {
     assert_eq!(describe(502, b"<html><h1>502 Bad Gateway</h1>\n<hr>nginx</html>"), "502 Bad Gateway nginx");
     assert_eq!(describe(503, "x".repeat(5000).as_bytes()).len(), 120);
     assert_eq!(describe(500, b" \n"), "status 500");
+}
+
+#[test]
+fn bodies_of_a_limit_are_told_from_those_of_a_spent_account() {
+    let google = |message: &str, details: &str| {
+        format!(
+            r#"{{"error": {{"code": 429, "message": "{message}", "status": "RESOURCE_EXHAUSTED", "details": [{details}]}}}}"#
+        )
+    };
+    let violated = |id: &str, value: &str| {
+        format!(
+            r#"{{"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{{"quotaMetric": "m", "quotaId": "{id}", "quotaValue": "{value}"}}]}}"#
+        )
+    };
+    let retry = r#"{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7.25s"}"#;
+    let words = "You exceeded your current quota, please check your plan and billing details.";
+    let minute = violated("TestRequestsPerMinutePerProject", "15");
+    let openai = |code: &str, message: &str| {
+        format!(r#"{{"error": {{"message": "{message}", "type": "{code}", "code": "{code}"}}}}"#)
+    };
+    let wait = |seconds: f64| Some(Duration::from_secs_f64(seconds));
+    for (status, body, expected, delay) in [
+        (429, google(words, &format!("{minute}, {retry}")), Kind::Rate, wait(7.25)),
+        (429, google(words, &minute), Kind::Rate, None),
+        (429, google(words, retry), Kind::Rate, wait(7.25)),
+        (429, google(&format!("{words} Please retry in 3.5s."), ""), Kind::Rate, wait(3.5)),
+        (429, google(words, ""), Kind::Quota, None),
+        (
+            429,
+            google(words, &format!("{}, {retry}", violated("TestRequestsPerDayPerProject", "50"))),
+            Kind::Quota,
+            None,
+        ),
+        (
+            429,
+            google(words, &format!("{}, {retry}", violated("TestTokensPerMinutePerProject", "0"))),
+            Kind::Quota,
+            None,
+        ),
+        (429, google("Resource has been exhausted (e.g. check quota).", ""), Kind::Rate, None),
+        (503, google("The model is overloaded.", retry), Kind::Down, wait(7.25)),
+        (429, openai("insufficient_quota", words), Kind::Quota, None),
+        (
+            429,
+            openai("rate_limit_exceeded", "Limit 3, used 3. Please try again in 20s."),
+            Kind::Rate,
+            wait(20.0),
+        ),
+        (
+            402,
+            r#"{"error": {"message": "More credits are required", "code": 402}}"#.to_owned(),
+            Kind::Quota,
+            None,
+        ),
+    ] {
+        let found = vendor_error(Value::parse(&body).unwrap().node()).unwrap();
+        assert_eq!(kind(Some(status), &found), expected, "{body}");
+        assert_eq!(found.limit.and_then(ReachedLimit::delay), delay, "{body}");
+    }
 }

@@ -157,7 +157,11 @@ fn stream_error(node: Node<'_>) -> VendorError {
     let error = node.get("error").filter(|error| error.is_object()).unwrap_or(node);
     let text = |key: &str| Some(error.get(key)?.as_str()?.to_owned());
     let code = text("code").or_else(|| text("type").filter(|kind| kind != "error"));
-    text("message").map_or_else(VendorError::without_message, |message| VendorError { code, message })
+    text("message").map_or_else(VendorError::without_message, |message| VendorError {
+        code,
+        message,
+        limit: None,
+    })
 }
 
 fn finish_reason(status: &str, reason: Option<&str>, calls: bool) -> FinishReason {
