@@ -79,7 +79,7 @@ fn append(paths: &JournalPaths, count: u64, line: &[u8]) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         for row in 0..count {
-            journal.append(row, RowHash::from_u32(0), true, line).await.unwrap();
+            journal.append(row, RowHash::from_u64(0), true, line).await.unwrap();
         }
         drop(journal.close().await.unwrap());
     });

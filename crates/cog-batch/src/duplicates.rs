@@ -107,8 +107,8 @@ impl First {
 }
 
 impl SeenInputs {
-    /// Adds the input of a row. Returns false if there was an equal one. The stored result of a row can be that of another
-    /// input, after `--mixed`.
+    /// Adds the input of a row. Returns false if there was an equal one. The stored result can be that of another input, if the
+    /// input has changed.
     pub(crate) fn is_first(&mut self, row: &Row, done: Option<FinishedRow>) -> bool {
         match row.input.get() {
             Ok(input) if done.is_none_or(|done| done.hash == row.hash) => self.add(input),
@@ -119,6 +119,25 @@ impl SeenInputs {
     fn add(&mut self, input: &Value) -> bool {
         self.0.insert(digest_of_input(input))
     }
+}
+
+/// Returns the line of a row that was at another position: its number is replaced, and it no longer says which row it is a duplicate
+/// of. None if the line is damaged.
+pub(crate) fn renumbered(line: &[u8], row: u64) -> Option<Vec<u8>> {
+    let mut rest = after_number(line, b"{\"row\":")?;
+    if let Some(after) = after_number(rest, b",\"duplicate_of\":") {
+        rest = after;
+    }
+    let mut renumbered = format!("{{\"row\":{row}").into_bytes();
+    renumbered.extend_from_slice(rest);
+    Some(renumbered)
+}
+
+/// Returns what follows a key and its number.
+fn after_number<'a>(text: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    let rest = text.strip_prefix(key)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    rest.get(digits..).filter(|_| digits > 0)
 }
 
 impl Duplicate {
@@ -162,7 +181,7 @@ fn write_meta(w: &mut Writer<'_>, meta: Node<'_>) {
 mod tests {
     use super::*;
 
-    const DUPLICATE: Duplicate = Duplicate { row: 9, hash: RowHash::from_u32(1) };
+    const DUPLICATE: Duplicate = Duplicate { row: 9, hash: RowHash::from_u64(1) };
 
     fn value(text: &str) -> Value {
         Value::parse(text).unwrap()
@@ -184,6 +203,20 @@ mod tests {
         assert_eq!(copy(failed), Some((false, expected.to_owned())));
         for damaged in ["", "{\"row\":5,\"ok\":tr", "[]", "{\"row\":5}"] {
             assert_eq!(copy(damaged), None, "{damaged}");
+        }
+    }
+
+    #[test]
+    fn line_of_a_row_that_moved_has_its_new_number() {
+        let renumbered =
+            |line: &str| renumbered(line.as_bytes(), 12).map(|line| String::from_utf8(line).unwrap());
+        assert_eq!(renumbered(r#"{"row":5,"ok":true}"#).as_deref(), Some(r#"{"row":12,"ok":true}"#));
+        assert_eq!(
+            renumbered(r#"{"row":5,"duplicate_of":2,"ok":true}"#).as_deref(),
+            Some(r#"{"row":12,"ok":true}"#)
+        );
+        for damaged in ["", r#"{"row":,"ok":true}"#, r#"{"ok":true}"#] {
+            assert_eq!(renumbered(damaged), None, "{damaged}");
         }
     }
 

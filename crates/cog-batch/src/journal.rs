@@ -13,6 +13,7 @@ mod error;
 mod files;
 mod finished;
 mod header;
+mod kept;
 mod lock;
 mod open;
 mod paths;
@@ -43,6 +44,7 @@ pub(crate) use self::{
     error::suggestion_for_write,
     files::Files,
     header::DONE,
+    kept::{Kept, KeptResult},
     lock::sync_directory_of,
     paths::with_suffix,
     record::{RECORD_LEN, Record},

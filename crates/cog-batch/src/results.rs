@@ -5,12 +5,17 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
 };
 
-use crate::journal::{DONE, Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records};
+use crate::{
+    Summary,
+    journal::{DONE, Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records},
+};
 
 /// The results of a batch whose journal is closed. The journal is locked until they are dropped.
 #[derive(Debug)]
 pub struct Results {
     files: Files,
+    /// The first row whose result does not count, if the input may have changed.
+    end: Option<u64>,
 }
 
 /// The order of results.
@@ -55,7 +60,7 @@ struct Entry {
 
 impl Results {
     pub(crate) fn new(files: Files) -> Self {
-        Self { files }
+        Self { files, end: None }
     }
 
     /// Returns the paths of the journal and the results.
@@ -70,10 +75,19 @@ impl Results {
     /// If the journal cannot be read.
     pub fn lines(&mut self, order: Order) -> Result<Lines<'_>, JournalError> {
         let paths = &self.files.paths;
-        let entries = index(&self.files, order).map_err(|error| JournalError::read(&paths.journal, error))?;
+        let entries = self.index(order).map_err(|error| JournalError::read(&paths.journal, error))?;
         let mut file: &File = &self.files.results;
         file.rewind().map_err(|error| JournalError::read(&paths.results, error))?;
         Ok(Lines { entries: entries.into_iter(), file, position: 0, paths })
+    }
+
+    /// Leaves out the results of rows that the input no longer has.
+    ///
+    /// # Errors
+    /// As [`Results::forget`].
+    pub fn leave_out(&mut self, summary: &Summary) -> Result<(), JournalError> {
+        self.end = summary.left_out.from;
+        self.forget(summary.left_out.rows.clone())
     }
 
     /// Removes rows whose results are damaged from the journal, so that the next batch sends them again.
@@ -81,6 +95,9 @@ impl Results {
     /// # Errors
     /// If the journal cannot be read or written.
     pub fn forget(&mut self, mut rows: Vec<u64>) -> Result<(), JournalError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
         rows.sort_unstable();
         let forget = || {
             let mut positions = Vec::new();
@@ -98,7 +115,7 @@ impl Results {
     /// Returns whether the file of the results contains the newest line of each row and nothing else.
     pub(crate) fn is_minimal(&self) -> Result<bool, JournalError> {
         let paths = &self.files.paths;
-        let entries = index(&self.files, Order::Free);
+        let entries = self.index(Order::Free);
         let entries = entries.map_err(|error| JournalError::read(&paths.journal, error))?;
         let about = self.files.results.metadata();
         let length = about.map_err(|error| JournalError::read(&paths.results, error))?.len();
@@ -117,35 +134,39 @@ impl Results {
         Ok(())
     }
 
+    /// Returns the newest line of each row.
+    fn index(&self, order: Order) -> io::Result<Vec<Entry>> {
+        let files = &self.files;
+        let length = files.journal.metadata()?.len().saturating_sub(files.header_len);
+        let mut entries = Vec::with_capacity(usize::try_from(length).unwrap_or(0) / RECORD_LEN);
+        for slot in Records::read(&files.journal, files.header_len)? {
+            let Slot::Record(record) = slot? else { continue };
+            if self.end.is_some_and(|end| record.row >= end) {
+                continue;
+            }
+            let place = record.offset << 1 | u64::from(record.ok);
+            entries.push(Entry { row: record.row, place, length: record.length, crc: record.line_crc });
+        }
+        entries.sort_unstable();
+        entries.dedup_by(|later, kept| {
+            let is_same = later.row == kept.row;
+            if is_same {
+                *kept = *later;
+            }
+            is_same
+        });
+        if order == Order::Free {
+            entries.sort_unstable_by_key(|entry| entry.place);
+        }
+        Ok(entries)
+    }
+
     /// Marks the journal, so that the next batch removes its files if this one is killed before it does.
     pub(crate) fn mark_done(&mut self) -> Result<(), JournalError> {
         let mut journal: &File = &self.files.journal;
         let mark = journal.rewind().and_then(|()| journal.write_all(DONE)).and_then(|()| journal.sync_data());
         mark.map_err(|error| JournalError::write(&self.files.paths.journal, error))
     }
-}
-
-/// Returns the newest line of each row.
-fn index(files: &Files, order: Order) -> io::Result<Vec<Entry>> {
-    let length = files.journal.metadata()?.len().saturating_sub(files.header_len);
-    let mut entries = Vec::with_capacity(usize::try_from(length).unwrap_or(0) / RECORD_LEN);
-    for slot in Records::read(&files.journal, files.header_len)? {
-        let Slot::Record(record) = slot? else { continue };
-        let place = record.offset << 1 | u64::from(record.ok);
-        entries.push(Entry { row: record.row, place, length: record.length, crc: record.line_crc });
-    }
-    entries.sort_unstable();
-    entries.dedup_by(|later, kept| {
-        let is_same = later.row == kept.row;
-        if is_same {
-            *kept = *later;
-        }
-        is_same
-    });
-    if order == Order::Free {
-        entries.sort_unstable_by_key(|entry| entry.place);
-    }
-    Ok(entries)
 }
 
 impl Lines<'_> {

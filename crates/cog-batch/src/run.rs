@@ -30,6 +30,7 @@ use crate::{
     Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Runner, Sink, SinkError, Stop, Summary,
     ViaProvider,
     duplicates::{Duplicate, FirstRows},
+    journal::{Kept, KeptResult},
     pace::RunPace,
     progress::Speed,
     read::{ReadError, Rows},
@@ -62,7 +63,7 @@ pub struct Batch {
     pub retries_failed: bool,
     /// Whether a row has the result of an earlier row with an equal input.
     pub dedupes: bool,
-    /// Whether a row that has a result may have changed.
+    /// Whether the input may have changed: rows keep the results that belong to their hashes, and the others run.
     pub is_mixed: bool,
     /// Where the rows run, if not in this process.
     pub runner: Option<Arc<dyn Runner>>,
@@ -93,7 +94,7 @@ impl Batch {
         let state = Running {
             batch: self,
             rows,
-            earlier,
+            kept: Kept::new(earlier),
             sink,
             line: String::new(),
             queue: VecDeque::new(),
@@ -151,7 +152,7 @@ impl Batch {
 struct Running<'a, S> {
     batch: &'a Batch,
     rows: Rows,
-    earlier: &'a Finished,
+    kept: Kept<'a>,
     sink: &'a mut S,
     /// The line of the last result.
     line: String,
@@ -204,6 +205,9 @@ impl<S: Sink> Running<'_, S> {
             }
         }
         self.summary.elapsed = self.started.elapsed();
+        if self.batch.is_mixed {
+            self.summary.left_out.from = Some(self.summary.rows.read);
+        }
         self.summary.stopped = self.stop;
         self.summary
     }
@@ -287,7 +291,7 @@ impl<S: Sink> Running<'_, S> {
     async fn take(&mut self) -> Option<Task> {
         while self.can_write() && !self.first_rows.is_full() {
             let row = self.queue.pop_front()?;
-            if self.is_skipped(&row) {
+            if self.is_skipped(&row).await {
                 if self.stop.is_some() {
                     return None;
                 }
@@ -311,7 +315,7 @@ impl<S: Sink> Running<'_, S> {
     }
 
     /// Returns whether a row does not run, because it is not part of the batch or has a result.
-    fn is_skipped(&mut self, row: &Row) -> bool {
+    async fn is_skipped(&mut self, row: &Row) -> bool {
         if self.batch.sample.is_some_and(|sample| self.selected >= sample) {
             self.is_read = true;
             self.summary.is_sample = true;
@@ -322,26 +326,42 @@ impl<S: Sink> Running<'_, S> {
         let is_selected = self.batch.is_selected(row);
         if !is_selected {
             self.summary.rows.excluded += 1;
+            if self.batch.is_mixed && self.kept.is_changed(row) {
+                self.summary.left_out.rows.push(row.number);
+            }
             return self.skip(row.number);
         }
         self.selected += 1;
-        match self.earlier.get(row.number) {
-            Some(earlier) if earlier.hash != row.hash && !self.batch.is_mixed => {
+        match self.kept.take(row) {
+            Some(KeptResult { result, .. }) if result.hash != row.hash => {
                 self.stop = Some(Stop::Changed { row: row.number });
                 true
             }
-            Some(earlier) if earlier.ok || !self.batch.retries_failed => {
-                self.summary.rows.earlier += 1;
-                self.summary.rows.earlier_failed += u64::from(!earlier.ok);
-                self.remember(row, earlier);
-                self.skip(row.number)
-            }
+            Some(kept) if kept.result.ok || !self.batch.retries_failed => self.keep(row, kept).await,
             _ if self.batch.was_sent_as_another(row) => {
                 self.stop = Some(Stop::Changed { row: row.number });
                 true
             }
+            None if self.kept.is_changed(row) => {
+                self.summary.rows.changed += 1;
+                false
+            }
             _ => false,
         }
+    }
+
+    /// Keeps the result of a row. Returns false if the row has to run, because its result is damaged.
+    async fn keep(&mut self, row: &Row, KeptResult { mut result, moved }: KeptResult) -> bool {
+        if let Some(crc) = moved {
+            match self.renumber(row, result, crc).await {
+                Some(position) => result.position = position,
+                None => return self.stop.is_some(),
+            }
+        }
+        self.summary.rows.earlier += 1;
+        self.summary.rows.earlier_failed += u64::from(!result.ok);
+        self.remember(row, result);
+        self.skip(row.number)
     }
 
     fn skip(&mut self, row: u64) -> bool {

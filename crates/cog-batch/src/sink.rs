@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     fn result(row: u64, line: &str) -> RowResult<'_> {
-        RowResult { row, hash: RowHash::from_u32(0), ok: true, line: line.as_bytes() }
+        RowResult { row, hash: RowHash::from_u64(0), ok: true, line: line.as_bytes() }
     }
 
     async fn written(order: Order) -> String {
@@ -282,7 +282,7 @@ mod tests {
     fn line_is_the_envelope_with_its_row() {
         let envelope = Envelope::failure(ErrorBody::new(Code::ParseError, "no JSON"));
         let mut buffer = "an earlier line".to_owned();
-        let result = RowResult::new(&mut buffer, 17, RowHash::from_u32(1), &envelope);
+        let result = RowResult::new(&mut buffer, 17, RowHash::from_u64(1), &envelope);
         assert!(!result.ok);
         assert_eq!(str::from_utf8(result.line), Ok(&*format!("{{\"row\":17,{}", &envelope.to_json()[1..])));
     }

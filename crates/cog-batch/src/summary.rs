@@ -30,6 +30,17 @@ pub struct Summary {
     pub stopped: Option<Stop>,
     #[serde(skip)]
     pub(crate) costs: Costs,
+    #[serde(skip)]
+    pub(crate) left_out: LeftOut,
+}
+
+/// The results of the journal that are those of rows which the batch no longer has.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    /// Rows that are excluded, and were other rows before.
+    pub(crate) rows: Vec<u64>,
+    /// The first row after the input.
+    pub(crate) from: Option<u64>,
 }
 
 /// What the runs have cost.
@@ -56,6 +67,8 @@ pub struct RowCounts {
     pub earlier: u64,
     /// The rows among them that failed.
     pub earlier_failed: u64,
+    /// The rows that ran because the row at their position was another one before.
+    pub changed: u64,
     /// The rows that `--where` excluded.
     pub excluded: u64,
     /// The rows that got the result of an earlier row with an equal input; none of them ran.

@@ -1,6 +1,6 @@
-//! The rows that have a result, in memory: 20 bytes each.
+//! The rows that have a result, in memory: 24 bytes each.
 
-use super::Record;
+use super::{Record, kept::ByHash};
 use crate::row::{Position, RowHash};
 
 /// The maximum number of records of a journal.
@@ -13,6 +13,8 @@ pub struct Finished {
     entries: Vec<Entry>,
     failed: u64,
     damaged: u64,
+    /// All results by the hashes of their rows, if the input may have changed.
+    pub(super) by_hash: Option<ByHash>,
 }
 
 /// A row that has a result.
@@ -28,12 +30,18 @@ pub struct FinishedRow {
 
 /// The order of the fields is the order of sorting: the newest record of a row, whose line is the last, comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(C, packed(4))]
 struct Entry {
     row: u64,
     /// The position of the line, and in the lowest bit whether its run succeeded.
     place: u64,
-    hash: u32,
+    hash: RowHash,
+}
+
+impl FinishedRow {
+    /// Returns the position of the line, and in the lowest bit whether its run succeeded.
+    pub(super) fn place(self) -> u64 {
+        self.position.0 << 1 | u64::from(self.ok)
+    }
 }
 
 impl Finished {
@@ -42,8 +50,7 @@ impl Finished {
     pub fn get(&self, row: u64) -> Option<FinishedRow> {
         let index = self.entries.binary_search_by_key(&row, |entry| entry.row).ok()?;
         let entry = self.entries.get(index)?;
-        let (hash, position) = (RowHash::from_u32(entry.hash), Position(entry.place >> 1));
-        Some(FinishedRow { hash, ok: entry.is_ok(), position })
+        Some(FinishedRow { hash: entry.hash, ok: entry.is_ok(), position: Position(entry.place >> 1) })
     }
 
     /// Returns whether a row has a result.
@@ -88,15 +95,20 @@ impl Finished {
         self.entries.iter().step_by(distance).map(|entry| Position(entry.place >> 1))
     }
 
-    /// Creates an empty list, with room for this number of records.
-    pub(super) fn with_capacity(records: usize) -> Self {
-        Self { entries: Vec::with_capacity(records), ..Self::default() }
+    /// Creates an empty list, with room for this number of records. If the input may have changed, results are also found by the
+    /// hashes of their rows.
+    pub(super) fn with_capacity(records: usize, allows_changes: bool) -> Self {
+        let by_hash = allows_changes.then(ByHash::default);
+        Self { entries: Vec::with_capacity(records), by_hash, ..Self::default() }
     }
 
     /// Adds a record; records are added in their order, at most [`MAX_RECORDS`].
     pub(super) fn push(&mut self, record: &Record) {
         let place = record.offset << 1 | u64::from(record.ok);
-        self.entries.push(Entry { row: record.row, place, hash: record.hash.to_u32() });
+        self.entries.push(Entry { row: record.row, place, hash: record.hash });
+        if let Some(by_hash) = &mut self.by_hash {
+            by_hash.push(record);
+        }
     }
 
     /// Sorts the rows, after the last record.
@@ -111,6 +123,9 @@ impl Finished {
         });
         self.failed = self.entries.iter().filter(|entry| !entry.is_ok()).count() as u64;
         self.damaged = damaged;
+        if let Some(by_hash) = &mut self.by_hash {
+            by_hash.complete();
+        }
         self
     }
 }
@@ -125,18 +140,18 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn finished(records: &[(u64, u32, bool)]) -> Finished {
-        let mut finished = Finished::with_capacity(records.len());
+    fn finished(records: &[(u64, u64, bool)]) -> Finished {
+        let mut finished = Finished::with_capacity(records.len(), false);
         for (number, &(row, hash, ok)) in (0..).zip(records) {
-            let hash = RowHash::from_u32(hash);
+            let hash = RowHash::from_u64(hash);
             finished.push(&Record { row, hash, ok, offset: number * 10, length: 10, line_crc: 0 });
         }
         finished.complete(0)
     }
 
     #[test]
-    fn an_entry_has_20_bytes() {
-        assert_eq!(size_of::<Entry>(), 20);
+    fn an_entry_has_24_bytes() {
+        assert_eq!(size_of::<Entry>(), 24);
     }
 
     #[test]
@@ -145,7 +160,7 @@ mod tests {
             [(7, 1, false), (2, 2, false), (7, 3, true), (1, 4, true), (1, 5, false), (u64::MAX, 6, false)];
         let found = finished(&rows);
         let row =
-            |hash, ok, at| Some(FinishedRow { hash: RowHash::from_u32(hash), ok, position: Position(at) });
+            |hash, ok, at| Some(FinishedRow { hash: RowHash::from_u64(hash), ok, position: Position(at) });
         assert_eq!(found.get(7), row(3, true, 20));
         assert_eq!(found.get(2), row(2, false, 10));
         assert_eq!(found.get(1), row(5, false, 40));

@@ -20,7 +20,8 @@ use super::{
 pub enum Resume {
     /// Only the same batch continues: the same module, model, options and input.
     Same,
-    /// A batch that differs continues too (`--mixed`). The journal gets its description.
+    /// A batch that differs continues too (`--mixed`). The journal gets its description, and rows keep the results that belong to
+    /// their hashes.
     Mixed,
 }
 
@@ -51,7 +52,7 @@ pub(super) fn open(
         false => redescribe(journal, header_len, paths, description)?,
     };
     let files = Files { paths: paths.clone(), header_len, journal, results };
-    let recovered = recover(&files, wrap)?;
+    let recovered = recover(&files, resume, wrap)?;
     let appenders = appenders(&files, (recovered.journal_len, recovered.results_len), wrap)?;
     Ok(Opened { files, appenders, finished: recovered.finished })
 }
@@ -70,7 +71,7 @@ pub(super) fn read(
         return Ok(Finished::default());
     };
     check(&header, description, (paths, resume))?;
-    let finished = read_finished(&journal, header.length as u64);
+    let finished = read_finished(&journal, header.length as u64, resume);
     finished.map_err(|error| JournalError::read(&paths.journal, error))
 }
 

@@ -33,10 +33,11 @@ impl Record {
         let start = out.len();
         out.extend_from_slice(&self.row.to_le_bytes());
         out.extend_from_slice(&self.offset.to_le_bytes());
-        out.extend_from_slice(&self.hash.to_u32().to_le_bytes());
+        let hash = self.hash.to_u64();
+        out.extend_from_slice(&low(hash).to_le_bytes());
         out.extend_from_slice(&self.length.to_le_bytes());
         out.extend_from_slice(&self.line_crc.to_le_bytes());
-        out.extend_from_slice(&u32::from(self.ok).to_le_bytes());
+        out.extend_from_slice(&(low(hash >> 32) << 1 | u32::from(self.ok)).to_le_bytes());
         let crc = crc32fast::hash(out.get(start..).unwrap_or_default());
         out.extend_from_slice(&crc.to_le_bytes());
     }
@@ -52,16 +53,24 @@ impl Record {
         let (hash, rest) = rest.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
         let (line_crc, rest) = rest.split_first_chunk()?;
-        let (ok, _) = rest.split_first_chunk()?;
+        let (rest, _) = rest.split_first_chunk()?;
+        let rest = u32::from_le_bytes(*rest);
+        let hash = u64::from(u32::from_le_bytes(*hash)) | u64::from(rest >> 1) << 32;
         Some(Self {
             row: u64::from_le_bytes(*row),
-            hash: RowHash::from_u32(u32::from_le_bytes(*hash)),
-            ok: u32::from_le_bytes(*ok) == 1,
+            hash: RowHash::from_u64(hash),
+            ok: rest & 1 == 1,
             offset: u64::from_le_bytes(*offset),
             length: u32::from_le_bytes(*length),
             line_crc: u32::from_le_bytes(*line_crc),
         })
     }
+}
+
+/// Returns the lower half of a number.
+#[expect(clippy::cast_possible_truncation, reason = "it is what is wanted")]
+const fn low(number: u64) -> u32 {
+    number as u32
 }
 
 #[cfg(test)]

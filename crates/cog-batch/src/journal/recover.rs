@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Files, Finished, JournalError, RECORD_LEN, Record, Records, Slot,
+    Files, Finished, JournalError, RECORD_LEN, Record, Records, Resume, Slot,
     finished::MAX_RECORDS,
     storage::Wrap,
     writer::{GROUP_BYTES, GROUP_ROWS},
@@ -42,7 +42,7 @@ struct Scan {
 }
 
 /// Reads the journal, and removes what was not stored completely.
-pub(super) fn recover(files: &Files, wrap: Wrap<'_>) -> Result<Recovered, JournalError> {
+pub(super) fn recover(files: &Files, resume: Resume, wrap: Wrap<'_>) -> Result<Recovered, JournalError> {
     let reading = |source| JournalError::read(&files.paths.journal, source);
     let length = files.journal.metadata().map_err(reading)?.len();
     let count = length.saturating_sub(files.header_len) / RECORD_LEN as u64;
@@ -51,7 +51,8 @@ pub(super) fn recover(files: &Files, wrap: Wrap<'_>) -> Result<Recovered, Journa
         return Err(JournalError::TooManyRecords { path, count, max: MAX_RECORDS });
     }
     let count = usize::try_from(count).unwrap_or(0);
-    let mut scan = Scan::read(&files.journal, files.header_len, count).map_err(reading)?;
+    let finished = Finished::with_capacity(count, resume == Resume::Mixed);
+    let mut scan = Scan::read(&files.journal, files.header_len, finished).map_err(reading)?;
     let broken = broken_lines(&scan, files)?;
     let last = scan.settle(&broken);
     let recovered = Recovered {
@@ -64,15 +65,15 @@ pub(super) fn recover(files: &Files, wrap: Wrap<'_>) -> Result<Recovered, Journa
 }
 
 /// Reads the rows that have a result, and changes nothing. The last lines are not checked.
-pub(super) fn read_finished(journal: &File, header_len: u64) -> io::Result<Finished> {
-    let mut scan = Scan::read(journal, header_len, 0)?;
+pub(super) fn read_finished(journal: &File, header_len: u64, resume: Resume) -> io::Result<Finished> {
+    let mut scan = Scan::read(journal, header_len, Finished::with_capacity(0, resume == Resume::Mixed))?;
     scan.settle(&[]);
     Ok(scan.finished.complete(scan.damaged))
 }
 
 impl Scan {
-    fn read(journal: &File, header_len: u64, count: usize) -> io::Result<Self> {
-        let mut scan = Self { finished: Finished::with_capacity(count), ..Self::default() };
+    fn read(journal: &File, header_len: u64, finished: Finished) -> io::Result<Self> {
+        let mut scan = Self { finished, ..Self::default() };
         for (number, slot) in (0..).zip(Records::read(journal, header_len)?) {
             match slot? {
                 Slot::Record(record) => scan.push((number, record)),

@@ -3,7 +3,7 @@
 use cog_json::{ToJson as _, Value};
 use serde::Serialize;
 
-use crate::{Batch, Finished, Row, Rows, duplicates::SeenInputs, read::ReadError};
+use crate::{Batch, Finished, Row, Rows, duplicates::SeenInputs, journal::Kept, read::ReadError};
 
 /// The maximum number of rows whose tokens are counted.
 const SAMPLE: usize = 1_000;
@@ -46,6 +46,7 @@ impl Survey {
     /// Reads all rows.
     pub(super) async fn read(batch: &Batch, mut rows: Rows, finished: &Finished) -> Result<Self, ReadError> {
         let (mut survey, mut seen, mut selected) = (Self::default(), SeenInputs::default(), 0);
+        let mut kept = Kept::new(finished);
         while let Some(group) = rows.next().await? {
             for row in group {
                 if batch.sample.is_some_and(|sample| selected >= sample) {
@@ -53,7 +54,7 @@ impl Survey {
                 }
                 survey.rows.read += 1;
                 match batch.has_row(&row, &mut selected) {
-                    true => survey.add(batch, row, finished, &mut seen),
+                    true => survey.add(batch, row, &mut kept, &mut seen),
                     false => survey.rows.excluded += 1,
                 }
             }
@@ -61,8 +62,9 @@ impl Survey {
         Ok(survey)
     }
 
-    fn add(&mut self, batch: &Batch, row: Row, finished: &Finished, seen: &mut SeenInputs) {
-        let done = finished.get(row.number).filter(|row| row.ok || !batch.retries_failed);
+    fn add(&mut self, batch: &Batch, row: Row, kept: &mut Kept<'_>, seen: &mut SeenInputs) {
+        let done = kept.take(&row).map(|kept| kept.result);
+        let done = done.filter(|row| row.ok || !batch.retries_failed);
         let is_first = !batch.dedupes || seen.is_first(&row, done);
         if done.is_some() {
             self.rows.earlier += 1;

@@ -20,7 +20,7 @@ use super::{
     lines::{Line, Lines},
     row_error::MAX_LINE,
 };
-use crate::{Row, RowHash, RowInput, RowParser};
+use crate::{Row, RowHash, RowInput, RowParser, row::RowHasher};
 
 /// The maximum number of further lines of a record. Those of a torn quote are read again.
 const MAX_LINES: usize = 100_000;
@@ -31,6 +31,8 @@ pub(super) struct Csv<R> {
     /// Lines that were read while the end of a torn quote was searched.
     returned: VecDeque<Physical>,
     parser: Arc<RowParser>,
+    /// Hashes a row with the names of its columns.
+    hasher: RowHasher,
     row: u64,
 }
 
@@ -72,12 +74,14 @@ impl<R: Read + Send> Csv<R> {
             Some(Line::TooLarge(_)) => return Ok(Err(ColumnsError::Header(RowErrorKind::TooLarge))),
             None => return Ok(Err(ColumnsError::Header(RowErrorKind::Empty))),
         };
+        // A row belongs to its columns: under other names it is another one.
+        let hasher = RowHasher::new().with_common(header.join("\n").as_bytes());
         let columns = Columns::new(contract, &header, map);
         Ok(columns.map(|columns| {
             let cells = Mutex::new(Cells { columns, fields });
             let parser: Arc<RowParser> =
                 Arc::new(move |text| cells.lock().unwrap_or_else(PoisonError::into_inner).parse(text));
-            Self { lines, returned: VecDeque::new(), parser, row: 0 }
+            Self { lines, returned: VecDeque::new(), parser, hasher, row: 0 }
         }))
     }
 
@@ -114,11 +118,11 @@ impl<R: Read + Send> Csv<R> {
         }
         if state == QuoteState::Torn {
             more.into_iter().rev().for_each(|line| self.returned.push_front(line));
-            let hash = RowHash::from_bytes(&first);
+            let hash = self.hasher.hash(&first);
             return Ok(Some(Record { line, hash, text: Err(RowErrorKind::TornQuote) }));
         }
         let text = join(first, &more, length);
-        Ok(Some(Record { line, hash: RowHash::from_bytes(&text), text: Ok(text) }))
+        Ok(Some(Record { line, hash: self.hasher.hash(&text), text: Ok(text) }))
     }
 
     fn line(&mut self) -> io::Result<Option<Physical>> {

@@ -3,10 +3,9 @@
 use std::io::{self, BufRead as _, BufReader, Read};
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use crc32fast::Hasher;
 
 use super::row_error::MAX_LINE;
-use crate::RowHash;
+use crate::{RowHash, row::RowHasher};
 
 /// The bytes that are read at once, and of the lines after which a group of rows ends, so that rows that are read ahead take little
 /// memory.
@@ -131,11 +130,11 @@ impl<R: Read> Lines<R> {
 
     /// Reads a line that is too long.
     fn skip_line(&mut self) -> io::Result<Line> {
-        let mut hash = Hasher::new();
+        let mut hash = RowHasher::new();
         loop {
             let end = self.line_end();
             let part = self.block.split_to(end.unwrap_or(self.block.len()));
-            hash.update(&part);
+            hash.add(&part);
             self.searched = 0;
             if end.is_some() {
                 self.block.advance(1);
@@ -147,7 +146,7 @@ impl<R: Read> Lines<R> {
         }
         self.block = BytesMut::from(&*self.block); // the memory of the line is not kept
         self.count(MAX_LINE);
-        Ok(Line::TooLarge(RowHash::from_u32(hash.finalize())))
+        Ok(Line::TooLarge(hash.finish()))
     }
 }
 

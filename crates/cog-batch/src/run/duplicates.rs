@@ -6,7 +6,7 @@ use cog_spec::Envelope;
 use super::{Running, Task, run_input};
 use crate::{
     FinishedRow, Row, RowResult, Sink,
-    duplicates::{Duplicate, FirstRow, digest_of_input},
+    duplicates::{Duplicate, FirstRow, digest_of_input, renumbered},
     row::Position,
 };
 
@@ -36,6 +36,29 @@ impl<S: Sink> Running<'_, S> {
             && let Ok(input) = row.input.get()
         {
             self.first_rows.store_earlier(digest_of_input(input), earlier.position);
+        }
+    }
+
+    /// Writes the result of a row again, which was at another position. Returns where it is now; none if it is damaged.
+    pub(super) async fn renumber(&mut self, row: &Row, earlier: FinishedRow, crc: u32) -> Option<Position> {
+        let line = match self.sink.read(earlier.position).await {
+            Ok(line) => line,
+            Err(error) => {
+                self.stop_for_sink(error);
+                return None;
+            }
+        };
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&line);
+        hasher.update(b"\n");
+        let line = renumbered(&line, row.number).filter(|_| hasher.finalize() == crc)?;
+        let result = RowResult { row: row.number, hash: row.hash, ok: earlier.ok, line: &line };
+        match self.sink.keep(result).await {
+            Ok(position) => Some(position),
+            Err(error) => {
+                self.stop_for_sink(error);
+                None
+            }
         }
     }
 

@@ -46,7 +46,7 @@ impl Task {
         let run =
             batch.runtime.execute_without_data(&batch.module, self.input.clone(), batch.options.clone());
         match run {
-            Ok(chunks) if batch.via.is_some() => Slot::answered(self.row).run(chunks.fold()).await,
+            Ok(chunks) if batch.via.is_some() => Slot::answered(self.row, self.hash).run(chunks.fold()).await,
             Ok(chunks) => chunks.fold().await,
             Err(refused) => *refused,
         }

@@ -48,7 +48,10 @@ impl ViaProvider {
     /// Returns the reply of the job, or the reason why there is none.
     async fn reply(&self, slot: &Slot, request: &ModelRequest) -> Result<BatchReply, ProviderError> {
         let Some(answers) = self.answers.get().cloned() else { return Err(no_answer("its job is not read")) };
-        let row = slot.row;
+        let (row, hash) = (slot.row, slot.hash);
+        if answers.has_changed(row, hash) {
+            return Err(no_answer("it was another row when it was sent"));
+        }
         let found = tokio::task::spawn_blocking(move || answers.get(row)).await;
         match found.unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into())) {
             Ok(Some(outcome)) => outcome.reply(),

@@ -9,7 +9,7 @@ use cog_provider::{
 use tokio::time::sleep;
 
 use super::{FIRST_PAUSE, Job, Slot, Via, ViaError, answers::entry_id};
-use crate::{Batch, Finished, Row, Rows, duplicates::SeenInputs, run::run_input};
+use crate::{Batch, Finished, Row, Rows, duplicates::SeenInputs, journal::Kept, run::run_input};
 
 /// How often a job is created after temporary failures.
 const MAX_TRIES: u32 = 6;
@@ -36,10 +36,11 @@ impl Via {
         self.settle_last().await?;
         let start = self.jobs.list().last().map_or(0, |job| job.last + 1);
         let mut open = self.open_part(start);
-        let (mut selected, mut seen) = (0, SeenInputs::default());
+        let (mut selected, mut seen, mut kept) = (0, SeenInputs::default(), Kept::new(finished));
         while let Some(group) = rows.next().await? {
             for row in group.into_iter().filter(|row| batch.has_row(row, &mut selected)) {
-                let done = finished.get(row.number).filter(|row| row.ok || !batch.retries_failed);
+                let done = kept.take(&row).map(|kept| kept.result);
+                let done = done.filter(|row| row.ok || !batch.retries_failed);
                 let is_first = !batch.dedupes || seen.is_first(&row, done);
                 if row.number < start || done.is_some() || !is_first {
                     continue;
@@ -69,7 +70,7 @@ impl Via {
 
     /// Returns the request that a live run of the row would send. None if it would send none.
     async fn request(&self, batch: &Batch, row: Row) -> Option<WireRequest> {
-        let slot = Slot::captured(row.number);
+        let slot = Slot::captured(row.number, row.hash);
         let input = run_input(row.input.into_result().ok()?);
         let run = batch.runtime.execute(&batch.module, input, batch.options.clone());
         slot.clone().run(run).await;

@@ -7,6 +7,8 @@ use std::sync::{
 
 use cog_provider::WireRequest;
 
+use crate::RowHash;
+
 tokio::task_local! {
     static SLOT: Arc<Slot>;
 }
@@ -14,6 +16,7 @@ tokio::task_local! {
 /// The row that runs.
 pub(crate) struct Slot {
     pub(super) row: u64,
+    pub(super) hash: RowHash,
     /// The number of calls so far.
     calls: AtomicU32,
     /// Where the request goes that would be sent.
@@ -22,13 +25,13 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// Creates the slot of a row that takes its reply from a job.
-    pub(crate) fn answered(row: u64) -> Arc<Self> {
-        Arc::new(Self { row, calls: AtomicU32::new(0), request: None })
+    pub(crate) fn answered(row: u64, hash: RowHash) -> Arc<Self> {
+        Arc::new(Self { row, hash, calls: AtomicU32::new(0), request: None })
     }
 
     /// Creates the slot of a row whose request is captured.
-    pub(super) fn captured(row: u64) -> Arc<Self> {
-        Arc::new(Self { row, calls: AtomicU32::new(0), request: Some(Mutex::default()) })
+    pub(super) fn captured(row: u64, hash: RowHash) -> Arc<Self> {
+        Arc::new(Self { row, hash, calls: AtomicU32::new(0), request: Some(Mutex::default()) })
     }
 
     /// Runs a future for this row.

@@ -119,7 +119,7 @@ async fn pyarrow_reads_the_results() {
         for (row, mut result) in (0..).zip(results) {
             result["row"] = json!(row);
             let ok = result["ok"] == true;
-            journal.append(row, RowHash::from_u32(0), ok, result.to_string().as_bytes()).await.unwrap();
+            journal.append(row, RowHash::from_u64(0), ok, result.to_string().as_bytes()).await.unwrap();
         }
         let mut results = journal.close().await.unwrap();
         let contract = compile(&case["contract"]);

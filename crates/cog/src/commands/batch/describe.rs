@@ -106,14 +106,15 @@ fn model(args: &BatchArgs, batch: &Batch) -> String {
     if names.is_empty() { cog_provider::OFFLINE.to_owned() } else { names.join(", ") }
 }
 
-/// Returns the path of the input and its length.
+/// Returns the length of the input. Its path does not count: a batch continues from another directory too, and the hashes of the rows
+/// say whether they are the same.
 fn input(path: &Path) -> String {
     if emit::is_stdout(path) {
         return "stdin".to_owned();
     }
     match std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file) {
-        Some(facts) => format!("{} ({} bytes)", path.display(), facts.len()),
-        None => path.display().to_string(),
+        Some(facts) => format!("{} bytes", facts.len()),
+        None => "a pipe".to_owned(),
     }
 }
 

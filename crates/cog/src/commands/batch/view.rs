@@ -90,6 +90,7 @@ pub(super) fn print_summary(summary: &Summary, console: &Console) {
         counts.push(format!("{} with an earlier result{failed}", rows.earlier));
     }
     for (count, name) in [
+        (rows.changed, "run again because their row has changed"),
         (rows.excluded, "excluded"),
         (rows.duplicates, "duplicates"),
         (rows.repeated, "repeated because the provider was overloaded or not reachable"),

@@ -237,3 +237,94 @@ fn journal_in_use_is_refused() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+/// Returns the label of each row of the output, by the texts of the rows.
+fn answered(place: &Place) -> Vec<(u64, String)> {
+    let label = |result: &Value| result["data"]["rationale"].as_str().unwrap_or_default().to_owned();
+    output(place).iter().map(|result| (result["row"].as_u64().unwrap(), label(result))).collect()
+}
+
+/// A model whose rationale is the text of the row.
+fn telling_model(texts: &[&str]) -> Mock {
+    let reply = |text: &&str| Reply::text(ANSWER.replace("It says so.", text)).when(format!("[{text}]"));
+    Mock::start(texts.iter().map(reply))
+}
+
+fn texts(texts: &[&str]) -> String {
+    texts.iter().map(|text| format!("{{\"text\": \"[{text}]\"}}\n")).collect()
+}
+
+fn expected(texts: &[&str]) -> Vec<(u64, String)> {
+    (0..).zip(texts).map(|(row, text)| (row, (*text).to_owned())).collect()
+}
+
+#[test]
+fn result_follows_its_row_when_the_input_changes() {
+    let place = place();
+    let mock = telling_model(&["a", "b", "c", "d", "x", "y"]);
+    let run = |rows: &[&str], args: &str| {
+        place.write("rows.jsonl", texts(rows));
+        let args = format!("rows.jsonl -o out.jsonl --keep-journal {args}");
+        let output = batch(&place, &mock, &args).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stderr(&output)
+    };
+    run(&["a", "b", "c"], "");
+    for (rows, asked) in [
+        (&["x", "a", "b", "c"][..], 4),  // inserted
+        (&["x", "a", "y", "c"], 5),      // replaced
+        (&["c", "y", "a", "x"], 5),      // in another order
+        (&["y", "a"], 5),                // removed
+        (&["x", "c", "b", "d", "y"], 6), // what was there before comes back
+    ] {
+        let said = run(rows, "--mixed");
+        assert_eq!((answered(&place), mock.requests().len()), (expected(rows), asked), "{said}");
+    }
+    let said = run(&["d", "x", "c", "b", "y"], "--mixed --where $.text!='[x]'");
+    let without: Vec<_> =
+        expected(&["d", "x", "c", "b", "y"]).into_iter().filter(|(row, _)| *row != 1).collect();
+    assert_eq!((answered(&place), mock.requests().len()), (without, 6), "{said}");
+}
+
+#[test]
+fn end_says_how_many_rows_ran_again() {
+    let place = place();
+    let mock = telling_model(&["a", "b", "c", "x"]);
+    place.write("rows.jsonl", texts(&["a", "b", "c"]));
+    assert!(
+        batch(&place, &mock, "rows.jsonl -o out.jsonl --sample 3 --keep-journal").status().unwrap().success()
+    );
+    place.write("rows.jsonl", texts(&["x", "a", "c"]));
+    let args = "rows.jsonl -o out.jsonl --mixed --summary summary.json --concurrency 1";
+    let output = batch(&place, &mock, args).output().unwrap();
+    let said = stderr(&output);
+    assert!(said.contains("2 with an earlier result, 1 run again because their row has changed"), "{said}");
+    let summary: Value = serde_json::from_str(&place.read("summary.json")).unwrap();
+    assert_eq!((&summary["rows"]["earlier"], &summary["rows"]["changed"]), (&2.into(), &1.into()));
+}
+
+#[test]
+fn input_is_the_same_by_another_path() {
+    let (place, mock) = (place(), model());
+    place.write("rows.jsonl", rows(6)).write("inner/there", "");
+    assert!(batch(&place, &mock, "rows.jsonl -o out.jsonl --sample 2").status().unwrap().success());
+    let absolute = place.path().join("rows.jsonl");
+    let output =
+        batch(&place, &mock, &format!("{} -o out.jsonl --sample 4", absolute.display())).output().unwrap();
+    assert_eq!((output.status.code(), mock.requests().len()), (Some(0), 4), "{}", stderr(&output));
+    let output = batch(&place, &mock, "inner/../rows.jsonl -o ./out.jsonl").output().unwrap();
+    assert_eq!((output.status.code(), mock.requests().len()), (Some(0), 6), "{}", stderr(&output));
+}
+
+#[test]
+fn columns_under_other_names_are_another_input() {
+    let (place, mock) = (place(), model());
+    place.write("rows.csv", "text,other\nred,blue\ngreen,grey\n");
+    let args = "rows.csv -o out.jsonl --ignore-unknown --keep-journal";
+    assert!(batch(&place, &mock, &format!("{args} --sample 1")).status().unwrap().success());
+    place.write("rows.csv", "other,text\nred,blue\ngreen,grey\n");
+    let refused = batch(&place, &mock, args).output().unwrap();
+    assert!(stderr(&refused).contains("row 0 of the input has changed"), "{}", stderr(&refused));
+    assert!(batch(&place, &mock, &format!("{args} --mixed")).status().unwrap().success());
+    assert_eq!((inputs(&mock).len(), inputs(&mock)[1].contains("blue")), (3, true));
+}
