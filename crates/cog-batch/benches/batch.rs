@@ -101,7 +101,7 @@ impl Place {
             warms_cache: false,
             retries_failed: false,
             dedupes: false,
-            is_mixed: false,
+            allows_changes: false,
             via: None,
             runner: None,
         };

@@ -64,7 +64,7 @@ pub struct Batch {
     /// Whether a row has the result of an earlier row with an equal input.
     pub dedupes: bool,
     /// Whether the input may have changed: rows keep the results that belong to their hashes, and the others run.
-    pub is_mixed: bool,
+    pub allows_changes: bool,
     /// Where the rows run, if not in this process.
     pub runner: Option<Arc<dyn Runner>>,
     /// The provider, if the answers are those of batch jobs that have ended.
@@ -133,7 +133,7 @@ impl Batch {
     /// Returns whether the row has changed since it was sent in a job.
     fn was_sent_as_another(&self, row: &Row) -> bool {
         let answers = self.via.as_ref().and_then(|via| via.answers());
-        !self.is_mixed && answers.is_some_and(|answers| answers.has_changed(row.number, row.hash))
+        !self.allows_changes && answers.is_some_and(|answers| answers.has_changed(row.number, row.hash))
     }
 
     /// Returns what an error says about the provider.
@@ -205,7 +205,7 @@ impl<S: Sink> Running<'_, S> {
             }
         }
         self.summary.elapsed = self.started.elapsed();
-        if self.batch.is_mixed {
+        if self.batch.allows_changes {
             self.summary.left_out.from = Some(self.summary.rows.read);
         }
         self.summary.stopped = self.stop;
@@ -326,7 +326,7 @@ impl<S: Sink> Running<'_, S> {
         let is_selected = self.batch.is_selected(row);
         if !is_selected {
             self.summary.rows.excluded += 1;
-            if self.batch.is_mixed && self.kept.is_changed(row) {
+            if self.batch.allows_changes && self.kept.is_changed(row) {
                 self.summary.left_out.rows.push(row.number);
             }
             return self.skip(row.number);

@@ -106,7 +106,7 @@ impl Stop {
                 Some(with_next(error, "The same command continues, and runs these rows again."))
             }
             Self::Changed { .. } => Some(
-                "Restore the input, continue with --mixed, or start a new batch with another output."
+                "Restore the input, continue with --allow-changes, or start a new batch with another output."
                     .to_owned(),
             ),
             Self::Read(error) => Some(error.suggestion()),

@@ -123,7 +123,7 @@ async fn run_into(
         warms_cache,
         retries_failed: false,
         dedupes: false,
-        is_mixed: false,
+        allows_changes: false,
         runner: None,
         via: None,
     };

@@ -139,7 +139,7 @@ impl JournalError {
                 "Restore the journal, or move the journal and its results away to start from the beginning."
             }
             Self::Changed { .. } => {
-                "Use the same module, model, options and input, choose another output, or mix both with --mixed."
+                "Use the same module, model, options and input, choose another output, or continue with --allow-changes."
             }
             Self::ResultsMissing { .. } | Self::ResultsIncomplete { .. } => {
                 "Restore the results, or move the journal and the results away to start from the beginning."

@@ -20,9 +20,9 @@ use super::{
 pub enum Resume {
     /// Only the same batch continues: the same module, model, options and input.
     Same,
-    /// A batch that differs continues too (`--mixed`). The journal gets its description, and rows keep the results that belong to
+    /// A batch that differs continues too (`--allow-changes`). The journal gets its description, and rows keep the results that belong to
     /// their hashes.
-    Mixed,
+    Changed,
 }
 
 /// A journal that is ready for the next result.
@@ -75,14 +75,14 @@ pub(super) fn read(
     finished.map_err(|error| JournalError::read(&paths.journal, error))
 }
 
-/// Checks that the batch of the journal is this one, unless both may be mixed. Returns whether it is.
+/// Checks that the batch of the journal is this one, unless changes are allowed. Returns whether it is.
 fn check(
     header: &Header,
     description: &Description,
     (paths, resume): (&JournalPaths, Resume),
 ) -> Result<bool, JournalError> {
     let differences = header.description.differences(description);
-    match differences.is_empty() || resume == Resume::Mixed {
+    match differences.is_empty() || resume == Resume::Changed {
         true => Ok(differences.is_empty()),
         false => Err(JournalError::Changed { path: paths.journal.clone(), differences }),
     }

@@ -51,7 +51,7 @@ pub(super) fn recover(files: &Files, resume: Resume, wrap: Wrap<'_>) -> Result<R
         return Err(JournalError::TooManyRecords { path, count, max: MAX_RECORDS });
     }
     let count = usize::try_from(count).unwrap_or(0);
-    let finished = Finished::with_capacity(count, resume == Resume::Mixed);
+    let finished = Finished::with_capacity(count, resume == Resume::Changed);
     let mut scan = Scan::read(&files.journal, files.header_len, finished).map_err(reading)?;
     let broken = broken_lines(&scan, files)?;
     let last = scan.settle(&broken);
@@ -66,7 +66,7 @@ pub(super) fn recover(files: &Files, resume: Resume, wrap: Wrap<'_>) -> Result<R
 
 /// Reads the rows that have a result, and changes nothing. The last lines are not checked.
 pub(super) fn read_finished(journal: &File, header_len: u64, resume: Resume) -> io::Result<Finished> {
-    let mut scan = Scan::read(journal, header_len, Finished::with_capacity(0, resume == Resume::Mixed))?;
+    let mut scan = Scan::read(journal, header_len, Finished::with_capacity(0, resume == Resume::Changed))?;
     scan.settle(&[]);
     Ok(scan.finished.complete(scan.damaged))
 }

@@ -1,4 +1,4 @@
-//! Giving a journal the description of the batch that continues it (`--mixed`).
+//! Giving a journal the description of the batch that continues it (`--allow-changes`).
 
 use std::{
     fs::File,

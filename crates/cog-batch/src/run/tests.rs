@@ -43,7 +43,7 @@ fn batch(dedupes: bool) -> Batch {
         warms_cache: false,
         retries_failed: false,
         dedupes,
-        is_mixed: false,
+        allows_changes: false,
         runner: None,
         via: None,
     }

@@ -258,7 +258,7 @@ pub(crate) struct ResultArgs {
     pub(crate) retry_failed: bool,
     /// Continue although the module, the model, the options or the input have changed
     #[arg(long)]
-    pub(crate) mixed: bool,
+    pub(crate) allow_changes: bool,
     /// Replace the results of a complete batch
     #[arg(long)]
     pub(crate) force: bool,

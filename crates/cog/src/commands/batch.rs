@@ -91,7 +91,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         warms_cache,
         retries_failed: args.results.retry_failed,
         dedupes: args.rows.dedupe,
-        is_mixed: args.results.mixed,
+        allows_changes: args.results.allow_changes,
         runner: None,
         via,
     };

@@ -28,7 +28,7 @@ async fn two_batches_on_one_journal_are_refused() {
 }
 
 #[tokio::test]
-async fn a_different_batch_is_refused_unless_both_are_mixed() {
+async fn a_different_batch_is_refused_unless_changes_are_allowed() {
     let place = Place::new();
     drop(place.run([0]).await);
     let other = Description::default().with("module", "summarize").with("model", "other");
@@ -39,9 +39,9 @@ async fn a_different_batch_is_refused_unless_both_are_mixed() {
         "{path}: the journal belongs to a different batch: model: `mock` in the journal, `other` now"
     );
     assert_eq!(error.to_string(), expected);
-    assert!(error.suggestion().contains("--mixed"));
+    assert!(error.suggestion().contains("--allow-changes"));
     assert_eq!(place.files(), before);
-    let (journal, finished) = Journal::open(&place.paths, &other, Resume::Mixed).unwrap();
+    let (journal, finished) = Journal::open(&place.paths, &other, Resume::Changed).unwrap();
     assert!(finished.contains(0));
     append(&journal, [1]).await.unwrap();
     drop(journal.close().await.unwrap());
@@ -54,9 +54,9 @@ async fn a_journal_has_the_description_that_was_accepted_last() {
     drop(place.run(0..5000).await);
     let long = "a model with a longer name, so that the records move";
     let other = Description::default().with("module", "summarize").with("model", long);
-    let (journal, finished) = Journal::open(&place.paths, &other, Resume::Mixed).unwrap();
+    let (journal, finished) = Journal::open(&place.paths, &other, Resume::Changed).unwrap();
     assert_eq!(finished.len(), 5000);
-    assert!(matches!(Journal::open(&place.paths, &other, Resume::Mixed), Err(JournalError::InUse { .. })));
+    assert!(matches!(Journal::open(&place.paths, &other, Resume::Changed), Err(JournalError::InUse { .. })));
     append(&journal, 5000..5010).await.unwrap();
     drop(journal.close().await.unwrap());
     assert!(
@@ -80,7 +80,7 @@ async fn looking_at_a_journal_changes_nothing() {
     let (mut journal, results) = place.files();
     journal.extend_from_slice(b"cut");
     std::fs::write(&place.paths.journal, &journal).unwrap();
-    assert_eq!(look(Resume::Mixed).unwrap().len(), 7);
+    assert_eq!(look(Resume::Changed).unwrap().len(), 7);
     assert_eq!(place.files(), (journal, results));
     let other = Description::default();
     assert!(matches!(

@@ -51,7 +51,7 @@ impl Output {
                 suggestion: Some("Choose another output, or replace it with --force.".to_owned()),
             });
         }
-        let resume = if args.results.mixed { Resume::Mixed } else { Resume::Same };
+        let resume = if args.results.allow_changes { Resume::Changed } else { Resume::Same };
         let (journal, finished) = Journal::open(&paths, description, resume)?;
         Ok(Self::File { journal, finished })
     }

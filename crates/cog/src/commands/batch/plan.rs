@@ -27,7 +27,7 @@ pub(super) fn plan(
     let earlier = match emit::is_stdout(&args.output) {
         true => EarlierRuns::default(),
         false => {
-            let resume = if args.results.mixed { Resume::Mixed } else { Resume::Same };
+            let resume = if args.results.allow_changes { Resume::Changed } else { Resume::Same };
             EarlierRuns::read(&JournalPaths::beside(&args.output), &describe(args, batch, settings)?, resume)?
         }
     };

@@ -176,7 +176,7 @@ fn sample_goes_on_without_it() {
 }
 
 #[test]
-fn changed_batch_is_refused_unless_mixed() {
+fn changed_batch_is_refused_unless_changes_are_allowed() {
     let (place, mock) = (place(), model());
     place.write("rows.jsonl", rows(20));
     let run = |args: &str| batch(&place, &mock, &format!("rows.jsonl -o out.jsonl {args}"));
@@ -194,7 +194,7 @@ fn changed_batch_is_refused_unless_mixed() {
     place.write("rows.jsonl", rows(21));
     snapshot!("changed_input", run(""));
     assert_eq!(mock.requests().len(), 5);
-    assert!(run("--mixed --model other --keep-journal").status().unwrap().success());
+    assert!(run("--allow-changes --model other --keep-journal").status().unwrap().success());
     assert_eq!(mock.requests().len(), 21);
     let output = run("").output().unwrap();
     assert_eq!(output.status.code(), Some(2), "the journal is that of the batch which was accepted last");
@@ -277,10 +277,10 @@ fn result_follows_its_row_when_the_input_changes() {
         (&["y", "a"], 5),                // removed
         (&["x", "c", "b", "d", "y"], 6), // what was there before comes back
     ] {
-        let said = run(rows, "--mixed");
+        let said = run(rows, "--allow-changes");
         assert_eq!((answered(&place), mock.requests().len()), (expected(rows), asked), "{said}");
     }
-    let said = run(&["d", "x", "c", "b", "y"], "--mixed --where $.text!='[x]'");
+    let said = run(&["d", "x", "c", "b", "y"], "--allow-changes --where $.text!='[x]'");
     let without: Vec<_> =
         expected(&["d", "x", "c", "b", "y"]).into_iter().filter(|(row, _)| *row != 1).collect();
     assert_eq!((answered(&place), mock.requests().len()), (without, 6), "{said}");
@@ -295,7 +295,7 @@ fn end_says_how_many_rows_ran_again() {
         batch(&place, &mock, "rows.jsonl -o out.jsonl --sample 3 --keep-journal").status().unwrap().success()
     );
     place.write("rows.jsonl", texts(&["x", "a", "c"]));
-    let args = "rows.jsonl -o out.jsonl --mixed --summary summary.json --concurrency 1";
+    let args = "rows.jsonl -o out.jsonl --allow-changes --summary summary.json --concurrency 1";
     let output = batch(&place, &mock, args).output().unwrap();
     let said = stderr(&output);
     assert!(said.contains("2 with an earlier result, 1 run again because their row has changed"), "{said}");
@@ -325,6 +325,6 @@ fn columns_under_other_names_are_another_input() {
     place.write("rows.csv", "other,text\nred,blue\ngreen,grey\n");
     let refused = batch(&place, &mock, args).output().unwrap();
     assert!(stderr(&refused).contains("row 0 of the input has changed"), "{}", stderr(&refused));
-    assert!(batch(&place, &mock, &format!("{args} --mixed")).status().unwrap().success());
+    assert!(batch(&place, &mock, &format!("{args} --allow-changes")).status().unwrap().success());
     assert_eq!((inputs(&mock).len(), inputs(&mock)[1].contains("blue")), (3, true));
 }
