@@ -42,6 +42,8 @@ use self::{
     layers::{Layers, Names},
 };
 
+#[cfg(feature = "server")]
+pub use self::server::{SERVER_SETTINGS, ServeSettings, ServerSetting};
 pub use self::{
     budget::BudgetSettings,
     cache::CacheSettings,
@@ -59,11 +61,6 @@ pub use self::{
     shown::Shown,
     source::{Setting, Source},
     tools::ToolsSettings,
-};
-#[cfg(feature = "server")]
-pub use self::{
-    renamed::old_server_flag,
-    server::{SERVER_SETTINGS, ServeSettings, ServerSetting},
 };
 
 /// The default maximum run time.

@@ -31,13 +31,12 @@ pub fn main() -> ExitCode {
     if let Some(exit) = commands::complete() {
         return exit.into();
     }
-    let (cli, deprecated) = match parse::parse() {
-        Ok(parsed) => parsed,
+    let cli = match parse::parse() {
+        Ok(cli) => cli,
         Err(exit) => return exit.into(),
     };
     let environment = Environment::from_process();
     let console = Console::new(&environment, &cli.global);
     output::log::start(&cli.global, &console, cli.command.is_server());
-    deprecated.iter().for_each(|flag| console.deprecated(flag));
     commands::dispatch(cli, environment, &console).unwrap_or_else(|error| error.report(&console)).into()
 }

@@ -6,8 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, error::ErrorKind};
-use cog_host::settings::Deprecated;
+use clap::{CommandFactory as _, Parser as _, error::ErrorKind};
 
 use crate::{args::Cli, exit::Exit};
 
@@ -26,43 +25,12 @@ pub(crate) fn program() -> &'static str {
     }
 }
 
-/// Parses the arguments, and returns the deprecated flags among them. Prints help, version and errors.
-pub(crate) fn parse() -> Result<(Cli, Vec<Deprecated>), Exit> {
-    let mut command = Cli::command();
-    let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|matches| {
-        let deprecated = deprecated_flags(&command, &matches, std::env::args_os());
-        Ok((Cli::from_arg_matches(&matches)?, deprecated))
-    });
-    parsed.map_err(|error| match error.kind() {
+/// Parses the arguments. Prints help, version and errors.
+pub(crate) fn parse() -> Result<Cli, Exit> {
+    Cli::try_parse().map_err(|error| match error.kind() {
         ErrorKind::InvalidUtf8 => print(&invalid_utf8()),
         _ => print(&error),
     })
-}
-
-/// Returns the deprecated flags among the arguments: the hidden aliases of the flags of the command that was called.
-fn deprecated_flags(
-    command: &Command,
-    matches: &ArgMatches,
-    arguments: impl Iterator<Item = OsString>,
-) -> Vec<Deprecated> {
-    if let Some((name, matches)) = matches.subcommand()
-        && let Some(command) = command.find_subcommand(name)
-    {
-        return deprecated_flags(command, matches, arguments);
-    }
-    let given: Vec<_> = arguments.filter_map(|argument| argument.into_string().ok()).collect();
-    let is_given = |flag: &str| given.iter().any(|text| text.split('=').next() == Some(flag));
-    let mut used = Vec::new();
-    for arg in command.get_arguments() {
-        let visible = arg.get_visible_aliases().unwrap_or_default();
-        for alias in arg.get_all_aliases().unwrap_or_default() {
-            let old = format!("--{alias}");
-            if !visible.contains(&alias) && is_given(&old) {
-                used.push(Deprecated { old, new: format!("--{}", arg.get_long().unwrap_or_default()) });
-            }
-        }
-    }
-    used
 }
 
 /// Names the argument that is not UTF-8, which clap's own error does not.

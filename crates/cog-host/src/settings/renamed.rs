@@ -1,4 +1,4 @@
-//! Settings that were renamed. The old names of keys, variables and flags work for one more version.
+//! Settings that were renamed. The old names of keys and variables work for one more version.
 
 use super::Environment;
 
@@ -32,13 +32,6 @@ pub struct Deprecated {
     pub old: String,
     /// The name to use.
     pub new: String,
-}
-
-/// Returns the deprecated flag of `cog serve` that `flag` replaces.
-#[cfg(feature = "server")]
-pub fn old_server_flag(flag: &str) -> Option<&'static str> {
-    let (old, _) = RENAMED.iter().find(|(_, new)| new.strip_prefix("server.") == Some(flag))?;
-    old.strip_prefix("server.")
 }
 
 /// Moves the values of deprecated variables to the variables that replace them.
@@ -79,7 +72,7 @@ fn variable(name: &str) -> String {
 #[cfg(feature = "server")]
 mod tests {
     use super::{
-        super::{Flags, Row, SERVER_SETTINGS, ServeSettings, Settings},
+        super::{Flags, Row, ServeSettings, Settings},
         *,
     };
 
@@ -143,13 +136,5 @@ mod tests {
         for name in ["idle_timeout", "first_token_timeout"] {
             assert!(rows.contains(&(name.to_owned(), "8s".to_owned())), "{rows:?}");
         }
-    }
-
-    #[test]
-    fn every_renamed_server_setting_has_a_flag() {
-        let flags: Vec<_> =
-            SERVER_SETTINGS.iter().filter_map(|setting| old_server_flag(setting.flag)).collect();
-        let of_server = RENAMED.iter().filter(|(old, _)| old.starts_with("server.")).count();
-        assert_eq!(flags.len(), of_server, "{flags:?}");
     }
 }

@@ -113,13 +113,13 @@ pub(crate) struct FramesArgs {
     #[arg(long, value_name = "NUMBER", value_parser = value_parser!(u32).range(1..=500))]
     pub(crate) count: Option<u32>,
     /// Maximum frames; the interval grows to fit [default: 60, or the value of --count]
-    #[arg(long, alias = "most", value_name = "NUMBER", value_parser = value_parser!(u32).range(1..=500))]
+    #[arg(long, value_name = "NUMBER", value_parser = value_parser!(u32).range(1..=500))]
     pub(crate) max_frames: Option<u32>,
     /// Scale frames down to at most this width and height
-    #[arg(long, alias = "longest-side", value_name = "PIXELS", default_value = "1024", value_parser = value_parser!(u32).range(16..=3840))]
+    #[arg(long, value_name = "PIXELS", default_value = "1024", value_parser = value_parser!(u32).range(16..=3840))]
     pub(crate) max_dimension: u32,
     /// Also extract the audio, as audio.wav
-    #[arg(long, alias = "sound")]
+    #[arg(long)]
     pub(crate) audio: bool,
 }
 

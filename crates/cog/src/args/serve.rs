@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::Error};
-use cog_host::settings::{SERVER_SETTINGS, ServeSettings, ServerSetting, old_server_flag};
+use cog_host::settings::{SERVER_SETTINGS, ServeSettings, ServerSetting};
 
 use super::ModelArgs;
 
@@ -76,10 +76,6 @@ fn arg(setting: &ServerSetting, defaults: &mut ServeSettings) -> Arg {
     };
     let arg =
         Arg::new(setting.flag).long(setting.flag).value_name(setting.value).help(help).help_heading("Server");
-    let arg = match old_server_flag(setting.flag) {
-        Some(old) => arg.alias(old),
-        None => arg,
-    };
     if setting.is_switch() {
         arg.num_args(0..=1).require_equals(true).default_missing_value("true")
     } else {

@@ -81,42 +81,6 @@ fn pipes_get_no_colours() {
 }
 
 #[test]
-fn deprecated_flags_work_with_a_warning() {
-    let place = Place::new();
-    for (old, new) in [
-        ("--heartbeat", "--keepalive-interval"),
-        ("--socket-idle", "--websocket-idle-timeout"),
-        ("--slow-reader", "--write-timeout"),
-        ("--drain", "--shutdown-timeout"),
-        ("--uploads", "--max-uploads"),
-        ("--uploads-per-client", "--max-uploads-per-client"),
-        ("--uploads-bytes", "--max-upload-bytes-total"),
-        ("--uploads-bytes-per-client", "--max-upload-bytes-per-client"),
-        ("--form-bytes", "--max-form-bytes"),
-        ("--upload-keep", "--upload-ttl"),
-        ("--recovery", "--resume"),
-        ("--session-keep", "--session-ttl"),
-        ("--sessions", "--max-sessions"),
-        ("--sessions-bytes", "--max-session-bytes-total"),
-        ("--session-bytes", "--max-session-bytes"),
-    ] {
-        let output = place.cog(["serve", &format!("{old}=nonsense")]).output().unwrap();
-        let text = stderr(&output);
-        assert!(text.starts_with(&format!("warning: {old} is deprecated; use {new}\n")), "{text}");
-        assert!(text.contains(&format!("error: {new}: `nonsense` is n")), "{text}");
-        assert_eq!(output.status.code(), Some(2), "{text}");
-    }
-}
-
-#[test]
-fn deprecated_flags_of_frames_work_with_a_warning() {
-    let place = Place::new();
-    let arguments =
-        ["media", "frames", "nowhere.mp4", "-o", "out", "--most", "3", "--longest-side=64", "--sound"];
-    snapshot!(place.cog(arguments));
-}
-
-#[test]
 fn deprecated_names_are_reported() {
     let place = Place::new();
     place.write("cog.toml", "stall = \"7s\"\n[server]\ndrain = \"3s\"\n");
