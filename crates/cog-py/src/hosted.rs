@@ -121,11 +121,6 @@ impl Hosted {
     pub(crate) fn is_strict(&self) -> bool {
         self.settings.strict.value
     }
-
-    /// Returns a warning for each deprecated setting.
-    pub(crate) fn deprecated(&self) -> impl Iterator<Item = String> {
-        self.settings.deprecated.iter().map(|name| format!("{} is deprecated; use {}", name.old, name.new))
-    }
 }
 
 impl From<ErrorBody> for HostError {

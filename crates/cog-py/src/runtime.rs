@@ -8,11 +8,7 @@ use std::{
 use cog_host::settings::Flags;
 use cog_module::Level;
 use cog_spec::ErrorBody;
-use pyo3::{
-    exceptions::{PyDeprecationWarning, PyValueError},
-    prelude::*,
-    types::PyDict,
-};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 
 use crate::{
     call::{Call, answer},
@@ -65,11 +61,6 @@ impl NativeRuntime {
             reader: Reader::find(py),
         };
         let hosted = py.detach(|| Hosted::new(flags, parts)).map_err(|error| invalid(py, error))?;
-        let category = py.get_type::<PyDeprecationWarning>();
-        for warning in hosted.deprecated() {
-            let warning = std::ffi::CString::new(warning)?;
-            PyErr::warn(py, &category, &warning, 2)?;
-        }
         Ok(Self(Mutex::new((std::process::id(), Arc::new(hosted)))))
     }
 

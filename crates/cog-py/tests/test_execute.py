@@ -114,13 +114,6 @@ def test_unknown_provider_is_named() -> None:
         CognitiveRuntime(provider="opneai")
 
 
-def test_deprecated_setting_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COG_STALL", "7s")
-    with pytest.warns(DeprecationWarning, match="COG_STALL is deprecated; use COG_IDLE_TIMEOUT") as caught:
-        CognitiveRuntime(provider="offline")
-    assert caught[0].filename == __file__
-
-
 def test_modules_of_a_directory(tmp_path: Path) -> None:
     module = tmp_path / "modules" / "greeter"
     module.mkdir(parents=True)
