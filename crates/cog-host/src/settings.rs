@@ -17,7 +17,6 @@ mod media;
 mod nats;
 mod protocol;
 mod redactor;
-mod renamed;
 mod row;
 #[cfg(feature = "server")]
 mod server;
@@ -56,7 +55,6 @@ pub use self::{
     media::MediaSettings,
     nats::NatsSettings,
     redactor::Redactor,
-    renamed::Deprecated,
     row::Row,
     shown::Shown,
     source::{Setting, Source},
@@ -125,8 +123,6 @@ pub struct Settings {
     pub mcp: Vec<cog_mcp::McpServer>,
     /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// The deprecated names that were used.
-    pub deprecated: Vec<Deprecated>,
     /// Where spans and metrics are exported.
     pub(crate) telemetry: TelemetryExport,
     environment: Environment,
@@ -139,8 +135,7 @@ impl Settings {
     ///
     /// # Errors
     /// An invalid variable or file, or a file that sets what only the operator may set.
-    pub fn read(flags: Flags, mut environment: Environment) -> Result<Self, SettingsError> {
-        let mut deprecated = renamed::rename_variables(&mut environment);
+    pub fn read(flags: Flags, environment: Environment) -> Result<Self, SettingsError> {
         let home = environment.path("HOME").or_else(|| environment.path("USERPROFILE"));
         let own = home.as_deref().map(|home| home.join(".config/cog/config.toml"));
         let layers = Layers {
@@ -173,8 +168,6 @@ impl Settings {
         let mcp = mcp::servers(layers.operator.as_ref(), &environment, home.as_deref())?;
         check_protocols(&environment)?;
         let Layers { project, operator, .. } = layers;
-        let files = [&project, &operator].into_iter().flatten();
-        deprecated.extend(files.flat_map(|file| file.deprecated.iter().cloned()));
         let (call, breaker) = (ProviderSettings::default(), BreakerSettings::default());
         Ok(Self {
             provider: provider.map_or_else(|| Setting::default(None), Setting::some),
@@ -199,7 +192,6 @@ impl Settings {
             #[cfg(feature = "mcp")]
             mcp,
             home,
-            deprecated,
             telemetry: TelemetryExport::read(&environment),
             environment,
             operator,

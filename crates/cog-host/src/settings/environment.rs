@@ -44,18 +44,6 @@ impl Environment {
             std::env::split_paths(value).filter(|path| !path.as_os_str().is_empty()).collect();
         (!paths.is_empty()).then_some(paths)
     }
-
-    /// Moves the value of a variable to another one, unless that one is set. Returns whether there was a value.
-    pub(super) fn rename(&mut self, old: &str, new: &str) -> bool {
-        if self.get(old).is_none() {
-            return false;
-        }
-        let is_set = self.get(new).is_some();
-        if let Some(value) = self.variables.remove(OsString::from(old).as_os_str()).filter(|_| !is_set) {
-            self.variables.insert(new.into(), value);
-        }
-        true
-    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(super) use self::{
     media::{MediaContent, Parsed, Size},
     sections::{BudgetContent, CacheContent, LogsContent, NatsContent, ToolsContent},
 };
-use super::{Deprecated, DetectUrl, SettingsError, duration::Span, protocol, renamed::rename_keys};
+use super::{DetectUrl, SettingsError, duration::Span, protocol};
 
 /// The maximum size of a settings file.
 const LIMIT: u64 = 256 * 1024;
@@ -31,8 +31,6 @@ pub(super) struct SettingsFile {
     pub(super) path: PathBuf,
     /// Its settings.
     pub(super) content: Content,
-    /// The deprecated keys that it uses.
-    pub(super) deprecated: Vec<Deprecated>,
 }
 
 /// The keys of a settings file. An unknown key is an error, so that no misspelt key is ignored.
@@ -105,12 +103,8 @@ impl SettingsFile {
             Err(FileError::Missing | FileError::Empty) => return Ok(None),
             Err(error) => return Err(SettingsError::Unreadable { path, message: error.to_string() }),
         };
-        let mut table: toml::Table = toml::from_str(&text).map_err(|error| syntax(&path, &text, &error))?;
-        let deprecated = rename_keys(&mut table, &path.display().to_string());
-        // Parsed from the text where possible, since only then errors have a line.
-        let content = if deprecated.is_empty() { toml::from_str(&text) } else { Content::deserialize(table) };
-        let content = content.map_err(|error| syntax(&path, &text, &error))?;
-        let file = Self { path, content, deprecated };
+        let content = toml::from_str(&text).map_err(|error| syntax(&path, &text, &error))?;
+        let file = Self { path, content };
         if owner == Owner::Project {
             file.reject_operator_keys()?;
         }

@@ -4,18 +4,16 @@ use cog_host::settings::{Environment, Flags, Settings, SettingsError};
 
 use crate::output::Console;
 
-/// Reads the settings, and warns about deprecated names.
+/// Reads the settings.
 ///
 /// # Errors
 /// As [`Settings::read`].
 pub(super) fn load_settings(
     flags: Flags,
     environment: Environment,
-    console: &Console,
+    _console: &Console,
 ) -> Result<Settings, SettingsError> {
-    let settings = Settings::read(flags, environment)?;
-    settings.deprecated.iter().for_each(|name| console.deprecated(name));
-    Ok(settings)
+    Settings::read(flags, environment)
 }
 
 /// Notes the variables of telemetry that are not supported, before runs.

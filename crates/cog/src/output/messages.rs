@@ -1,14 +1,10 @@
 //! Messages on stderr: text, or one line of JSON with `--log-format json`.
 
-use cog_host::settings::Deprecated;
 use cog_module::{Diagnostic, Severity};
 use cog_spec::{ErrorBody, Warning};
 use tracing::{error, info, warn};
 
-use super::{
-    Console,
-    text::{printable, printable_lines},
-};
+use super::{Console, text::printable_lines};
 
 /// An error, as it is printed.
 #[derive(Debug, Clone, Copy)]
@@ -50,16 +46,6 @@ impl Console {
                 self.write_stderr(&format!("{name}  {}", printable_lines(value)));
             }
         }
-    }
-
-    /// Warns about a deprecated name: `warning: --drain is deprecated; use --shutdown-timeout`.
-    pub(crate) fn deprecated(&self, name: &Deprecated) {
-        let Deprecated { old, new } = name;
-        if self.logs_json() {
-            return warn!(old, new, "deprecated");
-        }
-        let head = self.err().palette.warning("warning");
-        self.write_stderr(&format!("{head}: {} is deprecated; use {new}", printable(old)));
     }
 
     /// Prints a warning of a run: `warning[W4001]: …`.

@@ -81,32 +81,6 @@ fn pipes_get_no_colours() {
 }
 
 #[test]
-fn deprecated_names_are_reported() {
-    let place = Place::new();
-    place.write("cog.toml", "stall = \"7s\"\n[server]\ndrain = \"3s\"\n");
-    let mut command = place.cog(["config"]);
-    let output = command.env("COG_FIRST_TOKEN", "9s").env("COG_SERVE_UPLOAD_KEEP", "8s").output().unwrap();
-    let (settings, warnings) = (stdout(&output), stderr(&output));
-    for warning in [
-        "COG_FIRST_TOKEN is deprecated; use COG_FIRST_TOKEN_TIMEOUT",
-        "COG_SERVE_UPLOAD_KEEP is deprecated; use COG_SERVE_UPLOAD_TTL",
-        "`stall` in cog.toml is deprecated; use `idle_timeout`",
-        "`server.drain` in cog.toml is deprecated; use `server.shutdown_timeout`",
-    ] {
-        assert!(warnings.contains(&format!("warning: {warning}\n")), "{warnings}");
-    }
-    for (name, value) in [
-        ("first_token_timeout", "9s"),
-        ("server.upload_ttl", "8s"),
-        ("idle_timeout", "7s"),
-        ("server.shutdown_timeout", "3s"),
-    ] {
-        let row = settings.lines().find(|line| line.starts_with(name)).unwrap();
-        assert_eq!(row.split_whitespace().nth(1), Some(value), "{row}");
-    }
-}
-
-#[test]
 fn note_names_the_file_that_configures_a_provider() {
     let place = Place::new();
     place.write(
