@@ -2,13 +2,12 @@
 
 use std::{io, path::Path, time::Duration};
 
-use cog_host::settings::{Environment, Flags, show_duration};
+use cog_host::settings::{Environment, Flags, Settings, show_duration};
 use cog_json::{ToJson, Writer};
 use cog_run::{AnswerCache, CacheStats};
 
 use crate::{
     args::{CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs},
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::Console,
@@ -23,7 +22,7 @@ pub(crate) fn cache(args: &CacheArgs, environment: Environment, console: &Consol
 }
 
 fn stats(args: &CacheStatsArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let stats = open(args.directory.as_deref(), environment, console)?.stats();
+    let stats = open(args.directory.as_deref(), environment)?.stats();
     let stats = stats.map_err(|error| unusable("read", &error))?;
     if args.format.is_json() {
         console.print_json(&StatsJson(&stats))?;
@@ -36,19 +35,15 @@ fn stats(args: &CacheStatsArgs, environment: Environment, console: &Console) -> 
 }
 
 fn clear(args: &CacheClearArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let cache = open(args.directory.as_deref(), environment, console)?;
+    let cache = open(args.directory.as_deref(), environment)?;
     let removed = cache.clear().map_err(|error| unusable("clear", &error))?;
     console.print(&format!("removed {}\n", answers(removed)))?;
     Ok(Exit::Ok)
 }
 
 /// Returns the cache in a directory, otherwise that of the settings.
-fn open(
-    directory: Option<&Path>,
-    environment: Environment,
-    console: &Console,
-) -> Result<AnswerCache, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+fn open(directory: Option<&Path>, environment: Environment) -> Result<AnswerCache, CliError> {
+    let settings = Settings::read(Flags::default(), environment)?;
     settings.cache.cache(directory).ok_or_else(|| CliError::Usage {
         message: "no cache is configured".to_owned(),
         suggestion: Some("Name its directory, or set `cache.directory` (COG_CACHE_DIRECTORY).".to_owned()),

@@ -3,13 +3,12 @@
 mod sources;
 
 use cog_harmony::citation::{self, Citation, CitationReport};
-use cog_host::settings::{Environment, Flags};
+use cog_host::settings::{Environment, Flags, Settings};
 use cog_json::{ToJson, Writer};
 
 use super::{input, runtime};
 use crate::{
     args::{CiteArgs, CiteCheckArgs, CiteCommand},
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
@@ -25,7 +24,7 @@ pub(crate) fn cite(args: CiteArgs, environment: Environment, console: &Console) 
 /// Checks the citations of an answer. The exit code is 0 if they are valid, otherwise 1.
 fn check(args: &CiteCheckArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let answer = input::json_of(&args.answer)?;
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let Some(sources) = runtime::wait(sources::open_all(&args.source, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };

@@ -1,11 +1,10 @@
 //! `cog config`: every setting with its source.
 
-use cog_host::settings::{Environment, Flags, Row, ServeSettings};
+use cog_host::settings::{Environment, Flags, Row, ServeSettings, Settings};
 use cog_json::{Array, ToJson, Writer};
 
 use crate::{
     args::ConfigArgs,
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Table},
@@ -17,7 +16,7 @@ pub(crate) fn config(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let (_, of_server) = ServeSettings::read(&settings, |_| None)?;
     let mut rows = settings.rows();
     rows.extend(of_server);

@@ -21,7 +21,7 @@ use self::{models::Models, programs::MediaPrograms};
 use super::runtime;
 use crate::{
     args::DoctorArgs,
-    commands::settings::{load_settings, note_telemetry},
+    commands::settings::note_telemetry,
     error::CliError,
     exit::Exit,
     output::{Console, Progress, Table, wrap},
@@ -36,7 +36,7 @@ pub(crate) fn doctor(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     note_telemetry(&settings, console);
     let chosen = providers::names(&settings).map_err(|error| CliError::Body(Box::new(error)))?;
     let progress = Progress::begin(console, "calling the providers");

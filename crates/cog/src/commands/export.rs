@@ -29,7 +29,7 @@ pub(crate) fn export(
     console: &Console,
 ) -> Result<Exit, CliError> {
     check_flags(args)?;
-    let finder = default_finder(environment, console)?;
+    let finder = default_finder(environment)?;
     let module = cog_module::load(&finder.find(&args.module)?)?;
     let url = url(args)?;
     let server = url.as_deref().unwrap_or(SERVER);

@@ -16,7 +16,7 @@ use crate::{
 
 /// Prints the drawing of a module, and what its check found to stderr.
 pub(crate) fn graph(args: &GraphArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let finder = default_finder(environment, console)?;
+    let finder = default_finder(environment)?;
     let module = Arc::new(cog_module::load(&finder.find(&args.module)?)?);
     let checked = check(module, &finder);
     let diagnostics: Vec<Diagnostic> = checked.findings.iter().map(cog_flow::Finding::diagnostic).collect();

@@ -14,7 +14,7 @@ pub(crate) fn import(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let finder = default_finder(environment, console)?;
+    let finder = default_finder(environment)?;
     let found_by_name = finder.roots().first().filter(|root| root.is_dir());
     let parent = args.output.as_deref().or(found_by_name.map(PathBuf::as_path)).unwrap_or(Path::new("."));
     let draft = import::skill(&args.skill)?;

@@ -25,7 +25,7 @@ use crate::{
 
 /// Prints a module with all defaults resolved.
 pub(crate) fn info(args: &InfoArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let finder = default_finder(environment, console)?;
+    let finder = default_finder(environment)?;
     let report = Report::new(Arc::new(cog_module::load(&finder.find(&args.module)?)?), &finder);
     if args.format.is_json() {
         console.print_json(&report)?;

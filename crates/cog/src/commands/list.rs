@@ -15,7 +15,7 @@ use crate::{
 
 /// Prints one line per module; for a module that does not load, the error.
 pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let listed = default_finder(environment, console)?.list();
+    let listed = default_finder(environment)?.list();
     if args.format.is_json() {
         console.print_json(&Array(&listed.iter().map(Entry).collect::<Vec<_>>()))?;
         return Ok(Exit::Ok);

@@ -23,7 +23,7 @@ pub(crate) fn migrate(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let finder = default_finder(environment, console)?;
+    let finder = default_finder(environment)?;
     let (mut done, mut worst) = (Vec::new(), Exit::Ok);
     for origin in origins(&finder, args)? {
         match one(&origin, args) {

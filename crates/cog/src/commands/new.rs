@@ -11,7 +11,7 @@ use crate::{args::NewArgs, error::CliError, exit::Exit, output::Console};
 
 /// Creates the module, prints its directory, and suggests the next step.
 pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let finder = default_finder(environment, console)?;
+    let finder = default_finder(environment)?;
     let found_by_name = finder.roots().first().filter(|root| root.is_dir());
     let parent = args.directory.as_deref().or(found_by_name.map(PathBuf::as_path)).unwrap_or(Path::new("."));
     let directory = match &args.from {

@@ -19,7 +19,7 @@ pub(crate) fn portability(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let module = cog_module::load(&default_finder(environment, console)?.find(&args.module)?)?;
+    let module = cog_module::load(&default_finder(environment)?.find(&args.module)?)?;
     let found: Vec<Row> = VENDORS
         .iter()
         .filter(|vendor| args.provider.as_deref().is_none_or(|name| vendor.name == name))

@@ -17,7 +17,6 @@ use cog_spec::ErrorBody;
 use super::{emit, example, input, runtime};
 use crate::{
     args::RenderArgs,
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Layout, wrap},
@@ -30,7 +29,7 @@ pub(crate) fn render(
     console: &Console,
 ) -> Result<Exit, CliError> {
     emit::check(args.request.output.output.as_deref())?;
-    let settings = load_settings(args.request.model.flags(), environment, console)?;
+    let settings = Settings::read(args.request.model.flags(), environment)?;
     let rendered = rendered(args, &settings, console)?;
     rendered.warnings.iter().for_each(|warning| console.warn(warning));
     let layout = Layout { palette: console.out().palette, width: console.width() };

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     args::{ModelArgs, ServeArgs},
-    commands::settings::{load_settings, note_telemetry},
+    commands::settings::note_telemetry,
     error::CliError,
     exit::Exit,
     output::Console,
@@ -55,7 +55,7 @@ pub(super) fn listen(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(args.model.flags(), environment, console)?;
+    let settings = Settings::read(args.model.flags(), environment)?;
     note_telemetry(&settings, console);
     let (mut serving, _) = ServeSettings::read(&settings, args.flag)?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;

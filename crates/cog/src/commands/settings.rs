@@ -1,20 +1,8 @@
-//! What each command does first and last: it reads the settings, and ends telemetry.
+//! What each command does first and last: it starts and ends telemetry.
 
-use cog_host::settings::{Environment, Flags, Settings, SettingsError};
+use cog_host::settings::Settings;
 
 use crate::output::Console;
-
-/// Reads the settings.
-///
-/// # Errors
-/// As [`Settings::read`].
-pub(super) fn load_settings(
-    flags: Flags,
-    environment: Environment,
-    _console: &Console,
-) -> Result<Settings, SettingsError> {
-    Settings::read(flags, environment)
-}
 
 /// Notes the variables of telemetry that are not supported, before runs.
 pub(super) fn note_telemetry(settings: &Settings, console: &Console) {

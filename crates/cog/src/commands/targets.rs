@@ -1,16 +1,16 @@
 //! Finds the modules that a command works on.
 
-use cog_host::settings::{Environment, Flags};
+use cog_host::settings::{Environment, Flags, Settings};
 use cog_module::{Finder, LoadError, Origin, Rule, load_manifest};
 
-use crate::{commands::settings::load_settings, error::CliError, output::Console};
+use crate::error::CliError;
 
 /// A module, with its name as given.
 pub(super) type Target = (String, Origin);
 
 /// Creates the module finder for a command without flags for settings.
-pub(super) fn default_finder(environment: Environment, console: &Console) -> Result<Finder, CliError> {
-    Ok(load_settings(Flags::default(), environment, console)?.finder())
+pub(super) fn default_finder(environment: Environment) -> Result<Finder, CliError> {
+    Ok(Settings::read(Flags::default(), environment)?.finder())
 }
 
 /// Returns the given modules, all that are not built in, or the one in the working directory.

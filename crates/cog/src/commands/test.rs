@@ -29,7 +29,6 @@ use self::{
 use super::{emit, runtime, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Progress},
@@ -38,7 +37,7 @@ use crate::{
 /// Runs the golden tests of the modules and reports on them.
 pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     emit::check(args.output.as_deref())?;
-    let settings = load_settings(args.model.flags(), environment, console)?;
+    let settings = Settings::read(args.model.flags(), environment)?;
     if args.record {
         check_recorded(&settings, console)?;
     }

@@ -41,7 +41,7 @@ pub(crate) fn types(args: &TypesArgs, environment: Environment, console: &Consol
             suggestion: Some("Name it with --output, or the directory of stubs with --stubs.".to_owned()),
         });
     }
-    let finder = default_finder(environment, console)?;
+    let finder = default_finder(environment)?;
     if let Some(directory) = &args.stubs {
         let modules = described(&stubbed(args, &finder, console)?, python::STYLE, true);
         if !args.check {

@@ -22,7 +22,7 @@ pub(crate) fn validate(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let finder = default_finder(environment, console)?;
+    let finder = default_finder(environment)?;
     let level = level(args.level);
     let targets = targets(&finder, &args.modules, args.all)?;
     let reports = cog_host::validate(targets.iter().map(|(_, origin)| origin), level, &finder);

@@ -19,7 +19,7 @@ pub(crate) fn verify(
 ) -> Result<Exit, CliError> {
     let module = match &args.module {
         Some(name) => {
-            let module = cog_module::load(&default_finder(environment, console)?.find(name)?)?;
+            let module = cog_module::load(&default_finder(environment)?.find(name)?)?;
             console.diagnose(&module.warnings);
             Some(module)
         }

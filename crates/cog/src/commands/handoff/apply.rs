@@ -1,7 +1,7 @@
 //! `cog handoff apply` and `cog handoff show`.
 
 use cog_harmony::handoff::Handoff;
-use cog_host::settings::{Environment, Flags};
+use cog_host::settings::{Environment, Flags, Settings};
 use cog_spec::{Code, ErrorBody};
 
 use super::{
@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{
     args::{HandoffApplyArgs, HandoffShowArgs},
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
@@ -22,7 +21,7 @@ pub(super) fn apply(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let Some(packet) = runtime::wait(packet::read_valid(&args.packet, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
@@ -42,7 +41,7 @@ pub(super) fn show(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let Some(packet) = runtime::wait(packet::read(&args.packet, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };

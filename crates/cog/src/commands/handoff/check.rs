@@ -4,13 +4,12 @@ use cog_harmony::{
     Finding,
     handoff::{ChainReport, Handoff, verify_chain},
 };
-use cog_host::settings::{Environment, Flags, MediaSettings};
+use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::{ToJson, Writer};
 
 use super::{super::runtime, artifacts, packet};
 use crate::{
     args::HandoffCheckArgs,
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
@@ -22,7 +21,7 @@ pub(super) fn check(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let Some(report) = runtime::wait(report(args, &settings.media, console))? else {
         return Ok(Exit::Interrupted);
     };

@@ -6,7 +6,7 @@ use cog_harmony::{
     Conversation,
     handoff::{Draft, Handoff, losses},
 };
-use cog_host::settings::{Environment, Flags};
+use cog_host::settings::{Environment, Flags, Settings};
 use cog_json::{Path, Value};
 use cog_spec::{Code, ErrorBody};
 
@@ -14,9 +14,7 @@ use super::{
     super::{emit, input, runtime},
     packet,
 };
-use crate::{
-    args::HandoffNewArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
-};
+use crate::{args::HandoffNewArgs, error::CliError, exit::Exit, output::Console};
 
 /// Creates a packet from the arguments, and lists what it loses.
 pub(super) fn new(
@@ -24,7 +22,7 @@ pub(super) fn new(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let parent = match &args.parent {
         Some(source) => match runtime::wait(packet::read_valid(source, &settings.media))? {
             Some(parent) => Some(parent?),

@@ -2,12 +2,11 @@
 
 use cog_host::{
     run_log::{Entries, Entry},
-    settings::{Environment, Flags},
+    settings::{Environment, Flags, Settings},
 };
 
 use crate::{
     args::LogsListArgs,
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Table},
@@ -19,7 +18,7 @@ pub(super) fn list(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let entries = Entries::read(&settings)?;
     let is_listed = |entry: &Entry| args.module.as_ref().is_none_or(|name| entry.module == *name);
     let listed: Vec<_> = entries.newest_first().filter(is_listed).take(args.limit as usize).collect();

@@ -2,13 +2,12 @@
 
 use cog_host::{
     run_log::{Contents, Entries, Entry},
-    settings::{Environment, Flags},
+    settings::{Environment, Flags, Settings},
 };
 use cog_json::Value;
 
 use crate::{
     args::LogsShowArgs,
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Layout, wrap},
@@ -20,7 +19,7 @@ pub(super) fn show(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let entry = Entries::read(&settings)?.find(args.id.as_deref())?;
     if args.format.is_json() {
         console.print_json(&entry)?;

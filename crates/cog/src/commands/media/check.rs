@@ -5,14 +5,13 @@ use std::{
     path::PathBuf,
 };
 
-use cog_host::settings::{Environment, Flags, MediaSettings};
+use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::{ToJson, Writer};
 use cog_media::{Access, MediaError, MediaLocation, MediaRules, MediaSource, UrlGuard, obtain};
 
 use super::{super::runtime, sources::classify};
 use crate::{
     args::CheckArgs,
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
@@ -23,7 +22,7 @@ const MAX_LEN: u64 = 64 * 1024;
 
 /// Prints the decision on each source as soon as it is known.
 pub(crate) fn check(args: &CheckArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let checker = Checker::new(&settings.media, args.no_fetch);
     let is_json = console.prints_json(args.format);
     runtime::block_on(async {

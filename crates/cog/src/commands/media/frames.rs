@@ -2,7 +2,7 @@
 
 use std::{io::Read as _, path::Path, time::Duration};
 
-use cog_host::settings::{Environment, Flags, MediaSettings};
+use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::{ToJson, Writer};
 use cog_media::{Frame, FramePlan, FrameSelection, MediaError, MediaRules, Stored};
 use cog_module::files;
@@ -12,9 +12,7 @@ use super::{
     super::{emit, runtime},
     sources,
 };
-use crate::{
-    args::FramesArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
-};
+use crate::{args::FramesArgs, error::CliError, exit::Exit, output::Console};
 
 /// Writes the frames to a directory, and prints the file and the time of each.
 pub(crate) fn frames(
@@ -22,7 +20,7 @@ pub(crate) fn frames(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let Some(extracted) = runtime::wait(extract(args, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };

@@ -1,13 +1,12 @@
 //! `cog media probe`: type, size and dimensions of media files.
 
-use cog_host::settings::{Environment, Flags};
+use cog_host::settings::{Environment, Flags, Settings};
 use cog_json::{ToJson, Writer};
 use cog_media::{Facts, Media, MediaError, MediaRules};
 
 use super::{super::runtime, sources};
 use crate::{
     args::ProbeArgs,
-    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Table},
@@ -15,7 +14,7 @@ use crate::{
 
 /// Prints the properties of each source, or why it is rejected.
 pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let rules = MediaRules::default();
     let is_json = console.prints_json(args.format);
     let mut found = Vec::new();

@@ -5,14 +5,12 @@ use std::{
     path::Path,
 };
 
-use cog_host::settings::{Environment, Flags};
+use cog_host::settings::{Environment, Flags, Settings};
 use cog_media::{MediaCapabilities, MediaError, MediaRules, Prepared, normalise, type_of_name};
 use cog_spec::{ErrorBody, Modality};
 
 use super::{super::emit, super::runtime, sources};
-use crate::{
-    args::StripArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
-};
+use crate::{args::StripArgs, error::CliError, exit::Exit, output::Console};
 
 /// Writes the image to the file of the arguments or to stdout.
 pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
@@ -24,7 +22,7 @@ pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Consol
         });
     }
     emit::check(file)?;
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let rules = MediaRules { kinds: vec![Modality::Image], ..MediaRules::default() };
     let Some(opened) = runtime::wait(sources::open(&args.source, &rules, &settings.media))? else {
         return Ok(Exit::Interrupted);

@@ -1,18 +1,16 @@
 //! `cog media text`: the text of a PDF, as models without PDF support receive it.
 
-use cog_host::settings::{Environment, Flags, MediaSettings};
+use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_media::{MediaError, MediaRules, PageText};
 use cog_spec::{ErrorBody, Modality};
 use serde::Serialize;
 
 use super::{super::runtime, sources};
-use crate::{
-    args::TextArgs, commands::settings::load_settings, error::CliError, exit::Exit, output::Console,
-};
+use crate::{args::TextArgs, error::CliError, exit::Exit, output::Console};
 
 /// Prints the text of each page.
 pub(crate) fn text(args: &TextArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let Some(read) = runtime::wait(read(&args.source, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cog_harmony::{Conversation, FileSource, Part};
-use cog_host::settings::{Environment, Flags, MediaSettings};
+use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_media::{Access, MediaDirectory, MediaError, MediaLocation, MediaRules, MediaSource, obtain};
 use cog_module::files;
 use cog_spec::ErrorBody;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::history;
 use crate::{
     args::ArchiveArgs,
-    commands::{emit, runtime, settings::load_settings},
+    commands::{emit, runtime},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -33,7 +33,7 @@ pub(crate) fn archive(
 ) -> Result<Exit, CliError> {
     let document = history::read(&args.file)?;
     let mut conversation = history::conversation(&document, &args.file)?;
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     files::create_directory(&args.directory).map_err(|source| emit::unwritable(&args.directory, source))?;
     let directory = MediaDirectory::new(&args.directory);
     let Some(stored) = runtime::wait(store_all(&conversation, &directory, &settings.media))? else {

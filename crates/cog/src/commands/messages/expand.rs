@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cog_harmony::{Conversation, FilePart, FileSource, ImagePart, Part, VideoFrame};
-use cog_host::settings::{Environment, Flags, MediaSettings};
+use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::Value;
 use cog_media::{
     Access, Frame, FramePlan, FrameSelection, Media, MediaError, MediaLocation, MediaRules, MediaSource,
@@ -14,7 +14,7 @@ use cog_spec::Modality;
 use super::history;
 use crate::{
     args::ExpandArgs,
-    commands::{emit, runtime, settings::load_settings},
+    commands::{emit, runtime},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -32,7 +32,7 @@ pub(crate) fn expand(
     emit::check(args.output.as_deref())?;
     let document = history::read(&args.file)?;
     let conversation = history::conversation(&document, &args.file)?;
-    let settings = load_settings(Flags::default(), environment, console)?;
+    let settings = Settings::read(Flags::default(), environment)?;
     let expander = Expander { access: access(&args.file, &settings.media), plan: plan(args), console };
     let Some((expanded, is_complete)) = runtime::wait(expander.conversation(conversation))? else {
         return Ok(Exit::Interrupted);
