@@ -84,7 +84,7 @@ const ERROR_CODES_HEAD: &str = "\
 
 Every value of `error.code`, from the one table in `crates/cog-spec/src/code.rs`. `cog errors CODE` explains
 one on the command line. *Recoverable* says whether another attempt can help; *maybe* means that the error itself says.
-The status is that of the HTTP interface. A module may declare codes of its own, E5000 to E9999, under `error_codes` in its
+The status is sent by the HTTP interface. A module may declare its own codes, E5000 to E9999, under `error_codes` in its
 manifest; their status is 422. Text codes of older modules are read and normalised; the original is kept in
 `error.details.legacy_code`.
 
@@ -139,7 +139,7 @@ fn recoverable(word: Recoverable) -> &'static str {
 const COMMAND_LINE_HEAD: &str = "\
 # The command line
 
-What `cog help` and `cog COMMAND --help` print. `cogn` is the same program under its older name.
+What `cog help` and `cog COMMAND --help` print. `cogn` is the same program.
 
 This page is printed by `cargo xtask generate`.
 ";

@@ -67,7 +67,7 @@ rules! {
         "Each field has the type of the format.",
         "Write the value in the expected type.");
     ENUM = error("enum",
-        "Roles, part types and levels of detail are those of the format.",
+        "Roles, part types and levels of detail are defined by the format.",
         "Use one of the allowed values.");
     ROLE = warning("role",
         "The role `developer` of OpenAI is the role `system`.",
