@@ -62,7 +62,7 @@ usage: cargo xtask COMMAND
   sizes               check the lengths of files and functions
   test [--rust-only | --all]  install what the tests need and run them; --all downloads a browser, Node, Ray and an engine
   types               compile what `cog types` prints with mypy, pyright, tsc and rustc
-  words [PATH]        check help, messages, pages, public names and comments for retired words";
+  words [PATH]        check help, messages, pages, public names and comments for words to avoid";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

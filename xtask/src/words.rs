@@ -1,7 +1,4 @@
-//! `cargo xtask words [PATH]`: no retired word in help, messages, pages, public names and comments.
-//!
-//! `xtask/words.toml` lists the words, what to write in their stead, and the paths that are not clean yet. With a path, every
-//! use under it is printed, those of pending paths too.
+//! `cargo xtask words [PATH]`: help, messages, pages, public names and comments avoid the words of `xtask/words.toml`.
 
 mod list;
 mod python;
@@ -12,7 +9,7 @@ use self::list::{List, Place};
 use crate::project::{Outcome, read, say, tracked};
 use crate::source;
 
-/// One use of a retired word.
+/// One use of a word to avoid.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Use {
     path: String,
@@ -25,7 +22,10 @@ struct Use {
 /// A line of text to check.
 type Line = (Place, usize, String);
 
-/// A reader of the glossary learns so many terms.
+/// What a generated page says. Its words come from the code.
+const GENERATED: &str = "This page is printed by `cargo xtask generate`.";
+
+/// The maximum number of terms in the glossary.
 const MAX_TERMS: usize = 40;
 
 /// Checks every file, or the files under one path.
@@ -41,15 +41,11 @@ pub(crate) fn run(under: Option<&str>) -> Outcome {
         }
     }
     uses.retain(|found: &Use| found.place == Place::Comment || !test_files.contains(&found.path));
-    let (pending, open): (Vec<_>, Vec<_>) =
-        uses.into_iter().partition(|found| list.pending(found.place, &found.path).is_some());
-    let shown =
-        if under.is_some() { open.iter().chain(&pending).collect::<Vec<_>>() } else { open.iter().collect() };
-    for found in shown {
+    for found in &uses {
         say(format_args!("{}:{}: `{}`; write: {}", found.path, found.line, found.found, found.write));
     }
     check_glossary(&read("docs/glossary.md")?)?;
-    verdict(&list, under, &open, &pending)
+    verdict(uses.len())
 }
 
 /// Fails if the glossary has too many terms. Two rows of its table are the header.
@@ -61,30 +57,13 @@ fn check_glossary(page: &str) -> Outcome {
     }
 }
 
-/// Fails on uses outside pending paths, and on pending paths that are clean.
-fn verdict(list: &List, under: Option<&str>, open: &[Use], pending: &[Use]) -> Outcome {
-    let shown = open.len() + if under.is_some() { pending.len() } else { 0 };
-    if shown > 0 {
-        return Err(format!("retired words: {shown}"));
+/// Fails if words were found.
+fn verdict(found: usize) -> Outcome {
+    if found > 0 {
+        return Err(format!("words to avoid: {found}"));
     }
-    let clean = if under.is_none() { clean(list, pending) } else { Vec::new() };
-    if !clean.is_empty() {
-        return Err(format!("clean now; remove from xtask/words.toml: {}", clean.join(", ")));
-    }
-    say(format_args!("words: no retired word outside pending paths; {} in pending paths", pending.len()));
+    say(format_args!("words: none to avoid"));
     Ok(())
-}
-
-/// The pending entries that cover no use.
-fn clean(list: &List, pending: &[Use]) -> Vec<String> {
-    let covered = |comments: bool| -> BTreeSet<&String> {
-        let uses = pending.iter().filter(|found| (found.place == Place::Comment) == comments);
-        uses.filter_map(|found| list.pending(found.place, &found.path)).collect()
-    };
-    let (texts, comments) = (covered(false), covered(true));
-    let texts = list.pending.iter().filter(|path| !texts.contains(path)).cloned();
-    let comments = list.pending_comments.iter().filter(|path| !comments.contains(path));
-    texts.chain(comments.map(|path| format!("{path} (comments)"))).collect()
 }
 
 /// The files whose text people read, and all code for its comments.
@@ -133,7 +112,9 @@ impl Page {
                 }
                 return Ok(Self { lines, test_files: source::test_files(path, &file) });
             }
-            Some("md") => markdown_lines(text),
+            Some("md") => {
+                markdown_lines(if text.contains(GENERATED) { Place::Prose } else { Place::Page }, text)
+            }
             Some("py" | "pyi") => python::lines(text),
             _ => text
                 .lines()
@@ -177,7 +158,7 @@ fn rust_lines(path: &str, file: &syn::File) -> Vec<Line> {
 }
 
 /// The lines of a page, without inline code and without blocks of code in a language.
-fn markdown_lines(text: &str) -> Vec<Line> {
+fn markdown_lines(place: Place, text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut skips = false;
     for (index, line) in text.lines().enumerate() {
@@ -186,7 +167,7 @@ fn markdown_lines(text: &str) -> Vec<Line> {
             continue;
         }
         if !skips {
-            lines.push((Place::Prose, index + 1, without_code(line)));
+            lines.push((place, index + 1, without_code(line)));
         }
     }
     lines
@@ -236,8 +217,6 @@ mod tests {
     use super::*;
 
     const LIST: &str = r"
-        pending = ['crates/old']
-        pending_comments = ['crates/noted']
         [[word]]
         find = '\btold\b'
         write = 'reported'
@@ -286,25 +265,11 @@ mod tests {
     }
 
     #[test]
-    fn a_retired_word_in_a_comment_fails() {
-        let list = List::parse(LIST).unwrap();
+    fn finds_words_in_comments() {
         let source =
             "//! Told.\n/// A `folder`.\nfn f() {} // a folder\nconst URL: &str = \"a://folder b\";\n";
         let doc = uses("crates/a/tests/a.rs", source);
         assert_eq!(doc.iter().map(|found| found.line).collect::<Vec<_>>(), [1, 3]);
-        assert_eq!(verdict(&list, None, &doc, &[]).unwrap_err(), "retired words: 2");
-    }
-
-    #[test]
-    fn a_pending_path_that_is_clean_fails() {
-        let list = List::parse(LIST).unwrap();
-        let text = uses("crates/old/src/lib.rs", "pub fn told() {}");
-        let comment = uses("crates/noted/src/lib.rs", "// told");
-        let both = [text.clone(), comment.clone()].concat();
-        assert!(verdict(&list, None, &[], &both).is_ok());
-        let error = |pending: &[Use]| verdict(&list, None, &[], pending).unwrap_err();
-        assert_eq!(error(&text), "clean now; remove from xtask/words.toml: crates/noted (comments)");
-        assert_eq!(error(&comment), "clean now; remove from xtask/words.toml: crates/old");
     }
 
     #[test]
@@ -314,12 +279,16 @@ mod tests {
     }
 
     #[test]
-    fn fails_when_a_word_is_put_back() {
-        let list = List::parse(LIST).unwrap();
-        let old = uses("crates/old/src/lib.rs", "pub fn told() {}");
-        assert!(verdict(&list, Some("crates"), &[], &old).is_err());
-        let new = uses("crates/new/src/lib.rs", "pub fn told() {}");
-        assert_eq!(verdict(&list, None, &new, &old).unwrap_err(), "retired words: 1");
+    fn fails_if_a_word_is_found() {
+        assert!(verdict(0).is_ok());
+        assert_eq!(verdict(1).unwrap_err(), "words to avoid: 1");
+    }
+
+    #[test]
+    fn generated_pages_are_not_pages_that_people_write() {
+        let places = |text| uses("docs/a.md", text).into_iter().map(|found| found.place).collect::<Vec<_>>();
+        assert_eq!(places("A folder.\n"), [Place::Page]);
+        assert_eq!(places(&format!("A folder.\n{GENERATED}\n")), [Place::Prose]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `xtask/words.toml`: the retired words, and the paths that still contain some.
+//! `xtask/words.toml`: the words to avoid.
 
 use regex::{Regex, RegexBuilder};
 use toml::{Table, Value};
@@ -12,19 +12,21 @@ const FILE: &str = "xtask/words.toml";
 pub(crate) enum Place {
     /// String literals: errors, warnings, and the text of help.
     Message,
-    /// Pages in Markdown and HTML, and the doc comments that become help.
+    /// Pages in HTML or JSON, generated pages, and the doc comments that become help.
     Prose,
+    /// Pages in Markdown that people write. What applies to prose applies to them too.
+    Page,
     /// Names of items, and keys without a space.
     Name,
     /// Comments in Rust code.
     Comment,
 }
 
-/// One retired word.
+/// One word to avoid.
 #[derive(Debug)]
-pub(crate) struct Retired {
+pub(crate) struct Word {
     find: Regex,
-    /// What to write in its stead.
+    /// What to write instead.
     pub(crate) write: String,
     places: Vec<Place>,
     except: Vec<Regex>,
@@ -34,11 +36,7 @@ pub(crate) struct Retired {
 /// The list.
 #[derive(Debug)]
 pub(crate) struct List {
-    pub(crate) words: Vec<Retired>,
-    /// Paths that are not clean yet.
-    pub(crate) pending: Vec<String>,
-    /// Paths whose comments are not clean yet.
-    pub(crate) pending_comments: Vec<String>,
+    pub(crate) words: Vec<Word>,
 }
 
 impl List {
@@ -49,21 +47,11 @@ impl List {
     pub(crate) fn parse(text: &str) -> Outcome<Self> {
         let table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
         let words = table.get("word").and_then(Value::as_array).ok_or("missing `[[word]]`")?;
-        Ok(Self {
-            words: words.iter().map(Retired::parse).collect::<Outcome<_>>()?,
-            pending: strings(&table, "pending")?,
-            pending_comments: strings(&table, "pending_comments")?,
-        })
-    }
-
-    /// The pending entry that covers a use in a path.
-    pub(crate) fn pending(&self, place: Place, path: &str) -> Option<&String> {
-        let entries = if place == Place::Comment { &self.pending_comments } else { &self.pending };
-        entries.iter().find(|prefix| is_under(path, prefix))
+        Ok(Self { words: words.iter().map(Word::parse).collect::<Outcome<_>>()? })
     }
 }
 
-impl Retired {
+impl Word {
     fn parse(entry: &Value) -> Outcome<Self> {
         let entry = entry.as_table().ok_or("a `[[word]]` is a table")?;
         let find = string(entry, "find")?;
@@ -92,7 +80,9 @@ impl Retired {
     }
 
     fn applies_to(&self, place: Place) -> bool {
-        self.places.is_empty() || self.places.contains(&place)
+        self.places.is_empty()
+            || self.places.contains(&place)
+            || (place == Place::Page && self.places.contains(&Place::Prose))
     }
 }
 
@@ -106,9 +96,10 @@ fn place_named(name: &str) -> Outcome<Place> {
     match name {
         "messages" => Ok(Place::Message),
         "prose" => Ok(Place::Prose),
+        "pages" => Ok(Place::Page),
         "names" => Ok(Place::Name),
         "comments" => Ok(Place::Comment),
-        _ => Err(format!("unknown place `{name}` under `in`; use messages, prose, names or comments")),
+        _ => Err(format!("unknown place `{name}` under `in`; use messages, prose, pages, names or comments")),
     }
 }
 
@@ -141,8 +132,6 @@ mod tests {
     use super::*;
 
     const LIST: &str = r#"
-        pending = ["docs/old.md", "crates/a"]
-        pending_comments = ["crates/b"]
         [[word]]
         find = '\bis no\b'
         write = "is not a"
@@ -163,21 +152,12 @@ mod tests {
     }
 
     #[test]
-    fn a_pending_path_covers_what_is_under_it() {
-        let list = List::parse(LIST).unwrap();
-        let pending = |path| list.pending(Place::Name, path).map(String::as_str);
-        assert_eq!(pending("crates/a/src/lib.rs"), Some("crates/a"));
-        assert_eq!(pending("crates/ab/src/lib.rs"), None);
-        assert_eq!(pending("docs/old.md"), Some("docs/old.md"));
-    }
-
-    #[test]
-    fn comments_have_their_own_pending_paths() {
-        let list = List::parse(LIST).unwrap();
-        let comment = |path| list.pending(Place::Comment, path).map(String::as_str);
-        assert_eq!(comment("crates/b/src/lib.rs"), Some("crates/b"));
-        assert_eq!(comment("crates/a/src/lib.rs"), None);
-        assert_eq!(list.pending(Place::Name, "crates/b/src/lib.rs"), None);
+    fn pages_are_prose_that_people_write() {
+        let list = List::parse("[[word]]\nfind = 'a'\nwrite = 'b'\nin = ['pages']").unwrap();
+        let find = |list: &List, place| list.words[0].find(place, "a.md", "a").is_some();
+        assert_eq!([Place::Page, Place::Prose].map(|place| find(&list, place)), [true, false]);
+        let list = List::parse("[[word]]\nfind = 'a'\nwrite = 'b'\nin = ['prose']").unwrap();
+        assert_eq!([Place::Page, Place::Prose].map(|place| find(&list, place)), [true, true]);
     }
 
     #[test]
