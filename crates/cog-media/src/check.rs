@@ -10,6 +10,7 @@ use crate::{
     checksum::{hex, sha256_of},
     guard::shareable_url,
     header,
+    heif::Picture,
     kind::{convertible, describe_unknown, modality_of, sniff, type_of_name},
 };
 
@@ -211,19 +212,34 @@ async fn convert(
     let unsupported = || MediaError::unsupported(Some(found), &rules.media_types());
     let (media_type, kind) = convertible(found).ok_or_else(unsupported)?;
     check_declared(expected, media_type)?;
+    let or_unsupported = |error| match error {
+        MediaError::Damaged { .. } => unsupported(),
+        error => error,
+    };
+    let max_bytes = rules.max_bytes_of(kind);
+    let mut size = None;
     let converted = match kind {
         Modality::Audio => tool.to_wav(stored, media_type).await?,
-        kind => {
+        Modality::Image => {
             check_size(stored, kind, rules)?;
-            let converted = tool.to_common_type(stored, media_type, kind, rules.max_bytes_of(kind)).await;
-            converted.map_err(|error| match error {
-                MediaError::Damaged { .. } => unsupported(),
-                error => error,
-            })?
+            let file = stored.clone();
+            let picture = run_blocking(move || Ok(Picture::read(&file)?)).await?.ok_or_else(unsupported)?;
+            let (width, height) = picture.displayed();
+            size = Some((Some(width), Some(height)));
+            let facts = Facts { width: Some(width), height: Some(height), ..Facts::default() };
+            check_facts(&facts, kind, rules)?;
+            tool.to_jpeg(stored, media_type, &picture, max_bytes).await.map_err(or_unsupported)?
+        }
+        _ => {
+            check_size(stored, kind, rules)?;
+            tool.to_mp4(stored, media_type, max_bytes).await.map_err(or_unsupported)?
         }
     };
     let any = Expected { media_type: None, ..expected.clone() };
     let media = check_supported(converted, &any, rules, Some(tool)).await?;
+    if size.is_some_and(|size| size != (media.facts.width, media.facts.height)) {
+        return Err(unsupported());
+    }
     Ok(Media { original: Some(media_type), declared: expected.clone(), ..media })
 }
 

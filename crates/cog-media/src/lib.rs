@@ -23,6 +23,7 @@ mod files;
 mod guard;
 #[cfg_attr(not(feature = "decode"), path = "header/absent.rs")]
 mod header;
+mod heif;
 mod kind;
 mod normalise;
 mod prepare;

@@ -5,14 +5,17 @@ use std::{
     time::Duration,
 };
 
-use cog_spec::Modality;
-
 use super::{
     Tool,
     child::{Failure, Written},
     failed,
 };
-use crate::{Media, MediaError, Store, Stored, blocking::run_blocking, sniff};
+use crate::{
+    Media, MediaError, Store, Stored,
+    blocking::run_blocking,
+    heif::{Coding, Picture, Transform},
+    sniff,
+};
 
 /// The maximum bytes of all frames of a video, and of an audio track: ten minutes are 19 MB.
 const MAX_BYTES: u64 = 64 << 20;
@@ -139,50 +142,50 @@ impl Tool {
         run_blocking(move || wav(&written.bytes)).await
     }
 
-    /// Converts an image to JPEG, or moves the tracks of a video to MP4 without changing them.
+    /// Moves the tracks of a video to MP4 without changing them.
     ///
     /// # Errors
     /// As [`Tool::frames`].
-    pub(crate) async fn to_common_type(
+    pub(crate) async fn to_mp4(
         &self,
         stored: &Stored,
         media_type: &'static str,
-        kind: Modality,
         max_bytes: u64,
     ) -> Result<Stored, MediaError> {
-        let arguments: &[&str] = match kind {
-            Modality::Image => &[
-                "-map",
-                "0:v:0",
-                "-frames:v",
-                "1",
-                "-pix_fmt",
-                "yuvj420p",
-                "-q:v",
-                "2",
-                "-c:v",
-                "mjpeg",
-                "-f",
-                "image2pipe",
-                "pipe:1",
-            ],
-            _ => &[
-                "-map",
-                "0:v:0",
-                "-map",
-                "0:a:0?",
-                "-c",
-                "copy",
-                "-map_metadata",
-                "-1",
-                "-movflags",
-                "frag_keyframe+empty_moov+default_base_moof",
-                "-f",
-                "mp4",
-                "pipe:1",
-            ],
-        };
-        self.ffmpeg_within(stored, media_type, arguments, max_bytes).await.map(|written| written.bytes)
+        let tracks = ["-map", "0:v:0", "-map", "0:a:0?", "-c", "copy", "-map_metadata", "-1"];
+        let output = ["-movflags", "frag_keyframe+empty_moov+default_base_moof", "-f", "mp4", "pipe:1"];
+        let arguments = [&tracks[..], &output[..]].concat();
+        self.ffmpeg_within(stored, media_type, &[], &arguments, max_bytes).await.map(|written| written.bytes)
+    }
+
+    /// Converts the picture that a HEIF or AVIF file shows to JPEG, as it is displayed.
+    ///
+    /// # Errors
+    /// As [`Tool::frames`], also if this ffmpeg decodes another picture of the file.
+    pub(crate) async fn to_jpeg(
+        &self,
+        stored: &Stored,
+        media_type: &'static str,
+        picture: &Picture,
+        max_bytes: u64,
+    ) -> Result<Stored, MediaError> {
+        let sources = picture_sources(picture, media_type);
+        let mut outcome = Err(MediaError::Damaged { media_type, what: "its picture cannot be decoded" });
+        for Source { options, arguments, is_by_item } in sources {
+            let arguments = arguments.iter().map(String::as_str).chain(JPEG).collect::<Vec<_>>();
+            let written = self.ffmpeg_within(stored, media_type, options, &arguments, max_bytes).await;
+            outcome = written.and_then(|written| {
+                let log = String::from_utf8_lossy(&written.log);
+                if shows(&log, picture, is_by_item) {
+                    return Ok(written.bytes);
+                }
+                Err(MediaError::Damaged { media_type, what: "ffmpeg decodes another picture of the file" })
+            });
+            if !matches!(outcome, Err(MediaError::Damaged { .. })) {
+                break;
+            }
+        }
+        outcome
     }
 
     async fn ffmpeg(
@@ -191,13 +194,14 @@ impl Tool {
         media_type: &'static str,
         arguments: &[&str],
     ) -> Result<Written, MediaError> {
-        self.ffmpeg_within(stored, media_type, arguments, MAX_BYTES).await
+        self.ffmpeg_within(stored, media_type, &[], arguments, MAX_BYTES).await
     }
 
     async fn ffmpeg_within(
         &self,
         stored: &Stored,
         media_type: &'static str,
+        input_options: &[&str],
         arguments: &[&str],
         max_bytes: u64,
     ) -> Result<Written, MediaError> {
@@ -205,7 +209,7 @@ impl Tool {
         let ffmpeg = self.programs().ffmpeg.as_deref().ok_or_else(|| {
             unavailable("frames, audio tracks and conversions require ffmpeg, which was not found".to_owned())
         })?;
-        let command = [&reading(media_type)[..], arguments].concat();
+        let command = [input_options, &reading(media_type)[..], arguments].concat();
         let written = self.convert(ffmpeg, stored, &command, max_bytes).await;
         written.map_err(|failure| match failure {
             Failure::NotStarted => unavailable(format!("ffmpeg cannot be started: {}", ffmpeg.display())),
@@ -245,6 +249,105 @@ fn reading(media_type: &str) -> [&str; 17] {
         "-i",
         INPUT,
     ]
+}
+
+/// The options of an output that is one JPEG.
+const JPEG: [&str; 11] =
+    ["-frames:v", "1", "-pix_fmt", "yuvj420p", "-q:v", "2", "-c:v", "mjpeg", "-f", "image2pipe", "pipe:1"];
+
+/// What ffmpeg decodes of a file with several pictures.
+struct Source {
+    /// The options of the input.
+    options: &'static [&'static str],
+    /// The arguments that select it and transform it.
+    arguments: Vec<String>,
+    /// Whether it is selected by the number of its item.
+    is_by_item: bool,
+}
+
+/// Returns how the picture of a file is decoded, in the order in which it is tried.
+///
+/// Its items are tracks with their numbers, since ffmpeg 7.1. Earlier versions read AVIF only, and only the primary item,
+/// as the one track.
+fn picture_sources(picture: &Picture, media_type: &str) -> Vec<Source> {
+    let filters = picture_filters(picture);
+    let arguments = |arguments: &[&str]| arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    // Later versions of ffmpeg rotate and crop by themselves, in part: what is done here would be done twice.
+    const UNCHANGED: &[&str] = &["-noautorotate"];
+    match &picture.coding {
+        Coding::Item(item) => {
+            let is_cropped = picture.transforms.iter().any(|change| matches!(change, Transform::Crop { .. }));
+            let options = if is_cropped { &["-noautorotate", "-apply_cropping", "codec"] } else { UNCHANGED };
+            let by_item = arguments(&["-map", &format!("0:i:{item}"), "-vf", &filters]);
+            let mut sources = vec![Source { options, arguments: by_item, is_by_item: true }];
+            if media_type == "image/avif" {
+                let only = arguments(&["-map", "0:v:0", "-vf", &filters]);
+                sources.push(Source { options: UNCHANGED, arguments: only, is_by_item: false });
+            }
+            sources
+        }
+        Coding::Grid { columns, tile, items } => {
+            let tracks: String = items.iter().map(|item| format!("[0:i:{item}]")).collect();
+            let place = |at: u32| format!("{}_{}", at % columns * tile.0, at / columns * tile.1);
+            let places: Vec<_> = (0..).zip(items).map(|(at, _)| place(at)).collect();
+            let joined = match items.len() {
+                1 => String::new(),
+                count => format!("xstack=inputs={count}:layout={},", places.join("|")),
+            };
+            let graph = format!("{tracks}{joined}{filters}[picture]");
+            let tiles = arguments(&["-filter_complex", &graph, "-map", "[picture]"]);
+            vec![Source { options: UNCHANGED, arguments: tiles, is_by_item: true }]
+        }
+    }
+}
+
+/// Returns the filters that log the size of a decoded picture and then make it what is displayed.
+fn picture_filters(picture: &Picture) -> String {
+    let mut filters = vec!["showinfo=checksum=0".to_owned()];
+    // Every pixel has a colour of its own while the picture is cropped.
+    let crop = |width: u32, height: u32, left: u32, top: u32| {
+        format!("format=yuv444p,crop={width}:{height}:{left}:{top}")
+    };
+    if canvas_of(picture) != picture.size {
+        filters.push(crop(picture.size.0, picture.size.1, 0, 0));
+    }
+    filters.extend(picture.transforms.iter().map(|transform| match *transform {
+        Transform::Crop { width, height, left, top } => crop(width, height, left, top),
+        Transform::Rotate(1) => "transpose=cclock".to_owned(),
+        Transform::Rotate(2) => "hflip,vflip".to_owned(),
+        Transform::Rotate(_) => "transpose=clock".to_owned(),
+        Transform::MirrorSides => "hflip".to_owned(),
+        Transform::MirrorTop => "vflip".to_owned(),
+    }));
+    filters.join(",")
+}
+
+/// Returns the width and height of what is decoded: those of the picture, or of its tiles together.
+fn canvas_of(picture: &Picture) -> (u32, u32) {
+    match &picture.coding {
+        Coding::Item(_) => picture.size,
+        Coding::Grid { columns, tile, items } => {
+            let rows = u32::try_from(items.len()).unwrap_or(u32::MAX) / columns;
+            (columns.saturating_mul(tile.0), rows.saturating_mul(tile.1))
+        }
+    }
+}
+
+/// Returns whether the log of `showinfo` is about this picture: one of its size, which is the item that ffmpeg was told to
+/// decode, or the only one that it knows.
+fn shows(log: &str, picture: &Picture, is_by_item: bool) -> bool {
+    let size = |line: &str| {
+        let (_, rest) = line.split_once("showinfo")?.1.split_once(" s:")?;
+        let (width, height) = rest.split_whitespace().next()?.split_once('x')?;
+        Some((width.parse().ok()?, height.parse().ok()?))
+    };
+    log.lines().find_map(size) == Some(canvas_of(picture)) && (is_by_item || has_one_track(log))
+}
+
+/// Returns whether the log lists one track with pictures of the input, and the one of the output.
+fn has_one_track(log: &str) -> bool {
+    let is_track = |line: &&str| line.trim_start().starts_with("Stream #0:") && line.contains(": Video:");
+    log.lines().filter(is_track).count() == 2
 }
 
 /// Returns the frames, each with its time and its number from the log.

@@ -14,8 +14,10 @@ macro_rules! tests {
 
 mod convert;
 mod files;
+mod heif;
 mod hostile;
 mod mutate;
+mod pictures;
 mod prepare;
 mod probe;
 mod samples;
@@ -40,5 +42,9 @@ fn trials() -> Vec<Trial> {
             Ok(())
         })
     };
-    [probe::TESTS, convert::TESTS, prepare::TESTS, hostile::TESTS].concat().iter().map(trial).collect()
+    [probe::TESTS, convert::TESTS, pictures::TESTS, prepare::TESTS, hostile::TESTS]
+        .concat()
+        .iter()
+        .map(trial)
+        .collect()
 }

@@ -1,0 +1,387 @@
+//! Reads which picture a HEIF or AVIF file shows, and how (ISO 23008-12).
+//!
+//! Such a file has many pictures: tiles, thumbnails, depth maps. Only one of them is the primary one, which may be a grid
+//! of tiles, and which is cropped, rotated and mirrored for display. ffmpeg knows all, some or none of this, depending on
+//! its version. It is therefore told what to decode, and what it decoded is compared with what is said here.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{Read as _, Seek as _, SeekFrom};
+
+use crate::Stored;
+
+/// The maximum size of the box that describes the pictures; a larger one is not read.
+const MAX_META: u64 = 4 << 20;
+
+/// The maximum number of tiles of a picture: those of 8192×8192 pixels have 256, of 512×512 each.
+const MAX_TILES: usize = 256;
+
+/// The picture that a file shows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Picture {
+    /// Its width and height before it is transformed for display.
+    pub(crate) size: (u32, u32),
+    /// How it is stored.
+    pub(crate) coding: Coding,
+    /// What is done for display, in this order.
+    pub(crate) transforms: Vec<Transform>,
+}
+
+/// How a picture is stored.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    /// As the item with this number.
+    Item(u32),
+    /// As tiles of the same size, row by row. The last ones may be larger than what is left of the picture.
+    Grid {
+        /// The tiles in each row.
+        columns: u32,
+        /// The width and height of each tile.
+        tile: (u32, u32),
+        /// The items of the tiles.
+        items: Vec<u32>,
+    },
+}
+
+/// A change of a picture for display.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transform {
+    /// Only this part of it is shown.
+    Crop {
+        /// The width of the part.
+        width: u32,
+        /// The height of the part.
+        height: u32,
+        /// The columns to the left of it.
+        left: u32,
+        /// The rows above it.
+        top: u32,
+    },
+    /// It is rotated anticlockwise by this number of right angles, from 1 to 3.
+    Rotate(u8),
+    /// Its left and right sides are exchanged.
+    MirrorSides,
+    /// Its top and bottom are exchanged.
+    MirrorTop,
+}
+
+impl Picture {
+    /// Reads the description of the primary picture; none if it is damaged or not supported.
+    ///
+    /// # Errors
+    /// If the stored bytes cannot be read.
+    pub(crate) fn read(stored: &Stored) -> std::io::Result<Option<Self>> {
+        Ok(meta(stored)?
+            .and_then(|meta| Description { boxes: boxes(meta.get(4..)?), file: stored }.picture()))
+    }
+
+    /// Returns its width and height as it is displayed.
+    pub(crate) fn displayed(&self) -> (u32, u32) {
+        self.transforms.iter().fold(self.size, |size, transform| transform.size_of(size))
+    }
+}
+
+impl Transform {
+    /// Returns the size of a picture of this size, after this change.
+    fn size_of(self, size: (u32, u32)) -> (u32, u32) {
+        match self {
+            Self::Crop { width, height, .. } => (width, height),
+            Self::Rotate(1 | 3) => (size.1, size.0),
+            Self::Rotate(_) | Self::MirrorSides | Self::MirrorTop => size,
+        }
+    }
+}
+
+/// Returns the content of the box `meta`; none if there is none, or if it is too large.
+fn meta(stored: &Stored) -> std::io::Result<Option<Vec<u8>>> {
+    let mut file = stored.reader();
+    let mut at = 0_u64;
+    while at.saturating_add(8) <= stored.len() {
+        file.seek(SeekFrom::Start(at))?;
+        let mut head = [0; 8];
+        file.read_exact(&mut head)?;
+        let [a, b, c, d, kind @ ..] = head;
+        // Only the media data, which follows, is so large that it has a size of 64 bits.
+        let length = u64::from(u32::from_be_bytes([a, b, c, d]));
+        let Some(content) = length.checked_sub(8) else { return Ok(None) };
+        if &kind == b"meta" {
+            if content > MAX_META {
+                return Ok(None);
+            }
+            let mut bytes = Vec::new();
+            file.take(content).read_to_end(&mut bytes)?;
+            return Ok((bytes.len() as u64 == content).then_some(bytes));
+        }
+        at += length;
+    }
+    Ok(None)
+}
+
+/// A box: its kind and its content.
+type Found<'a> = (&'a [u8], &'a [u8]);
+
+/// Returns the boxes in these bytes, up to the first damaged one.
+fn boxes(bytes: &[u8]) -> Vec<Found<'_>> {
+    let mut rest = Bytes(bytes);
+    let mut found = Vec::new();
+    while let (Some(length), Some(kind)) = (rest.number(4), rest.take(4)) {
+        let content = length.checked_sub(8).and_then(|length| rest.take(usize::try_from(length).ok()?));
+        let Some(content) = content else { break };
+        found.push((kind, content));
+    }
+    found
+}
+
+/// The boxes of `meta`.
+struct Description<'a> {
+    boxes: Vec<Found<'a>>,
+    file: &'a Stored,
+}
+
+impl<'a> Description<'a> {
+    fn picture(&self) -> Option<Picture> {
+        let mut primary = Bytes(self.content(b"pitm")?);
+        let item = primary.version().and_then(|version| primary.id(version > 0))?;
+        let properties = self.properties(item)?;
+        let size = size_of(&properties)?;
+        let coding = match self.kind(item)? {
+            b"grid" => self.grid(item, size)?,
+            // An overlay of other pictures, or another picture under a second number.
+            b"iovl" | b"iden" | b"tmap" => return None,
+            _ => Coding::Item(item),
+        };
+        Some(Picture { size, coding, transforms: transforms(&properties, size)? })
+    }
+
+    fn content(&self, kind: &[u8]) -> Option<&'a [u8]> {
+        Some(self.boxes.iter().find(|found| found.0 == kind)?.1)
+    }
+
+    /// Returns the kind of an item, such as `hvc1` or `grid`.
+    fn kind(&self, item: u32) -> Option<&'a [u8]> {
+        let mut entries = Bytes(self.content(b"iinf")?);
+        let count_length = if entries.version()? == 0 { 2 } else { 4 };
+        entries.take(count_length)?;
+        boxes(entries.0).into_iter().find_map(|(_, entry)| {
+            let mut entry = Bytes(entry);
+            let version = entry.version().filter(|version| *version >= 2)?;
+            let id = entry.id(version > 2)?;
+            entry.take(2)?;
+            entry.take(4).filter(|_| id == item)
+        })
+    }
+
+    /// Returns the properties of an item, in the order in which they apply.
+    fn properties(&self, item: u32) -> Option<Vec<Found<'a>>> {
+        let parts = boxes(self.content(b"iprp")?);
+        let all = boxes(parts.iter().find(|part| part.0 == b"ipco")?.1);
+        let maps = parts.iter().filter(|part| part.0 == b"ipma");
+        let indexes = maps.filter_map(|map| associations(map.1, item)).next()?;
+        // An index of 0 means no property.
+        let used = indexes.into_iter().filter_map(|index| index.checked_sub(1));
+        used.map(|index| all.get(index).copied()).collect()
+    }
+
+    /// Returns the tiles of a picture of this size, which is a grid.
+    fn grid(&self, item: u32, size: (u32, u32)) -> Option<Coding> {
+        let layout = self.data(item)?;
+        let mut layout = Bytes(&layout);
+        layout.take(1)?;
+        let length = if layout.number(1)? & 1 == 0 { 2 } else { 4 };
+        let (rows, columns) = (layout.small(1)? + 1, layout.small(1)? + 1);
+        if (layout.small(length)?, layout.small(length)?) != size {
+            return None;
+        }
+        let items = self.tiles(item)?;
+        if items.len() > MAX_TILES || items.len() as u64 != u64::from(rows * columns) {
+            return None;
+        }
+        let tile = self.tile_size(*items.first()?)?;
+        let have_one_size = items.iter().all(|item| self.tile_size(*item) == Some(tile));
+        let fits = |side: u32, count: u32, tile: u32| {
+            tile.checked_mul(count).is_some_and(|covered| covered >= side && covered - tile < side)
+        };
+        let is_covered = fits(size.0, columns, tile.0) && fits(size.1, rows, tile.1);
+        (have_one_size && is_covered).then_some(Coding::Grid { columns, tile, items })
+    }
+
+    /// Returns the size of a tile that is shown as it is stored.
+    fn tile_size(&self, item: u32) -> Option<(u32, u32)> {
+        let properties = self.properties(item)?;
+        let size = size_of(&properties)?;
+        let is_coded = !matches!(self.kind(item)?, b"grid" | b"iovl" | b"iden" | b"tmap");
+        (is_coded && transforms(&properties, size)?.is_empty()).then_some(size)
+    }
+
+    /// Returns the items from which a picture is made.
+    fn tiles(&self, item: u32) -> Option<Vec<u32>> {
+        let mut references = Bytes(self.content(b"iref")?);
+        let is_long = references.version()? > 0;
+        boxes(references.0).into_iter().filter(|reference| reference.0 == b"dimg").find_map(
+            |(_, reference)| {
+                let mut reference = Bytes(reference);
+                let from = reference.id(is_long)?;
+                let count = reference.number(2).filter(|_| from == item)?;
+                (0..count).map(|_| reference.id(is_long)).collect()
+            },
+        )
+    }
+
+    /// Returns the data of an item that is stored in one piece: the layout of a grid has at most 12 bytes.
+    fn data(&self, item: u32) -> Option<Vec<u8>> {
+        let mut places = Bytes(self.content(b"iloc")?);
+        let version = places.version()?;
+        let sizes = places.small(2)?;
+        let size = |shift: u32| usize::try_from(sizes >> shift & 15).ok();
+        let (offset, length, base) = (size(12)?, size(8)?, size(4)?);
+        let index = if version == 0 { 0 } else { size(0)? };
+        for _ in 0..places.number(if version < 2 { 2 } else { 4 })? {
+            let id = places.id(version > 1)?;
+            let method = if version == 0 { 0 } else { places.number(2)? & 15 };
+            places.take(2)?;
+            let start = places.number(base)?;
+            let mut extents = Vec::new();
+            for _ in 0..places.number(2)? {
+                places.take(index)?;
+                extents.push((start.checked_add(places.number(offset)?)?, places.number(length)?));
+            }
+            if id != item {
+                continue;
+            }
+            let [(from, length @ 1..=12)] = *extents.as_slice() else { return None };
+            return match method {
+                0 => self.in_file(from, length),
+                1 => Bytes(self.content(b"idat")?).part(from, length),
+                _ => None,
+            };
+        }
+        None
+    }
+
+    fn in_file(&self, from: u64, length: u64) -> Option<Vec<u8>> {
+        let mut file = self.file.reader();
+        file.seek(SeekFrom::Start(from)).ok()?;
+        let mut bytes = Vec::new();
+        file.take(length).read_to_end(&mut bytes).ok()?;
+        (bytes.len() as u64 == length).then_some(bytes)
+    }
+}
+
+/// Returns the numbers of the properties of an item, from a box `ipma`.
+fn associations(map: &[u8], item: u32) -> Option<Vec<usize>> {
+    let mut map = Bytes(map);
+    let head = map.number(4)?;
+    let (version, is_wide) = (head >> 24, head & 1 == 1);
+    for _ in 0..map.number(4)? {
+        let id = map.id(version > 0)?;
+        let count = map.number(1)?;
+        // The highest bit says whether a reader must know the property.
+        let index = |map: &mut Bytes<'_>| match is_wide {
+            true => map.number(2).map(|index| index & 0x7fff),
+            false => map.number(1).map(|index| index & 0x7f),
+        };
+        let indexes: Option<Vec<u64>> = (0..count).map(|_| index(&mut map)).collect();
+        let indexes = indexes?;
+        if id == item {
+            return indexes.into_iter().map(|index| usize::try_from(index).ok()).collect();
+        }
+    }
+    None
+}
+
+/// Returns the size among the properties of an item.
+fn size_of(properties: &[Found<'_>]) -> Option<(u32, u32)> {
+    let mut size = Bytes(properties.iter().find(|property| property.0 == b"ispe")?.1);
+    size.take(4)?;
+    let size = (size.small(4)?, size.small(4)?);
+    (size.0 > 0 && size.1 > 0).then_some(size)
+}
+
+/// Returns the changes among the properties of an item of this size; none if one is not possible.
+fn transforms(properties: &[Found<'_>], size: (u32, u32)) -> Option<Vec<Transform>> {
+    let mut size = size;
+    let mut transforms = Vec::new();
+    for (kind, content) in properties {
+        let mut content = Bytes(content);
+        let transform = match *kind {
+            b"irot" => match content.number(1)? & 3 {
+                0 => continue,
+                turns => Transform::Rotate(u8::try_from(turns).ok()?),
+            },
+            b"imir" if content.number(1)? & 1 == 0 => Transform::MirrorTop,
+            b"imir" => Transform::MirrorSides,
+            b"clap" => crop(content, size)?,
+            _ => continue,
+        };
+        size = transform.size_of(size);
+        transforms.push(transform);
+    }
+    Some(transforms)
+}
+
+/// Returns the part of a picture in a box `clap`, which has its size and the distance between the centres, as fractions.
+fn crop(mut content: Bytes<'_>, size: (u32, u32)) -> Option<Transform> {
+    let (width, width_divisor) = (content.number(4)?, content.number(4)?);
+    let (height, height_divisor) = (content.number(4)?, content.number(4)?);
+    let (right, right_divisor) = (content.signed()?, content.number(4)?);
+    let (down, down_divisor) = (content.signed()?, content.number(4)?);
+    let length =
+        |length: u64, divisor: u64| u32::try_from(length.checked_div(divisor)?).ok().filter(|it| *it > 0);
+    let (width, height) = (length(width, width_divisor)?, length(height, height_divisor)?);
+    let before = |whole: u32, part: u32, distance: i64, divisor: u64| {
+        let divisor = i64::try_from(divisor).ok().filter(|divisor| *divisor > 0)?;
+        let left = i64::from(whole.checked_sub(part)?);
+        let before = (left * divisor + 2 * distance).div_euclid(2 * divisor);
+        u32::try_from(before).ok().filter(|before| i64::from(*before) <= left)
+    };
+    Some(Transform::Crop {
+        width,
+        height,
+        left: before(size.0, width, right, right_divisor)?,
+        top: before(size.1, height, down, down_divisor)?,
+    })
+}
+
+/// Bytes that are read from the front.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// Returns a number of at most eight bytes.
+    fn number(&mut self, length: usize) -> Option<u64> {
+        let bytes = self.take(length).filter(|bytes| bytes.len() <= 8)?;
+        Some(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    /// Returns a number of at most four bytes.
+    fn small(&mut self, length: usize) -> Option<u32> {
+        u32::try_from(self.number(length)?).ok()
+    }
+
+    fn signed(&mut self) -> Option<i64> {
+        let bytes = self.take(4)?.first_chunk()?;
+        Some(i64::from(i32::from_be_bytes(*bytes)))
+    }
+
+    /// Returns the number of an item.
+    fn id(&mut self, is_long: bool) -> Option<u32> {
+        self.small(if is_long { 4 } else { 2 })
+    }
+
+    /// Returns the version of a box; its flags follow.
+    fn version(&mut self) -> Option<u64> {
+        Some(self.number(4)? >> 24)
+    }
+
+    fn part(&self, from: u64, length: u64) -> Option<Vec<u8>> {
+        let from = usize::try_from(from).ok()?;
+        let end = from.checked_add(usize::try_from(length).ok()?)?;
+        Some(self.0.get(from..end)?.to_vec())
+    }
+}
