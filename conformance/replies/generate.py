@@ -148,7 +148,20 @@ for name, before, after in [
     ("json-tag", "<json>", "</json>"),
     ("answer-tag", "<answer>\n", "\n</answer>"),
     ("output-tag", "<output>", "</output>"),
-    ("tool-call-tag", "<tool_call>\n", "\n</tool_call>"),
+    ("result-tag", "<result>", "</result>"),
+    ("response-tag-in-capitals", "<RESPONSE>\n", "\n</RESPONSE>"),
+    ("final-tag-with-attribute", '<final version="1">', "</final>"),
+    ("answer-tag-without-end", "<answer>\n", ""),
+    ("box-tokens", "<|begin_of_box|>", "<|end_of_box|>"),
+    ("response-tokens", "<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    ("final-channel", "<|channel|>final <|constrain|>json<|message|>", "<|return|>"),
+    ("prose-with-comparison", "As a<b and c>d, or x <= y: ", ""),
+    ("prose-with-generic-types", "Of Vec<u8> and Map<K, V>: ", ""),
+    ("prose-with-tag-in-backticks", "Without `<plan>` or `</plan>` tags: ", ""),
+    ("prose-with-autolink", "See <https://example.com/a>: ", ""),
+    ("prose-with-line-breaks-of-html", "One<br>two<br/>\n<hr>\n", ""),
+    ("paragraph-before", "<p>Here it is.</p>\n", ""),
+    ("draft-after-the-answer", "", '\n<plan>{"verdict": "later", "ok": false}</plan>'),
     ("end-token", "", "<|im_end|>"),
     ("end-of-text-token", "", "<|endoftext|>"),
     ("sentence-token", "", "</s>"),
@@ -186,6 +199,41 @@ for name, opening, closing in TAGS:
     refuse(f"{name}-with-nothing-after", lambda content, o=opening, c=closing: f"{o}{PLAIN.write(content)}{c}\nI cannot answer.")
     refuse(f"{name}-that-never-ends", lambda content, o=opening: f"{o}{PLAIN.write(content)}")
     refuse(f"{name}-closed-after-a-draft", lambda content, c=closing: f"Maybe {PLAIN.write(content)}? No.\n{c}\nI cannot answer.")
+
+# --- Drafts in other tags, channels and markers, and calls of tools
+
+MARKS = [
+    ("plan-tag", "<plan>", "</plan>"),
+    ("scratchpad-tag-in-capitals", "<SCRATCHPAD>", "</SCRATCHPAD>"),
+    ("tag-with-attributes", '<step number="1" kind=\'draft\'>', "</step>"),
+    ("paragraph-tag", "<p>", "</p>"),
+    ("comment-of-html", "<!--", "-->"),
+    ("double-brackets", "[[notes]]", "[[/notes]]"),
+    ("bracket-marker", "[SCRATCH]", "[/SCRATCH]"),
+    ("token", "<|notes|>", "<|end_of_notes|>"),
+    ("start-and-end-tokens", "<|START_THINKING|>", "<|END_THINKING|>"),
+    ("half-tokens", "<|channel>thought\n", "<channel|>"),
+    ("full-width-tokens", "<\uff5cnotes\u2581begin\uff5c>", "<\uff5cnotes\u2581end\uff5c>"),
+    ("nested-tags", "<plan>\n<plan>x</plan>\n<step>", "</step></plan>"),
+    ("other-channel", "<|start|>assistant<|channel|>notes<|message|>", "<|end|>"),
+]
+for name, opening, closing in MARKS:
+    around(f"{name}-of-a-draft", f"{opening}Maybe {DRAFT}? No.{closing}\n")
+    around(f"{name}-of-prose", f"Well.\n{opening}I weigh a < b.{closing}\n```json\n", "\n```")
+    refuse(f"{name}-around-the-object", lambda content, o=opening, c=closing: o + PLAIN.write(content) + c)
+    refuse(f"{name}-that-never-ends", lambda content, o=opening: f"{o}Maybe {PLAIN.write(content)}? No.")
+for name, opening, closing in [
+    ("tool-call-tag", "<tool_call>\n", "\n</tool_call>"),
+    ("function-tag", "<function=find>", "</function>"),
+    ("tool-calls-marker", "[TOOL_CALLS]find[ARGS]", ""),
+    ("tool-calls-list", "[TOOL_CALLS] [", "]"),
+    ("python-token", "<|python_tag|>", "<|eom_id|>"),
+    ("commentary-channel", "<|channel|>commentary to=functions.find <|constrain|>json<|message|>", "<|call|>"),
+    ("call-token-after", "", "<|call|>"),
+    ("tool-call-section", "<|tool_calls_section_begin|><|tool_call_begin|>f:0<|tool_call_argument_begin|>", "<|tool_call_end|><|tool_calls_section_end|>"),
+    ("half-tool-call", "<|tool_call>call:find ", "<tool_call|>"),
+]:
+    refuse(name, lambda content, o=opening, c=closing: o + PLAIN.write(content) + c)
 
 # --- Commas
 

@@ -24,6 +24,13 @@ pub(crate) fn empty() -> ErrorBody {
 
 /// The reply is not JSON (E1000).
 pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
+    match error.kind() {
+        SyntaxErrorKind::OnlyReasoning => {
+            return only_in("reasoning, or in another tag or marker", "reasoning");
+        }
+        SyntaxErrorKind::OnlyToolCall => return only_in("a tool call", "tool_call"),
+        _ => {}
+    }
     let message = match error.kind() {
         SyntaxErrorKind::Nothing => "The reply contains no JSON object".to_owned(),
         SyntaxErrorKind::TooLarge => format!("The reply is too long: only {} bytes are read", error.offset()),
@@ -31,6 +38,13 @@ pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
     };
     ErrorBody::new(Code::ParseError, message)
         .suggest("Inspect the reply with `-v`; structured output or a stronger model helps.")
+}
+
+/// The reply has no JSON object outside of drafts (E1000, ruling R82).
+fn only_in(place: &str, why: &str) -> ErrorBody {
+    ErrorBody::new(Code::ParseError, format!("The reply contains no JSON object outside of {place}"))
+        .suggest("Request only the JSON object in the prompt; structured output or a stronger model helps.")
+        .with_details(reason(why))
 }
 
 /// The reply contains more than one object, and the runtime does not choose (E1000, ruling R25).

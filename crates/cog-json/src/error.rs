@@ -53,6 +53,12 @@ pub enum SyntaxErrorKind {
     /// Half of a surrogate pair.
     #[error("half of a surrogate pair in an escape")]
     Surrogate,
+    /// In tolerant mode: a reply whose only objects are drafts in reasoning, or in another tag, channel or marker.
+    #[error("found no JSON object outside of reasoning")]
+    OnlyReasoning,
+    /// In tolerant mode: a reply whose only objects are the arguments of a tool call.
+    #[error("found no JSON object outside of a tool call")]
+    OnlyToolCall,
     /// More containers open than [`crate::Limits::depth`].
     #[error("too many containers inside each other")]
     TooDeep,

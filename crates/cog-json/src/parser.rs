@@ -2,15 +2,16 @@
 
 mod around;
 mod build;
+mod drafts;
 mod fragment;
 mod input;
 mod lenient;
 mod machine;
+mod markup;
 mod number;
 mod opening;
 mod quote;
 mod reader;
-mod reasoning;
 mod reply;
 mod seek;
 mod sink;

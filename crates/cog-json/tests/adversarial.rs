@@ -54,6 +54,21 @@ fn prose_full_of_false_starts() {
         "\"k\": ",
         "So: {\"a\":1}</think>",
         "{\"a\":1}</think>",
+        "<a x=\"",
+        "<a ",
+        "<plan>",
+        "</plan>",
+        " <b> c",
+        "x </b> c",
+        "<|",
+        "<|channel|>x",
+        "<|x|>",
+        "[[notes]]",
+        "[[",
+        "[A",
+        "<!--",
+        "◁x▷",
+        "{\"a\":1}</plan>",
     ] {
         let text = scrap.repeat(SIZE / scrap.len());
         let outcome = read(&text);

@@ -7,6 +7,8 @@ use crate::parser::tolerance::{Ledger, Tolerance};
 /// The possible start of the document in a reply that otherwise only contains a fence.
 #[derive(Clone, Copy)]
 pub(super) struct Bodies {
+    /// With everything that looks like a draft, which may be in the strings of an array.
+    origin: usize,
     /// After reasoning in tags.
     pub(super) body: usize,
     /// After the last closing tag, if that ends reasoning too.
@@ -15,12 +17,14 @@ pub(super) struct Bodies {
 
 impl Bodies {
     pub(super) fn new(text: &str, seeker: &Seeker) -> Self {
-        Self { body: body(text, seeker.body()), tail: body(text, seeker.tail()) }
+        let at = |from| body(text, from);
+        Self { origin: at(seeker.origin()), body: at(seeker.body()), tail: at(seeker.tail()) }
     }
 
     pub(super) fn each(self) -> impl Iterator<Item = usize> {
+        let body = (self.body != self.origin).then_some(self.body);
         let tail = (self.tail != self.body).then_some(self.tail);
-        std::iter::once(self.body).chain(tail)
+        std::iter::once(self.origin).chain(body).chain(tail)
     }
 }
 

@@ -57,6 +57,11 @@ pub(super) fn lead(text: &str) -> Option<Lead> {
     if before.ends_with(',') {
         return same_line.then_some(Lead::Comma);
     }
+    let last_line = before.rsplit('\n').next().unwrap_or_default();
+    if before.ends_with('>') && last_line.contains('<') {
+        // The end of a tag is no arrow.
+        return None;
+    }
     let key = before.trim_end_matches(is_separator);
     if key.len() == before.len() {
         return None;
@@ -338,5 +343,6 @@ mod tests {
         assert_eq!(lead("Here it is:\n"), None);
         assert_eq!(lead("Here it is "), None);
         assert_eq!(lead("**Answer**: "), None);
+        assert_eq!(lead("(<a id=\"1\">\n"), None);
     }
 }

@@ -4,10 +4,10 @@ use crate::error::SyntaxErrorKind;
 use crate::event::{Event, EventKind};
 use crate::limits::Limits;
 use crate::parser::around::{Bodies, FENCE, note_after, note_before};
+use crate::parser::drafts::{Draft, Drafts};
 use crate::parser::fragment::{self, Found, Reach};
 use crate::parser::machine::Machine;
 use crate::parser::opening::is_space;
-use crate::parser::reasoning::closing_tag;
 use crate::parser::seek::Seeker;
 use crate::parser::sink::{Silent, Sink};
 use crate::parser::{End, ErrorAt};
@@ -19,10 +19,19 @@ pub(super) struct Reply {
     depth: usize,
     has_second: bool,
     /// The document has text before it, so it may be a draft in reasoning whose opening tag the template wrote. The
-    /// closing tag is searched from this offset on.
-    tag_search: Option<usize>,
-    /// Whether reasoning without an opening tag came before.
+    /// closing tag is searched after it.
+    tag_search: Option<TagSearch>,
+    /// Whether reasoning without an opening tag came before, so that the document may be a part of something in it.
     is_after_tag: bool,
+    /// What was passed over as a draft.
+    draft: Option<Draft>,
+    is_end: bool,
+}
+
+/// The search of a closing tag that makes the document before it a draft.
+struct TagSearch {
+    from: usize,
+    drafts: Drafts,
 }
 
 enum Stage {
@@ -43,7 +52,15 @@ impl Reply {
     pub(super) fn new(limits: Limits) -> Self {
         let depth = limits.depth as usize;
         let stage = Stage::Before(Seeker::new(depth));
-        Reply { stage, depth, has_second: false, tag_search: None, is_after_tag: false }
+        Reply {
+            stage,
+            depth,
+            has_second: false,
+            tag_search: None,
+            is_after_tag: false,
+            draft: None,
+            is_end: false,
+        }
     }
 
     /// Whether a second object was found, and neither is reasoning.
@@ -71,15 +88,20 @@ impl Reply {
     /// Returns the end of a closing tag after the document. All text before it is reasoning (ruling R76).
     fn end_of_reasoning(&mut self, machine: &Machine) -> Option<usize> {
         match (&self.stage, &mut self.tag_search) {
-            (Stage::After { .. } | Stage::Unreadable(_), Some(from)) => {
-                // A tag inside a complete document is a part of it.
-                let start = if machine.is_complete() { machine.pos.max(*from) } else { *from };
-                let found = closing_tag(&machine.tape.text, start);
-                *from = found.unwrap_or_else(|looked_at| looked_at);
+            (Stage::After { .. } | Stage::Unreadable(_), Some(search)) => {
+                // A tag inside a complete document is a part of it. In one that cannot be read, it may be.
+                let is_complete = machine.is_complete();
+                let start = if is_complete { machine.pos.max(search.from) } else { search.from };
+                let found = search.drafts.lone_end(&machine.tape.text, start, self.is_end, !is_complete);
+                search.from = found.unwrap_or_else(|looked_at| looked_at);
+                self.draft = self.draft.max(found.ok().and(search.drafts.kind));
                 found.ok()
             }
             // The seeker finds either a second object or the tag.
-            (Stage::After { seeker, .. }, None) => Some(seeker.tail()).filter(|tail| *tail > 0),
+            (Stage::After { seeker, .. }, None) if seeker.tail() > 0 => {
+                self.draft = self.draft.max(seeker.draft());
+                Some(seeker.tail())
+            }
             _ => None,
         }
     }
@@ -101,6 +123,8 @@ impl Reply {
             let found = Found::by(seeker, start);
             let bodies = Bodies::new(&machine.tape.text, seeker);
             let is_tentative = start > bodies.tail && seeker.tail() == 0;
+            self.is_after_tag |= seeker.is_part();
+            self.draft = self.draft.max(seeker.draft());
             self.begin(found, bodies, is_tentative, machine)?;
         }
         if let Stage::Inside(start) = self.stage {
@@ -138,7 +162,7 @@ impl Reply {
             self.stage = Stage::Quoted { found, bodies };
             return Ok(());
         }
-        self.tag_search = is_tentative.then_some(found.start);
+        self.tag_search = is_tentative.then(|| TagSearch { from: found.start, drafts: Drafts::default() });
         let start = fragment::start(bodies.tail, found, machine)?;
         self.enter(start, machine);
         Ok(())
@@ -161,10 +185,12 @@ impl Reply {
         machine: &mut Machine,
         sink: &mut S,
     ) -> Result<Option<End>, ErrorAt> {
-        if let Stage::Before(seeker) = &self.stage
-            && seeker.is_reasoning()
+        self.is_end = true;
+        if self.tag_search.is_some()
+            && let Some(end) = self.end_of_reasoning(machine)
         {
-            return Ok(Some(End::Truncated));
+            self.retract(end, machine, sink);
+            return Ok(None);
         }
         self.decide(machine)?;
         self.tag_search = None;
@@ -193,10 +219,15 @@ impl Reply {
     /// scalar, an empty object or an array without objects. Otherwise the document is the object that was found, or the
     /// array or object in which the reply was truncated.
     fn decide(&mut self, machine: &mut Machine) -> Result<(), ErrorAt> {
+        let mut is_open = false;
         let (bodies, cut, found) = match &mut self.stage {
             Stage::Before(seeker) => {
+                let found = seeker.seek_without_more(&machine.tape.text);
                 let cut = seeker.candidate();
-                let start = seeker.seek_at_end(&machine.tape.text);
+                let start = found.or_else(|| seeker.seek_at_end(&machine.tape.text));
+                self.draft = self.draft.max(seeker.draft());
+                self.is_after_tag |= seeker.is_part();
+                is_open = seeker.is_draft();
                 let found = start.map(|start| Found::by(seeker, start));
                 (Bodies::new(&machine.tape.text, seeker), cut, found)
             }
@@ -207,10 +238,24 @@ impl Reply {
         let start = match (alone, found) {
             (Some(body), _) => body,
             (None, Some(found)) => fragment::start(bodies.tail, found, machine)?,
-            (None, None) => truncated(cut.unwrap_or(bodies.tail), machine)?,
+            (None, None) if is_open => {
+                machine.restart(bodies.tail);
+                return Err(self.only((SyntaxErrorKind::Nothing, 0)));
+            }
+            (None, None) => {
+                truncated(cut.unwrap_or(bodies.tail), machine).map_err(|error| self.only(error))?
+            }
         };
         self.enter(start, machine);
         Ok(())
+    }
+
+    /// Returns the error of a reply in which only drafts have objects.
+    fn only(&self, error: ErrorAt) -> ErrorAt {
+        match (error.0, self.draft) {
+            (SyntaxErrorKind::Nothing, Some(draft)) => (draft.error(), error.1),
+            _ => error,
+        }
     }
 
     fn enter(&mut self, start: usize, machine: &mut Machine) {

@@ -8,12 +8,10 @@
 
 use std::ops::ControlFlow;
 
+use crate::parser::drafts::{Draft, Drafts, Step, first_length};
+use crate::parser::markup;
 use crate::parser::opening::{self, Look};
-use crate::parser::reasoning::{self, Tag};
 use crate::scan::{self, string_run};
-
-/// The first byte of `◁`.
-const TAG: u8 = 0xe2;
 
 /// Searches the start of a document, over any number of chunks.
 pub(super) struct Seeker {
@@ -27,23 +25,29 @@ pub(super) struct Seeker {
     /// The number of opening brackets of the candidate.
     depth: usize,
     max_depth: usize,
+    /// Where the search began.
+    origin: usize,
     /// The start of the reply, after reasoning.
     body: usize,
     /// The start of the reply if a closing tag in its text ends reasoning too.
     tail: usize,
-    /// Whether a closing tag ends the search.
+    /// Whether a lone closing tag ends the search.
     stops_at_tag: bool,
+    /// The tags and markers so far.
+    drafts: Drafts,
+    /// Whether text with brackets came before a draft, so that the document may be a part of something.
+    is_part: bool,
+    /// Whether the text has ended.
+    is_end: bool,
     /// Whether what was found has another form than JSON.
     is_wider: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// At the start of the reply, or after reasoning: where reasoning may begin.
-    Start,
-    /// Inside reasoning, up to one of these tags.
-    Reasoning(&'static [&'static str]),
     Prose,
+    /// Inside a tag, a channel or the markers of a tool call.
+    Draft,
     /// After `[`.
     InArray,
     /// After `{`.
@@ -73,26 +77,30 @@ impl Seeker {
     pub(super) fn new(max_depth: usize) -> Self {
         Seeker {
             pos: 0,
-            phase: Phase::Start,
+            phase: Phase::Prose,
             start: 0,
             retry: 0,
             depth: 0,
             max_depth,
+            origin: 0,
             body: 0,
             tail: 0,
             stops_at_tag: false,
+            drafts: Drafts::default(),
+            is_part: false,
+            is_end: false,
             is_wider: false,
         }
     }
 
     /// Searches another object after a document, up to the first closing tag.
     pub(super) fn after(pos: usize, max_depth: usize) -> Self {
-        Seeker { pos, phase: Phase::Prose, stops_at_tag: true, ..Self::new(max_depth) }
+        Seeker { pos, stops_at_tag: true, ..Self::new(max_depth) }
     }
 
     /// Searches after the closing tag of reasoning.
     pub(super) fn after_reasoning(pos: usize, max_depth: usize) -> Self {
-        Seeker { pos, body: pos, tail: pos, ..Self::new(max_depth) }
+        Seeker { pos, origin: pos, body: pos, tail: pos, ..Self::new(max_depth) }
     }
 
     /// Returns the start of the document, if the text shows it.
@@ -104,15 +112,20 @@ impl Seeker {
         }
     }
 
-    /// Searches again at the end of the text, where an incomplete candidate is prose.
+    /// Searches on at the end of the text, where an incomplete tag is prose.
+    pub(super) fn seek_without_more(&mut self, text: &str) -> Option<usize> {
+        self.is_end = true;
+        self.seek(text)
+    }
+
+    /// Searches again at the end of the text, where an incomplete candidate is prose too.
     pub(super) fn seek_at_end(&mut self, text: &str) -> Option<usize> {
-        while self.is_candidate() {
+        let mut found = self.seek_without_more(text);
+        while found.is_none() && self.is_candidate() {
             (self.pos, self.phase) = (self.retry, Phase::Prose);
-            if let Some(start) = self.seek(text) {
-                return Some(start);
-            }
+            found = self.seek(text);
         }
-        None
+        found
     }
 
     /// Returns the start of an incomplete candidate.
@@ -130,6 +143,11 @@ impl Seeker {
         self.is_wider
     }
 
+    /// Returns where the search began.
+    pub(super) fn origin(&self) -> usize {
+        self.origin
+    }
+
     /// Returns the start of the reply, after reasoning.
     pub(super) fn body(&self) -> usize {
         self.body
@@ -140,20 +158,29 @@ impl Seeker {
         self.tail
     }
 
-    /// Whether the reply ends inside its reasoning.
-    pub(super) fn is_reasoning(&self) -> bool {
-        matches!(self.phase, Phase::Reasoning(_))
+    /// Whether the text ends inside a draft.
+    pub(super) fn is_draft(&self) -> bool {
+        self.phase == Phase::Draft
+    }
+
+    /// Returns what the drafts so far are.
+    pub(super) fn draft(&self) -> Option<Draft> {
+        self.drafts.kind
+    }
+
+    /// Whether the document may be a part of something with a draft inside it.
+    pub(super) fn is_part(&self) -> bool {
+        self.is_part
     }
 
     fn is_candidate(&self) -> bool {
-        !matches!(self.phase, Phase::Start | Phase::Prose | Phase::Reasoning(_))
+        !matches!(self.phase, Phase::Prose | Phase::Draft)
     }
 
     fn step(&mut self, text: &str) -> Found {
         let bytes = text.as_bytes();
         match self.phase {
-            Phase::Start => self.look_for_reasoning(text),
-            Phase::Reasoning(closing) => self.skip_reasoning(text, closing),
+            Phase::Draft => self.skip_draft(text),
             Phase::Prose => self.skip_prose(text),
             Phase::InArray | Phase::InObject | Phase::AfterKey => self.look_on(text),
             Phase::Key(quote) => self.read_key(bytes, quote),
@@ -161,23 +188,15 @@ impl Seeker {
         }
     }
 
-    fn look_for_reasoning(&mut self, text: &str) -> Found {
-        let start = scan::space(text.as_bytes(), self.pos);
-        match reasoning::opening_tag(text.get(start..).unwrap_or_default()) {
-            Tag::Found(length, closing) => {
-                self.pos = start + length;
-                self.go_on(Phase::Reasoning(closing))
-            }
-            Tag::Cut => ControlFlow::Break(None),
-            Tag::None => self.go_on(Phase::Prose),
-        }
-    }
-
-    fn skip_reasoning(&mut self, text: &str, closing: &[&str]) -> Found {
-        match reasoning::end_of_reasoning(text, self.pos, closing) {
+    fn skip_draft(&mut self, text: &str) -> Found {
+        match self.drafts.end(text, self.pos, self.is_end) {
             Ok(end) => {
-                (self.pos, self.body, self.tail) = (end, end, end);
-                self.go_on(Phase::Start)
+                self.pos = end;
+                // After a document, a draft changes nothing before it.
+                if !self.stops_at_tag {
+                    (self.body, self.tail) = (end, end);
+                }
+                self.go_on(Phase::Prose)
             }
             Err(pos) => {
                 self.pos = pos;
@@ -189,28 +208,39 @@ impl Seeker {
     fn skip_prose(&mut self, text: &str) -> Found {
         let bytes = text.as_bytes();
         let rest = bytes.get(self.pos..).unwrap_or_default();
-        let Some(length) = rest.iter().position(|&byte| byte | 0x20 == b'{' || matches!(byte, b'<' | TAG))
-        else {
+        let Some(length) = rest.iter().position(|&byte| byte == b'{' || markup::may_begin(byte)) else {
             self.pos = bytes.len();
             return ControlFlow::Break(None);
         };
         self.pos += length;
-        if matches!(bytes.get(self.pos), Some(b'<' | &TAG)) {
-            return self.pass_tag(text);
+        match bytes.get(self.pos) {
+            Some(b'{') => self.begin(bytes),
+            _ => self.pass_mark(text),
         }
+    }
+
+    /// Where a tag or a marker may stand.
+    fn pass_mark(&mut self, text: &str) -> Found {
+        match self.drafts.step(text, self.pos, self.is_end) {
+            Step::Opened(end) => {
+                let before = text.get(self.body..self.pos).unwrap_or_default();
+                self.is_part |= before.contains(['[', '{']);
+                self.pos = end;
+                self.go_on(Phase::Draft)
+            }
+            Step::Lone(end) => self.end_reasoning(end),
+            Step::Skip(end) | Step::Closed(end) => self.dismiss(end),
+            Step::Cut => ControlFlow::Break(None),
+            Step::Text if text.as_bytes().get(self.pos) == Some(&b'[') => self.begin(text.as_bytes()),
+            Step::Text => self.dismiss(self.pos + first_length(text, self.pos)),
+        }
+    }
+
+    /// At the first bracket of a candidate.
+    fn begin(&mut self, bytes: &[u8]) -> Found {
         self.start = self.pos;
         self.depth = 0;
         self.enter(bytes)
-    }
-
-    /// Where reasoning may end without an opening tag.
-    fn pass_tag(&mut self, text: &str) -> Found {
-        let rest = text.get(self.pos..).unwrap_or_default();
-        match reasoning::closing_tag_at(rest) {
-            Tag::Found(length, ()) => self.end_reasoning(self.pos + length),
-            Tag::Cut => ControlFlow::Break(None),
-            Tag::None => self.dismiss(self.pos + rest.chars().next().map_or(1, char::len_utf8)),
-        }
     }
 
     /// Continues after the closing tag of reasoning that has no opening tag.
@@ -238,14 +268,14 @@ impl Seeker {
         self.pos = scan::space(bytes, self.pos);
         let Some(&byte) = bytes.get(self.pos) else { return ControlFlow::Break(None) };
         match (self.phase, byte) {
-            (Phase::InArray, b'[' | b'{') => self.enter(bytes),
+            (Phase::InArray, b'[') => self.enter_array(text),
+            (Phase::InArray, b'{') => self.enter(bytes),
             (Phase::InObject, b'"' | b'\'') => {
                 self.pos += 1;
                 self.retry = self.pos;
                 self.go_on(Phase::Key(byte))
             }
             (Phase::AfterKey, b':') => ControlFlow::Break(Some(self.start)),
-            (Phase::InArray, b'/') => self.look_at_slash(text),
             (_, b'/') | (Phase::InObject | Phase::AfterKey, b'#') => self.enter_comment(bytes),
             (Phase::InObject, _) => self.look_wider(text, opening::member, self.pos),
             (Phase::AfterKey, _) => self.look_wider(text, opening::separator, self.retry),
@@ -253,13 +283,12 @@ impl Seeker {
         }
     }
 
-    /// At a slash after a bracket: a comment, or a tag such as `[/THINK]`.
-    fn look_at_slash(&mut self, text: &str) -> Found {
-        let bracket = self.pos - 1;
-        match reasoning::closing_tag_at(text.get(bracket..).unwrap_or_default()) {
-            Tag::Found(length, ()) => self.end_reasoning(bracket + length),
-            Tag::Cut => ControlFlow::Break(None),
-            Tag::None => self.enter_comment(text.as_bytes()),
+    /// At a bracket inside an array, which may be a marker such as `[ARGS]` as well.
+    fn enter_array(&mut self, text: &str) -> Found {
+        match markup::read(text.get(self.pos..).unwrap_or_default()) {
+            markup::Look::Mark(_) => self.dismiss(self.pos),
+            markup::Look::Cut if !self.is_end => ControlFlow::Break(None),
+            _ => self.enter(text.as_bytes()),
         }
     }
 

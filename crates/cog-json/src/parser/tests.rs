@@ -1,3 +1,4 @@
+mod drafts;
 mod forms;
 mod outcome;
 mod search;

@@ -1,7 +1,7 @@
 use cog_testkit::{Mock, Reply, Wire};
 use serde_json::json;
 
-use crate::support::{Place, json, snapshot, stderr, stdout};
+use crate::support::{Place, json, snapshot, stderr};
 
 #[test]
 fn every_setting_has_a_source() {

@@ -2,6 +2,7 @@
 
 use super::super::{End, Parser, Tolerance as T};
 use super::outcome::{Outcome, run_every_split};
+use crate::error::SyntaxErrorKind;
 use crate::limits::Limits;
 
 fn outcome(text: &str) -> Outcome {
@@ -146,7 +147,8 @@ fn reasoning_in_each_tag_is_not_the_document() {
                     "{text}"
                 );
             }
-            assert_eq!(outcome(&format!("{open}{draft}")).end, Ok(End::Truncated), "{open}{draft}");
+            let error = outcome(&format!("{open}{draft}")).end.expect_err(open);
+            assert_eq!(error.kind(), SyntaxErrorKind::OnlyReasoning, "{open}{draft}");
             assert!(outcome(&format!("{open}{draft}{close}\nNo.")).end.is_err(), "{open}{draft}{close}");
         }
     }

@@ -80,16 +80,19 @@ fn text_and_fence_before_the_document_are_measured_apart() {
 
 #[test]
 fn reasoning_may_begin_again_where_it_ended() {
-    for (text, end) in [
-        (" \n<think>x</think>{\"a\":1}", End::Complete),
-        ("<think>x</think>\n<think>{\"b\":2}</think>{\"a\":1}", End::Complete),
-        ("So: {\"b\":2}</think>\n<think>{\"c\":3}</think>{\"a\":1}", End::Complete),
-        ("<think>x</think>\n<think>{\"b\":2}", End::Truncated),
-        ("So: {\"b\":2}</think>\n<think>{\"c\":3}", End::Truncated),
+    for text in [
+        " \n<think>x</think>{\"a\":1}",
+        "<think>x</think>\n<think>{\"b\":2}</think>{\"a\":1}",
+        "So: {\"b\":2}</think>\n<think>{\"c\":3}</think>{\"a\":1}",
     ] {
         let outcome = outcome(text);
-        let draft = if end == End::Complete { Some(r#"{"a":1}"#.to_owned()) } else { None };
-        assert_eq!((outcome.end, outcome.draft), (Ok(end), draft), "{text}");
+        let draft = Some(r#"{"a":1}"#.to_owned());
+        assert_eq!((outcome.end, outcome.draft), (Ok(End::Complete), draft), "{text}");
+    }
+    for text in ["<think>x</think>\n<think>{\"b\":2}", "So: {\"b\":2}</think>\n<think>{\"c\":3}"] {
+        let outcome = outcome(text);
+        let kind = outcome.end.map_err(|error| error.kind());
+        assert_eq!((kind, outcome.draft), (Err(SyntaxErrorKind::OnlyReasoning), None), "{text}");
     }
 }
 

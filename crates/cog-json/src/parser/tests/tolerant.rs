@@ -162,7 +162,6 @@ fn truncated_reply_is_never_completed() {
         assert_eq!(outcome.end, Ok(End::Truncated), "{}", &text[..cut]);
     }
     assert_eq!(outcome(&text[..start + 19]).draft.as_deref(), Some(r#"{"a":["x\n",{}]}"#));
-    assert_eq!(outcome("<think>{\"a\":1}").end, Ok(End::Truncated));
     assert_eq!(run(tolerant(), [&b"{\"a\":\"\xe2\x82"[..]]).end, Ok(End::Truncated));
 }
 
@@ -195,7 +194,6 @@ fn second_object_is_reported_and_not_chosen() {
         "\nNo: {n: +5}",
         " // or {\"ok\":false}",
         " /* {\"b\":2} */",
-        "\n<think>{\"b\":2}",
     ] {
         let text = format!("{{\"a\":1}}{second}");
         let outcome = outcome(&text);

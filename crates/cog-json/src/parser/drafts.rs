@@ -1,0 +1,244 @@
+//! What is a draft: text inside a tag, a channel or the markers of a tool call (ruling R82).
+//!
+//! Only the outermost open mark is kept, since everything inside it is a draft. Marks that are merely mentioned in a sentence
+//! open nothing, but their closing marks must not be taken for the end of reasoning whose opening mark is missing.
+
+use crate::error::SyntaxErrorKind;
+use crate::parser::markup::{self, Form, Look, Mark, Role};
+
+/// The maximum number of mentioned marks to remember.
+const MAX_MENTIONS: usize = 16;
+
+/// The marks of the text so far.
+#[derive(Default)]
+pub(super) struct Drafts {
+    open: Option<Open>,
+    mentions: Vec<(Form, String)>,
+    /// What the drafts so far are.
+    pub(super) kind: Option<Draft>,
+}
+
+struct Open {
+    form: Form,
+    name: String,
+    /// The number of marks of this name inside each other.
+    depth: usize,
+}
+
+/// What a draft is. Of several kinds, the last one here is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Draft {
+    Reasoning,
+    ToolCall,
+}
+
+/// What stands at an offset.
+pub(super) enum Step {
+    /// No mark.
+    Text,
+    /// A mark that changes nothing, up to this offset.
+    Skip(usize),
+    /// A draft begins, and its mark ends at this offset.
+    Opened(usize),
+    /// The draft ended at this offset.
+    Closed(usize),
+    /// A closing mark without its opening one, up to this offset: all text before it is a draft.
+    Lone(usize),
+    /// The text ends where it may become a mark.
+    Cut,
+}
+
+impl Draft {
+    pub(super) fn error(self) -> SyntaxErrorKind {
+        match self {
+            Draft::Reasoning => SyntaxErrorKind::OnlyReasoning,
+            Draft::ToolCall => SyntaxErrorKind::OnlyToolCall,
+        }
+    }
+}
+
+impl Drafts {
+    /// Reads the mark at `at`. At the end of the text nothing is cut.
+    pub(super) fn step(&mut self, text: &str, at: usize, is_end: bool) -> Step {
+        match markup::read(text.get(at..).unwrap_or_default()) {
+            Look::None => Step::Text,
+            Look::Cut if is_end => Step::Text,
+            Look::Cut => Step::Cut,
+            Look::Mark(mark) => {
+                let is_mention = |end| markup::is_mention(text, at, end).or(is_end.then_some(false));
+                let step = match self.open {
+                    Some(_) => self.step_inside(&mark, at + mark.length, is_mention),
+                    None => self.step_outside(&mark, text, at, is_mention),
+                };
+                step.unwrap_or(Step::Cut)
+            }
+        }
+    }
+
+    /// Returns the end of the open draft, or otherwise the offset to search from next.
+    pub(super) fn end(&mut self, text: &str, mut from: usize, is_end: bool) -> Result<usize, usize> {
+        if self.open.as_ref().is_some_and(|open| open.form == Form::Comment) {
+            let end = markup::end_of_comment(text, from)?;
+            self.open = None;
+            return Ok(end);
+        }
+        loop {
+            let rest = text.as_bytes().get(from..).unwrap_or_default();
+            let Some(length) = rest.iter().position(|&byte| markup::may_begin(byte)) else {
+                return Err(text.len().max(from));
+            };
+            from += length;
+            match self.step(text, from, is_end) {
+                Step::Closed(end) => return Ok(end),
+                Step::Cut => return Err(from),
+                Step::Skip(end) | Step::Opened(end) | Step::Lone(end) => from = end,
+                Step::Text => from += first_length(text, from),
+            }
+        }
+    }
+
+    /// Searches a closing mark without its opening one from `from` on. Returns its end, or otherwise the offset to search from
+    /// next. In text that cannot be read, only the known names count.
+    pub(super) fn lone_end(
+        &mut self,
+        text: &str,
+        mut from: usize,
+        is_end: bool,
+        only_known: bool,
+    ) -> Result<usize, usize> {
+        loop {
+            if self.open.is_some() {
+                from = self.end(text, from, is_end)?;
+            }
+            let rest = text.as_bytes().get(from..).unwrap_or_default();
+            let Some(length) = rest.iter().position(|&byte| markup::may_begin(byte)) else {
+                return Err(text.len().max(from));
+            };
+            from += length;
+            if only_known && !is_known_at(text, from) {
+                if !is_end && matches!(markup::read(text.get(from..).unwrap_or_default()), Look::Cut) {
+                    return Err(from);
+                }
+                from += first_length(text, from);
+                continue;
+            }
+            match self.step(text, from, is_end) {
+                Step::Lone(end) => return Ok(end),
+                Step::Cut => return Err(from),
+                Step::Skip(end) | Step::Opened(end) | Step::Closed(end) => from = end,
+                Step::Text => from += first_length(text, from),
+            }
+        }
+    }
+
+    fn step_inside(
+        &mut self,
+        mark: &Mark,
+        end: usize,
+        is_mention: impl Fn(usize) -> Option<bool>,
+    ) -> Option<Step> {
+        let Some(open) = &mut self.open else { return Some(Step::Skip(end)) };
+        let is_token = matches!(open.form, Form::Token | Form::Channel);
+        let is_same = open.form == mark.form && open.name == mark.name;
+        let is_channel = open.form == Form::Channel && mark.form == Form::Channel;
+        let closed = match mark.role {
+            // What the tool is called with ends here, whatever its channel was.
+            Role::Open if is_token && mark.form == Form::Token && mark.name == "call" => true,
+            Role::Open if is_same && !is_channel && !is_mention(end)? => {
+                open.depth += 1;
+                false
+            }
+            Role::Close if is_channel => true,
+            Role::Close if is_same => {
+                open.depth -= 1;
+                open.depth == 0
+            }
+            Role::Final => is_channel,
+            Role::End => is_token,
+            Role::Open | Role::Close | Role::Neutral => false,
+        };
+        if is_token && mark.is_tool_call() {
+            self.kind = self.kind.max(Some(Draft::ToolCall));
+        }
+        if closed {
+            self.open = None;
+            return Some(Step::Closed(end));
+        }
+        Some(Step::Skip(end))
+    }
+
+    fn step_outside(
+        &mut self,
+        mark: &Mark,
+        text: &str,
+        at: usize,
+        is_mention: impl Fn(usize) -> Option<bool>,
+    ) -> Option<Step> {
+        let end = at + mark.length;
+        let is_wrapper = mark.is_wrapper();
+        Some(match mark.role {
+            Role::Neutral | Role::End => Step::Skip(end),
+            Role::Open | Role::Close if is_wrapper => Step::Skip(end),
+            Role::Final => self.lone(mark, text, at),
+            // A marker after the arguments of a call.
+            Role::Open if mark.form == Form::Token && mark.name == "call" => self.lone(mark, text, at),
+            Role::Open => {
+                let is_word = match mark.is_known() {
+                    true => markup::is_quoted(text, at),
+                    false => is_mention(end)?,
+                };
+                if is_word {
+                    self.mention(mark);
+                    return Some(Step::Skip(end));
+                }
+                self.open = Some(Open { form: mark.form, name: mark.name.clone(), depth: 1 });
+                self.note(mark);
+                Step::Opened(end)
+            }
+            Role::Close if self.forget(mark) => Step::Skip(end),
+            Role::Close if !mark.is_known() && is_mention(end)? => Step::Skip(end),
+            Role::Close => self.lone(mark, text, at),
+        })
+    }
+
+    fn lone(&mut self, mark: &Mark, text: &str, at: usize) -> Step {
+        // A header at the start has nothing before it that could be a draft.
+        if text.get(..at).is_some_and(|before| !before.trim().is_empty()) {
+            self.note(mark);
+        }
+        Step::Lone(at + mark.length)
+    }
+
+    fn note(&mut self, mark: &Mark) {
+        let kind = if mark.is_tool_call() { Draft::ToolCall } else { Draft::Reasoning };
+        self.kind = self.kind.max(Some(kind));
+    }
+
+    fn mention(&mut self, mark: &Mark) {
+        if self.mentions.len() == MAX_MENTIONS {
+            self.mentions.remove(0);
+        }
+        self.mentions.push((mark.form, mark.name.clone()));
+    }
+
+    /// Returns whether the mark closes one that was mentioned.
+    fn forget(&mut self, mark: &Mark) -> bool {
+        let is_same = |(form, name): &(Form, String)| *form == mark.form && *name == mark.name;
+        match self.mentions.iter().rposition(is_same) {
+            Some(at) => {
+                self.mentions.remove(at);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn is_known_at(text: &str, at: usize) -> bool {
+    matches!(markup::read(text.get(at..).unwrap_or_default()), Look::Mark(mark) if mark.is_known())
+}
+
+/// Returns the length of the character at `at`.
+pub(super) fn first_length(text: &str, at: usize) -> usize {
+    text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
+}

@@ -1,0 +1,229 @@
+//! What is a draft and what only wraps the answer (ruling R82).
+
+use super::super::{End, Parser};
+use super::outcome::{Outcome, run_every_split};
+use crate::error::SyntaxErrorKind;
+use crate::limits::Limits;
+
+const DRAFT: &str = r#"{"a":"draft"}"#;
+const REAL: &str = r#"{"a":"real"}"#;
+
+fn outcome(text: &str) -> Outcome {
+    run_every_split(|| Parser::tolerant(Limits::model_output()), text.as_bytes())
+}
+
+/// The document of a reply with the words DRAFT and REAL, or why there is none.
+fn read(text: &str) -> Result<String, SyntaxErrorKind> {
+    let outcome = outcome(&text.replace("DRAFT", DRAFT).replace("REAL", REAL));
+    match outcome.end {
+        Ok(End::Complete) if outcome.several => Ok("several".to_owned()),
+        Ok(End::Complete) => Ok(outcome.draft.unwrap()),
+        Ok(End::Truncated) => Ok("truncated".to_owned()),
+        Err(error) => {
+            let is_draft =
+                matches!(error.kind(), SyntaxErrorKind::OnlyReasoning | SyntaxErrorKind::OnlyToolCall);
+            assert!(!is_draft || outcome.draft.is_none(), "{text}");
+            Err(error.kind())
+        }
+    }
+}
+
+#[test]
+fn marks_of_any_name_hold_drafts() {
+    for (open, close) in [
+        ("<plan>", "</plan>"),
+        ("<PLAN>", "</PLAN>"),
+        ("<Working-Notes>", "</Working-Notes>"),
+        ("<my:notes step=\"1\">", "</my:notes>"),
+        ("<draft\n  kind='first' >", "</draft >"),
+        ("<p>", "</p>"),
+        ("<思考>", "</思考>"),
+        ("<!-- ", " -->"),
+        ("[SCRATCH]", "[/SCRATCH]"),
+        ("[reasoning]", "[/reasoning]"),
+        ("[[notes]]", "[[/notes]]"),
+        ("◁plan▷", "◁/plan▷"),
+        ("<|notes|>", "<|/notes|>"),
+        ("<|notes|>", "<|end|>"),
+        ("<|begin_of_notes|>", "<|end_of_notes|>"),
+        ("<|NOTES_START|>", "<|NOTES_END|>"),
+        ("<|notes>", "<notes|>"),
+        ("<|channel>notes\n", "<channel|>"),
+        ("<｜begin▁of▁notes｜>", "<｜end▁of▁notes｜>"),
+        ("<|start|>assistant<|channel|>notes<|message|>", "<|end|>"),
+    ] {
+        let none = Err(SyntaxErrorKind::OnlyReasoning);
+        for inside in
+            ["DRAFT", "Maybe DRAFT or DRAFT? No.\n", "```json\nDRAFT\n```", "<b>DRAFT</b> a < b [x] {"]
+        {
+            for lead in ["", "Well.\n", "Well. "] {
+                let text = format!("{lead}{open}{inside}{close}\nREAL");
+                assert_eq!(read(&text), Ok(REAL.to_owned()), "{text}");
+                let text = format!("{lead}{open}{inside}{close}\nNo.");
+                assert_eq!(read(&text), none, "{text}");
+                let text = format!("{lead}{open}{inside}");
+                assert_eq!(read(&text), none, "{text}");
+                let text = format!("REAL\n{open}{inside}{close}\nThat is all.");
+                assert_eq!(read(&text), Ok(REAL.to_owned()), "{text}");
+            }
+        }
+        // The opening mark may be missing, since templates write it themselves.
+        if !matches!(close, " -->" | "<|end|>") {
+            assert_eq!(read(&format!("Hm. DRAFT{close} REAL")), Ok(REAL.to_owned()), "{close}");
+            assert_eq!(read(&format!("DRAFT{close}")), none, "{close}");
+        }
+    }
+}
+
+#[test]
+fn nested_marks_end_with_the_outer_one() {
+    for text in [
+        "<plan><note>DRAFT</note>DRAFT</plan>REAL",
+        "<plan><note>DRAFT</plan>REAL",
+        "<plan>\n<plan>x</plan>DRAFT</plan>REAL",
+        "<plan>a <plan> tag is meant</plan>REAL",
+        "<plan><answer>DRAFT</answer></plan>REAL",
+        "<answer><plan>DRAFT</plan>REAL</answer>",
+        "<|calls_begin|><|call_begin|>f<|call_end|>DRAFT<|calls_end|>REAL",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    let text = "<plan>\n<plan>x</plan>DRAFT";
+    assert_eq!(read(text), Err(SyntaxErrorKind::OnlyReasoning));
+}
+
+#[test]
+fn arguments_of_tool_calls_are_no_answer() {
+    for text in [
+        "<tool_call>\nDRAFT\n</tool_call>",
+        "<function=find>DRAFT</function>",
+        "[TOOL_CALLS]find[ARGS]DRAFT",
+        "[TOOL_CALLS] [DRAFT]",
+        "[ [TOOL_CALLS]DRAFT",
+        "<|channel|>commentary to=functions.find <|constrain|>json<|message|>DRAFT<|call|>",
+        "<|start|>assistant to=functions.find<|channel|>commentary json<|message|>DRAFT",
+        "<|channel|>analysis to=browser.open code<|message|>DRAFT<|call|>",
+        "DRAFT<|call|>",
+        "<|python_tag|>DRAFT<|eom_id|>",
+        "<|tool_call>call:find{x:1} DRAFT<tool_call|>",
+        "<|tool_calls_section_begin|><|tool_call_begin|>f:0<|tool_call_argument_begin|>DRAFT<|tool_call_end|>",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\nDRAFT\n```<｜tool▁call▁end｜>",
+        "<｜DSML｜function_calls><｜DSML｜invoke name=\"f\">DRAFT</｜DSML｜invoke>",
+    ] {
+        assert_eq!(read(text), Err(SyntaxErrorKind::OnlyToolCall), "{text}");
+    }
+}
+
+#[test]
+fn wrappers_are_taken_off() {
+    for text in [
+        "<answer>REAL</answer>",
+        "<ANSWER id=\"1\">\nREAL\n</ANSWER>",
+        "<output>REAL",
+        "<response>REAL</response>",
+        "<result>```json\nREAL\n```</result>",
+        "<final>REAL</final>",
+        "REAL</json>",
+        "<|begin_of_box|>REAL<|end_of_box|>",
+        "[ANSWER]REAL[/ANSWER]",
+        "<|START_RESPONSE|>REAL<|END_RESPONSE|>",
+        "<|channel|>final<|message|>REAL<|return|>",
+        "<|channel|>final<|constrain|>json<|message|>REAL",
+        "<|channel|>analysis<|message|>DRAFT<|end|><|start|>assistant<|channel|>final json<|message|>REAL",
+        "REAL<|im_end|>",
+        "REAL<｜end▁of▁sentence｜>",
+        "REAL</s>",
+        "<think>x</think><answer>REAL</answer>",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    assert_eq!(read("<answer>REAL</answer>\n<answer>DRAFT</answer>"), Ok("several".to_owned()));
+    assert_eq!(read("<plan>DRAFT</plan>REAL DRAFT"), Ok("several".to_owned()));
+    assert_eq!(read("<plan>DRAFT</plan>{\"a\":"), Ok("truncated".to_owned()));
+}
+
+#[test]
+fn prose_with_angle_brackets_is_no_mark() {
+    for prose in [
+        "a < b and c > d: ",
+        "x<y and z>w: ",
+        "if x<y: ",
+        "a <b> tag: ",
+        "the `<plan>` and \"<notes>\" tags: ",
+        "a <b> and </b>: ",
+        "a Vec<u8> or Map<K, V>: ",
+        "see <https://example.com/a> and <me@example.com>: ",
+        "one<br>two<br/>\n<hr />three\n",
+        "it is <3 -> fine <- so <= ",
+        "[x], [1], [Note], [link](url), [think](url), [A] and [TODO] are fine: ",
+        "<b>Answer</b>: ",
+        "<p>Here it is.</p>\n",
+        "◁ ",
+        "<",
+    ] {
+        assert_eq!(read(&format!("{prose}REAL")), Ok(REAL.to_owned()), "{prose}");
+        assert_eq!(read(&format!("REAL\n{prose}")), Ok(REAL.to_owned()), "{prose}");
+    }
+}
+
+#[test]
+fn marks_inside_the_answer_are_text() {
+    for mark in [
+        "<plan>",
+        "</plan>",
+        "</think>",
+        "[TOOL_CALLS]",
+        "<|call|>",
+        "<|channel|>analysis<|message|>",
+        "◁/x▷",
+    ] {
+        let json = format!("{{\"a\":\"x {mark} y\",\"b{mark}\":[\"{mark}\"]}}");
+        for text in [
+            json.clone(),
+            format!("So: {json}"),
+            format!("<answer>{json}</answer>"),
+            format!("<plan>x</plan>{json}"),
+        ] {
+            assert_eq!(read(&text), Ok(json.clone()), "{text}");
+        }
+    }
+}
+
+#[test]
+fn marks_inside_the_strings_of_an_array_are_text() {
+    for text in [
+        r#"["a<|x|>b",{"a":1}]"#,
+        r#"["a<|x|>b<|end|>",{"a":1}]"#,
+        r#"["a<plan>b</plan>"]"#,
+        r#"["a<|channel|>analysis b"]"#,
+        r#""a <|x|> {\"b\":1}""#,
+    ] {
+        let expected = serde_json::from_str::<serde_json::Value>(text).unwrap().to_string();
+        assert_eq!(read(text), Ok(expected), "{text}");
+    }
+}
+
+#[test]
+fn part_of_something_with_a_draft_inside_is_refused() {
+    for text in ["[1,\n<plan>x</plan>REAL]", "{\"x\" <|n|>y<|end_n|> \"item\": REAL}"] {
+        assert!(read(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn nothing_of_an_open_draft_is_emitted() {
+    for open in [
+        "<plan>",
+        "<|plan|>",
+        "[[plan]]",
+        "[TOOL_CALLS]f[ARGS]",
+        "<|channel|>analysis<|message|>",
+        "x <notes>\n",
+    ] {
+        let mut parser = Parser::tolerant(Limits::model_output());
+        for byte in format!("{open}{DRAFT} or {DRAFT}").bytes() {
+            parser.push(&[byte], &mut |event| panic!("{open}: {event:?}")).unwrap();
+        }
+        assert!(parser.root().is_none() && !parser.is_tentative(), "{open}");
+    }
+}
