@@ -238,36 +238,53 @@ fn media_of(module: &Module, input: &Value) -> Result<Vec<(Path, MediaSource)>, 
     paths.map(source).collect()
 }
 
-/// Returns the input with a number in place of each media item, from 1. The message parts use the same numbers. The first
-/// `fields` are fields for media; the others are artifacts, whose references stay.
+/// Returns the input with a number for each media item, from 1. The message parts use the same numbers. The first `fields` are
+/// fields for media, which keep only the members that do not describe the source; the others are artifacts, whose references
+/// stay.
 fn numbered(input: &Value, media: &[(Path, MediaSource)], fields: usize) -> Value {
-    let changes = media.iter().enumerate().map(|(index, (path, _))| {
+    let changes = media.iter().enumerate().map(|(index, (path, source))| {
         let pointer = pointer_in_input(&path.pointer()).to_owned();
-        let artifact = input.pointer(&pointer).filter(|_| index >= fields);
-        (pointer, Change::Replace(number(index + 1, artifact)))
+        let field_source = (index < fields).then_some(source);
+        let item = number(index + 1, input.pointer(&pointer), field_source);
+        (pointer, Change::Replace(item))
     });
     with_changes(input.node(), &changes.collect())
 }
 
-/// Returns the number of a media item, with the reference of an artifact.
-fn number(number: usize, artifact: Option<Node<'_>>) -> Value {
+/// Returns the number of a media item with its other members: for a field without those that describe its source, for an
+/// artifact with its reference.
+fn number(number: usize, item: Option<Node<'_>>, field_source: Option<&MediaSource>) -> Value {
     let mut text = String::new();
-    Writer::compact(&mut text).object(|w| match artifact {
-        Some(artifact) if artifact.is_object() => {
-            match artifact.get("media") {
-                Some(own) => w.field("media", &own),
-                None => w.field("media", &number),
+    Writer::compact(&mut text).object(|w| match item {
+        Some(item) if item.is_object() => {
+            match item.get("media") {
+                Some(own) if field_source.is_none() => w.field("media", &own),
+                _ => w.field("media", &number),
             };
-            let others = artifact.members().filter(|(key, _)| *key != "media");
-            others.for_each(|(key, member)| {
-                w.field(key, &member);
-            });
+            for (key, member) in item.members() {
+                let is_of_source = field_source.is_some_and(|source| describes_source(key, source));
+                if key != "media" && !is_of_source {
+                    w.field(key, &member);
+                }
+            }
         }
         reference => {
             w.field("media", &number).optional("reference", &reference);
         }
     });
     Value::parse(&text).unwrap_or_default()
+}
+
+/// Returns whether a member of a media item belongs to its source, and not to the model.
+fn describes_source(name: &str, source: &MediaSource) -> bool {
+    let location = match source.location.kind() {
+        "url" => "url",
+        "base64" => "data",
+        "file" => "path",
+        _ => "upload_id",
+    };
+    let common = ["type", "media_type", "checksum", "detail", "rotation"];
+    name == location || common.contains(&name)
 }
 
 /// Strips the leading `input` from a pointer.

@@ -1,7 +1,7 @@
 //! Prepares `schema.json` for the engine.
 //!
 //! References stay inside the file. The names `$schema` and `$id` are removed, so that nothing can be fetched by them
-//! (ruling R13). Media inputs get the definition of the runtime (ruling R14). Everything that would fail or loop later is
+//! (ruling R13). The definition of the runtime is added to media inputs (ruling R14). Everything that would fail or loop later is
 //! an error with location and suggestion here.
 
 mod builtin;
@@ -30,7 +30,7 @@ pub(crate) struct Document {
     pub(crate) parts: Parts,
     /// The JSON pointer of each schema that its parts or definitions reach.
     pub(crate) schemas: Vec<String>,
-    /// The JSON pointers of media inputs, which have the definition of the runtime.
+    /// The JSON pointers of media inputs, to which the definition of the runtime was added.
     pub(crate) media: Vec<String>,
     /// The JSON pointers of the runtime's definitions of a handoff.
     pub(crate) handoffs: Handoffs,
@@ -57,7 +57,7 @@ impl Document {
         }
         let warnings = lint::warnings(&value, &parts, &reached);
         reach::localise(&mut value, &reached);
-        let media = media::replace(&mut value, &reached.schemas, rules.documents);
+        let media = media::add(&mut value, &reached.schemas, rules.documents);
         let schemas = reach::reach(&value, &parts.roots(&value))?.schemas;
         Ok(Self { value: Arc::new(value), parts, schemas, media, handoffs, warnings })
     }

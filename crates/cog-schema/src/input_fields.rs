@@ -208,6 +208,9 @@ impl Contract {
     }
 }
 
+/// The `type` of a media source.
+const SOURCES: [&str; 4] = ["url", "base64", "file", "upload_ref"];
+
 struct MediaWalk {
     paths: Vec<Path>,
 }
@@ -218,7 +221,9 @@ impl Visit for MediaWalk {
     }
 
     fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
-        if shape.is_media && node.is_object() {
+        // A branch of the author's own, such as a text, is not a source.
+        let is_source = node.get("type").and_then(Node::as_str).is_some_and(|kind| SOURCES.contains(&kind));
+        if shape.is_media && is_source {
             self.paths.push(stack.path());
             self.paths.dedup();
         }

@@ -8,59 +8,180 @@ pub(super) const INPUT: &str = "MediaInput";
 /// A media output.
 pub(super) const OUTPUT: &str = "MediaOutput";
 
-/// Replaces each media input, found by name or by structure, with the definition of the runtime. Returns their pointers.
-pub(super) fn replace(document: &mut Value, schemas: &[String], documents: bool) -> Vec<String> {
+/// The branches of SPEC 2.3. A choice of all three also accepts an upload, as the runtime's definition does.
+const SOURCES: [&str; 3] = ["url", "base64", "file"];
+
+/// The `media_type` of SPEC 2.3.
+const MEDIA_TYPES: &str = "^(image|audio|video)/[a-z0-9.+-]+$";
+
+/// Adds the definition of the runtime to each media input, found by name or by structure. Returns their pointers.
+///
+/// The author's keywords stay, so that nothing is accepted that the author forbids (ruling R14).
+pub(super) fn add(document: &mut Value, schemas: &[String], documents: bool) -> Vec<String> {
     let is_named = |pointer: &str| {
         [format!("/$defs/{INPUT}"), format!("/definitions/{INPUT}")].contains(&pointer.into())
     };
-    let mut replaced = Vec::new();
+    let mut found = Vec::new();
     for pointer in schemas {
-        let Some(schema) = document.pointer_mut(pointer) else { continue };
-        if is_named(pointer) || has_structure(schema) {
-            let mut new = input(documents);
-            copy_annotations(schema, &mut new);
-            *schema = new;
-            replaced.push(pointer.clone());
+        let Some(schema) = document.pointer(pointer) else { continue };
+        let branches = branches(document, schema);
+        if !is_named(pointer) && !lists_sources(&branches) {
+            continue;
+        }
+        if let Some(Value::Object(own)) = document.pointer_mut(pointer) {
+            extend(own, branches, documents);
+            found.push(pointer.clone());
         }
     }
-    replaced
+    found
 }
 
-/// Returns whether a schema is a choice between sources by a constant `type`, with the three of SPEC 2.3 among them.
-fn has_structure(schema: &Value) -> bool {
-    let Some(branches) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) else {
-        return false;
+/// Returns the branches of a choice. One that only refers to a definition is that definition, because the definition may also
+/// be used without this choice.
+fn branches(document: &Value, schema: &Value) -> Vec<Value> {
+    let branches = choice(schema).and_then(|keyword| schema.get(keyword)?.as_array());
+    let resolve = |branch: &Value| {
+        let target = branch.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+        let is_alone = branch.as_object().is_some_and(|members| members.len() == 1);
+        let found = target.filter(|_| is_alone).and_then(|target| document.pointer(target));
+        found.unwrap_or(branch).clone()
     };
-    let types: Vec<&str> =
-        branches.iter().filter_map(|branch| branch.pointer("/properties/type/const")?.as_str()).collect();
-    ["url", "base64", "file"].iter().all(|source| types.contains(source))
+    branches.into_iter().flatten().map(resolve).collect()
 }
 
-fn copy_annotations(old: &Value, new: &mut Value) {
-    for keyword in ["title", "description"] {
-        if let (Some(text), Some(members)) = (old.get(keyword), new.as_object_mut()) {
-            members.insert(keyword.to_owned(), text.clone());
+fn choice(schema: &Value) -> Option<&'static str> {
+    ["oneOf", "anyOf"].into_iter().find(|keyword| schema.get(*keyword).is_some_and(Value::is_array))
+}
+
+fn type_of(branch: &Value) -> Option<&str> {
+    branch.pointer("/properties/type/const")?.as_str()
+}
+
+/// Returns whether a choice lists the three sources of SPEC 2.3 by a constant `type`.
+fn lists_sources(branches: &[Value]) -> bool {
+    SOURCES.iter().all(|source| branches.iter().any(|branch| type_of(branch) == Some(source)))
+}
+
+/// Adds what the runtime requires of a source to the author's definition.
+fn extend(own: &mut Map<String, Value>, mut branches: Vec<Value>, documents: bool) {
+    let runtime = input(documents);
+    let sources = runtime.get("oneOf").and_then(Value::as_array).cloned().unwrap_or_default();
+    widen(own, documents);
+    let is_list = lists_sources(&branches);
+    if is_list && !branches.iter().any(|branch| type_of(branch) == Some(UPLOAD)) {
+        let file = branches.iter().find(|branch| type_of(branch) == Some("file"));
+        let upload = file.map(upload_like);
+        branches.extend(upload);
+    }
+    let own_types: Vec<&str> = branches.iter().filter_map(type_of).collect();
+    let is_choice_of_sources = sources.iter().filter_map(type_of).any(|source| own_types.contains(&source));
+    match choice(&Value::Object(own.clone())) {
+        Some(keyword) if is_choice_of_sources => {
+            for branch in &mut branches {
+                let source = sources.iter().find(|source| type_of(source) == type_of(branch));
+                if let (Some(source), Value::Object(branch)) = (source, &mut *branch) {
+                    widen(branch, documents);
+                    merge(branch, source);
+                }
+            }
+            own.insert(keyword.to_owned(), Value::Array(branches));
         }
+        // Branches of another form say for themselves what they accept.
+        Some(_) => {}
+        None if own.contains_key("$ref") || own.contains_key("allOf") => {}
+        None => merge(own, &runtime),
+    }
+}
+
+/// The source of SPEC 9: a file that was uploaded before.
+const UPLOAD: &str = "upload_ref";
+
+/// Returns the author's branch for files as the one for uploads, with everything else that it requires or forbids.
+fn upload_like(file: &Value) -> Value {
+    let mut upload = file.clone();
+    if let Some(properties) = upload.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.remove("path");
+        properties.insert("type".to_owned(), json!({ "const": UPLOAD }));
+    }
+    if let Some(required) = upload.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name != "path");
+    }
+    upload
+}
+
+/// Leaves to the runtime what it checks itself, and accepts PDF where the author's `media_type` is that of SPEC 2.3, and an
+/// upload where all sources of SPEC 2.3 are listed.
+fn widen(own: &mut Map<String, Value>, documents: bool) {
+    let Some(properties) = own.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    let pattern = properties.get_mut("media_type").and_then(|schema| schema.get_mut("pattern"));
+    if let Some(pattern) = pattern.filter(|pattern| *pattern == MEDIA_TYPES) {
+        *pattern = media_types(documents).into();
+    }
+    // The runtime decodes the data itself, and says what is wrong with it (E1013).
+    if let Some(data) = properties.get_mut("data").and_then(Value::as_object_mut)
+        && data.get("contentEncoding").is_some_and(|encoding| encoding == "base64")
+    {
+        data.remove("contentEncoding");
+    }
+    let types =
+        properties.get_mut("type").and_then(|schema| schema.get_mut("enum")).and_then(Value::as_array_mut);
+    if let Some(types) = types
+        && SOURCES.iter().all(|source| types.iter().any(|one| one == source))
+        && !types.iter().any(|one| one == UPLOAD)
+    {
+        types.push(UPLOAD.into());
+    }
+}
+
+/// Adds the keywords of `other` that `own` does not have. Of `required` and `properties`, the members are added.
+fn merge(own: &mut Map<String, Value>, other: &Value) {
+    for (keyword, added) in other.as_object().into_iter().flatten() {
+        match (own.get_mut(keyword), added) {
+            (None, _) => drop(own.insert(keyword.clone(), added.clone())),
+            (Some(Value::Array(names)), Value::Array(more)) if keyword == "required" => {
+                names.extend(more.iter().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
+            }
+            (Some(Value::Object(properties)), Value::Object(more)) if keyword == "properties" => {
+                for (name, schema) in more {
+                    merge_property(properties, name, schema);
+                }
+            }
+            // A pattern of the author's own is checked as well as that of the runtime.
+            (Some(pattern), _) if keyword == "pattern" && pattern != added => {
+                own.entry("allOf").or_insert_with(|| json!([]));
+                if let Some(all) = own.get_mut("allOf").and_then(Value::as_array_mut) {
+                    all.push(json!({ "pattern": added }));
+                }
+            }
+            (Some(_), _) => {}
+        }
+    }
+}
+
+fn merge_property(properties: &mut Map<String, Value>, name: &str, schema: &Value) {
+    match properties.get_mut(name) {
+        None | Some(Value::Bool(true)) => drop(properties.insert(name.to_owned(), schema.clone())),
+        Some(Value::Object(own)) => merge(own, schema),
+        Some(_) => {}
     }
 }
 
 /// Returns the definition of an input.
 pub(super) fn input(documents: bool) -> Value {
-    let kinds = if documents {
-        "^((image|audio|video)/[a-z0-9.+-]+|application/pdf)$"
-    } else {
-        "^(image|audio|video)/[a-z0-9.+-]+$"
-    };
     let text = json!({ "type": "string" });
     let url = json!({ "type": "string", "format": "uri" });
-    let media_type = json!({ "type": "string", "pattern": kinds });
+    let media_type = json!({ "type": "string", "pattern": media_types(documents) });
     let branches = [
         source("url", &[("url", &url)], &[("media_type", &text)]),
         source("base64", &[("media_type", &media_type), ("data", &text)], &[]),
         source("file", &[("path", &text)], &[("media_type", &text)]),
-        source("upload_ref", &[("upload_id", &text)], &[("media_type", &text)]),
+        source(UPLOAD, &[("upload_id", &text)], &[("media_type", &text)]),
     ];
     json!({ "type": "object", "required": ["type"], "oneOf": branches })
+}
+
+fn media_types(documents: bool) -> &'static str {
+    if documents { "^((image|audio|video)/[a-z0-9.+-]+|application/pdf)$" } else { MEDIA_TYPES }
 }
 
 /// Returns the definition of an output: SPEC 2.3 with the members of SPEC 4.3.
@@ -70,7 +191,7 @@ pub(super) fn output() -> Value {
         "required": ["type", "media_type"],
         "properties": {
             "type": { "type": "string", "enum": ["url", "base64", "file"] },
-            "media_type": { "type": "string", "pattern": "^(image|audio|video)/[a-z0-9.+-]+$" },
+            "media_type": { "type": "string", "pattern": MEDIA_TYPES },
             "url": { "type": "string", "format": "uri" },
             "data": { "type": "string" },
             "path": { "type": "string" },

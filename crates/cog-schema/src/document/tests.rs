@@ -184,6 +184,30 @@ fn finds_media_inputs_by_structure_and_copies_annotations() {
 }
 
 #[test]
+fn definition_of_media_is_added_to_the_branches_of_the_author() {
+    let source = |kind: &str, more: Value| json!({ "properties": { "type": { "const": kind }, "caption": more }, "required": ["type", "caption"] });
+    let text = json!({ "properties": { "type": { "const": "text" } }, "required": ["type", "text"] });
+    let kinds = json!({ "enum": ["image/png"] });
+    let mut base64 = source("base64", json!({ "type": "string" }));
+    base64["properties"]["media_type"] = kinds.clone();
+    let branches = json!([source("url", json!(true)), base64, { "$ref": "#/$defs/F" }, text]);
+    let definitions = json!({ "F": source("file", json!({ "maxLength": 9 })) });
+    let original =
+        json!({ "input": { "properties": { "photo": { "anyOf": branches } } }, "$defs": definitions });
+    let document = Document::read(&original, &rules()).unwrap();
+    let found = document.value.pointer("/input/properties/photo/anyOf").unwrap();
+    assert_eq!(found.as_array().unwrap().len(), 5);
+    assert_eq!(found[0]["required"], json!(["type", "caption", "url"]));
+    assert_eq!(found[1]["properties"]["media_type"]["enum"], kinds["enum"]);
+    assert_eq!(found[1]["properties"]["data"], json!({ "type": "string" }));
+    assert_eq!(found[3], text);
+    assert_eq!(found[4]["properties"]["type"], json!({ "const": "upload_ref" }));
+    assert_eq!(found[4]["properties"]["caption"], json!({ "maxLength": 9 }));
+    assert_eq!(found[4]["required"], json!(["type", "caption", "upload_id"]));
+    assert_eq!(document.value.pointer("/$defs/F"), definitions.get("F"));
+}
+
+#[test]
 fn rejects_references_that_fan_out() {
     let twice = |next: &str| json!({ "allOf": [{ "$ref": next }, { "$ref": next }] });
     let mut parts = serde_json::Map::new();

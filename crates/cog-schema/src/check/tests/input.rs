@@ -80,6 +80,62 @@ fn media_sources_have_the_definition_of_the_runtime() {
     assert_eq!(violations(schema, pdf), ["input.images[0].media_type pattern E1010"]);
 }
 
+/// The violations of one media item, by the author's definition of it.
+fn item(definition: Value, item: Value) -> Vec<String> {
+    let input = json!({ "properties": { "photo": { "$ref": "#/$defs/MediaInput" } } });
+    let contract =
+        contract(json!({ "input": input, "$defs": { "MediaInput": definition } }), &rules(Tier::Decision));
+    let input = Tree::from(json!({ "photo": item }));
+    let violations = contract.check_input(input.node());
+    violations.iter().map(|it| format!("{} {} {}", it.path, it.rule, it.code.as_str())).collect()
+}
+
+#[test]
+fn what_the_author_forbids_of_media_stays_forbidden() {
+    let url = json!({ "type": "url", "url": "https://example.com/a.png" });
+    let png = json!({ "type": "base64", "media_type": "image/png", "data": "QUJD" });
+    let jpeg = json!({ "type": "base64", "media_type": "image/jpeg", "data": "QUJD" });
+    let upload = json!({ "type": "upload_ref", "upload_id": "u" });
+    let only_png = json!({
+        "type": "object",
+        "required": ["type", "media_type"],
+        "properties": { "type": { "const": "base64" }, "media_type": { "enum": ["image/png"] } },
+    });
+    assert_eq!(item(only_png.clone(), png.clone()), [""; 0]);
+    for other in [&url, &jpeg, &upload, &json!({ "type": "base64", "media_type": "image/png" })] {
+        assert_ne!(item(only_png.clone(), other.clone()), [""; 0], "{other}");
+    }
+    let captioned = json!({ "required": ["caption"], "properties": { "caption": { "type": "string" } } });
+    assert_eq!(item(captioned.clone(), url.clone()), ["input.photo.caption required E1002"]);
+    let with_caption = json!({ "type": "url", "url": "https://example.com/a.png", "caption": "x" });
+    assert_eq!(item(captioned, with_caption), [""; 0]);
+    let listed = json!({ "properties": { "type": { "enum": ["url", "base64", "file"] } } });
+    assert_eq!(item(listed, upload.clone()), [""; 0]);
+    let two = json!({ "oneOf": [
+        { "properties": { "type": { "const": "base64" } }, "required": ["type"] },
+        { "properties": { "type": { "const": "text" } }, "required": ["type", "text"] },
+    ] });
+    assert_eq!(item(two.clone(), png), [""; 0]);
+    assert_eq!(item(two.clone(), json!({ "type": "text", "text": "x" })), [""; 0]);
+    for other in [url, upload, json!({ "type": "base64", "media_type": "image/png" })] {
+        assert_ne!(item(two.clone(), other.clone()), [""; 0], "{other}");
+    }
+}
+
+#[test]
+fn branch_of_the_author_is_not_a_medium() {
+    let branch = |kind: &str| json!({ "properties": { "type": { "const": kind } }, "required": ["type"] });
+    let choice = json!({ "oneOf": [branch("url"), branch("base64"), branch("file"), branch("text")] });
+    let contract = contract(
+        json!({ "input": { "properties": { "a": choice.clone(), "b": choice } } }),
+        &rules(Tier::Decision),
+    );
+    let input = Tree::from(json!({ "a": { "type": "text" }, "b": { "type": "file", "path": "b.png" } }));
+    assert_eq!(contract.check_input(input.node()), []);
+    let paths: Vec<String> = contract.media_paths(input.node()).iter().map(Path::to_string).collect();
+    assert_eq!(paths, ["input.b"]);
+}
+
 #[test]
 fn documents_are_accepted_if_the_manifest_lists_them() {
     let schema = json!({ "properties": { "file": { "$ref": "#/$defs/MediaInput" } } });
