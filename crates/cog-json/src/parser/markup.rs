@@ -81,7 +81,7 @@ const KNOWN: [&str; 19] = [
     "thoughts",
 ];
 
-/// Elements of HTML that never enclose anything.
+/// Elements of HTML that never enclose anything, and the tokens of a text, `<s>` and `</s>`.
 const VOID: [&str; 6] = ["br", "hr", "img", "input", "s", "wbr"];
 
 impl Mark {
@@ -149,7 +149,7 @@ pub(super) fn is_mention(text: &str, start: usize, end: usize) -> Option<bool> {
     }
 }
 
-/// Returns whether the mark between two offsets is inside quotes or backticks.
+/// Returns whether the mark at `start` follows a quote or backtick.
 pub(super) fn is_quoted(text: &str, start: usize) -> bool {
     text.get(..start).is_some_and(|before| before.ends_with(['"', '\'', '`', '“', '‘']))
 }
