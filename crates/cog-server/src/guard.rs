@@ -42,7 +42,7 @@ pub(crate) use origin::{Origins, Page};
 pub(crate) use rate::Rates;
 pub(crate) use refusal::Refusal;
 pub(crate) use slots::Slots;
-pub(crate) use token::Access;
+pub(crate) use token::{Access, Credential};
 pub(crate) use trace::{parent_span, request_id};
 pub(crate) use write_timeout::WriteTimeout;
 

@@ -24,7 +24,7 @@ use crate::{
     error::ApiError,
     execute_request::ExecuteRequest,
     follow::{Begin, follow},
-    guard::{BodyLease, Client},
+    guard::{BodyLease, Client, Credential, Refusal},
     negotiate::{Delivery, ResponsePreference},
     request::ExecuteBody,
     state::{App, Caller},
@@ -34,6 +34,8 @@ use crate::{
 pub(crate) struct Conversation {
     app: App,
     caller: Caller,
+    /// What the client has shown to open the connection. It may be revoked while the connection is open.
+    credential: Credential,
     name: String,
     socket: Connection,
     /// A run has ended on this connection: a late `cancel` refers to it and is ignored.
@@ -47,8 +49,14 @@ struct Closed;
 type Flow = ControlFlow<Closed>;
 
 impl Conversation {
-    pub(crate) fn new(app: App, caller: Caller, name: String, socket: WebSocket) -> Self {
-        Self { app, caller, name, socket: Connection::new(socket), has_run: false }
+    pub(crate) fn new(
+        app: App,
+        caller: Caller,
+        credential: Credential,
+        name: String,
+        socket: WebSocket,
+    ) -> Self {
+        Self { app, caller, credential, name, socket: Connection::new(socket), has_run: false }
     }
 
     /// Serves the connection until the client closes it or is idle for too long.
@@ -90,6 +98,10 @@ impl Conversation {
 
     /// Performs one run.
     async fn run_once(&mut self, body: ExecuteBody) -> Flow {
+        // The connection outlives the request that opened it, so each run needs a token that is valid now.
+        if let Err(revoked) = self.app.guard.access.check_again(&self.credential, &self.caller.client) {
+            return self.revoked(revoked).await;
+        }
         let request = match self.request(body).await {
             Ok(request) => request,
             Err(error) => return self.refuse(error).await,
@@ -109,6 +121,12 @@ impl Conversation {
             self.app.guard.metrics.http.refused(refusal.reason().as_str());
         }
         self.send_envelope(&error.into_envelope()).await
+    }
+
+    /// Sends the error and closes the connection.
+    async fn revoked(&mut self, refusal: Refusal) -> Flow {
+        self.refuse(refusal.into()).await?;
+        self.close(close_code::POLICY, "token revoked").await
     }
 
     async fn request(&mut self, mut body: ExecuteBody) -> Result<(ExecuteRequest, Delivery), ApiError> {

@@ -49,6 +49,12 @@ pub(crate) enum Access {
     Tokens(Tokens),
 }
 
+/// What a connection has shown at its start: the digest of its token, if it sent one.
+///
+/// A connection that starts runs later keeps it, because the token may be revoked meanwhile.
+#[derive(Clone)]
+pub(crate) struct Credential(Option<[u8; 32]>);
+
 /// A server that other machines could use without authentication.
 #[derive(Debug, Error)]
 #[error("other machines can reach {0}, and authentication is not configured")]
@@ -87,11 +93,26 @@ impl Access {
             Self::Open => Ok(Client::from_ip(peer.ip())),
             Self::Tokens(tokens) => match given::token(headers) {
                 None => Err(refusal("missing token", r#"Bearer realm="cog""#)),
-                Some(given) => tokens
-                    .holder(&given)
-                    .ok_or_else(|| refusal("unknown token", r#"Bearer realm="cog", error="invalid_token""#)),
+                Some(given) => tokens.holder(&digest(&given)).ok_or_else(unknown),
             },
         }
+    }
+
+    /// Checks that the token of an open connection is still valid, and is still that of this client.
+    ///
+    /// # Errors
+    /// 401 E4007 for a token that was revoked.
+    pub(crate) fn check_again(&self, credential: &Credential, client: &Client) -> Result<(), Refusal> {
+        let Self::Tokens(tokens) = self else { return Ok(()) };
+        let holder = credential.0.and_then(|digest| tokens.holder(&digest));
+        if holder.as_ref() == Some(client) { Ok(()) } else { Err(unknown()) }
+    }
+}
+
+impl Credential {
+    /// The credential that these headers contain.
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
+        Self(given::token(headers).map(|given| digest(&given)))
     }
 }
 
@@ -110,12 +131,12 @@ impl Tokens {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the holder of a token. The digests of all tokens are compared, each in constant time.
-    fn holder(&self, given: &str) -> Option<Client> {
-        let (digest, list) = (digest(given), self.list());
+    /// Returns the holder of the token with this digest. The digests of all tokens are compared, each in constant time.
+    fn holder(&self, digest: &[u8; 32]) -> Option<Client> {
+        let list = self.list();
         let mut found = u64::MAX;
         for (index, known) in (0_u64..).zip(list.iter()) {
-            let is_equal: Choice = known.digest.ct_eq(&digest);
+            let is_equal: Choice = known.digest.ct_eq(digest);
             found.conditional_assign(&index, is_equal);
         }
         let index = usize::try_from(found).ok()?;
@@ -125,6 +146,10 @@ impl Tokens {
 
 fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token).into()
+}
+
+fn unknown() -> Refusal {
+    refusal("unknown token", r#"Bearer realm="cog", error="invalid_token""#)
 }
 
 fn refusal(message: &str, challenge: &'static str) -> Refusal {

@@ -8,6 +8,7 @@ use cog_spec::Code;
 use super::extract::Name;
 use crate::{
     error::ApiError,
+    guard::Credential,
     openapi::Refused,
     state::{App, Caller},
     websocket::{Conversation, bounded},
@@ -45,7 +46,8 @@ pub(crate) async fn socket(
     }
     app.load(&name).await.map_err(|error| ApiError::from(error).into_response())?;
     let upgrade = bounded(upgrade.protocols([PROTOCOL]), app.settings.max_message_bytes);
-    Ok(upgrade.on_upgrade(move |socket| Conversation::new(app, caller, name, socket).run()))
+    let credential = Credential::from_headers(&headers);
+    Ok(upgrade.on_upgrade(move |socket| Conversation::new(app, caller, credential, name, socket).run()))
 }
 
 fn not_a_socket(rejection: &WebSocketUpgradeRejection) -> Response {

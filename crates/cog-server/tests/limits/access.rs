@@ -2,13 +2,18 @@
 
 use cog_server::{Server, ServerSettings, Tokens};
 use futures_util::{SinkExt as _, StreamExt as _};
-use tokio::net::TcpListener;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
 use tokio_tungstenite::{
-    connect_async,
+    MaybeTlsStream, WebSocketStream, connect_async,
     tungstenite::{self, Message, client::IntoClientRequest as _},
 };
 
-use crate::support::{Site, answer, code, question};
+use crate::support::{LONG, Site, answer, code, question};
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 const TOKEN: &str = "abcdefghij0123456789/+==";
 
@@ -61,6 +66,69 @@ async fn browser_websocket_token_is_accepted() {
     assert_eq!(open(&site, &[("authorization", &bearer)]).await, Ok(String::new()));
     assert_eq!(open(&site, &[]).await, Err(401));
     assert_eq!(open(&site, &[("sec-websocket-protocol", "cog, cog.token.wrong")]).await, Err(401));
+}
+
+/// Sends a body, and returns the error code of its last frame, and the code with which the server then closes.
+async fn refused(socket: &mut Socket) -> (String, Option<u16>) {
+    socket.send(Message::text(question().to_string())).await.unwrap();
+    let (mut error, mut closed) = (String::new(), None);
+    while let Some(Ok(message)) = timeout(LONG, socket.next()).await.expect("the connection stays open") {
+        match message {
+            Message::Text(text) => {
+                let frame: serde_json::Value = serde_json::from_str(&text).unwrap();
+                frame["error"]["code"].as_str().unwrap_or("none").clone_into(&mut error);
+            }
+            Message::Close(frame) => closed = frame.map(|frame| u16::from(frame.code)),
+            _ => {}
+        }
+    }
+    (error, closed)
+}
+
+/// Reads frames until the run has ended.
+async fn until_final(socket: &mut Socket) {
+    while !socket.next().await.unwrap().unwrap().into_text().unwrap().contains("\"final\"") {}
+}
+
+#[tokio::test]
+async fn revoked_token_starts_no_further_run_on_its_websocket() {
+    let settings = guarded();
+    let tokens = settings.access.tokens.clone().unwrap();
+    let site = Site::start(settings, [answer()]).await;
+    let mut sockets = Vec::new();
+    for header in [
+        ("authorization", format!("Bearer {TOKEN}")),
+        ("sec-websocket-protocol", "cog, cog.token.abcdefghij0123456789%2F%2B%3D%3D".to_owned()),
+    ] {
+        let mut request = format!("ws://{}/v1/modules/m/ws", site.address).into_client_request().unwrap();
+        request.headers_mut().insert(header.0, header.1.parse().unwrap());
+        let (mut socket, _) = connect_async(request).await.unwrap();
+        socket.send(Message::text(question().to_string())).await.unwrap();
+        until_final(&mut socket).await;
+        sockets.push(socket);
+    }
+    assert_eq!(site.mock.requests().len(), 2);
+    // The name stays, its token changes: the old one is revoked all the same.
+    tokens.replace(&Tokens::parse("ci:another-token-0123456789").unwrap());
+    for socket in &mut sockets {
+        assert_eq!(refused(socket).await, ("E4007".to_owned(), Some(1008)));
+    }
+    assert_eq!(site.mock.requests().len(), 2, "no model was called");
+}
+
+#[tokio::test]
+async fn running_run_of_a_revoked_token_continues() {
+    let settings = guarded();
+    let tokens = settings.access.tokens.clone().unwrap();
+    let site = Site::start(settings, [answer().pause(std::time::Duration::from_millis(1))]).await;
+    let mut request = format!("ws://{}/v1/modules/m/ws", site.address).into_client_request().unwrap();
+    request.headers_mut().insert("authorization", format!("Bearer {TOKEN}").parse().unwrap());
+    let (mut socket, _) = connect_async(request).await.unwrap();
+    socket.send(Message::text(question().to_string())).await.unwrap();
+    socket.next().await.unwrap().unwrap();
+    tokens.replace(&Tokens::parse("other:another-token-0123456789").unwrap());
+    until_final(&mut socket).await;
+    assert_eq!(refused(&mut socket).await.1, Some(1008));
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ fn named_token_identifies_its_holder() {
 
 #[test]
 fn unnamed_token_is_identified_by_its_digest() {
-    let client = tokens(TOKEN).holder(TOKEN).unwrap();
+    let client = tokens(TOKEN).holder(&digest(TOKEN)).unwrap();
     assert!(!client.to_string().contains(TOKEN), "{client}");
     assert_eq!(client.to_string().len(), "token:".len() + 12);
 }
@@ -58,6 +58,26 @@ fn browser_websocket_sends_the_token_as_subprotocol() {
     protocol("cog, cog.token.").unwrap_err();
     protocol(&format!("cog.token.{TOKEN}%")).unwrap_err();
     protocol(&format!("cog.token.{TOKEN}%ff")).unwrap_err();
+}
+
+#[test]
+fn credential_ends_with_its_token_and_with_its_client() {
+    let current = tokens(&format!("ci:{TOKEN}\nother:{TOKEN}x"));
+    let access = Access::Tokens(current.clone());
+    let mut headers = HeaderMap::new();
+    headers.insert(header::AUTHORIZATION, format!("Bearer {TOKEN}").parse().unwrap());
+    let (credential, none) =
+        (Credential::from_headers(&headers), Credential::from_headers(&HeaderMap::new()));
+    let client = Client::Token("ci".into());
+    access.check_again(&credential, &client).unwrap();
+    access.check_again(&none, &client).unwrap_err();
+    // Another token for the same name, the same token under another name, and neither.
+    for list in [format!("ci:{TOKEN}y"), format!("renamed:{TOKEN}"), format!("other:{TOKEN}x")] {
+        current.replace(&tokens(&list));
+        let refused = access.check_again(&credential, &client).unwrap_err();
+        assert_eq!((refused.status().as_u16(), refused.reason().as_str()), (401, "token"), "{list}");
+    }
+    Access::Open.check_again(&none, &client).unwrap();
 }
 
 #[test]
@@ -104,6 +124,6 @@ fn file_that_others_can_read_is_detected() {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         assert_eq!(Tokens::is_exposed(&path), is_exposed, "{mode:o}");
     }
-    assert!(Tokens::open(&path).unwrap().holder(TOKEN).is_some());
+    assert!(Tokens::open(&path).unwrap().holder(&digest(TOKEN)).is_some());
     assert!(matches!(Tokens::open(&directory.path().join("none")), Err(TokenFileError::Unreadable(_))));
 }
