@@ -1,6 +1,8 @@
-//! A circuit breaker that pauses calls to a provider after several failures in a row.
+//! A circuit breaker that pauses calls to a model of a provider after several failures in a row.
 
 use std::{
+    collections::HashMap,
+    hash::{BuildHasher as _, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,6 +15,8 @@ use crate::{Deadline, ModelFuture, ModelRequest, Provider, ProviderError, Provid
 const MAX_PAUSE: Duration = Duration::from_secs(600);
 /// The `Retry-After` returned to other callers while one call probes the provider.
 const WHILE_PROBING: Duration = Duration::from_secs(1);
+/// The maximum number of circuits that are remembered. Clients choose the names of models.
+const MAX_CIRCUITS: usize = 256;
 
 /// When a circuit opens, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +33,10 @@ impl Default for BreakerSettings {
     }
 }
 
-/// A circuit breaker around a provider, shared by all runs that call it.
+/// A circuit breaker around a provider, shared by all runs that call it, with a circuit for each model.
+///
+/// A client of a server chooses its model, so the failures of one model, or of the quota for it, must not stop calls of other
+/// clients to another. A provider that is down opens the circuits of all models that are called.
 ///
 /// A call counts as failed by its outcome before the first token, retries included. Failures are: unreachable, 5xx,
 /// 429, an interrupted reply, no first token in time.
@@ -39,8 +46,12 @@ impl Default for BreakerSettings {
 pub struct Breaker {
     provider: Arc<dyn Provider>,
     settings: BreakerSettings,
-    circuit: Mutex<Circuit>,
+    circuits: Mutex<Circuits>,
+    hasher: RandomState,
 }
+
+/// The circuits that are not simply closed, by the hash of their model: a name that a client sends may be long.
+type Circuits = HashMap<u64, Circuit>;
 
 #[derive(Debug, Clone, Copy)]
 enum Circuit {
@@ -55,53 +66,83 @@ enum Circuit {
 impl Breaker {
     /// Wraps a provider in a breaker whose circuit is closed.
     pub fn new(provider: Arc<dyn Provider>, settings: BreakerSettings) -> Self {
-        Self { provider, settings, circuit: Mutex::new(Circuit::Closed { failures: 0 }) }
+        Self { provider, settings, circuits: Mutex::default(), hasher: RandomState::new() }
     }
 
-    /// Admits a call, or rejects it.
-    fn admit(&self) -> Result<Attempt<'_>, ProviderError> {
-        let mut circuit = self.circuit();
-        match *circuit {
-            Circuit::Closed { .. } => Ok(Attempt { breaker: self, is_probe: false, is_recorded: false }),
-            Circuit::Open { until } if until <= Instant::now() => {
-                *circuit = Circuit::Probing;
-                Ok(Attempt { breaker: self, is_probe: true, is_recorded: false })
+    /// Returns the key of a model's circuit. An empty name is the provider's own model.
+    fn key_of(&self, model: &str) -> u64 {
+        self.hasher.hash_one(self.info().model_or_default(model))
+    }
+
+    /// Admits a call to a model, or rejects it.
+    fn admit(&self, model: &str) -> Result<Attempt<'_>, ProviderError> {
+        let key = self.key_of(model);
+        let mut circuits = self.circuits();
+        let is_probe = match circuits.get(&key) {
+            None | Some(Circuit::Closed { .. }) => false,
+            Some(Circuit::Open { until }) if *until <= Instant::now() => {
+                circuits.insert(key, Circuit::Probing);
+                true
             }
-            Circuit::Open { until } => Err(self.rejection(until - Instant::now())),
-            Circuit::Probing => Err(self.rejection(WHILE_PROBING)),
-        }
+            Some(Circuit::Open { until }) => return Err(self.rejection(*until - Instant::now())),
+            Some(Circuit::Probing) => return Err(self.rejection(WHILE_PROBING)),
+        };
+        Ok(Attempt { breaker: self, key, is_probe, is_recorded: false })
     }
 
     fn rejection(&self, retry_after: Duration) -> ProviderError {
         ProviderError::CircuitOpen { provider: self.provider.info().name.clone().into_owned(), retry_after }
     }
 
-    fn record_failure(&self, is_probe: bool, error: &ProviderError) {
-        let mut circuit = self.circuit();
-        let failures = match *circuit {
-            Circuit::Closed { failures } => failures.saturating_add(1),
-            Circuit::Probing if is_probe => self.settings.failures,
+    fn record_failure(&self, key: u64, is_probe: bool, error: &ProviderError) {
+        if self.settings.failures == 0 {
+            return;
+        }
+        let mut circuits = self.circuits();
+        let failures = match circuits.get(&key) {
+            None => 1,
+            Some(Circuit::Closed { failures }) => failures.saturating_add(1),
+            Some(Circuit::Probing) if is_probe => self.settings.failures,
             // A call that started before the circuit opened.
-            Circuit::Probing | Circuit::Open { .. } => return,
+            Some(Circuit::Probing | Circuit::Open { .. }) => return,
         };
-        if self.settings.failures == 0 || failures < self.settings.failures {
-            *circuit = Circuit::Closed { failures };
+        if circuits.len() >= MAX_CIRCUITS && !circuits.contains_key(&key) {
+            self.forget_one(&mut circuits);
+        }
+        if failures < self.settings.failures {
+            circuits.insert(key, Circuit::Closed { failures });
             return;
         }
         let requested = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
         let pause = self.settings.reset_timeout.max(requested);
         tracing::warn!(provider = %self.provider.info().name, pause_ms = pause.as_millis(), %error, "circuit opened");
-        *circuit = Circuit::Open { until: Instant::now() + pause };
+        circuits.insert(key, Circuit::Open { until: Instant::now() + pause });
     }
 
-    fn circuit(&self) -> MutexGuard<'_, Circuit> {
-        self.circuit.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Removes the circuit that matters least: a closed one, or the one that is open for the shortest time. That of the
+    /// provider's own model, which most clients use, stays.
+    fn forget_one(&self, circuits: &mut Circuits) {
+        let own = self.key_of("");
+        let others = circuits.iter().filter(|(key, _)| **key != own);
+        let least = others.min_by_key(|(_, circuit)| match circuit {
+            Circuit::Closed { failures } => (0, *failures, None),
+            Circuit::Open { until } => (1, 0, Some(*until)),
+            Circuit::Probing => (2, 0, None),
+        });
+        if let Some(key) = least.map(|(key, _)| *key) {
+            circuits.remove(&key);
+        }
+    }
+
+    fn circuits(&self) -> MutexGuard<'_, Circuits> {
+        self.circuits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A call that was admitted.
 struct Attempt<'a> {
     breaker: &'a Breaker,
+    key: u64,
     is_probe: bool,
     is_recorded: bool,
 }
@@ -111,9 +152,9 @@ impl Attempt<'_> {
     fn record(mut self, error: Option<&ProviderError>) {
         self.is_recorded = true;
         match error {
-            Some(error) if is_failure(error) => self.breaker.record_failure(self.is_probe, error),
+            Some(error) if is_failure(error) => self.breaker.record_failure(self.key, self.is_probe, error),
             // A provider that rejects a request is available.
-            _ => *self.breaker.circuit() = Circuit::Closed { failures: 0 },
+            _ => drop(self.breaker.circuits().remove(&self.key)),
         }
     }
 }
@@ -122,7 +163,7 @@ impl Drop for Attempt<'_> {
     /// A dropped call has no outcome, so the next call probes.
     fn drop(&mut self) {
         if self.is_probe && !self.is_recorded {
-            *self.breaker.circuit() = Circuit::Open { until: Instant::now() };
+            self.breaker.circuits().insert(self.key, Circuit::Open { until: Instant::now() });
         }
     }
 }
@@ -144,11 +185,12 @@ impl Provider for Breaker {
         self.provider.info()
     }
 
+    /// Returns whether the circuit of its own model lets calls through.
     fn is_available(&self) -> bool {
-        let is_closed = match *self.circuit() {
-            Circuit::Closed { .. } => true,
-            Circuit::Open { until } => until <= Instant::now(),
-            Circuit::Probing => false,
+        let is_closed = match self.circuits().get(&self.key_of("")) {
+            None | Some(Circuit::Closed { .. }) => true,
+            Some(Circuit::Open { until }) => *until <= Instant::now(),
+            Some(Circuit::Probing) => false,
         };
         is_closed && self.provider.is_available()
     }
@@ -163,7 +205,7 @@ impl Provider for Breaker {
 
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
-            let attempt = self.admit()?;
+            let attempt = self.admit(&request.model)?;
             let result = self.provider.call(request).await;
             attempt.record(result.as_ref().err());
             result

@@ -6,7 +6,7 @@ use futures_util::stream;
 
 use super::*;
 
-/// A provider that fails after one second while `error` is set, and counts its calls.
+/// A provider that fails after one second while `error` is set, and counts its calls. Models named `good…` never fail.
 #[derive(Default)]
 struct Unstable {
     error: Mutex<Option<ProviderError>>,
@@ -38,13 +38,13 @@ impl Provider for Unstable {
         Ok(None)
     }
 
-    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async {
             self.calls.fetch_add(1, Ordering::SeqCst);
             tokio::time::sleep(Duration::from_secs(1)).await;
             match self.error.lock().unwrap().clone() {
-                Some(error) => Err(error),
-                None => Ok(Box::pin(stream::empty()) as crate::ModelStream),
+                Some(error) if !request.model.starts_with("good") => Err(error),
+                _ => Ok(Box::pin(stream::empty()) as crate::ModelStream),
             }
         })
     }
@@ -57,6 +57,13 @@ fn down() -> ProviderError {
 /// Returns the error of one call, if it failed.
 async fn call(breaker: &Breaker) -> Option<ProviderError> {
     breaker.call(&ModelRequest::new(Conversation::default())).await.err()
+}
+
+/// Returns the error of one call to a model, if it failed.
+async fn call_model(breaker: &Breaker, model: &str) -> Option<ProviderError> {
+    let mut request = ModelRequest::new(Conversation::default());
+    model.clone_into(&mut request.model);
+    breaker.call(&request).await.err()
 }
 
 async fn call_times(breaker: &Breaker, times: usize) -> Option<ProviderError> {
@@ -167,4 +174,60 @@ async fn failures_of_concurrent_calls_do_not_extend_the_pause() {
     assert!(futures_util::future::join_all(together).await.iter().all(|result| *result == Some(down())));
     assert_eq!(call(&breaker).await.unwrap().retry_after(), Some(Duration::from_secs(30)));
     assert_eq!(unstable.calls(), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_one_model_leave_the_others_open() {
+    let quota = ProviderError::RateLimited {
+        vendor: "Unstable",
+        is_quota: true,
+        message: "none left".to_owned(),
+        retry_after: Some(Duration::from_secs(600)),
+    };
+    for error in [down(), quota] {
+        let (_, breaker) = Unstable::failing(error);
+        for _ in 0..5 {
+            assert!(!is_open(call_model(&breaker, "chosen").await.as_ref()));
+        }
+        assert!(is_open(call_model(&breaker, "chosen").await.as_ref()));
+        assert_eq!(call_model(&breaker, "good").await, None);
+        assert!(breaker.is_available());
+        assert!(!is_open(call(&breaker).await.as_ref()), "its own model was not called before");
+        assert!(is_open(call_model(&breaker, "chosen").await.as_ref()), "other calls do not close it");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_model_has_one_circuit_by_name_and_by_default() {
+    let (_, breaker) = Unstable::failing(down());
+    call_times(&breaker, 4).await;
+    assert_eq!(call_model(&breaker, "m").await, Some(down()));
+    assert!(is_open(call(&breaker).await.as_ref()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn circuits_are_bounded_and_that_of_the_own_model_stays() {
+    let (_, breaker) = Unstable::failing(down());
+    call_times(&breaker, 5).await;
+    for number in 0..3_000 {
+        call_model(&breaker, &format!("{number}{}", "x".repeat(1_000))).await;
+        *breaker.circuits().entry(breaker.key_of("")).or_insert(Circuit::Probing) =
+            Circuit::Open { until: Instant::now() + Duration::from_secs(1) };
+    }
+    assert_eq!(breaker.circuits().len(), MAX_CIRCUITS);
+    assert!(!breaker.is_available());
+    for number in 0..3_000 {
+        assert_eq!(call_model(&breaker, &format!("good {number}")).await, None);
+    }
+    assert_eq!(breaker.circuits().len(), MAX_CIRCUITS, "a model that answers needs no circuit");
+}
+
+#[tokio::test(start_paused = true)]
+async fn success_removes_a_circuit() {
+    let (unstable, breaker) = Unstable::failing(down());
+    call_model(&breaker, "a").await;
+    assert_eq!(breaker.circuits().len(), 1);
+    unstable.recover();
+    call_model(&breaker, "a").await;
+    assert!(breaker.circuits().is_empty());
 }
