@@ -3,6 +3,7 @@
 mod account;
 mod call;
 mod limits;
+mod reserved;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,15 +15,19 @@ use cog_provider::Provider;
 use cog_spec::{Code, ErrorBody, Usage};
 use tokio::time::Instant;
 
-use self::account::Account;
-pub(crate) use self::call::OpenCall;
+use self::{account::Account, reserved::Reserved};
 pub use self::{account::Spent, limits::BudgetLimits};
+pub(crate) use self::{call::OpenCall, reserved::Estimate};
 use crate::clock;
+
+/// The `Retry-After` while calls in progress may spend the rest of a budget.
+const WHILE_RESERVED: Duration = Duration::from_secs(1);
 
 /// What the calls of a run, a composition or a client may spend together. Clones share one account.
 ///
 /// The limits are checked before each call to a model. The call that reaches a limit is completed, and the next one is
-/// refused with E4002.
+/// refused with E4002. A budget for each period, which is that of a client, also reserves what a call may spend until it ends, so
+/// that simultaneous calls do not exceed the limits together.
 ///
 /// ```
 /// use cog_run::{Budget, BudgetLimits, RunOptions};
@@ -44,7 +49,15 @@ struct Shared {
     limits: BudgetLimits,
     /// The time after which the account is empty again; none if it never is.
     period: Option<Duration>,
-    account: Mutex<(Instant, Account)>,
+    books: Mutex<Books>,
+}
+
+/// What was spent in the current period, and what the calls in progress may spend.
+#[derive(Debug)]
+struct Books {
+    started: Instant,
+    account: Account,
+    reserved: Reserved,
 }
 
 impl Budget {
@@ -66,13 +79,15 @@ impl Budget {
     }
 
     fn create(name: String, limits: BudgetLimits, period: Option<Duration>, is_of_run: bool) -> Self {
-        let account = Mutex::new((Instant::now(), Account::default()));
-        Self(Arc::new(Shared { name, is_of_run, limits, period, account }))
+        let books =
+            Books { started: Instant::now(), account: Account::default(), reserved: Reserved::default() };
+        let books = Mutex::new(books);
+        Self(Arc::new(Shared { name, is_of_run, limits, period, books }))
     }
 
     /// Returns what was spent so far.
     pub fn spent(&self) -> Spent {
-        self.lock().1.total()
+        self.lock().account.total()
     }
 
     /// Checks that the price of a model is known if the budget limits the cost: an unknown price is not zero.
@@ -95,7 +110,17 @@ impl Budget {
             .suggest("Limit tokens or calls in place of the cost, or choose a model whose price is known."))
     }
 
-    /// Checks that no limit is reached, before a run.
+    /// Checks that no limit is reached, before a run: also not with what the calls in progress may spend.
+    ///
+    /// # Errors
+    /// E4002 with what was spent, and by which modules.
+    pub(crate) fn check_room(&self) -> Result<(), ErrorBody> {
+        let books = self.lock();
+        self.check_account(&books)?;
+        self.check_reserved(&books, Estimate::default())
+    }
+
+    /// Checks that no limit is reached.
     ///
     /// # Errors
     /// E4002 with what was spent, and by which modules.
@@ -103,36 +128,74 @@ impl Budget {
         self.check_account(&self.lock())
     }
 
-    /// Counts a call of a module, if no limit is reached. Returns the start of its period.
+    /// Counts a call of a module and reserves what it may spend, if no limit is reached. Returns the start of its period.
+    ///
+    /// # Errors
+    /// As [`Self::check`]; also if it does not fit next to the calls in progress. A call that runs alone always fits.
+    fn admit(&self, module: &str, estimate: Estimate) -> Result<Instant, ErrorBody> {
+        let mut books = self.lock();
+        self.check_account(&books)?;
+        self.check_reserved(&books, estimate)?;
+        books.account.add_call(module);
+        books.reserved.add(estimate);
+        Ok(books.started)
+    }
+
+    /// Counts a retry of a call, which spends what the call has reserved. Returns the start of its period.
     ///
     /// # Errors
     /// As [`Self::check`].
-    fn admit(&self, module: &str) -> Result<Instant, ErrorBody> {
-        let mut account = self.lock();
-        self.check_account(&account)?;
-        account.1.add_call(module);
-        Ok(account.0)
+    fn admit_retry(&self, module: &str) -> Result<Instant, ErrorBody> {
+        let mut books = self.lock();
+        self.check_account(&books)?;
+        books.account.add_call(module);
+        Ok(books.started)
     }
 
-    /// Removes a call that was admitted in this period and not made.
+    /// Removes a call that was counted in this period and not made.
     fn withdraw(&self, module: &str, period: Instant) {
-        let mut account = self.lock();
-        if account.0 == period {
-            account.1.remove_call(module);
+        let mut books = self.lock();
+        if books.started == period {
+            books.account.remove_call(module);
         }
+    }
+
+    /// Frees what a call has reserved.
+    fn release(&self, estimate: Estimate) {
+        self.lock().reserved.remove(estimate);
     }
 
     /// Adds the tokens of a call that was admitted, in this period or an earlier one. They count in the period in which they
     /// become known, so that no call is free.
     fn add(&self, module: &str, usage: &Usage, is_estimated: bool) {
-        self.lock().1.add_usage(module, usage, is_estimated);
+        self.lock().account.add_usage(module, usage, is_estimated);
     }
 
-    fn check_account(&self, (started, account): &(Instant, Account)) -> Result<(), ErrorBody> {
-        let total = account.total();
+    fn check_account(&self, books: &Books) -> Result<(), ErrorBody> {
+        let total = books.account.total();
         let Some((limit, max)) = self.0.limits.reached(&total) else { return Ok(()) };
-        let rest = self.0.period.map(|period| period.saturating_sub(started.elapsed()));
-        Err(self.spent_error(account, &total, (limit, &max), rest))
+        let rest = self.0.period.map(|period| period.saturating_sub(books.started.elapsed()));
+        Err(self.spent_error(&books.account, &total, (limit, &max), rest))
+    }
+
+    /// Checks that a further call fits next to the calls in progress.
+    fn check_reserved(&self, books: &Books, estimate: Estimate) -> Result<(), ErrorBody> {
+        if self.0.period.is_none() {
+            return Ok(());
+        }
+        let total = books.account.total();
+        let Some((limit, max)) = books.reserved.exceeded(&self.0.limits, &total, estimate) else {
+            return Ok(());
+        };
+        let error = self.spent_error(&books.account, &total, (limit, &max), Some(WHILE_RESERVED));
+        let mut error =
+            error.suggest("Try again when a run of this client has ended, or set a smaller `max_tokens`.");
+        error.message = format!(
+            "the budget of {} admits no further call at the same time: {total}, and calls in progress may spend the rest; \
+             `{limit}` is {max}",
+            self.0.name
+        );
+        Err(error)
     }
 
     fn spent_error(
@@ -167,13 +230,14 @@ impl Budget {
             .with_details(Value::from(details))
     }
 
-    /// Locks the account. One whose period is over is empty.
-    fn lock(&self) -> MutexGuard<'_, (Instant, Account)> {
-        let mut account = self.0.account.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.0.period.is_some_and(|period| account.0.elapsed() >= period) {
-            *account = (Instant::now(), Account::default());
+    /// Locks the books. The account of a period that is over is empty; calls in progress stay reserved.
+    fn lock(&self) -> MutexGuard<'_, Books> {
+        let mut books = self.0.books.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.0.period.is_some_and(|period| books.started.elapsed() >= period) {
+            books.started = Instant::now();
+            books.account = Account::default();
         }
-        account
+        books
     }
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn budgets(
     if provider.info().name == OFFLINE {
         return Ok(());
     }
-    budgets.iter().try_for_each(Budget::check)?; // also for a composition, whose parts call models
+    budgets.iter().try_for_each(Budget::check_room)?; // also for a composition, whose parts call models
     let others = others.iter().map(|other| (other.as_ref(), ""));
     let called = others.chain([(provider, model)]).filter(|(provider, _)| calls_model(*provider));
     for (provider, model) in called {

@@ -3,11 +3,14 @@ use std::sync::{Arc, OnceLock};
 use cog_provider::Provider;
 use cog_spec::{ErrorBody, ModelEvent, Usage};
 
-use super::Budget;
+use super::{Budget, Estimate};
 use crate::clock;
 
 /// The bytes of text that count as one token in an estimate.
 const TOKEN_BYTES: u64 = 4;
+
+/// The tokens of a reply that are reserved if the request does not limit them (docs/budgets.md).
+const RESERVED_OUTPUT: u64 = 4_096;
 
 /// A call that the budgets of a run have admitted. One that is dropped before its usage is known, because its run was
 /// cancelled, counts with an estimate: otherwise a client could cancel each run before its end and pay for none.
@@ -17,6 +20,8 @@ pub(crate) struct OpenCall {
     model: String,
     /// An estimate of the tokens of the request.
     input_tokens: u64,
+    /// What the budgets have reserved for it.
+    reserved: Estimate,
     /// The bytes of the reply so far.
     output_bytes: u64,
     is_open: bool,
@@ -32,17 +37,26 @@ pub(crate) struct CallCounter {
 }
 
 impl CallCounter {
-    /// Counts an attempt in each budget, or in none of them.
+    /// Counts an attempt in each budget, or in none of them. The first one has an estimate, which is reserved.
     ///
     /// # Errors
     /// E4002 if one of them is spent.
-    fn admit(&self) -> Result<(), ErrorBody> {
+    fn admit(&self, estimate: Option<Estimate>) -> Result<(), ErrorBody> {
         let mut admitted = Vec::new();
         for budget in &self.budgets {
-            match budget.admit(&self.module) {
+            let period = match estimate {
+                Some(estimate) => budget.admit(&self.module, estimate),
+                None => budget.admit_retry(&self.module),
+            };
+            match period {
                 Ok(period) => admitted.push((budget, period)),
                 Err(error) => {
-                    admitted.into_iter().for_each(|(earlier, period)| earlier.withdraw(&self.module, period));
+                    for (earlier, period) in admitted {
+                        earlier.withdraw(&self.module, period);
+                        if let Some(estimate) = estimate {
+                            earlier.release(estimate);
+                        }
+                    }
                     return Err(error);
                 }
             }
@@ -52,26 +66,32 @@ impl CallCounter {
 
     /// Counts a retry of the call, and returns whether it may be made.
     pub(crate) fn admit_retry(&self) -> bool {
-        self.admit().map_err(|error| self.refused.set(error)).is_ok()
+        self.admit(None).map_err(|error| self.refused.set(error)).is_ok()
     }
 }
 
 impl OpenCall {
-    /// Counts a call in each budget, or in none of them.
+    /// Counts a call in each budget, or in none of them. They reserve its input, and the output that it requests.
     ///
     /// # Errors
-    /// E4002 if one of them is spent.
+    /// E4002 if one of them is spent, or may be by the calls in progress.
     pub(crate) fn new(
         budgets: &[Budget],
         module: &str,
         (provider, model): (Arc<dyn Provider>, &str),
         input_tokens: u64,
+        max_output_tokens: Option<u64>,
     ) -> Result<Self, ErrorBody> {
         let counter =
             CallCounter { budgets: budgets.to_vec(), module: module.to_owned(), refused: Arc::default() };
-        counter.admit()?;
+        let output_tokens = max_output_tokens.unwrap_or(RESERVED_OUTPUT);
+        let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+        let cost = provider.info().cost(model, &usage, clock::now());
+        let cost = cost.map_or(0.0, |cost| cost.amount.as_f64());
+        let reserved = Estimate { tokens: usage.total(), cost };
+        counter.admit(Some(reserved))?;
         let model = model.to_owned();
-        Ok(Self { counter, provider, model, input_tokens, output_bytes: 0, is_open: true })
+        Ok(Self { counter, provider, model, input_tokens, reserved, output_bytes: 0, is_open: true })
     }
 
     /// Returns what counts the retries of the call.
@@ -123,5 +143,7 @@ impl Drop for OpenCall {
             let usage = self.estimate();
             self.add(&usage, true);
         }
+        // Every exit comes here: an answer, a failure, a cancellation, a panic.
+        self.counter.budgets.iter().for_each(|budget| budget.release(self.reserved));
     }
 }

@@ -17,8 +17,9 @@ fn usage(tokens: u64, cost: Option<f64>) -> Usage {
 
 /// Spends one call, if the budget admits it.
 fn spend(budget: &Budget, module: &str, usage: Usage) -> Result<(), ErrorBody> {
-    budget.admit(module)?;
+    budget.admit(module, Estimate::default())?;
     budget.add(module, &usage, false);
+    budget.release(Estimate::default());
     Ok(())
 }
 
@@ -36,7 +37,7 @@ fn each_limit_refuses_the_call_after_it_was_reached() {
         let budget = Budget::new("run", limits);
         spend(&budget, "a", usage(100, Some(0.1))).unwrap();
         spend(&budget, "b", usage(100, Some(0.1))).unwrap();
-        let error = budget.admit("a").unwrap_err();
+        let error = budget.admit("a", Estimate::default()).unwrap_err();
         assert_eq!((error.code.clone(), limit_of(&error).as_str()), (Code::RateLimited.into(), limit));
         assert!(error.message.contains("calls 2, tokens 200, cost 0.2 USD"), "{}", error.message);
         assert_eq!(budget.spent().calls, 2, "a refused call is not counted");
@@ -48,7 +49,7 @@ fn error_names_what_each_module_spent() {
     let budget = Budget::new("composition", BudgetLimits::new().max_calls(2));
     spend(&budget, "b", usage(3, Some(0.5))).unwrap();
     spend(&budget, "a", usage(1, Some(0.25))).unwrap();
-    let details = budget.admit("c").unwrap_err().details.unwrap().to_serde();
+    let details = budget.admit("c", Estimate::default()).unwrap_err().details.unwrap().to_serde();
     assert_eq!(
         details["by"],
         serde_json::json!([
@@ -63,7 +64,7 @@ fn error_names_what_each_module_spent() {
 fn unknown_cost_is_not_zero() {
     let limited = Budget::new("run", BudgetLimits::new().max_cost(100.0));
     spend(&limited, "a", usage(1, None)).unwrap();
-    assert_eq!(limit_of(&limited.admit("a").unwrap_err()), "unknown_cost");
+    assert_eq!(limit_of(&limited.admit("a", Estimate::default()).unwrap_err()), "unknown_cost");
     let other = Budget::new("run", BudgetLimits::new().max_tokens(100));
     spend(&other, "a", usage(1, None)).unwrap();
 }
@@ -71,29 +72,29 @@ fn unknown_cost_is_not_zero() {
 #[tokio::test(start_paused = true)]
 async fn budget_of_a_period_is_full_again_afterwards() {
     let budget = Budget::per_period("token:ada", BudgetLimits::new().max_calls(1), Duration::from_secs(60));
-    budget.admit("a").unwrap();
+    budget.admit("a", Estimate::default()).unwrap();
     tokio::time::advance(Duration::from_secs(59)).await;
-    let error = budget.admit("a").unwrap_err();
+    let error = budget.admit("a", Estimate::default()).unwrap_err();
     assert_eq!(error.details.unwrap().to_serde()["retry_after_ms"], 1_000);
     tokio::time::advance(Duration::from_secs(1)).await;
-    budget.admit("a").unwrap();
+    budget.admit("a", Estimate::default()).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn call_that_ends_in_the_next_period_is_listed_there_with_its_tokens() {
     let limits = BudgetLimits::new().max_tokens(5);
     let budget = Budget::per_period("token:ada", limits, Duration::from_secs(60));
-    let period = budget.admit("a").unwrap();
+    let period = budget.admit("a", Estimate::default()).unwrap();
     tokio::time::advance(Duration::from_secs(60)).await;
     budget.add("a", &usage(7, None), false);
     assert_eq!((budget.spent().calls, budget.spent().tokens), (0, 7));
-    let details = budget.admit("b").unwrap_err().details.unwrap().to_serde();
+    let details = budget.admit("b", Estimate::default()).unwrap_err().details.unwrap().to_serde();
     assert_eq!(details["by"][0]["module"], "a");
     assert_eq!((&details["by"][0]["calls"], &details["by"][0]["tokens"]), (&0.into(), &7.into()));
 
     let budget = Budget::per_period("token:ada", BudgetLimits::new(), Duration::from_secs(60));
     tokio::time::advance(Duration::from_secs(60)).await;
-    budget.admit("a").unwrap();
+    budget.admit("a", Estimate::default()).unwrap();
     budget.withdraw("a", period);
     assert_eq!(budget.spent().calls, 1, "the withdrawn call was of an earlier period");
 }
@@ -129,7 +130,7 @@ impl Provider for Uncalled {
 
 fn open_call(budgets: &[Budget]) -> Result<OpenCall, ErrorBody> {
     let provider: Arc<dyn Provider> = Arc::new(Uncalled(ProviderInfo::new("x", "y")));
-    OpenCall::new(budgets, "a", (provider, "y"), 100)
+    OpenCall::new(budgets, "a", (provider, "y"), 100, Some(50))
 }
 
 #[test]
@@ -168,4 +169,85 @@ fn call_that_one_budget_refuses_counts_in_none() {
     let error = open_call(&[first.clone(), second]).err().unwrap();
     assert_eq!(limit_of(&error), "max_calls");
     assert_eq!((first.spent().calls, first.spent().tokens), (0, 0));
+}
+
+/// A budget for a minute that limits tokens.
+fn of_client(max_tokens: u64) -> Budget {
+    Budget::per_period("token:ada", BudgetLimits::new().max_tokens(max_tokens), Duration::from_secs(60))
+}
+
+#[tokio::test(start_paused = true)]
+async fn simultaneous_calls_do_not_exceed_the_budget_together() {
+    let budget = of_client(300);
+    let mut calls: Vec<_> = (0..1_000).filter_map(|_| open_call(from_ref(&budget)).ok()).collect();
+    assert_eq!(calls.len(), 2, "each may spend 150 tokens");
+    let error = open_call(from_ref(&budget)).err().unwrap();
+    assert_eq!((error.code.clone(), limit_of(&error).as_str()), (Code::RateLimited.into(), "max_tokens"));
+    assert_eq!(error.details.unwrap().to_serde()["retry_after_ms"], 1_000);
+    assert!(budget.check_room().is_err());
+    assert!(budget.check().is_ok(), "nothing is spent yet");
+    assert_eq!(budget.spent().calls, 2, "a refused call is not counted");
+    calls.pop().unwrap().end(Some(usage(10, None)));
+    assert!(open_call(from_ref(&budget)).is_err(), "10 are spent, and 150 + 150 do not fit into the rest");
+    drop(calls);
+    assert_eq!((budget.spent().calls, budget.spent().tokens), (2, 110), "the dropped one is estimated");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_exit_of_a_call_frees_what_it_reserved() {
+    let exits: [fn(OpenCall); 5] = [
+        |call| call.end(Some(usage(1, None))),
+        |call| call.end(None),
+        |call| drop(call.reject()),
+        drop,
+        |call| {
+            let panicking = std::panic::AssertUnwindSafe(move || {
+                let _call = call;
+                panic!("a defect");
+            });
+            std::panic::catch_unwind(panicking).unwrap_err();
+        },
+    ];
+    for exit in exits {
+        let budget = of_client(1_000_000);
+        let other = open_call(from_ref(&budget)).unwrap();
+        exit(open_call(from_ref(&budget)).unwrap());
+        assert_eq!(budget.lock().reserved.tokens(), 150);
+        drop(other);
+        assert_eq!(budget.lock().reserved.tokens(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn single_call_may_be_larger_than_the_budget() {
+    let budget = of_client(1);
+    let call = open_call(from_ref(&budget)).unwrap();
+    assert!(call.counter().admit_retry(), "a retry spends what its call has reserved");
+    assert!(open_call(from_ref(&budget)).is_err());
+    call.reject();
+    open_call(from_ref(&budget)).unwrap().end(Some(usage(1, None)));
+    assert_eq!(limit_of(&open_call(from_ref(&budget)).err().unwrap()), "max_tokens");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_in_progress_stay_reserved_in_the_next_period() {
+    let budget = of_client(200);
+    let call = open_call(from_ref(&budget)).unwrap();
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert!(open_call(from_ref(&budget)).is_err());
+    drop(call);
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_a_second_budget_refuses_reserves_nothing_in_the_first() {
+    let (first, second) = (of_client(1_000), Budget::new("b", BudgetLimits::new().max_calls(0)));
+    assert!(open_call(&[first.clone(), second]).is_err());
+    assert_eq!(first.lock().reserved.tokens(), 0);
+}
+
+#[test]
+fn budget_of_a_run_admits_its_parts_at_the_same_time() {
+    let budget = Budget::new("run", BudgetLimits::new().max_tokens(200));
+    let calls: Vec<_> = (0..4).map(|_| open_call(from_ref(&budget)).unwrap()).collect();
+    assert_eq!(calls.len(), 4);
 }

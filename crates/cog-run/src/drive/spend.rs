@@ -21,7 +21,13 @@ impl Driver {
         let model = request::model_of(&run.request, run.provider.as_ref());
         let input_tokens = preflight::estimate(&run.request, model);
         let (provider, module) = (Arc::clone(&run.provider), &run.spec.module.manifest.name);
-        let call = OpenCall::new(&run.budgets, module, (provider, model), input_tokens)?;
+        let call = OpenCall::new(
+            &run.budgets,
+            module,
+            (provider, model),
+            input_tokens,
+            run.request.generation.max_tokens,
+        )?;
         let counter = call.counter();
         let hook = observe::retry_hook(run.provider.as_ref(), run.spec.observer.clone(), move || {
             counter.admit_retry()

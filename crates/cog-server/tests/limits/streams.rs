@@ -1,5 +1,6 @@
-//! The maximum number of open streams, per client and in total.
+//! The maximum number of open streams, per client and in total, and what simultaneous runs may spend.
 
+use cog_run::BudgetLimits;
 use cog_server::ServerSettings;
 use serde_json::json;
 
@@ -87,4 +88,23 @@ async fn session_reader_takes_a_slot() {
     assert_eq!(code(site.get(&events).await).await, (429, "E4002".to_owned()));
     drop(second);
     site.counts("cog_streams_open 1").await;
+}
+
+#[tokio::test]
+async fn simultaneous_requests_do_not_exceed_the_budget_of_a_client() {
+    let mut settings = ServerSettings::default();
+    settings.client_budget = BudgetLimits::new().max_tokens(1);
+    let site = Site::start(settings, [answer()]).await;
+    let responses = futures_util::future::join_all((0..50).map(|_| site.run())).await;
+    let mut admitted = 0;
+    for response in responses {
+        match response.status().as_u16() {
+            200 => admitted += 1,
+            _ => {
+                assert!(response.headers().contains_key("retry-after"));
+                assert_eq!(code(response).await, (429, "E4002".to_owned()));
+            }
+        }
+    }
+    assert_eq!((admitted, site.mock.requests().len()), (1, 1));
 }
