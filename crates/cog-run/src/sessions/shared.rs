@@ -1,6 +1,6 @@
 //! The state of one session, shared by its run, its readers and the store.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize};
 
 use cog_json::Value;
 use cog_spec::{Chunk, Code, ErrorBody, Recovery};
@@ -47,6 +47,8 @@ pub(crate) struct State {
     pub(crate) finished_key: Option<u64>,
     /// The bytes that the store counts for the session; none after its removal.
     pub(crate) counted: Option<usize>,
+    /// The bytes of all sessions of its owner, while it is in the store.
+    pub(crate) owner_bytes: Option<Arc<AtomicUsize>>,
     /// Whether the session was cancelled on request.
     pub(crate) is_cancelled: bool,
     /// The server that runs it, when it is another one.
@@ -96,6 +98,7 @@ impl Shared {
             was_subscribed: false,
             finished_key: None,
             counted: Some(0),
+            owner_bytes: None,
             is_cancelled: false,
             remote: None,
             is_superseded: false,

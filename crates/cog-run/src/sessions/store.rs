@@ -1,9 +1,9 @@
 //! The store of sessions: limits their number, lifetime and size.
 
 mod adopted;
+mod table;
 
 use std::{
-    collections::{BTreeMap, HashMap},
     io,
     path::Path,
     sync::{
@@ -14,9 +14,10 @@ use std::{
 };
 
 use cog_spec::Chunk;
-use tokio::{sync::Notify, time::Instant};
+use tokio::sync::Notify;
 
 pub(crate) use self::adopted::Known;
+use self::table::Table;
 use super::{
     error::SessionError,
     file,
@@ -33,8 +34,8 @@ use crate::{CancelReason, Cancellation, private_files::MediaFiles, tools::CallLo
 /// The maximum bytes of a log. Its marks are 32-bit offsets.
 const MAX_LOG: usize = 1 << 30;
 
-/// All sessions of a store. Finished sessions are removed, the oldest first. Running sessions are never
-/// removed.
+/// All sessions of a store. Finished sessions are removed, those of the owner who has the most, and of these the oldest first:
+/// so no client removes what another has paid for. Running sessions are never removed.
 pub(crate) struct SessionStore {
     pub(crate) settings: SessionSettings,
     table: Mutex<Table>,
@@ -47,14 +48,6 @@ pub(crate) struct SessionStore {
     bytes: AtomicUsize,
     /// Notified when the last running session ends.
     idle: Notify,
-}
-
-#[derive(Default)]
-struct Table {
-    sessions: HashMap<String, Arc<Shared>>,
-    /// The finished sessions, in the order in which they ended.
-    finished: BTreeMap<u64, (Instant, Arc<Shared>)>,
-    last_key: u64,
 }
 
 impl SessionStore {
@@ -129,11 +122,11 @@ impl SessionStore {
         let mut table = self.lock();
         let mut state = session.lock();
         state.log.bound(self.settings.max_session_bytes);
+        table.insert(&session, &mut state);
         state.finished_key = Some(table.add_finished(&session, age));
         self.recount(&mut state);
         let wake = state.wake();
         drop(state);
-        table.sessions.insert(session.id.clone(), Arc::clone(&session));
         self.expire(&mut table);
         drop(table);
         self.notify(&session, &wake);
@@ -149,15 +142,15 @@ impl SessionStore {
 
     /// Adds a running session.
     pub(crate) fn add(&self, session: &Arc<Shared>) {
+        let mut table = self.lock();
         let mut state = session.lock();
         if let Some(spec) = state.spec.as_ref().filter(|_| self.is_stored()) {
             state.persistence = Some(Persistence::new(file::header(session, spec)));
         }
+        table.insert(session, &mut state);
         self.recount(&mut state);
         drop(state);
-        let mut table = self.lock();
         self.expire(&mut table);
-        table.sessions.insert(session.id.clone(), Arc::clone(session));
         drop(table);
         self.make_room(session);
     }
@@ -254,7 +247,7 @@ impl SessionStore {
         state.stage = SessionState::Running;
         state.cancellation = cancellation;
         if let Some(key) = state.finished_key.take() {
-            table.finished.remove(&key);
+            table.remove_finished(key);
         }
         true
     }
@@ -319,19 +312,43 @@ impl SessionStore {
         due.max(Duration::from_secs(1))
     }
 
-    /// Frees memory when all sessions together exceed the limit. It removes finished sessions first, then
-    /// truncates this growing log to its share.
+    /// Frees memory when all sessions together exceed the limit. An owner who has more than an equal share pays first, with
+    /// finished sessions and then with this growing log. Otherwise the owner with the most pays: with finished sessions, and
+    /// where there are none with the logs of running ones.
     fn make_room(&self, session: &Shared) {
         if !self.is_full() {
             return;
         }
         let mut table = self.lock();
-        while self.is_full() && self.drop_oldest(&mut table) {}
-        if self.is_full() {
+        while self.is_full() {
+            let share = self.settings.max_total_bytes / table.owners().max(1);
+            let is_over = table.bytes_of(&session.owner) > share;
+            if is_over && self.drop_oldest_of(&mut table, &session.owner) {
+                continue;
+            }
+            let payer = if is_over { None } else { table.largest_owner() };
+            if let Some(payer) = payer.filter(|payer| *payer != session.owner)
+                && (self.drop_oldest_of(&mut table, &payer) || self.shorten(&table, &payer, share))
+            {
+                continue;
+            }
             let mut state = session.lock();
-            state.log.bound(self.settings.max_total_bytes / table.running().max(1));
+            state.log.bound(share / table.running_of(&session.owner).max(1));
+            self.recount(&mut state);
+            break;
+        }
+    }
+
+    /// Bounds the logs of an owner's running sessions to their share. Returns whether that freed memory.
+    fn shorten(&self, table: &Table, owner: &str, share: usize) -> bool {
+        let before = self.bytes.load(Ordering::Relaxed);
+        let max_bytes = share / table.running_of(owner).max(1);
+        for session in table.sessions.values().filter(|session| session.owner == owner) {
+            let mut state = session.lock();
+            state.log.bound(max_bytes);
             self.recount(&mut state);
         }
+        self.bytes.load(Ordering::Relaxed) < before
     }
 
     fn is_full(&self) -> bool {
@@ -343,36 +360,55 @@ impl SessionStore {
         let bytes = state.bytes();
         if let Some(counted) = state.counted.as_mut() {
             let before = std::mem::replace(counted, bytes);
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
-            self.bytes.fetch_sub(before, Ordering::Relaxed);
+            for counter in [Some(&self.bytes), state.owner_bytes.as_deref()].into_iter().flatten() {
+                counter.fetch_add(bytes, Ordering::Relaxed);
+                counter.fetch_sub(before, Ordering::Relaxed);
+            }
         }
     }
 
     fn expire(&self, table: &mut Table) {
         let SessionSettings { ttl, max_sessions, .. } = self.settings;
-        while table.finished.len() > max_sessions
-            || table.finished.values().next().is_some_and(|(ended, _)| ended.elapsed() > ttl)
-        {
-            self.drop_oldest(table);
+        while table.finished.values().next().is_some_and(|(ended, _)| ended.elapsed() > ttl) {
+            let oldest = table.finished.keys().next().copied();
+            self.drop_finished(table, oldest);
+        }
+        while table.finished.len() > max_sessions {
+            let key = table.oldest_of_most_finished();
+            self.drop_finished(table, key);
         }
     }
 
-    /// Removes the oldest finished session. Returns false when there is none.
-    fn drop_oldest(&self, table: &mut Table) -> bool {
-        let Some((_, (_, session))) = table.finished.pop_first() else { return false };
-        table.sessions.remove(&session.id);
+    /// Removes the oldest finished session of an owner. Returns false when there is none.
+    fn drop_oldest_of(&self, table: &mut Table, owner: &str) -> bool {
+        let key = table.oldest_of(owner);
+        self.drop_finished(table, key)
+    }
+
+    /// Removes a finished session. Returns false when there is none.
+    fn drop_finished(&self, table: &mut Table, key: Option<u64>) -> bool {
+        let Some(session) = key.and_then(|key| table.remove_finished(key)) else { return false };
         self.forget(&session);
+        table.remove(&session.id);
         true
     }
 
     /// Removes a session from the byte count, and removes its file.
     fn forget(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
-        let counted = state.counted.take();
+        self.uncount(&mut state);
         state.forget_spec();
-        self.bytes.fetch_sub(counted.unwrap_or(0), Ordering::Relaxed);
         if let (Some(_), Some(journal)) = (&state.persistence, &self.journal) {
             journal.remove(session);
+        }
+    }
+
+    /// Removes a session from the byte count.
+    fn uncount(&self, state: &mut State) {
+        let counted = state.counted.take().unwrap_or(0);
+        self.bytes.fetch_sub(counted, Ordering::Relaxed);
+        if let Some(owner) = state.owner_bytes.take() {
+            owner.fetch_sub(counted, Ordering::Relaxed);
         }
     }
 
@@ -380,19 +416,5 @@ impl SessionStore {
     /// statements.
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Table {
-    fn running(&self) -> usize {
-        self.sessions.len() - self.finished.len()
-    }
-
-    /// Appends a session that ended this long ago to the finished ones. Returns its key.
-    fn add_finished(&mut self, session: &Arc<Shared>, age: Duration) -> u64 {
-        self.last_key += 1;
-        let now = Instant::now();
-        self.finished.insert(self.last_key, (now.checked_sub(age).unwrap_or(now), Arc::clone(session)));
-        self.last_key
     }
 }

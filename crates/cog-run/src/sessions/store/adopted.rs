@@ -10,7 +10,7 @@ use super::{
         shared::{Shared, State},
         shared_log::LogRecord,
     },
-    SessionStore, Table,
+    SessionStore,
 };
 use crate::CancelReason;
 
@@ -61,10 +61,10 @@ impl SessionStore {
             return None;
         }
         let mut state = session.lock();
+        table.insert(&session, &mut state);
         state.finished_key = Some(table.add_finished(&session, Duration::ZERO));
         self.update(&mut state);
         drop(state);
-        table.sessions.insert(session.id.clone(), Arc::clone(&session));
         self.expire(&mut table);
         drop(table);
         self.make_room(&session);
@@ -113,14 +113,14 @@ impl SessionStore {
     /// Removes a session that another server has continued.
     pub(crate) fn release(&self, id: &str) {
         let mut table = self.lock();
-        let Table { sessions, finished, .. } = &mut *table;
-        let Some(session) = sessions.remove(id) else { return };
+        let Some(session) = table.sessions.get(id).cloned() else { return };
         let mut state = session.lock();
         if let Some(key) = state.finished_key.take() {
-            finished.remove(&key);
+            table.remove_finished(key);
         }
-        let counted = state.counted.take();
-        self.bytes.fetch_sub(counted.unwrap_or(0), std::sync::atomic::Ordering::Relaxed);
+        self.uncount(&mut state);
+        drop(state);
+        table.remove(id);
     }
 
     fn update(&self, state: &mut State) {

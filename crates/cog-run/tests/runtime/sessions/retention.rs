@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cog_run::sessions::{After, ResumeError, SessionSettings, SessionState};
 
-use super::{Bench, answer, applied, detached, error_of, final_data, read, read_batch, text_events};
+use super::{Bench, answer, applied, detached, error_of, final_data, of, read, read_batch, text_events};
 use crate::support::{ANSWER, Scripted};
 
 #[tokio::test]
@@ -19,6 +19,55 @@ async fn oldest_finished_sessions_are_removed_over_the_limit() {
     ids.push(bench.finish().await);
     let stored: Vec<bool> = ids.iter().map(|id| bench.state(id).is_some()).collect();
     assert_eq!(stored, [false, true, true, true]);
+}
+
+/// Runs a session of this owner to its end.
+async fn finish_of(bench: &Bench, owner: &str) -> String {
+    let session = bench.start_with(of(owner));
+    read(session.follow(After::Start)).await;
+    session.id().to_owned()
+}
+
+#[tokio::test]
+async fn client_with_many_sessions_removes_its_own_oldest() {
+    let bench = Bench::new(Scripted::replying(ANSWER), SessionSettings::new().max_sessions(6));
+    let bobs = [finish_of(&bench, "bob").await, finish_of(&bench, "bob").await];
+    let mut ids = Vec::new();
+    for _ in 0..40 {
+        ids.push(bench.finish().await);
+    }
+    assert!(bobs.iter().all(|id| bench.sessions.get(id, "bob").is_some()));
+    let stored: Vec<_> = ids.iter().filter(|id| bench.state(id).is_some()).collect();
+    assert_eq!(stored, [&ids[36], &ids[37], &ids[38], &ids[39]]);
+    // A further client gets its share, from the one who has the most.
+    let carol = finish_of(&bench, "carol").await;
+    assert!(bench.sessions.get(&carol, "carol").is_some() && bench.state(&ids[36]).is_none());
+    assert!(bobs.iter().all(|id| bench.sessions.get(id, "bob").is_some()));
+}
+
+#[tokio::test]
+async fn client_with_large_sessions_removes_its_own_oldest() {
+    let settings = SessionSettings::new().max_total_bytes(100_000);
+    let bench = Bench::new(Scripted::replying(&answer(&"x".repeat(10_000))), settings);
+    let bob = finish_of(&bench, "bob").await;
+    let mut last = String::new();
+    for _ in 0..20 {
+        last = bench.finish().await;
+    }
+    assert!(bench.sessions.get(&bob, "bob").is_some());
+    assert!(bench.state(&last).is_some());
+}
+
+#[tokio::test]
+async fn growing_log_of_a_client_is_shortened_before_another_loses_a_result() {
+    let story = answer(&"word ".repeat(6_000));
+    let settings = SessionSettings::new().max_total_bytes(100_000);
+    let bench = Bench::new(Scripted::new([text_events(ANSWER, 10), text_events(&story, 10)]), settings);
+    let bob = finish_of(&bench, "bob").await;
+    let session = bench.start_with(detached());
+    bench.sessions.idle().await;
+    assert!(bench.sessions.get(&bob, "bob").is_some());
+    assert_eq!(bench.state(session.id()), Some(SessionState::Finished));
 }
 
 #[tokio::test(start_paused = true)]
