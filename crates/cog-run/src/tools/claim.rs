@@ -6,6 +6,7 @@ use super::{CallLog, HaltedRuns, logged};
 pub(crate) struct Claim {
     pub(super) halted: HaltedRuns,
     pub(super) id: String,
+    pub(super) owner: Option<String>,
     pub(super) log: Option<CallLog>,
     /// The entry of the decision; none if the log has it.
     pub(super) decision: Option<String>,
@@ -27,7 +28,7 @@ impl Claim {
         if let Some(decision) = &self.decision {
             self.append(decision);
         }
-        self.halted.claim(&self.id, || self.append(&logged::claimed()))
+        self.halted.claim(&self.id, self.owner.as_deref(), || self.append(&logged::claimed()))
     }
 
     fn append(&self, entry: &str) {

@@ -75,9 +75,9 @@ impl HaltedRuns {
         let storage = Arc::clone(&self.0);
         let write = move || {
             if let Storage::Memory(memory) = &*storage {
-                memory.make_room(&media);
+                memory.make_room(state.owner.as_deref(), &media);
             }
-            let files = storage.media_of(&state.id);
+            let files = storage.media_of(&state.id, state.owner.as_deref());
             let state = HaltedState { media: files.add_all(&media), ..state };
             storage.write(&state).inspect_err(|_| files.release(state.media_names()))
         };
@@ -106,7 +106,7 @@ impl HaltedRuns {
         let stored = match (&*self.0, is_id(id)) {
             (_, false) => Stored::Unknown,
             (Storage::Memory(memory), _) => memory.read(id),
-            (Storage::Directory(directory), _) => directory.read(id),
+            (Storage::Directory(directory), _) => directory.of(owner).read(id),
         };
         match stored {
             Stored::Used => Err(used(id)),
@@ -120,24 +120,29 @@ impl HaltedRuns {
 
     /// Returns the stored media of a run's input, by their URLs and uploads, until the run continues. Blocks on the disk.
     pub(super) fn media(&self, state: &HaltedState) -> HashMap<String, Fetched> {
-        self.0.media_of(&state.id).open_all(&state.media)
+        self.0.media_of(&state.id, state.owner.as_deref()).open_all(&state.media)
     }
 
     /// Marks the state of a run as used, calls `claimed`, and removes the state with its media. Only one caller succeeds.
     ///
     /// # Errors
     /// E4014 if another caller was faster.
-    pub(super) fn claim(&self, id: &str, claimed: impl FnOnce()) -> Result<(), ErrorBody> {
+    pub(super) fn claim(
+        &self,
+        id: &str,
+        owner: Option<&str>,
+        claimed: impl FnOnce(),
+    ) -> Result<(), ErrorBody> {
         let is_first = match &*self.0 {
             Storage::Memory(memory) => memory.claim(id),
-            Storage::Directory(directory) => directory.claim(id),
+            Storage::Directory(directory) => directory.of(owner).claim(id),
         };
         if !is_first {
             return Err(used(id));
         }
         claimed();
         if let Storage::Directory(directory) = &*self.0 {
-            directory.clear(id);
+            directory.of(owner).clear(id);
         }
         Ok(())
     }
@@ -170,20 +175,26 @@ impl Storage {
         }
         match self {
             Self::Memory(memory) => {
-                memory.store(&state.id, text, state.media_names().map(str::to_owned).collect());
+                let media = state.media_names().map(str::to_owned).collect();
+                memory.store(&state.id, state.owner.as_deref(), text, media);
                 Ok(())
             }
             Self::Directory(directory) => {
-                directory.store(&state.id, &text).map_err(|error| error.to_string())
+                let owner = state.owner.as_deref();
+                directory.of(owner).store(&state.id, &text).map_err(|error| error.to_string())?;
+                if owner.is_some() {
+                    directory.prune_clients();
+                }
+                Ok(())
             }
         }
     }
 
     /// Returns where the media of a state are stored.
-    fn media_of(&self, id: &str) -> Arc<MediaFiles> {
+    fn media_of(&self, id: &str, owner: Option<&str>) -> Arc<MediaFiles> {
         match self {
             Self::Memory(memory) => memory.media(),
-            Self::Directory(directory) => Arc::new(directory.media_of(id)),
+            Self::Directory(directory) => Arc::new(directory.of(owner).media_of(id)),
         }
     }
 }

@@ -99,7 +99,13 @@ pub(crate) fn restore<'a>(
         round,
         progressed: state.progressed.clone(),
         started: HashSet::new(),
-        claim: Some(Claim { halted: shared.tools.halted.clone(), id: id.clone(), log, decision: entry }),
+        claim: Some(Claim {
+            halted: shared.tools.halted.clone(),
+            id: id.clone(),
+            owner: state.owner.clone(),
+            log,
+            decision: entry,
+        }),
     };
     let mut media = shared.tools.halted.media(&state);
     media.extend(options.stored_media.iter().map(|(source, media)| (source.clone(), media.clone())));
@@ -176,6 +182,7 @@ fn after_calls<'a>(
     let claim = unclaimed.map(|(state, _)| Claim {
         halted: shared.tools.halted.clone(),
         id: state.id.clone(),
+        owner: state.owner.clone(),
         log: options.call_log.clone(),
         decision: None,
     });
