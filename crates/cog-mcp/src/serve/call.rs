@@ -3,7 +3,8 @@
 use std::{pin::pin, sync::Arc};
 
 use cog_run::{
-    Caller, CancelReason, Cancellation, ChunkStream, Envelope, Module, Outcome, RunInput, Runtime, Value,
+    Caller, CancelReason, Cancellation, ChunkStream, Code, Envelope, ErrorBody, Module, Outcome, RunInput,
+    RunOptions, Runtime, Value,
     tools::{Continuation, Decision},
 };
 use rmcp::{
@@ -64,7 +65,10 @@ impl Call<'_> {
         };
         let binding = (self.asking() == Asking::InResult).then(|| Binding::new(self.owner(), &params));
         if let Start::Input(input) = &mut start {
-            *input = serde_json::Value::Object(params.arguments.unwrap_or_default()).into();
+            let arguments = serde_json::Value::Object(params.arguments.unwrap_or_default());
+            *input = tokio::task::spawn_blocking(move || arguments.into())
+                .await
+                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         }
         for _ in 0..MAX_QUESTIONS {
             let envelope = self.run(start).await;
@@ -157,21 +161,30 @@ impl Call<'_> {
             Start::Input(input) => (input, options),
             Start::Decision(continuation) => (Value::null(), options.continuation(continuation)),
         };
-        let input = RunInput::Json(input);
-        let started = match self.progress {
-            Some(_) => self.runtime.execute_stream(&self.module, input, options),
-            None => self.runtime.execute_without_data(&self.module, input, options),
-        };
-        let mut folding = match started {
-            Ok(chunks) => pin!(self.fold(chunks)),
+        let chunks = match self.start(input, options).await {
+            Ok(chunks) => chunks,
             Err(refused) => return *refused,
         };
+        let mut folding = pin!(self.fold(chunks));
         tokio::select! {
             envelope = &mut folding => return envelope,
             () = self.context.ct.cancelled() => cancellation.cancel(CancelReason::Cancelled),
             () = self.settings.shutdown.cancelled() => cancellation.cancel(CancelReason::Shutdown),
         }
         folding.await
+    }
+
+    /// Starts a run on a thread that may block: an input may be large, and is checked before the run starts.
+    async fn start(&self, input: Value, options: RunOptions) -> Result<ChunkStream, Box<Envelope>> {
+        let (runtime, module) = (self.runtime.clone(), Arc::clone(&self.module));
+        let has_progress = self.progress.is_some();
+        let start = move || match has_progress {
+            true => runtime.execute_stream(&module, RunInput::Json(input), options),
+            false => runtime.execute_without_data(&module, RunInput::Json(input), options),
+        };
+        tokio::task::spawn_blocking(start).await.unwrap_or_else(|error| {
+            Err(Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, error.to_string()))))
+        })
     }
 
     async fn fold(&self, chunks: ChunkStream) -> Envelope {

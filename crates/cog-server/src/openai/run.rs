@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::UNIX_EPOCH};
 
 use axum::{
+    body::Bytes,
     extract::{Request, State},
     http::StatusCode,
     response::Response,
@@ -59,11 +60,13 @@ async fn respond(api: Api, app: &App, caller: Caller, request: Request) -> Resul
 /// Reads a request. Its text and its tree are freed before the run.
 async fn read(api: Api, app: &App, caller: Caller, request: Request) -> Result<(Run, bool), OpenAiError> {
     let (parts, body) = request.into_parts();
-    let (body, lease) = request::read(&parts.headers, body, &app.guard.bodies, &caller.client).await?;
+    let parse = move |body: Bytes, lease| {
+        let parsed = ParsedRequest::parse(api, &body)?;
+        Ok::<_, OpenAiError>((parsed, body.len(), lease))
+    };
+    let (mut parsed, bytes, lease) = request::read(app, &caller.client, &parts.headers, body, parse).await?;
     let id = request_id(&parts.extensions);
     drop(parts); // and with them the memory that the request was read into
-    let bytes = body.len();
-    let mut parsed = app.offload.run(bytes, move || ParsedRequest::parse(api, &body)).await?;
     let module = app.load(&parsed.module).await?;
     let mut options = std::mem::take(&mut parsed.options);
     let format = std::mem::take(&mut parsed.format);

@@ -15,7 +15,8 @@ use super::{
 use crate::{
     error::ApiError,
     fields::allow_only,
-    guard::{Bodies, BodyLease, Client},
+    guard::{BodyLease, Client},
+    state::App,
 };
 
 /// The body of `POST /v1/modules/{name}/execute`, and of a WebSocket's first frame (docs/spec/http.md).
@@ -47,21 +48,24 @@ pub(crate) struct RunBody {
 /// The advice for a body that is the input itself.
 const WRAP: &str = r#"Wrap the input: {"input": {…}}."#;
 
-/// Reads a JSON body.
+/// Reads a JSON body and parses it. The bytes of a large body reach `parse` off the event loop, and no route gets them otherwise.
+/// `parse` owns the lease of their memory.
 ///
 /// # Errors
-/// 415 for another content type or a compressed body; as [`Bodies::read`].
-pub(crate) async fn read(
+/// 415 for another content type or a compressed body; as [`Bodies::read`](crate::guard::Bodies::read); as `parse`.
+pub(crate) async fn read<T: Send + 'static, E: From<ApiError> + Send + 'static>(
+    app: &App,
+    client: &Client,
     headers: &HeaderMap,
     body: Body,
-    bodies: &Bodies,
-    client: &Client,
-) -> Result<(Bytes, BodyLease), ApiError> {
+    parse: impl FnOnce(Bytes, BodyLease) -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
     if !is_json(headers) {
-        return Err(not_json(headers));
+        return Err(not_json(headers).into());
     }
     check_encoding(headers)?;
-    Ok(bodies.read(client, body).await?)
+    let (bytes, lease) = app.guard.bodies.read(client, body).await.map_err(ApiError::from)?;
+    app.offload.run(bytes.len(), move || parse(bytes, lease)).await
 }
 
 impl ExecuteBody {

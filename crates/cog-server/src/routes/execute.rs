@@ -1,4 +1,5 @@
 use axum::{
+    body::Bytes,
     extract::{Request, State},
     response::Response,
 };
@@ -45,9 +46,10 @@ pub(crate) async fn execute(
         // Boxed: the future of every run would be as large as that of a form.
         Box::pin(request::read_form(&app, &client, &parts.headers, body, recovery)).await?
     } else {
-        let (body, lease) = request::read(&parts.headers, body, &app.guard.bodies, &client).await?;
-        let parsed = app.offload.run(body.len(), move || ExecuteBody::parse(&body, recovery)).await?;
-        Form::without_files(parsed, lease)
+        let parse = move |body: Bytes, lease| {
+            Ok::<_, ApiError>(Form::without_files(ExecuteBody::parse(&body, recovery)?, lease))
+        };
+        request::read(&app, &client, &parts.headers, body, parse).await?
     };
     let module = app.load(&name).await?;
     form.check_fields(&module)?;

@@ -1,6 +1,7 @@
 //! Routes for older clients.
 
 use axum::{
+    body::Bytes,
     extract::{Request, State},
     response::Response,
 };
@@ -32,8 +33,8 @@ pub(crate) async fn run(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let (body, _lease) = request::read(&parts.headers, body, &app.guard.bodies, &caller.client).await?;
-    let mut body = app.offload.run(body.len(), move || RunBody::parse(&body)).await?;
+    let parse = |body: Bytes, lease| Ok::<_, ApiError>((RunBody::parse(&body)?, lease));
+    let (mut body, _lease) = request::read(&app, &caller.client, &parts.headers, body, parse).await?;
     app.own(&mut body.options, &caller);
     let module = app.load(&body.module).await?;
     Ok(deliver::run_to_response(&app, &module, body.input, body.options, body.bytes).await)

@@ -1,10 +1,14 @@
 //! The modules as tools of MCP (docs/mcp.md).
 
-use std::sync::Arc;
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
 
 use axum::{
     Router,
-    body::Body,
+    body::{Body, Bytes},
     extract::Request,
     http::{Method, request::Parts},
     response::{IntoResponse as _, Response},
@@ -15,6 +19,7 @@ use cog_spec::ErrorBody;
 
 use crate::{
     error::ApiError,
+    guard::BodyLease,
     request::{self, MediaOutput, Options},
     state::{App, Caller, client},
 };
@@ -38,22 +43,41 @@ pub(crate) fn add(router: Router<App>, app: &App) -> Router<App> {
 
 async fn answer(app: &App, http: &McpHttp, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
-    let body = match read(app, &mut parts, body).await {
-        Ok(body) => body,
-        Err(error) => return error.into_response(),
-    };
-    http.handle(Request::from_parts(parts, body)).await.map(Body::new)
-}
-
-/// Reads the body of a message within the limits of the server. Its memory is in use until the call has ended.
-async fn read(app: &App, parts: &mut Parts, body: Body) -> Result<Body, ApiError> {
     if parts.method != Method::POST {
-        return Ok(Body::empty());
+        return http.handle(Request::from_parts(parts, Body::empty())).await.map(Body::new);
     }
     let client = client(&parts.extensions);
-    let (bytes, lease) = request::read(&parts.headers, body, &app.guard.bodies, &client).await?;
-    parts.extensions.insert(Arc::new(lease));
-    Ok(Body::from(bytes))
+    let (http, headers) = (http.clone(), parts.headers.clone());
+    let parse = move |body: Bytes, lease: BodyLease| {
+        // The memory of the body is in use until the call has ended.
+        parts.extensions.insert(Arc::new(lease));
+        Ok::<_, ApiError>(Answer::begin(http, Request::from_parts(parts, Body::from(body))))
+    };
+    match request::read(app, &client, &headers, body, parse).await {
+        Ok(Answer::Done(response)) => response,
+        Ok(Answer::Waiting(answer)) => answer.await,
+        Err(error) => error.into_response(),
+    }
+}
+
+/// The answer to a message that has been parsed.
+enum Answer {
+    Done(Response),
+    /// The call of a tool is running.
+    Waiting(Pin<Box<dyn Future<Output = Response> + Send>>),
+}
+
+impl Answer {
+    /// Parses a message, on this thread. The library parses it in the first poll, because all bytes of the body are there.
+    fn begin(http: McpHttp, request: Request) -> Self {
+        let mut answer: Pin<Box<dyn Future<Output = Response> + Send>> =
+            Box::pin(async move { http.handle(request).await.map(Body::new) });
+        // Its next poll follows at once, so that this one needs no waker.
+        match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(response) => Self::Done(response),
+            Poll::Pending => Self::Waiting(answer),
+        }
+    }
 }
 
 /// Returns what a call may use: the same as that of a request to the execute route.

@@ -1,6 +1,7 @@
 //! Uploads and generated media (docs/spec/media.md, docs/spec/http.md).
 
 use axum::{
+    body::Bytes,
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::Response,
@@ -37,10 +38,8 @@ pub(crate) async fn create(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let (body, _lease) = request::read(&parts.headers, body, &app.guard.bodies, &client).await?;
-    let bytes = body.len();
-    let read = move || Ok::<_, ApiError>(Wanted::read(&request::object(&body)?)?);
-    let wanted = app.offload.run(bytes, read).await?;
+    let parse = |body: Bytes, _lease| Ok::<_, ApiError>(Wanted::read(&request::object(&body)?)?);
+    let wanted = request::read(&app, &client, &parts.headers, body, parse).await?;
     let ticket = app.media.create(&client.owner(), wanted)?;
     let mut response = answer::json(StatusCode::CREATED, &ticket);
     if let Ok(location) = HeaderValue::from_str(&ticket.url()) {

@@ -136,6 +136,71 @@ fn a_large_body_that_is_not_json_is_refused_off_the_event_loop() {
     });
 }
 
+/// Each route that reads a JSON body, and a large valid body for it.
+fn routes_with_bodies() -> Vec<(&'static str, String)> {
+    let query = "x".repeat(100_000);
+    let call = |arguments: &str, meta: &str| {
+        format!(
+            r#"{{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {{"name": "once", "arguments": {{"query": "{arguments}"}}, "_meta": {{"note": "{meta}"}}}}}}"#
+        )
+    };
+    let mut routes = vec![
+        ("/v1/modules/live/execute", large()),
+        ("/v1/modules/once/execute", large()),
+        ("/run", large().replace(r#""_options": {}"#, r#""module": "once""#)),
+        ("/v1/media/upload-url", format!(r#"{{"media_type": "{query}"}}"#)),
+        (
+            "/v1/chat/completions",
+            format!(r#"{{"model": "once", "messages": [{{"role": "user", "content": "{query}"}}]}}"#),
+        ),
+        ("/v1/responses", format!(r#"{{"model": "once", "input": "{query}"}}"#)),
+        ("/mcp", call(&query, "")),
+        ("/mcp", call("why?", &query)),
+        (
+            "/mcp",
+            format!(
+                r#"{{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {{"_meta": {{"note": "{query}"}}}}}}"#
+            ),
+        ),
+        ("/mcp", format!(r#"{{"jsonrpc": "2.0", "{query}"#)),
+    ];
+    routes.retain(|(path, _)| cfg!(feature = "mcp") || *path != "/mcp");
+    routes
+}
+
+#[test]
+fn every_route_parses_a_large_body_off_the_event_loop() {
+    with_one_blocking_thread(async {
+        let stage = stage().await;
+        for (path, body) in routes_with_bodies() {
+            let gate = gate();
+            let request = stage.client.post(stage.url(path)).header("content-type", "application/json");
+            let request = request.header("accept", "application/json, text/event-stream");
+            let request = send(request.header("mcp-protocol-version", "2025-06-18").body(body));
+            waits(&stage, &request).await;
+            drop(gate);
+            assert!(request.await.unwrap().status().as_u16() < 500, "{path}");
+        }
+    });
+}
+
+#[cfg(feature = "mcp")]
+#[test]
+fn arguments_of_a_tool_are_checked_off_the_event_loop() {
+    with_one_blocking_thread(async {
+        let stage = stage().await;
+        let (path, body) = routes_with_bodies().into_iter().find(|(path, _)| *path == "/mcp").unwrap();
+        let gate = gate();
+        let request = stage.client.post(stage.url(path)).header("content-type", "application/json");
+        let request = send(request.header("accept", "application/json, text/event-stream").body(body));
+        waits_twice(&stage, &request, gate).await;
+        let answer = request.await.unwrap();
+        let status = answer.status();
+        assert_eq!(status, 200, "{}", answer.text().await.unwrap());
+    });
+}
+
 #[test]
 fn a_small_request_stays_on_the_event_loop() {
     with_one_blocking_thread(async {
