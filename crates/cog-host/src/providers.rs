@@ -269,8 +269,10 @@ fn proxy_note(settings: &Settings) -> String {
 /// Creates a provider that replays a recording. The settings may override the recorded provider and model.
 fn replayed(settings: &Settings, directory: &Path) -> Result<Selected, ErrorBody> {
     let recorded = Recording::read(directory).map_err(|error| ErrorBody::from(&error))?;
-    let vendor = match selection(settings)? {
-        (Choice::Vendor(vendor), _) if settings.provider.value.is_some() => vendor,
+    // Without a setting the recording decides, and nothing is looked for: a replay calls no server.
+    let chosen = settings.provider.value.is_some().then(|| selection(settings)).transpose()?;
+    let vendor = match chosen {
+        Some((Choice::Vendor(vendor), _)) => vendor,
         _ => Vendor::by_name(&recorded.provider)
             .ok_or_else(|| unknown_recording(directory, &recorded.provider))?,
     };
