@@ -20,6 +20,7 @@
 mod batches;
 pub mod bench;
 mod mock;
+mod newcomer;
 mod reply;
 mod script;
 mod split;
@@ -27,6 +28,7 @@ mod wire;
 
 pub use batches::{BatchStep, Batches};
 pub use mock::{Mock, Received};
+pub use newcomer::as_newcomer;
 pub use reply::{Finish, Reply};
 pub use split::splits;
 pub use wire::Wire;

@@ -1,4 +1,6 @@
-use cog_testkit::{Mock, Reply, Wire};
+use std::process::Command;
+
+use cog_testkit::{Mock, Reply, Wire, as_newcomer};
 use serde_json::Value;
 
 use crate::{
@@ -77,6 +79,27 @@ fn replays_recording_without_key() {
     drop(mock);
     let report = json(&place.cog(["test", "./m", "--format", "json"]).output().unwrap());
     assert_eq!((&report["passed"], &report["contract_only"]), (&1.into(), &0.into()), "{report}");
+}
+
+/// The commands of "Continuous integration" in docs/testing.md, in the environment of a job that has no key.
+#[test]
+fn recordings_are_replayed_by_a_job_that_has_no_settings() {
+    let (place, mock) = (place(DATA), Mock::start([reply(DATA)]));
+    let record = ["--provider", "openai", "--model", "m", "--record"];
+    assert!(asking(&place, &mock, &record).output().unwrap().status.success());
+    drop(mock);
+    crate::support::copy(&place.path().join("m"), &place.path().join("cognitive/modules/m"));
+    let job = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cog"));
+        let command = as_newcomer(&mut command, place.path()).current_dir(place.path());
+        let output = command.args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", stderr(&output));
+    };
+    job(&["validate", "--all"]);
+    job(&["test", "--all", "--require-model", "--format", "junit", "-o", "report.xml"]);
+    assert!(place.read("report.xml").contains(r#"tests="1" failures="0""#), "{}", place.read("report.xml"));
+    job(&["test", "m", "--require-model", "--repeat", "3", "--jobs", "2"]);
+    job(&["run", "m", "--args", "x"]);
 }
 
 #[test]
