@@ -11,5 +11,6 @@ pub mod settings;
 mod telemetry;
 mod validate;
 
+pub use logged::CONTENTS;
 pub use runtime::context_store;
 pub use validate::validate;

@@ -1,4 +1,5 @@
-//! Logs requests to the provider and its replies (`-v`, `-vv`).
+//! Logs requests to the provider and its replies: what happens and how large it is (`-v`, `-vv`). The text of a reply has a target
+//! of its own, since most programs must never log it.
 
 use std::sync::Arc;
 
@@ -8,6 +9,9 @@ use cog_provider::{
 use cog_spec::{FinishReason, ModelEvent};
 use futures_util::StreamExt as _;
 use tracing::{Level, debug, enabled, info};
+
+/// The target of the events that contain what a model wrote, at the level DEBUG. A log enables it only on request.
+pub const CONTENTS: &str = "cog::contents";
 
 /// A provider that logs its requests and replies.
 pub(crate) struct Logged(Arc<dyn Provider>);
@@ -41,12 +45,18 @@ impl Provider for Logged {
             if let Ok(Some(wire)) = self.0.render(request) {
                 info!(method = wire.method, url = wire.url, bytes = wire.body.len(), "calling the provider");
             }
-            let reply = self.0.call(request).await.inspect_err(|error| info!(%error, "the call failed"))?;
+            let reply = self.0.call(request).await.inspect_err(failed)?;
             let mut log = Log::default();
             let logged: ModelStream = Box::pin(reply.inspect(move |event| log.event(event)));
             Ok(logged)
         })
     }
+}
+
+/// Logs an error, and the vendor's text only as contents: it may repeat a part of the request.
+fn failed(error: &ProviderError) {
+    info!(error = error.outline(), "the call failed");
+    debug!(target: CONTENTS, %error, "error of the provider");
 }
 
 /// The reply so far, which is logged when it is complete. Only the lengths of chunks are logged: a key that is split
@@ -80,7 +90,10 @@ impl Log {
                 info!(input_tokens = usage.input_tokens, output_tokens = usage.output_tokens, "token usage");
             }
             Ok(ModelEvent::Finished(reason)) => info!(reason = reason_name(reason), "reply finished"),
-            Err(error) => info!(%error, "reply interrupted"),
+            Err(error) => {
+                info!(error = error.outline(), "reply interrupted");
+                debug!(target: CONTENTS, %error, "error of the provider");
+            }
         }
     }
 }
@@ -101,8 +114,9 @@ fn reason_name(reason: &FinishReason) -> &str {
 impl Drop for Log {
     fn drop(&mut self) {
         if !self.reasoning.is_empty() {
-            debug!(text = self.reasoning, "raw reasoning");
+            debug!(target: CONTENTS, text = self.reasoning, "raw reasoning");
         }
-        info!(text = self.text, "raw reply");
+        info!(bytes = self.text.len(), "end of the reply");
+        debug!(target: CONTENTS, text = self.text, "raw reply");
     }
 }

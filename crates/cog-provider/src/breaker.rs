@@ -115,7 +115,7 @@ impl Breaker {
         }
         let requested = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
         let pause = self.settings.reset_timeout.max(requested);
-        tracing::warn!(provider = %self.provider.info().name, pause_ms = pause.as_millis(), %error, "circuit opened");
+        tracing::warn!(provider = %self.provider.info().name, pause_ms = pause.as_millis(), error = error.outline(), "circuit opened");
         circuits.insert(key, Circuit::Open { until: Instant::now() + pause });
     }
 

@@ -117,6 +117,8 @@ pub enum ProviderError {
     Unavailable {
         /// The display name of the vendor.
         vendor: &'static str,
+        /// The network if there is no connection; otherwise the vendor, whose text the message contains.
+        by: Interruption,
         /// What went wrong.
         message: String,
         /// The wait that the vendor requests.
@@ -390,6 +392,44 @@ impl ProviderError {
         }
     }
 
+    /// Returns what happened without the vendor's own text. That text may repeat a part of the request or of the reply, which
+    /// belong in an envelope and never in a log.
+    pub fn outline(&self) -> String {
+        match self {
+            Self::KeyRejected { vendor, variable, .. } => {
+                format!("{vendor} rejected the API key in {variable}")
+            }
+            Self::UnknownModel { vendor, model, .. } => format!("{vendor} does not know the model `{model}`"),
+            Self::Rejected { vendor, status, .. } => format!("{vendor} rejected the request ({status})"),
+            Self::Filtered { vendor, reason, .. } => format!("{vendor} refused the request ({reason})"),
+            Self::RateLimited { vendor, is_quota, .. } => limit_reached(vendor, *is_quota),
+            Self::ContextOverflow { model, .. } => {
+                format!("the request exceeds the context window of `{model}`")
+            }
+            Self::Unavailable { vendor, by: Interruption::Provider, .. } => {
+                format!("{vendor} is unavailable")
+            }
+            Self::WrongInterface { vendor, url, .. } => format!("{url} is not an API of {vendor}"),
+            Self::Malformed { vendor, .. } => format!("{vendor} sent an invalid reply"),
+            Self::Interrupted { vendor, by: Interruption::Provider, .. } => {
+                format!("the reply of {vendor} was interrupted")
+            }
+            Self::Other { code, .. } => format!("the call failed with {code}"),
+            Self::Request(_)
+            | Self::BaseUrl { .. }
+            | Self::NoKey { .. }
+            | Self::BadKey { .. }
+            | Self::Unavailable { by: Interruption::Network, .. }
+            | Self::Connect { .. }
+            | Self::CircuitOpen { .. }
+            | Self::TooLarge { .. }
+            | Self::Interrupted { by: Interruption::Network, .. }
+            | Self::Timeout { .. }
+            | Self::NoRecording { .. }
+            | Self::Cassette { .. } => self.to_string(),
+        }
+    }
+
     /// Returns a suggestion for fixing the error.
     pub fn suggestion(&self) -> Option<String> {
         Some(match self {
@@ -424,7 +464,7 @@ impl ProviderError {
             }
             Self::Connect { kind, .. } => kind.suggestion().to_owned(),
             Self::Interrupted { .. } => {
-                "Try again. If it fails again, run with -vv to see the reply.".to_owned()
+                "Try again. If it fails again, `cog run -vv` shows the reply.".to_owned()
             }
             Self::Filtered { .. } => {
                 "Review what the input requests; rephrase it, or use another model.".to_owned()

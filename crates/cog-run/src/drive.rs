@@ -257,13 +257,13 @@ impl Driver {
         self.run.cache = None; // the answer will not be that of the request in the key
         self.span = None;
         if let Some(warning) = self.run.reduce(error) {
-            tracing::warn!(reason = warning.message, "repeating the request");
             self.run.request.timeout = Some(self.remaining());
             assembler.set_dialect(request::dialect_of(&self.run.request, self.run.provider.as_ref()));
             assembler.warn([warning]);
             return State::Calling(assembler);
         }
         if error.allows_fallback() {
+            tracing::warn!(error = error.outline(), "the call failed");
             return self.fall_back(assembler, error.code(), self.error_of(error));
         }
         self.fail(assembler, self.error_of(error))
@@ -280,7 +280,7 @@ impl Driver {
         };
         tracing::warn!(
             provider = failed.provider,
-            error = failed.message,
+            code = code.as_str(),
             next = %next.info().name,
             "calling the next provider"
         );

@@ -109,7 +109,7 @@ macro_rules! codes {
 codes! {
     ParseError "E1000" "PARSE_ERROR" No 422 Some("PARSE_ERROR"),
         "The model's reply or the request is not the expected JSON.",
-        "Check partial_data and the raw reply (-v). A stronger model or structured output may help.";
+        "Check partial_data and the raw reply (`cog run -vv`). A stronger model or structured output may help.";
     InvalidInput "E1001" "INVALID_INPUT" Yes 400 Some("INVALID_INPUT"),
         "The input does not match the module's input schema.",
         "Compare the input with `cog info MODULE`. details.violations lists every violation.";

@@ -103,7 +103,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Log the request and the raw reply to stderr; -vv also logs reasoning and chunks
+    /// Log requests and replies to stderr; -vv adds chunks and, for `cog run`, their contents
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Format of the log on stderr
@@ -209,6 +209,12 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether the command can log what models write: only a run, whose user asks and reads the log. Servers, workers and batches
+    /// process other people's data.
+    pub(crate) fn may_log_contents(&self) -> bool {
+        matches!(self, Self::Run(_))
+    }
+
     /// Whether the command serves others until it is ended.
     pub(crate) fn is_server(&self) -> bool {
         match self {

@@ -37,6 +37,6 @@ pub fn main() -> ExitCode {
     };
     let environment = Environment::from_process();
     let console = Console::new(&environment, &cli.global);
-    output::log::start(&cli.global, &console, cli.command.is_server());
+    output::log::start(&cli, &console);
     commands::dispatch(cli, environment, &console).unwrap_or_else(|error| error.report(&console)).into()
 }

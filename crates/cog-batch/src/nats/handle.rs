@@ -143,8 +143,7 @@ impl Handler {
             return self.aside(received, reply.as_deref(), &envelope).await;
         }
         let delay = retry_after(&envelope).max(self.delay(received.deliveries));
-        let error = text(&envelope);
-        tracing::warn!(job = %received.id, ?delay, error, "{}; the job returns to the queue", obstacle.reason());
+        tracing::warn!(job = %received.id, ?delay, code = code(&envelope), "{}; the job returns to the queue", obstacle.reason());
         Ok(End::Again(delay))
     }
 
@@ -223,7 +222,7 @@ impl Handler {
         self.queue.move_aside(message, Some(id), envelope, received.deliveries).await?;
         self.finish(received, reply, envelope).await;
         self.counts.aside();
-        tracing::warn!(job = %id, error = %text(envelope), "a job was moved aside");
+        tracing::warn!(job = %id, code = code(envelope), "a job was moved aside");
         Ok(End::Ack)
     }
 
@@ -242,7 +241,7 @@ impl Handler {
             self.reply(&reply, id, result).await;
         }
         self.counts.aside();
-        tracing::warn!(job = id.map(JobId::as_str), error = %text(envelope), "a job was moved aside");
+        tracing::warn!(job = id.map(JobId::as_str), code = code(envelope), "a job was moved aside");
         Ok(End::Ack)
     }
 
@@ -322,8 +321,9 @@ fn retry_after(envelope: &Envelope) -> Duration {
     Duration::from_millis(ms.unwrap_or(0)).min(MAX_DELAY)
 }
 
-fn text(envelope: &Envelope) -> String {
-    envelope.error().map(|error| format!("{} {}", error.code.as_str(), error.message)).unwrap_or_default()
+/// Returns the code of an error for the log. The message may be the model's or the vendor's, and is in the stored envelope.
+fn code(envelope: &Envelope) -> Option<&str> {
+    envelope.error().map(|error| error.code.as_str())
 }
 
 fn no_id() -> Envelope {

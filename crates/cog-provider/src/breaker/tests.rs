@@ -51,7 +51,12 @@ impl Provider for Unstable {
 }
 
 fn down() -> ProviderError {
-    ProviderError::Unavailable { vendor: "Unstable", message: "down".to_owned(), retry_after: None }
+    ProviderError::Unavailable {
+        vendor: "Unstable",
+        by: crate::Interruption::Provider,
+        message: "down".to_owned(),
+        retry_after: None,
+    }
 }
 
 /// Returns the error of one call, if it failed.

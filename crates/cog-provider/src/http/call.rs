@@ -77,7 +77,12 @@ impl Call {
                 Err(()) => Failure::permanent(self.timeout_error(limit)),
             };
             let Some(delay) = self.retry_delay(attempt, &failure) else { return Err(failure.error) };
-            tracing::warn!(vendor = self.setup.vendor.name, delay_ms = delay.as_millis(), error = %failure.error, "retrying the call");
+            tracing::warn!(
+                vendor = self.setup.vendor.name,
+                delay_ms = delay.as_millis(),
+                error = failure.error.outline(),
+                "retrying the call"
+            );
             sleep(delay).await;
             if on_retry.is_some_and(|hook| !hook.allows(failure.error.code())) {
                 return Err(failure.error);

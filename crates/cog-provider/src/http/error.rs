@@ -117,7 +117,8 @@ impl Context<'_> {
                     Some(status) if !message.contains(&status.to_string()) => format!("{message} ({status})"),
                     _ => message,
                 };
-                Failure::temporary(ProviderError::Unavailable { vendor, message, retry_after })
+                let by = Interruption::Provider;
+                Failure::temporary(ProviderError::Unavailable { vendor, by, message, retry_after })
             }
         }
     }
@@ -161,7 +162,13 @@ impl Context<'_> {
                         error: ProviderError::Connect { vendor, kind, message },
                     },
                     None => {
-                        Failure::temporary(ProviderError::Unavailable { vendor, message, retry_after: None })
+                        let by = Interruption::Network;
+                        Failure::temporary(ProviderError::Unavailable {
+                            vendor,
+                            by,
+                            message,
+                            retry_after: None,
+                        })
                     }
                 }
             }

@@ -22,6 +22,7 @@ impl Plan {
             RejectedPart::Schema => self.weaken()?.to_owned(),
             _ => return None,
         };
+        tracing::warn!(change, error = error.outline(), "repeating the request");
         Some(Warning::new(
             WarningCode::RequestReduced,
             format!("the request was sent again {change}: {error}"),

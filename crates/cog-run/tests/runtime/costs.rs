@@ -108,8 +108,12 @@ async fn cost_of_a_retry_is_that_of_both_attempts() {
 #[tokio::test]
 async fn cost_after_a_fallback_is_at_the_prices_of_the_next_provider() {
     let directory = directory("Answer.", &[]);
-    let unavailable =
-        ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None };
+    let unavailable = ProviderError::Unavailable {
+        vendor: "One",
+        by: cog_provider::Interruption::Provider,
+        message: "down".to_owned(),
+        retry_after: None,
+    };
     let second = Scripted::new([reply(ANSWER, tokens(1_000, 0))]).named("two");
     let order: Vec<Arc<dyn Provider>> = vec![
         Arc::new(Scripted::failing(unavailable).priced("openai", "gpt-6-luna").named("one")),
@@ -127,8 +131,12 @@ async fn call_that_times_out_counts_with_an_estimate() {
     let directory = directory("Answer.", &[]);
     let (deadline, limit) = (Deadline::Total, Duration::from_secs(1));
     let timeout = ProviderError::Timeout { vendor: "One", deadline, limit };
-    let rejected =
-        ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None };
+    let rejected = ProviderError::Unavailable {
+        vendor: "One",
+        by: cog_provider::Interruption::Provider,
+        message: "down".to_owned(),
+        retry_after: None,
+    };
     for (error, is_estimated) in [(timeout, true), (rejected, false)] {
         let (_, runtime, module) = runtime_with(Scripted::failing(error), &directory);
         let budget = Budget::new("test", BudgetLimits::new().max_calls(2));

@@ -11,7 +11,12 @@ use tempfile::TempDir;
 use crate::support::{ANSWER, Scripted, code, directory, input, runtime_with, sample_input, write};
 
 fn unavailable() -> ProviderError {
-    ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None }
+    ProviderError::Unavailable {
+        vendor: "One",
+        by: Interruption::Provider,
+        message: "down".to_owned(),
+        retry_after: None,
+    }
 }
 
 /// Returns a runtime that calls these providers in order.

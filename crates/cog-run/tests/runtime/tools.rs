@@ -290,7 +290,12 @@ impl Provider for Once {
 
 #[tokio::test]
 async fn fallback_after_a_round_receives_the_round() {
-    let error = ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None };
+    let error = ProviderError::Unavailable {
+        vendor: "One",
+        by: cog_provider::Interruption::Provider,
+        message: "down".to_owned(),
+        retry_after: None,
+    };
     let first = Once {
         inner: Scripted::new([calls(&[("a", "add", r#"{"a": 1, "b": 2}"#)])]),
         failing: Scripted::failing(error),

@@ -170,7 +170,12 @@ async fn result_has_the_time_at_which_its_call_ended() {
 #[tokio::test]
 async fn trace_after_a_fallback_is_that_of_the_next_provider() {
     let directory = directory("Answer.", &[]);
-    let down = ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None };
+    let down = ProviderError::Unavailable {
+        vendor: "One",
+        by: cog_provider::Interruption::Provider,
+        message: "down".to_owned(),
+        retry_after: None,
+    };
     let second = Scripted::new([reply(ANSWER, 1_000)]).named("two");
     let order: Vec<Arc<dyn Provider>> = vec![
         Arc::new(Scripted::failing(down).named("one")),

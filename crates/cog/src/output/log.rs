@@ -1,8 +1,9 @@
-//! The log on stderr. Off by default; a server logs warnings, `-v` and `--log-format json` enable more.
+//! The log on stderr. Off by default; a server logs warnings, `-v` and `--log-format json` enable more. Only `cog run -vv` logs
+//! what models write; the format never decides about that.
 
 use std::io::{self, Write};
 
-use cog_host::settings::Redactor;
+use cog_host::{CONTENTS, settings::Redactor};
 use tracing_subscriber::{
     Layer as _,
     filter::{LevelFilter, Targets},
@@ -12,14 +13,16 @@ use tracing_subscriber::{
 };
 
 use super::{Console, console::ERASE_LINE, text::for_terminal};
-use crate::args::{Global, LogFormat};
+use crate::args::{Cli, LogFormat};
 
 /// The target of the events about context that modules read and store. A server always logs them: they show who used whose data.
 const AUDIT: &str = "cog::context";
 
 /// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it. A server always logs
 /// warnings: nothing else reports a full disk or a provider that is down.
-pub(crate) fn start(global: &Global, console: &Console, is_server: bool) {
+pub(crate) fn start(cli: &Cli, console: &Console) {
+    let global = &cli.global;
+    let is_server = cli.command.is_server();
     let is_json = global.log_format == LogFormat::Json;
     let level = match global.verbose {
         0 if !is_json && is_server => LevelFilter::WARN,
@@ -29,7 +32,9 @@ pub(crate) fn start(global: &Global, console: &Console, is_server: bool) {
         _ => LevelFilter::TRACE,
     };
     // Other crates are not logged: their messages may contain headers.
-    let ours = Targets::new().with_target("cog", level);
+    let has_contents = cli.command.may_log_contents() && level >= LevelFilter::DEBUG;
+    let contents = if has_contents { level } else { LevelFilter::OFF };
+    let ours = Targets::new().with_target("cog", level).with_target(CONTENTS, contents);
     let ours = if is_server { ours.with_target(AUDIT, level.max(LevelFilter::INFO)) } else { ours };
     let (is_terminal, redactor) = (console.err().is_terminal, console.redactor().clone());
     let safe = move || Safe { is_terminal, redactor: redactor.clone() };
@@ -43,6 +48,9 @@ pub(crate) fn start(global: &Global, console: &Console, is_server: bool) {
     };
     // Fails if the program that embeds this one has a log already.
     let _ = started;
+    if has_contents {
+        console.note("this log contains what the model writes; with -v it has no contents");
+    }
 }
 
 /// stderr for log lines, with keys masked and escape sequences removed. On a terminal, a line replaces the progress

@@ -36,6 +36,8 @@ mod hostile;
 #[cfg(test)]
 mod interrupted;
 #[cfg(test)]
+mod log_contents;
+#[cfg(test)]
 mod logs;
 #[cfg(test)]
 mod media;

@@ -76,14 +76,14 @@ fn project_file_cannot_set_listen_address() {
 }
 
 /// A running server.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    messages: BufReader<ChildStderr>,
+    pub(crate) messages: BufReader<ChildStderr>,
     address: String,
 }
 
 impl Serving {
-    fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut messages = BufReader::new(child.stderr.take().unwrap());
         let mut lines = String::new();
@@ -95,7 +95,7 @@ impl Serving {
     }
 
     /// Returns the response so far.
-    fn send(&self, head: &str, body: &str) -> TcpStream {
+    pub(crate) fn send(&self, head: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let length = body.len();
@@ -124,7 +124,7 @@ impl Serving {
         (stream, said)
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
         assert!(sent.unwrap().success());
     }

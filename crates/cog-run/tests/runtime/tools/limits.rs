@@ -130,7 +130,12 @@ fn fallbacks(envelope: &Envelope) -> Vec<(&str, Code)> {
 
 #[tokio::test]
 async fn fallback_without_a_known_price_is_not_called_if_the_cost_is_limited() {
-    let down = ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None };
+    let down = ProviderError::Unavailable {
+        vendor: "One",
+        by: cog_provider::Interruption::Provider,
+        message: "down".to_owned(),
+        retry_after: None,
+    };
     let first = Arc::new(Scripted::failing(down).priced("openai", "gpt-5.4-mini"));
     let unpriced = Arc::new(Scripted::replying(ANSWER).named("unpriced"));
     let priced = Arc::new(Scripted::replying(ANSWER).named("priced").priced("openai", "gpt-5.4-mini"));

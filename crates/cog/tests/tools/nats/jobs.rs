@@ -110,6 +110,32 @@ fn job_that_is_moved_aside_is_logged_without_verbose() {
 }
 
 #[test]
+fn worker_logs_no_contents() {
+    let failed = r#"{"ok": false, "meta": {}, "error": {"code": "E1001", "message": "canary-out"}}"#;
+    let logs: [&[&str]; 4] = [&[], &["-v"], &["-vvv"], &["-vvv", "--log-format", "json"]];
+    for log in logs {
+        let replies = [
+            Reply::text(ANSWER.replace("rationale", "rationale\": \"canary-out\", \"note"))
+                .reasoning("canary-thought"),
+            Reply::text(failed),
+            Reply::error(400, "invalid prompt: canary-in"),
+            Reply::error(503, "cannot process canary-in"),
+        ];
+        let (nats, place, mock) = (Nats::start(), place(), Mock::start(replies));
+        let client = Client::new(&nats);
+        let ids = ["l.1", "l.2", "l.3", "l.4"];
+        ids.iter().for_each(|id| client.add(id, "canary-in"));
+        let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
+        command.env("COG_NATS_MAX_DELIVERIES", "1").args(log);
+        let worker = Working::start(command);
+        ids.iter().for_each(|id| drop(client.envelope(id)));
+        let messages = worker.stop();
+        assert!(!messages.contains("canary-"), "{log:?}: {messages}");
+        assert!(messages.contains("a job was moved aside"), "{messages}");
+    }
+}
+
+#[test]
 fn job_that_cannot_be_run_is_moved_aside() {
     let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
     let client = Client::new(&nats);
