@@ -59,6 +59,7 @@ impl Site {
             let shutdown = async { drop(signal.await) };
             server.serve(listener, shutdown).await.unwrap();
         });
+        let _ = rustls::crypto::ring::default_provider().install_default();
         Self { address, mock, http: Client::new(), shutdown: Some(shutdown), serving, _directory: directory }
     }
 

@@ -46,7 +46,7 @@ fn named(name: Option<Format>, path: &Path, flag: &str) -> Result<Format, CliErr
         },
         suggestion: Some(match is_table(path) {
             true => "Parquet and Arrow need a program with the feature `arrow`: cargo install cogn --features arrow".to_owned(),
-            false => format!("Name it with {flag} {}.", Format::NAMES.join(" or ")),
+            false => format!("Name it with {flag}: {}.", Format::NAMES.join(", ")),
         }),
     })
 }
