@@ -7,7 +7,11 @@ use std::{collections::HashMap, net::TcpListener};
 use cog_testkit::{Mock, Reply};
 
 use self::markdown::{Block, Command, blocks, code_in_text, pages};
-use crate::{examples::help, golden::replies, scene::bash};
+use crate::{
+    examples::help,
+    golden::replies,
+    scene::{bash, newcomer},
+};
 
 /// The beginnings of the commands that do not run, with the reason.
 const NOT_RUN: [(&str, &str); 19] = [
@@ -69,12 +73,20 @@ const PREPARATIONS: [(&str, &str); 15] = [
     ("-T a.png", "cp served.png a.png"),
     ("@receipt.jpg", "cp photo.jpg receipt.jpg"),
     (
-        "cog test --all --require-model",
-        "mkdir -p cognitive/modules; cog new my-module; cog test my-module --provider openai --record",
+        RECORDED,
+        "mkdir -p cognitive/modules; cog new my-module; cog test my-module --provider openai --record
+         unset LLM_MODEL ${!OPENAI_*} ${!LLAMACPP_*} ${!ANTHROPIC_*} ${!GEMINI_*} ${!OLLAMA_*}",
     ),
     ("cog test --all --provider openai", "mkdir -p cognitive/modules; cog new my-module"),
     ("--mock-port 9797", "SERVE='modules --provider openai'; export OPENAI_BASE_URL=http://127.0.0.1:9797/v1"),
 ];
+
+/// Texts of the blocks whose commands call a provider. All others run as for somebody who has set nothing: no key, no setting.
+const WITH_PROVIDER: [&str; 5] =
+    ["--provider ", " -p anthropic", "--file contract=", "--mock-port 9797", RECORDED];
+
+/// The commands of a job that replays recordings: its preparation records them, and then forgets the provider.
+const RECORDED: &str = "cog test --all --require-model";
 
 /// Files that the preparations name.
 const FILES: &str = r#"
@@ -89,6 +101,7 @@ END
 fn commands_of_the_pages_run() {
     let (mut run, mut failed, mut left_out) = (0, Vec::new(), Vec::new());
     let mut prepared: Vec<&str> = Vec::new();
+    let mut with_provider: Vec<&str> = Vec::new();
     for (page, text) in pages() {
         let blocks = blocks(&page, &text);
         for block in &blocks {
@@ -97,6 +110,7 @@ fn commands_of_the_pages_run() {
             run += commands.len();
             let preparations = PREPARATIONS.iter().filter(|(part, _)| block.text.contains(part));
             prepared.extend(preparations.map(|(part, _)| *part));
+            with_provider.extend(WITH_PROVIDER.iter().filter(|part| block.text.contains(**part)));
             failed.extend(failure(&blocks, block, &commands));
         }
     }
@@ -108,6 +122,9 @@ fn commands_of_the_pages_run() {
     }
     for (part, _) in PREPARATIONS {
         assert!(prepared.contains(&part), "no block has `{part}`");
+    }
+    for part in WITH_PROVIDER {
+        assert!(with_provider.contains(&part), "no block has `{part}`");
     }
 }
 
@@ -129,7 +146,10 @@ fn failure(all: &[Block], block: &Block, commands: &[Command]) -> Option<String>
     let script = format!("{FILES}{}{preparations}{lines}{STOP}", fences.collect::<String>());
     // Programs listen at the ports of the pages, so others are taken.
     let script = script.replace("9797", &free_port().to_string());
-    let output = bash(&Mock::start(answers()), &script);
+    let output = match WITH_PROVIDER.iter().any(|part| block.text.contains(part)) {
+        true => bash(&Mock::start(answers()), &script),
+        false => newcomer(&script),
+    };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (!output.status.success())
         .then(|| format!("{}\n{}{}", block.location, text(&output.stderr), text(&output.stdout)))

@@ -8,7 +8,8 @@ use std::{
     sync::LazyLock,
 };
 
-use cog_testkit::{Mock, Wire};
+use cog_testkit::{Mock, Wire, as_newcomer};
+use tempfile::TempDir;
 
 /// Creates the directories, files and programs that the examples require.
 const SCENE: &str = r#"
@@ -58,9 +59,7 @@ static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// Runs a script in a copy of the directory, with providers that reply as the mock.
 pub(crate) fn bash(mock: &Mock, script: &str) -> Output {
-    let place = tempfile::tempdir().unwrap();
-    let copied = Command::new("cp").arg("-a").arg(DIRECTORY.join(".")).arg(place.path()).status().unwrap();
-    assert!(copied.success());
+    let place = copied();
     let mut bash = shell(place.path(), &DIRECTORY);
     for (name, wire) in [
         ("OPENAI", Wire::OpenAi),
@@ -71,7 +70,24 @@ pub(crate) fn bash(mock: &Mock, script: &str) -> Output {
     ] {
         bash.env(format!("{name}_API_KEY"), "sk-canary").env(format!("{name}_BASE_URL"), mock.base_url(wire));
     }
-    bash.env("LLM_MODEL", "m").args(["-c", &format!("set -o pipefail\n{SERVER}\n{script}")]).output().unwrap()
+    run(bash.env("LLM_MODEL", "m"), script)
+}
+
+/// Runs a script in a copy of the directory, with no key and no setting.
+pub(crate) fn newcomer(script: &str) -> Output {
+    let place = copied();
+    run(&mut shell(place.path(), &DIRECTORY), script)
+}
+
+fn copied() -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp").arg("-a").arg(DIRECTORY.join(".")).arg(place.path()).status().unwrap();
+    assert!(copied.success());
+    place
+}
+
+fn run(bash: &mut Command, script: &str) -> Output {
+    bash.args(["-c", &format!("set -o pipefail\n{SERVER}\n{script}")]).output().unwrap()
 }
 
 /// Returns bash with this directory and home, and these programs beside `cog`.
@@ -79,8 +95,8 @@ fn shell(directory: &Path, programs: &Path) -> Command {
     let cog = Path::new(env!("CARGO_BIN_EXE_cog")).parent().unwrap();
     let path = [cog, programs, "/usr/local/bin".as_ref(), "/usr/bin".as_ref(), "/bin".as_ref()];
     let mut bash = Command::new("timeout");
-    bash.args(["120", "bash"]).current_dir(directory).env_clear();
-    bash.env("PATH", std::env::join_paths(path).unwrap()).env("HOME", directory);
+    as_newcomer(bash.args(["120", "bash"]).current_dir(directory), directory);
+    bash.env("PATH", std::env::join_paths(path).unwrap());
     bash
 }
 
