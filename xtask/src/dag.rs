@@ -40,10 +40,7 @@ const TABLE: &[(&str, &[&str])] = &[
     // Its client is that of the operator's addresses.
     ("cog-telemetry", &["cog-spec", "cog-provider", "cog-run"]),
     // Its feature `mcp` adds that one.
-    (
-        "cog-server",
-        &["cog-json", "cog-spec", "cog-schema", "cog-media", "cog-module", "cog-run", "cog-flow", "cog-mcp"],
-    ),
+    ("cog-server", &["cog-json", "cog-spec", "cog-schema", "cog-media", "cog-module", "cog-run", "cog-mcp"]),
     // Its features `mcp`, `server` and `telemetry` add those three.
     (
         "cog-host",
@@ -94,12 +91,13 @@ const PURE: &[&str] = &["cog-json", "cog-spec", "cog-schema", "cog-harmony", "co
 /// What a pure crate may not depend on, however far down.
 const IMPURE_CRATES: &[&str] = &["tokio", "mio", "socket2", "hyper", "reqwest", "async-std", "smol"];
 
-/// Clients of other machines. Two crates may use them: one for the operator's URLs, one for those of inputs and models.
+/// Clients of other machines.
 const CLIENTS: &[&str] =
     &["reqwest", "ureq", "isahc", "curl", "attohttpc", "awc", "surf", "hickory-resolver"];
 
-/// The crates that call other machines.
-const ASKING: &[&str] = &["cog-provider", "cog-media"];
+/// The crates that call other machines: providers and MCP servers at URLs of the operator, and URLs of inputs and models,
+/// which one guarded client fetches.
+const ASKING: &[&str] = &["cog-provider", "cog-mcp", "cog-media"];
 
 /// What the source of a pure crate may not name.
 const IMPURE_WORDS: &[&str] = &[
@@ -129,6 +127,33 @@ pub(crate) fn run() -> Outcome {
     Err(format!("the design does not allow:\n  {}", faults.join("\n  ")))
 }
 
+/// Draws the crates for docs/flow.md, as they depend on each other. An arrow that follows from others is left out.
+pub(crate) fn picture() -> Outcome<String> {
+    let metadata = capture(cargo().args(["metadata", "--format-version", "1", "--locked", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
+    let mut uses: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for package in list(&metadata, "packages") {
+        let name = text(package, "name");
+        if name == "xtask" || name == "cog-testkit" {
+            continue;
+        }
+        let dependencies = list(package, "dependencies").iter().filter(|one| text(one, "kind") != "dev");
+        let ours = dependencies.map(|one| text(one, "name")).filter(|name| name.starts_with("cog-"));
+        uses.entry(name).or_default().extend(ours);
+    }
+    let mut drawn = "```mermaid\nflowchart TD\n".to_owned();
+    for (name, direct) in &uses {
+        for target in direct {
+            let others = direct.iter().filter(|other| *other != target);
+            if !others.into_iter().any(|other| reach(other, &uses).contains(target)) {
+                drawn.push_str(&format!("  {name} --> {target}\n"));
+            }
+        }
+    }
+    drawn.push_str("```\n");
+    Ok(drawn)
+}
+
 /// Edges between the workspace's crates that the table does not have.
 fn edge_faults(metadata: &Value) -> Vec<String> {
     let table: BTreeMap<&str, &[&str]> = TABLE.iter().copied().collect();
@@ -152,7 +177,7 @@ fn edge_faults(metadata: &Value) -> Vec<String> {
                 faults.push(format!("{name} -> {target}"));
             }
             if CLIENTS.contains(&target) && !development && !ASKING.contains(&name) {
-                faults.push(format!("{name} -> {target}: a client beside the two"));
+                faults.push(format!("{name} -> {target}: a client outside of {}", ASKING.join(", ")));
             }
         }
     }

@@ -47,7 +47,7 @@ pub(crate) fn run() -> Outcome {
 fn build(platform: &Platform) -> Outcome<PathBuf> {
     let mut build = cargo();
     build.args(["build", "--locked", "--profile", PROFILE, "--target", platform.target]);
-    build.args(["--package", "cogn", "--bin", "cog"]);
+    build.args(["--package", "cogn", "--bin", "cog", "--features", "nats"]);
     execute(platform.make_static(&mut build))?;
     Ok(target_directory()?.join(platform.target).join(PROFILE).join(platform.program()))
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use cog_spec::{Category, Code, Recoverable};
 
 use crate::conformance;
+use crate::dag;
 use crate::links;
 use crate::prices;
 use crate::project::{Outcome, capture, cargo, read, say, target_directory, write};
@@ -30,6 +31,7 @@ pub(crate) fn run(mode: Mode) -> Outcome {
         ("docs/cli.md", command_line()?),
         ("docs/openapi.json", openapi()?),
         (conformance::PAGE, conformance::page()?),
+        (FLOW, with_crates(&read(FLOW)?)?),
     ];
     let broken = links::broken()?;
     if !broken.is_empty() {
@@ -41,6 +43,19 @@ pub(crate) fn run(mode: Mode) -> Outcome {
         return Ok(());
     }
     Err(format!("out of date, run `cargo xtask generate`: {}", stale.join(", ")))
+}
+
+/// The page with the picture of the crates, between these lines.
+const FLOW: &str = "docs/flow.md";
+const START: &str = "<!-- The next block is printed by `cargo xtask generate`. -->\n";
+const END: &str = "<!-- The end of the printed block. -->\n";
+
+/// Returns the page with the picture of the crates as they are now.
+fn with_crates(page: &str) -> Outcome<String> {
+    let parts = page.split_once(START).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) =
+        parts.ok_or_else(|| format!("{FLOW}: the lines around the picture of the crates are missing"))?;
+    Ok(format!("{before}{START}\n{}\n{END}{after}", dag::picture()?))
 }
 
 /// Writes the pages, or returns the paths of those that differ.

@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{CommandFactory as _, Parser as _, error::ErrorKind};
+use clap::{
+    CommandFactory as _, Parser as _,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use crate::{args::Cli, exit::Exit};
 
@@ -29,8 +32,23 @@ pub(crate) fn program() -> &'static str {
 pub(crate) fn parse() -> Result<Cli, Exit> {
     Cli::try_parse().map_err(|error| match error.kind() {
         ErrorKind::InvalidUtf8 => print(&invalid_utf8()),
+        kind if wants_nats(&error) => print(&Cli::command().error(kind, WITHOUT_NATS)),
         _ => print(&error),
     })
+}
+
+/// What a program says that is compiled without the feature `nats`.
+const WITHOUT_NATS: &str = "this program is compiled without NATS; released programs have `cog worker` and `--nats`, \
+    and so does `cargo install --locked --path crates/cog --features nats`";
+
+/// Whether the command or option that is missing is one of the feature `nats`.
+fn wants_nats(error: &clap::Error) -> bool {
+    let missing = [ContextKind::InvalidSubcommand, ContextKind::InvalidArg].map(|kind| error.get(kind));
+    cfg!(not(feature = "nats"))
+        && missing.into_iter().flatten().any(|value| match value {
+            ContextValue::String(name) => name == "worker" || name == "--nats",
+            _ => false,
+        })
 }
 
 /// Names the argument that is not UTF-8, which clap's own error does not.

@@ -157,3 +157,14 @@ fn completion_with_invalid_settings_offers_no_module() {
     place.write("cog.toml", "no such key");
     assert_eq!(candidates(&place, &["run", "code-"]), Vec::<String>::new());
 }
+
+#[cfg(not(feature = "nats"))]
+#[test]
+fn program_without_nats_says_how_to_get_it() {
+    let place = Place::new();
+    for arguments in ["worker", "batch m rows.jsonl -o out.jsonl --nats nats://localhost:4222"] {
+        let output = place.cog(arguments.split(' ')).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("--features nats"), "{}", stderr(&output));
+    }
+}

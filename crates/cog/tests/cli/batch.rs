@@ -5,6 +5,7 @@ mod files;
 #[cfg(unix)]
 mod killed;
 mod limits;
+#[cfg(feature = "nats")]
 mod nats;
 mod plan;
 #[cfg(unix)]

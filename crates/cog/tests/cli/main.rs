@@ -79,4 +79,5 @@ mod types;
 #[cfg(test)]
 mod verify;
 #[cfg(test)]
+#[cfg(feature = "nats")]
 mod worker;

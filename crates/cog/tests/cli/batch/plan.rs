@@ -73,6 +73,7 @@ fn answers_are_expected_to_be_as_long_as_the_golden_ones_that_succeed() {
     assert_eq!(output(), expected);
 }
 
+#[cfg(feature = "nats")]
 #[test]
 fn plan_of_jobs_for_workers_has_the_prices_of_the_named_model() {
     let place = place();
