@@ -269,13 +269,13 @@ Examples:
   cog render code-reviewer --args \"eval(input())\"
   cog render code-reviewer input.json --provider anthropic | jq .request.body
   cog render code-reviewer --args x | jq -r '.messages[0].content[0].text'
-  cog render code-reviewer --args x --cache --provider anthropic | jq .reaches_minimum")]
+  cog render code-reviewer --args x --prefix --provider anthropic | jq .reaches_minimum")]
 pub(crate) struct RenderArgs {
     #[command(flatten)]
     pub(crate) request: RequestArgs,
     /// Print only the part that is the same for every input, with its size and the provider's minimum for caching
     #[arg(long, help_heading = "Output")]
-    pub(crate) cache: bool,
+    pub(crate) prefix: bool,
 }
 
 /// The format of a test report.

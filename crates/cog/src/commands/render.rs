@@ -35,7 +35,7 @@ pub(crate) fn render(
     let layout = Layout { palette: console.out().palette, width: console.width() };
     let is_text =
         console.out().is_terminal && !args.request.output.pretty && args.request.output.output.is_none();
-    match (is_text, args.cache) {
+    match (is_text, args.prefix) {
         (true, true) => console.print(&prefix::describe(&rendered.prefix, layout))?,
         (true, false) => console.print(&describe(&rendered, layout))?,
         (false, true) => emit::json(&rendered.prefix, &args.request.output, console)?,

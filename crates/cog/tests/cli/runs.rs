@@ -84,10 +84,10 @@ fn effort_comes_from_flag_then_setting_then_manifest() {
 }
 
 #[test]
-fn render_cache_shows_the_part_that_is_the_same_for_every_input() {
+fn render_prefix_shows_the_part_that_is_the_same_for_every_input() {
     let place = Place::new();
     let prefix = |module: &str, provider: &str, input: &str| {
-        let args = ["render", module, "--input-json", input, "--cache", "--provider", provider];
+        let args = ["render", module, "--input-json", input, "--prefix", "--provider", provider];
         json(&place.cog(args).output().unwrap())
     };
     let first = prefix("code-reviewer", "openai", r#"{"code": "a"}"#);

@@ -1,4 +1,4 @@
-//! `cog render --cache`: the part of a request that a provider can cache.
+//! `cog render --prefix`: the part of a request that a provider can cache.
 
 use cog_json::ToJson as _;
 use cog_run::StablePrefix;
