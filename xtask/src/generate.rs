@@ -193,11 +193,10 @@ fn help(command: &[&str]) -> Outcome<String> {
     Ok(printed.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"))
 }
 
-/// The commands that the overview lists, in its order.
-fn commands(overview: &str) -> Vec<String> {
-    let listed = overview.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
-    listed
-        .take_while(|line| !line.trim().is_empty())
+/// The commands that a help page lists, before its arguments and options, in its order.
+fn commands(page: &str) -> Vec<String> {
+    page.lines()
+        .take_while(|line| !["Arguments:", "Options:", "Global options:"].contains(line))
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|word| *word != "help")

@@ -8,6 +8,7 @@ mod conformance;
 mod export;
 mod graph;
 mod handoff;
+mod help;
 mod history;
 mod logs;
 #[cfg(feature = "mcp")]
@@ -49,6 +50,7 @@ pub(crate) use self::{
     handoff::{
         HandoffApplyArgs, HandoffArgs, HandoffCheckArgs, HandoffCommand, HandoffNewArgs, HandoffShowArgs,
     },
+    help::command,
     history::{ArchiveArgs, CountArgs, ExpandArgs, TrimArgs},
     logs::{LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs},
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
@@ -85,6 +87,8 @@ pub(crate) struct Cli {
 }
 
 const AFTER_HELP: &str = "\
+`cog help COMMAND` explains a command.
+
 A MODULE is a name (see `cog list`) or the path of a directory.
 
 Exit codes:
@@ -134,7 +138,7 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// The commands, in the order of the help.
+/// The commands. `help.rs` groups them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a module and print its envelope

@@ -7,11 +7,14 @@ use std::{
 };
 
 use clap::{
-    CommandFactory as _, Parser as _,
+    FromArgMatches as _,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use crate::{args::Cli, exit::Exit};
+use crate::{
+    args::{Cli, command},
+    exit::Exit,
+};
 
 /// Returns the arguments of the hidden command that reads media, if it was called.
 pub(crate) fn internal_media() -> Option<Vec<OsString>> {
@@ -30,9 +33,12 @@ pub(crate) fn program() -> &'static str {
 
 /// Parses the arguments. Prints help, version and errors.
 pub(crate) fn parse() -> Result<Cli, Exit> {
-    Cli::try_parse().map_err(|error| match error.kind() {
+    let matches = command().try_get_matches();
+    let parsed = matches
+        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command())));
+    parsed.map_err(|error| match error.kind() {
         ErrorKind::InvalidUtf8 => print(&invalid_utf8()),
-        kind if wants_nats(&error) => print(&Cli::command().error(kind, WITHOUT_NATS)),
+        kind if wants_nats(&error) => print(&command().error(kind, WITHOUT_NATS)),
         _ => print(&error),
     })
 }
@@ -59,7 +65,7 @@ fn invalid_utf8() -> clap::Error {
         "the argument `{}` is not valid UTF-8; only the names of input and output files may be",
         argument.to_string_lossy().escape_debug()
     );
-    Cli::command().error(ErrorKind::InvalidUtf8, message)
+    command().error(ErrorKind::InvalidUtf8, message)
 }
 
 fn print(error: &clap::Error) -> Exit {

@@ -48,12 +48,16 @@ fn commands() -> Vec<String> {
     whole.iter().cloned().chain(steps.collect::<Vec<_>>()).chain(["--help".to_owned()]).collect()
 }
 
-/// Returns the commands that a help text lists.
 fn listed(command: &[&str]) -> Vec<String> {
-    let overview = help(command);
-    let list = overview.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let names = list.take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| *name != "help").map(str::to_owned).collect()
+    commands_of(&help(command)).filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// Returns the commands that a help page lists before its arguments and options.
+pub(crate) fn commands_of(help: &str) -> impl Iterator<Item = &str> {
+    help.lines()
+        .take_while(|line| !["Arguments:", "Options:", "Global options:"].contains(line))
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
 }
 
 pub(crate) fn help(command: &[&str]) -> String {

@@ -8,7 +8,7 @@ use cog_testkit::{Mock, Reply};
 
 use self::markdown::{Block, Command, blocks, code_in_text, pages};
 use crate::{
-    examples::help,
+    examples::{commands_of, help},
     golden::replies,
     scene::{bash, newcomer},
 };
@@ -254,7 +254,5 @@ fn helped(helps: &mut HashMap<String, String>, command: &[&str]) -> String {
 
 /// Returns whether a help text lists a command.
 fn listed(help: &str, name: &str) -> bool {
-    let list =
-        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    list.filter_map(|line| line.split_whitespace().next()).any(|listed| listed == name)
+    commands_of(help).any(|listed| listed == name)
 }
