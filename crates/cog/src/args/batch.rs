@@ -146,7 +146,7 @@ pub(crate) struct BatchArgs {
     #[command(flatten)]
     pub(crate) check: CheckArgs,
     /// Directory of the cache of answers, created if missing: an equal request returns the stored answer
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Storage")]
     pub(crate) cache: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,

@@ -149,13 +149,13 @@ pub(crate) struct RequestArgs {
 pub(crate) struct ToolArgs {
     /// Continue a run that waits for a confirmation (`error.details.halted.id` of its envelope), or one that was
     /// interrupted (stderr shows its command)
-    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["input", "args", "input_json"])]
+    #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["input", "args", "input_json"], help_heading = "Continuation")]
     pub(crate) continues: Option<String>,
     /// Execute the call that waits, if the text is YES
-    #[arg(long, value_name = "TEXT", requires = "continues")]
+    #[arg(long, value_name = "TEXT", requires = "continues", help_heading = "Continuation")]
     pub(crate) confirm: Option<String>,
     /// Continue without the call that waits
-    #[arg(long, requires = "continues", conflicts_with = "confirm")]
+    #[arg(long, requires = "continues", conflicts_with = "confirm", help_heading = "Continuation")]
     pub(crate) deny: bool,
     /// Risk of the run; in a run of high risk, every tool that changes something needs a confirmation
     #[arg(long, value_name = "LEVEL", value_parser = keyword::<Risk>(Risk::NAMES))]
@@ -228,7 +228,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) request: RequestArgs,
     /// Continue the last conversation, with MODULE if it is given: the module receives the turns before as context
-    #[arg(long, short = 'c', conflicts_with_all = ["continues", "replay"])]
+    #[arg(long, short = 'c', conflicts_with_all = ["continues", "replay"], help_heading = "Continuation")]
     pub(crate) continue_last: bool,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
@@ -239,14 +239,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) handoff: HandoffToArgs,
     /// Record the raw exchange with the provider in a directory
-    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    #[arg(long, value_name = "DIR", conflicts_with = "replay", help_heading = "Storage")]
     pub(crate) record: Option<PathBuf>,
     /// Directory of the cache of answers, created if missing: an equal request returns the stored answer
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay"], help_heading = "Storage")]
     pub(crate) cache: Option<PathBuf>,
     /// Directory for the context that modules emit, and for unfinished compositions and runs with tools, created if
     /// missing [default: nothing is stored]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Storage")]
     pub(crate) state_dir: Option<PathBuf>,
     /// Write every message of the run with its tokens, cost and time to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -255,7 +255,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) media_dir: Option<PathBuf>,
     /// Replay a recorded exchange, without a key or a call to the provider
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Storage")]
     pub(crate) replay: Option<PathBuf>,
 }
 

@@ -1,12 +1,27 @@
 use std::collections::BTreeSet;
 
-use clap::{Command, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
 
 use super::{GROUPS, command};
-use crate::args::Cli;
+use crate::args::{
+    Cli, GenerationArgs, HandoffToArgs, MediaFlags, ModelArgs, OutputArgs, ToolArgs,
+    batch::{LimitArgs, ResultArgs, RowArgs, ViaArgs},
+    run::{CheckArgs, StreamArgs},
+    serve::ServerFlags,
+};
 
 /// Commands that a build without a feature does not have.
 const OPTIONAL: [&str; 2] = ["mcp", "worker"];
+
+/// Options whose own `help_heading` names the group of a struct, with their commands.
+const PLACED: [(&str, &str, &str); 6] = [
+    ("run", "continue_last", "Continuation"),
+    ("run", "trace", "Output"),
+    ("run", "media_dir", "Output"),
+    ("render", "prefix", "Output"),
+    ("batch", "output", "Output"),
+    ("batch", "nats", "Batch jobs"),
+];
 
 fn help(path: &[&str], flag: &str) -> String {
     let mut words = vec!["cog"];
@@ -33,6 +48,58 @@ fn every_command_is_in_one_group_of_the_overview() {
         assert!(overview.contains(&format!("\n  {name} ")), "{name}");
     }
     assert!(overview.contains("[alias: init]"));
+}
+
+/// Adds the heading and the name of each option of a struct that has its own heading.
+fn add<T: Args>(own: &mut BTreeSet<(String, String)>) {
+    for arg in T::augment_args(Command::new("group")).get_arguments() {
+        let heading = arg.get_help_heading().expect("a struct with a heading");
+        own.insert((heading.to_owned(), arg.get_id().to_string()));
+    }
+}
+
+/// A derived struct passes its heading on to every option that is declared after it.
+#[test]
+fn options_stand_under_the_heading_of_their_struct() {
+    let mut own = BTreeSet::new();
+    add::<MediaFlags>(&mut own);
+    add::<OutputArgs>(&mut own);
+    add::<StreamArgs>(&mut own);
+    add::<CheckArgs>(&mut own);
+    add::<ToolArgs>(&mut own);
+    add::<HandoffToArgs>(&mut own);
+    add::<ModelArgs>(&mut own);
+    add::<GenerationArgs>(&mut own);
+    add::<ViaArgs>(&mut own);
+    add::<RowArgs>(&mut own);
+    add::<LimitArgs>(&mut own);
+    add::<ResultArgs>(&mut own);
+    add::<ServerFlags>(&mut own);
+    let headings: BTreeSet<String> = own.iter().map(|(heading, _)| heading.clone()).collect();
+
+    let mut astray = Vec::new();
+    visit(&Cli::command(), "cog", &mut |path, arg| {
+        let Some(heading) = arg.get_help_heading().filter(|heading| headings.contains(*heading)) else {
+            return;
+        };
+        let id = arg.get_id().to_string();
+        let is_placed = PLACED.iter().any(|(command, placed, under)| {
+            path == format!("cog {command}") && *placed == id && *under == heading
+        });
+        if !is_placed && !own.contains(&(heading.to_owned(), id.clone())) {
+            astray.push(format!("{path}: {id} under {heading}"));
+        }
+    });
+    assert_eq!(astray, Vec::<String>::new());
+}
+
+fn visit(command: &Command, path: &str, found: &mut impl FnMut(&str, &clap::Arg)) {
+    for arg in command.get_arguments() {
+        found(path, arg);
+    }
+    for below in command.get_subcommands() {
+        visit(below, &format!("{path} {}", below.get_name()), found);
+    }
 }
 
 #[test]
