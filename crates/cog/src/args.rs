@@ -149,25 +149,25 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// Serve modules over HTTP
     Serve(ServeArgs),
-    /// Serve modules as tools of MCP
+    /// Serve modules as MCP tools
     #[cfg(feature = "mcp")]
     Mcp(McpArgs),
-    /// Run the jobs of a NATS queue
+    /// Run jobs from a NATS queue
     #[cfg(feature = "nats")]
     Worker(WorkerArgs),
     /// Run the golden tests of modules
     Test(TestArgs),
-    /// Show past runs, and run one again
+    /// Show past runs, or run one again
     Logs(LogsArgs),
     /// Show the messages of a run as a timeline
     Trace(TraceArgs),
-    /// Show or clear the cache of answers
+    /// Show or clear the answer cache
     Cache(CacheArgs),
-    /// Check a document against the specification, whatever produced it
+    /// Check a document against the specification
     Verify(VerifyArgs),
     /// Inspect media files
     Media(MediaArgs),
-    /// Fix and convert histories of messages
+    /// Fix and convert message histories
     Messages(MessagesArgs),
     /// Hand a task over to another agent
     Handoff(HandoffArgs),
@@ -177,15 +177,15 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Show a module's manifest, input and output
     Info(InfoArgs),
-    /// Show what each provider enforces of a module's contract
+    /// Show which parts of a module's contract each provider enforces
     Portability(PortabilityArgs),
     /// Check module files
     Validate(ValidateArgs),
     /// Draw the modules that a composition calls
     Graph(GraphArgs),
-    /// Print the types of modules for another language
+    /// Print module types for another language
     Types(TypesArgs),
-    /// Write a module in the format of another program
+    /// Export a module to the format of another program
     Export(ExportArgs),
     /// Draft a module from an Agent Skill
     Import(ImportArgs),
@@ -200,7 +200,7 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Print the capabilities of this runtime
     Capabilities(CapabilitiesArgs),
-    /// Check which level of the specification a runtime reaches
+    /// Check which level of the specification a runtime meets
     Conformance(ConformanceArgs),
     /// Print a JSON Schema of the specification
     Schema(SchemaArgs),

@@ -24,7 +24,7 @@ pub(crate) enum BatchCommand {
     Jobs(JobsCommand),
 }
 
-/// Written by hand: derived types cannot have required arguments beside subcommands.
+/// Written by hand: derived types cannot have required arguments together with subcommands.
 impl FromArgMatches for BatchCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         match matches.subcommand_name() {
@@ -53,20 +53,20 @@ impl Args for BatchCommand {
 /// What is done with the jobs of a batch at a vendor.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobsCommand {
-    /// Print the state of the jobs of a batch that was started with --via
+    /// Print the state of the jobs of a batch started with --via
     Status(JobsArgs),
-    /// Wait until the jobs of a batch have ended
+    /// Wait for the jobs of a batch to end
     Wait(JobsArgs),
-    /// Read the results of the jobs, check them and write the output
+    /// Download and check the results of the jobs, and write the output
     Fetch(JobsArgs),
-    /// Cancel the jobs that have not ended
+    /// Cancel the jobs that are still running
     Cancel(JobsArgs),
 }
 
 /// The output of a batch that was started with `--via`.
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
-    /// File of the results: the value of -o in the command that started the batch
+    /// Results file: the value of -o in the command that started the batch
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
 }
@@ -89,10 +89,10 @@ Each row of INPUT is the input of one run. Each result is one line of OUT: {\"ro
 A row that fails is a result with its error, and the batch continues.
 
 The results are stored in OUT.results and OUT.journal until the batch is complete. After an interruption, a crash or a \
-full disk, run the same command again: it skips the rows that have a result.
+full disk, run the same command again; it skips the rows that have a result.
 
-Exit code 0 if every row succeeded, 1 if a row failed or the batch was stopped. It is 2 if the arguments or the input do \
-not fit, and 130 if the batch was interrupted.
+Exit code 0 if every row succeeded, 1 if a row failed or the batch was stopped, 2 if the arguments or the input are \
+invalid, and 130 if the batch was interrupted.
 
 Examples:
   cog batch code-reviewer rows.jsonl -o results.jsonl
@@ -108,9 +108,9 @@ Examples:
 pub(crate) struct BatchArgs {
     /// Module name, or path of its directory
     pub(crate) module: String,
-    /// File of the rows, or `-` for stdin: JSON Lines (an object per line, or a text), or CSV whose columns are input fields
+    /// File of rows, or `-` for stdin: JSON Lines (an object or a string per line), or CSV with a column per input field
     pub(crate) input: PathBuf,
-    /// File of the results, or `-` for stdout
+    /// File for the results, or `-` for stdout
     #[arg(
         long,
         short,
@@ -121,7 +121,7 @@ pub(crate) struct BatchArgs {
         default_value_if("plan", ArgPredicate::IsPresent, "-")
     )]
     pub(crate) output: PathBuf,
-    /// Print what the batch will need, and send nothing: rows, tokens, cost and time; as `json` unless stdout is a terminal
+    /// Estimate rows, tokens, cost and time without sending anything; prints JSON unless stdout is a terminal
     #[arg(
         long,
         value_name = "FORMAT",
@@ -133,7 +133,7 @@ pub(crate) struct BatchArgs {
     pub(crate) plan: Option<PlanFormat>,
     #[command(flatten)]
     pub(crate) via: ViaArgs,
-    /// Run the rows as jobs of the NATS queue of these servers, by `cog worker`
+    /// Queue the rows as jobs on these NATS servers, where `cog worker` runs them
     #[cfg(feature = "nats")]
     #[arg(long, value_name = "URL", help_heading = "Batch jobs")]
     pub(crate) nats: Option<String>,
@@ -145,7 +145,7 @@ pub(crate) struct BatchArgs {
     pub(crate) results: ResultArgs,
     #[command(flatten)]
     pub(crate) check: CheckArgs,
-    /// Directory of the cache of answers, created if missing: an equal request returns the stored answer
+    /// Directory of the answer cache, created if missing; an identical request returns the stored answer
     #[arg(long, value_name = "DIR", help_heading = "Storage")]
     pub(crate) cache: Option<PathBuf>,
     #[command(flatten)]
@@ -181,19 +181,19 @@ impl BatchArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Batch jobs")]
 pub(crate) struct ViaArgs {
-    /// Send the rows as jobs to the batch interface of this vendor: within a day, at half the price
+    /// Send the rows as jobs to this vendor's batch API: results within a day, at half the price
     #[arg(long, value_name = "VENDOR", value_parser = PossibleValuesParser::new(BATCH_VENDORS), conflicts_with_all = ["provider", "max_cost", "rpm", "tpm"])]
     pub(crate) via: Option<String>,
-    /// Send a row live if its job has no good answer for it
+    /// Run a row live if its job has no valid answer for it
     #[arg(long, value_name = "HOW", value_parser = ["live"], requires = "via")]
     pub(crate) retry: Option<String>,
-    /// Send the jobs, but do not wait for their results
+    /// Submit the jobs without waiting for their results
     #[arg(long, requires = "via")]
     pub(crate) no_wait: bool,
-    /// Maximum number of rows in a job [default: that of the vendor]
+    /// Maximum number of rows in a job [default: the vendor's limit]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, requires = "via")]
     pub(crate) job_rows: Option<u32>,
-    /// Maximum time between two requests for the state of the jobs
+    /// Maximum time between two checks of the jobs' state
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
     pub(crate) poll: Duration,
 }
@@ -205,19 +205,19 @@ pub(crate) struct RowArgs {
     /// Format of INPUT [default: by its extension]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) format: Option<Format>,
-    /// Column with the values of an input field, if their names differ
+    /// Read an input field from the column of another name
     #[arg(long, value_name = "FIELD=COLUMN", value_parser = mapping)]
     pub(crate) map: Vec<(String, String)>,
-    /// Ignore columns without an input field
+    /// Ignore columns that match no input field
     #[arg(long)]
     pub(crate) ignore_unknown: bool,
-    /// Run only rows for which this condition is true; `$` is the input
+    /// Run only the rows for which this condition is true; `$` is the input
     #[arg(long = "where", value_name = "CONDITION")]
     pub(crate) filter: Option<String>,
-    /// Run only the first rows; the same command without --sample runs the others
+    /// Run only the first rows; the same command without --sample runs the rest
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) sample: Option<u64>,
-    /// Run equal inputs once: each further row gets the result of the first one, and costs nothing
+    /// Run identical inputs only once, and give every such row the same result
     #[arg(long)]
     pub(crate) dedupe: bool,
 }
@@ -226,19 +226,19 @@ pub(crate) struct RowArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArgs {
-    /// Rows that run at the same time, or `auto`: more while the latency holds, half as many when the provider is overloaded
+    /// Number of rows to run at the same time; `auto` raises it while the latency holds, and halves it when the provider is overloaded
     #[arg(long, short, value_name = "NUMBER", default_value = "auto", allow_negative_numbers = true)]
     pub(crate) concurrency: Concurrency,
     /// Maximum requests per minute
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) rpm: Option<u32>,
-    /// Maximum tokens per minute, of inputs and outputs
+    /// Maximum tokens per minute, input and output together
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) tpm: Option<u64>,
     /// Stop before this command costs more than this many US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
-    /// Stop when more rows have failed than this number, or than this percentage of at least 100 rows
+    /// Stop when more than this number of rows have failed, or more than this percentage of at least 100 rows
     #[arg(long, value_name = "NUMBER|PERCENT%", allow_negative_numbers = true)]
     pub(crate) max_failures: Option<MaxFailures>,
 }
@@ -247,7 +247,7 @@ pub(crate) struct LimitArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ResultArgs {
-    /// Order of the results: that of the input, or that in which they finish (`free`)
+    /// Order of the results: as in the input (`input`), or as they finish (`free`)
     #[arg(long, value_name = "ORDER", default_value = "input", value_parser = PossibleValuesParser::new(["input", "free"]).map(order))]
     pub(crate) order: Order,
     /// Format of OUT [default: by its extension]
@@ -256,13 +256,13 @@ pub(crate) struct ResultArgs {
     /// Run failed rows again
     #[arg(long)]
     pub(crate) retry_failed: bool,
-    /// Continue although the module, the model, the options or the input have changed
+    /// Continue even if the module, the model, the options or the input have changed
     #[arg(long)]
     pub(crate) allow_changes: bool,
     /// Replace the results of a complete batch
     #[arg(long)]
     pub(crate) force: bool,
-    /// Keep OUT.results and OUT.journal when the batch is complete
+    /// Keep OUT.results and OUT.journal after the batch is complete
     #[arg(long)]
     pub(crate) keep_journal: bool,
     /// Write the summary as JSON to this file

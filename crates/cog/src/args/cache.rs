@@ -9,7 +9,7 @@ use super::ListFormat;
 /// `cog cache`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`cog run --cache DIR` stores answers, and returns the stored one for an equal request.
+`cog run --cache DIR` stores answers, and returns the stored answer for an identical request.
 
 Examples:
   cog cache stats answers
@@ -36,7 +36,7 @@ Examples:
   cog cache stats answers
   cog cache stats answers --format json")]
 pub(crate) struct CacheStatsArgs {
-    /// Directory of the cache [default: `cache.directory` of the settings]
+    /// Directory of the cache [default: `cache.directory` in the settings]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
@@ -46,12 +46,12 @@ pub(crate) struct CacheStatsArgs {
 /// `cog cache clear`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Other files in the directory stay.
+Other files in the directory are kept.
 
 Examples:
   cog cache clear answers")]
 pub(crate) struct CacheClearArgs {
-    /// Directory of the cache [default: `cache.directory` of the settings]
+    /// Directory of the cache [default: `cache.directory` in the settings]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }

@@ -24,7 +24,7 @@ pub(crate) enum CiteCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Each anchor `<cite id=\"…\"/>` must be in `citation_map`, and each citation must be used. If its source is given, \
-the snippet of a citation must be on the page that it names. A box must be within that page, and a time within the \
+the snippet of a citation must be on the cited page. A box must be within that page, and a time within the \
 recording. Snippets are compared after Unicode normalization, without line breaks and hyphenation.
 
 Prints {\"valid\", \"anchors\", \"citations\", \"findings\": [{\"path\", \"rule\", \"message\"}]}; on a terminal, text. \
@@ -38,10 +38,10 @@ pub(crate) struct CiteCheckArgs {
     /// Envelope, data, message or list of messages: a JSON file, or `-` for stdin
     #[arg(value_name = "ANSWER")]
     pub(crate) answer: PathBuf,
-    /// Source of the citations with this `source_id` or URL: a text, PDF, image, audio or video file, or an http(s) URL
+    /// Source of the citations with this `source_id` or URL: a file (text, PDF, image, audio or video) or an http(s) URL
     #[arg(long, value_name = "ID=FILE", value_parser = source)]
     pub(crate) source: Vec<CiteSource>,
-    /// Minimum share of a snippet that must be in its source, from 0 to 1
+    /// Minimum share of a snippet that must appear in its source, from 0 to 1
     #[arg(long, value_name = "SCORE", default_value = "1", value_parser = score)]
     pub(crate) min_score: f64,
     #[command(flatten)]

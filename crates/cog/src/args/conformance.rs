@@ -9,11 +9,11 @@ use super::ListFormat;
 /// `cog conformance`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs the built-in cases of the four levels of the specification over HTTP, with a scripted model. Prints the level that \
-is reached and what is missing. Without --url, this program is checked.
+Runs the built-in cases of the four levels of the specification over HTTP, with a scripted model. Prints the level \
+reached and what is missing. Without --url, checks this program.
 
 To check another runtime, write the modules of the cases with --write-modules, and start the runtime with them. Its \
-provider must be OpenAI Chat Completions at http://127.0.0.1:PORT/v1, where PORT is that of --mock-port.
+provider must be OpenAI Chat Completions at http://127.0.0.1:PORT/v1, where PORT is the value of --mock-port.
 
 Prints {\"level\", \"required_level\", \"levels\": [{\"level\", \"passed\", \"cases\": [{\"name\", \"codes\", \"passed\", \
 \"differences\"}]}]}; on a terminal, text. Exit code 0 if the required level is reached, otherwise 1.

@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 /// `cog export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`skill` and `claude-code` are directories: they are written to NAME and .claude/skills/NAME below DIR, which is the working \
-directory by default. The others are one file, which is printed by default. Nothing that exists is overwritten without --force.
+`skill` and `claude-code` are directories. They are written to NAME and .claude/skills/NAME in the directory given with -o, \
+by default the working directory. The other formats are one file, printed by default. Existing files are overwritten only \
+with --force.
 
 Examples:
   cog export code-reviewer --as skill
@@ -20,13 +21,13 @@ Examples:
 pub(crate) struct ExportArgs {
     /// Module name, or path of its directory
     pub(crate) module: String,
-    /// Format
+    /// Format to write
     #[arg(long = "as", value_name = "FORMAT")]
     pub(crate) format: ExportFormat,
-    /// File to write, or `-` for stdout; for a skill the directory to write into
+    /// File to write, or `-` for stdout; for a skill, the directory to write to
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the file or the skill that exists
+    /// Replace an existing file or skill
     #[arg(long)]
     pub(crate) force: bool,
     /// URL of the server that the document describes [default: http://127.0.0.1:8000, none for mcp-server-json]
@@ -60,9 +61,9 @@ pub(crate) enum ExportFormat {
 /// `cog import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A skill that `cog export` wrote contains its module, which is taken. Of any other, the name, the description and the instructions \
-become a draft. Review it, and describe the answer under `data` in schema.json. Nothing outside the directory of the skill is read, \
-links are not followed, and nothing of the skill is executed.
+If the skill was written by `cog export`, it contains its module, which is restored. From any other skill, the name, the \
+description and the instructions become a draft. Review it, and describe the answer under `data` in schema.json. Nothing \
+outside the skill's directory is read, links are not followed, and nothing in the skill is executed.
 
 Examples:
   cog import code-reviewer/SKILL.md -o cognitive/modules

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Draws the modules that a composition calls, with the types of the values that they pass. Exit code 3 if the composition \
-has errors, which are printed to stderr; what could be read is still drawn.
+has errors, which are printed to stderr; the part that can be read is still drawn.
 
 Examples:
   cog graph review-pipeline

@@ -20,7 +20,7 @@ pub(crate) enum HandoffCommand {
     New(Box<HandoffNewArgs>),
     /// Check a packet, its artifacts and its chain
     Check(HandoffCheckArgs),
-    /// Print a packet as messages for the agent that receives it
+    /// Print a packet as messages for the receiving agent
     Apply(HandoffApplyArgs),
     /// Show a packet
     Show(HandoffShowArgs),
@@ -29,12 +29,12 @@ pub(crate) enum HandoffCommand {
 /// `cog handoff new`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-With --parent, the packet continues a chain. It has the objective of the parent, which cannot be changed, and includes its \
-steps, constraints, artifacts and summary. With --answer, these come from `data.handoff` of an answer.
+With --parent, the packet continues a chain. It keeps the parent's objective, which cannot be changed, and includes its \
+steps, constraints, artifacts and summary. With --answer, these come from `data.handoff` in an answer.
 
-Losses are listed on stderr: messages of --history that no summary covers, tool calls without a result, and media that are \
-not among the artifacts. Constraints and artifacts of the parent that are missing are losses too. With --strict, a packet \
-with losses is not created.
+Losses are listed on stderr: messages in --history that no summary covers, tool calls without a result, media that are \
+not among the artifacts, and missing constraints and artifacts of the parent. With --strict, a packet with losses is not \
+created.
 
 Examples:
   cog handoff new --from planner --to coder --objective \"Build a game\" -o p1.json
@@ -47,19 +47,19 @@ pub(crate) struct HandoffNewArgs {
     /// Agent that takes over
     #[arg(long, value_name = "AGENT")]
     pub(crate) to: String,
-    /// The task, which does not change along a chain
+    /// The task, which stays the same along a chain
     #[arg(long, value_name = "TEXT", required_unless_present_any = ["parent", "answer"])]
     pub(crate) objective: Option<String>,
     /// Packet that the sender received: a file or http(s) URL
     #[arg(long, value_name = "PACKET")]
     pub(crate) parent: Option<String>,
-    /// Envelope or data with a member `handoff`: a JSON file, or `-` for stdin
+    /// Envelope or data with a `handoff` member: a JSON file, or `-` for stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) answer: Option<PathBuf>,
     /// Progress of the task, such as `in_progress`
     #[arg(long, value_name = "TEXT")]
     pub(crate) status: Option<String>,
-    /// Step that is completed
+    /// Completed step
     #[arg(long, value_name = "TEXT")]
     pub(crate) done: Vec<String>,
     /// Next step
@@ -74,7 +74,7 @@ pub(crate) struct HandoffNewArgs {
     /// Summary of the history
     #[arg(long, value_name = "TEXT")]
     pub(crate) summary: Option<String>,
-    /// Messages of the sender, to list what the packet loses of them
+    /// The sender's messages, to list what the packet loses
     #[arg(long, value_name = "FILE")]
     pub(crate) history: Option<PathBuf>,
     /// Fail if the packet has losses
@@ -96,11 +96,11 @@ fn artifact(text: &str) -> Result<(String, String), &'static str> {
 /// `cog handoff check`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Checks the form of the packet and its hashes. Artifacts must exist: files in the working directory or under \
+Checks the packet's form and hashes. Artifacts must exist: files in the working directory or under \
 `media.roots`, and URLs that a run may fetch. References with other schemes are not resolved; --strict refuses them.
 
 With --chain, verifies the chain from its end: each packet must follow its parent, with the same objective and at least \
-its constraints.
+the same constraints.
 
 Prints {\"valid\", \"packets\", \"findings\": [{\"path\", \"rule\", \"message\"}]}; on a terminal, text. Exit code 0 if \
 valid, otherwise 1.
@@ -115,7 +115,7 @@ pub(crate) struct HandoffCheckArgs {
     /// Earlier packet of the chain: a file or http(s) URL
     #[arg(long, value_name = "PACKET")]
     pub(crate) chain: Vec<String>,
-    /// Check URLs of artifacts by their form only
+    /// Check only the form of artifact URLs
     #[arg(long)]
     pub(crate) no_fetch: bool,
     /// Refuse packets without hashes, and artifacts that cannot be resolved
@@ -128,8 +128,8 @@ pub(crate) struct HandoffCheckArgs {
 /// `cog handoff apply`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints a list of Harmony messages that contains the complete packet. A packet that is invalid or was changed is refused, \
-and so is one for another agent with --as.
+Prints a list of Harmony messages that contains the complete packet. Refuses a packet that is invalid or was changed, and, \
+with --as, a packet for another agent.
 
 Examples:
   cog handoff apply p1.json --as coder")]
@@ -137,7 +137,7 @@ pub(crate) struct HandoffApplyArgs {
     /// Packet: a file, an http(s) URL, or `-` for stdin
     #[arg(value_name = "PACKET")]
     pub(crate) packet: String,
-    /// Name of the agent that receives it
+    /// Name of the receiving agent
     #[arg(long = "as", value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     #[command(flatten)]

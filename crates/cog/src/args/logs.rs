@@ -41,10 +41,10 @@ pub(crate) enum LogsCommand {
 /// `cog logs` without a subcommand.
 #[derive(Debug, Args)]
 pub(crate) struct LogsListArgs {
-    /// Maximum runs to list, the newest first
+    /// Maximum number of runs to list, newest first
     #[arg(long, short = 'n', value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) limit: u32,
-    /// Only runs of this module
+    /// List only runs of this module
     #[arg(long, value_name = "MODULE")]
     pub(crate) module: Option<String>,
     #[command(flatten)]

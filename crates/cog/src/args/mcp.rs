@@ -9,7 +9,7 @@ use super::ModelArgs;
 /// `cog mcp`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`cog serve` has the same tools at /mcp. The tools that modules call are in the settings: docs/tools.md.
+`cog serve` offers the same tools at /mcp. The tools that modules call are configured in the settings (see docs/tools.md).
 
 Examples:
   cog mcp serve --provider openai")]
@@ -28,26 +28,26 @@ pub(crate) enum McpCommand {
 /// `cog mcp serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each module is a tool. Its input is the schema of the arguments, and its envelope the structured content. A client starts \
-the program itself, with a configuration such as
+Each module is a tool: its input schema describes the arguments, and its envelope is returned as structured content. A \
+client starts the program itself, with a configuration such as
 
   {\"mcpServers\": {\"cog\": {\"command\": \"cog\", \"args\": [\"mcp\", \"serve\"]}}}
 
-With --http, every setting of `cog serve` applies, as a variable COG_SERVE_NAME or a key under [server] in \
-~/.config/cog/config.toml: docs/mcp.md.
+With --http, every setting of `cog serve` applies, as an environment variable COG_SERVE_NAME or a key under [server] in \
+~/.config/cog/config.toml (see docs/mcp.md).
 
 Examples:
   cog mcp serve
   cog mcp serve ./my-module --provider openai
   cog mcp serve --http 127.0.0.1:8001")]
 pub(crate) struct McpServeArgs {
-    /// Directories of further modules, or directories that contain modules
+    /// Directories of additional modules, or directories that contain modules
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Serve streamable HTTP at /mcp on this IP address and port
     #[arg(long, value_name = "IP:PORT")]
     pub(crate) http: Option<SocketAddr>,
-    /// File of tokens for HTTP, one of which each request must send
+    /// File of tokens for HTTP; each request must send one of them
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<String>,
     #[command(flatten)]

@@ -112,7 +112,7 @@ pub(crate) struct FramesArgs {
     /// Number of evenly spaced frames
     #[arg(long, value_name = "NUMBER", value_parser = value_parser!(u32).range(1..=500))]
     pub(crate) count: Option<u32>,
-    /// Maximum frames; the interval grows to fit [default: 60, or the value of --count]
+    /// Maximum number of frames; the interval grows to fit [default: 60, or the value of --count]
     #[arg(long, value_name = "NUMBER", value_parser = value_parser!(u32).range(1..=500))]
     pub(crate) max_frames: Option<u32>,
     /// Scale frames down to at most this width and height
@@ -126,7 +126,7 @@ pub(crate) struct FramesArgs {
 /// `cog media text`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-This is what models without PDF support receive. Each page begins with a line `[page 1]`. Pages without text, such \
+Prints the text that models without PDF support receive. Each page begins with a line `[page 1]`. Pages without text, such \
 as scans, are listed on stderr. Exit code 1 if no page has text.
 
 Examples:

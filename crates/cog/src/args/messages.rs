@@ -44,10 +44,10 @@ pub(crate) enum MessagesCommand {
 /// `cog messages fix`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Arguments that are an object become a string. Results of tools move behind their calls, in the order of the calls. \
-A result that belongs to no call moves to \"orphans\", beside \"messages\". Nothing else changes.
+Arguments that are an object become a string. Tool results move after their calls, in the order of the calls. \
+A result without a call moves to \"orphans\", next to \"messages\". Nothing else changes.
 
-Prints the history on stdout, and each change on stderr. Exit code 1 if errors are left, which are printed too.
+Prints the history to stdout, and each change to stderr. Exit code 1 if errors remain, which are also printed.
 
 Examples:
   cog messages fix history.json -o fixed.json
@@ -59,7 +59,7 @@ pub(crate) struct FixArgs {
     /// Write to a file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write {"changes", "problems"} to this file, in place of the text on stderr
+    /// Write {"changes", "problems"} to this file, instead of the text on stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 }
@@ -67,8 +67,8 @@ pub(crate) struct FixArgs {
 /// `cog messages convert`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints the history on stdout. What the format cannot hold is listed on stderr, with its path in the Harmony form. \
-The formats of Anthropic and Gemini are objects, because they have the system prompt beside the messages.
+Prints the history to stdout. Content that the format cannot represent is listed on stderr, with its path in the \
+Harmony form. The Anthropic and Gemini formats are objects, because they keep the system prompt apart from the messages.
 
 Examples:
   cog messages convert history.json --to anthropic
@@ -90,7 +90,7 @@ pub(crate) struct ConvertArgs {
     /// Write to a file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write {"losses": [{"path", "what", "why"}]} to this file, in place of the text on stderr
+    /// Write {"losses": [{"path", "what", "why"}]} to this file, instead of the text on stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 }

@@ -26,7 +26,7 @@ pub(crate) struct ModelArgs {
     /// whose key is set, then `offline`. `cog doctor --all` lists the providers.
     #[arg(long, short, value_name = "NAME", value_delimiter = ',', value_parser = providers(), hide_possible_values = true, ignore_case = true)]
     pub(crate) provider: Vec<String>,
-    /// Model to use, of the first provider [default: LLM_MODEL, or its default]
+    /// Model of the first provider [default: LLM_MODEL, or the provider's default]
     #[arg(long, short, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
     /// Maximum run time, such as 30s or 2m
@@ -40,7 +40,7 @@ impl ModelArgs {
         self.provider.iter().any(|name| name != cog_provider::OFFLINE)
     }
 
-    /// Selects the provider and the model of a logged run, unless a provider is given; a given model replaces that of the run.
+    /// Selects the provider and the model of a logged run, unless a provider is given; a given model replaces the logged one.
     pub(crate) fn select_former(&mut self, entry: &Entry) {
         if self.provider.is_empty() {
             self.provider = entry.providers();
@@ -78,14 +78,13 @@ pub(crate) struct GenerationArgs {
     seed: Option<i64>,
     /// Amount of reasoning, if the model supports it
     ///
-    /// A model supports some of the levels; another one is an error before the call. Defaults to COG_EFFORT, then the
-    /// manifest.
+    /// A level that the model does not support is rejected before the call. Defaults to COG_EFFORT, then the manifest.
     #[arg(long, value_name = "LEVEL", value_parser = keyword::<Effort>(Effort::NAMES))]
     effort: Option<Effort>,
     /// Detail of the answer, if the model supports it [default: COG_VERBOSITY, or the manifest's]
     #[arg(long, value_name = "LEVEL", value_parser = keyword::<Verbosity>(Verbosity::NAMES))]
     verbosity: Option<Verbosity>,
-    /// Class of service, which determines speed and price [default: COG_SERVICE_TIER, or the manifest's]
+    /// Service tier, which determines speed and price [default: COG_SERVICE_TIER, or the manifest's]
     #[arg(long, value_name = "TIER", value_parser = keyword::<ServiceTier>(ServiceTier::NAMES))]
     service_tier: Option<ServiceTier>,
 }

@@ -76,8 +76,8 @@ pub(crate) struct InfoArgs {
 /// `cog portability`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each constraint is enforced by the provider during generation, described to the model in words, or enforced only by the \
-check of the answer. The check enforces every constraint.
+Each constraint is enforced by the provider during generation, described to the model in words, or enforced only when \
+the answer is checked. The check enforces every constraint.
 
 Examples:
   cog portability code-reviewer
@@ -96,7 +96,7 @@ pub(crate) struct PortabilityArgs {
 /// `cog validate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0 if all modules are valid (there may be warnings), otherwise 3. Without MODULE, checks the module in the \
+Exit code 0 if all modules are valid, even with warnings, otherwise 3. Without MODULE, checks the module in the \
 working directory.
 
 Examples:
@@ -113,7 +113,7 @@ pub(crate) struct ValidateArgs {
     /// Every module in `cog list` that is not built in
     #[arg(long, conflicts_with = "modules")]
     pub(crate) all: bool,
-    /// Exit with 3 for warnings too
+    /// Exit with 3 if there are warnings
     #[arg(long)]
     pub(crate) deny_warnings: bool,
     #[command(flatten)]
@@ -172,8 +172,8 @@ pub(crate) struct NewArgs {
 /// `cog migrate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-From v0, v1 and v2.1 to v2.2, adds the envelope and a tier; from v2.2 to v2.5, adds the response mode. Preserves \
-comments and key order. Leaves a backup of the old directory. Running it again changes nothing.
+Migrating from v0, v1 or v2.1 to v2.2 adds the envelope and a tier; migrating from v2.2 to v2.5 adds the response \
+mode. Preserves comments and key order, and keeps a backup of the old directory. Running the command again changes nothing.
 
 Examples:
   cog migrate my-module --dry-run
@@ -192,7 +192,7 @@ pub(crate) struct MigrateArgs {
     /// Print the changes as a diff without making them
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Keep no backup of the old directory
+    /// Do not keep a backup of the old directory
     #[arg(long)]
     pub(crate) no_backup: bool,
     #[command(flatten)]

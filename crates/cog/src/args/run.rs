@@ -42,7 +42,7 @@ pub(crate) struct MediaFlags {
     /// PDF file or URL
     #[arg(long, value_name = "FILE")]
     pub(crate) pdf: Vec<OsString>,
-    /// Media file or URL for the input field of this name
+    /// Media file or URL for the named input field
     #[arg(long, value_name = "FIELD=FILE", value_parser = named_file)]
     pub(crate) file: Vec<NamedFile>,
 }
@@ -89,7 +89,7 @@ impl InputArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Print indented JSON, also on a terminal
+    /// Print indented JSON, even on a terminal
     #[arg(long)]
     pub(crate) pretty: bool,
     /// Write JSON to a file instead of stdout; the directory must exist
@@ -107,7 +107,7 @@ pub(crate) struct StreamArgs {
     /// Fail with E4010 if the module does not stream
     #[arg(long, requires = "stream")]
     pub(crate) require_streaming: bool,
-    /// Send changes of each field (`delta`) or all of `data` (`snapshot`) [default: from the manifest]
+    /// Send the changes to each field (`delta`) or all of `data` (`snapshot`) [default: from the manifest]
     #[arg(long, value_name = "TYPE", requires = "stream", value_parser = keyword::<ChunkType>(ChunkType::NAMES))]
     pub(crate) chunk_type: Option<ChunkType>,
     /// Bytes to buffer before sending, for at most 50 ms [default: from the manifest]
@@ -147,20 +147,20 @@ pub(crate) struct RequestArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Tools")]
 pub(crate) struct ToolArgs {
-    /// Continue a run that waits for a confirmation (`error.details.halted.id` of its envelope), or one that was
-    /// interrupted (stderr shows its command)
+    /// Continue a run that awaits confirmation (`error.details.halted.id` in its envelope) or was interrupted (stderr
+    /// shows the command)
     #[arg(long = "continue", value_name = "ID", conflicts_with_all = ["input", "args", "input_json"], help_heading = "Continuation")]
     pub(crate) continues: Option<String>,
-    /// Execute the call that waits, if the text is YES
+    /// Approve the pending call; the value must be YES
     #[arg(long, value_name = "TEXT", requires = "continues", help_heading = "Continuation")]
     pub(crate) confirm: Option<String>,
-    /// Continue without the call that waits
+    /// Deny the pending call, and continue without it
     #[arg(long, requires = "continues", conflicts_with = "confirm", help_heading = "Continuation")]
     pub(crate) deny: bool,
-    /// Risk of the run; in a run of high risk, every tool that changes something needs a confirmation
+    /// Risk of the run; if it is `high`, every tool that changes something requires confirmation
     #[arg(long, value_name = "LEVEL", value_parser = keyword::<Risk>(Risk::NAMES))]
     pub(crate) risk: Option<Risk>,
-    /// Maximum rounds of tool calls, at most `tools.max_rounds`
+    /// Maximum number of tool rounds, up to `tools.max_rounds`
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) max_tool_rounds: Option<u32>,
 }
@@ -169,10 +169,10 @@ pub(crate) struct ToolArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Handoff")]
 pub(crate) struct HandoffToArgs {
-    /// Agent that takes over: `handoff` of the answer becomes its packet
+    /// Agent that takes over; `handoff` in the answer becomes its packet
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub(crate) handoff_to: Option<String>,
-    /// File of the packet [default: handoff-AGENT.json]
+    /// File for the packet [default: handoff-AGENT.json]
     #[arg(long, value_name = "FILE", requires = "handoff_to", value_parser = packet_file)]
     pub(crate) handoff_out: Option<PathBuf>,
 }
@@ -195,24 +195,24 @@ fn packet_file(text: &str) -> Result<PathBuf, &'static str> {
 #[derive(Debug, Args)]
 #[command(mut_arg("module", |module| module.required(false).required_unless_present_any(["continues", "continue_last"])))]
 #[command(after_help = "\
-On a terminal, prints a summary card; in a pipe or with --pretty, JSON. Every run prints an envelope, also when it \
-fails. Only invalid arguments print none.
+On a terminal, prints a summary card; in a pipe or with --pretty, JSON. Every run prints an envelope, even when it \
+fails, unless the arguments are invalid.
 
-With --stream, writes each chunk as it arrives, to stdout or the file of -o. The last chunk is `final` or an error. \
-Errors before the call to the model, such as invalid input, are one envelope.
+With --stream, writes each chunk as it arrives, to stdout or to the file given with -o. The last chunk is `final` or an \
+error. An error before the call to the model, such as invalid input, is printed as an envelope.
 
-A tool call that needs a confirmation ends the run with E4007. `cog run --continue ID --confirm YES` executes it, and \
---deny continues without it.
+A tool call that requires confirmation ends the run with E4007. `cog run --continue ID --confirm YES` executes the call, \
+and --deny continues without it.
 
-With --state-dir, an interrupted composition or run with tools continues with `cog run --continue ID --state-dir DIR`. The \
-parts and the tool calls that are done do not run again. stderr shows the complete command. A \
-run that continues after a confirmation needs no --state-dir for that.
+With --state-dir, an interrupted composition or run with tools continues with `cog run --continue ID --state-dir DIR`; \
+stderr shows the complete command. Finished parts and tool calls do not run again. A run that awaits confirmation \
+continues without --state-dir.
 
-With -c, the last successful run of the module and its answer become the last turn of `conversation_history`, which the \
-module must accept. It needs the run log with contents (COG_LOGS_CONTENTS=true), and uses the provider and model of that \
-run unless they are given.
+With -c, the input and the answer of the module's last successful run become the last turn of `conversation_history`, \
+which the module must accept. The run log must store contents (COG_LOGS_CONTENTS=true). The provider and the model are \
+the same as in that run, unless they are given.
 
-With --handoff-to, `handoff` of the answer becomes a packet, which the module of the next agent takes as its input.
+With --handoff-to, `handoff` in the answer becomes a packet, which the next agent's module takes as its input.
 
 Examples:
   cog run code-reviewer --args \"eval(input())\"
@@ -227,7 +227,7 @@ Examples:
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) request: RequestArgs,
-    /// Continue the last conversation, with MODULE if it is given: the module receives the turns before as context
+    /// Continue the last conversation (with MODULE, if given); the module receives the earlier turns as context
     #[arg(long, short = 'c', conflicts_with_all = ["continues", "replay"], help_heading = "Continuation")]
     pub(crate) continue_last: bool,
     #[command(flatten)]
@@ -241,29 +241,29 @@ pub(crate) struct RunArgs {
     /// Record the raw exchange with the provider in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "replay", help_heading = "Storage")]
     pub(crate) record: Option<PathBuf>,
-    /// Directory of the cache of answers, created if missing: an equal request returns the stored answer
+    /// Replay a recorded exchange, without a key or a provider call
+    #[arg(long, value_name = "DIR", help_heading = "Storage")]
+    pub(crate) replay: Option<PathBuf>,
+    /// Directory of the answer cache, created if missing; an identical request returns the stored answer
     #[arg(long, value_name = "DIR", conflicts_with_all = ["record", "replay"], help_heading = "Storage")]
     pub(crate) cache: Option<PathBuf>,
     /// Directory for the context that modules emit, and for unfinished compositions and runs with tools, created if
     /// missing [default: nothing is stored]
     #[arg(long, value_name = "DIR", help_heading = "Storage")]
     pub(crate) state_dir: Option<PathBuf>,
-    /// Write every message of the run with its tokens, cost and time to this file
+    /// Write every message of the run, with its tokens, cost and time, to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
     /// Write generated media to files in this directory, created if missing [default: base64 in the answer]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) media_dir: Option<PathBuf>,
-    /// Replay a recorded exchange, without a key or a call to the provider
-    #[arg(long, value_name = "DIR", help_heading = "Storage")]
-    pub(crate) replay: Option<PathBuf>,
 }
 
 /// `cog render`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Prints {\"messages\": […], \"request\": {…}}: the messages, and the HTTP request in the provider's format. Keys are \
-replaced by the names of their variables, and media are truncated. There is no request when offline.
+replaced with the names of their variables, and media are truncated. When offline, there is no request.
 
 Examples:
   cog render code-reviewer --args \"eval(input())\"
@@ -273,7 +273,7 @@ Examples:
 pub(crate) struct RenderArgs {
     #[command(flatten)]
     pub(crate) request: RequestArgs,
-    /// Print only the part that is the same for every input, with its size and the provider's minimum for caching
+    /// Print only the prefix that is the same for every input, with its size and the minimum that the provider caches
     #[arg(long, help_heading = "Output")]
     pub(crate) prefix: bool,
 }
@@ -297,8 +297,8 @@ pub(crate) enum ReportFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A golden test is a pair of files, tests/NAME.input.json and tests/NAME.expected.json. With --provider, the test calls \
-the model; otherwise it replays the recording tests/NAME.cassette. With neither, it only checks both files against the \
-schema and reports `contract only`, which is not `passed`.
+the model; otherwise, it replays the recording tests/NAME.cassette. Without a provider or a recording, it only checks both \
+files against the schema, and reports `contract only` instead of `passed`.
 
 Examples:
   cog test code-reviewer
@@ -315,28 +315,28 @@ pub(crate) struct TestArgs {
     /// Every module in `cog list` that is not built in
     #[arg(long, conflicts_with = "modules")]
     pub(crate) all: bool,
-    /// Run only cases whose names contain this text
+    /// Run only cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) case: Option<String>,
-    /// Maximum cases that run at the same time
+    /// Maximum number of cases to run at the same time
     #[arg(long, short, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) jobs: u32,
     /// Run each case this many times; it passes if every run passes
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true, hide_default_value = true)]
     pub(crate) repeat: u32,
-    /// Compare the providers of --provider, or the models in the comma-separated list --model: each runs every case
+    /// Compare the comma-separated providers in --provider, or models in --model; each runs every case
     #[arg(long, requires = "provider", conflicts_with_all = ["record", "update"])]
     pub(crate) matrix: bool,
-    /// Provider that judges the criteria of `$judge` in expected files [default: the provider of the case]
+    /// Provider that judges `$judge` criteria in expected files [default: the provider under test]
     #[arg(long, value_name = "NAME", value_parser = providers(), hide_possible_values = true, ignore_case = true)]
     pub(crate) judge: Option<String>,
-    /// Fail if a case is only checked against the contract, since there is neither a provider nor a recording
+    /// Fail if a case has neither a provider nor a recording, and is only checked against the contract
     #[arg(long)]
     pub(crate) require_model: bool,
-    /// Call the provider, of --provider or the settings, and record each case
+    /// Call the provider (from --provider or the settings), and record each case
     #[arg(long, conflicts_with = "repeat")]
     pub(crate) record: bool,
-    /// Write answers that differ as the new expected files, except files that contain rules
+    /// Replace expected files with the answers that differ, except files that contain rules
     #[arg(long, conflicts_with = "repeat")]
     pub(crate) update: bool,
     /// Report format

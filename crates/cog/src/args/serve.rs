@@ -24,7 +24,7 @@ Examples:
   curl -N localhost:8000/v1/modules/code-reviewer/execute -H 'Content-Type: application/json' \\
     -H 'Accept: text/event-stream' -d '{\"input\": {\"code\": \"eval(input())\"}}'")]
 pub(crate) struct ServeArgs {
-    /// Directories of further modules, or directories that contain modules
+    /// Directories of additional modules, or directories that contain modules
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]

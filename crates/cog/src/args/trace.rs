@@ -33,11 +33,11 @@ pub(crate) enum TraceFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Shows each message with its author, model, time, tokens and cost, and with its text, tool calls, results and media. The \
-bar of a message is its time in the run. Tokens and costs that are not known are `unknown`. Every history of messages \
-can be shown.
+bar of a message is its time in the run. Unknown tokens and costs are shown as `unknown`. Any message history can be \
+shown.
 
 JSON is {\"messages\": [{\"index\", \"role\", \"name\", \"model\", \"start_ms\", \"duration_ms\", \"usage\", \"content\", …}], \
-\"totals\"}. HTML is one page without scripts and other files.
+\"totals\"}. HTML is one page without scripts or external files.
 
 Examples:
   cog run code-reviewer --args \"eval(input())\" --trace trace.json

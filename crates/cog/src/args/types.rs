@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "\
 Prints the types of the input, data, meta and error of modules, and a function for each module that runs it. The \
 function uses the package `cognitive` in Python, `fetch` and a `cog serve` in TypeScript, and the crate `cog-run` in \
-Rust. With `arrow` it prints the columns that results have as a table.
+Rust. With `arrow`, it prints the columns of a table of results.
 
 Exit code 1 if --check finds that a file is out of date.
 

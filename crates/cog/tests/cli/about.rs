@@ -132,6 +132,15 @@ fn completion_offers_values_and_error_codes() {
 }
 
 #[test]
+fn completion_offers_the_global_options_of_every_command() {
+    let place = Place::new();
+    for words in [&["run", "--col"][..], &["media", "probe", "--col"]] {
+        assert_eq!(candidates(&place, words), ["--color"]);
+    }
+    assert_eq!(candidates(&place, &["media", "probe", "--color", ""]), ["auto", "always", "never"]);
+}
+
+#[test]
 fn completion_offers_modules() {
     let place = Place::new();
     assert!(place.cog(["new", "my-module", "--in", "cognitive/modules"]).output().unwrap().status.success());
