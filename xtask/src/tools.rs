@@ -9,6 +9,7 @@ use crate::test::Extent;
 /// Each program that `cargo xtask test` needs, and the Debian package that holds it.
 const TOOLS: &[(&str, &str)] = &[
     ("bash", "bash"),
+    ("compare", "imagemagick"),
     ("curl", "curl"),
     ("exiftool", "libimage-exiftool-perl"),
     ("ffmpeg", "ffmpeg"),
@@ -25,13 +26,8 @@ const TOOLS: &[(&str, &str)] = &[
 ];
 
 /// What `cargo xtask test --all` needs too: a browser, and Node.
-const LARGE_TOOLS: &[(&str, &str)] = &[
-    ("chromedriver", "chromium-driver"),
-    ("chromium", "chromium"),
-    ("compare", "imagemagick"),
-    ("node", "nodejs"),
-    ("npm", "npm"),
-];
+const LARGE_TOOLS: &[(&str, &str)] =
+    &[("chromedriver", "chromium-driver"), ("chromium", "chromium"), ("node", "nodejs"), ("npm", "npm")];
 
 /// Installs missing packages with `apt-get` if that is possible; otherwise lists them.
 pub(crate) fn install(extent: Extent) -> Outcome {

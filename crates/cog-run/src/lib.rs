@@ -1,4 +1,18 @@
 #![doc = include_str!("../README.md")]
+// A map for those who work on this crate; docs/flow.md follows one run through it.
+//
+// `runtime` is the entry: it loads modules and starts runs. `pipeline` is the story of one run, in order: the input is checked
+// (`input`, `module_context`), media are opened (`media`), the prompt is filled (`prompt`, `compiled`), the providers are
+// planned (`plan`, `preflight`), and the driver takes over.
+//
+// `drive` calls the providers and passes their events on: `request` is one call, `tools` executes the calls of a reply and
+// halts for a person, `composition` runs the parts of a composed module first, `cache` answers an equal request.
+//
+// `stream` and `sessions` are how an answer leaves: chunks, a log that several readers follow, and what is stored of it.
+//
+// `options` is what a caller says of a run; `budget`, `observe`, `spans` and `recorder` watch it; `offline` answers without a
+// provider. `private_files` writes the files that only their owner may read.
+
 mod budget;
 mod cache;
 mod cancellation;
