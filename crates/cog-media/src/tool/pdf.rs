@@ -1,5 +1,6 @@
 //! Reads PDF documents: the number of pages, and the text of each.
 
+mod code;
 mod font;
 mod resources;
 mod size;

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use lopdf::{Dictionary, Document, Encoding, Object};
 
+use super::code::{CodeLengths, ONE_BYTE};
+
 /// The width of a character of a font without widths.
 const DEFAULT_WIDTH: f32 = 0.5;
 /// The maximum number of characters whose widths are read.
@@ -21,8 +23,8 @@ pub(super) struct Font<'a> {
 enum Characters<'a> {
     /// The text of each byte; empty if it has no meaning.
     Simple(Vec<String>),
-    /// The map of codes that can have several bytes.
-    Composite(Encoding<'a>),
+    /// The map of codes that can have several bytes, and their lengths.
+    Composite(Encoding<'a>, CodeLengths),
 }
 
 impl<'a> Font<'a> {
@@ -36,7 +38,10 @@ impl<'a> Font<'a> {
             None => simple_widths(document, font),
         };
         let characters = match descendant {
-            Some(_) => Characters::Composite(composite_encoding(document, font, max_inflated)?),
+            Some(_) => Characters::Composite(
+                composite_encoding(document, font, max_inflated)?,
+                CodeLengths::read(document, font, max_inflated),
+            ),
             None => Characters::Simple(simple_characters(document, font, max_inflated)?),
         };
         Some(Self { characters, widths, default_width })
@@ -48,30 +53,51 @@ impl<'a> Font<'a> {
             Characters::Simple(texts) => {
                 bytes.iter().filter_map(|byte| texts.get(usize::from(*byte))).map(String::as_str).collect()
             }
-            Characters::Composite(encoding) => Document::decode_text(encoding, bytes).unwrap_or_default(),
+            Characters::Composite(map @ Encoding::UnicodeMapEncoding(_), lengths) => {
+                let units = lengths.codes(bytes).flat_map(|code| units_of(map, code));
+                char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+            }
+            Characters::Composite(encoding, _) => Document::decode_text(encoding, bytes).unwrap_or_default(),
         }
     }
 
     /// Returns the codes of a string.
-    pub(super) fn codes<'b>(&self, bytes: &'b [u8]) -> std::slice::Chunks<'b, u8> {
-        bytes.chunks(if self.is_composite() { 2 } else { 1 })
+    pub(super) fn codes<'b>(&'b self, bytes: &'b [u8]) -> impl Iterator<Item = &'b [u8]> {
+        let lengths = match &self.characters {
+            Characters::Simple(_) => &ONE_BYTE,
+            Characters::Composite(_, lengths) => lengths,
+        };
+        lengths.codes(bytes)
     }
 
     fn is_composite(&self) -> bool {
-        matches!(self.characters, Characters::Composite(_))
+        matches!(self.characters, Characters::Composite(..))
     }
 
     /// Returns the width of a string in multiples of the font size, its characters and its spaces.
     pub(super) fn measure(&self, bytes: &[u8]) -> (f32, f32, f32) {
         let is_composite = self.is_composite();
-        let codes =
-            self.codes(bytes).map(|code| code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)));
+        let codes = self.codes(bytes).map(number_of);
         codes.fold((0.0, 0.0, 0.0), |(width, characters, spaces), code| {
             let own = self.widths.get(&code).copied().unwrap_or(self.default_width);
             let is_space = !is_composite && code == u32::from(b' ');
             (width + own, characters + 1.0, spaces + f32::from(u8::from(is_space)))
         })
     }
+}
+
+/// Returns the UTF-16 text of a code. Some producers write a code in the map with another length than in the text.
+fn units_of(map: &Encoding<'_>, code: &[u8]) -> Vec<u16> {
+    let Encoding::UnicodeMapEncoding(map) = map else { return Vec::new() };
+    let length = u8::try_from(code.len()).unwrap_or_default();
+    let mut lengths = std::iter::once(length).chain((1..=4).filter(|other| *other != length));
+    let number = number_of(code);
+    lengths.find_map(|length| map.get(number, length)).unwrap_or_else(|| vec![0xfffd])
+}
+
+/// Returns a code of at most four bytes as a number.
+fn number_of(code: &[u8]) -> u32 {
+    code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte))
 }
 
 /// Returns the map of a composite font to Unicode: its own, or that of an encoding for Unicode. The codes of any other
@@ -245,6 +271,40 @@ mod tests {
             without.set("Encoding", encoding);
             assert_eq!(decode(&document, &without, b"\0A"), "", "a code without a meaning");
         }
+    }
+
+    #[test]
+    fn code_has_the_length_that_the_encoding_says() {
+        let text = |encoding: &str, space: &str, codes: [&str; 2], bytes: &[u8]| {
+            let mut document = Document::new();
+            let map = format!(
+                "/CIDInit /ProcSet findresource begin\n12 dict begin\nbegincmap\n/CMapType 2 def\n\
+                 1 begincodespacerange\n{space}\nendcodespacerange\n\
+                 2 beginbfchar\n<{}> <0037>\n<{}> <D83DDE00>\nendbfchar\n\
+                 endcmap\nCMapName currentdict /CMap defineresource pop\nend\nend\n",
+                codes[0], codes[1]
+            );
+            let map = document.add_object(Stream::new(Dictionary::new(), map.into_bytes()));
+            let encoding = match encoding.strip_prefix('<') {
+                Some(_) => {
+                    let space = format!("1 begincodespacerange {encoding} endcodespacerange");
+                    document.add_object(Stream::new(Dictionary::new(), space.into_bytes()))
+                }
+                None => document.add_object(Object::Name(encoding.as_bytes().to_vec())),
+            };
+            let descendants = vec![Object::Dictionary(dictionary! { "Type" => "Font" })];
+            let font = dictionary! {
+                "Type" => "Font", "Encoding" => encoding, "ToUnicode" => map, "DescendantFonts" => descendants
+            };
+            decode(&document, &font, bytes)
+        };
+        // The map declares less than it contains, or another length.
+        assert_eq!(text("Identity-H", "<0003> <0003>", ["0014", "0105"], b"\0\x14\x01\x05\0\x14"), "7😀7");
+        assert_eq!(text("Identity-V", "<00> <FF>", ["0014", "0105"], b"\0\x14\x01\x05"), "7😀");
+        assert_eq!(text("Identity-H", "<00> <FF>", ["14", "15"], b"\0\x14\0\x15"), "7😀");
+        assert_eq!(text("<00> <FF>", "<0000> <FFFF>", ["0014", "0015"], b"\x14\x15\x14"), "7😀7");
+        // A code without a meaning is one character.
+        assert_eq!(text("Identity-H", "<0000> <FFFF>", ["0014", "0015"], b"\0\x16\0\x14"), "\u{fffd}7");
     }
 
     #[test]
