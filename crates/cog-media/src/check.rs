@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// How much longer than its content audio can be: encoders add silence and fill the last frame.
-const PADDING_MS: u64 = 250;
+pub(crate) const PADDING_MS: u64 = 250;
 
 /// A media file that has passed every check.
 #[derive(Debug, Clone)]

@@ -98,7 +98,11 @@ async fn frames_of(
     match audio_of(media, capabilities, tool).await? {
         Some(audio) => parts.push(Prepared { part: Part::Audio, ..audio }),
         None if media.facts().sample_rate.is_some() => {
-            let warning = "the audio track was not sent: the model does not support audio".to_owned();
+            let warning = match capabilities.media_types.contains(&AUDIO) {
+                true => "the audio track was not sent: it contains no sound",
+                false => "the audio track was not sent: the model does not support audio",
+            }
+            .to_owned();
             parts.iter_mut().take(1).for_each(|first| first.warning = Some(warning.clone()));
         }
         None => {}

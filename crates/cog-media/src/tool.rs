@@ -10,6 +10,8 @@ mod child;
 mod confine;
 #[cfg(feature = "decode")]
 mod container;
+#[cfg(feature = "decode")]
+mod declared;
 mod ffmpeg;
 #[cfg(feature = "decode")]
 mod handle;
@@ -114,6 +116,21 @@ impl Tool {
     pub async fn probe(&self, stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
         match self.read(stored, media_type, &["probe", media_type]).await? {
             Report::Facts(facts) => Ok(facts),
+            other => Err(unreadable(media_type, other)),
+        }
+    }
+
+    /// Returns the duration in milliseconds that the header of audio declares, if it does and is known here.
+    async fn declared_duration(
+        &self,
+        stored: &Stored,
+        media_type: &'static str,
+    ) -> Result<Option<u64>, MediaError> {
+        if !matches!(media_type, "audio/mp4" | "audio/flac") {
+            return Ok(None);
+        }
+        match self.read(stored, media_type, &["declared", media_type]).await? {
+            Report::Facts(facts) => Ok(facts.duration_ms),
             other => Err(unreadable(media_type, other)),
         }
     }

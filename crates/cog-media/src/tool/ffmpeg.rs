@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use cog_spec::Modality;
+
 use super::{
     Tool,
     child::{Failure, Written},
@@ -13,6 +15,7 @@ use super::{
 use crate::{
     Media, MediaError, Store, Stored,
     blocking::run_blocking,
+    check::PADDING_MS,
     heif::{Coding, Picture, Transform},
     sniff,
 };
@@ -26,6 +29,9 @@ const RATE: u32 = 16_000;
 /// The maximum duration in seconds, whatever the header says: more than the limit, so that longer audio is refused when
 /// it is converted and not truncated.
 const MAX_SECONDS: &str = "601";
+
+/// The duration of audio that is decoded in any case, in milliseconds.
+const MAX_DECODED_MS: u64 = 600_000;
 
 /// The input: standard input, as a seekable file if the system has a name for it.
 const INPUT: &str = if cfg!(unix) { "file:/dev/fd/0" } else { "pipe:0" };
@@ -116,7 +122,7 @@ impl Tool {
         Ok(frames)
     }
 
-    /// Extracts audio as WAV: one channel, 16 bits, 16,000 samples per second. Returns none without an audio track.
+    /// Extracts audio as WAV: one channel, 16 bits, 16,000 samples per second. Returns none for a video without sound.
     ///
     /// # Errors
     /// As [`Tool::frames`].
@@ -124,22 +130,38 @@ impl Tool {
         if media.facts().sample_rate.is_none() {
             return Ok(None);
         }
-        self.to_wav(media.bytes(), media.media_type()).await.map(Some)
+        let samples = self.samples(media.bytes(), media.media_type()).await?;
+        if samples.is_empty() && media.kind() == Modality::Video {
+            return Ok(None);
+        }
+        wav_of(samples, media.media_type()).await.map(Some)
     }
 
     /// Converts audio of a type that no provider supports to WAV, as [`Tool::audio`] does.
     ///
     /// # Errors
-    /// As [`Tool::frames`].
+    /// As [`Tool::frames`], also if the file ends before its header says.
     pub(crate) async fn to_wav(
         &self,
         stored: &Stored,
         media_type: &'static str,
     ) -> Result<Stored, MediaError> {
+        let samples = self.samples(stored, media_type).await?;
+        let found_ms = samples.len() / 2 * 1000 / u64::from(RATE);
+        let declared_ms = self.declared_duration(stored, media_type).await?.unwrap_or_default();
+        // Encoders declare the silence that they add, and longer audio than the maximum is not decoded to its end.
+        let missing_ms = declared_ms.min(MAX_DECODED_MS).saturating_sub(found_ms);
+        if missing_ms > PADDING_MS + declared_ms / 100 {
+            return Err(MediaError::Damaged { media_type, what: "the file is truncated" });
+        }
+        wav_of(samples, media_type).await
+    }
+
+    /// Returns the samples of an audio track.
+    async fn samples(&self, stored: &Stored, media_type: &'static str) -> Result<Stored, MediaError> {
         let rate = RATE.to_string();
         let arguments = ["-map", "0:a:0", "-ac", "1", "-ar", &rate, "-f", "s16le", "pipe:1"];
-        let written = self.ffmpeg(stored, media_type, &arguments).await?;
-        run_blocking(move || wav(&written.bytes)).await
+        Ok(self.ffmpeg(stored, media_type, &arguments).await?.bytes)
     }
 
     /// Moves the tracks of a video to MP4 without changing them.
@@ -419,6 +441,14 @@ fn next_part(stream: &mut impl BufRead) -> Result<Option<u64>, MediaError> {
             _ => {}
         }
     }
+}
+
+/// Returns a WAV file of these samples, if there are any.
+async fn wav_of(samples: Stored, media_type: &'static str) -> Result<Stored, MediaError> {
+    if samples.is_empty() {
+        return Err(MediaError::Damaged { media_type, what: "no sound can be decoded" });
+    }
+    run_blocking(move || wav(&samples)).await
 }
 
 /// Returns a WAV file of these samples.

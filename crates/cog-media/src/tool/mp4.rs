@@ -34,6 +34,39 @@ pub(super) fn index(input: &mut Handle) -> Index {
     index
 }
 
+/// Returns how long the first audio track is in milliseconds, as the index says; none if it does not. What an edit list
+/// leaves out is not played.
+pub(super) fn audio_duration(input: &mut Handle) -> Option<u64> {
+    let (_, bytes) = read_index(input).ok()?;
+    let found = boxes(&bytes, 0);
+    let is_audio = |track: &&Found<'_>| {
+        below(track, &[b"mdia", b"hdlr"]).is_some_and(|handler| handler.content.get(8..12) == Some(b"soun"))
+    };
+    let track = found.iter().filter(|found| found.kind == b"trak").find(is_audio)?;
+    let scale = |header: &Found<'_>| number(header.content, 12, 20, false);
+    let media = below(track, &[b"mdia", b"mdhd"])?;
+    let all = milliseconds(number(media.content, 16, 24, true), scale(&media));
+    let movie = found.iter().find(|found| found.kind == b"mvhd").and_then(scale);
+    let played = below(track, &[b"tkhd"]).and_then(|header| number(header.content, 20, 28, true));
+    all.into_iter().chain(milliseconds(played, movie)).min()
+}
+
+fn milliseconds(duration: Option<u64>, scale: Option<u64>) -> Option<u64> {
+    duration?.saturating_mul(1000).checked_div(scale?)
+}
+
+/// Returns a number of a header, at one place in version 0 and at another in version 1, in which times have eight bytes. None
+/// if it is zero or all ones, which means unknown.
+fn number(header: &[u8], at: usize, later: usize, is_time: bool) -> Option<u64> {
+    let is_first = *header.first()? == 0;
+    let rest = header.get(if is_first { at } else { later }..)?;
+    let (number, unknown) = match is_time && !is_first {
+        true => (u64::from_be_bytes(*rest.first_chunk()?), u64::MAX),
+        false => (u64::from(u32::from_be_bytes(*rest.first_chunk()?)), u64::from(u32::MAX)),
+    };
+    (number != 0 && number != unknown).then_some(number)
+}
+
 /// Returns the content of the box `moov`, and its position.
 fn read_index(input: &mut Handle) -> io::Result<(u64, Vec<u8>)> {
     input.rewind()?;

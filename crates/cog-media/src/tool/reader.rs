@@ -13,7 +13,7 @@ use cog_json::{ToJson as _, Writer};
 use super::{
     EXEC,
     confine::{Purpose, confine},
-    container,
+    container, declared,
     handle::Handle,
     page::PDF,
     pdf,
@@ -32,6 +32,7 @@ pub fn internal_media(arguments: &[OsString]) -> ExitCode {
     let names: Vec<&str> = arguments.iter().map_while(|argument| argument.to_str()).collect();
     let done = match *names.as_slice() {
         ["probe", media_type] => confined(|input| facts(input, media_type)),
+        ["declared", media_type] => confined(|input| declared(input, media_type)),
         ["text"] => confined(text),
         ["sizes"] => confined(sizes),
         _ => Err(io::ErrorKind::InvalidInput.into()),
@@ -46,6 +47,11 @@ pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, ReadError
         _ => container::facts(input, media_type),
     };
     caught(read).map(Report::Facts)
+}
+
+/// Returns the duration that the header of audio declares.
+fn declared(input: Handle, media_type: &str) -> Result<Report, ReadError> {
+    caught(|| Ok(declared::facts(input, media_type))).map(Report::Facts)
 }
 
 /// Returns the text of a document.

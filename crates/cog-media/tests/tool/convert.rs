@@ -18,6 +18,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     frames_have_their_own_times,
     audio_of_any_type_becomes_wav,
     audio_that_no_provider_supports_becomes_wav,
+    audio_that_ends_early_is_damaged,
     images_and_videos_of_other_types_are_converted,
     undecodable_image_is_of_an_unsupported_type,
     missing_ffmpeg_is_reported,
@@ -131,6 +132,37 @@ fn audio_that_no_provider_supports_becomes_wav() {
         Some(&converter()),
     ));
     assert_eq!(refusal(long), "E1011 601 seconds; the maximum is 600");
+}
+
+fn audio_that_ends_early_is_damaged() {
+    let opened = |bytes: &[u8]| {
+        wait(check(stored(bytes), &Expected::default(), &MediaRules::default(), Some(&converter())))
+    };
+    let find =
+        |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).position(|window| window == part).unwrap();
+    // The index is at the start, as in a file that is downloaded.
+    let m4a = generate("-map 1 -movflags faststart a.m4a");
+    let data = find(&m4a, b"mdat");
+    for length in [data + 4, data + 8, data + 4000, m4a.len() * 3 / 4] {
+        let refused = refusal(opened(&m4a[..length]));
+        assert!(refused.starts_with("E1013 unreadable audio/mp4"), "{length}: {refused}");
+    }
+    let flac = generate("-map 1 a.flac");
+    assert!(refusal(opened(&flac[..flac.len() / 10])).starts_with("E1013 unreadable audio/flac"));
+    let refused = refusal(opened(&flac[..flac.len() * 3 / 4]));
+    assert_eq!(refused, "E1013 unreadable audio/flac: the file is truncated");
+    // A stream has no length, and it may be empty.
+    let mut stream = flac;
+    stream[21] &= 0xf0;
+    stream[22..26].fill(0);
+    let cut = opened(&stream[..stream.len() * 3 / 4]).unwrap();
+    assert!(cut.facts().duration_ms.is_some_and(|duration| (1_000..3_800).contains(&duration)));
+    assert!(refusal(opened(&stream[..8300])).starts_with("E1013 unreadable audio/flac"));
+    // An edit list leaves out the beginning, and nothing is missing.
+    let trimmed = generate("-map 1 -af atrim=start=0.5 a.m4a");
+    assert_eq!(opened(&trimmed).unwrap().media_type(), "audio/wav");
+    let aac = generate("-map 1 a.aac");
+    assert!(opened(&aac[..aac.len() / 2]).unwrap().facts().duration_ms.is_some());
 }
 
 fn images_and_videos_of_other_types_are_converted() {
