@@ -134,8 +134,12 @@ impl Settings {
     /// Reads flags, environment and files.
     ///
     /// # Errors
-    /// An invalid variable or file, or a file that sets what only the operator may set.
+    /// An invalid variable or file, or a file that sets what only the operator may set; [`SettingsError::Reader`] in a process
+    /// that [`cog_media::Tool`] started, whose program should have called [`cog_media::internal_media`].
     pub fn read(flags: Flags, environment: Environment) -> Result<Self, SettingsError> {
+        if environment.get(cog_media::READER_VARIABLE).is_some() {
+            return Err(SettingsError::Reader);
+        }
         let home = environment.path("HOME").or_else(|| environment.path("USERPROFILE"));
         let own = home.as_deref().map(|home| home.join(".config/cog/config.toml"));
         let layers = Layers {

@@ -167,7 +167,7 @@ impl Media {
 /// Images are read here, other files by the tool in a separate process. Dropping the future ends that process.
 ///
 /// # Errors
-/// The first check that fails, each with its code; [`MediaError::ReaderUnavailable`] if a tool is required but missing.
+/// The first check that fails, each with its code; [`MediaError::NoReader`] if a tool is required but missing.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
@@ -341,8 +341,7 @@ async fn read_facts(
         let stored = stored.clone();
         return run_blocking(move || header::facts(&stored, media_type)).await;
     }
-    let tool =
-        tool.ok_or_else(|| MediaError::ReaderUnavailable { what: "no reader is configured".to_owned() })?;
+    let tool = tool.ok_or(MediaError::NoReader { what: "this program has no process that could read it" })?;
     tool.probe(stored, media_type).await
 }
 
@@ -468,7 +467,7 @@ mod tests {
     fn document_without_a_tool_is_refused() {
         let refused = checked(b"%PDF-1.7\n", None, &MediaRules::default()).unwrap_err();
         assert_eq!(
-            (refused.code(), matches!(refused, MediaError::ReaderUnavailable { .. })),
+            (refused.code(), matches!(refused, MediaError::NoReader { .. })),
             (Code::MultimodalNotSupported, true)
         );
     }

@@ -86,6 +86,12 @@ pub enum MediaError {
         /// What is missing.
         what: String,
     },
+    /// The process that reads documents, audio and video is missing, or is another program.
+    #[error("cannot read the media file: {what}")]
+    NoReader {
+        /// What is missing.
+        what: &'static str,
+    },
     /// The checksum differs from that of the bytes.
     #[error("the {algorithm} checksum does not match the content")]
     Checksum {
@@ -212,7 +218,7 @@ impl MediaError {
         match self {
             Self::Unsupported { .. } => Code::UnsupportedMediaType,
             Self::TooLarge { .. } | Self::LimitExceeded { .. } => Code::MediaTooLarge,
-            Self::ReaderUnavailable { .. } => Code::MultimodalNotSupported,
+            Self::ReaderUnavailable { .. } | Self::NoReader { .. } => Code::MultimodalNotSupported,
             Self::NotBase64 { .. } | Self::Damaged { .. } => Code::MediaDecodeFailed,
             Self::TypeMismatch { .. } => Code::MediaTypeMismatch,
             Self::DimensionTooLarge { .. } | Self::FrameTooLarge { .. } => Code::MediaDimensionExceeded,
@@ -251,6 +257,9 @@ impl MediaError {
             }
             Self::ReaderUnavailable { .. } => {
                 "Run `cog doctor`; install ffmpeg on PATH or set COG_MEDIA_FFMPEG."
+            }
+            Self::NoReader { .. } => {
+                "A program that uses the library calls `cog_media::internal_media` if its first argument is `internal-media`, and a Python program runs in an interpreter; see docs/multimodal.md."
             }
             Self::NotBase64 { .. } => {
                 "Use standard base64 (RFC 4648 section 4) with padding and without line breaks."

@@ -56,5 +56,5 @@ pub use crate::{
     rules::MediaRules,
     source::{Detail, MediaLocation, MediaSource, Rotation},
     store::{Store, Stored},
-    tool::{Frame, FramePlan, FrameSelection, PageText, Programs, Tool},
+    tool::{Frame, FramePlan, FrameSelection, PageText, Programs, READER_VARIABLE, Tool},
 };

@@ -45,6 +45,7 @@ use crate::{Facts, MediaError, Stored, blocking::run_blocking};
 #[cfg(feature = "decode")]
 pub use self::reader::internal_media;
 pub use self::{
+    child::READER_VARIABLE,
     ffmpeg::{Frame, FramePlan, FrameSelection},
     page::PageText,
 };
@@ -61,7 +62,8 @@ const MAX_JSON: u64 = 32 << 20;
 /// Starts the processes that read documents, audio and video.
 ///
 /// The program is this binary, or any program that calls [`internal_media`] if its first argument is `internal-media`.
-/// It starts with an empty environment. It is killed after a timeout, and if the future is dropped.
+/// Its environment has only [`READER_VARIABLE`]: with it, a program that does not call that function starts no reader of its
+/// own, which would start another one, and so on. It is killed after a timeout, and if the future is dropped.
 #[derive(Debug)]
 pub struct Tool {
     program: PathBuf,
@@ -175,7 +177,11 @@ impl Tool {
             max_bytes: MAX_JSON,
         };
         let _permit = self.permit().await;
-        let written = child.run(stored, arguments).await.map_err(|failure| failed(failure, media_type))?;
+        let written = child.run(stored, arguments).await.map_err(|failure| match failure {
+            // A reader reports what it cannot read, and exits with success.
+            Failure::Failed => MediaError::NoReader { what: "the process that should read it is no reader" },
+            failure => failed(failure, media_type),
+        })?;
         let what = "the reader process returned invalid output";
         let report = run_blocking(move || Report::from_output(&written.bytes)).await?;
         report.ok_or(MediaError::Damaged { media_type, what })
@@ -214,6 +220,7 @@ fn failed(failure: Failure, media_type: &'static str) -> MediaError {
         Failure::NotStarted => {
             MediaError::ReaderUnavailable { what: "the program that reads it cannot be started".to_owned() }
         }
+        Failure::Nested => MediaError::NoReader { what: "this process was itself started as a reader" },
         Failure::TimedOut => damaged("reading it timed out"),
         Failure::TooLarge => damaged("the output is too large"),
         Failure::Killed => damaged("the reader process exceeded its memory or time limit"),

@@ -1,6 +1,10 @@
 //! The process that reads documents, audio and video: the interpreter, which loads only the native module.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use pyo3::prelude::*;
 
@@ -17,7 +21,8 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Finds the interpreter and the file of the native module. None if Python is part of another program.
+    /// Finds the interpreter and the file of the native module. None if Python is part of another program, which would start
+    /// itself again: a frozen one, such as by PyInstaller, or a server with an interpreter inside.
     pub(crate) fn find(py: Python<'_>) -> Option<Self> {
         let text = |module: &str, name: &str| -> Option<String> {
             py.import(module)
@@ -29,10 +34,21 @@ impl Reader {
                 .filter(|text: &String| !text.is_empty())
         };
         let (program, file) = (text("sys", "executable")?, text("cognitive._cognitive", "__file__")?);
+        let frozen = py.import("sys").and_then(|sys| sys.getattr("frozen"));
+        let is_frozen = frozen.is_ok_and(|frozen| frozen.is_truthy().unwrap_or(true));
+        if is_frozen || !is_interpreter(Path::new(&program)) {
+            return None;
+        }
         // Neither the environment nor the packages of the user decide what runs.
         let arguments = ["-I", "-S", "-B", "-c", SCRIPT, &file].map(OsString::from).to_vec();
         Some(Self { program: program.into(), arguments })
     }
+}
+
+/// Returns whether a program is an interpreter, by its name.
+fn is_interpreter(program: &Path) -> bool {
+    let name = program.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    ["python", "pypy", "graalpy"].iter().any(|interpreter| name.starts_with(interpreter))
 }
 
 /// Reads a document, audio or video from standard input, in a process of its own. Returns its exit code.

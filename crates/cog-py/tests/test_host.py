@@ -80,6 +80,19 @@ def test_document_is_read_in_a_process_of_its_own(reader: Path, tmp_path: Path) 
         assert "The notice period is three months." in str(model.requests[-1].messages)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("frozen", True), ("executable", "/opt/app/app"), ("executable", "/usr/bin/uwsgi")]
+)
+def test_program_that_is_no_interpreter_is_not_started(
+    reader: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    monkeypatch.setattr(sys, name, value, raising=False)
+    own = CognitiveRuntime(providers={"mine": Scripted()}, provider="mine")
+    result = own.execute(reader, {"query": "How long?", "file": pdf("Three months.")})
+    assert result.error is not None and result.error.code == "E4011", result.error
+    assert "no process that could read it" in result.error.message
+
+
 def test_damaged_document_is_an_error(reader: Path) -> None:
     own = CognitiveRuntime(providers={"mine": Scripted()}, provider="mine")
     result = own.execute(reader, {"query": "How long?", "file": b"%PDF-1.7\nnothing"})

@@ -50,6 +50,9 @@ pub enum SettingsError {
         /// The cause.
         message: String,
     },
+    /// The process was started to read a document, audio or video, but the program does not do that.
+    #[error("this process was started to read a media file, which the program does not do")]
+    Reader,
     /// An environment variable is invalid.
     #[error("{name}: {message}")]
     Variable {
@@ -59,6 +62,9 @@ pub enum SettingsError {
         message: String,
     },
 }
+
+/// How a program becomes one that reads media files.
+const READER_HINT: &str = "Call `cog_media::internal_media` first if the first argument is `internal-media`, or name another program with `set_reader`.";
 
 impl SettingsError {
     /// Returns the file, with the line if it is known.
@@ -70,7 +76,7 @@ impl SettingsError {
             | Self::UnknownProvider { path, .. } => Some(path.display().to_string()),
             Self::Syntax { path, line: Some(line), .. } => Some(format!("{}:{line}", path.display())),
             Self::Server { file, .. } => file.clone(),
-            Self::Variable { .. } => None,
+            Self::Reader | Self::Variable { .. } => None,
         }
     }
 
@@ -86,6 +92,7 @@ impl SettingsError {
             Self::Unreadable { .. } => "Replace it with a readable text file, or remove it.".to_owned(),
             Self::Syntax { .. } => "Settings files are TOML, such as `timeout = \"30s\"`.".to_owned(),
             Self::Server { .. } => "`cog serve --help` shows the format of each setting.".to_owned(),
+            Self::Reader => READER_HINT.to_owned(),
             Self::Variable { name, .. } => format!("Set {name} to a valid value, or unset it."),
         }
     }

@@ -216,6 +216,13 @@ mod tests {
     }
 
     #[test]
+    fn process_that_should_read_media_has_no_settings() {
+        assert!(read(&[], "").is_ok());
+        let error = read(&[(cog_media::READER_VARIABLE, "1")], "").unwrap_err();
+        assert_eq!(error, "this process was started to read a media file, which the program does not do");
+    }
+
+    #[test]
     fn defaults_match_documentation() {
         let shown = |settings: &Settings| {
             let rows = settings.media.rows().into_iter();

@@ -17,6 +17,9 @@ use crate::{MediaError, Store, Stored};
 /// The first argument of every process that a tool starts.
 const COMMAND: &str = "internal-media";
 
+/// The variable in the environment of every process that a tool starts. A process that has it starts no other reader.
+pub const READER_VARIABLE: &str = "COG_MEDIA_READER";
+
 /// The exit code of a process that could not become another program.
 pub(super) const NOT_STARTED: i32 = 127;
 
@@ -48,6 +51,8 @@ pub(super) struct Written {
 pub(super) enum Failure {
     /// It could not be started.
     Start(std::io::Error),
+    /// This process is itself one that a tool started.
+    Nested,
     /// It exceeded its run time and was killed.
     TimedOut,
     /// It wrote too much and was killed.
@@ -65,18 +70,22 @@ pub(super) enum Failure {
 impl Child<'_> {
     /// Runs the process with a seekable file as standard input, and stores its output.
     ///
-    /// It has no environment and only its standard streams. Dropping the future kills it.
+    /// Its environment has one variable, and it has only its standard streams. Dropping the future kills it.
     pub(super) async fn run(
         &self,
         stored: &Stored,
         arguments: &[impl AsRef<OsStr>],
     ) -> Result<Written, Failure> {
+        if is_reader() {
+            return Err(Failure::Nested);
+        }
         let input = stored.handle().map_err(|error| Failure::Storage(error.into()))?;
         let mut child = Command::new(self.program)
             .args(self.before)
             .arg(COMMAND)
             .args(arguments)
             .env_clear()
+            .env(READER_VARIABLE, "1")
             .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -90,12 +99,19 @@ impl Child<'_> {
             match status.code() {
                 Some(0) => Ok(Written { bytes, log }),
                 Some(NOT_STARTED) => Err(Failure::NotStarted),
-                Some(_) => Err(Failure::Failed),
-                None => Err(Failure::Killed),
+                // Windows ends a process with a code that has the highest bit set.
+                Some(0..) => Err(Failure::Failed),
+                _ => Err(Failure::Killed),
             }
         };
         tokio::time::timeout(self.timeout, work).await.unwrap_or(Err(Failure::TimedOut))
     }
+}
+
+/// Returns whether this process was started as a reader, by a program that does not handle that at its start.
+#[expect(clippy::disallowed_methods, reason = "the parent process sets it, and not a user")]
+fn is_reader() -> bool {
+    std::env::var_os(READER_VARIABLE).is_some()
 }
 
 /// Stores output up to a limit.

@@ -87,7 +87,7 @@ fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     if confine(Purpose::Convert).is_err() {
         return ExitCode::FAILURE;
     }
-    let _failed = std::os::unix::process::CommandExt::exec(Command::new(program).args(arguments));
+    let _failed = std::os::unix::process::CommandExt::exec(Command::new(program).args(arguments).env_clear());
     u8::try_from(super::child::NOT_STARTED).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
@@ -97,7 +97,7 @@ fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     if confine(Purpose::Convert).is_err() {
         return ExitCode::FAILURE;
     }
-    let done = Command::new(program).args(arguments).status();
+    let done = Command::new(program).args(arguments).env_clear().status();
     if done.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -277,10 +277,12 @@ fn ffmpeg_has_limits_and_no_environment() {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(cat)
         .env_clear()
+        .env(cog_media::READER_VARIABLE, "1")
         .stdin(Stdio::null())
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(!printed.contains(cog_media::READER_VARIABLE));
     for (limit, value) in [
         ("Max cpu time", "120"),
         ("Max file size", "0"),

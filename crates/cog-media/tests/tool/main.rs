@@ -30,6 +30,9 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     match arguments.split_first() {
         Some((command, rest)) if command == "internal-media" => cog_media::internal_media(rest),
+        Some((command, rest)) if command == probe::FORGETFUL => {
+            probe::forgetful(std::path::Path::new(&rest[0]))
+        }
         _ => libtest_mimic::run(&Arguments::from_args(), trials()).exit_code(),
     }
 }

@@ -1,5 +1,7 @@
 //! The facts of containers and documents.
 
+use std::{fs::OpenOptions, io::Write as _, path::Path, process::ExitCode};
+
 use cog_media::{Expected, Facts, MediaRules, PageText, Tool, check, sniff};
 
 use crate::{
@@ -18,6 +20,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     file_over_a_limit_has_a_reason,
     missing_program_is_reported,
     program_has_arguments_of_its_own,
+    program_that_is_no_reader_starts_once,
 ];
 
 fn facts(bytes: &[u8]) -> Facts {
@@ -183,4 +186,29 @@ fn program_has_arguments_of_its_own() {
     let tool = Tool::new("/usr/bin/env").with_arguments(vec![script]);
     let facts = wait(tool.probe(&stored(&pdf(&["1", "2"])), "application/pdf")).unwrap();
     assert_eq!(facts.pages, Some(2));
+}
+
+/// A program that reads a document and does not handle `internal-media`. It notes each of its starts in a file.
+pub(crate) fn forgetful(starts: &Path) -> ExitCode {
+    let mut file = OpenOptions::new().create(true).append(true).open(starts).unwrap();
+    writeln!(file, "started").unwrap();
+    let arguments = vec![FORGETFUL.into(), starts.into()];
+    let tool = Tool::new(std::env::current_exe().unwrap()).with_arguments(arguments);
+    match wait(tool.probe(&stored(&pdf(&["1"])), "application/pdf")) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// The first argument of a program that is no reader.
+pub(crate) const FORGETFUL: &str = "forgetful";
+
+fn program_that_is_no_reader_starts_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let starts = directory.path().join("starts");
+    let arguments = vec![FORGETFUL.into(), starts.clone().into()];
+    let tool = Tool::new(std::env::current_exe().unwrap()).with_arguments(arguments);
+    let message = refusal(wait(tool.probe(&stored(&pdf(&["1"])), "application/pdf")));
+    assert_eq!(message, "E4011 cannot read the media file: the process that should read it is no reader");
+    assert_eq!(std::fs::read_to_string(&starts).unwrap(), "started\n");
 }
