@@ -147,7 +147,7 @@ async fn document_of(
     let work = move || {
         let mut store = Store::unhashed(u64::MAX);
         store.push(PageText::marked(&pages).as_bytes())?;
-        Ok(Prepared { part: Part::Text, warning: without_text(&pages), ..converted(TEXT, store.finish()) })
+        Ok(Prepared { part: Part::Text, warning: not_sent(&pages), ..converted(TEXT, store.finish()) })
     };
     run_blocking(work).await.map(|text| vec![text])
 }
@@ -174,6 +174,24 @@ async fn pages_of(
     Ok(parts)
 }
 
+/// Returns a warning about the pages without text, and about form fields and annotations that could not be read.
+fn not_sent(pages: &[PageText]) -> Option<String> {
+    let unread = pages.iter().filter(|page| page.unread > 0);
+    let unread: Vec<String> = unread.map(|page| page.number.to_string()).collect();
+    let fields = match unread.as_slice() {
+        [] => None,
+        [one] => {
+            Some(format!("form fields or annotations of page {one} could not be read and were not sent"))
+        }
+        several => {
+            let pages = several.join(", ");
+            Some(format!("form fields or annotations of pages {pages} could not be read and were not sent"))
+        }
+    };
+    let warnings: Vec<String> = without_text(pages).into_iter().chain(fields).collect();
+    (!warnings.is_empty()).then(|| warnings.join("; "))
+}
+
 /// Returns a warning about the pages without text.
 fn without_text(pages: &[PageText]) -> Option<String> {
     let empty = pages.iter().filter(|page| page.text.is_empty());
@@ -193,7 +211,7 @@ mod tests {
     use crate::{Expected, MediaSource, check, decode_base64};
 
     fn page(number: u32, text: &str) -> PageText {
-        PageText { number, text: text.to_owned() }
+        PageText { number, text: text.to_owned(), unread: 0 }
     }
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
@@ -234,5 +252,9 @@ mod tests {
         assert_eq!(warning, "page 1 has no text and was not sent");
         let warning = without_text(&[page(1, ""), page(2, "a"), page(3, "")]).unwrap();
         assert_eq!(warning, "pages 1, 3 have no text and were not sent");
+        let form = PageText { unread: 2, ..page(4, "a") };
+        let warning = not_sent(&[page(1, ""), form]).unwrap();
+        let fields = "form fields or annotations of page 4 could not be read and were not sent";
+        assert_eq!(warning, format!("page 1 has no text and was not sent; {fields}"));
     }
 }

@@ -11,6 +11,13 @@ pub struct PageText {
     pub number: u32,
     /// Its text, line by line, trimmed; empty for a page without text, such as a scan.
     pub text: String,
+    /// The form fields and annotations whose text could not be read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unread: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl PageText {

@@ -1,5 +1,6 @@
 //! Reads PDF documents: the number of pages, and the text of each.
 
+mod annotation;
 mod code;
 mod font;
 mod resources;
@@ -10,7 +11,7 @@ use std::rc::Rc;
 
 use lopdf::{Document, LoadOptions, Object, ObjectId, content::Content};
 
-use self::resources::Resources;
+use self::{annotation::Annotations, resources::Resources};
 use super::{handle::Handle, page::PageText, report::ReadError};
 use crate::Facts;
 
@@ -44,7 +45,7 @@ pub(super) fn text(input: Handle) -> Result<Vec<PageText>, ReadError> {
     let mut left = MAX_TEXT;
     let mut pages = Vec::new();
     for (number, page) in document.get_pages() {
-        let page = PageText { number, text: text_of(&document, page) };
+        let page = page_text(&document, number, page);
         left = left.checked_sub(page.text.len()).ok_or(ReadError::TooMuchText)?;
         pages.push(page);
     }
@@ -67,12 +68,17 @@ fn open(input: Handle) -> Result<Document, ReadError> {
     if document.is_encrypted() { Err(ReadError::Encrypted) } else { Ok(document) }
 }
 
-/// Returns the readable text of a page. Text in a font without a mapping table is skipped.
-fn text_of(document: &Document, page: ObjectId) -> String {
-    let Ok(content) = document.get_page_content_with_limit(page, MAX_INFLATED) else { return String::new() };
-    let Ok(content) = Content::decode(&content) else { return String::new() };
+/// Returns the readable text of a page and then of its annotations. Text in a font without a mapping table is
+/// skipped.
+fn page_text(document: &Document, number: u32, page: ObjectId) -> PageText {
+    let content = document.get_page_content_with_limit(page, MAX_INFLATED);
+    let content = content.and_then(|content| Content::decode(&content));
+    let operations = content.map(|content| content.operations).unwrap_or_default();
     let resources = Resources::from_page(document, page, MAX_INFLATED);
-    let text = text::text_of(Rc::clone(&resources), &content.operations);
+    let text = text::text_of(Rc::clone(&resources), &operations);
+    let Annotations { texts, unread } = annotation::read(document, page, &resources);
     resources.release_forms();
-    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
+    let text = [text, texts.join("\n")].join("\n");
+    let text = text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned();
+    PageText { number, text, unread }
 }

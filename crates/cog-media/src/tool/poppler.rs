@@ -59,7 +59,7 @@ fn pages_of(written: &Written) -> Result<Vec<PageText>, MediaError> {
     written.bytes.reader().read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
     let pages = text.strip_suffix('\u{c}').unwrap_or(&text).split('\u{c}');
-    Ok((1..).zip(pages).map(|(number, page)| PageText { number, text: trimmed(page) }).collect())
+    Ok((1..).zip(pages).map(|(number, page)| PageText { number, text: trimmed(page), unread: 0 }).collect())
 }
 
 fn trimmed(page: &str) -> String {

@@ -108,7 +108,9 @@ fn facts_of(node: Node<'_>) -> Facts {
 
 fn page_of(node: Node<'_>) -> Option<PageText> {
     let number = u32::try_from(node.get("page")?.as_u64()?).ok()?;
-    Some(PageText { number, text: node.get("text")?.as_str()?.to_owned() })
+    let unread = node.get("unread").and_then(Node::as_u64).and_then(|count| u32::try_from(count).ok());
+    let text = node.get("text")?.as_str()?.to_owned();
+    Some(PageText { number, text, unread: unread.unwrap_or_default() })
 }
 
 fn size_of(node: Node<'_>) -> Option<(f64, f64)> {

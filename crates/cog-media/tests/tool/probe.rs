@@ -16,6 +16,8 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     duration_is_found_without_a_header,
     document_has_pages_and_text,
     text_of_forms_is_read,
+    text_of_annotations_is_read,
+    annotation_that_cannot_be_read_is_counted,
     spacing_of_characters_separates_words,
     file_over_a_limit_has_a_reason,
     missing_program_is_reported,
@@ -141,6 +143,77 @@ fn text_of_forms_is_read() {
     let text = text_of_page(&with_forms("/X0 Do", &[(&endless, &again)]));
     let count = text.split_whitespace().count();
     assert!((100..10_000).contains(&count), "{count}");
+}
+
+/// Returns a PDF with one page, `Page`, these annotations, and these appearances as objects from the fifth on.
+fn with_annotations(annotations: &[&str], appearances: &[(&str, &str)]) -> Vec<u8> {
+    let content = "BT /F1 10 Tf 72 740 Td (Page) Tj ET";
+    let annotations: String =
+        annotations.iter().map(|it| format!("<< /Type /Annot /Rect [0 0 99 20] {it} >> ")).collect();
+    let mut objects = vec![
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R \
+             /Resources << {FONT} >> /Annots [{annotations}] >>"
+        ),
+        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+    ];
+    objects.extend(appearances.iter().map(|(font, content)| {
+        let length = content.len();
+        format!(
+            "<< /Type /XObject /Subtype /Form /BBox [0 0 99 20] /Resources << {font} >> /Length {length} >>\n\
+             stream\n{content}\nendstream"
+        )
+    }));
+    document(&objects)
+}
+
+fn text_of_annotations_is_read() {
+    let shown = |text: &str| format!("/Tx BMC BT /F1 10 Tf 2 5 Td {text} ET EMC");
+    let read = |annotation: &str, content: &str| {
+        let text = text_of_page(&with_annotations(&[annotation], &[(FONT, &shown(content))]));
+        text.strip_prefix("Page").unwrap().trim_start().to_owned()
+    };
+    for (annotation, content, expected) in [
+        ("/Subtype /Widget /FT /Tx /V (old) /AP << /N 5 0 R >>", "(1250.75 EUR) Tj", "1250.75 EUR"),
+        ("/Subtype /FreeText /Contents (Draft) /AP << /N 5 0 R >>", "(NOT VALID) Tj", "NOT VALID"),
+        ("/Subtype /Stamp /AP << /N << /On 5 0 R /Off 4 0 R >> >> /AS /On", "(PAID) Tj", "PAID"),
+        (
+            "/Subtype /Widget /FT /Tx /V (DE44) /AP << /N 5 0 R >>",
+            "(D) Tj 20 0 Td (E) Tj 20 0 Td (44) Tj",
+            "DE44",
+        ),
+        ("/Subtype /Widget /FT /Tx /V (Ada\\rLovelace) /AP << /N 5 0 R >>", "", "Ada\nLovelace"),
+        ("/Subtype /Widget /Parent << /FT /Tx /V <FEFF00C4> >>", "", "Ä"),
+        ("/Subtype /Widget /FT /Ch /V (b) /Opt [[(a) (One)] [(b) (Two)]]", "", "Two"),
+        (
+            "/Subtype /Widget /FT /Btn /T (Married) /AS /Yes /AP << /N << /Yes 5 0 R >> >>",
+            "(4) Tj",
+            "[x] Married",
+        ),
+        ("/Subtype /Widget /FT /Btn /Ff 32768 /T (Size) /AS /L", "", "[x] Size: L"),
+        ("/Subtype /Widget /FT /Btn /T (Married) /AS /Off", "", ""),
+        ("/Subtype /FreeText /Contents (No appearance)", "", "No appearance"),
+        ("/Subtype /Widget /FT /Tx /F 2 /V (hidden)", "", ""),
+        ("/Subtype /Widget /FT /Tx /Ff 8192 /V (secret) /AP << /N 5 0 R >>", "(******) Tj", "******"),
+        ("/Subtype /Text /Contents (A note in a closed window)", "", ""),
+    ] {
+        assert_eq!(read(annotation, content), expected, "{annotation}");
+    }
+}
+
+fn annotation_that_cannot_be_read_is_counted() {
+    let font = "/Font << /F1 << /Type /Font /Subtype /Type0 /Encoding /Identity-H /DescendantFonts [<< /Type /Font >>] >> >>";
+    let stamp = "/Subtype /Stamp /AP << /N 5 0 R >>";
+    let nested = "/Subtype /Stamp /AP << /N 6 0 R >>";
+    let field = "/Subtype /Widget /FT /Tx /V (known) /AP << /N 5 0 R >>";
+    for (annotations, unread) in [(&[stamp, field, nested][..], 2), (&[field], 0)] {
+        let appearances = [(font, "BT /F1 10 Tf (\\000A) Tj ET"), ("/XObject << /X 5 0 R >>", "/X Do")];
+        let bytes = with_annotations(annotations, &appearances);
+        let page = wait(tool().text(&stored(&bytes))).unwrap().remove(0);
+        assert_eq!((page.text.as_str(), page.unread), ("Page\nknown", unread));
+    }
 }
 
 fn spacing_of_characters_separates_words() {

@@ -98,7 +98,11 @@ impl<'a> Resources<'a> {
 
     /// Returns a form to draw, unless the page has drawn too much.
     pub(super) fn form(&self, name: &[u8]) -> Option<Form<'a>> {
-        let stream = *self.forms.get(name)?;
+        self.form_of(*self.forms.get(name)?)
+    }
+
+    /// Returns a form that has no name, such as the appearance of an annotation.
+    pub(super) fn form_of(&self, stream: &'a Stream) -> Option<Form<'a>> {
         let Page { document, left, broken, .. } = &*self.page;
         left.set(left.get().checked_sub(DRAWING)?);
         if broken.borrow().contains(&std::ptr::from_ref(stream)) {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use lopdf::{Object, content::Operation};
+use lopdf::{Object, Stream, content::Operation};
 
 use super::{font::Font, resources::Resources};
 
@@ -15,19 +15,17 @@ const MAX_DEPTH: usize = 8;
 
 /// Reads the text of a page from its operations.
 pub(super) fn text_of(resources: Rc<Resources<'_>>, operations: &[Operation]) -> String {
-    let mut reader = TextReader {
-        resources,
-        state: State::default(),
-        saved: Vec::new(),
-        matrix: Matrix::IDENTITY,
-        line: Matrix::IDENTITY,
-        end: None,
-        text: String::new(),
-        guessed_space: None,
-        depth: 0,
-    };
+    let mut reader = TextReader::new(resources);
     operations.iter().for_each(|operation| reader.apply(operation));
     reader.text
+}
+
+/// Reads the text of a form by itself. Returns it, and whether that is all of it; none if the form cannot be read.
+pub(super) fn text_of_form<'a>(resources: &Rc<Resources<'a>>, stream: &'a Stream) -> Option<(String, bool)> {
+    let form = resources.form_of(stream)?;
+    let mut reader = TextReader::new(form.resources.unwrap_or_else(|| Rc::clone(resources)));
+    form.operations.iter().for_each(|operation| reader.apply(operation));
+    Some((reader.text, !reader.has_unread))
 }
 
 /// Reads text while it follows the positions of the strings.
@@ -44,6 +42,8 @@ struct TextReader<'a> {
     guessed_space: Option<usize>,
     /// The number of forms around this content.
     depth: usize,
+    /// Whether a string was shown that has no meaning here.
+    has_unread: bool,
 }
 
 /// The end of a string.
@@ -80,6 +80,23 @@ impl Default for State<'_> {
             word_spacing: 0.0,
             scale: 1.0,
             leading: 0.0,
+        }
+    }
+}
+
+impl<'a> TextReader<'a> {
+    fn new(resources: Rc<Resources<'a>>) -> Self {
+        Self {
+            resources,
+            state: State::default(),
+            saved: Vec::new(),
+            matrix: Matrix::IDENTITY,
+            line: Matrix::IDENTITY,
+            end: None,
+            text: String::new(),
+            guessed_space: None,
+            depth: 0,
+            has_unread: false,
         }
     }
 }
@@ -146,7 +163,11 @@ impl TextReader<'_> {
             self.advance(-offset / 1000.0 * self.state.size * self.state.scale);
             return;
         }
-        let (Ok(bytes), Some(font)) = (item.as_str(), self.state.font.clone()) else { return };
+        let Ok(bytes) = item.as_str() else { return };
+        let Some(font) = self.state.font.clone() else {
+            self.has_unread |= bytes.iter().any(|byte| *byte != b' ');
+            return;
+        };
         self.decode(bytes, &font);
         let State { size, character_spacing, word_spacing, scale, .. } = self.state;
         let (width, characters, spaces) = font.measure(bytes);
@@ -196,9 +217,11 @@ impl TextReader<'_> {
             text: std::mem::take(&mut self.text),
             guessed_space: None,
             depth: self.depth + 1,
+            has_unread: self.has_unread,
         };
         form.operations.iter().for_each(|operation| inner.apply(operation));
         (self.text, self.end, self.guessed_space) = (inner.text, inner.end, None);
+        self.has_unread = inner.has_unread;
     }
 
     fn advance(&mut self, width: f32) {

@@ -19,6 +19,10 @@ pub(crate) fn text(args: &TextArgs, environment: Environment, console: &Console)
     if !blank.is_empty() {
         console.note(&format!("no text on {}", numbers(&blank)));
     }
+    let unread: Vec<_> = pages.iter().filter(|page| page.unread > 0).map(|page| page.number).collect();
+    if !unread.is_empty() {
+        console.note(&format!("form fields or annotations could not be read on {}", numbers(&unread)));
+    }
     if args.format.is_json() {
         console.print_json(&Pages { source: &args.source, pages: &pages })?;
     } else {
