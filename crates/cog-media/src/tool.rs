@@ -28,6 +28,8 @@ mod report;
 #[cfg(feature = "decode")]
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "decode")]
+mod wav;
 
 use std::{
     ffi::OsString,

@@ -22,11 +22,14 @@ use symphonia::{
     },
 };
 
-use super::{handle::Handle, mp4, report::ReadError};
+use super::{handle::Handle, mp4, report::ReadError, wav};
 use crate::Facts;
 
 /// The maximum bytes of a tag or cover image, none of which is used.
 const MAX_TAG: usize = 1 << 20;
+
+/// A kind of box that every reader skips.
+const SKIPPED: [u8; 4] = *b"free";
 
 /// Reads a container as this type and no other.
 pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<Facts, ReadError> {
@@ -34,7 +37,11 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<Facts, ReadEr
         "video/mp4" | "video/quicktime" => mp4::index(&mut input),
         _ => mp4::Index::default(),
     };
-    input.hide(index.oversized);
+    let replaced = match media_type {
+        "audio/wav" => wav::sizes(&mut input),
+        _ => index.oversized.iter().map(|kind| (*kind, SKIPPED)).collect(),
+    };
+    input.replace(replaced);
     input.rewind().map_err(|_| ReadError::Broken)?;
     let stream = MediaSourceStream::new(Box::new(input), MediaSourceStreamOptions::default());
     let tags = MetadataOptions::default()
@@ -56,6 +63,9 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<Facts, ReadEr
         return Err(ReadError::Broken);
     }
     let end = end_of_packets(&mut *reader, &tracks, media_type)?;
+    if end == 0 && media_type == "audio/wav" {
+        return Err(ReadError::NoTracks);
+    }
     let duration_ms = declared_duration(&*reader, &tracks).max(end);
     Ok(Facts { duration_ms: Some(duration_ms), ..facts })
 }

@@ -12,23 +12,20 @@ pub(super) struct Handle {
     file: File,
     length: u64,
     at: u64,
-    /// The positions of the kinds of boxes that readers must skip.
-    hidden: Vec<u64>,
+    /// The positions of four bytes, and what readers get in their place.
+    replaced: Vec<(u64, [u8; 4])>,
 }
-
-/// A kind of box that every reader skips.
-const SKIPPED: &[u8; 4] = b"free";
 
 impl Handle {
     /// Starts to read a file.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { file, length, at: 0, hidden: Vec::new() })
+        Ok(Self { file, length, at: 0, replaced: Vec::new() })
     }
 
-    /// Makes readers skip the boxes with their kinds at these positions.
-    pub(super) fn hide(&mut self, kinds: Vec<u64>) {
-        self.hidden = kinds;
+    /// Makes readers get these bytes at these positions.
+    pub(super) fn replace(&mut self, bytes: Vec<(u64, [u8; 4])>) {
+        self.replaced = bytes;
     }
 
     /// Returns the complete content.
@@ -42,11 +39,11 @@ impl Handle {
 impl Read for Handle {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let length = read_at(&self.file, into, self.at)?;
-        for (kind, offset) in self.hidden.iter().flat_map(|kind| (0..4).map(move |offset| (kind, offset))) {
-            let at = (kind + offset as u64).checked_sub(self.at).and_then(|at| usize::try_from(at).ok());
-            let byte = at.and_then(|at| into.get_mut(..length)?.get_mut(at));
-            if let (Some(byte), Some(skipped)) = (byte, SKIPPED.get(offset)) {
-                *byte = *skipped;
+        let replaced = self.replaced.iter().flat_map(|(start, bytes)| (*start..).zip(*bytes));
+        for (position, new) in replaced {
+            let at = position.checked_sub(self.at).and_then(|at| usize::try_from(at).ok());
+            if let Some(byte) = at.and_then(|at| into.get_mut(..length)?.get_mut(at)) {
+                *byte = new;
             }
         }
         self.at += length as u64;

@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     video_has_duration_and_dimensions,
     tracks_of_webm_decide_between_audio_and_video,
     duration_is_found_without_a_header,
+    samples_decide_the_duration_of_wav,
     document_has_pages_and_text,
     text_of_forms_is_read,
     text_of_annotations_is_read,
@@ -90,6 +91,37 @@ fn duration_is_found_without_a_header() {
     for bytes in files.map(generate).into_iter().chain([streamed_wav]) {
         assert!(is_four_seconds(&facts(&bytes)), "{:?} {:?}", sniff(&bytes), facts(&bytes));
     }
+}
+
+fn samples_decide_the_duration_of_wav() {
+    let wav = generate("-map 1 -bitexact a.wav");
+    let with_sizes = |whole: u32, data: u32| {
+        let sizes = [(4, whole), (40, data)];
+        sizes.iter().fold(wav.clone(), |mut bytes, (at, size)| {
+            bytes[*at..at + 4].copy_from_slice(&size.to_le_bytes());
+            bytes
+        })
+    };
+    let data = u32::try_from(wav.len() - 44).unwrap();
+    for (whole, size) in [
+        (u32::MAX, u32::MAX),
+        (0x7fff_ffff, 0x7fff_ffff - 36),
+        (0, 0),
+        (data + 36, 0),
+        (0, data),
+        (data + 36, data + 5000),
+        (2_000_000_036, 2_000_000_000),
+    ] {
+        assert!(is_four_seconds(&facts(&with_sizes(whole, size))), "{whole} {size}");
+    }
+    let cut = facts(&wav[..44 + 44_100]);
+    assert_eq!(cut.duration_ms, Some(500));
+    // What follows the samples is no sound.
+    let tagged = [&wav[..], b"LIST", &88_200_u32.to_le_bytes(), &[0; 88_200]].concat();
+    assert!(is_four_seconds(&facts(&tagged)));
+    let outcome =
+        wait(check(stored(&wav[..44]), &Expected::default(), &MediaRules::default(), Some(&tool())));
+    assert_eq!(refusal(outcome), "E1013 unreadable audio/wav: it contains no audio and no video");
 }
 
 fn document_has_pages_and_text() {
