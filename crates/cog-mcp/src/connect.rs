@@ -135,9 +135,7 @@ impl McpServer {
         let mut command = Command::new(program);
         command.args(args).env_clear().envs(env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        if let Some(directory) = directory {
-            command.current_dir(directory);
-        }
+        command.current_dir(directory);
         command.spawn().map_err(|source| McpError::Start {
             server: self.name.clone(),
             command: program.display().to_string(),

@@ -27,8 +27,9 @@ pub enum McpTransport {
         args: Vec<String>,
         /// Its complete environment. The keys of providers are only in it if the operator adds them.
         env: Vec<(String, String)>,
-        /// Its working directory; none for that of this process.
-        directory: Option<PathBuf>,
+        /// Its working directory. It is never inherited: programs such as `npx` and `python -m` run files that they find
+        /// there, and a user stands in directories that others wrote.
+        directory: PathBuf,
     },
     /// A URL, for streamable HTTP.
     Http {

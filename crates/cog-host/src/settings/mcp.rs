@@ -1,6 +1,9 @@
 //! The MCP servers of the operator. Only the operator's file names them: a module or a project's file cannot start a program.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use cog_mcp::{McpServer, McpTransport};
 use cog_spec::Secret;
@@ -42,7 +45,7 @@ pub(super) fn servers(
 ) -> Result<Vec<McpServer>, SettingsError> {
     let Some(file) = operator else { return Ok(Vec::new()) };
     let server = |(name, content): (&String, &McpContent)| {
-        server(name, content, environment, home).map_err(|problem| SettingsError::Syntax {
+        server(name, content, file.directory(), environment, home).map_err(|problem| SettingsError::Syntax {
             path: file.path.clone(),
             line: None,
             message: format!("`mcp.{name}`: {problem}"),
@@ -54,6 +57,7 @@ pub(super) fn servers(
 fn server(
     name: &str,
     content: &McpContent,
+    operator: &Path,
     environment: &Environment,
     home: Option<&Path>,
 ) -> Result<McpServer, &'static str> {
@@ -66,7 +70,7 @@ fn server(
             command: expand_home(command, home),
             args: content.args.clone(),
             env: variables(content, environment),
-            directory: content.directory.as_deref().map(|directory| expand_home(directory, home)),
+            directory: directory(content.directory.as_deref(), operator, home),
         },
         (Some(_), None) => return Err("`token` is only for a `url`; pass it to a program in `env`"),
         (None, Some(url)) if url.starts_with("https://") || url.starts_with("http://") => {
@@ -81,6 +85,15 @@ fn server(
     };
     let startup_timeout = content.startup_timeout.as_ref().map_or(STARTUP_TIMEOUT, |span| span.0);
     Ok(McpServer { name: name.to_owned(), transport, startup_timeout })
+}
+
+/// Returns where a program starts: in its `directory`, otherwise in the home directory. A relative path starts
+/// at the settings file, as the other paths of this file do.
+fn directory(set: Option<&Path>, operator: &Path, home: Option<&Path>) -> PathBuf {
+    match set {
+        Some(directory) => operator.join(expand_home(directory, home)),
+        None => home.unwrap_or(operator).to_owned(),
+    }
 }
 
 fn variables(content: &McpContent, environment: &Environment) -> Vec<(String, String)> {

@@ -74,7 +74,9 @@ mod tests;
 mod tools;
 #[cfg(test)]
 mod traces;
+#[cfg(unix)]
 #[cfg(test)]
+mod trust;
 mod types;
 #[cfg(test)]
 mod verify;
