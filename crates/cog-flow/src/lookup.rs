@@ -33,7 +33,8 @@ pub enum LookupError {
 impl Lookup for Finder {
     fn find(&self, name: &str) -> Result<Arc<Module>, LookupError> {
         let origin = self.find_name(name).map_err(|_| LookupError::NotFound)?;
-        load(&origin).map(Arc::new).map_err(|error| LookupError::Invalid(error.to_string()))
+        let module = load(&origin).map_err(|error| LookupError::Invalid(error.to_string()))?;
+        Ok(Arc::new(Module { trust: self.trust(&origin), ..module }))
     }
 
     fn names(&self) -> Vec<String> {

@@ -9,8 +9,10 @@ mod runtime;
 pub mod settings;
 #[cfg_attr(not(feature = "telemetry"), path = "telemetry/absent.rs")]
 mod telemetry;
+mod trust;
 mod validate;
 
 pub use logged::CONTENTS;
 pub use runtime::context_store;
+pub use trust::{TrustError, TrustStore};
 pub use validate::validate;

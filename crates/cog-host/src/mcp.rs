@@ -7,6 +7,7 @@ use std::{collections::HashSet, sync::Arc};
 use cog_flow::{Lookup, called_modules};
 #[cfg(feature = "mcp")]
 use cog_mcp::{McpError, McpServer, McpTools};
+use cog_module::Choice;
 #[cfg(feature = "mcp")]
 use cog_module::{Finder, Module};
 use cog_run::RuntimeBuilder;
@@ -14,7 +15,16 @@ use cog_spec::ErrorBody;
 
 use crate::settings::Settings;
 
-/// Adds the tools of the operator's servers. With the name of a module, only servers whose tools it may call are started.
+/// Who needs the tools of servers.
+#[derive(Debug, Clone, Copy)]
+pub enum Needed<'a> {
+    /// Modules that are not known yet: every server is started.
+    ByAny,
+    /// This module, by its name or path: only servers whose tools it may call are started.
+    By(&'a str, Choice),
+}
+
+/// Adds the tools of the operator's servers.
 /// `note` receives a sentence for each tool that is not available.
 ///
 /// # Errors
@@ -23,13 +33,16 @@ use crate::settings::Settings;
 pub fn add_tools(
     mut builder: RuntimeBuilder,
     settings: &Settings,
-    module: Option<&str>,
+    needed: Needed<'_>,
     mut note: impl FnMut(&str),
 ) -> Result<RuntimeBuilder, ErrorBody> {
     if settings.mcp.is_empty() {
         return Ok(builder);
     }
-    let tools = module.map(|name| tools_of(&settings.finder(), name));
+    let tools = match needed {
+        Needed::ByAny => None,
+        Needed::By(name, choice) => Some(tools_of(&settings.finder(), name, choice)),
+    };
     let is_needed = |server: &&McpServer| match &tools {
         None => true,
         // The run reports a module that cannot be loaded.
@@ -45,8 +58,10 @@ pub fn add_tools(
 
 /// Returns the tools of a module by its name or path; none if it cannot be loaded.
 #[cfg(feature = "mcp")]
-fn tools_of(finder: &Finder, name: &str) -> Option<CallableTools> {
-    let module = Arc::new(cog_module::load(&finder.find(name).ok()?).ok()?);
+fn tools_of(finder: &Finder, name: &str, choice: Choice) -> Option<CallableTools> {
+    let origin = finder.find(name).ok()?;
+    let trust = finder.trust_chosen(name, &origin, choice);
+    let module = Arc::new(Module { trust, ..cog_module::load(&origin).ok()? });
     Some(CallableTools::from_module(&module, |name| Lookup::find(finder, name).ok()))
 }
 
@@ -78,7 +93,7 @@ fn error_body(error: &McpError) -> ErrorBody {
 pub fn add_tools(
     builder: RuntimeBuilder,
     _settings: &Settings,
-    _module: Option<&str>,
+    _needed: Needed<'_>,
     _note: impl FnMut(&str),
 ) -> Result<RuntimeBuilder, ErrorBody> {
     Ok(builder)
@@ -101,7 +116,7 @@ impl CallableTools {
         while let Some(module) = waiting.pop() {
             let rules = &module.manifest.tools;
             let mut called = called_modules(&module);
-            if module.manifest.policies.tools_allowed {
+            if module.manifest.policies.tools_allowed && module.trust.allows_tools() {
                 if rules.allow_by_default {
                     return Self { names: None };
                 }
@@ -176,7 +191,8 @@ mod tests {
         for (manifest, prompt, expected) in cases {
             write(place.path(), "root", &manifest, prompt);
             let finder = Finder::new(".", vec![place.path().to_owned()], None);
-            let tools = tools_of(&finder, "root").unwrap_or_else(|| panic!("{manifest}{prompt}"));
+            let tools =
+                tools_of(&finder, "root", Choice::User).unwrap_or_else(|| panic!("{manifest}{prompt}"));
             assert_eq!(tools.need(&server("web")), expected, "{manifest}{prompt}");
             assert_eq!(tools.need(&server("we")), manifest.contains("to: any"), "{manifest}{prompt}");
         }

@@ -16,6 +16,7 @@ impl Settings {
     /// Creates the module finder.
     pub fn finder(&self) -> Finder {
         Finder::new("", self.modules.value.clone(), self.home.as_deref())
+            .with_trusted(self.trusted_directories())
     }
 
     /// Creates the builder of a runtime.

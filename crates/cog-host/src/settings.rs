@@ -75,6 +75,8 @@ pub struct Flags {
     pub timeout: Option<Duration>,
     /// `--strict`, if given.
     pub strict: Option<bool>,
+    /// `--trust`, if given.
+    pub trust: Option<bool>,
 }
 
 /// Every setting with its source.
@@ -98,6 +100,8 @@ pub struct Settings {
     pub breaker_reset_timeout: Setting<Duration>,
     /// Whether any repair is a violation (ruling R26).
     pub strict: Setting<bool>,
+    /// Whether modules of every working directory may call tools.
+    pub trust: Setting<bool>,
     /// Additional module directories.
     pub modules: Setting<Vec<PathBuf>>,
     /// Where to look for a running Ollama if no provider is configured.
@@ -159,6 +163,7 @@ impl Settings {
         let reset = layers
             .pick(BREAKER_RESET_TIMEOUT, None, duration::parse, |file| Some(file.breaker_reset_timeout?.0))?;
         let strict = layers.pick(STRICT, flags.strict, amount::switch, |file| file.strict)?;
+        let trust = layers.pick(TRUST, flags.trust, amount::switch, |file| file.trust)?;
         let modules = layers.directories(MODULES, home.as_deref(), |file| file.modules.as_ref());
         let detect = layers.pick(DETECT_OLLAMA, None, DetectUrl::parse, |file| file.detect_ollama.clone())?;
         let generation = GenerationSettings::read(&layers)?;
@@ -183,6 +188,7 @@ impl Settings {
             breaker_failures: failures.unwrap_or_else(|| Setting::default(breaker.failures)),
             breaker_reset_timeout: reset.unwrap_or_else(|| Setting::default(breaker.reset_timeout)),
             strict: strict.unwrap_or_else(|| Setting::default(false)),
+            trust: trust.unwrap_or_else(|| Setting::default(false)),
             modules,
             detect_ollama: detect.unwrap_or_else(|| Setting::default(DetectUrl::default())),
             detected: OnceLock::new(),
@@ -315,6 +321,7 @@ const BREAKER_FAILURES: Names = Names { flag: "", variable: "COG_BREAKER_FAILURE
 const BREAKER_RESET_TIMEOUT: Names = Names { flag: "", variable: "COG_BREAKER_RESET_TIMEOUT" };
 const RETRIES: Names = Names { flag: "", variable: "COG_RETRIES" };
 const STRICT: Names = Names { flag: "--strict", variable: "COG_STRICT" };
+const TRUST: Names = Names { flag: "--trust", variable: "COG_TRUST" };
 const DETECT_OLLAMA: Names = Names { flag: "", variable: "COG_DETECT_OLLAMA" };
 const MODULES: &str = "COGNITIVE_MODULES_PATH";
 

@@ -12,6 +12,7 @@ use crate::{
     layout::{self, has_manifest},
     load_manifest,
     name::is_module_name,
+    trust::{Choice, NEAR, Trust, TrustedDirectories},
 };
 
 /// Finds modules by name or by path.
@@ -21,6 +22,9 @@ pub struct Finder {
     /// Modules outside the searched directories, by name.
     modules: Vec<(String, PathBuf)>,
     roots: Vec<PathBuf>,
+    /// The directories among them that the operator named; the others belong to the working directory.
+    operators: Vec<PathBuf>,
+    trusted: TrustedDirectories,
 }
 
 /// Why no module was found.
@@ -105,19 +109,47 @@ impl Finder {
     /// directories of `$COGNITIVE_MODULES_PATH`, `~/.cognitive/modules`, and the modules that ship.
     pub fn new(working_directory: impl Into<PathBuf>, extra: Vec<PathBuf>, home: Option<&Path>) -> Self {
         let working_directory = working_directory.into();
-        let near =
-            ["cognitive/modules", ".cognitive/modules"].map(|directory| working_directory.join(directory));
+        let near = NEAR.map(|directory| working_directory.join(directory));
         let at_home = home.map(|home| home.join(".cognitive/modules"));
-        let roots = near.into_iter().chain(extra).chain(at_home).collect();
-        Self { working_directory, modules: Vec::new(), roots }
+        let operators: Vec<PathBuf> = extra.into_iter().chain(at_home).collect();
+        let roots = near.into_iter().chain(operators.iter().cloned()).collect();
+        Self {
+            working_directory,
+            modules: Vec::new(),
+            roots,
+            operators,
+            trusted: TrustedDirectories::default(),
+        }
+    }
+
+    /// Sets the directories whose modules may call tools. By default, modules that are found by name through the working
+    /// directory may not.
+    pub fn with_trusted(mut self, trusted: TrustedDirectories) -> Self {
+        self.trusted = trusted;
+        self
     }
 
     /// Adds directories that take precedence: each is a module, which is found by the name of its directory, or contains
-    /// modules.
+    /// modules. The operator names them, so that their modules may call tools.
     ///
     /// # Errors
     /// E4006 if a path is not a directory, or the name of a module's directory is not a module name.
-    pub fn with_paths(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Result<Self, FindError> {
+    pub fn with_paths(self, paths: impl IntoIterator<Item = PathBuf>) -> Result<Self, FindError> {
+        let before = (self.modules.len(), self.roots.len());
+        let mut finder = self.with_found_paths(paths)?;
+        let modules = finder.modules.iter().skip(before.0).map(|(_, directory)| directory.clone());
+        let added = finder.roots.len() - before.1;
+        let named: Vec<PathBuf> = modules.chain(finder.roots.iter().take(added).cloned()).collect();
+        finder.operators.extend(named);
+        Ok(finder)
+    }
+
+    /// Adds directories like [`Finder::with_paths`], for a program that found them itself: only trust lets their modules call
+    /// tools.
+    ///
+    /// # Errors
+    /// As [`Finder::with_paths`].
+    pub fn with_found_paths(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Result<Self, FindError> {
         let mut roots = Vec::new();
         for path in paths {
             let full = self.working_directory.join(&path);
@@ -138,6 +170,34 @@ impl Finder {
         }
         self.roots.splice(..0, roots);
         Ok(self)
+    }
+
+    /// Returns whether a module that was found by name may call tools. Only a directory that the operator named
+    /// or trusts is trusted; any other one is not, wherever it is.
+    pub fn trust(&self, origin: &Origin) -> Trust {
+        match origin {
+            Origin::Directory(directory) if !self.is_operators(directory) => self.trusted.trust(directory),
+            _ => Trust::Trusted,
+        }
+    }
+
+    /// Returns whether a module that was found by this name or path may call tools. A path that the user chose is trusted, for
+    /// this run unless trust in its directory outlasts it.
+    pub fn trust_chosen(&self, name_or_path: &str, origin: &Origin, choice: Choice) -> Trust {
+        match self.trust(origin) {
+            Trust::Untrusted(_) if choice == Choice::User && is_path(name_or_path) => Trust::ForThisRun,
+            trust => trust,
+        }
+    }
+
+    /// Whether the operator named the directory, or the one that contains it. The home directory may be the working
+    /// directory, so that paths are compared with links resolved.
+    fn is_operators(&self, directory: &Path) -> bool {
+        let resolved = |path: &Path| path.canonicalize().ok();
+        let candidates = [Some(directory), directory.parent()].into_iter().flatten();
+        let candidates: Vec<PathBuf> = candidates.filter_map(resolved).collect();
+        let is_candidate = |root: &PathBuf| resolved(root).is_some_and(|root| candidates.contains(&root));
+        self.operators.iter().any(is_candidate)
     }
 
     /// Returns the directories that are searched, in order.
@@ -243,6 +303,7 @@ impl ListedModule {
     }
 }
 
+/// Whether a text names a module by its path: a person who writes one has chosen this directory.
 fn is_path(text: &str) -> bool {
     text.contains(['/', '\\']) || matches!(text, "." | "..")
 }

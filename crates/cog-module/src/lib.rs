@@ -43,6 +43,7 @@ mod schema;
 mod source;
 #[cfg(test)]
 mod testing;
+mod trust;
 mod validate;
 mod yaml;
 
@@ -54,7 +55,6 @@ pub use locate::Locator;
 pub use module::{LoadError, Module};
 pub use name::is_module_name;
 pub use prompt::{Call, CallError, CallOptions, Prompt, PromptPart};
-pub use rule::Rule;
-pub use source::Location;
+pub use trust::{Choice, Trust, TrustedDirectories};
 pub use validate::{Level, Report, validate};
-pub use {directory::Origin, embedded::ModuleFiles};
+pub use {directory::Origin, embedded::ModuleFiles, rule::Rule, source::Location};

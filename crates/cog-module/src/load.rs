@@ -6,7 +6,7 @@ use cog_schema::{Contract, Rules};
 use cog_spec::{Format, Manifest, Modality};
 
 use crate::{
-    Diagnostic, LoadError, Module, ModuleFiles, Origin, Prompt, PromptPart, Rule, Severity,
+    Diagnostic, LoadError, Module, ModuleFiles, Origin, Prompt, PromptPart, Rule, Severity, Trust,
     diagnostic::{Findings, shown},
     directory::{rename_advice, unreadable},
     files::{self, FileError},
@@ -136,6 +136,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
         prompt,
         schema: document,
         origin: origin.clone(),
+        trust: Trust::Trusted,
         warnings: Vec::new(),
     };
     found.extend(lint::lint(&module, &sources));

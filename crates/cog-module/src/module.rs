@@ -3,7 +3,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use cog_schema::Contract;
 use cog_spec::{Code, Manifest};
 
-use crate::{Diagnostic, Origin, Prompt, Severity, layout};
+use crate::{Diagnostic, Origin, Prompt, Severity, Trust, layout};
 
 /// A loaded module: manifest with defaults resolved, contract compiled, prompt parsed.
 ///
@@ -20,6 +20,9 @@ pub struct Module {
     pub schema: serde_json::Value,
     /// Its origin.
     pub origin: Origin,
+    /// Whether it may call tools. [`load`](crate::load) trusts the origin that it is given; what finds an origin by name
+    /// asks [`Finder::trust`](crate::Finder::trust).
+    pub trust: Trust,
     /// Warnings; it can run nevertheless.
     pub warnings: Vec<Diagnostic>,
 }

@@ -39,8 +39,10 @@ pub(crate) struct Request {
 
 /// A module, loaded or not.
 pub(crate) enum Target {
-    /// Its name or path.
+    /// Its name or path, which the caller chose.
     Named(String),
+    /// Its name or path, which is stored with a halted run.
+    Found(String),
     /// The module.
     Loaded(Arc<Module>),
 }
@@ -111,10 +113,12 @@ impl Request {
                 let HaltedCall { continuation, module: given } = halted.get();
                 options.continuation = Some(continuation.clone());
                 let found = hosted.runtime.halted_run(&continuation.id, None);
-                let found = found.map_err(|error| exception(module.py(), error))?.module;
-                given
-                    .as_ref()
-                    .map_or(Ok(Target::Named(found)), |given| Target::read(given.bind(module.py())))?
+                let found = found.map_err(|error| exception(module.py(), error))?;
+                match given {
+                    Some(given) => Target::read(given.bind(module.py()))?,
+                    None if found.is_trusted_for_run => Target::Named(found.module),
+                    None => Target::Found(found.module),
+                }
             }
             Err(_) => Target::read(module)?,
         };
@@ -191,6 +195,7 @@ impl Target {
     pub(crate) fn load(&self, hosted: &Hosted) -> Result<Arc<Module>, ErrorBody> {
         match self {
             Self::Named(name) => hosted.runtime.load(name),
+            Self::Found(path) => hosted.runtime.load_found(path),
             Self::Loaded(module) => Ok(Arc::clone(module)),
         }
     }
@@ -199,6 +204,7 @@ impl Target {
     async fn load_async(&self, hosted: &Hosted) -> Result<Arc<Module>, ErrorBody> {
         match self {
             Self::Named(name) => hosted.runtime.load_async(name).await,
+            Self::Found(path) => hosted.runtime.load_found_async(path).await,
             Self::Loaded(module) => Ok(Arc::clone(module)),
         }
     }

@@ -51,7 +51,7 @@ impl NativeRuntime {
         multimodal: bool,
     ) -> PyResult<Self> {
         let timeout = timeout.map(|time| seconds("timeout", time)).transpose()?;
-        let flags = Flags { provider, model, timeout, strict };
+        let flags = Flags { provider, model, timeout, strict, trust: None };
         let parts = Parts {
             modules,
             tools: tools.iter().map(|tool| Arc::clone(&tool.get().0)).collect(),
@@ -99,7 +99,9 @@ impl NativeRuntime {
             let finder = hosted.runtime.finder();
             let origin = match &target {
                 Target::Loaded(module) => module.origin.clone(),
-                Target::Named(name) => finder.find(name).map_err(|error| not_found(&error))?,
+                Target::Named(name) | Target::Found(name) => {
+                    finder.find(name).map_err(|error| not_found(&error))?
+                }
             };
             Ok(cog_host::validate([&origin], level, finder).pop())
         });

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use cog_module::{FindError, Finder, Module, Origin, load};
+use cog_module::{Choice, FindError, Finder, Module, Origin, Trust, load};
 use cog_spec::ErrorBody;
 
 use crate::error;
@@ -19,8 +19,8 @@ pub struct Modules {
     recheck: Duration,
     /// The last check of each requested name or path.
     found: Mutex<HashMap<Lookup, Found>>,
-    /// The loaded module of each directory.
-    loaded: Mutex<HashMap<PathBuf, (Fingerprint, Arc<Module>)>>,
+    /// The loaded module of each directory, with the trust that its runs have.
+    loaded: Mutex<HashMap<Place, Loaded>>,
     /// Locked while files are read, so that concurrent requests load a changed module once.
     loading: Mutex<()>,
 }
@@ -31,10 +31,12 @@ pub(crate) enum ModuleKey {
     /// A name only, for any caller.
     Name,
     /// A name or a path, for the operator.
-    NameOrPath,
+    NameOrPath(Choice),
 }
 
 type Lookup = (ModuleKey, String);
+type Place = (PathBuf, Trust);
+type Loaded = (Fingerprint, Arc<Module>);
 type Found = (Instant, Arc<Module>);
 
 impl Modules {
@@ -79,14 +81,19 @@ impl Modules {
 
     fn find_and_load(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
         let origin = self.find(by, name).map_err(|error| error::from_search(&error))?;
-        let key = origin.path_of("");
+        let trust = match by {
+            ModuleKey::Name => self.finder.trust(&origin),
+            ModuleKey::NameOrPath(choice) => self.finder.trust_chosen(name, &origin, choice),
+        };
+        let key = (origin.path_of(""), trust.clone());
         let fingerprint = Fingerprint::new(&origin);
         if let Some((known, module)) = lock(&self.loaded).get(&key)
             && *known == fingerprint
         {
             return Ok(Arc::clone(module));
         }
-        let module = Arc::new(load(&origin).map_err(|error| error::from_loading(name, &error))?);
+        let module = load(&origin).map_err(|error| error::from_loading(name, &error))?;
+        let module = Arc::new(Module { trust, ..module });
         lock(&self.loaded).insert(key, (fingerprint, Arc::clone(&module)));
         Ok(module)
     }
@@ -94,7 +101,7 @@ impl Modules {
     fn find(&self, by: ModuleKey, name: &str) -> Result<Origin, FindError> {
         match by {
             ModuleKey::Name => self.finder.find_name(name),
-            ModuleKey::NameOrPath => self.finder.find(name),
+            ModuleKey::NameOrPath(_) => self.finder.find(name),
         }
     }
 }

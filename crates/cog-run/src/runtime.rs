@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use cog_json::Value;
 use cog_media::Access;
-use cog_module::{Finder, Module};
+use cog_module::{Choice, Finder, Module};
 use cog_provider::Provider;
 use cog_spec::{Envelope, ErrorBody, Generation};
 
@@ -79,11 +79,23 @@ impl Runtime {
     /// The module is compiled once and cached. When its files change, it is reloaded after
     /// [`RuntimeBuilder::recheck`] at the latest.
     ///
+    /// A path is trusted: its module may call tools. A name that leads to a module of the working directory is not, unless
+    /// the finder trusts it ([`Finder::with_trusted`]).
+    ///
     /// # Errors
     /// E4006 when no module has this name, E4007 for a name outside the search path, E4008
     /// when the module does not load.
     pub fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.shared.modules.load(ModuleKey::NameOrPath, name_or_path)
+        self.shared.modules.load(ModuleKey::NameOrPath(Choice::User), name_or_path)
+    }
+
+    /// Loads a module like [`Runtime::load`], where a program has found the path itself, as in a log: only trust lets it call
+    /// tools.
+    ///
+    /// # Errors
+    /// The errors of [`Runtime::load`].
+    pub fn load_found(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
+        self.shared.modules.load(ModuleKey::NameOrPath(Choice::Program), name_or_path)
     }
 
     /// Loads a module by name only, for callers other than the operator. A path is rejected.
@@ -99,7 +111,15 @@ impl Runtime {
     /// # Errors
     /// The errors of [`Runtime::load`].
     pub async fn load_async(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.load_by(ModuleKey::NameOrPath, name_or_path).await
+        self.load_by(ModuleKey::NameOrPath(Choice::User), name_or_path).await
+    }
+
+    /// Loads a module like [`Runtime::load_found`], without blocking the event loop.
+    ///
+    /// # Errors
+    /// The errors of [`Runtime::load`].
+    pub async fn load_found_async(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
+        self.load_by(ModuleKey::NameOrPath(Choice::Program), name_or_path).await
     }
 
     /// Loads a module like [`Runtime::load_name`], without blocking the event loop.

@@ -20,6 +20,7 @@ mod module;
 mod run;
 mod serve;
 mod trace;
+mod trust;
 mod types;
 #[cfg(feature = "nats")]
 mod worker;
@@ -66,6 +67,7 @@ pub(crate) use self::{
     },
     serve::ServeArgs,
     trace::{TraceArgs, TraceCommand, TraceFormat, TraceShowArgs},
+    trust::TrustArgs,
     types::{Language, TypesArgs},
 };
 
@@ -194,6 +196,8 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Upgrade modules to a newer format
     Migrate(MigrateArgs),
+    /// Let the modules of a directory call tools
+    Trust(TrustArgs),
     /// Show which providers are configured and respond
     Doctor(DoctorArgs),
     /// Print every setting and its source

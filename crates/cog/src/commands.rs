@@ -45,6 +45,7 @@ mod stream;
 mod targets;
 mod test;
 mod trace;
+mod trust;
 mod types;
 mod validate;
 mod verify;
@@ -77,6 +78,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Logs(args) => logs::logs(args, environment, console),
         Command::Trace(args) => trace::trace(&args, console),
         Command::Cache(args) => cache::cache(&args, environment, console),
+        Command::Trust(args) => trust::trust(&args, environment, console),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(args) => config::config(&args, environment, console),
         Command::Capabilities(args) => capabilities::capabilities(&args, console),

@@ -84,7 +84,7 @@ impl SettingsError {
     pub fn suggestion(&self) -> String {
         match self {
             Self::Forbidden { .. } => {
-                "Set URLs, keys, media rules, module directories and the run log in the environment or in \
+                "Set URLs, keys, media rules, module directories, trust and the run log in the environment or in \
                  ~/.config/cog/config.toml."
                     .to_owned()
             }

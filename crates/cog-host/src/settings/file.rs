@@ -49,6 +49,7 @@ pub(super) struct Content {
     pub(super) effort: Option<Effort>,
     pub(super) verbosity: Option<Verbosity>,
     pub(super) service_tier: Option<ServiceTier>,
+    pub(super) trust: Option<bool>,
     pub(super) modules: Option<Vec<PathBuf>>,
     pub(super) detect_ollama: Option<DetectUrl>,
     #[serde(default)]
@@ -121,6 +122,9 @@ impl SettingsFile {
     /// Rejects URLs, keys and roots, which only the operator may set (docs/spec/settings.md).
     fn reject_operator_keys(&self) -> Result<(), SettingsError> {
         let forbidden = |key: String| SettingsError::Forbidden { path: self.path.clone(), key };
+        if self.content.trust.is_some() {
+            return Err(forbidden("trust".to_owned()));
+        }
         if self.content.modules.is_some() {
             return Err(forbidden("modules".to_owned()));
         }

@@ -21,6 +21,7 @@ impl Settings {
             Row::new("breaker_failures", &self.breaker_failures, count),
             Row::new("breaker_reset_timeout", &self.breaker_reset_timeout, time),
             Row::new("strict", &self.strict, |is_on| Shown::Switch(*is_on)),
+            Row::new("trust", &self.trust, |is_on| Shown::Switch(*is_on)),
             Row::new("modules", &self.modules, |directories| {
                 Shown::list(directories.iter().map(|directory| directory.display()))
             }),

@@ -52,6 +52,8 @@ pub struct RunRecord {
     pub provider: Option<String>,
     /// The model that the program selected.
     pub model: Option<String>,
+    /// Whether the user chose the module for this run. Otherwise a run that continues asks again whether it is trusted.
+    pub is_trusted_for_run: bool,
 }
 
 /// A run whose file this process has locked. When it is dropped without [`StoredRun::close`], the run can be continued.
@@ -74,7 +76,7 @@ pub struct StoredRun {
 impl RunRecord {
     /// Returns the record of a run.
     pub fn new(module: impl Into<String>, input: RunInput, options: RunOptions) -> Self {
-        Self { module: module.into(), input, options, provider: None, model: None }
+        Self { module: module.into(), input, options, provider: None, model: None, is_trusted_for_run: false }
     }
 
     fn to_line(&self) -> String {
@@ -89,6 +91,7 @@ impl RunRecord {
             w.field("module", &self.module);
             w.optional("provider", &self.provider);
             w.optional("model", &self.model);
+            w.field("trusted_for_run", &self.is_trusted_for_run);
             w.field("options", &self.options);
             internal_options::write(w.key("internal_options"), &self.options);
             w.optional("args", &args);
@@ -115,6 +118,7 @@ impl RunRecord {
             options,
             provider: text("provider"),
             model: text("model"),
+            is_trusted_for_run: value.get("trusted_for_run").is_some_and(|is| is.as_bool() == Some(true)),
         })
     }
 }

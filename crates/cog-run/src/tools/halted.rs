@@ -36,6 +36,9 @@ pub struct HaltedRun {
     pub id: String,
     /// The module, as [`Runtime::load`](crate::Runtime::load) finds it.
     pub module: String,
+    /// Whether the user chose the module for this run. Otherwise a program that continues it loads it with
+    /// [`Runtime::load_found`](crate::Runtime::load_found).
+    pub is_trusted_for_run: bool,
     /// The provider that the run called, by name.
     pub provider: Option<String>,
     /// The model of that provider.
@@ -157,6 +160,7 @@ impl HaltedRuns {
         Ok(HaltedRun {
             id: state.id.clone(),
             module: state.directory.clone().unwrap_or_else(|| state.module.clone()),
+            is_trusted_for_run: state.is_trusted_for_run,
             provider: state.provider.clone(),
             model: state.model.clone(),
             tool: call.name.clone(),

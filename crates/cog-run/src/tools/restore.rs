@@ -82,6 +82,9 @@ pub(crate) fn restore<'a>(
     };
     let state = shared.tools.halted.open(id, options.owner.as_deref())?;
     check_unchanged(&state, module)?;
+    if state.own_round().is_some() {
+        check_trust(module)?;
+    }
     let is_confirmed = match decision {
         Decision::Confirm(text) if text == Decision::YES => true,
         Decision::Confirm(_) => return Err(state.error()),
@@ -164,7 +167,13 @@ fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Logged>, 
     let text = options.call_log.as_ref().map(CallLog::read_interrupted).transpose()?.unwrap_or_default();
     let Some(logged) = Logged::read(&text) else { return Ok(None) };
     let changed = changed(&logged.hashes, module);
-    if changed.is_empty() { Ok(Some(logged)) } else { Err(has_changed(&module.manifest.name, &changed)) }
+    if !changed.is_empty() {
+        return Err(has_changed(&module.manifest.name, &changed));
+    }
+    if logged.round.is_some() || !logged.messages.is_empty() {
+        check_trust(module)?;
+    }
+    Ok(Some(logged))
 }
 
 /// Returns the start of a run after its tool calls. One that had continued after a confirmation has the input and the options
@@ -203,6 +212,18 @@ fn after_calls<'a>(
             parts: RestoredParts::default(),
         },
     }
+}
+
+/// Checks that the module may still call tools. The check comes before the claim, so that the run can continue once it may.
+///
+/// # Errors
+/// E4007 if the trust in its directory has ended since.
+fn check_trust(module: &Module) -> Result<(), ErrorBody> {
+    let Some(command) = module.trust.command() else { return Ok(()) };
+    let name = &module.manifest.name;
+    let message = format!("the run cannot continue: the directory of `{name}` is no longer trusted");
+    Err(ErrorBody::new(Code::PermissionDenied, message)
+        .suggest(format!("Run `{command}`, then continue the run.")))
 }
 
 fn has_changed(module: &str, changed: &[String]) -> ErrorBody {

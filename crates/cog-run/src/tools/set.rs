@@ -45,6 +45,12 @@ impl ToolSet {
         if !module.manifest.policies.tools_allowed {
             return (None, Vec::new());
         }
+        // Every tool of a run comes from here, whoever added it, so that no front end can forget to ask.
+        if !module.trust.allows_tools() {
+            let warning = module.trust.warning(&module.manifest);
+            let warning = warning.map(|message| Warning::new(WarningCode::ToolUnavailable, message));
+            return (None, Vec::from_iter(warning));
+        }
         let mut tools = options.tools.with_registered(&shared.tools.registered);
         let callers: Vec<String> = options.callers.iter().chain([&module.manifest.name]).cloned().collect();
         let mut warnings = Vec::new();

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::UNIX_EPOCH};
 
 use cog_harmony::{Conversation, Message, ToolCall};
 use cog_json::{ToJson as _, Value, Writer};
-use cog_module::{Module, Origin};
+use cog_module::{Module, Origin, Trust};
 use cog_provider::ProviderInfo;
 use cog_spec::{Code, ErrorBody, Usage};
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,8 @@ pub(crate) struct HaltedState {
     pub(super) module: String,
     /// The directory of the module, if it has one.
     pub(super) directory: Option<String>,
+    /// Whether the user chose the module for this run.
+    pub(super) is_trusted_for_run: bool,
     /// The provider that was called.
     pub(super) provider: Option<String>,
     /// Its model.
@@ -98,6 +100,7 @@ impl HaltedState {
             created_ms: u64::try_from(created.as_millis()).unwrap_or(u64::MAX),
             module: module.manifest.name.clone(),
             directory,
+            is_trusted_for_run: module.trust == Trust::ForThisRun,
             provider: None,
             model: None,
             hashes: hashes(module),

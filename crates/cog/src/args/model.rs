@@ -32,6 +32,12 @@ pub(crate) struct ModelArgs {
     /// Maximum run time, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
+    /// Give tools to modules of directories that are not trusted, for this command [default: COG_TRUST]
+    ///
+    /// Without it, a module that is found by name in the working directory calls tools only after `cog trust`. Set it where
+    /// the directory is known to be yours, as in CI.
+    #[arg(long, help_heading = "Tools")]
+    pub(crate) trust: bool,
 }
 
 impl ModelArgs {
@@ -54,6 +60,7 @@ impl ModelArgs {
             provider: (!self.provider.is_empty()).then(|| self.provider.join(",")),
             model: self.model.clone(),
             timeout: self.timeout,
+            trust: self.trust.then_some(true),
             ..Flags::default()
         }
     }

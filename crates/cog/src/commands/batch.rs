@@ -20,7 +20,7 @@ use cog_host::{
     providers::{self, RecordMode, Selected},
     settings::{Environment, Flags, Settings, Source as SettingSource},
 };
-use cog_module::Module;
+use cog_module::{Choice, Module};
 use cog_run::{Providers, RunOptions, Runtime};
 use cog_spec::Usage;
 
@@ -71,11 +71,17 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     let builder = settings.runtime_builder(selected.providers).observer(pace.observer());
     let builder = match args.nats() {
         Some(_) => builder,
-        None => mcp::add_tools(builder, &settings, Some(&args.module), |note| console.note(note))?,
+        None => {
+            let needed = mcp::Needed::By(&args.module, Choice::User);
+            mcp::add_tools(builder, &settings, needed, |note| console.note(note))?
+        }
     };
     let builder = builder.context_store(context_store(None));
     let runtime = settings.add_cache(builder, args.cache.as_deref()).build();
     let module = runtime::load(&runtime, &args.module, &settings, console)?;
+    if let Some(warning) = module.trust.warning(&module.manifest) {
+        console.note(&warning);
+    }
     check_prices(&runtime, args.limits.max_cost)?;
     let warms_cache = via.is_none() && has_prompt_cache(&runtime);
     let options = options(args, &module, &settings);

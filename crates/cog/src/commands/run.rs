@@ -15,7 +15,7 @@ use cog_host::{
     settings::{Environment, Flags, Settings, Source},
 };
 use cog_media::Delivery;
-use cog_module::Module;
+use cog_module::{Choice, Module};
 use cog_run::{
     Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Trace, Value, sessions::StoredRun,
     tools::Continuation,
@@ -104,6 +104,13 @@ struct Run<'a> {
     trace: Option<Trace>,
 }
 
+/// The module of a run.
+struct Named {
+    /// Its name or its path.
+    name: String,
+    choice: Choice,
+}
+
 /// A run that is ready to start.
 struct Ready {
     runtime: Runtime,
@@ -161,10 +168,12 @@ impl Run<'_> {
             Some(_) => None,
             None => stored::opened(self.args, &self.settings)?,
         };
-        let name = self.module_name(stored.as_ref())?;
+        let Named { name, choice } = self.module_name(stored.as_ref())?;
         let selected = providers::select(&self.settings, self.record_mode())?;
         let builder = self.settings.runtime_builder(selected.providers);
-        let builder = mcp::add_tools(builder, &self.settings, Some(&name), |note| self.console.note(note))?;
+        let builder = mcp::add_tools(builder, &self.settings, mcp::Needed::By(&name, choice), |note| {
+            self.console.note(note)
+        })?;
         let builder = builder.context_store(context_store(self.args.state_dir.as_deref()));
         // A recording contains a call to the provider.
         let is_called = self.args.record.is_none() && self.args.replay.is_none();
@@ -172,7 +181,11 @@ impl Run<'_> {
             true => self.settings.add_cache(builder, self.args.cache.as_deref()).build(),
             false => builder.build(),
         };
-        let module = runtime::load(&runtime, &name, &self.settings, self.console)?;
+        let load = match choice {
+            Choice::User => runtime::load,
+            Choice::Program => runtime::load_found,
+        };
+        let module = load(&runtime, &name, &self.settings, self.console)?;
         self.module = Some(Arc::clone(&module));
         if self.args.stream.require_streaming {
             stream::require(&module)?;
@@ -185,22 +198,37 @@ impl Run<'_> {
         Ok(Ready { runtime, module, input, note: selected.note, stored })
     }
 
-    /// Returns the name of the module. A halted or interrupted run continues with its module, its provider and its model,
-    /// unless the flags name others.
-    fn module_name(&mut self, stored: Option<&StoredRun>) -> Result<String, ErrorBody> {
+    /// Returns the module by its name or path. A halted or interrupted run continues with its module, its provider and its
+    /// model, unless the flags name others.
+    fn module_name(&mut self, stored: Option<&StoredRun>) -> Result<Named, ErrorBody> {
         let given = self.args.request.input.module.clone();
+        // What is stored says only where the module is. Whether the user chose it is stored with it.
+        let former = |module: String, is_chosen: bool| match &given {
+            Some(name) => Named { name: name.clone(), choice: Choice::User },
+            None => Named { name: module, choice: if is_chosen { Choice::User } else { Choice::Program } },
+        };
         if let Some(record) = stored.map(StoredRun::record) {
             if let Some(provider) = &record.provider {
                 self.settings.continue_with(provider, record.model.as_deref());
             }
-            return Ok(given.unwrap_or_else(|| record.module.clone()));
+            return Ok(former(record.module.clone(), record.is_trusted_for_run));
         }
-        let Some(Continuation { id, .. }) = &self.continuation else { return Ok(given.unwrap_or_default()) };
-        let halted = self.settings.tools.halted_runs().get(id, None)?;
-        if let Some(provider) = &halted.provider {
-            self.settings.continue_with(provider, halted.model.as_deref());
+        if let Some(Continuation { id, .. }) = &self.continuation {
+            let halted = self.settings.tools.halted_runs().get(id, None)?;
+            if let Some(provider) = &halted.provider {
+                self.settings.continue_with(provider, halted.model.as_deref());
+            }
+            return Ok(former(halted.module, halted.is_trusted_for_run));
         }
-        Ok(given.unwrap_or(halted.module))
+        let is_from_log = match &self.start {
+            Start::Arguments => false,
+            Start::Input(_) => true,
+            Start::Conversation(conversation) => {
+                conversation.as_ref().is_ok_and(|conversation| !conversation.is_module_given)
+            }
+        };
+        let choice = if is_from_log { Choice::Program } else { Choice::User };
+        Ok(Named { name: given.unwrap_or_default(), choice })
     }
 
     /// Reads the input, and stores it if the log contains inputs.

@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc};
 
 use cog_host::settings::Settings;
-use cog_module::Module;
+use cog_module::{Finder, Module, load_manifest};
 use cog_run::Runtime;
 use cog_spec::{Code, Envelope, ErrorBody};
 
@@ -17,7 +17,38 @@ pub(super) fn load(
     settings: &Settings,
     console: &Console,
 ) -> Result<Arc<Module>, ErrorBody> {
-    let loaded = runtime.load(name);
+    diagnosed(runtime.load(name), name, settings, console)
+}
+
+/// Loads a module like [`load`], where the command found the path itself: only trust lets it call tools.
+pub(super) fn load_found(
+    runtime: &Runtime,
+    name: &str,
+    settings: &Settings,
+    console: &Console,
+) -> Result<Arc<Module>, ErrorBody> {
+    diagnosed(runtime.load_found(name), name, settings, console)
+}
+
+/// Notes about the modules that a server offers: which get no tools.
+pub(super) fn note_served(finder: &Finder, console: &Console) {
+    for (_, origin) in finder.origins() {
+        let trust = finder.trust(&origin);
+        if !trust.allows_tools()
+            && let Ok(manifest) = load_manifest(&origin)
+            && let Some(warning) = trust.warning(&manifest)
+        {
+            console.note(&warning);
+        }
+    }
+}
+
+fn diagnosed(
+    loaded: Result<Arc<Module>, ErrorBody>,
+    name: &str,
+    settings: &Settings,
+    console: &Console,
+) -> Result<Arc<Module>, ErrorBody> {
     match &loaded {
         Ok(module) => console.diagnose(&module.warnings),
         Err(error) if error.code == Code::ModuleInvalid.into() => {

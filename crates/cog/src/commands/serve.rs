@@ -20,6 +20,7 @@ use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
 use super::{
+    runtime::note_served,
     signals::{ReloadSignal, Signals},
     targets,
 };
@@ -65,11 +66,13 @@ pub(super) fn listen(
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
     let finder = settings.finder();
     let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
-    let finder = finder.with_paths(args.paths.iter().cloned().chain(here))?;
+    // Nobody named the working directory: its module is served, and calls tools only if it is trusted.
+    let finder = finder.with_paths(args.paths.iter().cloned())?.with_found_paths(here)?;
+    note_served(&finder, console);
     let context = context_store(serving.state_dir.as_deref()).owner_limits(serving.context);
     let builder = settings.runtime_builder(selected.providers).context_store(context);
     let builder = settings.add_cache(builder, None);
-    let runtime = mcp::add_tools(builder, &settings, None, |note| console.note(note))?
+    let runtime = mcp::add_tools(builder, &settings, mcp::Needed::ByAny, |note| console.note(note))?
         .finder(finder)
         .media(access(&settings, &media))
         .observer(Arc::new(metrics.clone()))

@@ -75,6 +75,37 @@ fn project_file_cannot_set_listen_address() {
     }
 }
 
+/// Whoever cloned the directory in which the server starts did not grant its modules the operator's tools.
+#[test]
+fn module_of_the_working_directory_gets_tools_only_with_trust() {
+    const MANIFEST: &str = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n\
+        policies: { tools_allowed: true }\ntools: { allowed: [code-simplifier] }\n";
+    const SCHEMA: &str = r#"{"input": {"type": "object"}, "data": {"type": "object", "properties": {
+        "result": {"type": "string"}, "rationale": {"type": "string"}}}}"#;
+    const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
+        "data": {"result": "fine", "rationale": "Nothing was unclear."}}"#;
+    let place = Place::new();
+    place.write("cognitive/modules/m/module.yaml", MANIFEST);
+    place
+        .write("cognitive/modules/m/prompt.md", "Answer.\n")
+        .write("cognitive/modules/m/schema.json", SCHEMA);
+    for (trust, is_offered) in [(&[][..], false), (&["--trust"], true)] {
+        let mock = Mock::start([Reply::text(ANSWER)]);
+        let mut command = place.cog(["serve", "--port", "0"]);
+        command.args(trust).env("LLM_PROVIDER", "openai").env("OPENAI_API_KEY", "none");
+        command.env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+        let serving = Serving::start(command);
+        let head = "POST /v1/modules/m/execute HTTP/1.1\r\nConnection: close";
+        let mut text = String::new();
+        serving.send(head, r#"{"input": {"query": "why?"}}"#).read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+        assert_eq!(text.contains("W4017"), !is_offered, "{text}");
+        assert_eq!(mock.requests()[0].body["tools"].is_array(), is_offered);
+        serving.signal("TERM");
+        assert_eq!(serving.ended(), Some(0));
+    }
+}
+
 /// A running server.
 pub(crate) struct Serving {
     child: Child,

@@ -34,6 +34,7 @@ impl Server {
             .current_dir(directory)
             .env_clear()
             .env("COG_DETECT_OLLAMA", "off")
+            .env("COG_TRUST", "1") // the case wrote the modules
             .env("HOME", directory.join("home"));
         command.envs(model.map(Model::environment).into_iter().flatten());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -189,6 +189,7 @@ impl CommandStep {
             .current_dir(scene.directory)
             .env_clear()
             .env("COG_DETECT_OLLAMA", "off")
+            .env("COG_TRUST", "1") // the case wrote the modules
             .env("HOME", scene.directory.join("home"));
         command
             .envs(scene.model.as_ref().map(Model::environment).into_iter().flatten())

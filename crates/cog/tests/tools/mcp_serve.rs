@@ -46,7 +46,7 @@ fn replies(check: &str) -> Vec<Reply> {
 
 fn command(program: &str, directory: &Path, mock: &Mock) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(directory).env_clear().env("HOME", directory.join("home"));
+    command.current_dir(directory).env_clear().env("HOME", directory.join("home")).env("COG_TRUST", "1");
     command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("COG_DETECT_OLLAMA", "off");
     command.env("COG_TOOLS_CONFIRM", "m").env("OPENAI_API_KEY", "sk-canary");
     command.env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi)).env("PYTHONDONTWRITEBYTECODE", "1");

@@ -83,7 +83,7 @@ fn replies() -> Vec<Reply> {
 
 fn command(directory: &Path, mock: &Mock, collector: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cog"));
-    command.current_dir(directory).env_clear().env("HOME", directory.join("home"));
+    command.current_dir(directory).env_clear().env("HOME", directory.join("home")).env("COG_TRUST", "1");
     command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("COG_DETECT_OLLAMA", "off");
     command.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
     command.env("LLM_PROVIDER", "openai").env("LLM_MODEL", "gpt-4.1");

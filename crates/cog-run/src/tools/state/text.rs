@@ -22,6 +22,7 @@ impl HaltedState {
             w.field("created_ms", &self.created_ms);
             w.field("module", &self.module);
             w.optional("directory", &self.directory);
+            w.optional("trusted_for_run", &self.is_trusted_for_run.then_some(true));
             w.optional("provider", &self.provider);
             w.optional("model", &self.model);
             write_hashes(w.key("hashes"), &self.hashes);
@@ -59,6 +60,7 @@ impl HaltedState {
             created_ms: value.get("created_ms")?.as_u64()?,
             module: string(value, "module")?,
             directory: string(value, "directory"),
+            is_trusted_for_run: value.get("trusted_for_run").is_some_and(|is| is.as_bool() == Some(true)),
             provider: string(value, "provider"),
             model: string(value, "model"),
             hashes: read_hashes(value.get("hashes")?)?,

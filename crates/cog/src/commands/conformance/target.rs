@@ -132,7 +132,8 @@ fn serve(directory: &Path, model: SocketAddr) -> Result<Command, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     command
-        .args(["serve", "--port", "0"])
+        // This program wrote the modules there.
+        .args(["serve", "--port", "0", "--trust"])
         .current_dir(directory)
         .env_clear()
         .env("HOME", directory.join("home"))

@@ -24,6 +24,8 @@ pub(in crate::commands) struct Conversation {
     id: String,
     /// `_context` of its next run.
     context: Map<String, serde_json::Value>,
+    /// Whether the arguments name the module; otherwise the log does.
+    pub(super) is_module_given: bool,
 }
 
 /// Returns the conversation whose last run is the newest successful run of the module, or of any module if none is
@@ -44,7 +46,7 @@ pub(super) fn last(args: &mut RunArgs, settings: &Settings) -> Result<Conversati
     let context = context_after(entry.stored_contents()?);
     args.request.input.module.get_or_insert_with(|| entry.target().to_owned());
     args.request.model.select_former(&entry);
-    Ok(Conversation { id: entry.id, context })
+    Ok(Conversation { id: entry.id, context, is_module_given: given.is_some() })
 }
 
 /// Finds a module that accepts a conversation. A module that does not load is found too: its run reports why.

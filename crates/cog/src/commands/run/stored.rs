@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cog_host::settings::Settings;
-use cog_module::{Module, Origin};
+use cog_module::{Module, Origin, Trust};
 use cog_run::{
     RunInput, RunOptions,
     composition::is_composed,
@@ -68,6 +68,7 @@ pub(super) fn created(
     let mut record = RunRecord::new(target(module), input.clone(), options);
     record.provider.clone_from(&settings.provider.value);
     record.model.clone_from(&settings.model.value);
+    record.is_trusted_for_run = module.trust == Trust::ForThisRun;
     let created = StoredRuns::in_directory(directory).create(record);
     let report = |error| console.note(&format!("this run cannot be continued if it is interrupted: {error}"));
     created.map_err(report).ok()

@@ -127,12 +127,14 @@ impl Bench<'_> {
     }
 
     fn planned(&self, name: String, origin: &Origin) -> PlannedModule {
-        let path = origin.path_of("").display().to_string();
-        let target = match origin {
-            Origin::Directory(_) => path.as_str(),
-            _ => name.as_str(),
+        let loaded = match origin {
+            // Nobody has chosen the path of a module that was listed.
+            Origin::Directory(directory) if !self.args.modules.contains(&name) => {
+                let path = directory.display().to_string();
+                runtime::load_found(&self.runtime, &path, self.settings, self.console)
+            }
+            _ => runtime::load(&self.runtime, &name, self.settings, self.console),
         };
-        let loaded = runtime::load(&self.runtime, target, self.settings, self.console);
         PlannedModule { loaded: loaded.map(|module| self.selected(module)), name }
     }
 

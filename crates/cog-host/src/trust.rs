@@ -1,0 +1,177 @@
+//! The directories that the operator trusts, stored by `cog trust`.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use cog_json::{ToJson as _, Value};
+use cog_module::{
+    TrustedDirectories,
+    files::{self, FileError},
+};
+use cog_run::private_files;
+use thiserror::Error;
+
+use crate::settings::Settings;
+
+/// The maximum size of the file.
+const LIMIT: u64 = 4 * 1024 * 1024;
+
+/// The directories that the operator trusts: a JSON list of absolute paths that only this user may read.
+#[derive(Debug, Clone)]
+pub struct TrustStore {
+    path: PathBuf,
+}
+
+/// Why trust cannot be read or changed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TrustError {
+    /// The file cannot be read or written.
+    #[error("cannot {verb} {}: {message}", .path.display())]
+    File {
+        /// What failed: `read`, `write`.
+        verb: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        message: String,
+    },
+    /// The file is not a list of paths.
+    #[error("{} is not a JSON list of paths", .0.display())]
+    Damaged(PathBuf),
+    /// Other users may change the file.
+    #[error("other users of this machine can change {}", .0.display())]
+    Exposed(PathBuf),
+    /// What is to be trusted is not a directory.
+    #[error("`{}` is not a directory", .0.display())]
+    NoDirectory(PathBuf),
+    /// The path is not UTF-8, so that the file cannot contain it.
+    #[error("the path {} is not UTF-8", .0.display())]
+    NotText(PathBuf),
+}
+
+impl TrustError {
+    /// Returns what to do about the error.
+    pub fn suggestion(&self) -> String {
+        match self {
+            Self::File { .. } => "Check that you own it.".to_owned(),
+            Self::Damaged(path) => format!("Remove {}, and trust your directories again.", path.display()),
+            Self::Exposed(path) => {
+                format!("Check its content, then run `chmod 600` on {}.", path.display())
+            }
+            Self::NoDirectory(_) => "Give a directory with modules, or the directory of a module.".to_owned(),
+            Self::NotText(_) => "Rename the directory, or use --trust.".to_owned(),
+        }
+    }
+}
+
+impl TrustStore {
+    /// Returns the store of a user; none without a home directory.
+    pub fn new(settings: &Settings) -> Option<Self> {
+        Some(Self { path: settings.home.as_deref()?.join(".local/state/cog/trusted.json") })
+    }
+
+    /// Returns the trusted directories, sorted.
+    ///
+    /// # Errors
+    /// The file exists and cannot be read, or other users may change it.
+    pub fn directories(&self) -> Result<Vec<PathBuf>, TrustError> {
+        let text = match files::read_text(&self.path, LIMIT) {
+            Ok(text) => text,
+            Err(FileError::Missing | FileError::Empty) => return Ok(Vec::new()),
+            Err(error) => return Err(self.failed("read", &error)),
+        };
+        if is_exposed(&self.path) {
+            return Err(TrustError::Exposed(self.path.clone()));
+        }
+        let damaged = || TrustError::Damaged(self.path.clone());
+        let list = Value::parse(&text).map_err(|_| damaged())?;
+        list.elements().map(|path| path.as_str().map(PathBuf::from).ok_or_else(damaged)).collect()
+    }
+
+    /// Trusts a directory, and returns its path with links resolved.
+    ///
+    /// # Errors
+    /// It is not a directory, or the file cannot be written.
+    pub fn add(&self, directory: &Path) -> Result<PathBuf, TrustError> {
+        let resolved = directory.canonicalize().ok().filter(|directory| directory.is_dir());
+        let directory = resolved.ok_or_else(|| TrustError::NoDirectory(directory.to_owned()))?;
+        self.change(|directories| directories.push(directory.clone()))?;
+        Ok(directory)
+    }
+
+    /// Ends the trust in a directory, which may be gone. Returns whether it was trusted.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn remove(&self, directory: &Path) -> Result<bool, TrustError> {
+        let resolved = directory.canonicalize().or_else(|_| std::path::absolute(directory));
+        let resolved = resolved.unwrap_or_else(|_| directory.to_owned());
+        let mut was_trusted = false;
+        self.change(|directories| {
+            let before = directories.len();
+            directories.retain(|one| *one != resolved && one != directory);
+            was_trusted = directories.len() < before;
+        })?;
+        Ok(was_trusted)
+    }
+
+    /// Changes the list under a lock: two commands at the same time must not lose each other's change.
+    fn change(&self, change: impl FnOnce(&mut Vec<PathBuf>)) -> Result<(), TrustError> {
+        let lock = self.lock().map_err(|error| self.failed("write", &error))?;
+        let mut directories = self.directories()?;
+        change(&mut directories);
+        directories.sort();
+        directories.dedup();
+        let texts: Vec<&str> = directories
+            .iter()
+            .map(|path| path.to_str().ok_or_else(|| TrustError::NotText(path.clone())))
+            .collect::<Result<_, _>>()?;
+        let text = texts.to_json_pretty();
+        files::write_atomic(&self.path, format!("{text}\n")).map_err(|error| self.failed("write", &error))?;
+        drop(lock);
+        Ok(())
+    }
+
+    /// Creates the directory of the file, and waits for the lock. The replaced file keeps the permissions of the file
+    /// that it replaces, so the first one is created for this user alone.
+    fn lock(&self) -> io::Result<fs::File> {
+        if let Some(parent) = self.path.parent() {
+            private_files::create_directory(parent)?;
+        }
+        private_files::open_options().append(true).open(&self.path)?;
+        let lock = private_files::open_options().append(true).open(self.path.with_extension("lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    fn failed(&self, verb: &'static str, error: &dyn std::fmt::Display) -> TrustError {
+        TrustError::File { verb, path: self.path.clone(), message: error.to_string() }
+    }
+}
+
+impl Settings {
+    /// Returns the directories whose modules may call tools. A file that cannot be read trusts nothing; `cog trust` reports
+    /// why.
+    pub(crate) fn trusted_directories(&self) -> TrustedDirectories {
+        if self.trust.value {
+            return TrustedDirectories::All;
+        }
+        let stored = TrustStore::new(self).and_then(|store| store.directories().ok());
+        TrustedDirectories::Only(stored.unwrap_or_default())
+    }
+}
+
+#[cfg(unix)]
+fn is_exposed(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o022 != 0)
+}
+
+/// Other systems have no such mode.
+#[cfg(not(unix))]
+fn is_exposed(_: &Path) -> bool {
+    false
+}
