@@ -12,7 +12,7 @@ use crate::{
     layout::{self, has_manifest},
     load_manifest,
     name::is_module_name,
-    trust::{Choice, NEAR, Trust, TrustedDirectories},
+    trust::{Choice, NEAR, Shadowing, Trust, TrustedDirectories},
 };
 
 /// Finds modules by name or by path.
@@ -188,6 +188,21 @@ impl Finder {
             Trust::Untrusted(_) if choice == Choice::User && is_path(name_or_path) => Trust::ForThisRun,
             trust => trust,
         }
+    }
+
+    /// Returns the module of the operator, or the built-in one, whose name a module of the working directory has. The note
+    /// about it does not depend on trust: a name that means something else must not surprise.
+    pub fn shadowing(&self, name: &str, origin: &Origin) -> Option<Shadowing> {
+        let Origin::Directory(directory) = origin else { return None };
+        if is_path(name) || self.is_operators(directory) {
+            return None;
+        }
+        let operators = self.operators.iter().map(|root| root.join(name)).find(|other| has_manifest(other));
+        (operators.is_some() || BuiltinModule::find(name).is_some()).then(|| Shadowing {
+            name: name.to_owned(),
+            directory: directory.clone(),
+            hidden: operators,
+        })
     }
 
     /// Whether the operator named the directory, or the one that contains it. The home directory may be the working

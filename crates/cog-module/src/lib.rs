@@ -55,6 +55,6 @@ pub use locate::Locator;
 pub use module::{LoadError, Module};
 pub use name::is_module_name;
 pub use prompt::{Call, CallError, CallOptions, Prompt, PromptPart};
-pub use trust::{Choice, Trust, TrustedDirectories};
+pub use trust::{Choice, Shadowing, Trust, TrustedDirectories};
 pub use validate::{Level, Report, validate};
 pub use {directory::Origin, embedded::ModuleFiles, rule::Rule, source::Location};

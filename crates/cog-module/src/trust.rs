@@ -8,6 +8,8 @@ use std::{
 
 use cog_spec::Manifest;
 
+use crate::diagnostic::shown;
+
 /// The directories below the working directory in which modules are found by name.
 pub(crate) const NEAR: [&str; 2] = ["cognitive/modules", ".cognitive/modules"];
 
@@ -115,6 +117,26 @@ impl fmt::Display for Quoted<'_> {
             return f.write_str(&text);
         }
         write!(f, "'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// A module that is found by name through the working directory, and takes the place of another one with this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shadowing {
+    pub(crate) name: String,
+    pub(crate) directory: PathBuf,
+    /// The directory of the operator's module; none for one that is built in.
+    pub(crate) hidden: Option<PathBuf>,
+}
+
+impl fmt::Display for Shadowing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, directory, hidden } = self;
+        write!(f, "`{name}` is the module in {}, not ", shown(&directory.to_string_lossy()))?;
+        match hidden {
+            None => f.write_str("the built-in one"),
+            Some(hidden) => write!(f, "yours in {}", shown(&hidden.to_string_lossy())),
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! What `run`, `render` and `test` share: loading modules, and waiting.
 
-use std::{future::Future, sync::Arc};
+use std::{collections::HashSet, future::Future, sync::Arc};
 
+use cog_flow::called_modules;
 use cog_host::settings::Settings;
-use cog_module::{Finder, Module, load_manifest};
+use cog_module::{Finder, Module, Origin, load_manifest};
 use cog_run::Runtime;
 use cog_spec::{Code, Envelope, ErrorBody};
 
@@ -17,7 +18,12 @@ pub(super) fn load(
     settings: &Settings,
     console: &Console,
 ) -> Result<Arc<Module>, ErrorBody> {
-    diagnosed(runtime.load(name), name, settings, console)
+    let loaded = diagnosed(runtime.load(name), name, settings, console);
+    if let Ok(module) = &loaded {
+        note_shadowing(runtime.finder(), name, &module.origin, console);
+        note_parts(runtime, module, console);
+    }
+    loaded
 }
 
 /// Loads a module like [`load`], where the command found the path itself: only trust lets it call tools.
@@ -30,9 +36,34 @@ pub(super) fn load_found(
     diagnosed(runtime.load_found(name), name, settings, console)
 }
 
-/// Notes about the modules that a server offers: which get no tools.
+/// Notes that a name means a module of the working directory, not the one that it means elsewhere.
+pub(super) fn note_shadowing(finder: &Finder, name: &str, origin: &Origin, console: &Console) {
+    if let Some(shadowing) = finder.shadowing(name, origin) {
+        console.note(&shadowing.to_string());
+    }
+}
+
+/// Notes the same about the modules that a module calls, itself or through others: its parts and its tools.
+fn note_parts(runtime: &Runtime, module: &Arc<Module>, console: &Console) {
+    let (mut found, mut waiting) = (HashSet::new(), vec![Arc::clone(module)]);
+    while let Some(module) = waiting.pop() {
+        let tools = module.manifest.tools.allowed.iter().filter(|_| module.trust.allows_tools());
+        let names = called_modules(&module).into_iter().chain(tools.cloned());
+        for name in names {
+            if found.insert(name.clone())
+                && let Ok(called) = runtime.load_name(&name)
+            {
+                note_shadowing(runtime.finder(), &name, &called.origin, console);
+                waiting.push(called);
+            }
+        }
+    }
+}
+
+/// Notes about the modules that a server offers: what the working directory changed, and which get no tools.
 pub(super) fn note_served(finder: &Finder, console: &Console) {
-    for (_, origin) in finder.origins() {
+    for (name, origin) in finder.origins() {
+        note_shadowing(finder, &name, &origin, console);
         let trust = finder.trust(&origin);
         if !trust.allows_tools()
             && let Ok(manifest) = load_manifest(&origin)

@@ -73,12 +73,25 @@ fn module_of_a_clone_gets_tools_only_after_trust() {
         assert!(!is_offered, "{path}");
         let warning = json(&output)["_warnings"].to_string();
         assert!(warning.contains("W4017") && warning.contains("cog trust "), "{path}: {}", stdout(&output));
+        assert!(stderr(&output).contains("not the built-in one"), "{path}: {}", stderr(&output));
         assert!(stderr(&output).contains("cog trust "), "{path}: {}", stderr(&output));
         assert!(trust(&place, "clone", &[]).status.success());
-        assert!(offered(&place, "clone", &["code-reviewer"]).0, "{path}");
+        let (is_offered, output) = offered(&place, "clone", &["code-reviewer"]);
+        assert!(is_offered && stderr(&output).contains("not the built-in one"), "{path}");
         assert!(trust(&place, "clone", &["--remove"]).status.success());
         assert!(!offered(&place, "clone", &["code-reviewer"]).0, "{path}");
     }
+}
+
+/// A module of the operator calls another one of theirs, which the clone replaces.
+#[test]
+fn replaced_part_of_a_module_is_named() {
+    let place = clone("cognitive/modules/helper");
+    module(&place, ".cognitive/modules/own");
+    let (is_offered, output) = offered(&place, "clone", &["own"]);
+    assert!(is_offered && stderr(&output).contains("`helper` is the module in "), "{}", stderr(&output));
+    assert!(stderr(&output).contains(", not yours in "), "{}", stderr(&output));
+    assert!(!stderr(&offered(&place, "", &["own"]).1).contains("helper"));
 }
 
 #[test]
@@ -222,11 +235,11 @@ fn mcp_server_does_not_run_a_file_of_the_clone() {
 }
 
 #[test]
-fn server_reports_modules_that_get_no_tools() {
+fn server_reports_what_the_working_directory_changes() {
     let place = clone("cognitive/modules/code-reviewer");
     let output = cog(&place, "clone", &["mcp", "serve"]).stdin(Stdio::null()).output().unwrap();
     let notes = stderr(&output);
-    assert!(notes.contains("cog trust "), "{notes}");
+    assert!(notes.contains("not the built-in one") && notes.contains("cog trust "), "{notes}");
     let output = cog(&place, "clone", &["mcp", "serve", "--trust"]).stdin(Stdio::null()).output().unwrap();
     assert!(!stderr(&output).contains("cog trust "), "{}", stderr(&output));
 }

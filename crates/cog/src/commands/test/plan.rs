@@ -130,6 +130,7 @@ impl Bench<'_> {
         let loaded = match origin {
             // Nobody has chosen the path of a module that was listed.
             Origin::Directory(directory) if !self.args.modules.contains(&name) => {
+                runtime::note_shadowing(self.runtime.finder(), &name, origin, self.console);
                 let path = directory.display().to_string();
                 runtime::load_found(&self.runtime, &path, self.settings, self.console)
             }
