@@ -3,6 +3,7 @@
 mod amount;
 mod budget;
 mod cache;
+mod costly;
 mod detected;
 mod duration;
 mod environment;

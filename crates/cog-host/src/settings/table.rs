@@ -9,9 +9,23 @@ use super::{Row, Settings, Shown, Source, duration};
 impl Settings {
     /// Returns every setting; of the providers, only the settings that are set.
     pub fn rows(&self) -> Vec<Row> {
+        let mut rows = self.main_rows();
+        rows.extend(self.generation.rows());
+        rows.extend(self.media.rows());
+        rows.extend(self.logs.rows());
+        rows.extend(self.tools.rows());
+        rows.extend(self.budget.rows());
+        rows.extend(self.cache.rows());
+        rows.extend(self.nats.rows());
+        rows.extend(VENDORS.iter().flat_map(|vendor| self.provider_rows(vendor)));
+        rows
+    }
+
+    /// Returns the settings without a section.
+    pub(super) fn main_rows(&self) -> Vec<Row> {
         let time = |length: &Duration| Shown::Text(duration::show(*length));
         let count = |count: &u32| Shown::Count(u64::from(*count));
-        let mut rows = vec![
+        vec![
             Row::new("provider", &self.provider, |name| Shown::maybe(name.as_ref())),
             Row::new("model", &self.model, |name| Shown::maybe(name.as_ref())),
             Row::new("timeout", &self.timeout, time),
@@ -29,16 +43,7 @@ impl Settings {
                 Some(url) => Shown::Text(url.clone()),
                 None => Shown::Text("off".to_owned()),
             }),
-        ];
-        rows.extend(self.generation.rows());
-        rows.extend(self.media.rows());
-        rows.extend(self.logs.rows());
-        rows.extend(self.tools.rows());
-        rows.extend(self.budget.rows());
-        rows.extend(self.cache.rows());
-        rows.extend(self.nats.rows());
-        rows.extend(VENDORS.iter().flat_map(|vendor| self.provider_rows(vendor)));
-        rows
+        ]
     }
 
     fn provider_rows(&self, vendor: &Vendor) -> Vec<Row> {
@@ -53,11 +58,14 @@ impl Settings {
                 Some(Row { name: name.to_owned(), value: Shown::Text(value), source: self.source_of(name) })
             })
             .collect();
-        let model = self.model_for(vendor);
-        rows.extend(model.map(|model| {
-            Row::new(&format!("providers.{}.model", vendor.name), &model, |model| Shown::Text(model.clone()))
-        }));
+        rows.extend(self.model_row(vendor));
         rows
+    }
+
+    /// Returns the model that a file sets for a provider.
+    pub(super) fn model_row(&self, vendor: &Vendor) -> Option<Row> {
+        let name = format!("providers.{}.model", vendor.name);
+        Some(Row::new(&name, &self.model_for(vendor)?, |model| Shown::Text(model.clone())))
     }
 
     /// Returns where a provider's variable is set.

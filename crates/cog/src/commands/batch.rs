@@ -31,7 +31,7 @@ use self::{
 use super::{emit, runtime};
 use crate::{
     args::{BatchArgs, BatchCommand},
-    commands::settings::{close_telemetry, note_telemetry},
+    commands::settings::{close_telemetry, load_run_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -55,7 +55,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     format::output(args)?;
     files::check(args)?;
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
-    let settings = Settings::read(flags, environment)?;
+    let settings = load_run_settings(flags, environment, console)?;
     note_telemetry(&settings, console);
     #[cfg(feature = "nats")]
     nats::check(args)?;

@@ -2,16 +2,14 @@
 
 use std::pin::pin;
 
-use cog_host::{
-    providers,
-    settings::{Environment, Settings},
-};
+use cog_host::{providers, settings::Environment};
 use cog_mcp::{CallSettings, ModuleServer};
 use cog_spec::{Code, ErrorBody};
 
 use super::{
     serve::{self, Listening, events},
     served,
+    settings::load_run_settings,
     signals::Signals,
 };
 use crate::{
@@ -38,7 +36,7 @@ pub(crate) fn mcp(args: &McpArgs, environment: Environment, console: &Console) -
 
 /// Serves standard input and output until the client closes them, or Ctrl-C or SIGTERM.
 fn stdio(args: &McpServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let settings = Settings::read(args.model.flags(), environment)?;
+    let settings = load_run_settings(args.model.flags(), environment, console)?;
     let selected = providers::select(&settings, providers::RecordMode::Off)?;
     let runtime = served::runtime(&args.paths, &settings, selected.providers, console)?;
     console.note(&selected.note);

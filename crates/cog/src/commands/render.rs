@@ -17,6 +17,7 @@ use cog_spec::ErrorBody;
 use super::{emit, example, input, runtime};
 use crate::{
     args::RenderArgs,
+    commands::settings::load_run_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Layout, wrap},
@@ -29,7 +30,7 @@ pub(crate) fn render(
     console: &Console,
 ) -> Result<Exit, CliError> {
     emit::check(args.request.output.output.as_deref())?;
-    let settings = Settings::read(args.request.model.flags(), environment)?;
+    let settings = load_run_settings(args.request.model.flags(), environment, console)?;
     let rendered = rendered(args, &settings, console)?;
     rendered.warnings.iter().for_each(|warning| console.warn(warning));
     let layout = Layout { palette: console.out().palette, width: console.width() };

@@ -26,7 +26,7 @@ use self::conversation::Conversation;
 use super::{emit, example, input, runtime, stream};
 use crate::{
     args::{OutputArgs, RunArgs},
-    commands::settings::{close_telemetry, note_telemetry},
+    commands::settings::{close_telemetry, load_run_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::{Console, Layout, card},
@@ -58,7 +58,7 @@ pub(super) fn run_with(
         return Err(error);
     }
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.request.model.flags() };
-    let settings = Settings::read(flags, environment)?;
+    let settings = load_run_settings(flags, environment, console)?;
     note_telemetry(&settings, console);
     let log = RunLog::new(&settings);
     let continuation = confirmation::from_args(&args.tools);

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     args::{ModelArgs, ServeArgs},
-    commands::settings::note_telemetry,
+    commands::settings::{load_run_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -56,7 +56,7 @@ pub(super) fn listen(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = Settings::read(args.model.flags(), environment)?;
+    let settings = load_run_settings(args.model.flags(), environment, console)?;
     note_telemetry(&settings, console);
     let (mut serving, _) = ServeSettings::read(&settings, args.flag)?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;

@@ -29,6 +29,7 @@ use self::{
 use super::{emit, runtime, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
+    commands::settings::load_run_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Progress},
@@ -37,7 +38,7 @@ use crate::{
 /// Runs the golden tests of the modules and reports on them.
 pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     emit::check(args.output.as_deref())?;
-    let settings = Settings::read(args.model.flags(), environment)?;
+    let settings = load_run_settings(args.model.flags(), environment, console)?;
     if args.record {
         check_recorded(&settings, console)?;
     }

@@ -8,7 +8,7 @@ use cog_host::{
     settings::{Environment, Settings},
 };
 
-use super::{nats, serve::events, served, signals::Signals};
+use super::{nats, serve::events, served, settings::load_run_settings, signals::Signals};
 use crate::{args::WorkerArgs, error::CliError, exit::Exit, output::Console};
 
 /// The time between two attempts to reach a server at the start.
@@ -20,7 +20,7 @@ pub(crate) fn worker(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = Settings::read(args.model.flags(), environment)?;
+    let settings = load_run_settings(args.model.flags(), environment, console)?;
     let options = nats::options(args.nats.as_deref(), &settings)?;
     let names = Names::new(&settings.nats.name.value).map_err(|error| nats::error(&error))?;
     let selected = providers::select(&settings, providers::RecordMode::Off)?;

@@ -243,3 +243,18 @@ fn server_reports_what_the_working_directory_changes() {
     let output = cog(&place, "clone", &["mcp", "serve", "--trust"]).stdin(Stdio::null()).output().unwrap();
     assert!(!stderr(&output).contains("cog trust "), "{}", stderr(&output));
 }
+
+#[test]
+fn project_file_that_costs_more_is_named() {
+    let place = Place::new();
+    place.write("cog.toml", "effort = \"max\"\nservice_tier = \"priority\"\nretries = 9\nmodel = \"m1\"\n");
+    let notes =
+        |args: &[&str]| stderr(&cog(&place, "", args).env("LLM_PROVIDER", "offline").output().unwrap());
+    let run = ["run", "code-reviewer", "--args", "x"];
+    let noted = notes(&run);
+    for value in ["effort = max", "service_tier = priority", "retries = 9", "model = m1"] {
+        assert!(noted.contains(&format!("cog.toml sets {value}")), "{value}: {noted}");
+    }
+    assert!(!notes(&[&run[..], &["--model", "m2"]].concat()).contains("model = "));
+    assert!(!notes(&["list"]).contains("effort"));
+}

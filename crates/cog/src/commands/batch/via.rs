@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     args::{BatchArgs, BatchCommand, Cli, Command, JobsArgs, JobsCommand},
-    commands::{emit, runtime, signals::Signals},
+    commands::{emit, runtime, settings::load_run_settings, signals::Signals},
     error::CliError,
     exit::Exit,
     output::{Console, Table},
@@ -156,7 +156,7 @@ pub(super) fn jobs(
     if matches!(command, JobsCommand::Fetch(_)) {
         return super::run(&began, Mode::Fetch, environment, console);
     }
-    let settings = Settings::read(began.model.flags(), environment)?;
+    let settings = load_run_settings(began.model.flags(), environment, console)?;
     let provider = provider(&began, &settings)?.ok_or_else(|| CliError::Usage {
         message: "the batch was started without --via".to_owned(),
         suggestion: Some("Run the command that started it again: it continues.".to_owned()),
