@@ -121,6 +121,11 @@ impl Hosted {
     pub(crate) fn is_strict(&self) -> bool {
         self.settings.strict.value
     }
+
+    /// Returns a note for each value in the project's file that changes what runs cost.
+    pub(crate) fn costly(&self) -> Vec<String> {
+        self.settings.costly_notes()
+    }
 }
 
 impl From<ErrorBody> for HostError {

@@ -15,6 +15,7 @@ use pyo3::{
 };
 
 use crate::{
+    callback::warn,
     caller::Caller,
     exception::exception,
     from_python::{Converted, convert, seconds, text},
@@ -194,7 +195,7 @@ impl Target {
     /// Returns the loaded module.
     pub(crate) fn load(&self, hosted: &Hosted) -> Result<Arc<Module>, ErrorBody> {
         match self {
-            Self::Named(name) => hosted.runtime.load(name),
+            Self::Named(name) => noted(name, hosted, hosted.runtime.load(name)),
             Self::Found(path) => hosted.runtime.load_found(path),
             Self::Loaded(module) => Ok(Arc::clone(module)),
         }
@@ -203,11 +204,25 @@ impl Target {
     /// Returns the loaded module. Files are read on a thread that may block.
     async fn load_async(&self, hosted: &Hosted) -> Result<Arc<Module>, ErrorBody> {
         match self {
-            Self::Named(name) => hosted.runtime.load_async(name).await,
+            Self::Named(name) => noted(name, hosted, hosted.runtime.load_async(name).await),
             Self::Found(path) => hosted.runtime.load_found_async(path).await,
             Self::Loaded(module) => Ok(Arc::clone(module)),
         }
     }
+}
+
+/// Logs that a name means a module of the working directory, not the one that it means elsewhere.
+fn noted(
+    name: &str,
+    hosted: &Hosted,
+    loaded: Result<Arc<Module>, ErrorBody>,
+) -> Result<Arc<Module>, ErrorBody> {
+    if let Ok(module) = &loaded
+        && let Some(shadowing) = hosted.runtime.finder().shadowing(name, &module.origin)
+    {
+        warn(shadowing.to_string());
+    }
+    loaded
 }
 
 /// Reads the keyword arguments of `execute`: those of `_options` in a request, with `timeout` in seconds. An argument that is

@@ -8,7 +8,11 @@ use std::{
 use cog_host::settings::Flags;
 use cog_module::Level;
 use cog_spec::ErrorBody;
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyUserWarning, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
 
 use crate::{
     call::{Call, answer},
@@ -61,6 +65,10 @@ impl NativeRuntime {
             reader: Reader::find(py),
         };
         let hosted = py.detach(|| Hosted::new(flags, parts)).map_err(|error| invalid(py, error))?;
+        let category = py.get_type::<PyUserWarning>();
+        for note in hosted.costly() {
+            PyErr::warn(py, &category, &std::ffi::CString::new(note)?, 2)?;
+        }
         Ok(Self(Mutex::new((std::process::id(), Arc::new(hosted)))))
     }
 

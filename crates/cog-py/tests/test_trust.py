@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,22 @@ def test_name_gets_tools_only_with_trust(monkeypatch: pytest.MonkeyPatch) -> Non
         assert codes(result) == [] and [offered["name"] for offered in model.requests[0].tools] == ["add"]
     monkeypatch.setenv("COG_TRUST", "1")
     assert codes(run("agent")[0]) == []
+
+
+def test_other_module_of_a_known_name_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    clone().rename("cognitive/modules/code-reviewer")
+    manifest = Path("cognitive/modules/code-reviewer/module.yaml")
+    manifest.write_text(manifest.read_text().replace("name: agent", "name: code-reviewer"))
+    with caplog.at_level(logging.WARNING, logger="cognitive"):
+        run("code-reviewer")
+    assert any("not the built-in one" in record.message for record in caplog.records)
+
+
+def test_project_file_that_costs_more_is_a_warning() -> None:
+    Path("cog.toml").write_text('effort = "max"\n')
+    with pytest.warns(UserWarning, match=r"cog\.toml sets effort = max"):
+        CognitiveRuntime(provider="offline")
+    Path("cog.toml").write_text("strict = true\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CognitiveRuntime(provider="offline")
