@@ -29,7 +29,6 @@
 
 mod error;
 mod event;
-mod limits;
 mod node;
 mod number;
 mod parser;
@@ -40,9 +39,9 @@ mod typed;
 mod value;
 mod write;
 
+pub use self::event::Limits;
 pub use crate::error::{Position, SyntaxError, SyntaxErrorKind};
 pub use crate::event::{Event, EventKind};
-pub use crate::limits::Limits;
 pub use crate::node::{Elements, Key, Kind, Members, Node, NodeId};
 pub use crate::number::Number;
 pub use crate::parser::{Deviation, End, Parser, Reader, Tolerance};

@@ -1,8 +1,6 @@
 //! A view of one value on a tape.
 
-mod equal;
 mod iter;
-mod pointer;
 #[cfg(test)]
 mod tests;
 
@@ -254,7 +252,7 @@ impl<'a> Node<'a> {
     /// Returns the value at a JSON pointer (RFC 6901) relative to this value; `""` is this value.
     #[must_use]
     pub fn pointer(self, pointer: &str) -> Option<Node<'a>> {
-        pointer::resolve(self, pointer)
+        iter::resolve(self, pointer)
     }
 
     /// Copies the subtree into an owned value. Incomplete containers and strings are closed. [`Value::child`] returns a
@@ -324,7 +322,7 @@ impl<'a> Node<'a> {
 impl PartialEq for Node<'_> {
     /// JSON equality: the order of members does not matter, numbers are compared mathematically.
     fn eq(&self, other: &Self) -> bool {
-        equal::equal(*self, *other)
+        iter::equal(*self, *other)
     }
 }
 

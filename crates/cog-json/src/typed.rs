@@ -1,22 +1,25 @@
 //! Values as Rust types: a [`Node`] is a serde deserializer, and any serializable type becomes a value.
 
 mod access;
-mod error;
-mod key;
 
-use serde::de::{Deserializer, Visitor};
-use serde::{Deserialize, Serialize, forward_to_deserialize_any, ser};
+use std::fmt;
 
-use crate::limits::Limits;
-use crate::node::{Kind, Node};
-use crate::number::Number;
-use crate::parser::Parser;
-use crate::value::Value;
-use crate::write::Writer;
+use serde::{
+    Deserialize, Serialize,
+    de::{self, Deserializer, Visitor, value::BorrowedStrDeserializer},
+    forward_to_deserialize_any, ser,
+};
 
 use self::access::{Elements, Members, Variant};
-
-pub use self::error::{DeserializeError, SerializeError};
+use crate::{
+    event::Limits,
+    node::{Kind, Node},
+    number::Number,
+    parser::Parser,
+    path::{Path, Segment},
+    value::Value,
+    write::Writer,
+};
 
 /// Converts a value into `T`, without a copy of its strings where `T` borrows them.
 ///
@@ -161,6 +164,129 @@ fn visit_integer<'de, V: Visitor<'de>>(number: Number<'_>, visitor: V) -> Result
         (Some(value), _) => visitor.visit_i128(value),
         (None, Ok(value)) => visitor.visit_u128(value),
         (None, Err(_)) => visitor.visit_f64(number.as_f64()),
+    }
+}
+
+// The errors of conversions between values and types.
+
+/// A value does not match the type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeserializeError {
+    path: Path,
+    message: String,
+}
+
+impl DeserializeError {
+    /// Returns the path of the value that does not match.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the message without the path.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Adds the step from the container of the value to the path.
+    fn inside(self, segment: Segment<'_>) -> Self {
+        let path = std::iter::once(segment).chain(self.path.segments()).collect();
+        Self { path, message: self.message }
+    }
+}
+
+impl fmt::Display for DeserializeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.is_root() {
+            true => f.write_str(&self.message),
+            false => write!(f, "{}: {}", self.path, self.message),
+        }
+    }
+}
+
+impl std::error::Error for DeserializeError {}
+
+impl de::Error for DeserializeError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self { path: Path::root(), message: message.to_string() }
+    }
+}
+
+/// A type cannot be written as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SerializeError {
+    message: String,
+}
+
+impl ser::Error for SerializeError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self { message: message.to_string() }
+    }
+}
+
+// Keys of objects: text, which may be the text of a number or boolean.
+
+/// The key of a member.
+struct Key<'de>(&'de str);
+
+macro_rules! parsed {
+    ($($method:ident $visit:ident)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+            match self.0.parse() {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => visitor.visit_borrowed_str(self.0),
+            }
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for Key<'de> {
+    type Error = DeserializeError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        visitor.visit_borrowed_str(self.0)
+    }
+
+    parsed! {
+        deserialize_bool visit_bool
+        deserialize_i8 visit_i8
+        deserialize_i16 visit_i16
+        deserialize_i32 visit_i32
+        deserialize_i64 visit_i64
+        deserialize_i128 visit_i128
+        deserialize_u8 visit_u8
+        deserialize_u16 visit_u16
+        deserialize_u32 visit_u32
+        deserialize_u64 visit_u64
+        deserialize_u128 visit_u128
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, DeserializeError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DeserializeError> {
+        BorrowedStrDeserializer::new(self.0).deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier
+        ignored_any
     }
 }
 

@@ -1,15 +1,14 @@
 //! Writing JSON.
 
-mod node;
 mod serialize;
-mod to_json;
 
 use serde::Serialize;
 
-use crate::node::Node;
-use crate::scan::string_run;
-
-pub use self::to_json::{Array, ToJson};
+use crate::{
+    node::Node,
+    scan::string_run,
+    tape::{Entry, Tag, Tape},
+};
 
 /// Appends one JSON value to a string, with its commas, colons, quotes and indentation.
 ///
@@ -128,7 +127,7 @@ impl<'a> Writer<'a> {
     /// Writes a value of a tree, without recursion, and with the literals of its numbers. Incomplete containers and strings
     /// are closed.
     pub fn node(&mut self, node: Node<'_>) {
-        node::write(node, self);
+        write(node, self);
     }
 
     /// Writes a number or literal verbatim.
@@ -213,6 +212,104 @@ fn escape(byte: u8, out: &mut String) {
             out.push(digit(byte >> 4));
             out.push(digit(byte & 0xf));
         }
+    }
+}
+
+// Types that can be written as JSON.
+
+/// A value that has a JSON form. Types that serde can serialize have one.
+///
+/// Derive `Serialize` where the members are the fields. Implement this trait by hand only where they are not: the form is
+/// computed from other types (a code with its meaning, a path as text), or members appear only in some states.
+pub trait ToJson {
+    /// Writes exactly one value.
+    fn write_json(&self, w: &mut Writer<'_>);
+
+    /// Returns the value as compact JSON.
+    fn to_json(&self) -> String {
+        let mut out = String::new();
+        self.write_json(&mut Writer::compact(&mut out));
+        out
+    }
+
+    /// Returns the value as JSON with line breaks, indented by two spaces.
+    fn to_json_pretty(&self) -> String {
+        let mut out = String::new();
+        self.write_json(&mut Writer::pretty(&mut out));
+        out
+    }
+}
+
+/// A value whose serialization fails, such as a map with keys that are not strings, becomes `null`.
+impl<T: Serialize + ?Sized> ToJson for T {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.value(self);
+    }
+}
+
+/// The array of values whose JSON form is written by hand.
+pub struct Array<'a, T>(pub &'a [T]);
+
+impl<T: ToJson> ToJson for Array<'_, T> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.array(|w| {
+            for value in self.0 {
+                w.item(value);
+            }
+        });
+    }
+}
+
+// Writing a subtree in the order of the tape, without recursion.
+
+fn write(root: Node<'_>, w: &mut Writer<'_>) {
+    let tape = root.tape;
+    let end = tape.after(root.index);
+    let mut open: Vec<(u32, char)> = Vec::new();
+    let mut at = root.index;
+    while at < end {
+        close(&mut open, at, w);
+        let entry = tape.entry(at);
+        // A key whose value has not begun is the last entry of its tape.
+        if entry.tag() == Tag::Key && (entry.is_shadowed() || at + 1 == end) {
+            at = tape.after(at + 1);
+            continue;
+        }
+        if let Some(bracket) = begin(tape, entry, w) {
+            open.push((tape.after(at), bracket));
+        }
+        at += 1;
+    }
+    close(&mut open, u32::MAX, w);
+}
+
+/// Writes a scalar or an opening bracket; returns the closing bracket of a container.
+fn begin(tape: &Tape, entry: Entry, w: &mut Writer<'_>) -> Option<char> {
+    match entry.tag() {
+        Tag::Key => {
+            w.key(tape.string(entry));
+        }
+        Tag::Null => w.null(),
+        Tag::False => w.bool(false),
+        Tag::True => w.bool(true),
+        Tag::Number => w.literal(tape.literal(entry)),
+        Tag::String => w.string(tape.string(entry)),
+        Tag::Array => {
+            w.open('[');
+            return Some(']');
+        }
+        Tag::Object => {
+            w.open('{');
+            return Some('}');
+        }
+    }
+    None
+}
+
+/// Closes the containers that end before `at`.
+fn close(open: &mut Vec<(u32, char)>, at: u32, w: &mut Writer<'_>) {
+    while let Some((_, bracket)) = open.pop_if(|(end, _)| *end <= at) {
+        w.close(bracket);
     }
 }
 

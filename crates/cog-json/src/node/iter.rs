@@ -1,8 +1,8 @@
 //! Iterators over members and elements.
 
-use std::iter::FusedIterator;
+use std::{borrow::Cow, iter::FusedIterator};
 
-use crate::node::Node;
+use crate::node::{Kind, Node};
 
 /// The members of an object; see [`Node::members`].
 #[derive(Clone)]
@@ -85,3 +85,67 @@ impl<'a> Iterator for Elements<'a> {
 
 impl ExactSizeIterator for Elements<'_> {}
 impl FusedIterator for Elements<'_> {}
+
+// JSON pointers, RFC 6901.
+
+pub(super) fn resolve<'a>(from: Node<'a>, pointer: &str) -> Option<Node<'a>> {
+    if pointer.is_empty() {
+        return Some(from);
+    }
+    pointer.strip_prefix('/')?.split('/').try_fold(from, |node, token| match node.kind() {
+        Kind::Object => node.get(&unescape(token)),
+        Kind::Array => node.at(index(token)?),
+        _ => None,
+    })
+}
+
+fn unescape(token: &str) -> Cow<'_, str> {
+    match token.contains('~') {
+        true => token.replace("~1", "/").replace("~0", "~").into(),
+        false => token.into(),
+    }
+}
+
+/// An array index: digits without a leading zero.
+fn index(token: &str) -> Option<usize> {
+    let plain = token == "0" || (!token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit()));
+    if plain { token.parse().ok() } else { None }
+}
+
+// JSON equality.
+
+/// Compares without recursion, so that no depth can exhaust the stack.
+pub(super) fn equal<'a, 'b>(left: Node<'a>, right: Node<'b>) -> bool {
+    let mut pairs = vec![(left, right)];
+    while let Some((left, right)) = pairs.pop() {
+        let same = match (left.kind(), right.kind()) {
+            (Kind::Array, Kind::Array) => left.len() == right.len() && push_elements(left, right, &mut pairs),
+            (Kind::Object, Kind::Object) => {
+                left.len() == right.len() && push_members(left, right, &mut pairs)
+            }
+            (Kind::Number, Kind::Number) => left.as_number() == right.as_number(),
+            (Kind::String, Kind::String) => left.as_str() == right.as_str(),
+            (Kind::Bool, Kind::Bool) => left.as_bool() == right.as_bool(),
+            (one, other) => one == other,
+        };
+        if !same {
+            return false;
+        }
+    }
+    true
+}
+
+fn push_elements<'a, 'b>(left: Node<'a>, right: Node<'b>, pairs: &mut Vec<(Node<'a>, Node<'b>)>) -> bool {
+    pairs.extend(left.elements().zip(right.elements()));
+    true
+}
+
+fn push_members<'a, 'b>(left: Node<'a>, right: Node<'b>, pairs: &mut Vec<(Node<'a>, Node<'b>)>) -> bool {
+    for (key, value) in left.members() {
+        match right.get(key) {
+            Some(other) => pairs.push((value, other)),
+            None => return false,
+        }
+    }
+    true
+}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::limits::Limits;
+use crate::event::Limits;
 use crate::parser::Parser;
 
 fn value(text: &str) -> Value {

@@ -6,9 +6,9 @@
 
 use crate::error::SyntaxErrorKind;
 use crate::parser::ErrorAt;
+use crate::parser::Silent;
 use crate::parser::machine::Machine;
 use crate::parser::opening::{self, Lead, Look};
-use crate::parser::sink::Silent;
 
 /// The end of a value that begins before a given offset.
 #[derive(Clone, Copy, PartialEq, Eq)]

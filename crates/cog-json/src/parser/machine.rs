@@ -4,13 +4,13 @@
 //! parsing a complete text (`benches/ratios.rs`), and the compiler does not inline them by itself.
 
 use crate::error::SyntaxErrorKind;
-use crate::limits::Limits;
+use crate::event::Limits;
 use crate::node::Node;
 use crate::parser::ErrorAt;
+use crate::parser::Sink;
 use crate::parser::build::Frame;
 use crate::parser::lenient::CommentToken;
 use crate::parser::number::NumberToken;
-use crate::parser::sink::Sink;
 use crate::parser::string::StringToken;
 use crate::parser::tolerance::Ledger;
 use crate::path::Path;

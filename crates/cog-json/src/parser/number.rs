@@ -1,8 +1,8 @@
 //! Parsing numbers as they arrive.
 
 use crate::error::SyntaxErrorKind;
+use crate::parser::Sink;
 use crate::parser::machine::{Machine, Step, Token};
-use crate::parser::sink::Sink;
 use crate::parser::tolerance::{LedgerTarget, Tolerance};
 use crate::scan;
 use crate::tape::Entry;

@@ -1,16 +1,16 @@
 //! Parsing a model's reply: the document, and the text around it.
 
 use crate::error::SyntaxErrorKind;
+use crate::event::Limits;
 use crate::event::{Event, EventKind};
-use crate::limits::Limits;
-use crate::parser::around::{Bodies, FENCE, note_after, note_before};
 use crate::parser::drafts::{Draft, Drafts};
 use crate::parser::fragment::{self, Found, Reach};
 use crate::parser::machine::Machine;
 use crate::parser::opening::is_space;
 use crate::parser::seek::Seeker;
-use crate::parser::sink::{Silent, Sink};
+use crate::parser::{Bodies, FENCE, note_after, note_before};
 use crate::parser::{End, ErrorAt};
+use crate::parser::{Silent, Sink};
 use crate::path::Path;
 
 /// The state of a reply.

@@ -1,18 +1,18 @@
 //! Decoding strings as they arrive.
 
-mod escape;
-
-use crate::error::SyntaxErrorKind;
-use crate::event::EventKind;
-use crate::parser::machine::{Machine, Step, Token};
-use crate::parser::quote::{Mark, Quote};
-use crate::parser::sink::Sink;
-use crate::parser::tolerance::{LedgerTarget, Tolerance};
-use crate::scan::string_run;
-use crate::tape::{Entry, Tag};
-use crate::write::ToJson;
-
-use self::escape::Escape;
+use crate::{
+    error::SyntaxErrorKind,
+    event::EventKind,
+    parser::{
+        Sink,
+        lenient::{Mark, Quote},
+        machine::{Machine, Step, Token},
+        tolerance::{LedgerTarget, Tolerance},
+    },
+    scan::string_run,
+    tape::{Entry, Tag},
+    write::ToJson,
+};
 
 /// The bytes that are reserved for the decoded text of a string, at most as many as the text has left: short texts are decoded
 /// without moving.
@@ -120,7 +120,7 @@ impl Machine {
                 Mark::Closing => return self.end_string(token, sink),
                 Mark::Control if self.tolerant => {
                     token.raw += 1;
-                    token.raw_escaped += escape::length(rest.as_bytes().first().copied().unwrap_or_default());
+                    token.raw_escaped += length(rest.as_bytes().first().copied().unwrap_or_default());
                     self.add_run(&mut token.entry, stop + 1);
                 }
                 Mark::Control => {
@@ -134,7 +134,7 @@ impl Machine {
 
     /// Reads an escape. Returns whether the text contains all of it.
     fn add_escape<S: Sink>(&mut self, token: &mut StringToken, sink: &mut S) -> Step {
-        match escape::read(self.tape.text.as_bytes(), self.pos, self.tolerant) {
+        match read(self.tape.text.as_bytes(), self.pos, self.tolerant) {
             Escape::Unfinished => return Ok(false),
             Escape::Bad(kind) => return self.refuse_string(token, kind, sink),
             Escape::Char(char, length) => {
@@ -240,4 +240,86 @@ impl Machine {
             }
         }
     }
+}
+
+// Escapes inside strings.
+
+/// The result of reading at a backslash.
+enum Escape {
+    /// A character, and its length in the source.
+    Char(char, usize),
+    /// The text ends before the escape does.
+    Unfinished,
+    Bad(SyntaxErrorKind),
+}
+
+/// Returns the length of the escape that a control character needs.
+fn length(control: u8) -> usize {
+    match control {
+        b'\n' | b'\t' | b'\r' | 0x08 | 0x0c => 2,
+        _ => 6,
+    }
+}
+
+/// Reads the escape whose backslash is at `at`. A single quote has an escape only in tolerant mode.
+fn read(bytes: &[u8], at: usize, is_tolerant: bool) -> Escape {
+    let Some(letter) = bytes.get(at + 1) else { return Escape::Unfinished };
+    let char = match letter {
+        b'"' | b'\\' | b'/' => char::from(*letter),
+        b'\'' if is_tolerant => '\'',
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'u' => return unicode(bytes, at),
+        _ => return Escape::Bad(SyntaxErrorKind::Escape),
+    };
+    Escape::Char(char, 2)
+}
+
+fn unicode(bytes: &[u8], at: usize) -> Escape {
+    let high = match unit(bytes, at) {
+        Ok(unit) => unit,
+        Err(problem) => return problem,
+    };
+    match high {
+        0xd800..=0xdbff => pair(bytes, at, high),
+        _ => {
+            char::from_u32(high).map_or(Escape::Bad(SyntaxErrorKind::Surrogate), |char| Escape::Char(char, 6))
+        }
+    }
+}
+
+/// The first half of a surrogate pair was read: the second must follow.
+fn pair(bytes: &[u8], at: usize, high: u32) -> Escape {
+    match unit(bytes, at + 6) {
+        Ok(low @ 0xdc00..=0xdfff) => {
+            let scalar = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+            char::from_u32(scalar)
+                .map_or(Escape::Bad(SyntaxErrorKind::Surrogate), |char| Escape::Char(char, 12))
+        }
+        Err(Escape::Unfinished) => Escape::Unfinished,
+        _ => Escape::Bad(SyntaxErrorKind::Surrogate),
+    }
+}
+
+/// The 16 bits of `\uXXXX`.
+fn unit(bytes: &[u8], at: usize) -> Result<u32, Escape> {
+    let rest = bytes.get(at..).unwrap_or_default();
+    match rest.first_chunk::<6>() {
+        Some([b'\\', b'u', digits @ ..]) => hex(digits).ok_or(Escape::Bad(SyntaxErrorKind::Escape)),
+        Some(_) => Err(Escape::Bad(SyntaxErrorKind::Escape)),
+        None if may_become_unit(rest) => Err(Escape::Unfinished),
+        None => Err(Escape::Bad(SyntaxErrorKind::Escape)),
+    }
+}
+
+fn hex(digits: &[u8; 4]) -> Option<u32> {
+    digits.iter().try_fold(0, |unit, &digit| Some(unit * 16 + char::from(digit).to_digit(16)?))
+}
+
+fn may_become_unit(start: &[u8]) -> bool {
+    let (marker, digits) = start.split_at(start.len().min(2));
+    b"\\u".starts_with(marker) && digits.iter().all(u8::is_ascii_hexdigit)
 }

@@ -7,8 +7,8 @@ use serde::de::{
 
 use crate::node::{self, Node};
 use crate::path::Segment;
-use crate::typed::error::DeserializeError;
-use crate::typed::key::Key;
+use crate::typed::DeserializeError;
+use crate::typed::Key;
 
 /// The elements of an array that are still to visit.
 pub(super) struct Elements<'de> {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::limits::Limits;
+use crate::event::Limits;
 use crate::typed::VALUE_TOKEN;
 use crate::value::Value;
 use crate::write::{ToJson, Writer};

@@ -3,7 +3,7 @@
 use super::super::{End, Parser};
 use super::outcome::{Outcome, run_every_split};
 use crate::error::SyntaxErrorKind;
-use crate::limits::Limits;
+use crate::event::Limits;
 
 const DRAFT: &str = r#"{"a":"draft"}"#;
 const REAL: &str = r#"{"a":"real"}"#;

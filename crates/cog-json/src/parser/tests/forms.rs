@@ -3,7 +3,7 @@
 use super::super::{End, Parser, Tolerance as T};
 use super::outcome::{Outcome, run_every_split};
 use crate::error::SyntaxErrorKind;
-use crate::limits::Limits;
+use crate::event::Limits;
 
 fn outcome(text: &str) -> Outcome {
     run_every_split(|| Parser::tolerant(Limits::model_output()), text.as_bytes())

@@ -1,7 +1,7 @@
 use super::super::{End, Parser};
 use super::outcome::{Outcome, run, run_every_split};
 use crate::error::SyntaxErrorKind;
-use crate::limits::Limits;
+use crate::event::Limits;
 
 fn strict() -> Parser {
     Parser::strict(Limits::default())

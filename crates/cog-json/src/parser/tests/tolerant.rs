@@ -1,7 +1,7 @@
 use super::super::{End, Parser, Tolerance as T};
 use super::outcome::{Outcome, run, run_every_split};
 use crate::error::SyntaxErrorKind;
-use crate::limits::Limits;
+use crate::event::Limits;
 
 fn tolerant() -> Parser {
     Parser::tolerant(Limits::model_output())

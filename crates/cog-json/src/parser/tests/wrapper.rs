@@ -2,7 +2,7 @@
 
 use super::super::Parser;
 use super::outcome::run_every_split;
-use crate::limits::Limits;
+use crate::event::Limits;
 
 fn strict() -> Parser {
     Parser::strict(Limits::default()).unwrapping("data")
