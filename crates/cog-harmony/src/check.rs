@@ -3,37 +3,260 @@
 //! The checks read JSON, not [`Message`](crate::Message)s, so that a message that cannot be read is still part of the
 //! history. Each of them takes time that is linear in the size of the history.
 
-mod arguments;
 mod binary;
-mod fields;
-mod identity;
-mod media;
 mod pairs;
 
-use cog_json::Node;
+use std::collections::HashMap;
+
+use cog_json::{Event, EventKind, Kind, Limits, Node, Parser};
 
 use crate::{
     Problem,
     problem::{Path, Problems},
-    read,
+    read::{self, shown},
+    rules::{
+        ARGUMENTS_JSON, ARGUMENTS_KEY, AUDIO_DATA, AUDIO_RATE, IMAGE_INLINE, IMAGE_TYPE, MESSAGE_ID, NAME,
+        NAME_UNCLEAR, PART_MODEL, ROLE,
+    },
+    wire::data_url,
 };
-
-pub use self::media::PartSupport;
 
 /// Checks an array of messages; with a model also whether it accepts the parts.
 pub fn check(messages: Node<'_>, model: Option<&PartSupport>) -> Vec<Problem> {
     let mut problems = Problems::default();
     read::conversation(messages, &mut problems);
-    identity::check(messages, &mut problems);
+    check_identity(messages, &mut problems);
     pairs::check(messages, &mut problems);
     let root = Path::root("messages");
     for (index, message) in messages.elements().enumerate() {
         let path = root.index(index);
-        arguments::check(message, &path, &mut problems);
-        fields::each_text(message, &path, &mut |text, path| binary::check(text, path, &mut problems));
-        media::check(message, &path, model, &mut problems);
+        check_arguments(message, &path, &mut problems);
+        each_text(message, &path, &mut |text, path| binary::check(text, path, &mut problems));
+        check_media(message, &path, model, &mut problems);
     }
     problems.finish()
+}
+
+// The fields of a message that several checks read.
+
+/// Calls `visit` with each text of a message: its content, or the texts of its parts.
+fn each_text(message: Node<'_>, path: &Path<'_>, visit: &mut dyn FnMut(&str, &Path<'_>)) {
+    let Some(content) = message.get("content") else { return };
+    let path = path.key("content");
+    if let Some(text) = content.as_str() {
+        visit(text, &path);
+    }
+    for (index, part) in content.elements().enumerate() {
+        for key in ["text", "refusal"] {
+            if let Some(text) = part.get(key).and_then(Node::as_str) {
+                visit(text, &path.index(index).key(key));
+            }
+        }
+    }
+}
+
+/// Returns the role of a message.
+fn role(message: Node<'_>) -> &str {
+    message.get("role").and_then(Node::as_str).unwrap_or_default()
+}
+
+/// Returns the tool calls of a message.
+fn calls(message: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    message.get("tool_calls").into_iter().flat_map(Node::elements)
+}
+
+// Identifiers are unique, and speakers have names.
+
+fn check_identity(messages: Node<'_>, problems: &mut Problems) {
+    check_ids(messages, problems);
+    check_names(messages, "user", problems);
+    check_names(messages, "assistant", problems);
+    let root = Path::root("messages");
+    for (index, message) in messages.elements().enumerate() {
+        if role(message) == "developer" {
+            problems.add(&root.index(index).key("role"), &ROLE, "`developer` is read as `system`");
+        }
+    }
+}
+
+fn check_ids(messages: Node<'_>, problems: &mut Problems) {
+    let root = Path::root("messages");
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for (index, message) in messages.elements().enumerate() {
+        let Some(id) = message.get("id").and_then(Node::as_str) else { continue };
+        match seen.get(id) {
+            Some(first) => {
+                let message = format!("`{}` is also the id of messages[{first}]", shown(id));
+                problems.add(&root.index(index).key("id"), &MESSAGE_ID, message);
+            }
+            None => {
+                seen.insert(id, index);
+            }
+        }
+    }
+}
+
+/// Several names in one role show that several speakers share it.
+fn check_names(messages: Node<'_>, wanted: &str, problems: &mut Problems) {
+    let speakers = || messages.elements().enumerate().filter(|(_, message)| role(*message) == wanted);
+    let mut names = speakers().filter_map(|(_, message)| message.get("name").and_then(Node::as_str));
+    let Some(first) = names.next() else { return };
+    let second = names.find(|name| *name != first);
+    let (rule, what) = match second {
+        Some(second) => (&NAME, format!("missing; `{}` and `{}` speak here", shown(first), shown(second))),
+        None if wanted == "assistant" => {
+            (&NAME_UNCLEAR, format!("missing; `{}` speaks here too", shown(first)))
+        }
+        None => return,
+    };
+    let root = Path::root("messages");
+    for (index, message) in speakers() {
+        if message.get("name").is_none_or(Node::is_null) {
+            problems.add(&root.index(index).key("name"), rule, what.as_str());
+        }
+    }
+}
+
+// `arguments` is a string that contains a JSON object.
+
+fn check_arguments(message: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
+    let path = path.key("tool_calls");
+    for (index, call) in calls(message).enumerate() {
+        let arguments = call.get("function").and_then(|function| function.get("arguments"));
+        if let Some(text) = arguments.and_then(Node::as_str) {
+            check_text(text, &path.index(index).key("function").key("arguments"), problems);
+        }
+    }
+}
+
+fn check_text(text: &str, path: &Path<'_>, problems: &mut Problems) {
+    match find_duplicate(text) {
+        Err(message) => problems.add(path, &ARGUMENTS_JSON, message),
+        Ok(Some(key)) => problems.add(path, &ARGUMENTS_KEY, format!("the key `{key}` occurs more than once")),
+        Ok(None) => {}
+    }
+}
+
+/// Returns the path of the first key that occurs more than once, or describes why the text is not a JSON object.
+fn find_duplicate(text: &str) -> Result<Option<String>, String> {
+    if text.trim().is_empty() {
+        return Err("the text is empty, expected a JSON object".to_owned());
+    }
+    let mut parser = Parser::strict(Limits::default());
+    let mut duplicate = None;
+    let mut sink = |event: Event<'_>| {
+        if matches!(event.kind, EventKind::Replaced) && duplicate.is_none() {
+            duplicate = Some(event.path.to_string());
+        }
+    };
+    let read = parser.push(text.as_bytes(), &mut sink).and_then(|()| parser.finish(&mut sink));
+    if let Err(error) = read {
+        let is_truncated = error.offset() >= text.trim_end().len();
+        let what = if is_truncated { "the JSON is truncated" } else { "not JSON" };
+        return Err(format!("{what}: {}, at byte {}", error.kind(), error.offset()));
+    }
+    match parser.root().map(Node::kind) {
+        Some(Kind::Object) => Ok(duplicate),
+        kind => Err(format!("found {}, expected a JSON object", kind.unwrap_or(Kind::Null))),
+    }
+}
+
+// Parts with media: images by URL, frames in place of video, audio as base64.
+
+/// The parts that a model accepts, beside text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartSupport {
+    /// The name of the model in messages, `mistral/mistral-large-latest`.
+    pub model: String,
+    /// Whether it accepts images.
+    pub images: bool,
+    /// Whether it fetches images by URL.
+    pub image_urls: bool,
+    /// Whether it accepts audio.
+    pub audio: bool,
+    /// Whether it accepts documents.
+    pub documents: bool,
+}
+
+fn check_media(message: Node<'_>, path: &Path<'_>, model: Option<&PartSupport>, problems: &mut Problems) {
+    let path = path.key("content");
+    let parts = message.get("content").into_iter().flat_map(Node::elements);
+    for (index, part) in parts.enumerate() {
+        let path = path.index(index);
+        match part.get("type").and_then(Node::as_str) {
+            Some("image_url") => check_image(part, &path, problems),
+            Some("input_audio") => check_audio(part, &path, problems),
+            _ => {}
+        }
+        if let Some(reason) = model.and_then(|model| model.refuses(part)) {
+            problems.add(&path, &PART_MODEL, reason);
+        }
+    }
+}
+
+/// Extensions of files that are not images.
+const VIDEOS: [&str; 7] = [".mp4", ".mov", ".webm", ".mkv", ".avi", ".m4v", ".mpeg"];
+
+fn check_image(part: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
+    let Some(url) = part.get("image_url").and_then(|image| image.get("url")?.as_str()) else { return };
+    let path = path.key("image_url");
+    let path = path.key("url");
+    if let Some((media_type, data)) = data_url(url) {
+        if media_type.starts_with("image/") {
+            let message = format!("the image is inline, {} bytes of base64", data.len());
+            problems.add(&path, &IMAGE_INLINE, message);
+        } else {
+            problems.add(&path, &IMAGE_TYPE, format!("found {}, expected an image", shown(media_type)));
+        }
+        return;
+    }
+    let file = url.split(['?', '#']).next().unwrap_or_default();
+    let start = file.len().saturating_sub(5);
+    let end = file.get(start..).unwrap_or_default().to_ascii_lowercase();
+    if let Some(extension) = VIDEOS.iter().find(|extension| end.ends_with(**extension)) {
+        problems.add(&path, &IMAGE_TYPE, format!("found a video (`{extension}`), expected an image"));
+    }
+}
+
+fn check_audio(part: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
+    let Some(audio) = part.get("input_audio") else { return };
+    let path = path.key("input_audio");
+    let is_base64 =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    let data = audio.get("data").and_then(Node::as_str).unwrap_or_default();
+    if let Some(at) = data.bytes().position(|byte| !is_base64(byte)) {
+        problems.add(
+            &path.key("data"),
+            &AUDIO_DATA,
+            format!("found a character at byte {at} that is not base64"),
+        );
+    }
+    let format = audio.get("format").and_then(Node::as_str).unwrap_or_default();
+    let is_raw = ["pcm", "l16", "raw"].iter().any(|raw| format.starts_with(raw));
+    if is_raw && audio.get("sample_rate").is_none_or(Node::is_null) {
+        problems.add(
+            &path.key("sample_rate"),
+            &AUDIO_RATE,
+            format!("missing; {} has no header", shown(format)),
+        );
+    }
+}
+
+impl PartSupport {
+    /// Returns why the model refuses a part.
+    fn refuses(&self, part: Node<'_>) -> Option<String> {
+        let model = &self.model;
+        match part.get("type").and_then(Node::as_str)? {
+            "image_url" if !self.images => Some(format!("{model} accepts no images")),
+            "image_url" if !self.image_urls => {
+                let url = part.get("image_url")?.get("url")?.as_str()?;
+                data_url(url).is_none().then(|| format!("{model} accepts images only as base64"))
+            }
+            "input_audio" if !self.audio => Some(format!("{model} accepts no audio")),
+            "file" if !self.documents => Some(format!("{model} accepts no files")),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

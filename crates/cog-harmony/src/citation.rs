@@ -17,37 +17,27 @@
 //! # Ok::<(), cog_json::SyntaxError>(())
 //! ```
 
-mod anchor;
 mod entry;
-mod given;
 mod grounding;
-mod locate;
-mod path;
-mod report;
 mod snippet;
-mod source;
-mod walk;
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use cog_json::{Node, Path};
+use serde::Serialize;
 
+pub use self::entry::{MAX_ANCHOR, unfinished_anchor};
+use self::{grounding::Mentions, snippet::Words};
 use crate::Finding;
-
-use self::{locate::Scope, path::below, walk::Mentions};
-
-pub use self::{
-    anchor::{MAX_ANCHOR, unfinished_anchor},
-    locate::MAP,
-    report::{Citation, CitationReport},
-    source::{Source, SourcePage, Sources},
-};
 
 /// Checks the citations of an answer: an envelope, the data of one, a message, a list of messages, or any object with a
 /// `citation_map`. A snippet must be in its source with at least `min_score`; 1 is all of it.
 pub fn check(document: Node<'_>, sources: &Sources, min_score: f64) -> CitationReport {
     let mut report = CitationReport::default();
-    for scope in locate::scopes(document) {
+    for scope in scopes(document) {
         check_scope(&scope, sources, min_score, &mut report);
     }
     report
@@ -57,10 +47,10 @@ pub fn check(document: Node<'_>, sources: &Sources, min_score: f64) -> CitationR
 /// member, or the `text` or `content` of an object by its `id` or `source_id`. `others` are its sources that are not text in
 /// the input, such as documents. Returns nothing if the data have no citations.
 pub fn check_data(data: Node<'_>, input: Option<Node<'_>>, others: &Sources) -> Vec<Finding> {
-    let Some(scope) = locate::from_data(data) else { return Vec::new() };
+    let Some(scope) = from_data(data) else { return Vec::new() };
     let cited = scope.map.into_iter().flat_map(cited_in).collect();
     let mut sources = others.clone();
-    sources.extend(input.map(|input| given::sources(input, &cited)).unwrap_or_default());
+    sources.extend(input.map(|input| sources_in(input, &cited)).unwrap_or_default());
     let mut report = CitationReport::default();
     check_scope(&scope, &sources, 1.0, &mut report);
     report.findings
@@ -68,7 +58,7 @@ pub fn check_data(data: Node<'_>, input: Option<Node<'_>>, others: &Sources) -> 
 
 /// Returns the identifiers and URLs of the sources that a document cites.
 pub fn source_ids(document: Node<'_>) -> HashSet<&str> {
-    let maps = locate::scopes(document).into_iter().filter_map(|scope| scope.map);
+    let maps = scopes(document).into_iter().filter_map(|scope| scope.map);
     maps.flat_map(cited_in).collect()
 }
 
@@ -108,6 +98,179 @@ fn check_scope(scope: &Scope<'_>, sources: &Sources, min_score: f64, report: &mu
 fn unused(path: &Path, id: &str) -> Finding {
     Finding::new(path, "unused", format!("no anchor refers to the citation `{id}`"))
         .suggest(format!("Put `<cite id=\"{id}\"/>` where the text uses it, or remove the citation."))
+}
+
+/// Returns the path of a member.
+fn below(path: &Path, key: &str) -> Path {
+    let mut path = path.clone();
+    path.push_key(key);
+    path
+}
+
+/// The result of checking the citations of a document.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct CitationReport {
+    /// The number of anchors.
+    pub anchors: usize,
+    /// The citations, in the order of their maps.
+    pub citations: Vec<Citation>,
+    /// The rules that are violated.
+    pub findings: Vec<Finding>,
+}
+
+/// A citation, and whether its source confirms it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Citation {
+    /// Its identifier.
+    pub id: String,
+    /// The number of anchors that refer to it.
+    pub anchors: usize,
+    /// Whether its source was available.
+    pub checked: bool,
+    /// How much of the snippet is in the source, from 0 to 1; none if there was nothing to compare.
+    pub score: Option<f64>,
+    /// The page on which the snippet was found.
+    pub page: Option<u32>,
+}
+
+// The sources that the input of a run contains.
+
+/// Returns the texts of an input that are cited: a string by the name of its member, and the `text` or `content` of an object
+/// by its `id` or `source_id`. Several texts with one name are pages of one source.
+fn sources_in(input: Node<'_>, cited: &HashSet<&str>) -> Sources {
+    let mut texts = std::collections::BTreeMap::<&str, Vec<&str>>::new();
+    collect(input, &mut |name, text| {
+        if cited.contains(name) {
+            texts.entry(name).or_default().push(text);
+        }
+    });
+    let source = |texts: Vec<&str>| Source::from_text(&texts.join("\u{c}"));
+    texts.into_iter().map(|(name, texts)| (name.to_owned(), source(texts))).collect()
+}
+
+fn collect<'a>(node: Node<'a>, add: &mut impl FnMut(&'a str, &'a str)) {
+    let member = |keys: [&str; 2]| keys.into_iter().find_map(|key| node.get(key)?.as_str());
+    if let (Some(id), Some(text)) = (member(["id", "source_id"]), member(["text", "content"])) {
+        add(id, text);
+    }
+    for (name, value) in node.members() {
+        if let Some(text) = value.as_str() {
+            add(name, text);
+        }
+        collect(value, add);
+    }
+    node.elements().for_each(|element| collect(element, add));
+}
+
+// Where a document has its citations: in `metadata`, in a `context_block`, or beside the text (appendix A.4).
+
+/// The member of a document that contains the citations.
+pub const MAP: &str = "citation_map";
+
+/// Members that may contain a map.
+const BLOCKS: [&str; 2] = ["metadata", "context_block"];
+
+/// A text with the map that its anchors refer to.
+struct Scope<'a> {
+    /// The value whose strings may have anchors.
+    text: Node<'a>,
+    path: Path,
+    /// None if there is no map.
+    map: Option<Node<'a>>,
+    map_path: Path,
+}
+
+/// Returns the texts of a document: each message of a list, the data of an envelope, otherwise the document itself.
+fn scopes(document: Node<'_>) -> Vec<Scope<'_>> {
+    if document.is_array() {
+        let each = document.elements().enumerate().map(|(index, message)| {
+            let mut path = Path::root();
+            path.push_index(index);
+            scope(message, path)
+        });
+        return each.collect();
+    }
+    let is_envelope = document.get("ok").and_then(Node::as_bool).is_some();
+    match document.get("data").filter(|_| is_envelope) {
+        Some(data) => vec![scope(data, below(&Path::root(), "data"))],
+        None => vec![scope(document, Path::root())],
+    }
+}
+
+/// Returns the data of a run, if they have a map.
+fn from_data(data: Node<'_>) -> Option<Scope<'_>> {
+    let has_map = |place: Node<'_>| place.get(MAP).is_some();
+    let is_cited = has_map(data) || BLOCKS.into_iter().filter_map(|block| data.get(block)).any(has_map);
+    is_cited.then(|| scope(data, below(&Path::root(), "data")))
+}
+
+fn scope(text: Node<'_>, path: Path) -> Scope<'_> {
+    let blocks = BLOCKS.into_iter().filter_map(|block| Some((text.get(block)?, below(&path, block))));
+    let places = std::iter::once((text, path.clone())).chain(blocks);
+    let found = places.into_iter().find_map(|(place, path)| Some((place.get(MAP)?, below(&path, MAP))));
+    let (map, map_path) = found.map_or_else(|| (None, below(&path, MAP)), |(map, path)| (Some(map), path));
+    Scope { text, path, map, map_path }
+}
+
+/// The sources that are available, by `source_id`.
+pub type Sources = BTreeMap<String, Source>;
+
+/// A source with its text, prepared for comparisons. Clones share the text.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    pages: Arc<[Page]>,
+    is_text: bool,
+    duration_sec: Option<f64>,
+    unreadable: Option<String>,
+}
+
+/// A page of a source.
+#[derive(Debug, Clone, Default)]
+pub struct SourcePage {
+    /// The number of the page, from 1.
+    pub number: u32,
+    /// The text of the page.
+    pub text: String,
+    /// Width and height, in the unit of `bbox`; none if they are unknown.
+    pub size: Option<(f64, f64)>,
+}
+
+#[derive(Debug, Clone)]
+struct Page {
+    number: u32,
+    words: Words,
+    size: Option<(f64, f64)>,
+}
+
+impl Source {
+    /// Creates a source from plain text. A form feed ends a page.
+    pub fn from_text(text: &str) -> Self {
+        let pages = (1..).zip(text.split('\u{c}'));
+        Self::from_pages(pages.map(|(number, text)| SourcePage { number, text: text.to_owned(), size: None }))
+    }
+
+    /// Creates a source from the pages of a document.
+    pub fn from_pages(pages: impl IntoIterator<Item = SourcePage>) -> Self {
+        let page =
+            |page: SourcePage| Page { number: page.number, words: Words::new(&page.text), size: page.size };
+        Self { pages: pages.into_iter().map(page).collect(), is_text: true, ..Self::default() }
+    }
+
+    /// Creates a source without text from an image of this width and height.
+    pub fn from_image(size: (f64, f64)) -> Self {
+        let page = Page { number: 1, words: Words::new(""), size: Some(size) };
+        Self { pages: Arc::from([page]), ..Self::default() }
+    }
+
+    /// Creates a source without text from audio or video of this length.
+    pub fn from_recording(duration_sec: f64) -> Self {
+        Self { duration_sec: Some(duration_sec), ..Self::default() }
+    }
+
+    /// Creates a source that cannot be read, with the reason.
+    pub fn unreadable(reason: impl Into<String>) -> Self {
+        Self { unreadable: Some(reason.into()), ..Self::default() }
+    }
 }
 
 #[cfg(test)]

@@ -3,17 +3,18 @@
 //! Every format is read into [`Conversation`]s and written from them. What only one vendor has is a member of its name in
 //! `other`, and is written back for that vendor. What a format cannot hold is a [`Loss`].
 
-mod account;
 mod anthropic;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
 mod vendor;
 
-use cog_json::{Node, ToJson, Writer};
+use std::fmt;
 
-pub use self::account::Loss;
-use self::{account::Account, vendor::Vendor};
+use cog_json::{Node, ToJson, Writer};
+use serde::Serialize;
+
+use self::vendor::Vendor;
 use crate::{Conversation, Document, Problem, problem::Problems, read};
 
 /// A format of histories.
@@ -139,6 +140,54 @@ fn detect_message(message: Node<'_>) -> Option<Format> {
         }
         _ => None,
     })
+}
+
+// The account of a conversion: what the target cannot hold.
+
+/// Something that a format cannot hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Loss {
+    /// The path in the history, as this crate writes it.
+    pub path: String,
+    /// What is lost or changed.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// The maximum number of losses that are listed.
+const MAX_LOSSES: usize = 1000;
+
+/// The losses so far. The list is bounded; the others are counted.
+#[derive(Default)]
+struct Account {
+    losses: Vec<Loss>,
+    more: usize,
+}
+
+impl Account {
+    fn add(&mut self, path: &dyn fmt::Display, what: impl Into<String>, why: impl Into<String>) {
+        match self.losses.len() < MAX_LOSSES {
+            true => self.losses.push(Loss { path: path.to_string(), what: what.into(), why: why.into() }),
+            false => self.more += 1,
+        }
+    }
+
+    /// Lists the members of a document beside its messages: a conversion keeps messages only.
+    fn other_members(&mut self, document: Node<'_>, known: &[&str]) {
+        for (key, _) in document.members().filter(|(key, _)| !known.contains(key)) {
+            self.add(&key, "the member", "it is not part of the messages");
+        }
+    }
+
+    /// Returns the losses, with a last one for those that are not listed.
+    fn finish(mut self) -> Vec<Loss> {
+        if self.more > 0 {
+            let what = format!("{} more", self.more);
+            self.losses.push(Loss { path: String::new(), what, why: "the list is limited".to_owned() });
+        }
+        self.losses
+    }
 }
 
 #[cfg(test)]

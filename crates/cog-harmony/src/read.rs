@@ -1,16 +1,14 @@
 //! Reads messages from JSON, by hand, so that every problem is reported with its path.
 
-mod fields;
 mod part;
 
 use cog_json::{Kind, Node, Value};
 
-use self::fields::{Fields, array, object, text};
 use crate::{
     Conversation, Message, Part, Problem, Reasoning, Role, ToolCall,
     other::{Inner, other},
     problem::{Path, Problems},
-    rules::{ARGUMENTS_TYPE, ENUM, REQUIRED, TYPE},
+    rules::{ARGUMENTS_TYPE, ENUM, REQUIRED, Rule, TYPE},
 };
 
 impl Conversation {
@@ -173,4 +171,93 @@ const MAX_SHOWN: usize = 40;
 /// Returns the start of a value, for a message.
 pub(crate) fn shown(text: &str) -> &str {
     text.char_indices().nth(MAX_SHOWN).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
+
+// Reads the fields of an object, and records those that are missing or have a wrong type.
+
+struct Fields<'a, 'p> {
+    node: Node<'a>,
+    path: &'p Path<'p>,
+    problems: &'p mut Problems,
+}
+
+impl<'a> Fields<'a, '_> {
+    /// Reads a field if it is present.
+    fn optional<T>(
+        &mut self,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(Node<'a>) -> Option<T>,
+    ) -> Option<T> {
+        self.optional_by(&TYPE, key, expected, read)
+    }
+
+    fn optional_by<T>(
+        &mut self,
+        rule: &'static Rule,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(Node<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let found = self.node.get(key).filter(|found| !found.is_null())?;
+        let value = read(found);
+        if value.is_none() {
+            let message = format!("found {}, expected {expected}", found.kind());
+            self.problems.add(&self.path.key(key), rule, message);
+        }
+        value
+    }
+
+    /// Reads a field that must be present.
+    fn required<T>(
+        &mut self,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(Node<'a>) -> Option<T>,
+    ) -> Option<T> {
+        self.required_by(&TYPE, key, expected, read)
+    }
+
+    /// Reads a field that must be present. A wrong type violates `rule`.
+    fn required_by<T>(
+        &mut self,
+        rule: &'static Rule,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(Node<'a>) -> Option<T>,
+    ) -> Option<T> {
+        if self.node.get(key).is_none_or(Node::is_null) {
+            self.problems.add(&self.path.key(key), &REQUIRED, format!("missing, expected {expected}"));
+            return None;
+        }
+        self.optional_by(rule, key, expected, read)
+    }
+
+    fn text(&mut self, key: &str) -> Option<&'a str> {
+        self.optional(key, "a string", text)
+    }
+
+    fn string(&mut self, key: &str) -> Option<String> {
+        self.text(key).map(str::to_owned)
+    }
+
+    fn required_text(&mut self, key: &str) -> Option<&'a str> {
+        self.required(key, "a string", text)
+    }
+
+    fn required_string(&mut self, key: &str) -> Option<String> {
+        self.required_text(key).map(str::to_owned)
+    }
+}
+
+fn text(node: Node<'_>) -> Option<&str> {
+    node.as_str()
+}
+
+fn object(node: Node<'_>) -> Option<Node<'_>> {
+    node.is_object().then_some(node)
+}
+
+fn array(node: Node<'_>) -> Option<Node<'_>> {
+    node.is_array().then_some(node)
 }

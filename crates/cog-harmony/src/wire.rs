@@ -4,14 +4,12 @@
 //! format has results and their media, is not here: a request follows the settings of its model, and a converted history
 //! what was read (docs/decisions.md).
 
-pub mod anthropic;
-pub mod gemini;
-pub mod openai_chat;
-pub mod openai_responses;
-
 use cog_json::{Node, Value, Writer};
 
-use crate::{Message, Part, ToolCall};
+use crate::{
+    AudioPart, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, ToolCall,
+    other::member,
+};
 
 /// A step of an assistant's message, in the order in which the model generated it.
 #[derive(Debug)]
@@ -78,6 +76,180 @@ pub fn data_url(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }
 
+// Parts and calls of OpenAI's Responses.
+
+/// Writes a part of an input: a text, an image or a file. Other parts have no form. A file without a name gets the name
+/// `filename`.
+pub fn write_responses_part(w: &mut Writer<'_>, part: &Part, filename: Option<&str>) {
+    match part {
+        Part::Text(text) => drop(w.field("type", "input_text").field("text", &text.text)),
+        Part::Image(image) => {
+            w.field("type", "input_image");
+            // A level that Harmony does not name is a member of its own.
+            let own = member(&image.other, "openai_responses").and_then(|own| own.get("detail"));
+            if own.is_none() {
+                w.field("detail", image.detail.map_or("auto", Detail::as_str));
+            }
+            w.field("image_url", &image.url);
+        }
+        Part::File(file) => {
+            w.field("type", "input_file");
+            write_file(w, file, filename);
+        }
+        Part::FileReference(FileReferencePart { source, filename, .. }) => {
+            w.field("type", "input_file").optional("filename", filename);
+            match source {
+                FileSource::Id(id) => w.field("file_id", id),
+                FileSource::Url(url) => w.field("file_url", url),
+            };
+        }
+        Part::Audio(_) | Part::Refusal(_) | Part::Native(_) => {}
+    }
+}
+
+/// Writes an item `function_call`.
+pub fn write_responses_call(w: &mut Writer<'_>, call: &ToolCall) {
+    w.field("type", "function_call").field("call_id", &call.id);
+    w.field("name", &call.name).field("arguments", &call.arguments);
+}
+
+// Parts and calls of OpenAI's Chat Completions.
+
+/// Writes a part: a text, an image, audio, a file or a refusal. Other parts have no form. A file without a name gets the name
+/// `filename`.
+pub fn write_chat_part(w: &mut Writer<'_>, part: &Part, filename: Option<&str>) {
+    w.field("type", part.kind());
+    match part {
+        Part::Text(text) => drop(w.field("text", &text.text)),
+        Part::Refusal(refusal) => drop(w.field("refusal", &refusal.refusal)),
+        Part::Image(image) => w.key("image_url").object(|w| write_image(w, image)),
+        Part::Audio(audio) => w.key("input_audio").object(|w| {
+            w.field("data", &audio.data).field("format", &audio.format);
+        }),
+        Part::File(file) => w.key("file").object(|w| write_file(w, file, filename)),
+        Part::FileReference(FileReferencePart { source: FileSource::Id(id), filename, .. }) => {
+            w.key("file").object(|w| {
+                w.field("file_id", id).optional("filename", filename);
+            });
+        }
+        Part::FileReference(_) | Part::Native(_) => {}
+    }
+}
+
+/// Writes a call.
+pub fn write_chat_call(w: &mut Writer<'_>, call: &ToolCall) {
+    w.field("id", &call.id).field("type", "function").key("function").object(|w| {
+        w.field("name", &call.name).field("arguments", &call.arguments);
+    });
+}
+
+/// Writes a file with its bytes, as both of OpenAI's protocols do.
+fn write_file(w: &mut Writer<'_>, file: &FilePart, filename: Option<&str>) {
+    w.optional("filename", &file.filename.as_deref().or(filename));
+    w.key("file_data").string_of(&["data:", &file.media_type, ";base64,", &file.data]);
+}
+
+fn write_image(w: &mut Writer<'_>, image: &ImagePart) {
+    let original = member(&image.other, "image_url").and_then(|image| image.get("detail")?.as_str());
+    w.field("url", &image.url).optional("detail", &image.detail.map(Detail::as_str).or(original));
+}
+
+// Blocks of Anthropic's Messages.
+
+/// Writes a block: a text, an image or a document. Other parts have no form.
+pub fn write_anthropic_part(w: &mut Writer<'_>, part: &Part) {
+    match part {
+        Part::Text(text) => drop(w.field("type", "text").field("text", &text.text)),
+        Part::Image(image) => {
+            w.field("type", "image");
+            write_source(w.key("source"), &image.url);
+        }
+        Part::File(file) => {
+            w.field("type", "document").optional("title", &file.filename);
+            w.key("source").object(|w| write_base64(w, &file.media_type, &file.data));
+        }
+        Part::FileReference(FileReferencePart { source, filename, .. }) => {
+            w.field("type", "document").optional("title", filename);
+            match source {
+                FileSource::Url(url) => write_source(w.key("source"), url),
+                FileSource::Id(id) => w.key("source").object(|w| {
+                    w.field("type", "file").field("file_id", id);
+                }),
+            }
+        }
+        Part::Audio(_) | Part::Refusal(_) | Part::Native(_) => {}
+    }
+}
+
+/// Writes a block `tool_use`. Returns `false` for arguments that are not an object.
+pub fn write_anthropic_call(w: &mut Writer<'_>, call: &ToolCall) -> bool {
+    w.field("type", "tool_use").field("id", &call.id).field("name", &call.name);
+    write_arguments(w.key("input"), call)
+}
+
+fn write_source(w: &mut Writer<'_>, url: &str) {
+    w.object(|w| match data_url(url) {
+        Some((media_type, data)) => write_base64(w, media_type, data),
+        None => drop(w.field("type", "url").field("url", url)),
+    });
+}
+
+fn write_base64(w: &mut Writer<'_>, media_type: &str, data: &str) {
+    w.field("type", "base64").field("media_type", media_type).field("data", data);
+}
+
+// Parts of Google's Gemini.
+
+/// Writes a part: a text, bytes, or a file at a URL. Other parts have no form.
+pub fn write_gemini_part(w: &mut Writer<'_>, part: &Part) {
+    match part {
+        Part::Text(text) => drop(w.field("text", &text.text)),
+        Part::Image(image) => match data_url(&image.url) {
+            Some((media_type, data)) => write_bytes(w, media_type, data),
+            None => write_gemini_file(w, &image.url, image_type(&image.url)),
+        },
+        Part::Audio(AudioPart { data, format, sample_rate, .. }) => {
+            let rate = sample_rate.map(|rate| format!(";rate={rate}")).unwrap_or_default();
+            write_bytes(w, &format!("audio/{format}{rate}"), data);
+        }
+        Part::File(file) => write_bytes(w, &file.media_type, &file.data),
+        Part::FileReference(FileReferencePart { source: FileSource::Url(url), media_type, .. }) => {
+            write_gemini_file(w, url, media_type.as_deref());
+        }
+        Part::FileReference(_) | Part::Refusal(_) | Part::Native(_) => {}
+    }
+}
+
+/// Writes a `functionCall`. Returns `false` for arguments that are not an object.
+pub fn write_gemini_call(w: &mut Writer<'_>, call: &ToolCall) -> bool {
+    w.field("id", &call.id).field("name", &call.name);
+    write_arguments(w.key("args"), call)
+}
+
+fn write_bytes(w: &mut Writer<'_>, media_type: &str, data: &str) {
+    w.key("inlineData").object(|w| {
+        w.field("mimeType", media_type).field("data", data);
+    });
+}
+
+fn write_gemini_file(w: &mut Writer<'_>, url: &str, media_type: Option<&str>) {
+    w.key("fileData").object(|w| {
+        w.field("fileUri", url).optional("mimeType", &media_type);
+    });
+}
+
+/// Returns the media type of an image by the extension of its URL.
+pub(crate) fn image_type(url: &str) -> Option<&'static str> {
+    let path = url.split(['?', '#']).next()?;
+    match path.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
+        "png" => Some("image/png"),
+        "jpg" | "jpeg" => Some("image/jpeg"),
+        "webp" => Some("image/webp"),
+        "gif" => Some("image/gif"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +301,21 @@ mod tests {
         ] {
             let message = Message::new(Role::Tool, vec![Part::text(text)]);
             assert_eq!(reports_error(&message), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn url_shows_the_type_of_an_image() {
+        for (url, expected) in [
+            ("https://e.org/a.png?b=c.pdf", Some("image/png")),
+            ("https://e.org/a.JPG", Some("image/jpeg")),
+            ("https://e.org/a.jpeg#x.gif", Some("image/jpeg")),
+            ("https://e.org/a.b.webp", Some("image/webp")),
+            ("https://e.org/a.gif", Some("image/gif")),
+            ("https://e.org/a.pdf", None),
+            ("a", None),
+        ] {
+            assert_eq!(image_type(url), expected, "{url}");
         }
     }
 }

@@ -1,9 +1,7 @@
 //! Text contains no binary data (appendix A.9).
 
-use crate::{
-    problem::{Path, Problems},
-    rules::BINARY_TEXT,
-};
+use crate::problem::{Path, Problems};
+use crate::rules::BINARY_TEXT;
 
 pub(super) fn check(text: &str, path: &Path<'_>, problems: &mut Problems) {
     if let Some(what) = find(text) {

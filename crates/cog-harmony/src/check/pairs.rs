@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use cog_json::Node;
 
-use super::fields::{calls, role};
+use super::{calls, role};
 use crate::{
     assign::{Assigned, Slot, assign},
     problem::{Path, Problems},

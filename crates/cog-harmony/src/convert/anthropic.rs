@@ -3,7 +3,7 @@
 use cog_json::{Node, Value, Writer};
 
 use super::{
-    account::Account,
+    Account,
     vendor::{Vendor, account_arguments, flush, is_empty, name_results, read_arguments},
 };
 use crate::{
@@ -282,7 +282,7 @@ fn write_blocks(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, account:
             Step::Reasoning(item) => w.node(item),
             Step::Content => VENDOR.parts(message).for_each(|part| write_part(w, part)),
             Step::Call(call, _) => w.object(|w| {
-                if !wire::anthropic::write_call(w, call) {
+                if !wire::write_anthropic_call(w, call) {
                     account_arguments(message, call, path, account);
                 }
                 VENDOR.write_extra(w, &call.other);
@@ -309,7 +309,7 @@ fn write_part(w: &mut Writer<'_>, part: &Part) {
         return w.node(native.item.node());
     }
     w.object(|w| {
-        wire::anthropic::write_part(w, part);
+        wire::write_anthropic_part(w, part);
         VENDOR.write_extra(w, part.other());
     });
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cog_json::{Node, Value, Writer};
 
 use super::{
-    account::Account,
+    Account,
     vendor::{Vendor, account_arguments, flush, is_empty, name_results, read_arguments},
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     Part, Reasoning, Role, TextPart, ToolCall,
     problem::{Path, Problems},
     rules::{ENUM, REQUIRED, TYPE},
-    wire::{self, gemini::image_type},
+    wire::{self, image_type},
 };
 
 pub(super) static VENDOR: Vendor = Vendor {
@@ -295,7 +295,7 @@ fn write_parts(w: &mut Writer<'_>, placed: Placed<'_>, names: &Names<'_>, accoun
     for call in &message.tool_calls {
         w.object(|w| {
             w.key("functionCall").object(|w| {
-                if !wire::gemini::write_call(w, call) {
+                if !wire::write_gemini_call(w, call) {
                     account_arguments(message, call, &path, account);
                 }
                 VENDOR.write_extra(w, &call.other);
@@ -351,7 +351,7 @@ fn write_part(w: &mut Writer<'_>, part: &Part) {
         return w.node(native.item.node());
     }
     w.object(|w| {
-        wire::gemini::write_part(w, part);
+        wire::write_gemini_part(w, part);
         if let Part::Image(image) = part {
             write_level(w, image);
         }

@@ -2,7 +2,7 @@
 
 use cog_json::{Node, Value, Writer};
 
-use super::{account::Account, vendor::Vendor};
+use super::{Account, vendor::Vendor};
 use crate::{Conversation, Detail, FileSource, Message, Part, Role, other::member, problem::Path, wire};
 
 pub(super) static VENDOR: Vendor = Vendor {
@@ -93,7 +93,7 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
     write_content(w.key("content"), message);
     if !message.tool_calls.is_empty() {
         w.key("tool_calls").array(|w| {
-            message.tool_calls.iter().for_each(|call| w.object(|w| wire::openai_chat::write_call(w, call)));
+            message.tool_calls.iter().for_each(|call| w.object(|w| wire::write_chat_call(w, call)));
         });
     }
     if message.role == Role::Tool {
@@ -124,7 +124,7 @@ fn write_own(w: &mut Writer<'_>, other: &Option<Value>) {
 
 fn write_part(w: &mut Writer<'_>, part: &Part) {
     w.object(|w| {
-        wire::openai_chat::write_part(w, part, None);
+        wire::write_chat_part(w, part, None);
         write_own(w, part.other());
     });
 }

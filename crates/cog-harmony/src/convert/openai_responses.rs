@@ -3,7 +3,7 @@
 use cog_json::{Node, Value, Writer};
 
 use super::{
-    account::Account,
+    Account,
     vendor::{Vendor, name_results},
 };
 use crate::{
@@ -274,7 +274,7 @@ fn write_assistant(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, accou
             Step::Reasoning(item) => w.node(item),
             Step::Content => write_items(w, message, path, account),
             Step::Call(call, _) => w.object(|w| {
-                wire::openai_responses::write_call(w, call);
+                wire::write_responses_call(w, call);
                 VENDOR.write_extra(w, &call.other);
             }),
         }
@@ -346,7 +346,7 @@ fn write_part(w: &mut Writer<'_>, part: &Part) {
         return w.node(native.item.node());
     }
     w.object(|w| {
-        wire::openai_responses::write_part(w, part, None);
+        wire::write_responses_part(w, part, None);
         VENDOR.write_extra(w, part.other());
     });
 }

@@ -2,7 +2,7 @@
 
 use cog_json::{Node, Value, Writer};
 
-use super::account::Account;
+use super::Account;
 use crate::{Conversation, Detail, Message, Part, Role, ToolCall, other::member, problem::Path};
 
 /// A format of a vendor.

@@ -2,10 +2,7 @@
 
 use cog_json::Node;
 
-use super::{
-    fields::{Fields, object},
-    shown,
-};
+use super::{Fields, object, shown};
 use crate::{
     AudioPart, Detail, FilePart, FileReferencePart, FileSource, ImagePart, NativePart, Part, RefusalPart,
     TextPart, VideoFrame,

@@ -4,10 +4,7 @@ use cog_json::Value;
 use cog_spec::{Amount, Cost, Currency};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    content::{Content, content},
-    links::Links,
-};
+use super::{Content, Links, content};
 use crate::{Latency, Message, Role, SafetyCheck, TokenUsage};
 
 /// A message of a timeline.
