@@ -5,9 +5,7 @@ mod assignments;
 mod blocks;
 mod keys;
 mod names;
-mod urls;
 mod values;
-mod words;
 
 use std::{borrow::Cow, ops::Range};
 
@@ -23,7 +21,7 @@ pub fn mask_secrets(text: &str) -> Cow<'_, str> {
     if PEM.iter().all(|mark| text.contains(mark)) && text.contains("PRIVATE KEY") {
         return Cow::Borrowed(MASK);
     }
-    let found = keys::find(text).chain(assignments::find(text)).chain(urls::find(text));
+    let found = keys::find(text).chain(assignments::find(text)).chain(find(text));
     let mut found: Vec<Range<usize>> = found.collect();
     if found.is_empty() {
         return Cow::Borrowed(text);
@@ -40,6 +38,38 @@ pub fn mask_secrets(text: &str) -> Cow<'_, str> {
     }
     masked.push_str(text.get(copied..).unwrap_or_default());
     Cow::Owned(masked)
+}
+
+// The passwords of URLs: `https://user:password@host`.
+
+/// The beginning of the authority of a URL.
+const AUTHORITY: &str = "://";
+
+/// Returns where a text has passwords of URLs.
+fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices(AUTHORITY).filter_map(|(at, _)| {
+        let start = at + AUTHORITY.len();
+        let rest = text.get(start..)?;
+        let end = rest.find(|c: char| c.is_whitespace() || "/?#\"'<>`".contains(c));
+        let (user_info, _) = rest.get(..end.unwrap_or(rest.len()))?.rsplit_once('@')?;
+        let (user, password) = user_info.split_once(':')?;
+        let start = start + user.len() + 1;
+        (!password.is_empty()).then(|| start..start + password.len())
+    })
+}
+
+/// Returns the words of a text that can be names or keys, with their offsets: letters, digits, `_`, `-` and `.`.
+fn words_of_text(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = text.as_bytes().get(at..)?;
+        let start = at + rest.iter().position(|byte| is_part(*byte))?;
+        let word = text.as_bytes().get(start..)?;
+        let end = start + word.iter().position(|byte| !is_part(*byte)).unwrap_or(word.len());
+        at = end;
+        text.get(start..end).map(|word| (start, word))
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{
     blocks,
     names::{is_secret_list_name, is_secret_name},
     values::{SPACE, has_signs, is_elsewhere, is_plain, unquoted},
-    words::words_of_text,
+    words_of_text,
 };
 
 /// Parts of names whose values are secrets in any sentence.

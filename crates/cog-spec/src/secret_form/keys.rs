@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::words::words_of_text;
+use super::words_of_text;
 
 /// The beginnings of keys and tokens that services issue, each with the minimum length of a key.
 const KEY_PREFIXES: [(&str, usize); 18] = [
