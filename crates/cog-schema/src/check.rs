@@ -1,24 +1,24 @@
 //! Checks the four parts of a run against the contract.
 
-mod context;
-mod custom_value;
 mod data;
-mod error;
 mod insights;
 mod live;
 mod meta;
 
 use cog_json::{Node, Path};
-use cog_spec::Code;
+use cog_spec::{Code, EnumStrategy, ErrorCode};
+use serde_json::Value;
 
-use crate::contract::Contract;
-use crate::engine::EngineError;
-use crate::finding::{Finding, findings, found};
-use crate::locate::Locator;
-use crate::violation::{Violation, rooted};
-
-pub use self::data::DataCheck;
-pub use self::insights::ExcessInsights;
+pub use self::{data::DataCheck, insights::ExcessInsights};
+use crate::{
+    contract::Contract,
+    engine::EngineError,
+    finding::{Finding, counted, findings, found},
+    graph::SchemaNode,
+    input_fields::context_pointer,
+    locate::Locator,
+    violation::{Violation, rooted},
+};
 
 impl Contract {
     /// Checks the input of a caller, with paths from `input` (SPEC 2.3).
@@ -109,6 +109,143 @@ fn answer_code(finding: &Finding) -> Code {
     match finding.rule.as_str() {
         "enum" => Code::InvalidEnum,
         _ => Code::OutputSchemaViolation,
+    }
+}
+
+impl Contract {
+    /// Checks a context that the module reads, with paths from `input._context` (docs/spec/context.md).
+    pub fn check_context(&self, name: &str, node: Node<'_>) -> Vec<Violation> {
+        let base = path(&["input", "_context", name]);
+        self.check_at_pointer(&context_pointer("accepts", name), (&base, node), Code::InvalidInput)
+    }
+
+    /// Checks a context that the module emits, with paths from `_emitted_context`.
+    pub fn check_emitted(&self, name: &str, node: Node<'_>) -> Vec<Violation> {
+        let base = path(&["_emitted_context", name]);
+        self.check_at_pointer(&context_pointer("emits", name), (&base, node), Code::OutputSchemaViolation)
+    }
+
+    /// Checks a value against the schema at a pointer of the document, if there is one.
+    fn check_at_pointer(&self, pointer: &str, (base, node): (&Path, Node<'_>), code: Code) -> Vec<Violation> {
+        let Some(id) = self.graph.at(pointer) else { return Vec::new() };
+        self.violations(&self.errors(id, node), (base, node), |_| code)
+    }
+}
+
+fn path(keys: &[&str]) -> Path {
+    let mut path = Path::root();
+    keys.iter().for_each(|key| path.push_key(key));
+    path
+}
+
+// Extensible enums: `{custom, reason}` instead of a listed value (rulings R20, R22).
+
+/// The maximum length of a custom value, in characters.
+const MAX_LEN: usize = 32;
+
+impl Contract {
+    /// Checks an object that replaces a listed value.
+    fn check_custom(&self, object: Node<'_>, path: &Path) -> Result<(), Violation> {
+        if self.rules.enums.strategy == EnumStrategy::Strict {
+            let message = "found an object; `enums.strategy: strict` allows only the values of the enum";
+            return Err(Violation::new(path, "extensible_enum", Code::InvalidEnum, message));
+        }
+        let tag = self.rules.enums.unknown_tag.as_str();
+        let value = text_of(object, tag, path)?;
+        text_of(object, "reason", path)?;
+        let length = value.chars().count();
+        if length <= MAX_LEN {
+            return Ok(());
+        }
+        let message = format!("found {}; allowed: at most {MAX_LEN}", counted(length, "character"));
+        Err(Violation::new(&below(path, tag), "maxLength", Code::OutputSchemaViolation, message))
+    }
+}
+
+fn text_of<'a>(object: Node<'a>, key: &str, path: &Path) -> Result<&'a str, Violation> {
+    let node = object.get(key).ok_or_else(|| absent(&below(path, key), key))?;
+    node.as_str().ok_or_else(|| mistyped(&below(path, key), node, "a string"))
+}
+
+impl Contract {
+    /// Checks the error of an answer, with paths from `error`, after its code was normalised (ruling R31): first the rules
+    /// of the specification (SPEC 2.3), then the module's error schema if `failure.must_return_error_schema` is set.
+    /// Every violation is E3001.
+    pub fn check_error(&self, error: Node<'_>) -> Vec<Violation> {
+        let path = root("error");
+        if !error.is_object() {
+            return vec![mistyped(&path, error, "an object")];
+        }
+        let mut violations: Vec<Violation> = [
+            self.check_code(error, &path),
+            check_field(error, &path, "message", ("a string", true), |node| node.is_string()),
+            check_field(error, &path, "recoverable", ("true or false", false), |node| {
+                node.as_bool().is_some()
+            }),
+            check_field(error, &path, "suggestion", ("a string", false), |node| node.is_string()),
+            check_field(error, &path, "details", ("an object", false), |node| node.is_object()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let part = self.error.as_ref().filter(|_| self.rules.enforce_error_schema);
+        let errors = part.map(|part| self.errors(part.id, error)).unwrap_or_default();
+        let own = self.violations(&errors, (&path, error), |_| Code::OutputSchemaViolation);
+        violations.extend(unreported(own, &violations));
+        violations
+    }
+
+    /// Returns whether the module's error schema lists a code, so that it is never unknown (ruling R31).
+    pub fn lists_code(&self, text: &str) -> bool {
+        let Some(error) = &self.error else { return false };
+        let schemas = self.graph.all_possible(&self.graph.members(error.id, "code"));
+        let lists = |schema: &SchemaNode| {
+            let listed = self.keyword(schema, "enum").and_then(Value::as_array);
+            let constant = self.keyword(schema, "const");
+            listed.into_iter().flatten().chain(constant).any(|value| value == text)
+        };
+        schemas.into_iter().any(|id| lists(self.graph.get(id)))
+    }
+
+    fn check_code(&self, error: Node<'_>, path: &Path) -> Option<Violation> {
+        let code = check_field(error, path, "code", ("a string", true), |node| node.is_string());
+        if code.is_some() {
+            return code;
+        }
+        let text = error.get("code")?.as_str()?;
+        let is_declared = || self.rules.error_codes.iter().any(|declared| declared == text);
+        if is_specified(text) || is_declared() || self.lists_code(text) {
+            return None;
+        }
+        let message = if ErrorCode::is_declarable(text) {
+            format!("the manifest does not declare the code `{text}`")
+        } else {
+            format!(
+                "found {}; allowed: E1000 to E4999, or a code that the manifest declares",
+                found(error.get("code")?)
+            )
+        };
+        Some(Violation::new(&below(path, "code"), "error_code", Code::OutputSchemaViolation, message))
+    }
+}
+
+/// Returns whether a code matches `^E[1-4][0-9]{3}$` or is a text code of v2.2.
+fn is_specified(text: &str) -> bool {
+    let has_form = matches!(text.as_bytes(), [b'E', b'1'..=b'4', rest @ ..] if rest.len() == 3 && rest.iter().all(u8::is_ascii_digit));
+    has_form || Code::from_text(text).is_some()
+}
+
+fn check_field(
+    error: Node<'_>,
+    path: &Path,
+    key: &str,
+    (kind, is_required): (&str, bool),
+    fits: impl Fn(Node<'_>) -> bool,
+) -> Option<Violation> {
+    match error.get(key) {
+        Some(node) if fits(node) => None,
+        Some(node) => Some(mistyped(&below(path, key), node, kind)),
+        None => is_required.then(|| absent(&below(path, key), key)),
     }
 }
 

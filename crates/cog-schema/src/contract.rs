@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::document::Document;
 use crate::engine::{Check, Engine};
 use crate::graph::{Id, SchemaGraph, SchemaNode};
-use crate::own_keywords::own_keywords;
+use crate::pattern::own_keywords;
 use crate::rules::Rules;
-use crate::schema_error::SchemaError;
+use crate::violation::SchemaError;
 
 /// The contract of a module, compiled once and shared: its input, data, meta and error.
 ///

@@ -4,22 +4,16 @@
 //! (ruling R13). The definition of the runtime is added to media inputs (ruling R14). Everything that would fail or loop later is
 //! an error with location and suggestion here.
 
-mod builtin;
 mod handoff;
 mod lint;
-mod loops;
 mod media;
-mod parts;
 mod reach;
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::rules::Rules;
-use crate::schema_error::SchemaError;
-
-pub(crate) use self::{builtin::Handoffs, parts::Parts};
+use crate::{input_fields, rules::Rules, subschema::token, violation::SchemaError, wording::nearest};
 
 /// A document that is ready to be compiled.
 #[derive(Debug)]
@@ -46,12 +40,12 @@ impl Document {
     pub(crate) fn read(original: &Value, rules: &Rules) -> Result<Self, Vec<SchemaError>> {
         lint::check_size(original).map_err(|problem| vec![problem])?;
         let mut value = original.clone();
-        let handoffs = builtin::define(&mut value);
+        let handoffs = define(&mut value);
         let parts = Parts::find(&value, rules)?;
         let reached = reach::reach(&value, &parts.roots(&value))?;
         let mut problems = lint::malformed(&value, &parts.roots(&value));
         problems.extend(lint::patterns(&value, &reached.schemas));
-        problems.extend(loops::find(&value, &reached));
+        problems.extend(reach::find_loops(&value, &reached));
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -60,6 +54,152 @@ impl Document {
         let media = media::add(&mut value, &reached.schemas, rules.documents);
         let schemas = reach::reach(&value, &parts.roots(&value))?.schemas;
         Ok(Self { value: Arc::new(value), parts, schemas, media, handoffs, warnings })
+    }
+}
+
+// The definitions of the runtime, which a schema refers to without defining them.
+
+const KEYWORDS: [&str; 2] = ["$defs", "definitions"];
+
+/// The pointers of the definitions of a handoff that were added to a document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Handoffs {
+    /// What a module emits.
+    pub(crate) contexts: Vec<String>,
+    /// The packet that a module receives.
+    pub(crate) packets: Vec<String>,
+}
+
+/// Adds the definitions that the document refers to without defining them.
+fn define(document: &mut Value) -> Handoffs {
+    let missing = missing(document);
+    let mut added = Handoffs::default();
+    let takes_packet = missing.iter().any(|(_, name)| *name == handoff::PACKET);
+    for (keyword, name) in missing {
+        let pointer = format!("/{keyword}/{name}");
+        let definition = match name {
+            media::INPUT => media::input(false),
+            media::OUTPUT => media::output(),
+            handoff::PACKET => {
+                added.packets.push(pointer);
+                handoff::packet()
+            }
+            _ => {
+                added.contexts.push(pointer);
+                handoff::context(!takes_packet)
+            }
+        };
+        insert(document, keyword, name, definition);
+    }
+    added
+}
+
+fn insert(document: &mut Value, keyword: &str, name: &str, definition: Value) {
+    let Some(members) = document.as_object_mut() else { return };
+    let definitions = members.entry(keyword).or_insert_with(|| Value::Object(Map::new()));
+    if let Some(definitions) = definitions.as_object_mut() {
+        definitions.insert(name.to_owned(), definition);
+    }
+}
+
+/// Returns the definitions that are missing, each with the keyword that it is below.
+fn missing(document: &Value) -> Vec<(&'static str, &'static str)> {
+    let references = references(document);
+    let is_missing = |keyword: &str, name: &str| {
+        let pointer = format!("/{keyword}/{name}");
+        references.contains(format!("#{pointer}").as_str()) && document.pointer(&pointer).is_none()
+    };
+    let names = [media::INPUT, media::OUTPUT, handoff::CONTEXT, handoff::PACKET];
+    let known = KEYWORDS.into_iter().flat_map(|keyword| names.map(|name| (keyword, name)));
+    known.filter(|(keyword, name)| is_missing(keyword, name)).collect()
+}
+
+/// Returns the references in a document.
+fn references(document: &Value) -> HashSet<&str> {
+    let mut references = HashSet::new();
+    let mut open = vec![document];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                references.extend(members.get("$ref").and_then(Value::as_str));
+                open.extend(members.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    references
+}
+
+// Finds the four parts of a contract.
+
+/// The JSON pointers of the parts of a document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) input: Option<String>,
+    pub(crate) data: Option<String>,
+    pub(crate) meta: Option<String>,
+    pub(crate) error: Option<String>,
+}
+
+impl Parts {
+    /// Finds the parts by the manifest's `io`, otherwise by name. `output` is read as the part in
+    /// `compat.schema_output_alias` if that part is absent.
+    fn find(document: &Value, rules: &Rules) -> Result<Self, Vec<SchemaError>> {
+        let Some(members) = document.as_object() else {
+            let message = "the schema must be an object with the parts `input`, `data`, `meta` and `error`";
+            return Err(vec![SchemaError::new("", message)]);
+        };
+        let mut problems = Vec::new();
+        let mut part = |name: &str, pointer: &Option<String>| match pointer {
+            Some(pointer) => resolved(document, name, pointer).map_err(|problem| problems.push(problem)).ok(),
+            None if members.contains_key(name) => Some(format!("/{name}")),
+            None if name == rules.output_alias && members.contains_key("output") => {
+                Some("/output".to_owned())
+            }
+            None => None,
+        };
+        let parts = Self {
+            input: part("input", &rules.io.input),
+            data: part("data", &rules.io.data),
+            meta: part("meta", &rules.io.meta),
+            error: part("error", &rules.io.error),
+        };
+        if problems.is_empty() { Ok(parts) } else { Err(problems) }
+    }
+
+    /// Returns the schemas from which all others are reached: the parts and the definitions.
+    fn roots(&self, document: &Value) -> Vec<String> {
+        let parts = [&self.input, &self.data, &self.meta, &self.error].into_iter().flatten().cloned();
+        let mut roots: Vec<String> = parts.collect();
+        for keyword in ["$defs", "definitions"] {
+            let definitions = document.get(keyword).and_then(Value::as_object);
+            let names = definitions.into_iter().flat_map(|members| members.keys());
+            roots.extend(names.map(|name| format!("/{keyword}/{}", token(name))));
+        }
+        roots.extend(input_fields::pointers(document));
+        roots
+    }
+}
+
+/// Returns the pointer in `io`, without the `#` of a fragment.
+fn resolved(document: &Value, part: &str, pointer: &str) -> Result<String, SchemaError> {
+    let pointer = pointer.strip_prefix('#').unwrap_or(pointer);
+    match document.pointer(pointer) {
+        Some(_) => Ok(pointer.to_owned()),
+        None => Err(missing_target(document, pointer, &format!("`io.{part}` points to `{pointer}`"))),
+    }
+}
+
+/// Returns the error of a pointer without a target, with the most similar existing name.
+fn missing_target(document: &Value, pointer: &str, subject: &str) -> SchemaError {
+    let problem = SchemaError::new("", format!("{subject}, which does not exist"));
+    let (outer, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+    let siblings = document.pointer(outer).and_then(Value::as_object);
+    let near = siblings.and_then(|members| nearest(name, members.keys().map(String::as_str)));
+    match near {
+        Some(near) => problem.suggest(format!("Did you mean `{outer}/{near}`?")),
+        None => problem.suggest("Define the schema there, or correct the reference."),
     }
 }
 

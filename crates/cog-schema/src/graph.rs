@@ -6,25 +6,19 @@
 
 mod build;
 mod fast_path;
-mod id;
-mod names;
 mod walk;
-mod width;
 
 use std::collections::{HashMap, HashSet};
 
 use cog_json::{Key, Segment};
 use serde_json::Value;
 
-use crate::engine::Pattern;
-use crate::subschema::token;
-
-use self::fast_path::FastPath;
-use self::names::Names;
-
-pub(crate) use self::build::is_output;
-pub(crate) use self::id::Id;
-pub(crate) use self::walk::{PathStack, Visit};
+use self::{build::Names, fast_path::FastPath};
+pub(crate) use self::{
+    build::is_output,
+    walk::{PathStack, Visit},
+};
+use crate::{engine::Pattern, subschema::token};
 
 /// All schemas that a document reaches.
 #[derive(Debug)]
@@ -249,6 +243,16 @@ impl Links {
             .flat_map(|(condition, then, other)| std::iter::once(condition).chain(then).chain(other));
         let listed = self.any.iter().chain(&self.one).copied();
         listed.chain(condition).chain(self.dependent.iter().map(|(_, id)| *id))
+    }
+}
+
+/// The index of a schema in the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Id(u32);
+
+impl Id {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
     }
 }
 

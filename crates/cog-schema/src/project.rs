@@ -5,24 +5,30 @@
 
 mod defs;
 mod describe;
-mod loss;
-mod merge;
-mod nulls;
 mod parts;
-mod shown;
 mod walk;
 
+use std::collections::HashSet;
+
+use cog_json::{Node, Path};
 use cog_spec::Dialect;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::contract::Contract;
-use crate::dialect::profile;
-
-use self::walk::{Unsupported, Walk};
-
-pub(crate) use self::describe::is_describable;
-pub use self::loss::{Loss, LossKind};
-pub(crate) use self::merge::{flattened, merge};
+pub(crate) use self::{
+    defs::{flattened, merge},
+    describe::is_describable,
+};
+use self::{
+    parts::PartSchema,
+    walk::{Unsupported, Walk},
+};
+use crate::{
+    contract::Contract,
+    dialect::{AS_WRITTEN, profile},
+    graph::{Id, PathStack, SchemaNode, Visit, WalkFilter},
+    input_fields::context_pointer,
+};
 
 /// A contract in the dialect of a provider.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,6 +104,157 @@ impl Contract {
 fn without_schema(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
     lost.push(Loss::for_dialect(dialect, "it takes no schema; the prompt contains the contract"));
     Projection { dialect, schema: None, is_shown: false, lost }
+}
+
+/// A keyword of a contract that is not sent to the provider as written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Loss {
+    /// The JSON pointer of the schema in the module's document, or in the schema that is sent if the engine does not enforce
+    /// it; empty for the complete contract.
+    pub pointer: String,
+    /// The keyword; empty for the complete schema.
+    pub keyword: String,
+    /// How it is handled.
+    pub kind: LossKind,
+    /// The reason.
+    pub reason: String,
+}
+
+/// How a keyword is handled that is not sent as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LossKind {
+    /// It is sent in another form.
+    Projected,
+    /// It is not sent; the check of the answer enforces it.
+    EnforcedLocally,
+    /// It is sent, and the engine ignores it; the check of the answer enforces it.
+    NotEnforced,
+}
+
+impl LossKind {
+    /// Returns its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            LossKind::Projected => "projected",
+            LossKind::EnforcedLocally => "enforced_locally",
+            LossKind::NotEnforced => "not_enforced",
+        }
+    }
+}
+
+impl Loss {
+    /// Returns the loss of a contract that a dialect cannot express.
+    fn for_dialect(dialect: Dialect, reason: &str) -> Self {
+        Self {
+            pointer: String::new(),
+            keyword: String::new(),
+            kind: LossKind::EnforcedLocally,
+            reason: format!("{dialect}: {reason}"),
+        }
+    }
+}
+
+// The schemas that a prompt shows to a model.
+
+impl Contract {
+    /// Returns the schemas that a prompt contains for a model that does not see the projected schema, by the name of their
+    /// part: `data`, and `meta` and `error` if the module defines fields beyond those of the specification. In formats
+    /// without an envelope it is the answer, without a name.
+    ///
+    /// Each schema contains the definitions that it refers to.
+    pub fn prompt_schemas(&self) -> Vec<(&'static str, Value)> {
+        let mut lost = Vec::new();
+        if !self.rules().format.asks_for_envelope() {
+            return self.shown("", parts::bare(self, &mut lost)).into_iter().collect();
+        }
+        let data = parts::data(self, &mut lost);
+        let meta = parts::meta(self, &mut lost);
+        let error = parts::error(self, &mut lost);
+        let parts = [
+            ("data", Some(data)),
+            ("meta", Some(meta).filter(|meta| defines_more(meta, &META))),
+            ("error", Some(error).filter(|error| defines_more(error, &ERROR))),
+            ("_emitted_context", parts::emitted(self)),
+        ];
+        parts.into_iter().filter_map(|(name, part)| self.shown(name, part?)).collect()
+    }
+
+    fn shown(&self, name: &'static str, part: PartSchema) -> Option<(&'static str, Value)> {
+        Some((name, Walk::new(self.document(), AS_WRITTEN).alone(part).ok()?))
+    }
+}
+
+/// The fields of `meta` that the text of a prompt explains.
+const META: [&str; 3] = ["confidence", "risk", "explain"];
+/// The fields of `error` that the text of a prompt explains, or that a model need not write.
+const ERROR: [&str; 5] = ["code", "message", "recoverable", "suggestion", "details"];
+
+fn defines_more(part: &PartSchema, known: &[&str]) -> bool {
+    let properties = part.schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(Map::keys).any(|name| !known.contains(&name.as_str()))
+}
+
+impl Contract {
+    /// Returns the nulls in a part of an answer (`data`, `meta`, `error`), or in an `input`, that mean an absent member.
+    /// Paths start at that part.
+    ///
+    /// OpenAI's strict dialect has no optional members, and Anthropic's a limited number, so projections make them nullable.
+    /// If the module's schema neither requires a member nor allows null, its null is removed on reading, which is not a
+    /// repair. In other dialects nulls are not removed.
+    pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
+        let schema = if part == "input" { self.input.as_ref() } else { self.part(part) };
+        let mut paths = self.nulls_at(schema.map(|part| part.id), part, node);
+        let is_added = part == "data" && !self.facts.names_extensions;
+        if is_added && node.get("extensions").is_some_and(Node::is_null) {
+            paths.push(PathStack::root(part).key("extensions").path());
+        }
+        paths
+    }
+
+    /// Returns the nulls in a context of this type that an answer emits, as [`Contract::added_nulls`]. Paths start at the
+    /// type.
+    pub fn added_nulls_of_emitted(&self, name: &str, node: Node<'_>) -> Vec<Path> {
+        self.nulls_at(self.graph.at(&context_pointer("emits", name)), name, node)
+    }
+
+    fn nulls_at(&self, schema: Option<Id>, root: &str, node: Node<'_>) -> Vec<Path> {
+        let mut walk = NullWalk { contract: self, paths: Vec::new(), known: HashSet::new() };
+        if let Some(id) = schema {
+            self.graph.walk(&[id], node, &PathStack::root(root), &mut walk);
+        }
+        walk.paths
+    }
+
+    fn allows_null(&self, id: Id) -> bool {
+        self.accepts(id, cog_json::Value::null().node())
+    }
+}
+
+struct NullWalk<'a> {
+    contract: &'a Contract,
+    paths: Vec<Path>,
+    /// The same paths as a set, because a value is visited once for each schema that applies.
+    known: HashSet<Path>,
+}
+
+impl Visit for NullWalk<'_> {
+    fn filter(&self) -> WalkFilter {
+        WalkFilter::ALL
+    }
+
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
+        for (key, _) in node.members().filter(|(_, member)| member.is_null()) {
+            let Some(member) = shape.property(key) else { continue };
+            let path = stack.key(key).path();
+            let is_meant = self.contract.requires_here(shape, key) || self.contract.allows_null(member);
+            if !is_meant && self.known.insert(path.clone()) {
+                self.paths.push(path);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,23 +1,21 @@
 //! Checks of a document before it is compiled.
 
 mod keywords;
-mod list;
-mod meta;
 mod required;
-mod values;
 
 use cog_json::Value as Tree;
+use cog_spec::Risk;
 use serde_json::Value;
 
-use self::list::Warnings;
-use super::parts::Parts;
-use super::reach::Reached;
-use crate::engine::{self, Pattern};
-use crate::finding::{Finding, findings};
-use crate::locate::Locator;
-use crate::schema_error::SchemaError;
-use crate::subschema::token;
-use crate::wording::quoted;
+use super::{Parts, reach::Reached};
+use crate::{
+    engine::{self, Pattern},
+    finding::{Finding, findings},
+    locate::Locator,
+    subschema::token,
+    violation::SchemaError,
+    wording::{Suggestions, quoted},
+};
 
 /// Returns what a document contains that has no effect or excludes every value, at most 100 warnings.
 pub(super) fn warnings(document: &Value, parts: &Parts, reached: &Reached) -> Vec<SchemaError> {
@@ -26,11 +24,11 @@ pub(super) fn warnings(document: &Value, parts: &Parts, reached: &Reached) -> Ve
     for pointer in &reached.schemas {
         if let Some(schema) = document.pointer(pointer).and_then(Value::as_object) {
             keywords::check(&mut warnings, pointer, schema);
-            values::check(&mut warnings, pointer, schema);
+            keywords::check_values(&mut warnings, pointer, schema);
         }
     }
     required::check(&mut warnings, document, parts, reached);
-    meta::check(&mut warnings, document, parts.meta.as_ref());
+    check(&mut warnings, document, parts.meta.as_ref());
     warnings.into_vec()
 }
 
@@ -183,6 +181,65 @@ fn own_bytes(value: &Value) -> usize {
         Value::Object(members) => members.keys().map(String::len).sum(),
         _ => 0,
     }
+}
+
+/// The maximum number of warnings of a document.
+const MAX_WARNINGS: usize = 100;
+
+/// The warnings so far.
+#[derive(Default)]
+struct Warnings {
+    found: Vec<SchemaError>,
+    suggestions: Suggestions,
+}
+
+impl Warnings {
+    fn add(&mut self, pointer: &str, message: String, help: String) {
+        if self.found.len() < MAX_WARNINGS {
+            self.found.push(SchemaError::new(pointer, message).suggest(help));
+        }
+    }
+
+    fn did_you_mean<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+        let near = self.suggestions.nearest(name, known)?;
+        Some(format!("Did you mean {}?", quoted(near)))
+    }
+
+    fn into_vec(self) -> Vec<SchemaError> {
+        self.found
+    }
+}
+
+// Warnings about a `meta` that differs from the form that every envelope has.
+
+/// Warns about a confidence that is not from 0 to 1, and about unknown levels of risk.
+fn check(warnings: &mut Warnings, document: &Value, meta: Option<&String>) {
+    let Some(pointer) = meta else { return };
+    let Some(fields) = document.pointer(pointer).and_then(|meta| meta.get("properties")) else { return };
+    if let Some(keyword) = fields.get("confidence").and_then(excluding_keyword) {
+        let message = "`confidence` is always a number from 0 to 1".to_owned();
+        let at = format!("{pointer}/properties/confidence/{keyword}");
+        let help = "Write `\"type\": \"number\", \"minimum\": 0, \"maximum\": 1`.";
+        warnings.add(&at, message, help.to_owned());
+    }
+    let levels = fields.pointer("/risk/enum").and_then(Value::as_array).into_iter().flatten();
+    for (index, level) in levels.enumerate() {
+        let Some(name) = level.as_str().filter(|name| !Risk::NAMES.contains(name)) else { continue };
+        let message = format!("{} is not a level of risk", quoted(name));
+        let at = format!("{pointer}/properties/risk/enum/{index}");
+        warnings.add(&at, message, format!("The levels are {}.", Risk::NAMES.join(", ")));
+    }
+}
+
+/// Returns the keyword of a schema that excludes fractions, or allows more than 1.
+fn excluding_keyword(schema: &Value) -> Option<&'static str> {
+    let is_number =
+        |kind: &Value| kind == "number" || kind.as_array().is_some_and(|all| all.contains(&"number".into()));
+    if schema.get("type").is_some_and(|kind| !is_number(kind)) {
+        return Some("type");
+    }
+    let over = |keyword: &str| schema.get(keyword).and_then(Value::as_f64).is_some_and(|bound| bound > 1.0);
+    ["maximum", "minimum"].into_iter().find(|keyword| over(keyword))
 }
 
 #[cfg(test)]

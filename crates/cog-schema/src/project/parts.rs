@@ -3,11 +3,11 @@
 use cog_spec::Code;
 use serde_json::{Map, Value, json};
 
-use super::merge::flattened;
+use super::defs::flattened;
 use super::{Loss, LossKind};
 use crate::{
-    context_pointer::context_pointer,
     contract::Contract,
+    input_fields::context_pointer,
     subschema::{is_annotation, reference},
 };
 

@@ -2,19 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
+use super::defs::flattened;
 use super::defs::{Defs, is_recursive};
 use super::describe;
-use super::loss::{Loss, LossKind};
-use super::merge::flattened;
 use super::parts::{self, PartSchema};
+use super::{Loss, LossKind};
 use crate::contract::Contract;
 use crate::dialect::{Profile, Recursion};
 use crate::subschema::{children, is_enforced, target, token};
 
 mod choices;
 mod containers;
-mod limits;
-mod optional;
 mod types;
 
 /// Why a dialect cannot express a schema.
@@ -52,7 +50,7 @@ impl<'a> Walk<'a> {
         };
         let mut root = self.with_definitions(root)?;
         self.require_excess(&mut root);
-        limits::check(&root, &self.profile.limits)?;
+        types::check(&root, &self.profile.limits)?;
         Ok(root)
     }
 
@@ -61,7 +59,7 @@ impl<'a> Walk<'a> {
         let input = parts::input(contract, &mut self.lost);
         let mut root = self.alone(input)?;
         self.require_excess(&mut root);
-        limits::check(&root, &self.profile.limits)?;
+        types::check(&root, &self.profile.limits)?;
         let is_object = root.get("type").is_some_and(|kind| kind == "object");
         if self.profile.closes_objects && !is_object {
             return Err("the root of the schema is not an object".to_owned());

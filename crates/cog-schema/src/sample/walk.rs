@@ -3,10 +3,7 @@
 use fastrand::Rng;
 use serde_json::{Map, Value};
 
-use super::{
-    media,
-    scalars::{self, size},
-};
+use super::scalars::{self, size};
 use crate::graph::is_output;
 use crate::project::{flattened, merge};
 
@@ -66,7 +63,7 @@ impl<'a> Sampler<'a> {
             }
         }
         if is_output("", &flat)
-            && let Some(sample) = media::sample(members)
+            && let Some(sample) = super::media_file(members)
         {
             return Some(sample);
         }

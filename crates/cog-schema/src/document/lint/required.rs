@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::document::lint::list::Warnings;
-use crate::document::{parts::Parts, reach::Reached};
+use crate::document::lint::Warnings;
+use crate::document::{Parts, reach::Reached};
 use crate::subschema::{children, is_in_place};
 use crate::wording::quoted;
 

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Unsupported, Walk, allows_null, member_pointer, nullable};
 use crate::dialect::{ALL_TYPES, Tuples};
+use crate::project::LossKind;
 use crate::project::describe;
-use crate::project::loss::LossKind;
 
 impl Walk<'_> {
     pub(super) fn members(
