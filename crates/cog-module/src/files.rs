@@ -2,24 +2,20 @@
 
 #![expect(clippy::disallowed_methods, reason = "all file access of the crate is in this module")]
 
-mod list;
 mod write;
 
 use std::{
-    fs, io,
-    io::Read,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
 use thiserror::Error;
 
+pub(crate) use self::write::{Sibling, make_directory_of, remove};
 pub use self::write::{
     check_writable, copy_directory, create, create_directory, replace_directory, write_atomic,
     write_directory,
-};
-pub(crate) use self::{
-    list::{Listed, list},
-    write::{Sibling, make_directory_of, remove},
 };
 
 /// The maximum size of a manifest, prompt or schema: 1 MB.
@@ -237,6 +233,46 @@ fn missing(error: io::Error) -> FileError {
         }
         _ => FileError::Io(error),
     }
+}
+
+// Lists a directory from an untrusted source.
+
+/// An entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// Its path from the directory, with `/` between its parts.
+    pub(crate) path: String,
+    /// Its size in bytes; none for a link or a device.
+    pub(crate) size: Option<u64>,
+}
+
+/// Returns every file, link and device below a directory, sorted; none if there are more than `max`, directories included. Links are not
+/// followed.
+///
+/// # Errors
+/// If a directory cannot be read.
+pub(crate) fn list(directory: &Path, max: usize) -> Result<Option<Vec<Listed>>, FileError> {
+    let (mut found, mut seen) = (Vec::new(), 0);
+    let mut open = vec![(directory.to_owned(), String::new())];
+    while let Some((inner, prefix)) = open.pop() {
+        for entry in fs::read_dir(&inner).map_err(missing)? {
+            let entry = entry?;
+            seen += 1;
+            if seen > max {
+                return Ok(None);
+            }
+            let kind = entry.file_type()?;
+            let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            if kind.is_dir() {
+                open.push((entry.path(), format!("{path}/")));
+            } else {
+                let size = if kind.is_file() { Some(entry.metadata()?.len()) } else { None };
+                found.push(Listed { path, size });
+            }
+        }
+    }
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok(Some(found))
 }
 
 #[cfg(test)]

@@ -3,19 +3,20 @@
 //! Nothing outside the directory of the skill is read. Links are not followed, and nothing is executed.
 
 mod body;
-mod error;
-mod head;
 mod module;
 
 use std::path::{Path, PathBuf};
 
-pub use self::error::ImportError;
-use self::head::Head;
+use cog_spec::Code;
+use thiserror::Error;
+
 use crate::{
-    Module, ModuleFiles,
+    Diagnostic, LoadError, Module, ModuleFiles, Rule,
     files::{self, FileError, Listed},
+    front_matter,
     name::{is_module_name, similar_module_name},
     source::Source,
+    yaml::{self, Content, Node},
 };
 
 /// The maximum number of files and directories of a skill: that of skills over MCP.
@@ -147,6 +148,145 @@ fn module_name(name: &str, notes: &mut Vec<String>) -> Result<String, ImportErro
     let similar = similar_module_name(name).ok_or_else(|| ImportError::Name { name: name.to_owned() })?;
     notes.push(format!("the module is named `{similar}`: the name of the skill is not allowed for a module"));
     Ok(similar)
+}
+
+/// Why no module was made from a skill. Nothing was written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// The path is not that of a skill.
+    #[error("{} is not a skill: neither a directory nor a file named SKILL.md", .path.display())]
+    NoSkill {
+        /// The path.
+        path: PathBuf,
+    },
+    /// `SKILL.md` is a link or a device.
+    #[error("{} is not a regular file: links of a skill are not followed", .path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// The directory is over a limit.
+    #[error("{} has more than 512 files or 16 MiB", .path.display())]
+    TooLarge {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// No module name is similar to the name of the skill.
+    #[error("`{name}` is not a name for a module: it has no letter from a to z")]
+    Name {
+        /// The name of the skill.
+        name: String,
+    },
+    /// `SKILL.md`, the schema or the module in the skill is invalid.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The directory of the module exists.
+    #[error("{} already exists", .path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {error}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        error: FileError,
+    },
+}
+
+impl ImportError {
+    /// Returns the code of the error.
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::NoSkill { .. } | Self::File { .. } => Code::InvalidReference,
+            Self::Link { .. } | Self::Exists { .. } => Code::PermissionDenied,
+            Self::TooLarge { .. } => Code::InputTooLarge,
+            Self::Name { .. } => Code::UnsupportedValue,
+            Self::Load(_) => Code::ModuleInvalid,
+        }
+    }
+
+    /// Returns what to do about it.
+    pub fn suggestion(&self) -> Option<&str> {
+        Some(match self {
+            Self::NoSkill { .. } => "Give the path of a SKILL.md, or of the directory that contains it.",
+            Self::Link { .. } => "Copy the file into the directory of the skill.",
+            Self::TooLarge { .. } => {
+                "Give the directory of one skill, without files that belong to no skill."
+            }
+            Self::Name { .. } => "Change `name` in SKILL.md to lower case letters, digits and hyphens.",
+            Self::Load(_) => return None,
+            Self::Exists { .. } => "Choose another directory with --output, or move the existing one.",
+            Self::File { error, .. } => error.suggestion(),
+        })
+    }
+}
+
+// The front matter of `SKILL.md`.
+
+/// What the front matter says, and the text below it.
+struct Head {
+    name: String,
+    description: String,
+    license: Option<String>,
+    allowed_tools: bool,
+    /// The texts of `metadata`.
+    metadata: Vec<(String, String)>,
+    body: String,
+}
+
+impl Head {
+    /// Reads `SKILL.md`.
+    fn read(source: &Source) -> Result<Self, ImportError> {
+        let invalid = |problem: Diagnostic| ImportError::Load(LoadError { diagnostics: vec![problem] });
+        let front = front_matter::split(source).map_err(invalid)?;
+        let root = yaml::parse(&front_matter::yaml_alone(source, &front)).map_err(invalid)?;
+        if !matches!(root.content, Content::Map(_)) {
+            let message = "the front matter is not a mapping of keys to values";
+            let problem =
+                Diagnostic::error(Rule::ManifestShape, &source.path, message).at(source, front.yaml);
+            return Err(invalid(problem));
+        }
+        let missing = |key: &str| {
+            let message = format!("required key `{key}` is missing or empty");
+            let problem =
+                Diagnostic::error(Rule::KeyMissing, &source.path, message).at(source, front.yaml.clone());
+            invalid(problem.suggest("A skill has a `name` and a `description`."))
+        };
+        let required = |key: &str| text(&root, key).ok_or_else(|| missing(key));
+        Ok(Self {
+            name: required("name")?,
+            description: required("description")?,
+            license: text(&root, "license"),
+            allowed_tools: root.get("allowed-tools").is_some(),
+            metadata: root.get("metadata").map(texts).unwrap_or_default(),
+            body: source.text.get(front.body).unwrap_or_default().trim().to_owned(),
+        })
+    }
+
+    /// Returns a text of `metadata`.
+    fn metadata(&self, key: &str) -> Option<&str> {
+        self.metadata.iter().find(|(name, _)| name == key).map(|(_, text)| text.as_str())
+    }
+}
+
+fn text(root: &Node, key: &str) -> Option<String> {
+    match &root.get(key)?.content {
+        Content::Text(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        _ => None,
+    }
+}
+
+fn texts(node: &Node) -> Vec<(String, String)> {
+    let Content::Map(entries) = &node.content else { return Vec::new() };
+    let text = |entry: &yaml::Entry| match &entry.value.content {
+        Content::Text(text) => Some((entry.key.clone(), text.clone())),
+        _ => None,
+    };
+    entries.iter().filter_map(text).collect()
 }
 
 #[cfg(test)]

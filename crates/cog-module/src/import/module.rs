@@ -4,9 +4,8 @@ use cog_spec::Tier;
 use serde_json::Value;
 
 use super::{
-    File, ImportError, Opened, SCHEMA,
+    File, Head, ImportError, Opened, SCHEMA,
     body::{exported_prompt, without_outer_links},
-    head::Head,
     loaded,
 };
 use crate::{

@@ -1,6 +1,6 @@
 //! Inserts keys into `module.yaml` between existing lines.
 
-use super::{MigrateError, draft::Draft};
+use super::{Draft, MigrateError};
 use crate::{
     LoadError,
     edit::{Edits, after_line, line_end},

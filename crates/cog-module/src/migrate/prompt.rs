@@ -1,4 +1,4 @@
-use super::{MigrateError, draft::Draft};
+use super::{Draft, MigrateError};
 use crate::edit::line_end;
 
 /// The section that is appended to the prompt.

@@ -2,7 +2,7 @@
 
 use cog_json::{Node, Value};
 
-use super::{MigrateError, draft::Draft};
+use super::{Draft, MigrateError};
 use crate::{
     Diagnostic, LoadError, Rule,
     edit::{Edits, line_end},

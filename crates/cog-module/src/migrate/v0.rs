@@ -1,6 +1,6 @@
 //! Splits the files of old formats: front matter, constraints, two schemas, examples.
 
-use super::{MigrateError, draft::Draft, manifest};
+use super::{Draft, MigrateError, manifest};
 use crate::{
     LoadError, front_matter,
     source::Source,
