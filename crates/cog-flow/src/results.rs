@@ -1,14 +1,10 @@
 //! The values of a running composition, and the pure functions that read them.
 
-mod merge;
-mod written;
-
 use std::collections::HashMap;
 
-use cog_json::{Node, Value};
+use cog_json::{Limits, Node, Value, Writer};
 use cog_spec::Aggregate;
 
-use self::written::written;
 use crate::{Callee, Iteration, PathError, Plan, Route, Selection, Source, Step};
 
 /// The input of a composition, and the results so far. Values are shared, so that a clone is cheap.
@@ -156,7 +152,7 @@ impl Plan {
         Ok(match values.as_slice() {
             [] => None,
             [only] => Some(only.clone()),
-            many => Some(merge::merge(many)),
+            many => Some(merge(many)),
         })
     }
 
@@ -177,7 +173,7 @@ impl Plan {
         let Some(aggregate) = from.aggregate else { return self.by_name(&values.collect::<Vec<_>>()) };
         let values: Vec<Value> = values.map(|(_, value)| value).filter(|value| !value.is_null()).collect();
         match aggregate {
-            Aggregate::Merge => merge::merge(&values),
+            Aggregate::Merge => merge(&values),
             Aggregate::Array => array(&values),
             Aggregate::First => values.into_iter().next().unwrap_or_else(Value::null),
         }
@@ -216,6 +212,48 @@ fn array(values: &[Value]) -> Value {
             }
         });
     })
+}
+
+// Merges values: objects member by member, at any depth; of other values, the later one wins.
+
+/// Returns the merged value; an empty object without values.
+fn merge(values: &[Value]) -> Value {
+    let nodes: Vec<Node<'_>> = values.iter().map(Value::node).collect();
+    written(|w| if nodes.is_empty() { w.object(|_| {}) } else { write_merged(&nodes, w) })
+}
+
+/// Writes values merged. The recursion is as deep as the values, whose nesting is limited.
+fn write_merged(nodes: &[Node<'_>], w: &mut Writer<'_>) {
+    // Objects before a value of another type are replaced by it.
+    let start = nodes.iter().rposition(|node| !node.is_object());
+    match nodes.get(start.map_or(0, |start| start + 1)..) {
+        Some([]) | None => {
+            if let Some(last) = nodes.last() {
+                w.node(*last);
+            }
+        }
+        Some(objects) => w.object(|w| write_members(objects, w)),
+    }
+}
+
+fn write_members(objects: &[Node<'_>], w: &mut Writer<'_>) {
+    for (index, object) in objects.iter().enumerate() {
+        let (before, from) = objects.split_at(index);
+        for (key, _) in object.members().filter(|(key, _)| before.iter().all(|node| node.get(key).is_none()))
+        {
+            let values: Vec<Node<'_>> = from.iter().filter_map(|node| node.get(key)).collect();
+            write_merged(&values, w.key(key));
+        }
+    }
+}
+
+// Writes values that are put together.
+
+/// Returns a value that is written. Everything that is written was read within limits.
+fn written(write: impl FnOnce(&mut Writer<'_>)) -> Value {
+    let mut text = String::new();
+    write(&mut Writer::compact(&mut text));
+    Value::parse_within(text.as_bytes(), Limits::unbounded()).unwrap_or_default()
 }
 
 #[cfg(test)]

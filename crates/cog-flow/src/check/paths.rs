@@ -3,7 +3,7 @@
 use cog_module::Rule;
 use cog_spec::Code;
 
-use super::load::LoadedPlan;
+use super::LoadedPlan;
 use crate::{Finding, Plan, graph::Graph};
 
 /// The maximum number of modules of a path that a message lists.

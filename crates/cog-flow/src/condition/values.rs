@@ -7,7 +7,7 @@ use cog_schema::Types;
 use serde_json::Value as Json;
 
 use super::{
-    expression::Comparison,
+    Comparison,
     ranges::{Interval, MAX_INTERVALS, Ranges, contains},
 };
 

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use super::{
-    builder::{Builder, INPUT},
-    diagram::{DiagramEdge, DiagramField, EdgeKind},
-    passed::{gives_answer, passed, result},
-    prompt,
+    diagram::{Builder, DiagramEdge, DiagramField, EdgeKind, INPUT},
+    gives_answer, passed, result,
 };
+use crate::draw;
 use crate::{Answer, Callee, Plan, PlanId, Source, Step, Target, mapping::MappedField};
 
 /// Returns whether the own prompt runs.
@@ -21,7 +20,7 @@ pub(super) fn uses_prompt(plan: &Plan) -> bool {
 /// Adds all edges.
 pub(super) fn add(builder: &mut Builder<'_>) {
     let plan = builder.plan;
-    prompt::calls(builder);
+    draw::calls(builder);
     for step in plan.steps.iter().chain(&plan.outputs) {
         self::step(builder, step);
     }
@@ -158,7 +157,7 @@ fn outputs(sources: &[Source]) -> Vec<Callee> {
 fn answer(builder: &mut Builder<'_>) {
     match builder.plan.answer {
         Answer::Output => {}
-        Answer::OwnPrompt => prompt::answer(builder),
+        Answer::OwnPrompt => draw::answer(builder),
         Answer::Result => {
             let note = (!builder.plan.routes.is_empty()).then(|| "otherwise".to_owned());
             let always = builder.plan.routes.iter().any(|route| route.condition.is_none());

@@ -1,21 +1,9 @@
 //! Places the nodes of a drawing in columns, from left to right, with the edges around them.
 
-mod backward;
-mod columns;
-mod geometry;
-mod lanes;
+use std::collections::HashMap;
 
-use self::{
-    columns::{Item, columns},
-    geometry::{CHARACTER, MARGIN},
-    lanes::Band,
-};
 use super::diagram::Diagram;
-
-pub(super) use self::{
-    backward::backward,
-    geometry::{LINE, Layout, Point, Rectangle},
-};
+use crate::draw::diagram::{DiagramEdge, NodeKind};
 
 /// The space between two items of a column.
 const ROW_GAP: usize = 28;
@@ -39,7 +27,7 @@ pub(super) fn layout(diagram: &Diagram) -> Layout {
         bands.push(band);
     }
     finish_routes(diagram, &mut layout);
-    lanes::place(diagram, &mut layout, &columns, &bands);
+    place(diagram, &mut layout, &columns, &bands);
     layout.height = bottom_of(&layout) + MARGIN;
     layout
 }
@@ -117,4 +105,290 @@ fn label_widths(diagram: &Diagram, columns: &[Vec<Item>]) -> Vec<usize> {
         Item::Bend(_) => 0,
     };
     columns.iter().map(|column| column.iter().map(of_item).max().unwrap_or_default()).collect()
+}
+
+// Positions and sizes.
+
+/// The width of a character.
+pub(in crate::draw) const CHARACTER: usize = 8;
+/// The height of a line of text.
+pub(in crate::draw) const LINE: usize = 16;
+/// The space around the drawing.
+const MARGIN: usize = 24;
+
+/// The position and size of a node or a label.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::draw) struct Rectangle {
+    pub(in crate::draw) x: usize,
+    pub(in crate::draw) y: usize,
+    pub(in crate::draw) width: usize,
+    pub(in crate::draw) height: usize,
+}
+
+/// A point of an edge.
+pub(in crate::draw) type Point = (usize, usize);
+
+/// The positions of everything in a drawing.
+#[derive(Debug, Default)]
+pub(in crate::draw) struct Layout {
+    /// The rectangle of each node.
+    pub(in crate::draw) nodes: Vec<Rectangle>,
+    /// The points of each edge, from its first node to its second; none for an edge that does not lead forward.
+    pub(in crate::draw) routes: Vec<Vec<Point>>,
+    /// The rectangle of the label of each edge; empty for an edge without a label.
+    pub(in crate::draw) labels: Vec<Rectangle>,
+    pub(in crate::draw) width: usize,
+    pub(in crate::draw) height: usize,
+}
+
+impl Layout {
+    /// Returns the layout before anything is placed.
+    fn empty(diagram: &Diagram) -> Self {
+        Self {
+            nodes: vec![Rectangle::default(); diagram.nodes.len()],
+            routes: vec![Vec::new(); diagram.edges.len()],
+            labels: vec![Rectangle::default(); diagram.edges.len()],
+            ..Self::default()
+        }
+    }
+}
+
+impl DiagramEdge {
+    /// Returns the width and the height of its label.
+    pub(in crate::draw) fn label_size(&self) -> (usize, usize) {
+        let lines = self.lines();
+        let width = lines.iter().map(|line| line.chars().count() * CHARACTER).max();
+        (width.unwrap_or_default(), lines.len() * LINE)
+    }
+}
+
+// The lanes of the edges between two columns: edges pass the labels of other edges above or below.
+
+/// Where the labels are between two columns.
+struct Band {
+    x: usize,
+    width: usize,
+}
+
+/// An edge between two columns.
+struct Lane {
+    edge: usize,
+    /// The point of its route from which it leaves the first column.
+    point: usize,
+    /// The size of its label; only the first lane of an edge has it.
+    label: (usize, usize),
+    /// The middle between its ends, then the middle of the lane.
+    y: usize,
+}
+
+impl Lane {
+    fn height(&self) -> usize {
+        self.label.1.max(LINE / 2)
+    }
+}
+
+/// Leads every edge through a lane of each band with labels, and places its label there.
+fn place(diagram: &Diagram, layout: &mut Layout, columns: &[Vec<Item>], bands: &[Band]) {
+    let mut lanes = lanes(diagram, layout, columns);
+    // From the right to the left, because each lane adds points to the end of its route.
+    for (lanes, band) in lanes.iter_mut().zip(bands).rev().filter(|(_, band)| band.width > 0) {
+        stack(lanes);
+        for lane in lanes {
+            if let Some(route) = layout.routes.get_mut(lane.edge) {
+                let after = lane.point + 1;
+                route.splice(after..after, [(band.x, lane.y), (band.x + band.width, lane.y)]);
+            }
+            let (width, height) = lane.label;
+            if let Some(label) = layout.labels.get_mut(lane.edge).filter(|_| height > 0) {
+                *label = Rectangle { x: band.x, y: lane.y.saturating_sub(height / 2), width, height };
+            }
+        }
+    }
+}
+
+/// Returns the lanes after each column.
+fn lanes(diagram: &Diagram, layout: &Layout, columns: &[Vec<Item>]) -> Vec<Vec<Lane>> {
+    let items =
+        columns.iter().enumerate().flat_map(|(column, items)| items.iter().map(move |item| (*item, column)));
+    let column_of: HashMap<Item, usize> = items.collect();
+    let mut lanes: Vec<Vec<Lane>> = columns.iter().map(|_| Vec::new()).collect();
+    for (index, (edge, route)) in diagram.edges.iter().zip(&layout.routes).enumerate() {
+        let Some(first) = column_of.get(&Item::Node(edge.from)) else { continue };
+        for (number, ends) in route.chunks_exact(2).enumerate() {
+            let ([from, to], Some(after)) = (ends, lanes.get_mut(first + number)) else { continue };
+            let label = if number == 0 { edge.label_size() } else { (0, 0) };
+            after.push(Lane { edge: index, point: number * 2, label, y: usize::midpoint(from.1, to.1) });
+        }
+    }
+    lanes
+}
+
+/// Moves the lanes apart, as little as possible.
+fn stack(lanes: &mut [Lane]) {
+    lanes.sort_by_key(|lane| (lane.y, lane.edge));
+    let (mut free, mut moved) = (0, 0);
+    for lane in &mut *lanes {
+        let middle = lane.y.max(free + lane.height() / 2);
+        moved += middle - lane.y;
+        lane.y = middle;
+        free = middle + lane.height().div_ceil(2) + CHARACTER;
+    }
+    let above = lanes.first().map_or(0, |lane| lane.y.saturating_sub(lane.height() / 2 + MARGIN / 2));
+    let shift = (moved / lanes.len().max(1)).min(above);
+    lanes.iter_mut().for_each(|lane| lane.y -= shift);
+}
+
+// The edges that do not lead forward: between nodes of a column, or below the drawing, one inside another.
+
+/// An edge that does not lead forward.
+pub(in crate::draw) struct Backward<'d> {
+    pub(in crate::draw) edge: &'d DiagramEdge,
+    /// Its line, as the path of an SVG image.
+    pub(in crate::draw) path: String,
+    pub(in crate::draw) label: Rectangle,
+    /// The bottom of the drawing if it is the last one.
+    pub(in crate::draw) bottom: usize,
+}
+
+/// An edge with its nodes.
+type Ends<'d> = (&'d DiagramEdge, Rectangle, Rectangle);
+
+/// Returns the edges that do not lead forward: those of a column, then the others, the shortest first.
+pub(in crate::draw) fn backward<'d>(diagram: &'d Diagram, layout: &Layout) -> Vec<Backward<'d>> {
+    let edges = diagram.edges.iter().zip(&layout.routes).filter(|(_, route)| route.is_empty());
+    let ends =
+        |edge: &'d DiagramEdge| Some((edge, *layout.nodes.get(edge.from)?, *layout.nodes.get(edge.to)?));
+    let edges = edges.filter_map(|(edge, _)| ends(edge));
+    let (beside, mut below): (Vec<_>, Vec<_>) =
+        edges.partition(|(edge, from, to)| from.x == to.x && edge.from != edge.to);
+    below.sort_by_key(|(_, from, to)| from.x.abs_diff(to.x));
+    let beside = beside.into_iter().map(|ends| between(ends, layout.height));
+    let count = below.len();
+    let mut bottom = layout.height;
+    let below = below.into_iter().enumerate().map(|(row, ends)| {
+        let back = around(ends, (row + 1, count + 1), bottom);
+        bottom = back.bottom;
+        back
+    });
+    beside.chain(below).collect()
+}
+
+/// Returns the edge between two nodes of a column.
+fn between((edge, from, to): Ends<'_>, bottom: usize) -> Backward<'_> {
+    let x = from.x + from.width.min(to.width) * 2 / 3;
+    let (y1, y2) = if from.y < to.y { (from.y + from.height, to.y) } else { (from.y, to.y + to.height) };
+    let label = label(edge, x, usize::midpoint(y1, y2));
+    Backward { edge, path: format!("M{x} {y1}L{x} {y2}"), label, bottom }
+}
+
+/// Returns the edge below everything above `top`. A longer edge, with a greater share of the width of its nodes, is
+/// outside a shorter one.
+fn around((edge, from, to): Ends<'_>, (share, of): (usize, usize), top: usize) -> Backward<'_> {
+    let bottom = top + edge.label_size().1.max(LINE) + LINE;
+    let y = usize::midpoint(top, bottom);
+    let x1 = from.x + from.width / 2 + from.width * share / (2 * of);
+    let x2 = to.x + to.width / 2 - to.width * share / (2 * of);
+    let (y1, y2) = (from.y + from.height, to.y + to.height);
+    let middle = usize::midpoint(x1, x2);
+    let path = format!("M{x1} {y1}C{x1} {y} {x1} {y} {middle} {y}S{x2} {y} {x2} {y2}");
+    // The line of a node to itself has no room for a label, which is therefore beside it.
+    let is_loop = edge.from == edge.to;
+    let x = if is_loop { x1 } else { middle.saturating_sub(edge.label_size().0 / 2) };
+    Backward { edge, path, label: label(edge, x, y), bottom }
+}
+
+/// Returns the position of a label from its left end and its middle.
+fn label(edge: &DiagramEdge, x: usize, middle: usize) -> Rectangle {
+    let (width, height) = edge.label_size();
+    Rectangle { x, y: middle.saturating_sub(height / 2), width, height }
+}
+
+// The columns of a drawing, and the order of the items in them.
+
+/// What takes a row of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Item {
+    /// A node, by its index.
+    Node(usize),
+    /// An edge that passes the column, by its index.
+    Bend(usize),
+}
+
+/// The maximum number of bends. Edges beyond it are straight, so that a long drawing stays small.
+const MAX_BENDS: usize = 20_000;
+
+/// Returns the items of each column, in order.
+fn columns(diagram: &Diagram) -> Vec<Vec<Item>> {
+    let numbers = numbers(diagram);
+    let count = numbers.iter().max().map_or(0, |last| last + 1);
+    let mut columns: Vec<Vec<Item>> = vec![Vec::new(); count];
+    for (node, number) in numbers.iter().enumerate() {
+        if let Some(column) = columns.get_mut(*number) {
+            column.push(Item::Node(node));
+        }
+    }
+    let before = add_bends(diagram, &numbers, &mut columns);
+    order(&mut columns, &before);
+    columns.retain(|column| !column.is_empty());
+    columns
+}
+
+/// Adds the bends of edges that pass columns. Returns the items before each item, from which it takes its position.
+fn add_bends(diagram: &Diagram, numbers: &[usize], columns: &mut [Vec<Item>]) -> HashMap<Item, Vec<Item>> {
+    let mut before: HashMap<Item, Vec<Item>> = HashMap::new();
+    let mut bends = 0;
+    for (index, edge) in diagram.edges.iter().enumerate().filter(|(_, edge)| edge.is_forward()) {
+        let (Some(from), Some(to)) = (numbers.get(edge.from), numbers.get(edge.to)) else { continue };
+        let (bend, mut last) = (Item::Bend(index), Item::Node(edge.from));
+        let passed = columns.get_mut(from + 1..*to).filter(|passed| bends + passed.len() <= MAX_BENDS);
+        for column in passed.into_iter().flatten() {
+            column.push(bend);
+            before.entry(bend).or_default().push(last);
+            last = bend;
+            bends += 1;
+        }
+        before.entry(Item::Node(edge.to)).or_default().push(last);
+    }
+    before
+}
+
+/// Orders the items of each column like those before them.
+fn order(columns: &mut [Vec<Item>], before: &HashMap<Item, Vec<Item>>) {
+    let mut positions: HashMap<Item, usize> = HashMap::new();
+    for column in columns {
+        column.sort_by_key(|item| {
+            let known = before.get(item).into_iter().flatten().filter_map(|item| positions.get(item));
+            let known: Vec<usize> = known.copied().collect();
+            known.iter().sum::<usize>() / known.len().max(1)
+        });
+        // Positions are relative to the middle of the column, so that columns of any length are compared.
+        let middle = 1_000_000 - column.len() * 500;
+        positions.extend(column.iter().enumerate().map(|(row, item)| (*item, middle + row * 1000)));
+    }
+}
+
+/// Returns the column of each node: one more than the greatest column of the nodes before it; the answer is in the last.
+fn numbers(diagram: &Diagram) -> Vec<usize> {
+    let count = diagram.nodes.len();
+    let mut numbers = vec![0_usize; count];
+    // A drawing without a circle is complete after as many passes as it has nodes.
+    for _ in 0..count {
+        let mut changed = false;
+        for edge in diagram.edges.iter().filter(|edge| edge.is_forward()) {
+            let next = numbers.get(edge.from).copied().unwrap_or_default() + 1;
+            if let Some(number) = numbers.get_mut(edge.to).filter(|number| **number < next && next < count) {
+                *number = next;
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    let last = numbers.iter().max().copied().unwrap_or_default();
+    let output = diagram.nodes.iter().position(|node| node.kind == NodeKind::Output);
+    if let Some(number) = output.and_then(|output| numbers.get_mut(output)) {
+        *number = last;
+    }
+    numbers
 }

@@ -8,7 +8,7 @@ use std::{
 use cog_module::{Call, CallOptions, Prompt, PromptPart, Rule};
 use cog_schema::nearest;
 
-use super::{Mention, compile::Compiler};
+use super::{Compiler, Mention};
 use crate::{
     Callee, PromptCall,
     finding::{Finding, FindingLocation},

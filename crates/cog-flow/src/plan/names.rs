@@ -6,8 +6,8 @@ use cog_module::Rule;
 use cog_spec::{Composition, DataflowStep};
 
 use super::{
+    Compiler,
     calls::{Said, Written},
-    compile::Compiler,
     steps::{INPUT, OUTPUT},
 };
 use crate::{

@@ -1,10 +1,16 @@
 //! The results that a plan has, collected from the manifest and the prompt.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
-use semver::VersionReq;
+use cog_module::Rule;
+use cog_spec::{Code, Requirement};
+use semver::{Version, VersionReq};
 
-use crate::finding::FindingLocation;
+use super::Compiler;
+use crate::finding::{Finding, FindingLocation};
 
 /// A part before its module is found.
 #[derive(Debug)]
@@ -121,5 +127,122 @@ impl Parts {
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.list.iter().map(|part| part.name.as_str())
+    }
+}
+
+// `requires`: the modules that a composition calls, their versions and fallbacks.
+
+impl Compiler<'_> {
+    /// Adds the modules of `requires`. Those whose runs all have names have no part of their own.
+    pub(super) fn requires(&mut self, requires: &[Requirement], only_named: &HashSet<String>) {
+        for (index, requirement) in requires.iter().enumerate() {
+            self.requirement(index, requirement, only_named.contains(&requirement.name));
+        }
+        for (index, requirement) in requires.iter().enumerate() {
+            self.fallback(index, requirement);
+        }
+        self.fallback_cycles();
+    }
+
+    fn requirement(&mut self, index: usize, requirement: &Requirement, is_only_named: bool) {
+        let pointer = format!("/requires/{index}");
+        let location = FindingLocation::composition(format!("{pointer}/name"));
+        let name = &requirement.name;
+        if !self.is_callable(name, &location) {
+            return;
+        }
+        let version = requirement.version.as_deref().and_then(|text| self.version(&pointer, text));
+        let timeout = requirement.timeout_ms.map(Duration::from_millis);
+        let rule = PartRule { version, optional: requirement.optional, fallback: None, timeout };
+        if !self.parts.add_rule(name, rule) {
+            let message = format!("`{name}` is listed twice in `requires`");
+            let finding = Finding::error(Rule::CompositionModule, location, message);
+            self.report(finding.suggest("Remove one of them.".to_owned()));
+            return;
+        }
+        if is_only_named {
+            return;
+        }
+        let part = self.parts.index(name, location);
+        if let Some(part) = self.parts.list.get_mut(part) {
+            part.is_required = true;
+        }
+    }
+
+    /// Parses a range of versions. A complete version without a sign is exact.
+    fn version(&mut self, pointer: &str, text: &str) -> Option<(String, VersionReq)> {
+        let trimmed = text.trim();
+        let exact = Version::parse(trimmed).ok().map(|_| format!("={trimmed}"));
+        match VersionReq::parse(exact.as_deref().unwrap_or(trimmed)) {
+            Ok(range) => Some((trimmed.to_owned(), range)),
+            Err(_) => {
+                let shown: String = trimmed.chars().take(40).collect();
+                let message = format!("`{shown}` is not a range of versions");
+                let location = FindingLocation::composition(format!("{pointer}/version"));
+                let finding = Finding::error(Rule::CompositionModule, location, message);
+                self.report(
+                    finding.suggest("Write `1.0.0`, `>=1.0.0`, `^1.0.0`, `~1.0.0` or `*`.".to_owned()),
+                );
+                None
+            }
+        }
+    }
+
+    fn fallback(&mut self, index: usize, requirement: &Requirement) {
+        let Some(fallback) = &requirement.fallback else { return };
+        let location = FindingLocation::composition(format!("/requires/{index}/fallback"));
+        if !self.is_callable(fallback, &location) {
+            return;
+        }
+        let fallback = self.parts.index(fallback, location);
+        self.parts.mark_used(fallback);
+        self.parts.set_fallback(&requirement.name, fallback);
+    }
+
+    /// Reports fallbacks that lead to each other.
+    fn fallback_cycles(&mut self) {
+        let next: Vec<Option<usize>> = self.parts.list.iter().map(|part| part.rule.fallback).collect();
+        for cycle in cycles(&next) {
+            let names = cycle.iter().chain(cycle.first()).filter_map(|part| self.parts.list.get(*part));
+            let names: Vec<&str> = names.map(|part| part.name.as_str()).collect();
+            let message = format!("the fallbacks lead to each other: {}", names.join(" → "));
+            let location =
+                cycle.first().and_then(|part| self.parts.list.get(*part)).map(|part| part.location.clone());
+            let location = location.unwrap_or_else(|| FindingLocation::composition("/requires"));
+            let finding =
+                Finding::error(Rule::CompositionCycle, location, message).code(Code::CircularDependency);
+            self.report(finding.suggest("Remove one of the fallbacks.".to_owned()));
+        }
+    }
+}
+
+/// Returns the cycles of a list in which each item has at most one successor.
+fn cycles(next: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let mut visited_from = vec![None; next.len()];
+    let mut cycles = Vec::new();
+    for start in 0..next.len() {
+        let mut at = Some(start);
+        while let Some(item) = at
+            && let Some(slot @ None) = visited_from.get_mut(item)
+        {
+            *slot = Some(start);
+            at = next.get(item).copied().flatten();
+        }
+        if let Some(first) = at.filter(|item| visited_from.get(*item) == Some(&Some(start))) {
+            let follow = |item: &usize| next.get(*item).copied().flatten().filter(|item| *item != first);
+            cycles.push(std::iter::successors(Some(first), follow).collect());
+        }
+    }
+    cycles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cycles;
+
+    #[test]
+    fn finds_each_cycle_once() {
+        assert_eq!(cycles(&[Some(1), Some(2), Some(1), Some(0), Some(4), None]), [vec![1, 2], vec![4]]);
+        assert_eq!(cycles(&[Some(1), None]), Vec::<Vec<usize>>::new());
     }
 }

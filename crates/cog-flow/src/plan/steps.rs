@@ -6,7 +6,7 @@ use cog_module::Rule;
 use cog_schema::nearest;
 use cog_spec::{Aggregate, Composition, DataflowStep, RoutingRule};
 
-use super::compile::Compiler;
+use super::Compiler;
 use crate::{
     Callee, Condition, Iteration, Mapping, Route, Selection, Source, Step, Target,
     finding::{Finding, FindingLocation},

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use cog_module::{PromptPart, Rule};
 use cog_spec::{Aggregate, Composition, Pattern};
 
-use super::compile::Compiler;
+use super::Compiler;
 use crate::{
     Answer, Callee, Selection, Source, Step,
     finding::{Finding, FindingLocation},

@@ -83,7 +83,8 @@ fn answer_is_merged_from_the_steps_that_ran() {
 
 #[test]
 fn merge_is_deep_and_the_later_value_wins() {
-    let merged = |values: &[&str]| merge::merge(&values.iter().map(|text| parse(text)).collect::<Vec<_>>());
+    let merged =
+        |values: &[&str]| crate::results::merge(&values.iter().map(|text| parse(text)).collect::<Vec<_>>());
     for (values, expected) in [
         (
             &[r#"{"a": {"x": 1, "y": [1]}}"#, r#"{"a": {"y": [2], "z": 3}, "b": 4}"#][..],

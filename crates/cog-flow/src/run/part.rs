@@ -1,21 +1,26 @@
 //! Runs one part: starts it, sends its chunks as progress, and waits for its envelope.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU8, Ordering},
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
 };
 
 use cog_json::{ToJson as _, Value};
 use cog_run::{
     ChunkStream,
-    composition::{PartOptions, Parts},
+    composition::{PartOptions, Parts, PartsSummary},
 };
-use cog_spec::{Chunk, Code, Envelope, ErrorBody, PartProgress, Progress};
+use cog_spec::{
+    Chunk, Code, Envelope, ErrorBody, PartProgress, PartReport, PartStatus, Progress, Risk, Usage, Warning,
+};
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
+    Composed,
     call::{Call, Ended},
-    composed::Composed,
 };
 use crate::{Callee, Plan};
 
@@ -146,4 +151,102 @@ fn inside(path: &str, part: &PartProgress) -> PartProgress {
 fn missing(name: &str) -> ErrorBody {
     ErrorBody::new(Code::ModuleNotFound, format!("module `{name}` was not found"))
         .suggest("Install it, or remove it from the composition; `cog list` shows all modules.")
+}
+
+// What became of each part.
+
+/// The reports about the calls of a composition, in the order in which they started.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    entries: Vec<Vec<PartReport>>,
+    /// What each call has emitted, by its entry.
+    emitted: BTreeMap<usize, Value>,
+    /// The entry of each path.
+    by_path: HashMap<String, usize>,
+    /// The number of calls that have ended.
+    ended: usize,
+    warnings: Vec<Warning>,
+}
+
+impl Reports {
+    /// Adds a call that has started.
+    pub(super) fn start(&mut self, report: PartReport) {
+        self.by_path.insert(report.path.clone(), self.entries.len());
+        self.entries.push(vec![report]);
+    }
+
+    /// Replaces the report about a call by those about its end and its own parts.
+    pub(super) fn end(&mut self, reports: Vec<PartReport>) {
+        let Some(path) = reports.first().map(|report| &report.path) else { return };
+        let entry = self.by_path.get(path).and_then(|index| self.entries.get_mut(*index));
+        if let Some(entry) = entry {
+            *entry = reports;
+            self.ended += 1;
+        }
+    }
+
+    /// Adds what a call has emitted.
+    pub(super) fn emit(&mut self, path: &str, emitted: Value) {
+        if let Some(index) = self.by_path.get(path) {
+            self.emitted.insert(*index, emitted);
+        }
+    }
+
+    /// Returns what the calls have emitted, in the order in which they started.
+    pub(super) fn emitted(&self) -> impl Iterator<Item = &Value> {
+        self.emitted.values()
+    }
+
+    pub(super) fn warn(&mut self, warning: Warning) {
+        self.warnings.push(warning);
+    }
+
+    /// Returns the number of calls.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the number of calls that have ended.
+    pub(super) fn ended(&self) -> usize {
+        self.ended
+    }
+
+    /// Returns the reports about the calls that are done, without those about their own parts.
+    pub(super) fn done(&self) -> impl Iterator<Item = &PartReport> {
+        self.entries
+            .iter()
+            .filter_map(|entry| entry.first())
+            .filter(|report| report.status == PartStatus::Done)
+    }
+
+    /// Ends the composition. Calls that still run are cancelled.
+    pub(super) fn close(mut self) -> PartsSummary {
+        self.entries.iter_mut().flatten().for_each(close);
+        let (usage, risk, warnings) = (self.usage(), self.max_risk(), self.warnings);
+        PartsSummary { reports: self.entries.into_iter().flatten().collect(), usage, risk, warnings }
+    }
+
+    /// Returns the tokens and the cost of all calls. The cost is unknown if that of one call is.
+    fn usage(&self) -> Option<Usage> {
+        let usages = self.entries.iter().filter_map(|entry| entry.first()?.usage.clone());
+        usages.reduce(|sum, usage| sum.plus(&usage))
+    }
+
+    /// Returns the smallest confidence of the calls that are done.
+    pub(super) fn min_confidence(&self) -> Option<f64> {
+        self.done().filter_map(|report| report.confidence).min_by(f64::total_cmp)
+    }
+
+    /// Returns the greatest risk of the calls that are done.
+    pub(super) fn max_risk(&self) -> Option<Risk> {
+        self.done().filter_map(|report| report.risk).max()
+    }
+}
+
+/// Ends a call that was dropped. Its tokens are unknown.
+fn close(report: &mut PartReport) {
+    if report.status == PartStatus::Running {
+        report.status = PartStatus::Cancelled;
+        report.usage = Some(Usage { uncounted_calls: Some(1), ..Usage::default() });
+    }
 }

@@ -4,10 +4,7 @@ use std::collections::HashSet;
 
 use cog_module::Rule;
 
-use super::{
-    Known, Sources,
-    receiver::{Passed, Receiver, mismatch},
-};
+use super::{Known, Passed, Receiver, Sources, mismatch};
 use crate::{
     Finding, Step, Target,
     finding::{FindingLocation, Findings},

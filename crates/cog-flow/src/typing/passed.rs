@@ -6,10 +6,7 @@ use cog_json::{Node, Value};
 use cog_module::{Prompt, PromptPart, Rule};
 use cog_schema::{Types, Violation};
 
-use super::{
-    Known, Sources, condition,
-    receiver::{Passed, Receiver},
-};
+use super::{Known, Passed, Receiver, Sources, values};
 use crate::{
     Callee, Finding, PromptCall, Source,
     finding::{FindingLocation, Findings},
@@ -128,7 +125,7 @@ fn common<'c>(one: Node<'_>, other: Node<'_>) -> Known<'c> {
         let pairs = one.members().zip(other.members());
         return Known::object(pairs.map(|((name, one), (_, other))| (name, common(one, other))));
     }
-    Known::Types(condition::types_of(one.kind()))
+    Known::Types(values::types_of(one.kind()))
 }
 
 /// Returns the violations of a complete input.

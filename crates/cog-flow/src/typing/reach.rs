@@ -57,7 +57,7 @@ pub(super) fn rules(sources: &Sources<'_>, findings: &mut Findings) {
         let document = documents.document(sources, route.from.as_ref());
         let (index, condition) = (route.index, route.condition.as_ref());
         let invalid =
-            condition.map(|condition| super::condition::check(&condition_of(index), condition, &document.1));
+            condition.map(|condition| super::values::check(&condition_of(index), condition, &document.1));
         let invalid = invalid.unwrap_or_default();
         is_valid &= invalid.is_empty();
         findings.extend(invalid);

@@ -11,10 +11,10 @@ use super::Execution;
 use crate::{
     Callee, Plan, PromptCall, Target,
     run::{
-        arguments,
+        answer,
         call::Call,
         error::{self, Failure},
-        texts::texts,
+        texts,
     },
 };
 
@@ -63,7 +63,7 @@ impl Execution {
         let Some(arguments) = &call.arguments else {
             return Ok(RunInput::Json(self.results.input().clone()));
         };
-        let input = arguments::input(plan, &self.results, &self.context.parts, arguments);
+        let input = answer::input(plan, &self.results, &self.context.parts, arguments);
         Ok(input.ok_or_else(|| error::arguments_too_long(plan.name_of(Callee::Part(call.part))))?)
     }
 
