@@ -1,32 +1,32 @@
 //! Checks a complete reply: a valid answer, or why it is not one.
 
-mod check;
-mod emitted;
-mod gate;
 mod handoff;
-mod model_error;
 mod open;
-mod outcome;
-pub(crate) mod risk;
 
-use cog_json::{Node, Value};
-use cog_schema::Violation;
+use cog_harmony::{Finding, citation};
+use cog_json::{Node, Path, ToJson, Value};
+use cog_schema::{DataCheck, ExcessInsights, Violation};
+use cog_spec::{Code, ErrorBody, Meta, RepairRule, Risk, RiskRule, RiskValue, Tier, Warning, WarningCode};
 
-use crate::{AnswerRules, error, partial, shape::Shape};
-
-pub(crate) use self::outcome::{Failure, ParsedReply, Success};
+pub(crate) use self::open::{Failure, ParsedReply, Success};
+use self::{handoff::next_packet, open::Opened};
+use crate::{
+    AnswerRules, error, partial, patch,
+    repair::{self, Ledger},
+    shape::Shape,
+};
 
 /// Repairs and checks a reply, and applies constraints and tier.
 pub(crate) fn judge(rules: &AnswerRules, mut parsed: ParsedReply) -> Result<Success, Box<Failure>> {
     note_dropped(&mut parsed);
     if parsed.shape == (Shape::Envelope { ok: false }) {
-        return Err(Box::new(model_error::judge(rules, parsed)));
+        return Err(Box::new(handoff::judge(rules, parsed)));
     }
-    let emitted = emitted::read(rules, &parsed.value);
+    let emitted = open::read(rules, &parsed.value);
     let mut opened = open::open(rules, parsed);
     opened.violations.extend(emitted.violations);
-    let checked = check::check(rules, opened)?;
-    let success = gate::admit(rules, checked)?;
+    let checked = check(rules, opened)?;
+    let success = admit(rules, checked)?;
     Ok(Success { emitted: emitted.context, ..success })
 }
 
@@ -59,6 +59,226 @@ pub(crate) fn partial(rules: &AnswerRules, parsed: &ParsedReply) -> Option<Value
         Shape::Bare => value.node(),
     };
     partial::from_data(rules, value, data)
+}
+
+// Aggregates `meta.risk` (overview, risk; rulings R20, R21).
+
+/// Returns the greatest risk in the list that the rule names; none if no entry states one.
+pub(crate) fn aggregate(rule: RiskRule, data: Node<'_>) -> Option<Risk> {
+    let list = data.get(rule.list()?)?;
+    let risks = list.elements().filter_map(|entry| RiskValue::read(entry.get("risk")?));
+    risks.map(|risk| risk.level()).max()
+}
+
+/// Replaces the model's own risk with the aggregate. Returns a warning if that lowers it.
+fn apply(rule: RiskRule, data: Node<'_>, states_risk: bool, meta: &mut Meta) -> Option<Warning> {
+    let level = aggregate(rule, data)?;
+    let own = std::mem::replace(&mut meta.risk, level.into()).level();
+    (states_risk && level < own).then(|| {
+        let list = rule.list().unwrap_or_default();
+        let message = format!("The model states risk `{own}`; the greatest in `data.{list}` is `{level}`.");
+        Warning::new(WarningCode::RiskLowered, message)
+    })
+}
+
+/// Raises the risk to the greatest one of the parts of a composition, unless the module states it explicitly
+/// (docs/spec/composition.md).
+fn raise(rule: RiskRule, parts: Option<Risk>, meta: &mut Meta) {
+    let greater = parts.filter(|risk| rule != RiskRule::Explicit && *risk > meta.risk.level());
+    if let Some(risk) = greater {
+        meta.risk = risk.into();
+    }
+}
+
+// Checks meta and data against the contract.
+
+/// The maximum number of warnings about unknown fields.
+const MAX_REPORTED: usize = 32;
+
+/// An answer that conforms to its contract.
+struct Checked {
+    meta: Meta,
+    states_risk: bool,
+    data: Value,
+    changed: Vec<Path>,
+    ledger: Ledger,
+    warnings: Vec<Warning>,
+    /// The packet for the next agent.
+    handoff: Option<Value>,
+}
+
+fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<Failure>> {
+    let Opened { meta, states_risk, is_bare, data, mut ledger, mut violations } = opened;
+    violations.extend(rules.contract.check_meta(meta.node()));
+    let data = data.unwrap_or_default();
+    let (data, check) =
+        match violations.iter().any(|violation| violation.path == "data" || violation.path == "ok") {
+            true => (data, DataCheck::default()),
+            false => check_data(rules, data, &mut ledger),
+        };
+    violations.extend(check.violations);
+    let handoff = match violations.is_empty() {
+        true => next_packet(rules, data.node()).unwrap_or_else(|found| {
+            violations = found;
+            None
+        }),
+        false => None,
+    };
+    let unknown = check.unknown.iter().filter(|path| !(is_bare && is_of_meta(path)));
+    let warnings = warnings(unknown, check.excess_insights);
+    let read = Meta::read(meta.node());
+    if violations.is_empty() && read.is_none() {
+        violations.push(error::violation("meta.risk", "type", "expected a string or `{custom, reason}`"));
+    }
+    let failure = |error| Failure {
+        partial_data: partial::from_data(rules, &data, data.node()),
+        repairs: ledger.entries().to_vec(),
+        warnings: warnings.clone(),
+        ..Failure::new(error)
+    };
+    let meta = match read {
+        Some(meta) if violations.is_empty() => meta,
+        _ => return Err(Box::new(failure(error::from_violations(&violations)))),
+    };
+    if rules.strict && !ledger.entries().is_empty() {
+        return Err(Box::new(failure(error::repaired(ledger.entries()))));
+    }
+    let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
+    Ok(Checked { meta, states_risk, data, changed, ledger, warnings, handoff })
+}
+
+/// Checks the data. Insights over the limit are removed first (ruling R30).
+fn check_data(rules: &AnswerRules, data: Value, ledger: &mut Ledger) -> (Value, DataCheck) {
+    let check = rules.contract.check_data(data.node());
+    let Some(excess) = check.excess_insights else { return (data, check) };
+    let path = insights_path();
+    let Some(insights) = patch::resolve(data.node(), &path) else { return (data, check) };
+    let omitted = insights.elements().skip(excess.max as usize).map(Node::id).collect();
+    let cut = repair::without(&data, data.node(), &omitted);
+    let size = |data: &Value| patch::resolve(data.node(), &path).map_or(0, |node| node.to_string().len());
+    ledger.note_sizes(RepairRule::CutInsights, &path.to_string(), size(&data), size(&cut));
+    let mut check = rules.contract.check_data(cut.node());
+    check.excess_insights = Some(excess);
+    (cut, check)
+}
+
+fn insights_path() -> Path {
+    let mut path = patch::data();
+    path.push_key("extensions");
+    path.push_key("insights");
+    path
+}
+
+/// Bare data contain the fields that were copied to meta (ruling R28).
+fn is_of_meta(path: &str) -> bool {
+    ["data.confidence", "data.risk", "data.explain"].contains(&path)
+}
+
+fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<ExcessInsights>) -> Vec<Warning> {
+    let unknown = unknown.take(MAX_REPORTED).map(|path| {
+        Warning::new(WarningCode::UnknownField, format!("`{path}` is not in the schema; it was kept."))
+    });
+    let cut = excess.map(|excess| {
+        let message = format!("{} insights were cut to the {} allowed.", excess.found, excess.max);
+        Warning::new(WarningCode::InsightsTruncated, message)
+    });
+    unknown.chain(cut).collect()
+}
+
+// Applies constraints and tiers to an answer that conforms to its contract.
+
+/// The confidence below which tier decision has a warning (ruling R4).
+const LOW_FOR_DECISION: f64 = 0.5;
+
+fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Box<Failure>> {
+    let Checked { mut meta, states_risk, data, changed, ledger, mut warnings, handoff } = checked;
+    let model_meta = meta.clone();
+    warnings.extend(apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
+    raise(rules.manifest.risk_rule, rules.parts_risk, &mut meta);
+    let citations = citation::check_data(data.node(), rules.input.as_ref().map(Value::node), &rules.sources);
+    let refusal = refusal(rules, &meta, data.node());
+    if let Some(error) = refusal.or_else(|| rules.manifest.tier.and_then(|tier| uncited(tier, &citations))) {
+        let details = error::details(|w| {
+            w.field("meta", &model_meta);
+            if !citations.is_empty() {
+                w.field("citations", citations.get(..MAX_REPORTED).unwrap_or(&citations));
+            }
+        });
+        return Err(Box::new(Failure {
+            partial_data: partial::from_data(rules, &data, data.node()),
+            repairs: ledger.into_entries(),
+            warnings,
+            ..Failure::new(error.with_details(details))
+        }));
+    }
+    warnings.extend(low_confidence(rules, &meta));
+    warnings.extend(citations.iter().take(MAX_REPORTED).map(citation_warning));
+    Ok(Success { meta, data, emitted: None, changed, repairs: ledger.into_entries(), warnings, handoff })
+}
+
+fn refusal(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
+    overconfident(rules, meta, data)
+        .or_else(|| rules.manifest.tier.and_then(|tier| unsure(tier, meta)))
+        .or_else(|| rules.manifest.tier.and_then(|tier| risky(tier, meta)))
+}
+
+/// `behavior_equivalence_false_max_confidence` of v2.1.
+fn overconfident(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
+    let max = rules.manifest.constraints.behavior_equivalence_false_max_confidence?;
+    let differs = data.get("behavior_equivalence").and_then(Node::as_bool) == Some(false);
+    let confidence = meta.confidence.filter(|confidence| differs && *confidence > max)?;
+    Some(ErrorBody::new(
+        Code::ConstraintViolation,
+        format!(
+            "`data.behavior_equivalence` is false, so confidence may be at most {max}; it is {confidence}"
+        ),
+    ))
+}
+
+/// Ruling R2.
+fn unsure(tier: Tier, meta: &Meta) -> Option<ErrorBody> {
+    let min = tier.min_confidence()?;
+    let confidence = meta.confidence.unwrap_or_default();
+    (confidence < min).then(|| {
+        let message = format!("Confidence is {confidence}; tier {tier} requires at least {min}");
+        ErrorBody::new(Code::LowConfidence, message)
+            .suggest("The answer is in partial_data: have a person review it, or give more context.")
+    })
+}
+
+/// Ruling R3.
+fn risky(tier: Tier, meta: &Meta) -> Option<ErrorBody> {
+    let is_refused = tier == Tier::Exec && meta.risk.level() > Risk::Low;
+    is_refused.then(|| {
+        let message = format!("Risk is {}; tier {tier} allows `none` and `low`", meta.risk.to_json());
+        ErrorBody::new(Code::ConstraintViolation, message)
+            .suggest("The answer is in partial_data: have a person review it.")
+    })
+}
+
+/// Invalid citations in tier exec; in other tiers they are warnings.
+fn uncited(tier: Tier, findings: &[Finding]) -> Option<ErrorBody> {
+    let first = findings.first().filter(|_| tier == Tier::Exec)?;
+    let more = match findings.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let message = format!("The citations are invalid: {}: {}{more}", first.path, first.message);
+    let error = ErrorBody::new(Code::ConstraintViolation, message);
+    Some(error.suggest("The answer is in partial_data: have a person check its sources."))
+}
+
+fn citation_warning(finding: &Finding) -> Warning {
+    Warning::new(WarningCode::CitationInvalid, format!("`{}`: {}.", finding.path, finding.message))
+}
+
+/// Ruling R4.
+fn low_confidence(rules: &AnswerRules, meta: &Meta) -> Option<Warning> {
+    let confidence = meta.confidence.filter(|confidence| *confidence < LOW_FOR_DECISION)?;
+    (rules.manifest.tier == Some(Tier::Decision)).then(|| {
+        let message = format!("Confidence is {confidence}, which is low for tier decision.");
+        Warning::new(WarningCode::LowConfidence, message)
+    })
 }
 
 #[cfg(test)]

@@ -32,17 +32,14 @@ mod assembler;
 mod correction;
 mod emit;
 mod error;
-mod error_code;
 mod fold;
 mod judge;
 mod listener;
 mod outbox;
 mod partial;
 mod patch;
-mod place;
 #[cfg(test)]
 mod properties;
-mod prose;
 mod repair;
 mod reply;
 mod rules;

@@ -8,7 +8,7 @@ use crate::{
     AnswerRules,
     emit::{Deltas, Drafts},
     outbox::Outbox,
-    place,
+    patch,
     repair::reply_meta,
     shape::{Recognizer, Shape},
     watch::Watch,
@@ -65,7 +65,7 @@ impl Listener {
             return;
         }
         match (self.recognizer.shape(), event.path.first()) {
-            (Some(Shape::Bare), _) => self.on_data(rules, &place::from_bare(event.path), event, out),
+            (Some(Shape::Bare), _) => self.on_data(rules, &patch::from_bare(event.path), event, out),
             (Some(Shape::Envelope { ok: true }), Some(Segment::Key("data"))) => {
                 self.on_data(rules, event.path, event, out);
             }

@@ -5,7 +5,7 @@ use cog_schema::{MAX_VIOLATIONS, Violation};
 
 use crate::{
     AnswerRules,
-    repair::trim::{self, Omitted},
+    repair::{self, Omitted},
 };
 
 /// Returns the data without violating fields and without containers that are still empty. None if the manifest
@@ -20,13 +20,13 @@ pub(crate) fn from_data(rules: &AnswerRules, whole: &Value, data: Node<'_>) -> O
     }
     let mut omitted = violating(data, &violations);
     let has_begun = collect_begun(data, &mut omitted);
-    has_begun.then(|| trim::without(whole, data, &omitted))
+    has_begun.then(|| repair::without(whole, data, &omitted))
 }
 
 /// Returns the values that violate the contract. An absent field is not a value.
 fn violating(data: Node<'_>, violations: &[Violation]) -> Omitted {
     let paths = violations.iter().filter_map(|violation| violation.path.parse::<Path>().ok());
-    trim::located(data, "data", &paths.filter(|path| path.depth() > 1).collect())
+    repair::located(data, "data", &paths.filter(|path| path.depth() > 1).collect())
 }
 
 /// Omits open containers and strings without content. Returns whether the node itself is retained.

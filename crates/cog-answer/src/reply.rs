@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use cog_json::{End, Node, Parser, Path, SyntaxError, Value};
-use cog_spec::{ErrorBody, FinishReason, Usage};
+use cog_spec::{ErrorBody, FinishReason, RepairRule, Usage};
+use serde::Serialize;
 
 use crate::{
     AnswerRules,
@@ -10,7 +11,7 @@ use crate::{
     judge::{Failure, ParsedReply},
     listener::Listener,
     outbox::Outbox,
-    partial, prose,
+    partial,
     repair::Ledger,
     shape::Shape,
 };
@@ -108,7 +109,7 @@ impl Reply {
             Err(_) if has_media && self.is_prose() => {
                 let prose = self.prose.unwrap_or_default();
                 Ok(CompleteReply {
-                    parsed: prose::read(rules, &prose),
+                    parsed: read(rules, &prose),
                     listener: self.listener,
                     is_complete: false,
                     placed: Vec::new(),
@@ -203,6 +204,35 @@ fn parser(rules: &AnswerRules) -> Parser {
         Some(wrapper) => parser.unwrapping(wrapper),
         None => parser,
     }
+}
+
+// A reply of media and text that is not JSON.
+
+/// The rationale of a reply with media and without text.
+const NO_TEXT: &str = "The model sent no text with the media.";
+
+/// Returns an answer whose media will be inserted. The text beside them is its rationale, if the contract has one. Models
+/// that generate images or speech may send no text.
+pub(crate) fn read(rules: &AnswerRules, prose: &str) -> ParsedReply {
+    let mut ledger = Ledger::default();
+    ledger.note_reply(RepairRule::Wrap);
+    let text = prose.trim();
+    let text = if text.is_empty() { NO_TEXT } else { text };
+    let rationale = rules.contract.takes_rationale().then_some(text);
+    let value = cog_json::to_value(&Answer { ok: true, data: Data { rationale } }).unwrap_or_default();
+    ParsedReply { value, shape: Shape::Envelope { ok: true }, ledger }
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    ok: bool,
+    data: Data<'a>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rationale: Option<&'a str>,
 }
 
 #[cfg(test)]

@@ -5,30 +5,24 @@
 //! members, and the rules of a module.
 
 mod chunk;
-mod consistency;
 mod content;
-mod detect;
 mod envelope;
-mod form;
 mod handoff;
-mod item;
-mod media;
-mod messages;
 mod module;
 mod read;
 mod stream;
-mod violations;
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::OnceLock};
 
-use cog_schema::{Contract, Violation};
-use cog_spec::{Manifest, ParseEnumError};
+use cog_json::Node;
+use cog_schema::{Contract, Rules, Violation};
+use cog_spec::{Format, Manifest, ParseEnumError, Schema};
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
-use self::{module::Standard, read::Document};
-
-pub use self::messages::verify_messages;
-use crate::error::violation;
+pub use self::module::verify_messages;
+use self::{chunk::Part, module::Standard, read::Document};
+use crate::error::{named, violation};
 
 /// A kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +65,7 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
         Ok(document) => document,
         Err(violation) => return Verdict::new(kind, vec![*violation]),
     };
-    let Some(kind) = kind.or_else(|| detect::kind(&document, module.is_some())) else {
+    let Some(kind) = kind.or_else(|| read::kind(&document, module.is_some())) else {
         let message = "the document is not of a known kind; name its kind with `--kind`";
         return Verdict::new(None, vec![violation("", "kind", message)]);
     };
@@ -85,7 +79,7 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
         }
         (Kind::Envelope, Document::One(value)) => envelope::check(&standard, value.node(), &mut violations),
         (Kind::Chunk, Document::One(value)) => chunk::check(&standard, value.node(), &mut violations),
-        (Kind::Media, Document::One(value)) => media::check(value.node(), &mut violations),
+        (Kind::Media, Document::One(value)) => module::check_media(value.node(), &mut violations),
         (Kind::Answer, Document::One(value)) => standard.check_data(value.node(), &mut violations),
         (Kind::Handoff, Document::One(value)) => handoff::check(value, &mut violations),
     }
@@ -148,5 +142,168 @@ impl Serialize for Kind {
     }
 }
 
+/// A chunk, and its index among all chunks.
+#[derive(Clone, Copy)]
+struct Item<'a> {
+    index: usize,
+    node: Node<'a>,
+    part: Option<Part>,
+}
+
+impl Item<'_> {
+    fn path(&self, inner: &str) -> String {
+        match inner {
+            "" => format!("[{}]", self.index),
+            _ => format!("[{}].{inner}", self.index),
+        }
+    }
+
+    fn seq(&self) -> Option<u64> {
+        self.node.get("chunk")?.get("seq")?.as_u64()
+    }
+}
+
+/// Returns the numbered chunks in the order of their numbers.
+fn sorted<'a, 'b>(items: &'b [Item<'a>]) -> Vec<(&'b Item<'a>, u64)> {
+    let mut numbered: Vec<_> = items.iter().filter_map(|item| Some((item, item.seq()?))).collect();
+    numbered.sort_by_key(|(_, seq)| *seq);
+    numbered
+}
+
+// Violations that no schema reports.
+
+/// Returns the violation for a required member that is missing.
+fn absent(path: &str, key: &str) -> Violation {
+    violation(path, "required", format!("`{key}` is required but missing"))
+}
+
+/// Returns the violation for a value of another form.
+fn mistyped(node: Node<'_>, path: &str, allowed: &str) -> Violation {
+    let found = match node.kind() {
+        cog_json::Kind::Null | cog_json::Kind::Bool | cog_json::Kind::Number => node.to_string(),
+        cog_json::Kind::String if node.as_str() == Some("") => "an empty string".to_owned(),
+        kind => named(kind).to_owned(),
+    };
+    violation(path, "type", format!("found {found}; allowed: {allowed}"))
+}
+
+/// Returns the path of a member; the empty path is the document.
+fn below(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+// The form of a document: checked against a part of a published schema.
+
+/// The part of a published schema that applies to a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Success,
+    Failure,
+    Meta,
+    FirstChunk,
+    Delta,
+    Snapshot,
+    ProgressChunk,
+    FinalChunk,
+    ErrorChunk,
+    MediaUrl,
+    MediaBase64,
+    MediaFile,
+    MediaUpload,
+}
+
+impl Form {
+    const COUNT: usize = Self::MediaUpload as usize + 1;
+
+    /// Checks a value at `path`. Skips violations whose path is reported already, or is among `decided`: paths that other
+    /// rules decide.
+    ///
+    /// The rule of a violation is `required` for a missing member and otherwise `type`.
+    fn check(self, value: Node<'_>, path: &str, decided: &[&str], found: &mut Vec<Violation>) {
+        for one in self.contract().into_iter().flat_map(|contract| contract.check_input(value)) {
+            let path = join(path, &one.path);
+            let is_decided = decided.iter().any(|decided| is_within(&path, decided));
+            // An arm of the other outcome is checked by `envelope::refuse`, for which null is absent.
+            let is_arm = one.rule == "not";
+            if !is_decided && !is_arm && !found.iter().any(|other| other.path == path) {
+                let rule = if one.rule == "required" { "required" } else { "type" };
+                found.push(violation(&path, rule, one.message));
+            }
+        }
+    }
+
+    /// Returns the compiled schema. The published schemas compile, which a test checks.
+    fn contract(self) -> Option<&'static Contract> {
+        static COMPILED: [OnceLock<Option<Contract>>; Form::COUNT] = [const { OnceLock::new() }; Form::COUNT];
+        COMPILED.get(self as usize)?.get_or_init(|| self.compile()).as_ref()
+    }
+
+    fn compile(self) -> Option<Contract> {
+        let (schema, pointer) = self.location();
+        let document: Value = serde_json::from_str(schema.text()).ok()?;
+        let part =
+            json!({ "input": document.pointer(pointer)?, "definitions": document.get("definitions")? });
+        let manifest = Manifest::with_defaults("none", Format::V25, None);
+        Contract::compile(&part, &Rules::from(&manifest)).ok()
+    }
+
+    fn location(self) -> (Schema, &'static str) {
+        match self {
+            Self::Success => (Schema::Envelope, "/oneOf/0"),
+            Self::Failure => (Schema::Envelope, "/oneOf/1"),
+            Self::Meta => (Schema::Envelope, "/definitions/meta"),
+            Self::FirstChunk => (Schema::Chunk, "/definitions/metaChunk"),
+            Self::Delta => (Schema::Chunk, "/definitions/delta"),
+            Self::Snapshot => (Schema::Chunk, "/definitions/snapshot"),
+            Self::ProgressChunk => (Schema::Chunk, "/definitions/progressChunk"),
+            Self::FinalChunk => (Schema::Chunk, "/definitions/finalChunk"),
+            Self::ErrorChunk => (Schema::Chunk, "/definitions/errorChunk"),
+            Self::MediaUrl => (Schema::Media, "/definitions/url"),
+            Self::MediaBase64 => (Schema::Media, "/definitions/base64"),
+            Self::MediaFile => (Schema::Media, "/definitions/file"),
+            Self::MediaUpload => (Schema::Media, "/definitions/upload_ref"),
+        }
+    }
+}
+
+/// Moves a path of the contract, which starts at `input`, to the path of the value.
+fn join(base: &str, path: &str) -> String {
+    let rest = path.strip_prefix("input").unwrap_or(path);
+    match rest.strip_prefix('.') {
+        Some(key) => below(base, key),
+        None => format!("{base}{rest}"),
+    }
+}
+
+fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod form_tests {
+    use super::*;
+
+    #[test]
+    fn every_form_compiles() {
+        for form in [
+            Form::Success,
+            Form::Failure,
+            Form::Meta,
+            Form::FirstChunk,
+            Form::Delta,
+            Form::Snapshot,
+            Form::ProgressChunk,
+            Form::FinalChunk,
+            Form::ErrorChunk,
+            Form::MediaUrl,
+            Form::MediaBase64,
+            Form::MediaFile,
+            Form::MediaUpload,
+        ] {
+            assert!(form.contract().is_some(), "{form:?}");
+        }
+    }
+}

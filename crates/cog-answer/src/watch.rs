@@ -2,7 +2,7 @@ use cog_json::{Event, EventKind, Path, Segment};
 use cog_schema::Violation;
 use cog_spec::ViolationNote;
 
-use crate::{AnswerRules, outbox::Outbox, place, repair::reply_meta};
+use crate::{AnswerRules, outbox::Outbox, patch, repair::reply_meta};
 
 /// Checks each value when it is complete (rulings R48, R68).
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Watch {
             return false;
         }
         let Ok(whole) = violation.path.parse::<Path>() else { return false };
-        let node = place::resolve_below(event.node, &whole, path.depth());
+        let node = patch::resolve_below(event.node, &whole, path.depth());
         matches!(whole.last(), Some(Segment::Key(_))) && node.is_some_and(|node| node.is_null())
     }
 }

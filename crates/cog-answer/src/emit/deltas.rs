@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use cog_json::{Event, EventKind, Kind, Node, Path, Segment, Value};
 
-use super::{buffer::Buffer, checkpoint::CheckpointHasher};
-use crate::{outbox::Outbox, place};
+use super::{Buffer, CheckpointHasher};
+use crate::{outbox::Outbox, patch};
 
 /// Emits leaves: strings as deltas, other scalars and empty containers as snapshots (ruling R44).
 #[derive(Debug)]
@@ -88,15 +88,15 @@ impl Deltas {
             if self.has_emitted {
                 out.snapshot("data", empty(data.kind()));
             }
-            return emit(data, &mut place::data(), out);
+            return emit(data, &mut patch::data(), out);
         }
         for path in changed {
-            if let Some(node) = place::resolve(data, path) {
+            if let Some(node) = patch::resolve(data, path) {
                 out.snapshot(&path.to_string(), complete.child(node));
             }
         }
         if self.has_delayed {
-            emit_nulls(data, &mut place::data(), out);
+            emit_nulls(data, &mut patch::data(), out);
         }
     }
 
@@ -146,7 +146,7 @@ fn emit(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
     } else if node.is_empty() {
         out.snapshot(&path.to_string(), node.to_value());
     } else {
-        place::each_inside(node, path, &mut |node, path| emit(node, path, out));
+        patch::each_inside(node, path, &mut |node, path| emit(node, path, out));
     }
 }
 
@@ -155,7 +155,7 @@ fn emit_nulls(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
     if node.is_null() && matches!(path.last(), Some(Segment::Key(_))) {
         out.snapshot(&path.to_string(), node.to_value());
     }
-    place::each_inside(node, path, &mut |node, path| emit_nulls(node, path, out));
+    patch::each_inside(node, path, &mut |node, path| emit_nulls(node, path, out));
 }
 
 /// Returns the empty value of a kind.

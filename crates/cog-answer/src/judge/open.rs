@@ -1,16 +1,14 @@
 //! Splits a reply into meta and data, and repairs each.
 
-use cog_json::{Node, Value};
-use cog_schema::Violation;
-use cog_spec::RepairRule;
+use cog_json::{Node, Path, Value};
+use cog_schema::{Violation, nearest};
+use cog_spec::{Code, ContextRule, EmittedContext, ErrorBody, Meta, Repair, RepairRule, Secret, Warning};
 
-use super::ParsedReply;
 use crate::{
     AnswerRules, error,
     repair::{
-        Ledger,
+        self, Ledger,
         reply_meta::{Fill, ReplyMeta},
-        trim,
     },
     shape::Shape,
 };
@@ -64,7 +62,7 @@ pub(super) fn reply_meta(rules: &AnswerRules, reply: &Value) -> Result<ReplyMeta
 /// Removes the nulls that the dialect of the request forces the model to write.
 pub(super) fn drop_nulls(rules: &AnswerRules, whole: &Value, part: Node<'_>, name: &str) -> Value {
     match rules.dialect.adds_nulls() {
-        true => trim::without_added_nulls(whole, part, name, &rules.contract),
+        true => repair::without_added_nulls(whole, part, name, &rules.contract),
         false => whole.child(part),
     }
 }
@@ -107,4 +105,164 @@ fn data_alone<'a>(
         }
     };
     (None, vec![violation])
+}
+
+// A parsed reply, and the result of judging it.
+
+/// A reply that was parsed to its end.
+#[derive(Debug)]
+pub(crate) struct ParsedReply {
+    /// The complete JSON document.
+    pub(crate) value: Value,
+    pub(crate) shape: Shape,
+    /// The deviations that the parser accepted.
+    pub(crate) ledger: Ledger,
+}
+
+/// A valid answer.
+#[derive(Debug)]
+pub(crate) struct Success {
+    pub(crate) meta: Meta,
+    pub(crate) data: Value,
+    /// The context that the answer emits.
+    pub(crate) emitted: Option<Value>,
+    /// Paths of the data that were changed.
+    pub(crate) changed: Vec<Path>,
+    pub(crate) repairs: Vec<Repair>,
+    pub(crate) warnings: Vec<Warning>,
+    /// The packet for the next agent.
+    pub(crate) handoff: Option<Value>,
+}
+
+/// A failed answer.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: ErrorBody,
+    /// The meta of the model's own error; none for an error of the runtime (ruling R32).
+    pub(crate) meta: Option<Meta>,
+    pub(crate) partial_data: Option<Value>,
+    pub(crate) repairs: Vec<Repair>,
+    /// Warnings, which a sync envelope contains beside the error.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl Failure {
+    /// Whether the answer violated its contract or is not JSON, so that another attempt can help.
+    pub(crate) fn is_contract_violation(&self) -> bool {
+        let codes = [
+            Code::ParseError,
+            Code::OutputSchemaViolation,
+            Code::MissingRationale,
+            Code::OverflowLimit,
+            Code::InvalidEnum,
+        ];
+        self.meta.is_none() && codes.iter().any(|code| self.error.code == (*code).into())
+    }
+
+    /// Masks these secrets in an error of the runtime. An error with a meta is the model's own.
+    pub(crate) fn without(self, secrets: &[Secret]) -> Self {
+        let from_model = self.meta.is_some();
+        let error = secrets.iter().filter(|_| !from_model).fold(self.error, ErrorBody::without);
+        Self { error, ..self }
+    }
+
+    /// Creates the failure of an error of the runtime.
+    pub(crate) fn new(error: ErrorBody) -> Self {
+        Self { error, meta: None, partial_data: None, repairs: Vec::new(), warnings: Vec::new() }
+    }
+}
+
+// The context that an answer emits (docs/spec/context.md).
+
+/// The member of an envelope with the emitted context.
+const MEMBER: &str = "_emitted_context";
+
+/// The context that an answer emits, and its violations.
+#[derive(Default)]
+pub(super) struct Emitted {
+    /// None if the answer emits none.
+    pub(super) context: Option<Value>,
+    pub(super) violations: Vec<Violation>,
+}
+
+/// Reads and checks the emitted context of a reply. What a module emits that declares none is not part of its answer.
+pub(super) fn read(rules: &AnswerRules, reply: &Value) -> Emitted {
+    let declared = &rules.manifest.context.emits;
+    let Some(node) = reply.get(MEMBER).filter(|node| !declared.is_empty() && !node.is_null()) else {
+        return Emitted::default();
+    };
+    if !node.is_object() {
+        let message = format!("found {}; allowed: an object", error::named(node.kind()));
+        return Emitted { violations: vec![error::violation(MEMBER, "type", message)], context: None };
+    }
+    let members = || node.members().filter(|(_, member)| !member.is_null());
+    let mut violations: Vec<Violation> =
+        members().filter_map(|(name, _)| undeclared(declared, name)).collect();
+    violations.extend(too_large(node));
+    if !violations.is_empty() {
+        return Emitted { violations, context: None };
+    }
+    let mut context = serde_json::Map::new();
+    for (name, member) in members() {
+        let member = without_nulls(rules, reply, name, member);
+        violations.extend(rules.contract.check_emitted(name, member.node()));
+        context.insert(name.to_owned(), member.to_serde());
+    }
+    let context = (!context.is_empty()).then(|| Value::from(serde_json::Value::Object(context)));
+    Emitted { context, violations }
+}
+
+/// Removes the nulls that the dialect of the request forces the model to write.
+fn without_nulls(rules: &AnswerRules, reply: &Value, name: &str, member: Node<'_>) -> Value {
+    if !rules.dialect.adds_nulls() {
+        return reply.child(member);
+    }
+    let nulls = rules.contract.added_nulls_of_emitted(name, member).into_iter().collect();
+    repair::without(reply, member, &repair::located(member, name, &nulls))
+}
+
+fn undeclared(declared: &[EmittedContext], name: &str) -> Option<Violation> {
+    let names = || declared.iter().map(|emitted| emitted.name.as_str());
+    if names().any(|known| known == name) {
+        return None;
+    }
+    let message =
+        format!("the module does not declare this type; allowed: {}", names().collect::<Vec<_>>().join(", "));
+    let shown: String = name.chars().take(64).collect();
+    let violation = error::violation(&format!("{MEMBER}.{shown}"), "context", message);
+    let suggestion = nearest(name, names()).map(|near| format!("Did you mean `{near}`?"));
+    Some(Violation { suggestion, ..violation })
+}
+
+fn too_large(node: Node<'_>) -> Option<Violation> {
+    let bytes = node.to_string().len();
+    (bytes > ContextRule::MAX_BYTES).then(|| {
+        let message = format!("found {bytes} bytes; allowed: at most {}", ContextRule::MAX_BYTES);
+        error::violation(MEMBER, "size", message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_attempt_helps_if_the_runtime_found_the_answer_invalid() {
+        for (code, expected) in [
+            (Code::ParseError, true),
+            (Code::OutputSchemaViolation, true),
+            (Code::MissingRationale, true),
+            (Code::OverflowLimit, true),
+            (Code::InvalidEnum, true),
+            (Code::LowConfidence, false),
+            (Code::ConstraintViolation, false),
+            (Code::Timeout, false),
+        ] {
+            let failure = Failure::new(ErrorBody::new(code, "No."));
+            assert_eq!(failure.is_contract_violation(), expected, "{code}");
+            let meta = Value::parse(r#"{"confidence":0.5,"risk":"low","explain":"No."}"#).unwrap();
+            let of_model = Failure { meta: Meta::read(meta.node()), ..failure };
+            assert!(of_model.meta.is_some() && !of_model.is_contract_violation(), "{code}");
+        }
+    }
 }

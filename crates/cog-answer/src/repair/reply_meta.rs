@@ -4,8 +4,9 @@ use cog_json::{Node, ToJson, Value, Writer};
 use cog_schema::{Contract, Violation};
 use cog_spec::{RUNTIME_KEYS, RepairRule, Risk};
 
-use super::{Ledger, explain};
+use super::Ledger;
 use crate::AnswerRules;
+use crate::repair;
 
 /// The confidence of an answer without one (ruling R24).
 const DEFAULT_CONFIDENCE: f64 = 0.5;
@@ -108,7 +109,7 @@ impl Members {
             self.risk = Some(filled(RepairRule::FillRisk, "risk", Risk::Medium.as_str(), ledger));
         }
         if self.explain.is_none() {
-            let text = explain::default_explain(fill.rationale, fill.responsibility);
+            let text = repair::default_explain(fill.rationale, fill.responsibility);
             self.explain = Some(filled(RepairRule::FillExplain, "explain", text, ledger));
         }
         value(&self)
@@ -122,7 +123,7 @@ impl Members {
                 ledger.note_meta(rule, "explain", Some(value(before)), value(after));
             }
         };
-        let (trimmed, tidy) = (text.trim(), explain::tidy(text));
+        let (trimmed, tidy) = (text.trim(), repair::tidy(text));
         note(RepairRule::TrimExplain, text, trimmed);
         note(RepairRule::TruncateExplain, trimmed, tidy);
         self.explain = Some(value(tidy));
@@ -182,7 +183,7 @@ fn is_complete(meta: Node<'_>) -> bool {
     let has_required = REQUIRED.iter().all(|name| {
         let member = members.next().filter(|(key, node)| key == name && !node.is_null());
         member.is_some_and(|(_, node)| {
-            node.as_str().is_none_or(|text| *name != "explain" || explain::tidy(text) == text)
+            node.as_str().is_none_or(|text| *name != "explain" || repair::tidy(text) == text)
         })
     });
     has_required && members.all(|(key, _)| !REQUIRED.contains(&key) && !RUNTIME_KEYS.contains(&key))

@@ -2,11 +2,10 @@ use cog_json::{Node, Path, Segment};
 use cog_schema::Violation;
 
 use super::{
-    consistency,
-    envelope::DECIDED,
-    form::Form,
+    Form, absent,
+    envelope::{self, DECIDED},
+    mistyped,
     module::Standard,
-    violations::{absent, mistyped},
 };
 
 /// The kind of a chunk, by the key that only this kind has.
@@ -66,7 +65,7 @@ fn check_meta(chunk: Node<'_>, found: &mut Vec<Violation>) {
         if risk.is_some_and(|risk| risk.is_string() || risk.is_object()) { &["meta.risk"] } else { &[] };
     Form::FirstChunk.check(chunk, "", decided, found);
     if let Some(meta) = chunk.get("meta") {
-        consistency::check_meta(meta, "meta", found);
+        envelope::check_meta(meta, "meta", found);
     }
 }
 
@@ -91,7 +90,7 @@ fn check_numbered(chunk: Node<'_>, found: &mut Vec<Violation>) {
     {
         const DECIDED: [&str; 3] = ["chunk.data.confidence", "chunk.data.risk", "chunk.data.explain"];
         Form::Meta.check(meta, "chunk.data", &DECIDED, found);
-        consistency::check_meta(meta, "chunk.data", found);
+        envelope::check_meta(meta, "chunk.data", found);
     }
 }
 
@@ -104,7 +103,7 @@ fn check_final(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Violati
         standard.check_success(meta, data, found);
     }
     if let Some(usage) = object("usage") {
-        consistency::check_usage(usage, "usage", found);
+        envelope::check_usage(usage, "usage", found);
     }
     Form::FinalChunk.check(chunk, "", &DECIDED, found);
 }

@@ -6,10 +6,7 @@ use cog_json::{Node, Value};
 use cog_schema::Violation;
 use cog_spec::Checkpoint;
 
-use super::{
-    chunk::Part,
-    item::{Item, sorted},
-};
+use super::{Item, chunk::Part, sorted};
 use crate::{accumulator::DataAccumulator, emit::CheckpointHasher, error::violation};
 
 /// Checks that each checkpoint matches the text of its field so far (docs/spec/streaming.md), and that the chunks of each

@@ -1,12 +1,16 @@
 //! The requirements for an answer: those of the specification, and of a module's contract and tier.
 
+use cog_harmony::{Document, PartSupport, Problem};
 use cog_json::Node;
 use cog_schema::{Contract, Rules, Violation};
 use cog_spec::{Code, ErrorCode, Format, Manifest, Meta, Tier};
 use serde_json::json;
 
-use super::consistency;
-use crate::{error::violation, error_code, judge::risk};
+use super::{Form, Kind, Verdict, absent, envelope, mistyped};
+use crate::{
+    error::{self, violation},
+    judge,
+};
 
 /// The requirements for an answer.
 pub(super) struct Standard<'a> {
@@ -24,7 +28,7 @@ impl<'a> Standard<'a> {
     pub(super) fn check_meta(&self, meta: Node<'_>, found: &mut Vec<Violation>) {
         let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
         found.extend(contract.check_meta(meta));
-        consistency::check_meta(meta, "meta", found);
+        envelope::check_meta(meta, "meta", found);
     }
 
     /// Checks a successful answer: its data, and the rules of the tier.
@@ -66,10 +70,10 @@ impl<'a> Standard<'a> {
         let reported = error.get("code").and_then(Node::as_str);
         let declared = self.module.map_or(&[][..], |(manifest, _)| &manifest.error_codes);
         let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
-        let code = reported.and_then(|text| error_code::normalise(text, declared, contract));
+        let code = reported.and_then(|text| error::normalise(text, declared, contract));
         let is_declarable = self.module.is_none() && reported.is_some_and(ErrorCode::is_declarable);
         let mut violations = match &code {
-            Some(code) => error_code::check(error, code, contract),
+            Some(code) => error::check(error, code, contract),
             None => contract.check_error(error),
         };
         violations.retain(|violation| !(is_declarable && violation.path == "error.code"));
@@ -108,9 +112,46 @@ fn check_tier(manifest: &Manifest, meta: Node<'_>, data: Node<'_>, found: &mut V
         let message = format!("found `{level}`; tier exec allows `none` and `low`");
         refuse("meta.risk", "tier", Code::ConstraintViolation, message);
     }
-    if let Some(aggregated) = risk::aggregate(manifest.risk_rule, data).filter(|it| *it != level) {
+    if let Some(aggregated) = judge::aggregate(manifest.risk_rule, data).filter(|it| *it != level) {
         let rule = manifest.risk_rule;
         let message = format!("found `{level}`; by `{rule}` it is `{aggregated}`");
         refuse("meta.risk", "risk_rule", Code::OutputSchemaViolation, message);
     }
+}
+
+/// Checks the form of a media source or a generated media item (SPEC 4.2, 4.3). Its bytes are not decoded.
+pub(super) fn check_media(item: Node<'_>, found: &mut Vec<Violation>) {
+    if !item.is_object() {
+        return found.push(mistyped(item, "", "an object"));
+    }
+    let Some(kind) = item.get("type") else { return found.push(absent("type", "type")) };
+    let form = match kind.as_str() {
+        Some("url") => Form::MediaUrl,
+        Some("base64") => Form::MediaBase64,
+        Some("file") => Form::MediaFile,
+        Some("upload_ref") => Form::MediaUpload,
+        _ => return found.push(mistyped(kind, "type", "`url`, `base64`, `file` or `upload_ref`")),
+    };
+    form.check(item, "", &[], found);
+}
+
+// Harmony messages (appendix A), checked by `cog-harmony`.
+
+/// Checks a history; with a model also whether it accepts the parts.
+pub fn verify_messages(text: &str, model: Option<&PartSupport>) -> Verdict {
+    let document = Document::parse(text);
+    let problems = match document.as_ref().map(Document::messages) {
+        Ok(Ok(messages)) => cog_harmony::check(messages, model),
+        Ok(Err(problem)) => vec![problem],
+        Err(problem) => vec![problem.clone()],
+    };
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        problems.into_iter().partition(|problem| problem.rule.is_error());
+    let warnings = warnings.into_iter().map(described).collect();
+    Verdict { warnings, ..Verdict::new(Some(Kind::Messages), errors.into_iter().map(described).collect()) }
+}
+
+fn described(problem: Problem) -> Violation {
+    let suggestion = Some(problem.rule.suggestion.to_owned());
+    Violation { suggestion, ..violation(&problem.path, problem.rule.name, problem.message) }
 }

@@ -4,11 +4,12 @@ use cog_json::{Node, Value};
 use cog_schema::Violation;
 
 use super::{
+    Item,
     chunk::{self, Part},
     content,
-    item::{Item, sorted},
     module::Standard,
     read::Document,
+    sorted,
 };
 use crate::error::violation;
 
