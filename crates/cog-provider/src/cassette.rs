@@ -5,14 +5,283 @@
 //! A reply is found by the hash of the request body and the end of the request path, where Gemini names the model.
 //! Equal requests get their replies in recorded order, and start over after the last one.
 
-mod exchange;
-mod files;
-mod mask;
 mod record;
-mod recording;
-mod replay;
 
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind, Read},
+    path::{Path, PathBuf},
+};
+
+pub use self::record::Pace;
+pub(crate) use self::record::Replayer;
+use cog_json::{Node, ToJson, Value, Writer};
+use cog_spec::Secret;
 pub(crate) use record::Recorder;
-pub use recording::Recording;
-pub use replay::Pace;
-pub(crate) use replay::Replayer;
+use sha2::{Digest, Sha256};
+
+use crate::{ProviderError, WireRequest, transport::REPLY_HEADERS};
+
+// The provider and model of a cassette.
+
+/// The provider and model that a cassette was recorded from. A replay uses the same provider and model, since both are
+/// part of the requests that identify the replies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// The vendor's name, `openai`.
+    pub provider: String,
+    /// The name of the model.
+    pub model: String,
+}
+
+impl Recording {
+    /// Reads the provider and model of the cassette in a directory.
+    ///
+    /// # Errors
+    /// Fails if the directory contains no recording, or if the recording does not name its provider and model.
+    pub fn read(directory: &Path) -> Result<Self, ProviderError> {
+        let numbers = numbers(directory).map_err(|error| cassette_error(directory, error))?;
+        let first = numbers
+            .first()
+            .ok_or_else(|| cassette_error(directory, "the directory contains no recording"))?;
+        let path = exchange(directory, *first);
+        let text = read(&path).map_err(|error| cassette_error(&path, error))?;
+        let exchange = Value::parse(&text).map_err(|error| cassette_error(&path, error))?;
+        let field = |key: &str| exchange.get(key).and_then(Node::as_str).map(str::to_owned);
+        let recording =
+            field("provider").zip(field("model")).map(|(provider, model)| Self { provider, model });
+        recording
+            .ok_or_else(|| cassette_error(&path, "not a valid recording: `provider` or `model` is missing"))
+    }
+}
+
+// Paths and files of a cassette.
+
+/// The maximum size of a file that is read, in bytes.
+const MAX_SIZE: u64 = 64 << 20;
+
+/// Creates the directory if it does not exist.
+fn create_directory(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)
+}
+
+/// Returns the numbers of the recordings in a directory, in order.
+fn numbers(directory: &Path) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        if path.extension().is_some_and(|extension| extension == "json") {
+            numbers.extend(stem.and_then(|stem| stem.parse::<u32>().ok()));
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Returns the path of `NNNN.json`, which contains the request and the reply headers.
+fn exchange(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("{number:04}.json"))
+}
+
+/// Returns the path of `NNNN.ndjson`, which contains the reply body.
+fn chunks(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("{number:04}.ndjson"))
+}
+
+/// Creates a new file; never overwrites an existing one.
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// Reads a text file of at most `MAX_SIZE` bytes.
+fn read(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut text = String::new();
+    let file = OpenOptions::new().read(true).open(path)?;
+    let length = file.take(MAX_SIZE + 1).read_to_string(&mut text)?;
+    if length as u64 > MAX_SIZE {
+        return Err(io::Error::new(
+            ErrorKind::FileTooLarge,
+            format!("the file has more than {MAX_SIZE} bytes"),
+        ));
+    }
+    Ok(text)
+}
+
+/// Creates the error for a cassette that cannot be used.
+fn cassette_error(path: &Path, message: impl ToString) -> ProviderError {
+    ProviderError::Cassette { path: path.to_owned(), message: message.to_string() }
+}
+
+// A recorded request and the status and headers of its reply.
+
+/// The contents of `NNNN.json`.
+struct Exchange<'a> {
+    recording: &'a Recording,
+    request: &'a WireRequest,
+    status: u16,
+    headers: &'a [(&'static str, String)],
+}
+
+impl ToJson for Exchange<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("provider", &self.recording.provider);
+            w.field("model", &self.recording.model);
+            w.field("method", self.request.method);
+            w.field("path", path_of(&self.request.url));
+            w.key("headers");
+            let auth = self.request.auth.as_ref().map(|(name, _)| (*name, "***".to_owned()));
+            pairs(w, self.request.headers.iter().chain(&auth));
+            match Value::parse_bytes(&self.request.body) {
+                Ok(body) => w.field("body", &body),
+                Err(_) => w.field("body", &*String::from_utf8_lossy(&self.request.body)),
+            };
+            w.field("status", &self.status);
+            w.key("reply_headers");
+            pairs(w, self.headers.iter());
+        });
+    }
+}
+
+fn pairs<'a>(w: &mut Writer<'_>, pairs: impl Iterator<Item = &'a (&'static str, String)>) {
+    w.object(|w| {
+        for (name, value) in pairs {
+            w.field(name, value);
+        }
+    });
+}
+
+/// Returns the path and query of a URL. The scheme and host are not stored.
+fn path_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find('/').and_then(|start| rest.get(start..)).unwrap_or("/")
+}
+
+/// The request key, status and headers of a recorded reply.
+struct Recorded {
+    key: Key,
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+}
+
+impl Recorded {
+    fn read(node: Node<'_>) -> Option<Self> {
+        let body = node.get("body")?;
+        let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
+        let headers = node.get("reply_headers")?;
+        let header = |name: &'static str| Some((name, headers.get(name)?.as_str()?.to_owned()));
+        Some(Self {
+            key: Key::new(node.get("path")?.as_str()?, body.as_bytes()),
+            status: u16::try_from(node.get("status")?.as_u64()?).ok()?,
+            headers: REPLY_HEADERS.into_iter().filter_map(header).collect(),
+        })
+    }
+}
+
+/// The key under which equal requests are grouped.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    /// The end of the path. The rest of the path belongs to the base URL, which may differ.
+    endpoint: String,
+    /// The SHA-256 of the body, in hexadecimal.
+    hash: String,
+}
+
+impl Key {
+    fn new(path: &str, body: &[u8]) -> Self {
+        let endpoint = path.rsplit('/').next().unwrap_or_default().to_owned();
+        let hash = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { endpoint, hash }
+    }
+}
+
+// Masks the API key where a server repeats it.
+
+/// The minimum length of a key that is masked. Shorter keys are placeholders such as `none`, for servers that need no
+/// key.
+const MIN_LENGTH: usize = 8;
+
+/// Replaces each byte of a key with `*`, also where the key spans several chunks.
+struct Mask {
+    key: Vec<u8>,
+    /// The last bytes received, which may be the beginning of the key.
+    retained: Vec<u8>,
+}
+
+impl Mask {
+    fn new(key: Option<&Secret>) -> Self {
+        let key = key.map(Secret::expose).filter(|key| key.len() >= MIN_LENGTH).unwrap_or_default();
+        Self { key: key.as_bytes().to_vec(), retained: Vec::new() }
+    }
+
+    /// Adds a chunk and returns the bytes that can be stored now.
+    fn mask(&mut self, chunk: &[u8]) -> Vec<u8> {
+        let mut bytes = self.take_rest();
+        bytes.extend_from_slice(chunk);
+        if self.key.is_empty() {
+            return bytes;
+        }
+        let mut from = 0;
+        while let Some(found) = bytes.get(from..).and_then(|rest| find(rest, &self.key)) {
+            let end = from + found + self.key.len();
+            if let Some(found_key) = bytes.get_mut(from + found..end) {
+                found_key.fill(b'*');
+            }
+            from = end;
+        }
+        let partial = (1..self.key.len())
+            .rev()
+            .find(|length| bytes.ends_with(self.key.get(..*length).unwrap_or_default()));
+        self.retained = bytes.split_off(bytes.len() - partial.unwrap_or(0));
+        bytes
+    }
+
+    /// Returns the bytes that were retained.
+    fn take_rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.retained)
+    }
+
+    /// Masks a complete text.
+    fn text(mut self, text: &str) -> String {
+        let mut bytes = self.mask(text.as_bytes());
+        bytes.append(&mut self.retained);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+fn find(bytes: &[u8], key: &[u8]) -> Option<usize> {
+    bytes.windows(key.len()).position(|window| window == key)
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod mask_tests {
+    use super::*;
+
+    const TEXT: &str = r#"{"a": "sk-sk-canary", "b": "sk-can", "c": "sk-canary"}"#;
+
+    #[test]
+    fn masks_key_however_the_text_is_split() {
+        let key = Secret::new("sk-canary");
+        for at in 0..=TEXT.len() {
+            let (first, second) = TEXT.as_bytes().split_at(at);
+            let mut mask = Mask::new(Some(&key));
+            let masked = [mask.mask(first), mask.mask(second), mask.take_rest()].concat();
+            assert_eq!(String::from_utf8(masked).unwrap(), TEXT.replace("sk-canary", "*********"), "{at}");
+        }
+        assert_eq!(Mask::new(Some(&key)).text("?key=sk-canary sk-"), "?key=********* sk-");
+    }
+
+    #[test]
+    fn short_key_is_not_masked() {
+        for key in [None, Some(Secret::new("none"))] {
+            assert_eq!(Mask::new(key.as_ref()).text("none of these"), "none of these");
+        }
+    }
+}

@@ -8,8 +8,6 @@ mod client;
 mod continued;
 mod direct;
 mod error;
-mod exchange;
-mod quota;
 mod redact;
 mod rejected;
 
@@ -35,7 +33,7 @@ use crate::{
 use self::{call::Call, client::Client, redact::Redactor};
 
 pub use self::batch::BatchClient;
-pub use self::exchange::{PlainClient, PlainRequest, PlainResponse};
+pub use self::client::{PlainClient, PlainRequest, PlainResponse};
 
 /// The time limit for listing a vendor's models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(15);

@@ -4,14 +4,9 @@
 //! values that a vendor adds to its protocol are never an error.
 
 pub(crate) mod anthropic;
-mod decoder;
-mod error;
 mod frames;
 pub(crate) mod gemini;
-mod interface;
-mod kind;
 mod limit;
-mod lines;
 mod ollama;
 mod openai_chat;
 mod openai_images;
@@ -24,10 +19,22 @@ mod surrogates;
 mod template;
 mod tools;
 
-pub use error::{DecodeError, VendorError};
-pub use interface::{Continuation, Decoder, Protocol, RequestContext};
-pub use kind::ProtocolKind;
+use bytes::Bytes;
+use cog_json::{Limits, Node, Reader};
+use cog_spec::{Modality, ModelEvent};
 pub use limit::ReachedLimit;
+use thiserror::Error;
+
+use self::{
+    frames::{Frame, Frames},
+    reply::Reply,
+    surrogates::SurrogateJoiner,
+    template::Template,
+};
+use crate::{
+    ListedModel, ModelRequest, RequestError, WireRequest,
+    vendors::{CacheMark, ModelSettings, Vendor},
+};
 
 /// The maximum size of one event, line or body of a reply, in bytes. An answer of the maximum size (8 MiB) fits,
 /// escapes included.
@@ -78,4 +85,264 @@ impl ReplyFormat {
     pub(crate) fn decoder(self) -> Box<dyn Decoder> {
         self.protocol.decoder(self.limit)
     }
+}
+
+// The wire protocols.
+
+/// A wire protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProtocolKind {
+    /// OpenAI Chat Completions, which most vendors implement.
+    OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
+    /// OpenAI Images, for models that return only images.
+    OpenAiImages,
+    /// Anthropic Messages.
+    Anthropic,
+    /// Gemini generateContent.
+    Gemini,
+    /// Ollama's own protocol.
+    Ollama,
+}
+
+impl ProtocolKind {
+    /// Returns the protocol that a setting names: `chat` or `responses`. Between these two an operator can choose.
+    pub fn from_setting(name: &str) -> Option<Self> {
+        match name {
+            "chat" => Some(Self::OpenAiChat),
+            "responses" => Some(Self::OpenAiResponses),
+            _ => None,
+        }
+    }
+}
+
+// Errors of decoding a reply.
+
+/// The reason that a reply cannot be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The vendor sent an error within the reply.
+    #[error("{0}")]
+    Vendor(VendorError),
+    /// A web page instead of a reply, with its first words.
+    #[error("a web page: {0}")]
+    WebPage(String),
+    /// An empty reply.
+    #[error("the reply is empty")]
+    Empty,
+    /// The connection closed before the end of the reply.
+    #[error("the connection closed before the end of the reply")]
+    Incomplete,
+    /// A frame that is not JSON.
+    #[error("not valid JSON: {0}")]
+    NotJson(String),
+    /// Bytes that are not UTF-8.
+    #[error("not valid UTF-8")]
+    NotUtf8,
+    /// A media item given by URL. Fetching it would bypass the operator's control.
+    #[error("the URL of a media item instead of its data")]
+    MediaUrl,
+    /// A frame over the size limit.
+    #[error("a chunk of more than {0} bytes")]
+    FrameTooLarge(usize),
+}
+
+/// An error message of a vendor, from the body of an error reply or from within a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VendorError {
+    /// The vendor's name or number for the error: `rate_limit_exceeded`.
+    pub code: Option<String>,
+    /// The vendor's message.
+    pub message: String,
+    /// The limit that its details name.
+    pub limit: Option<ReachedLimit>,
+}
+
+impl VendorError {
+    /// Creates the error for an error event without a message.
+    pub(crate) fn without_message() -> Self {
+        Self { code: None, message: "an error without a message".to_owned(), limit: None }
+    }
+}
+
+impl std::error::Error for VendorError {}
+
+impl std::fmt::Display for VendorError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.code {
+            Some(code) if !self.message.contains(code.as_str()) => write!(f, "{} ({code})", self.message),
+            _ => f.write_str(&self.message),
+        }
+    }
+}
+
+// The decoder that all protocols share, which converts frames to the events of one reply.
+
+/// The function with which a protocol reads one frame.
+type Read = fn(&mut Reply, &Frame<'_>, &mut Reader, &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+
+/// Splits the bytes into frames and reads each of them.
+struct FrameDecoder {
+    frames: Frames,
+    reader: FrameReader,
+}
+
+/// The state of a reply between two frames.
+struct FrameReader {
+    reply: Reply,
+    read: Read,
+    json: Reader,
+    template: Template,
+    surrogates: SurrogateJoiner,
+}
+
+impl FrameDecoder {
+    fn new(frames: Frames, read: Read) -> Self {
+        let (reply, template) = (Reply::default(), Template::default());
+        let json = Reader::new(Limits::default());
+        let surrogates = SurrogateJoiner::default();
+        Self { frames, reader: FrameReader { reply, read, json, template, surrogates } }
+    }
+}
+
+impl FrameReader {
+    fn read(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        if let Some(text) = self.template.text_of(frame) {
+            self.reply.push_text(text, out);
+            return if self.surrogates.is_waiting() { Err(half_a_character()) } else { Ok(()) };
+        }
+        let (joined, before) = (self.surrogates.join(frame.text), out.len());
+        let text = joined.as_deref().unwrap_or(frame.text);
+        self.read_json(&Frame { event: frame.event, text }, out)?;
+        let is_text = |event: &ModelEvent| matches!(event, ModelEvent::Text(text) if !text.is_empty());
+        match self.surrogates.is_overdue() && out.iter().skip(before).any(is_text) {
+            true => Err(half_a_character()),
+            false => Ok(()),
+        }
+    }
+
+    fn read_json(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        self.reply.begin_frame();
+        (self.read)(&mut self.reply, frame, &mut self.json, out)?;
+        if let Some(range) = self.reply.only_text() {
+            self.template.learn(frame, range);
+        }
+        Ok(())
+    }
+}
+
+fn half_a_character() -> DecodeError {
+    DecodeError::NotJson("half of a character: an unpaired surrogate".to_owned())
+}
+
+impl Decoder for FrameDecoder {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let Self { frames, reader } = self;
+        frames.push(bytes, &mut |frame| reader.read(&frame, out))
+    }
+
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let Self { frames, reader } = self;
+        frames.finish(&mut |frame| reader.read(&frame, out))?;
+        if reader.surrogates.is_waiting() {
+            return Err(half_a_character());
+        }
+        reader.reply.close(out)
+    }
+}
+
+// The interface of a wire protocol.
+
+/// Maps a model request to an HTTP request, and a reply to events.
+pub trait Protocol: Send + Sync {
+    /// Checks whether the vendor supports a request: the checks of [`Protocol::request`], without building the
+    /// request.
+    ///
+    /// # Errors
+    /// Fails if the vendor does not support the request.
+    fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError>;
+
+    /// Builds the HTTP request for a model request.
+    ///
+    /// # Errors
+    /// Fails if the vendor does not support the request.
+    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError>;
+
+    /// Returns the headers that every request of the protocol has.
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Creates a decoder for one reply. Each event, line or body of the reply is limited to `limit` bytes.
+    fn decoder(&self, limit: usize) -> Box<dyn Decoder>;
+
+    /// Returns how to continue a reply that ended with [`FinishReason::Continue`](cog_spec::FinishReason::Continue);
+    /// `None` if the protocol has no such end.
+    fn continuation(&self) -> Option<Continuation> {
+        None
+    }
+
+    /// Returns the path that lists the models, relative to the base URL.
+    fn models_path(&self, base_url: &str) -> String;
+
+    /// Returns the models in the reply to [`Protocol::models_path`].
+    fn models(&self, body: Node<'_>) -> Vec<ListedModel>;
+}
+
+/// A function that returns the body of the request that continues a reply, from the body of the first request and the
+/// token of the reply.
+pub type Continuation = fn(body: &[u8], token: &str) -> Bytes;
+
+/// The input for building a request.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestContext<'a> {
+    /// The model request.
+    pub request: &'a ModelRequest,
+    /// The vendor.
+    pub vendor: &'a Vendor,
+    /// The wire form of the server.
+    pub protocol: ProtocolKind,
+    /// The vendor's base URL, without a trailing slash.
+    pub base_url: &'a str,
+    /// The model to call.
+    pub model: &'a str,
+    /// Whether the server accepts marks for the vendor's cache.
+    pub marks_cache: bool,
+}
+
+impl RequestContext<'_> {
+    /// Returns how to mark the system text for the cache, and the name of the request in it.
+    pub(crate) fn cache_mark(&self) -> Option<(CacheMark, &str)> {
+        let key = self.request.cache_key.as_deref().filter(|_| self.marks_cache)?;
+        self.settings().cache.map(|cache| (cache.mark, key))
+    }
+
+    /// Returns the settings that the model supports.
+    pub(crate) fn settings(&self) -> &'static ModelSettings {
+        self.vendor.settings_of(self.model)
+    }
+
+    /// Returns the requested kinds of media that the model can generate.
+    pub(crate) fn output_media(&self) -> impl Iterator<Item = Modality> {
+        let supported = self.vendor.output_media(self.model);
+        self.request.output_media.iter().copied().filter(move |kind| supported.contains(kind))
+    }
+}
+
+/// Decodes the bytes of one reply into events.
+pub trait Decoder: Send {
+    /// Decodes the next bytes, split at any position.
+    ///
+    /// # Errors
+    /// Fails if the reply violates the protocol or contains an error of the vendor. No event follows.
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+
+    /// Decodes the end of the reply.
+    ///
+    /// # Errors
+    /// Fails if the reply is incomplete.
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 }

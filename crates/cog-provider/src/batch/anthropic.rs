@@ -3,12 +3,12 @@
 use cog_json::{Node, Value};
 
 use super::{
-    entry::{self, EntryError, object, write_body},
-    interface::BatchInterface,
-    job::{BatchCounts, BatchJob, BatchPhase, JobPage, bare, id, post, sum, text},
+    BatchCounts, BatchInterface, BatchJob, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
+    JobPage, bare, id, object,
     part::{BatchLimits, BatchPart, Upload},
-    result::{BatchOutcome, BatchReply, BatchResult},
+    post, sum, text, write_body,
 };
+use crate::batch;
 use crate::{
     WireRequest,
     protocol::{ProtocolKind, anthropic::version_path},
@@ -48,7 +48,7 @@ impl BatchInterface for Anthropic {
     }
 
     fn entry(&self, id: &str, request: &WireRequest) -> Result<String, EntryError> {
-        let body = entry::body(request)?;
+        let body = batch::body(request)?;
         Ok(object(|w| {
             write_body(w.field("custom_id", id).key("params"), &body);
         }))

@@ -4,12 +4,12 @@ use bytes::Bytes;
 use cog_json::{Node, Value};
 
 use super::{
-    entry::{self, EntryError, object, write_body},
-    interface::BatchInterface,
-    job::{BatchCounts, BatchJob, BatchPhase, JobPage, bare, count, plain_id, post, text},
+    BatchCounts, BatchInterface, BatchJob, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
+    JobPage, bare, count, object,
     part::{BatchLimits, BatchPart, Upload},
-    result::{BatchOutcome, BatchReply, BatchResult},
+    plain_id, post, text, write_body,
 };
+use crate::batch;
 use crate::{WireRequest, protocol::gemini::version_path};
 
 pub(super) struct Gemini;
@@ -42,7 +42,7 @@ impl BatchInterface for Gemini {
     }
 
     fn entry(&self, id: &str, request: &WireRequest) -> Result<String, EntryError> {
-        let body = entry::body(request)?;
+        let body = batch::body(request)?;
         Ok(object(|w| {
             write_body(w.key("request"), &body);
             w.key("metadata").object(|w| {

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use cog_json::Node;
 
 use super::{
-    entry::{self, EntryError, object, write_body},
-    interface::BatchInterface,
-    job::{BatchCounts, BatchJob, BatchPhase, JobPage, bare, count, id, post, text},
+    BatchCounts, BatchInterface, BatchJob, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
+    JobPage, bare, count, id, object,
     part::{BatchLimits, BatchPart, Upload},
-    result::{BatchOutcome, BatchReply, BatchResult},
+    post, text, write_body,
 };
 use crate::WireRequest;
+use crate::batch;
 
 pub(super) struct OpenAi;
 
@@ -35,7 +35,7 @@ impl BatchInterface for OpenAi {
 
     fn entry(&self, id: &str, request: &WireRequest) -> Result<String, EntryError> {
         let endpoint = self.target(request).ok_or(EntryError::Endpoint)?;
-        let body = entry::body(request)?;
+        let body = batch::body(request)?;
         Ok(object(|w| {
             w.field("custom_id", id).field("method", "POST").field("url", &endpoint);
             write_body(w.key("body"), &body);

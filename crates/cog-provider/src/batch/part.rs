@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::entry::EntryError;
+use super::EntryError;
 use crate::WireRequest;
 
 /// The limits of a job.

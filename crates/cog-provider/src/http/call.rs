@@ -17,9 +17,8 @@ use futures_util::StreamExt;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
 
 use super::{
-    backoff,
+    backoff::{self, reply_head},
     error::{self, Failure},
-    quota::reply_head,
     redact::Redactor,
 };
 use crate::{

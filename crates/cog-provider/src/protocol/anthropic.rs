@@ -1,12 +1,25 @@
 //! Anthropic Messages: `POST /v1/messages`, API version 2026-10-21.
 
-mod decode;
-mod request;
+use cog_harmony::{
+    Message, Part, ToolChoice, ToolDefinition,
+    wire::{Step, reports_error, steps, write_anthropic_call, write_anthropic_part},
+};
+use cog_json::{Node, Reader, Value, Writer};
+use cog_spec::{Dialect, FinishReason, ModelEvent, ToolCallDelta, Usage};
+use serde_json::json;
 
-use cog_json::Node;
-
-use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, parts};
-use crate::{ListedModel, RequestError, WireRequest};
+use super::{Decoder, FrameDecoder, Protocol, RequestContext, frames::Frames, parts};
+use crate::{
+    ListedModel, RequestError, ToolRequest, WireRequest,
+    protocol::{
+        DecodeError, VendorError,
+        frames::Frame,
+        parts::{check, has_text, list, only_text, post, split_system},
+        reply::{Reply, StartKeys, vendor_error},
+        tools::{ToolResult, Turn},
+    },
+    vendors::CacheMark,
+};
 
 /// The Anthropic Messages protocol.
 pub(crate) struct Anthropic;
@@ -20,7 +33,7 @@ impl Protocol for Anthropic {
     }
 
     fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request::request(context)
+        request(context)
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {
@@ -28,7 +41,7 @@ impl Protocol for Anthropic {
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(limit), decode::event))
+        Box::new(FrameDecoder::new(Frames::events(limit), event))
     }
 
     fn models_path(&self, base_url: &str) -> String {
@@ -45,4 +58,295 @@ impl Protocol for Anthropic {
 /// Returns `/v1`, unless the base URL ends with it.
 pub(crate) fn version_path(base_url: &str) -> &'static str {
     if base_url.ends_with("/v1") { "" } else { "/v1" }
+}
+
+const START: StartKeys = StartKeys { model: "model", id: "id" };
+
+/// Reads the events of a message stream, or one message body.
+fn event(
+    reply: &mut Reply,
+    frame: &Frame<'_>,
+    reader: &mut Reader,
+    out: &mut Vec<ModelEvent>,
+) -> Result<(), DecodeError> {
+    let node = frame.json(reader)?;
+    match node.get("type").and_then(Node::as_str).unwrap_or(frame.event) {
+        "message_start" => {
+            if let Some(message) = node.get("message") {
+                reply.start(message, START, out);
+                reply.usage(usage(reply, message), out);
+            }
+        }
+        "content_block_start" => {
+            if let Some(inner) = node.get("content_block") {
+                block(reply, index(node), inner, out);
+                start_reasoning(reply, inner, out);
+            }
+        }
+        "content_block_delta" => {
+            if let Some(delta) = node.get("delta") {
+                block(reply, index(node), delta, out);
+                if matches!(kind(delta), "thinking_delta" | "signature_delta") {
+                    reply.parts.block(text(delta, "thinking"), text(delta, "signature"));
+                }
+            }
+        }
+        "content_block_stop" => {
+            if let Some(item) = reply.parts.end_block() {
+                reply.reasoning_item(item, out);
+            }
+        }
+        "message_delta" => {
+            stop(reply, node.get("delta"));
+            reply.usage(usage(reply, node), out);
+        }
+        "message_stop" => reply.end(out),
+        "message" => complete(reply, node, out),
+        "error" => {
+            return Err(DecodeError::Vendor(vendor_error(node).unwrap_or_else(VendorError::without_message)));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Reads a complete message in one body.
+fn complete(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
+    reply.start(message, START, out);
+    let blocks = message.get("content").into_iter().flat_map(Node::elements);
+    for (index, inner) in (0..).zip(blocks) {
+        block(reply, index, inner, out);
+        start_reasoning(reply, inner, out);
+        if let Some(item) = reply.parts.end_block() {
+            reply.reasoning_item(item, out);
+        }
+        if let Some(input) = inner.get("input") {
+            let arguments = input.to_string();
+            reply.tool_call(ToolCallDelta { index, id: None, name: None, arguments, signature: None }, out);
+        }
+    }
+    stop(reply, Some(message));
+    reply.usage(usage(reply, message), out);
+    reply.end(out);
+}
+
+/// Reads the reasoning in a block, which is sent back unchanged. The position of a call among it is part of it.
+fn start_reasoning(reply: &mut Reply, block: Node<'_>, out: &mut Vec<ModelEvent>) {
+    match kind(block) {
+        "thinking" => reply.parts.block(text(block, "thinking"), text(block, "signature")),
+        "redacted_thinking" => {
+            reply.parts.complete_block();
+            reply.reasoning_item(block.to_value(), out);
+        }
+        "tool_use" if reply.parts.has_blocks() => {
+            let (id, name) = (text(block, "id"), text(block, "name"));
+            reply.reasoning_item(json!({ "type": "tool_use", "id": id, "name": name }).into(), out);
+        }
+        _ => {}
+    }
+}
+
+fn kind(node: Node<'_>) -> &str {
+    text(node, "type").unwrap_or_default()
+}
+
+fn text<'a>(node: Node<'a>, key: &str) -> Option<&'a str> {
+    node.get(key).and_then(Node::as_str)
+}
+
+/// Reads a content block or a delta of one; their fields identify the kind.
+fn block(reply: &mut Reply, index: u32, node: Node<'_>, out: &mut Vec<ModelEvent>) {
+    let text = |key: &str| text(node, key);
+    reply.reasoning(text("thinking"), out);
+    reply.text(node.get("text"), out);
+    let call = match node.get("type").and_then(Node::as_str) {
+        Some("tool_use") => (text("id"), text("name"), None),
+        Some("input_json_delta") => (None, None, text("partial_json")),
+        _ => return,
+    };
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let (id, name, arguments) = (owned(call.0), owned(call.1), owned(call.2).unwrap_or_default());
+    reply.tool_call(ToolCallDelta { index, id, name, arguments, signature: None }, out);
+}
+
+fn index(node: Node<'_>) -> u32 {
+    node.get("index").and_then(Node::as_u64).and_then(|index| u32::try_from(index).ok()).unwrap_or(0)
+}
+
+fn stop(reply: &mut Reply, delta: Option<Node<'_>>) {
+    let Some(reason) = delta.and_then(|delta| delta.get("stop_reason")?.as_str()) else { return };
+    let details = |key: &str| delta.and_then(|delta| delta.get("stop_details")?.get(key)?.as_str());
+    let explanation = || details("explanation").map(str::to_owned);
+    let category =
+        || details("category").map(|category| format!("the request is in the category `{category}`"));
+    reply.stop(match reason {
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "tool_use" => FinishReason::ToolCalls,
+        "refusal" => FinishReason::Refusal(explanation().or_else(category)),
+        other => FinishReason::Other(other.to_owned()),
+    });
+}
+
+/// Reads the token counts. Anthropic counts cached input separately; this crate includes it. Later counts are partial:
+/// missing values stay unchanged.
+fn usage(reply: &Reply, node: Node<'_>) -> Option<Usage> {
+    let node = node.get("usage").filter(|usage| usage.is_object())?;
+    let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
+    let before = reply.usage_so_far();
+    let (cached, written) = (count("/cache_read_input_tokens"), count("/cache_creation_input_tokens"));
+    let input = count("/input_tokens")
+        .map(|fresh| fresh.saturating_add(written.unwrap_or(0)).saturating_add(cached.unwrap_or(0)));
+    let tier = node.get("service_tier").and_then(Node::as_str).map(str::to_owned);
+    Some(Usage {
+        input_tokens: input.unwrap_or(before.input_tokens),
+        output_tokens: count("/output_tokens").unwrap_or(before.output_tokens),
+        cached_input_tokens: cached.or(before.cached_input_tokens),
+        cache_write_input_tokens: written.or(before.cache_write_input_tokens),
+        cache_write_1h_input_tokens: count("/cache_creation/ephemeral_1h_input_tokens")
+            .or(before.cache_write_1h_input_tokens),
+        reasoning_tokens: count("/output_tokens_details/thinking_tokens").or(before.reasoning_tokens),
+        service_tier: tier.or(before.service_tier),
+        ..Usage::default()
+    })
+}
+
+/// The default token limit, since Anthropic requires one. Reasoning counts towards it, so it is large.
+const MAX_TOKENS: u64 = 16_384;
+
+fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+    check(context)?;
+    let url = format!("{}{}/messages", context.base_url, version_path(context.base_url));
+    let mut request = post(url, true, |w| body(w, context));
+    request.headers.extend(Anthropic.headers());
+    Ok(request)
+}
+
+fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
+    let generation = &context.request.generation;
+    let (system, turns) = split_system(context);
+    w.field("model", context.model);
+    w.field("max_tokens", &generation.max_tokens.unwrap_or(MAX_TOKENS));
+    if let Some(text) = system {
+        write_system(w.key("system"), &text, context);
+    }
+    w.key("messages").array(|w| turns.iter().for_each(|turn| write_turn(w, turn, context)));
+    if let Some(tools) = &context.request.tools {
+        write_tools(w, tools);
+    }
+    let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
+    let schema = output.and_then(|output| output.schema.as_ref());
+    if schema.is_some() || context.effort().is_some() {
+        output_config(w.key("output_config"), schema, context.effort());
+    }
+    context.write_effort_members(w);
+    list(w, "stop_sequences", &generation.stop);
+    w.optional("service_tier", &context.service_tier());
+    w.field("stream", &true);
+}
+
+/// Writes the system text. The vendor caches it if it is marked.
+fn write_system(w: &mut Writer<'_>, text: &str, context: &RequestContext<'_>) {
+    if !context.cache_mark().is_some_and(|(mark, _)| mark == CacheMark::Control) {
+        return w.string(text);
+    }
+    w.array(|w| {
+        w.object(|w| {
+            w.field("type", "text").field("text", text).key("cache_control").object(|w| {
+                w.field("type", "ephemeral");
+            });
+        });
+    });
+}
+
+fn output_config(w: &mut Writer<'_>, schema: Option<&Value>, effort: Option<&str>) {
+    w.object(|w| {
+        w.optional("effort", &effort);
+        if let Some(schema) = schema {
+            w.key("format").object(|w| {
+                w.field("type", "json_schema").field("schema", schema);
+            });
+        }
+    });
+}
+
+/// Writes the tools, and which of them the model may call. The choice also limits the number of calls.
+fn write_tools(w: &mut Writer<'_>, tools: &ToolRequest) {
+    w.key("tools").array(|w| tools.definitions.iter().for_each(|tool| write_tool(w, tool)));
+    let (kind, name) = match &tools.choice {
+        ToolChoice::Auto if tools.parallel => return,
+        ToolChoice::Auto => ("auto", None),
+        ToolChoice::None => ("none", None),
+        ToolChoice::Required => ("any", None),
+        ToolChoice::Named(name) => ("tool", Some(name)),
+    };
+    w.key("tool_choice").object(|w| {
+        w.field("type", kind).optional("name", &name);
+        if !tools.parallel && tools.choice != ToolChoice::None {
+            w.field("disable_parallel_tool_use", &true);
+        }
+    });
+}
+
+fn write_tool(w: &mut Writer<'_>, tool: &ToolDefinition) {
+    w.object(|w| {
+        w.field("name", &tool.name).field("description", &tool.description);
+        w.field("input_schema", &tool.parameters);
+        if tool.strict {
+            w.field("strict", &true);
+        }
+    });
+}
+
+fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>) {
+    w.object(|w| match turn {
+        Turn::Text(text) => {
+            w.field("role", "user").field("content", text);
+        }
+        Turn::Message(message) if message.tool_calls.is_empty() => {
+            w.field("role", message.role.as_str());
+            content(w.key("content"), message);
+        }
+        Turn::Message(message) => {
+            let steps = steps(message, context.own_reasoning(message), "id");
+            w.field("role", message.role.as_str()).key("content");
+            w.array(|w| steps.iter().for_each(|step| write_step(w, message, step)));
+        }
+        Turn::Results(results) => {
+            w.field("role", "user").key("content");
+            w.array(|w| results.iter().for_each(|result| write_result(w, result)));
+        }
+    });
+}
+
+fn write_step(w: &mut Writer<'_>, message: &Message, step: &Step<'_>) {
+    match step {
+        Step::Reasoning(item) => w.node(*item),
+        Step::Content if !has_text(message) => {}
+        Step::Content => write_block(w, &Part::text(message.text())),
+        Step::Call(call, _) => w.object(|w| {
+            write_anthropic_call(w, call);
+        }),
+    }
+}
+
+fn write_result(w: &mut Writer<'_>, result: &ToolResult<'_>) {
+    w.object(|w| {
+        w.field("type", "tool_result").field("tool_use_id", result.id);
+        content(w.key("content"), result.message);
+        if reports_error(result.message) {
+            w.field("is_error", &true);
+        }
+    });
+}
+
+fn content(w: &mut Writer<'_>, message: &Message) {
+    match only_text(message) {
+        Some(text) => w.string(text),
+        None => w.array(|w| message.content.iter().for_each(|part| write_block(w, part))),
+    }
+}
+
+fn write_block(w: &mut Writer<'_>, part: &Part) {
+    w.object(|w| write_anthropic_part(w, part));
 }

@@ -8,8 +8,7 @@ use memchr::memchr;
 
 use super::{
     DecodeError,
-    lines::LineBuffer,
-    sse::{SseEvent, SseReader},
+    sse::{LineBuffer, SseEvent, SseReader},
 };
 
 /// One frame of a reply: an event, a line or a body.

@@ -1,31 +1,43 @@
 //! Gemini generateContent: `POST /v1beta/models/MODEL:streamGenerateContent?alt=sse`.
 
-mod decode;
-mod request;
+use bytes::Bytes;
+use cog_harmony::{
+    Message, Part, Role, ToolCall, ToolChoice, ToolDefinition,
+    wire::{write_gemini_call, write_gemini_part, write_object},
+};
+use cog_json::{Node, Reader, Writer};
+use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
-use cog_json::Node;
-
-use super::{Continuation, Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
-use crate::{ListedModel, RequestError, WireRequest};
+use super::{Continuation, Decoder, FrameDecoder, Protocol, RequestContext, frames::Frames};
+use crate::{
+    ListedModel, OutputSchema, RequestError, ToolRequest, WireRequest,
+    protocol::{
+        DecodeError,
+        frames::Frame,
+        parts::{Options, check_inline, post, split_system},
+        reply::{Reply, StartKeys, check_error},
+        tools::{ToolResult, Turn, media_message},
+    },
+};
 
 /// The Gemini protocol.
 pub(crate) struct Gemini;
 
 impl Protocol for Gemini {
     fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
-        request::check(context)
+        check(context)
     }
 
     fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request::request(context)
+        request(context)
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(limit), decode::responses))
+        Box::new(FrameDecoder::new(Frames::events(limit), responses))
     }
 
     fn continuation(&self) -> Option<Continuation> {
-        Some(request::with_token)
+        Some(with_token)
     }
 
     fn models_path(&self, base_url: &str) -> String {
@@ -62,4 +74,280 @@ fn bare_name(name: &str) -> &str {
 pub(crate) fn version_path(base_url: &str) -> &'static str {
     let last = base_url.rsplit('/').next().unwrap_or_default();
     if last == "v1" || last.starts_with("v1beta") || last.starts_with("v1alpha") { "" } else { "/v1beta" }
+}
+
+/// The finish reasons of a filter.
+const BLOCKED: &[&str] = &[
+    "SAFETY",
+    "RECITATION",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "MODEL_ARMOR",
+    "ESCALATION",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+];
+
+/// Reads `GenerateContentResponse` events, or a body that is one of them or an array of them.
+fn responses(
+    reply: &mut Reply,
+    frame: &Frame<'_>,
+    reader: &mut Reader,
+    out: &mut Vec<ModelEvent>,
+) -> Result<(), DecodeError> {
+    let value = frame.json(reader)?;
+    match value.is_array() {
+        true => value.elements().try_for_each(|node| response(reply, node, out)),
+        false => response(reply, value, out),
+    }
+}
+
+fn response(reply: &mut Reply, node: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    check_error(node)?;
+    reply.start(node, StartKeys { model: "modelVersion", id: "responseId" }, out);
+    if node.pointer("/promptFeedback/blockReason").and_then(Node::as_str).is_some() {
+        reply.stop(FinishReason::ContentFilter);
+    }
+    if let Some(candidate) = node.get("candidates").and_then(|candidates| candidates.at(0)) {
+        let parts = candidate.pointer("/content/parts").into_iter().flat_map(Node::elements);
+        parts.for_each(|inner| part(reply, inner, out));
+        if let Some(reason) = candidate.get("finishReason").and_then(Node::as_str) {
+            let token = candidate.get("continuationToken").and_then(Node::as_str);
+            reply.stop(finish_reason(reason, token));
+        }
+    }
+    reply.usage(node.get("usageMetadata").and_then(usage), out);
+    Ok(())
+}
+
+fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
+    let text = part.get("text");
+    match part.get("thought").and_then(Node::as_bool) {
+        Some(true) => reply.reasoning(text.and_then(Node::as_str), out),
+        _ => {
+            reply.text(text, out);
+            if let Some(media) = media(part) {
+                reply.media(media, out);
+            }
+        }
+    }
+    if let Some(call) = part.get("functionCall") {
+        let text = |key: &str| Some(call.get(key)?.as_str()?.to_owned());
+        let arguments = call.get("args").map(|args| args.to_string()).unwrap_or_default();
+        let (index, id, name) = (reply.next_call(), text("id"), text("name"));
+        let signature = part.get("thoughtSignature").or_else(|| part.get("thought_signature"));
+        let signature = signature.and_then(Node::as_str).map(str::to_owned);
+        reply.tool_call(ToolCallDelta { index, id, name, arguments, signature }, out);
+    }
+}
+
+/// Reads a complete image or audio item. Media in thoughts are only drafts.
+fn media(part: Node<'_>) -> Option<ModelMedia> {
+    let blob = part.get("inlineData").or_else(|| part.get("inline_data"))?;
+    let media_type = blob.get("mimeType").or_else(|| blob.get("mime_type"));
+    let media_type = media_type.and_then(Node::as_str).map(str::to_owned);
+    Some(ModelMedia { media_type, data: blob.get("data")?.as_str()?.to_owned(), params: Vec::new() })
+}
+
+fn finish_reason(reason: &str, token: Option<&str>) -> FinishReason {
+    match (reason, token) {
+        ("CONTINUATION", Some(token)) => FinishReason::Continue(token.to_owned()),
+        ("STOP" | "FINISH_REASON_UNSPECIFIED", _) => FinishReason::Stop,
+        ("MAX_TOKENS", _) => FinishReason::Length,
+        (blocked, _) if BLOCKED.contains(&blocked) => FinishReason::ContentFilter,
+        (other, _) => FinishReason::Other(other.to_owned()),
+    }
+}
+
+/// Reads the token counts. Gemini counts reasoning separately from the answer; this crate includes it.
+fn usage(node: Node<'_>) -> Option<Usage> {
+    let count = |key: &str| node.get(key).and_then(Node::as_u64);
+    let thoughts = count("thoughtsTokenCount");
+    Some(Usage {
+        input_tokens: count("promptTokenCount")?,
+        output_tokens: count("candidatesTokenCount").unwrap_or(0).saturating_add(thoughts.unwrap_or(0)),
+        cached_input_tokens: count("cachedContentTokenCount"),
+        reasoning_tokens: thoughts,
+        input_audio_tokens: media_tokens(node, "promptTokensDetails", "AUDIO"),
+        input_image_tokens: media_tokens(node, "promptTokensDetails", "IMAGE"),
+        output_audio_tokens: media_tokens(node, "candidatesTokensDetails", "AUDIO"),
+        output_image_tokens: media_tokens(node, "candidatesTokensDetails", "IMAGE"),
+        service_tier: node.get("serviceTier").and_then(Node::as_str).map(str::to_owned),
+        ..Usage::default()
+    })
+}
+
+/// Returns the tokens of a kind of media; none if there are none.
+fn media_tokens(node: Node<'_>, details: &str, modality: &str) -> Option<u64> {
+    let is_kind = |entry: &Node<'_>| entry.get("modality").and_then(Node::as_str) == Some(modality);
+    let entry = node.get(details)?.elements().find(is_kind)?;
+    entry.get("tokenCount").and_then(Node::as_u64).filter(|count| *count > 0)
+}
+
+const OPTIONS: Options = Options { max_tokens: "maxOutputTokens", seed: Some("seed"), stop: "stopSequences" };
+
+fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
+    check_inline(context)?;
+    checked_name(context.model).map(drop)
+}
+
+fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+    check(context)?;
+    let model = checked_name(context.model)?;
+    let version = version_path(context.base_url);
+    let url = format!("{}{version}/models/{model}:streamGenerateContent?alt=sse", context.base_url);
+    Ok(post(url, true, |w| body(w, context)))
+}
+
+/// Adds the token of a reply to the body of its request, which then continues the reply.
+fn with_token(body: &[u8], token: &str) -> Bytes {
+    let members = body.strip_suffix(b"}").unwrap_or(body);
+    let mut body = String::new();
+    Writer::compact(&mut body).string(token);
+    Bytes::from([members, b",\"continuationToken\":", body.as_bytes(), b"}"].concat())
+}
+
+/// Rejects a model name that would change the request path, since the name is part of it.
+fn checked_name(model: &str) -> Result<&str, RequestError> {
+    let name = bare_name(model);
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    match !name.is_empty() && !name.starts_with('.') && name.chars().all(plain) {
+        true => Ok(name),
+        false => Err(RequestError::BadModel { model: model.to_owned() }),
+    }
+}
+
+fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
+    let (system, turns) = split_system(context);
+    if let Some(text) = system {
+        w.key("systemInstruction").object(|w| {
+            w.key("parts").array(|w| text_part(w, &text));
+        });
+    }
+    w.key("contents").array(|w| turns.iter().for_each(|turn| content(w, turn, context)));
+    if let Some(tools) = &context.request.tools {
+        write_tools(w, tools);
+    }
+    let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
+    let generation = &context.request.generation;
+    let media: Vec<Modality> = context.output_media().collect();
+    if output.is_some() || !media.is_empty() || OPTIONS.are_set(generation) || generation.effort.is_some() {
+        w.key("generationConfig").object(|w| {
+            if let Some(output) = output {
+                write_output(w, output);
+            }
+            write_modalities(w, &media);
+            OPTIONS.write(w, generation);
+            if generation.effort.is_some() {
+                thinking_config(w.key("thinkingConfig"), context);
+            }
+        });
+    }
+    w.optional("serviceTier", &context.service_tier());
+}
+
+/// Writes the level or the budget of the reasoning.
+fn thinking_config(w: &mut Writer<'_>, context: &RequestContext<'_>) {
+    w.object(|w| {
+        w.optional("thinkingLevel", &context.effort().map(str::to_ascii_uppercase));
+        context.write_effort_members(w);
+    });
+}
+
+/// Writes the requested modalities of the answer; omitted for text alone.
+fn write_modalities(w: &mut Writer<'_>, media: &[Modality]) {
+    if !media.is_empty() {
+        let names = [Modality::Text].iter().chain(media).map(|kind| kind.as_str().to_ascii_uppercase());
+        w.field("responseModalities", &names.collect::<Vec<_>>());
+    }
+}
+
+fn write_output(w: &mut Writer<'_>, output: &OutputSchema) {
+    w.field("responseMimeType", "application/json");
+    w.optional("responseJsonSchema", &output.schema);
+}
+
+/// Writes the tools, and which of them the model may call.
+fn write_tools(w: &mut Writer<'_>, tools: &ToolRequest) {
+    w.key("tools").array(|w| {
+        w.object(|w| {
+            w.key("functionDeclarations")
+                .array(|w| tools.definitions.iter().for_each(|tool| write_declaration(w, tool)));
+        });
+    });
+    let (mode, name) = match &tools.choice {
+        ToolChoice::Auto => return,
+        ToolChoice::None => ("NONE", None),
+        ToolChoice::Required => ("ANY", None),
+        ToolChoice::Named(name) => ("ANY", Some([name])),
+    };
+    w.key("toolConfig").object(|w| {
+        w.key("functionCallingConfig").object(|w| {
+            w.field("mode", mode).optional("allowedFunctionNames", &name);
+        });
+    });
+}
+
+fn write_declaration(w: &mut Writer<'_>, tool: &ToolDefinition) {
+    w.object(|w| {
+        w.field("name", &tool.name).field("description", &tool.description);
+        w.field("parametersJsonSchema", &tool.parameters);
+    });
+}
+
+fn content(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>) {
+    let settings = context.tool_settings();
+    w.object(|w| match turn {
+        Turn::Text(text) => w.field("role", "user").key("parts").array(|w| text_part(w, text)),
+        Turn::Message(message) => w.field("role", role(message)).key("parts").array(|w| {
+            message.content.iter().for_each(|part| write_part(w, part));
+            write_calls(w, &message.tool_calls, settings.placeholder);
+        }),
+        Turn::Results(results) => w.field("role", "user").key("parts").array(|w| {
+            results.iter().for_each(|result| write_result(w, result, settings.result_media));
+            let media = media_message(results).filter(|_| !settings.result_media);
+            media.iter().flat_map(|media| &media.content).for_each(|part| write_part(w, part));
+        }),
+    });
+}
+
+/// Writes the calls of a message. Its first call must have a signature, which another provider does not send.
+fn write_calls(w: &mut Writer<'_>, calls: &[ToolCall], placeholder: Option<&str>) {
+    let mut placeholder = placeholder.filter(|_| calls.iter().all(|call| call.signature.is_none()));
+    for call in calls {
+        w.object(|w| {
+            w.key("functionCall").object(|w| {
+                write_gemini_call(w, call);
+            });
+            w.optional("thoughtSignature", &call.signature.as_deref().or(placeholder.take()));
+        });
+    }
+}
+
+fn write_result(w: &mut Writer<'_>, result: &ToolResult<'_>, has_media: bool) {
+    w.object(|w| {
+        w.key("functionResponse").object(|w| {
+            w.field("id", result.id).field("name", result.name);
+            write_object(w.key("response"), &result.message.text(), "output");
+            if has_media && result.media().next().is_some() {
+                w.key("parts").array(|w| result.media().for_each(|part| write_part(w, part)));
+            }
+        });
+    });
+}
+
+fn role(message: &Message) -> &'static str {
+    if message.role == Role::Assistant { "model" } else { "user" }
+}
+
+fn write_part(w: &mut Writer<'_>, part: &Part) {
+    w.object(|w| write_gemini_part(w, part));
+}
+
+fn text_part(w: &mut Writer<'_>, text: &str) {
+    w.object(|w| {
+        w.field("text", text);
+    });
 }

@@ -5,8 +5,7 @@ use cog_json::{Node, Reader};
 use cog_spec::{ModelEvent, ModelMedia, Usage};
 
 use super::{
-    DecodeError, Decoder, Protocol, RequestContext,
-    decoder::FrameDecoder,
+    DecodeError, Decoder, FrameDecoder, Protocol, RequestContext,
     frames::{Frame, Frames},
     openai_chat::OpenAiChat,
     parts::{check, only_text, post},
