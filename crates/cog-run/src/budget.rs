@@ -1,9 +1,6 @@
 //! Budgets: the limits of several calls to models together (docs/budgets.md).
 
-mod account;
 mod call;
-mod limits;
-mod reserved;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -15,9 +12,9 @@ use cog_provider::Provider;
 use cog_spec::{Code, ErrorBody, Usage};
 use tokio::time::Instant;
 
-use self::{account::Account, reserved::Reserved};
-pub use self::{account::Spent, limits::BudgetLimits};
-pub(crate) use self::{call::OpenCall, reserved::Estimate};
+use self::call::Account;
+pub(crate) use self::call::OpenCall;
+pub use self::call::Spent;
 use crate::clock;
 
 /// The `Retry-After` while calls in progress may spend the rest of a budget.
@@ -244,6 +241,127 @@ impl Budget {
 fn refused(message: String, reason: &str) -> ErrorBody {
     let details = serde_json::json!({ "reason": reason });
     ErrorBody::new(Code::RateLimited, message).with_recoverable(false).with_details(Value::from(details))
+}
+
+/// The limits of a budget. None of them is set by default.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub struct BudgetLimits {
+    /// The maximum cost in US dollars, at list prices. A model whose price is unknown is refused.
+    pub max_cost: Option<f64>,
+    /// The maximum number of tokens, of inputs and outputs.
+    pub max_tokens: Option<u64>,
+    /// The maximum number of calls to models.
+    pub max_calls: Option<u64>,
+}
+
+impl BudgetLimits {
+    /// Returns limits that limit nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the maximum cost in US dollars.
+    #[must_use]
+    pub fn max_cost(mut self, max_cost: f64) -> Self {
+        self.max_cost = Some(max_cost);
+        self
+    }
+
+    /// Sets the maximum number of tokens.
+    #[must_use]
+    pub fn max_tokens(mut self, max_tokens: u64) -> Self {
+        self.max_tokens = Some(max_tokens);
+        self
+    }
+
+    /// Sets the maximum number of calls to models.
+    #[must_use]
+    pub fn max_calls(mut self, max_calls: u64) -> Self {
+        self.max_calls = Some(max_calls);
+        self
+    }
+
+    /// Whether any limit is set.
+    pub fn are_set(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// Returns the name and the value of a limit that is reached.
+    fn reached(&self, spent: &Spent) -> Option<(&'static str, String)> {
+        if let Some(max) = self.max_calls.filter(|max| spent.calls >= *max) {
+            return Some(("max_calls", max.to_string()));
+        }
+        if let Some(max) = self.max_tokens.filter(|max| spent.tokens >= *max) {
+            return Some(("max_tokens", max.to_string()));
+        }
+        let max = self.max_cost?;
+        match spent.cost {
+            None => Some(("unknown_cost", max.to_string())),
+            Some(cost) if cost >= max => Some(("max_cost", max.to_string())),
+            Some(_) => None,
+        }
+    }
+}
+
+/// What a call may spend.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Estimate {
+    pub(crate) tokens: u64,
+    /// The cost in US dollars; 0 if it is unknown.
+    pub(crate) cost: f64,
+}
+
+/// What the calls in progress may spend together.
+#[derive(Debug, Default)]
+struct Reserved {
+    calls: u64,
+    tokens: u64,
+    cost: f64,
+}
+
+impl Reserved {
+    fn add(&mut self, estimate: Estimate) {
+        self.calls += 1;
+        self.tokens = self.tokens.saturating_add(estimate.tokens);
+        self.cost += estimate.cost;
+    }
+
+    fn remove(&mut self, estimate: Estimate) {
+        self.calls = self.calls.saturating_sub(1);
+        self.tokens = self.tokens.saturating_sub(estimate.tokens);
+        self.cost -= estimate.cost;
+        if self.calls == 0 {
+            *self = Self::default(); // sums of floating-point numbers leave a rest
+        }
+    }
+
+    #[cfg(test)]
+    fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Returns the name and the value of a limit that a further call could exceed. None while no call is in progress: the
+    /// estimate of a single one may be larger than the limit, and would be refused forever.
+    fn exceeded(
+        &self,
+        limits: &BudgetLimits,
+        spent: &Spent,
+        next: Estimate,
+    ) -> Option<(&'static str, String)> {
+        if self.calls == 0 {
+            return None;
+        }
+        let tokens = spent.tokens.saturating_add(self.tokens);
+        if let Some(max) = limits.max_tokens
+            && (tokens >= max || tokens.saturating_add(next.tokens) > max)
+        {
+            return Some(("max_tokens", max.to_string()));
+        }
+        let max = limits.max_cost?;
+        let cost = spent.cost.unwrap_or_default() + self.cost;
+        (cost >= max || cost + next.cost > max).then(|| ("max_cost", max.to_string()))
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,6 @@
 //! The cache of answers: the same request to the same model is answered from disk (docs/cache.md).
 
-mod key;
 mod lookup;
-mod replay;
-mod reply;
-mod sink;
 
 use std::{
     io,
@@ -17,11 +13,8 @@ use cog_json::{ToJson as _, Value};
 use cog_module::files::FileError;
 use serde::Deserialize as _;
 
-use self::reply::CachedReply;
-pub(crate) use self::{
-    lookup::{Cached, lookup},
-    sink::CacheSink,
-};
+use self::lookup::CachedReply;
+pub(crate) use self::lookup::{CacheSink, Cached, lookup};
 use crate::{clock, private_files::BoundedDirectory};
 
 /// A cache of answers in a directory. Clones share it.

@@ -7,28 +7,272 @@
 //! find → ComposedModule → PendingParts → Parts → the run of each part (pipeline/part.rs) → PartsAnswer
 //! ```
 
-mod answer;
-mod composer;
-mod find;
-mod finished;
-mod halted;
 mod parts;
-mod pending;
-mod provider;
 
-pub use self::{
-    answer::{PartsAnswer, PartsEnd, PartsError, PartsFuture, PartsSummary},
-    composer::Composer,
-    find::is_composed,
-    finished::FinishedParts,
-    halted::{HaltedPart, PartsState},
-    parts::{ComposedModule, PartOptions, Parts},
+use std::{
+    any::Any,
+    collections::{BTreeMap, HashMap},
+    pin::Pin,
+    sync::Arc,
 };
-pub(crate) use self::{
-    find::composed_module,
-    parts::{Composed, PartRun, StartPart},
-    pending::PendingParts,
-    provider::{COMPOSITION, PartsReply},
-};
-pub use crate::modules::Modules;
+
+pub use cog_answer::PartsSummary;
+use cog_json::Value;
+use cog_module::{Module, PromptPart};
+use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, WireRequest};
+use cog_spec::{Code, ErrorBody, FinishReason, Modality, ModelEvent};
 pub use cog_spec::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub(crate) use self::parts::{Composed, PartRun, PendingParts, StartPart};
+pub use self::parts::{ComposedModule, PartOptions, Parts};
+pub use crate::modules::Modules;
+use crate::{context::Shared, provider::reply};
+
+// The interface that finds the parts of composed modules.
+
+/// Finds the parts of composed modules. [`RuntimeBuilder::composer`](crate::RuntimeBuilder::composer) registers one.
+pub trait Composer: Send + Sync {
+    /// Loads the parts of a module with their own parts, and checks their graph. `modules` are those of the runtime. Returns none
+    /// for a module without parts.
+    ///
+    /// # Errors
+    /// E4004 for a cycle, E4005 for a graph that is too deep, E4006 for a missing part, E4008 for an invalid composition.
+    fn compose(
+        &self,
+        modules: &Modules,
+        module: &Arc<Module>,
+    ) -> Result<Option<Arc<dyn ComposedModule>>, ErrorBody>;
+}
+
+// The parts of a composition that wait for a confirmation.
+
+/// A part that waits for a confirmation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HaltedPart {
+    /// The path of the part in its composition.
+    pub path: String,
+    /// The hash of the module, its input and its settings. Only an equal call continues.
+    pub key: String,
+    /// The identifier of the part's own halted run.
+    pub id: String,
+}
+
+/// The state from which a halted composition continues.
+#[derive(Debug, Clone, Default)]
+pub struct PartsState {
+    /// The answers of the parts that are done.
+    pub finished: FinishedParts,
+    /// The parts that wait for a confirmation, in the order in which they were halted.
+    pub halted: Vec<HaltedPart>,
+}
+
+// The answer of the parts of a composition as the reply of a provider, so that it is checked like any other.
+
+/// The name of the provider in `meta.model`.
+pub(crate) const COMPOSITION: &str = "composition";
+/// The name of its model in `meta.model`.
+const PARTS: &str = "parts";
+
+/// A provider whose reply is the answer of the parts.
+pub(crate) struct PartsReply {
+    info: ProviderInfo,
+    envelope: String,
+}
+
+impl PartsReply {
+    pub(crate) const MODEL: &str = PARTS;
+
+    /// Creates the provider of this answer.
+    pub(crate) fn new(envelope: String) -> Self {
+        let mut info = ProviderInfo::new(COMPOSITION, PARTS);
+        info.input = Modality::ALL;
+        Self { info, envelope }
+    }
+}
+
+impl Provider for PartsReply {
+    fn info(&self) -> &ProviderInfo {
+        &self.info
+    }
+
+    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        Ok(None)
+    }
+
+    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+        let events = [ModelEvent::Text(self.envelope.clone()), ModelEvent::Finished(FinishReason::Stop)];
+        Box::pin(std::future::ready(Ok(reply(events))))
+    }
+}
+
+// Finds the parts of a module that runs.
+
+/// Returns the parts of a module; none for a module that calls no other.
+///
+/// # Errors
+/// Those of [`Composer::compose`](Composer::compose), and E4008 if the runtime has no composer.
+pub(crate) fn composed_module(
+    shared: &Shared,
+    module: &Arc<Module>,
+    composed: &Composed,
+) -> Result<Option<Arc<dyn ComposedModule>>, ErrorBody> {
+    match composed {
+        Composed::Loaded(composed) => Ok(Some(Arc::clone(composed))),
+        Composed::OwnPrompt(_) => Ok(None),
+        Composed::Unknown => match calls_modules(module) {
+            None => Ok(None),
+            Some(what) => match &shared.composer {
+                Some(composer) => composer.compose(&shared.modules, module),
+                None => Err(unsupported(module, &what)),
+            },
+        },
+    }
+}
+
+/// Returns whether a module calls other modules.
+pub fn is_composed(module: &Module) -> bool {
+    calls_modules(module).is_some()
+}
+
+/// Returns how a module calls other modules; none if it does not.
+fn calls_modules(module: &Module) -> Option<String> {
+    let call = module.prompt.parts().iter().find_map(|part| match part {
+        PromptPart::Call(call) => Some(call.raw.clone()),
+        PromptPart::Reference { raw, .. } => Some(raw.clone()),
+        _ => None,
+    });
+    call.or_else(|| module.manifest.composition.as_ref().map(|_| "composition".to_owned()))
+}
+
+fn unsupported(module: &Module, what: &str) -> ErrorBody {
+    let message = format!("{} calls other modules ({what})", module.manifest.name);
+    ErrorBody::new(Code::ModuleInvalid, message)
+        .suggest("This program does not support composition; run the modules separately, or use `cog`.")
+}
+
+// What a composition returns.
+
+/// The future of a composition.
+pub type PartsFuture = Pin<Box<dyn Future<Output = PartsEnd> + Send>>;
+
+/// The end of a composition.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PartsEnd {
+    /// The reports about the parts.
+    pub summary: PartsSummary,
+    /// The answer. If a part waits for a confirmation, the error is that of the part.
+    pub answer: Result<PartsAnswer, PartsError>,
+    /// The data of the parts that are done, for a failure of the module.
+    pub partial_data: Option<Value>,
+    /// The state from which the composition continues if it is halted; empty if it records no answers.
+    pub state: PartsState,
+    /// A value that is held while the module's own prompt runs, such as a permit of a semaphore.
+    pub slot: Option<Box<dyn Any + Send>>,
+}
+
+impl PartsEnd {
+    /// Creates the end of a composition that records no answers.
+    pub fn new(summary: PartsSummary, answer: Result<PartsAnswer, PartsError>) -> Self {
+        Self { summary, answer, partial_data: None, state: PartsState::default(), slot: None }
+    }
+}
+
+/// The answer of the parts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PartsAnswer {
+    /// The module's own prompt gives the answer, with these texts in place of its `@call:` and `{{…}}`, in their order.
+    Texts(Vec<String>),
+    /// The answer: an envelope, which is checked like the reply of a model.
+    Envelope(String),
+}
+
+/// The error of a composition.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{error}")]
+pub struct PartsError {
+    /// The error.
+    pub error: ErrorBody,
+    /// Whether the same parts may succeed when the stream is resumed.
+    pub is_interrupted: bool,
+}
+
+// The answers of parts that an interrupted composition had.
+
+/// The answers of the parts of an interrupted composition, by their paths. The composition continues from them.
+///
+/// A run whose options have none does not record the answers of its parts.
+#[derive(Debug, Clone, Default)]
+pub struct FinishedParts {
+    answers: Arc<HashMap<String, PartAnswer>>,
+    /// The path of the part whose own parts are meant, with a `/` at its end.
+    prefix: String,
+}
+
+impl FinishedParts {
+    /// Returns the envelope of a part; none if it has none, or if its module, input or settings have changed since.
+    pub fn get(&self, path: &str, key: &str) -> Option<&Value> {
+        let answer = self.answers.get(&format!("{}{path}", self.prefix))?;
+        (answer.key == key).then_some(&answer.envelope)
+    }
+
+    /// Returns these answers and others. Of two answers for a path, the other one counts.
+    #[must_use]
+    pub(crate) fn with(&self, others: &Self) -> Self {
+        self.own_answers().chain(others.own_answers()).collect()
+    }
+
+    /// Returns the answers with their paths inside the part that is meant.
+    fn own_answers(&self) -> impl Iterator<Item = (String, PartAnswer)> {
+        let own = self.answers.iter();
+        own.filter_map(|(path, answer)| Some((path.strip_prefix(&self.prefix)?.to_owned(), answer.clone())))
+    }
+
+    /// Returns all answers with their paths, in the order of the paths.
+    pub(crate) fn answers(&self) -> BTreeMap<&str, &PartAnswer> {
+        self.answers.iter().map(|(path, answer)| (path.as_str(), answer)).collect()
+    }
+
+    /// Returns the answers of the parts of a part.
+    #[must_use]
+    pub fn within(&self, path: &str) -> Self {
+        Self { answers: Arc::clone(&self.answers), prefix: format!("{}{path}/", self.prefix) }
+    }
+}
+
+impl FromIterator<(String, PartAnswer)> for FinishedParts {
+    fn from_iter<T: IntoIterator<Item = (String, PartAnswer)>>(answers: T) -> Self {
+        Self { answers: Arc::new(answers.into_iter().collect()), prefix: String::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_count_only_for_the_same_path_and_key() {
+        let answer = PartAnswer { key: "k".to_owned(), envelope: Value::parse("{}").unwrap() };
+        let parts: FinishedParts = [("a/b".to_owned(), answer)].into_iter().collect();
+        assert!(parts.get("a/b", "k").is_some());
+        assert!(parts.get("a/b", "other").is_none());
+        assert!(parts.get("b", "k").is_none());
+        assert!(parts.within("a").get("b", "k").is_some());
+    }
+
+    #[test]
+    fn later_answers_replace_earlier_ones() {
+        let parts = |path: &str, key: &str| -> FinishedParts {
+            let answer = PartAnswer { key: key.to_owned(), envelope: Value::parse("{}").unwrap() };
+            [(path.to_owned(), answer)].into_iter().collect()
+        };
+        let all = parts("a", "1").with(&parts("b", "1")).with(&parts("a", "2"));
+        assert!(all.get("a", "1").is_none());
+        assert!(all.get("a", "2").is_some() && all.get("b", "1").is_some());
+        let inner = parts("leaf", "1").with(&parts("a/leaf", "2").with(&parts("b", "1")).within("a"));
+        assert_eq!(inner.answers().keys().collect::<Vec<_>>(), [&"leaf"]);
+        assert!(inner.get("leaf", "2").is_some());
+    }
+}

@@ -1,12 +1,7 @@
 //! The asynchronous part of a run: calls the model and passes its events to the assembler.
 
-mod complete;
-mod compose;
-mod record;
 mod reply;
 mod spend;
-mod store;
-mod time;
 mod tools;
 
 use std::{any::Any, pin::pin, sync::Arc, time::Duration};

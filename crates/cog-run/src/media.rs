@@ -3,33 +3,34 @@
 
 mod artifacts;
 mod cited;
-mod expiring;
 mod generated;
 mod output;
-mod parts;
-mod written;
 
 use std::{pin::Pin, sync::Arc};
 
-use cog_json::Path;
+use cog_answer::PendingReply;
+use cog_json::{Node, Path, Value};
 use cog_media::{
-    Access, Media, MediaCapabilities, MediaError, MediaRules, Processed, Progress, collect, modality_of,
-    prepare,
+    Access, Expected, Media, MediaCapabilities, MediaError, MediaLocation, MediaRules, Processed, Progress,
+    UrlGuard, collect, modality_of, prepare,
 };
 use cog_module::Module;
 use cog_provider::Provider;
 use cog_spec::{ErrorBody, Modality, Warning, WarningCode};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput, tools::CallLog};
-
 pub use self::cited::citation_source;
 pub(crate) use self::{
     artifacts::ArtifactTexts,
     cited::CitedMedia,
     generated::{GeneratedMedia, MediaSink, limits},
-    parts::parts_of,
+    output::parts_of,
 };
+use self::{
+    generated::{PendingDelivery, reject, value_at},
+    output::Base64,
+};
+use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput, tools::CallLog};
 
 /// Media that are not opened yet.
 pub(crate) struct Sources {
@@ -237,4 +238,83 @@ pub(crate) fn warnings(all: &[Processed], texts: &ArtifactTexts) -> Vec<Warning>
     });
     let media = hints.chain(partial).map(|(code, message)| Warning::new(code, message));
     media.chain(texts.warnings.iter().cloned()).collect()
+}
+
+// The media of an input whose source can expire before a stored run continues.
+
+impl Collected {
+    /// Returns the media that have a URL or an upload as their source, each with it.
+    pub(crate) fn expiring(&self) -> Vec<(String, Media)> {
+        let sources = self.input().media().iter().map(|(_, source)| &source.location);
+        let with_source = |(media, location): (&Media, &MediaLocation)| match location {
+            MediaLocation::Url(from) | MediaLocation::Upload(from) => Some((from.clone(), media.clone())),
+            _ => None,
+        };
+        self.media.iter().zip(sources).filter_map(with_source).collect()
+    }
+
+    /// Stores the media that can expire with the log of the run, for a run that starts again.
+    async fn log_media(&self) {
+        let Some(log) = &self.sources.log else { return };
+        let media = self.expiring();
+        if !media.is_empty() {
+            log.add_media(media).await;
+        }
+    }
+}
+
+// Media that a model writes in its JSON (SPEC 4.3).
+
+/// A media item to deliver like one beside the text; none when the value is not changed.
+type Judged = Result<Option<(Media, Option<Base64>)>, MediaError>;
+
+impl MediaSink {
+    /// Collects the media that the model wrote in its answer, and rejects invalid ones.
+    async fn written(
+        &self,
+        pending: &mut PendingReply,
+        data: &Value,
+    ) -> Result<Vec<PendingDelivery>, ErrorBody> {
+        let mut due = Vec::new();
+        for slot in pending.written() {
+            let Some(written) = value_at(data, &slot) else { continue };
+            match self.judge(written, data, due.len()).await {
+                Ok(Some((media, text))) => {
+                    due.push(PendingDelivery { slot, media, text, params: Vec::new() });
+                }
+                Err(error) if !self.is_lenient => reject(pending, &slot.path.to_string(), &error)?,
+                Err(_) | Ok(None) => {}
+            }
+        }
+        Ok(due)
+    }
+
+    /// Checks a media value. Base64 is decoded and checked, a URL is checked by its form only, and a file
+    /// path is rejected.
+    async fn judge(&self, written: Node<'_>, data: &Value, index: usize) -> Judged {
+        let text = |member: &str| written.get(member).and_then(Node::as_str);
+        match text("type") {
+            Some("base64") => {
+                let Some(base64) = written.get("data").filter(|data| data.is_string()) else {
+                    return Ok(None);
+                };
+                self.check_count(index)?;
+                let media_type = text("media_type").map(str::to_owned);
+                let expected = Expected { media_type, ..Expected::default() };
+                let (text, outcome) = self.read(Base64::Shared(data.child(base64)), expected).await;
+                outcome.map(|media| Some((media, text)))
+            }
+            Some("url") => text("url").map_or(Ok(None), |url| self.judge_url(url)),
+            Some("file") => Err(MediaError::SourceUnavailable { what: "files that a model names" }),
+            _ => Ok(None),
+        }
+    }
+
+    fn judge_url(&self, url: &str) -> Judged {
+        let judged = match &self.fetcher {
+            Some(fetcher) => fetcher.guard().judge(url),
+            None => UrlGuard::default().judge(url),
+        };
+        judged.map(|_| None).map_err(|refusal| MediaError::Refused { refusal, hop: 0 })
+    }
 }

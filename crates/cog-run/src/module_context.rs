@@ -1,14 +1,289 @@
 //! The context of a run: what a module reads beside its input, and what it emits for later runs (docs/spec/context.md).
 
 mod directory;
-mod entry;
 mod given;
 mod key;
-mod limits;
-mod memory;
-mod scope;
 mod shape;
 mod store;
 
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use cog_json::{Node, Value};
+use cog_spec::ContextTtl;
+use serde::{Deserialize, Serialize};
+
 pub(crate) use self::given::{ContextSink, Given};
-pub use self::{limits::ContextLimits, scope::ContextScope, store::ContextStore};
+use self::key::hex;
+pub use self::store::ContextStore;
+
+// The limits of the context that one owner may store.
+
+/// The maximum context that the runs of one owner may store.
+///
+/// At a limit, further values are not stored until stored ones expire. A value with the key of a stored one replaces it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextLimits {
+    /// The maximum number of values.
+    pub max_values: usize,
+    /// The maximum bytes of all values, with their keys.
+    pub max_bytes: usize,
+}
+
+impl Default for ContextLimits {
+    /// 100 values and 8 MiB.
+    fn default() -> Self {
+        Self { max_values: 100, max_bytes: 8 << 20 }
+    }
+}
+
+/// The stored context of one owner, without the value that is replaced.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stored {
+    values: usize,
+    bytes: usize,
+}
+
+impl ContextLimits {
+    /// Checks whether the owner may store another value of this size.
+    ///
+    /// # Errors
+    /// The limit that is reached.
+    fn check(&self, stored: Stored, bytes: usize) -> io::Result<()> {
+        let Self { max_values, max_bytes } = *self;
+        if stored.values >= max_values {
+            return Err(full(format!("this client has stored {max_values} values, the maximum")));
+        }
+        if stored.bytes.saturating_add(bytes) > max_bytes {
+            let message = format!(
+                "this client has stored {} bytes, and {bytes} more exceed the maximum of {max_bytes}",
+                stored.bytes
+            );
+            return Err(full(message));
+        }
+        Ok(())
+    }
+}
+
+fn full(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::QuotaExceeded, format!("{message}; they are removed when they expire"))
+}
+
+impl Stored {
+    /// Adds a value.
+    fn add(self, bytes: usize) -> Self {
+        Self { values: self.values + 1, bytes: self.bytes + bytes }
+    }
+}
+
+// The context that the modules of a composition share.
+
+/// The type under which the result of a module is read.
+const RESULT: &str = "previous_result";
+
+/// The context of a composition: what its modules read beside their inputs, and what they emit.
+///
+/// A run with a scope reads from it what its module declares in `context.accepts`, and adds what it emits and its data, as
+/// `previous_result`, when it succeeds. Clones share the context.
+///
+/// ```
+/// use cog_run::{ContextScope, RunOptions};
+///
+/// let scope = ContextScope::new(None); // the `_context` of the composition's input
+/// let is_fork = false; // `context.mode` of the composed module
+/// let options = RunOptions::new().context(scope.for_child(is_fork));
+/// # let _ = options;
+/// assert_eq!(scope.emitted(), None);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ContextScope {
+    /// What the input of the composition gives to every module.
+    given: Arc<Vec<(String, Value)>>,
+    /// What the modules have added.
+    added: Arc<Mutex<Vec<Added>>>,
+}
+
+/// A context that a module has added.
+#[derive(Debug, Clone)]
+struct Added {
+    /// The type.
+    name: String,
+    module: String,
+    value: Value,
+}
+
+impl ContextScope {
+    /// Returns the scope of a composition whose input has this `_context`.
+    pub fn new(context: Option<Node<'_>>) -> Self {
+        Self::default().with_given(context)
+    }
+
+    /// Returns the scope of a composition within this one: with its own context in place of that of the outer input, and
+    /// with what the modules of both add.
+    #[must_use]
+    pub(crate) fn with_given(&self, context: Option<Node<'_>>) -> Self {
+        let members = context.into_iter().flat_map(Node::members);
+        let given = members.map(|(name, value)| (name.to_owned(), value.to_value())).collect();
+        Self { given: Arc::new(given), added: Arc::clone(&self.added) }
+    }
+
+    /// Returns the scope for a child: the same one (`main`), or a copy that no other child sees (`fork`).
+    #[must_use]
+    pub fn for_child(&self, is_fork: bool) -> Self {
+        let Self { given, added } = self.clone();
+        let added = if is_fork { Arc::new(Mutex::new(self.lock().clone())) } else { added };
+        Self { given, added }
+    }
+
+    /// Returns what the modules of this scope have emitted, by type; the last value of a type wins.
+    pub fn emitted(&self) -> Option<Value> {
+        let mut emitted = serde_json::Map::new();
+        for added in self.lock().iter().filter(|added| added.name != RESULT) {
+            emitted.insert(added.name.clone(), added.value.to_serde());
+        }
+        (!emitted.is_empty()).then(|| Value::from(serde_json::Value::Object(emitted)))
+    }
+
+    /// Returns the last context of a type, of one module if it is named. The context of the input is from any module.
+    fn read(&self, name: &str, from_module: Option<&str>) -> Option<Value> {
+        let is_read =
+            |added: &&Added| added.name == name && from_module.is_none_or(|module| added.module == module);
+        let added = self.lock().iter().rev().find(is_read).map(|added| added.value.clone());
+        added.or_else(|| {
+            let given = self.given.iter().find(|(given, _)| given == name);
+            given.map(|(_, value)| value.clone())
+        })
+    }
+
+    /// Adds the answer of a module: what it emits, and its data.
+    pub fn add(&self, module: &str, emitted: Option<&Value>, data: &Value) {
+        let context = emitted.into_iter().flat_map(Value::members);
+        let context = context.map(|(name, value)| (name.to_owned(), value.to_value()));
+        let result = (RESULT.to_owned(), data.clone());
+        for (name, value) in [result].into_iter().chain(context) {
+            let bytes = value.to_string().len();
+            tracing::info!(target: AUDIT, module, name, bytes, "context shared");
+            let module = module.to_owned();
+            let mut added = self.lock();
+            added.retain(|other| other.name != name || other.module != module);
+            added.push(Added { name, module, value });
+        }
+    }
+
+    /// Locks the context, which is consistent between any two statements.
+    fn lock(&self) -> MutexGuard<'_, Vec<Added>> {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// A stored context.
+
+/// The maximum number of entries; the oldest ones are removed.
+const MAX_ENTRIES: usize = 1_000;
+/// The maximum size of all entries in bytes; the oldest ones are removed.
+const MAX_BYTES: usize = 64 << 20;
+/// The maximum size of one entry in bytes, with its names.
+const MAX_ENTRY_BYTES: usize = 2 << 20;
+
+/// The target of log events about reading and storing context, which never have its contents.
+const AUDIT: &str = "cog::context";
+
+/// What identifies a stored context.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct EntryId {
+    owner: String,
+    module: String,
+    /// The type.
+    name: String,
+    key: String,
+}
+
+/// A stored context with its times in milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Entry {
+    id: EntryId,
+    stored_ms: u64,
+    /// None without an expiry.
+    expires_ms: Option<u64>,
+    value: Value,
+}
+
+impl EntryId {
+    /// Returns a name for a file: no other id has it, and it contains nothing of the id itself. It ends with a hash of the
+    /// owner.
+    fn file_stem(&self) -> String {
+        let parts = [&self.owner, &self.module, &self.name, &self.key];
+        let hash = hex(&parts.map(|part| format!("{}:{part}", part.len())).concat());
+        format!("{hash}-{}", hex(&self.owner))
+    }
+
+    /// Whether a file with this name is of the owner of this id.
+    fn has_owner_of(&self, file_stem: &str) -> bool {
+        file_stem.rsplit_once('-').is_some_and(|(_, owner)| owner == hex(&self.owner))
+    }
+}
+
+impl Entry {
+    /// Returns a new entry; none if it must not be stored.
+    fn new(id: EntryId, ttl: ContextTtl, value: Value, now: SystemTime) -> Option<Self> {
+        let stored_ms = millis(now);
+        let expires_ms = match ttl {
+            ContextTtl::Request => return None,
+            ContextTtl::Seconds(seconds) => Some(stored_ms.saturating_add(seconds.saturating_mul(1_000))),
+            ContextTtl::Unlimited => None,
+        };
+        Some(Self { id, stored_ms, expires_ms, value })
+    }
+
+    /// Whether the entry may be read now, by a module that accepts this age.
+    fn is_fresh(&self, max_age: Option<Duration>, now: SystemTime) -> bool {
+        let now = millis(now);
+        let age = u128::from(now.saturating_sub(self.stored_ms));
+        self.expires_ms.is_none_or(|expires| now < expires)
+            && max_age.is_none_or(|max_age| age <= max_age.as_millis())
+    }
+}
+
+fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        Value::parse(text).unwrap()
+    }
+
+    #[test]
+    fn children_of_main_see_each_other_and_those_of_fork_do_not() {
+        let input = value(r#"{"user_profile": {"name": "Ada"}}"#);
+        let scope = ContextScope::new(Some(input.node()));
+        scope.for_child(true).add("a", None, &value("1"));
+        assert_eq!(scope.read("previous_result", None), None);
+        scope.for_child(false).add("a", Some(&value(r#"{"session_state": 5}"#)), &value("1"));
+        let child = scope.for_child(true);
+        assert_eq!(child.read("previous_result", Some("a")), Some(value("1")));
+        assert_eq!(child.read("session_state", None), Some(value("5")));
+        assert_eq!(child.read("user_profile", None), Some(value(r#"{"name": "Ada"}"#)));
+        assert_eq!(child.read("user_profile", Some("a")), child.read("user_profile", None), "it was given");
+        assert_eq!(child.read("session_state", Some("b")), None);
+        assert_eq!(scope.emitted(), Some(value(r#"{"session_state": 5}"#)));
+    }
+
+    #[test]
+    fn later_result_wins() {
+        let scope = ContextScope::default();
+        scope.add("a", None, &value("1"));
+        scope.add("b", None, &value("2"));
+        scope.add("a", None, &value("3"));
+        assert_eq!(scope.read("previous_result", None), Some(value("3")));
+        assert_eq!(scope.read("previous_result", Some("b")), Some(value("2")));
+    }
+}

@@ -1,30 +1,25 @@
 //! The plan of a run that is ready to call the model.
 
-mod handoff;
-mod reduce;
-mod rules;
-
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use cog_answer::AnswerRules;
+use cog_answer::{AnswerRules, HandoffRules, HandoffTarget};
+use cog_harmony::handoff::Handoff;
 use cog_media::Processed;
-use cog_provider::{ModelRequest, Provider};
-use cog_spec::ErrorBody;
+use cog_module::Module;
+use cog_provider::{ModelRequest, OptionalPart, Provider, ProviderError, RejectedPart};
+use cog_spec::{Code, Dialect, ErrorBody, Response, Warning, WarningCode};
 
-pub(crate) use self::{
-    handoff::{handoff_rules, misaddressed},
-    rules::answer_rules,
-};
 use crate::{
-    Budget, Cancellation,
+    Budget, Cancellation, RunOptions,
     cache::CacheSink,
+    clock,
     composition::{PartsState, PendingParts},
     error,
     media::{self, Collected, MediaSink, Sources},
     module_context::ContextSink,
     prompt,
     recorder::Recorder,
-    request::{self, RequestSpec},
+    request::{self, RequestSpec, instructions},
     spans::{OpenRun, SpanScope},
     tools::{Claim, ToolRun},
 };
@@ -102,4 +97,118 @@ impl Plan {
         self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))?;
         Ok(all)
     }
+}
+
+// The packet that a run received, and the agent that it hands over to (docs/handoff.md).
+
+/// Returns what the answer of a run must follow, and the agent that it hands over to.
+///
+/// # Errors
+/// E1001 if the run hands over, and the module has no handoff.
+pub(crate) fn handoff_rules(
+    module: &Module,
+    parent: Option<Handoff>,
+    options: &RunOptions,
+) -> Result<HandoffRules, ErrorBody> {
+    let Some(agent) = options.handoff_to.clone() else { return Ok(HandoffRules { parent, target: None }) };
+    if !module.contract.has_handoff() {
+        let name = &module.manifest.name;
+        let message = format!("{name} cannot hand over to `{agent}`: its data have no field `handoff`");
+        return Err(ErrorBody::new(Code::InvalidInput, message).suggest(
+            "Add `\"handoff\": {\"$ref\": \"#/$defs/Handoff\"}` to the data schema, or use another module.",
+        ));
+    }
+    let target = HandoffTarget { agent, timestamp: clock::now_as_text() };
+    Ok(HandoffRules { parent, target: Some(target) })
+}
+
+/// Returns the warning that the packet of the input is addressed to another agent. The name of an agent may be that of its
+/// module with a suffix, such as `coder_v1`.
+pub(crate) fn misaddressed(module: &Module, packet: Option<&Handoff>) -> Option<Warning> {
+    let (agent, name) = (packet?.target_agent(), &module.manifest.name);
+    let is_suffix = |rest: &str| !rest.starts_with(|first: char| first.is_alphanumeric());
+    if agent.strip_prefix(name.as_str()).is_some_and(is_suffix) {
+        return None;
+    }
+    let message = format!("the handoff packet is addressed to `{agent}`, but `{name}` runs it");
+    Some(Warning::new(WarningCode::HandoffMisaddressed, message))
+}
+
+// Sends a request again without a part that the provider rejected.
+
+impl Plan {
+    /// Removes the part of the request that the provider rejected, and returns the warning about it. None if the request
+    /// has no such part, or if the caller chose it. Each call removes something, so that the calls end.
+    pub(crate) fn reduce(&mut self, error: &ProviderError) -> Option<Warning> {
+        let ProviderError::Rejected { part: Some(part), .. } = error else { return None };
+        let change = match part {
+            RejectedPart::Field { name, part } if self.may_omit(*part) && self.request.remove(*part) => {
+                format!("without `{name}`")
+            }
+            RejectedPart::Schema => self.weaken()?.to_owned(),
+            _ => return None,
+        };
+        tracing::warn!(change, error = error.outline(), "repeating the request");
+        Some(Warning::new(
+            WarningCode::RequestReduced,
+            format!("the request was sent again {change}: {error}"),
+        ))
+    }
+
+    fn may_omit(&self, part: OptionalPart) -> bool {
+        match part {
+            OptionalPart::Setting(name) => self.spec.is_only_preferred(name),
+            OptionalPart::Cache | OptionalPart::StreamOptions => true,
+        }
+    }
+
+    /// Sends the schema in the next weaker form: as "a JSON object", then only as text. Returns a description.
+    fn weaken(&mut self) -> Option<&'static str> {
+        if self.spec.module.manifest.requirements.structured_output {
+            return None;
+        }
+        let (weaker, change) = match self.request.output.as_ref()?.dialect {
+            Dialect::Prompt => return None,
+            Dialect::JsonObject => (Dialect::Prompt, "without a response format"),
+            _ => (Dialect::JsonObject, "without the schema, as a request for a JSON object"),
+        };
+        let projected = self.spec.compiled.projected(&self.spec.module, weaker)?;
+        let (old, new) = (self.request.output.as_deref(), Some(&*projected.output));
+        request::replace_instructions(&mut self.request.messages, instructions(old), instructions(new));
+        self.request.output = Some(Arc::clone(&projected.output));
+        Some(change)
+    }
+}
+
+// The rules of an answer, from the module, the request and the options of the run.
+
+/// Returns the rules by which the answer to a request is checked.
+pub(crate) fn answer_rules(
+    module: &Module,
+    request: &ModelRequest,
+    provider: &dyn Provider,
+    options: &RunOptions,
+    session_id: String,
+) -> AnswerRules {
+    let own = module.manifest.response;
+    let mut rules = AnswerRules::new(session_id, Arc::clone(&module.manifest), Arc::clone(&module.contract));
+    rules.response = Response {
+        on_violation: options.on_violation.or(own.on_violation),
+        max_attempts: options.max_attempts.or(own.max_attempts),
+        chunk_type: options.chunk_type.unwrap_or(own.chunk_type),
+        buffer_size: options.buffer_size.unwrap_or(own.buffer_size),
+        ..own
+    };
+    rules.provider = provider.info().name.clone().into_owned();
+    rules.runtime.model = Some(format!("{}/{}", provider.info().name, request::model_of(request, provider)));
+    rules.runtime.trace_id = options.trace_id.clone();
+    rules.dialect = request::dialect_of(request, provider);
+    rules.strict = options.strict;
+    if rules.makes_media() {
+        rules.limits = media::limits(rules.limits, module);
+    }
+    rules.warnings.clone_from(&options.warnings);
+    rules.resume_from = options.resume_from;
+    rules.recovery = options.recovery;
+    rules
 }

@@ -1,15 +1,15 @@
 //! Records the messages of a run in its [`Trace`].
 
-mod trace;
-
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, UNIX_EPOCH},
+};
 
 use cog_answer::Assembler;
 use cog_harmony::{Conversation, Latency, Message, Metadata, Part, RefusalPart, SafetyCheck};
 use cog_spec::{FinishReason, ModelEvent, Usage};
 use tokio::time::Instant;
 
-pub use self::trace::Trace;
 use crate::{RunOptions, clock, tools::ToolContext};
 
 /// Records the messages of one run in a [`Trace`].
@@ -217,4 +217,31 @@ fn milliseconds(time: Duration) -> u64 {
 fn now() -> f64 {
     let time = clock::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Duration::from_millis(milliseconds(time)).as_secs_f64()
+}
+
+// The messages of a run with their metadata (appendix A.6).
+
+/// The messages of a run, in order: the request, each reply, each result of a tool, and the answer. Each has
+/// metadata (appendix A.6). All clones contain the same messages.
+#[derive(Debug, Clone, Default)]
+pub struct Trace(Arc<Mutex<Vec<Message>>>);
+
+impl Trace {
+    /// Returns a trace without messages.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the messages so far.
+    pub fn messages(&self) -> Conversation {
+        Conversation(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    pub(crate) fn set(&self, messages: Vec<Message>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = messages;
+    }
+
+    pub(crate) fn extend(&self, messages: impl Iterator<Item = Message>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(messages);
+    }
 }

@@ -6,53 +6,45 @@
 //! [resumed](Sessions::resume), the model is called again, after the tool calls that the run made.
 
 mod adopt;
-mod checkpoint;
-mod error;
 mod file;
 mod finished;
-mod header;
-mod info;
 pub(crate) mod internal_options;
 mod journal;
 mod log;
-mod new_session;
 mod part_answer;
 mod partial;
-mod pump;
 mod replicator;
 mod resume;
 mod session;
 mod settings;
 mod shared;
 mod shared_log;
-mod spec;
 mod store;
 mod stored_run;
 mod subscriber;
 
 use std::{
     any::Any,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::SystemTime,
 };
 
+use cog_json::Node;
 use cog_module::Module;
-use cog_spec::{Code, Envelope, ErrorBody};
+use cog_spec::{Chunk, Code, Envelope, ErrorBody};
+use serde::Serialize;
 use tokio::{runtime::Handle, task::JoinSet};
 
+use self::{file::Header, replicator::Pump, session::UnownedLog, shared::Shared, store::SessionStore};
 pub use self::{
-    error::SessionError,
-    info::{SessionInfo, SessionState},
-    new_session::NewSession,
     resume::{ResumeError, ResumeFrom},
-    session::Session,
+    session::{NewSession, RunSpec, Session, SessionOptions},
     settings::SessionSettings,
     shared_log::{AppendError, LogFuture, LogReading, LogRecord, LogRequest, LogStream, SharedLog},
-    spec::{RunSpec, SessionOptions},
     stored_run::{RunRecord, StoredRun, StoredRuns},
     subscriber::{After, Batch, Entry, Subscriber},
 };
-use self::{header::Header, new_session::UnownedLog, pump::Pump, shared::Shared, store::SessionStore};
 use crate::{
     CancelReason, ChunkStream, RunInput, RunOptions, Runtime, composition::FinishedParts,
     session::generate_id,
@@ -213,4 +205,106 @@ async fn sweep(store: Weak<SessionStore>) {
 fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// An error of opening a store of sessions.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The directory cannot be used.
+    #[error("{}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
+    /// Another program stores its sessions in the directory.
+    #[error("{}: another server stores its sessions in this directory", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl SessionError {
+    /// Returns the code of the error: E4000, because no request caused it.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Directory { .. } | Self::InUse { .. } => Code::InternalError,
+        }
+    }
+}
+
+/// The state of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum SessionState {
+    /// The model is called.
+    Running,
+    /// The answer is complete.
+    Finished,
+    /// The run ended with an error that resuming cannot fix.
+    Failed,
+    /// The run was interrupted. When it is resumed, the model is called again (docs/spec/streaming.md).
+    Interrupted,
+    /// The run was cancelled on request. It cannot be resumed.
+    Cancelled,
+}
+
+/// Information about a session for its owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SessionInfo {
+    /// Its id, which no other client can guess.
+    #[serde(rename = "session_id")]
+    pub id: String,
+    /// The module that runs.
+    pub module: String,
+    /// The state of the session.
+    pub state: SessionState,
+    /// Whether the run continues without readers.
+    pub detached: bool,
+    /// The `seq` of the last numbered chunk; 0 before the first (ruling R41).
+    pub last_seq: u64,
+    /// The creation time in milliseconds since 1970.
+    pub created_ms: u64,
+}
+
+impl SessionState {
+    /// All states.
+    pub const ALL: [Self; 5] =
+        [Self::Running, Self::Finished, Self::Failed, Self::Interrupted, Self::Cancelled];
+
+    /// Returns the name of the state.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Returns the state after this final event.
+    pub(crate) fn after(end: &Chunk) -> Self {
+        match end {
+            Chunk::Final { .. } => Self::Finished,
+            Chunk::Error { recovery: Some(_), .. } => Self::Interrupted,
+            Chunk::Error { error, .. } => {
+                Self::from_error(error.details.as_ref().map(|details| details.node()))
+            }
+            Chunk::Meta { .. } | Chunk::Delta { .. } | Chunk::Snapshot { .. } | Chunk::Progress(_) => {
+                Self::Running
+            }
+        }
+    }
+
+    /// Returns the state after an error with these `details` that resuming cannot fix.
+    pub(crate) fn from_error(details: Option<Node<'_>>) -> Self {
+        let reason = details.and_then(|details| details.get("reason")?.as_str());
+        if reason == Some("cancelled") { Self::Cancelled } else { Self::Failed }
+    }
 }

@@ -7,24 +7,20 @@
 
 mod call;
 mod context;
-mod open;
-mod run;
-mod tool;
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use cog_harmony::{Conversation, ToolCall};
 use cog_json::Value;
 use cog_spec::{FinishReason, Manifest, Meta, Modality, Usage};
+use tokio::time::Instant;
 
+pub(crate) use self::call::{OpenCall, OpenRun, OpenTool, RunEnd};
 pub use self::context::SpanContext;
-pub(crate) use self::{
-    call::OpenCall,
-    open::SpanScope,
-    run::{OpenRun, RunEnd},
-    tool::OpenTool,
-};
-use crate::{CallOutcome, Ended};
+use crate::{CallOutcome, Ended, RunOptions, clock};
 
 /// Gives spans their identity, and receives them when they end.
 pub trait Tracer: Send + Sync {
@@ -148,4 +144,58 @@ pub enum ToolOutcome<'a> {
     Halted,
     /// The run ended before the call.
     Dropped,
+}
+
+// A span that has not ended.
+
+/// Where the spans of a run belong.
+#[derive(Clone)]
+pub(crate) struct SpanScope {
+    tracer: Arc<dyn Tracer>,
+    /// The span of the run.
+    parent: Option<SpanContext>,
+}
+
+impl SpanScope {
+    /// Returns the scope of a run; none without a tracer.
+    pub(crate) fn new(tracer: Option<&Arc<dyn Tracer>>, options: &RunOptions) -> Option<Self> {
+        let tracer = Arc::clone(tracer?);
+        Some(Self { tracer, parent: options.parent_span.clone() })
+    }
+
+    /// Starts a span of the run.
+    fn open(&self) -> OpenSpan {
+        OpenSpan::start(&self.tracer, self.parent.as_ref())
+    }
+}
+
+/// A span that has started.
+pub(crate) struct OpenSpan {
+    tracer: Arc<dyn Tracer>,
+    context: SpanContext,
+    parent: Option<SpanContext>,
+    at: SystemTime,
+    started: Instant,
+}
+
+impl OpenSpan {
+    fn start(tracer: &Arc<dyn Tracer>, parent: Option<&SpanContext>) -> Self {
+        let (at, started) = (clock::now(), Instant::now());
+        let context = tracer.start(parent);
+        Self { tracer: Arc::clone(tracer), context, parent: parent.cloned(), at, started }
+    }
+
+    fn records_content(&self) -> bool {
+        self.tracer.records_content()
+    }
+
+    fn end(&self, work: Work<'_>) {
+        self.tracer.ended(&Span {
+            context: &self.context,
+            parent: self.parent.as_ref(),
+            started: self.at,
+            duration: self.started.elapsed(),
+            work,
+        });
+    }
 }

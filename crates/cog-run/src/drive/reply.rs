@@ -3,15 +3,19 @@
 use std::{
     future::poll_fn,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
+use cog_answer::{Assembler, PendingReply};
+use cog_harmony::{Message, Role};
 use cog_provider::{ModelStream, ProviderError};
-use cog_spec::ModelEvent;
+use cog_spec::{Chunk, Code, ErrorBody, ModelEvent};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::CancelReason;
+use super::Driver;
+use crate::{CancelReason, clock, media::GeneratedMedia, preflight, spans::OpenCall};
 
 /// A reply with one timer for all its deadlines.
 pub(super) struct Reply {
@@ -81,5 +85,109 @@ impl Reply {
     fn set_timer(&mut self, at: Instant) {
         self.timer.as_mut().reset(at);
         self.fires_at = at;
+    }
+}
+
+// Adds to a complete reply what is not in its text, before it is checked.
+
+impl Driver {
+    /// Adds generated media to the answer, and to its rules the media that its citations name.
+    pub(super) async fn complete(
+        &mut self,
+        pending: &mut PendingReply,
+        generated: Vec<GeneratedMedia>,
+    ) -> Result<(), ErrorBody> {
+        let (sink, cited) = (Arc::clone(&self.run.media_sink), self.cited.clone());
+        self.within_deadline(async {
+            sink.add_to(pending, generated).await?;
+            if let Some(cited) = cited {
+                cited.add_to(pending).await;
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+// Passes the messages of a run to its tools and its recorder.
+
+impl Driver {
+    /// Passes an event of the reply to the tools, the recorder, the budgets and the cache.
+    pub(super) fn observe(&mut self, event: &ModelEvent) {
+        if let Some(tools) = &mut self.run.tools {
+            tools.observe(event);
+        }
+        if let Some(recorder) = &mut self.run.recorder {
+            recorder.observe(event);
+        }
+        if let Some(span) = &mut self.span {
+            span.observe(event);
+        }
+        if let Some(call) = &mut self.counted {
+            call.observe(event);
+        }
+        if let Some(cache) = &mut self.run.cache {
+            cache.observe(event);
+        }
+    }
+
+    /// Starts the span of a call to a model.
+    pub(super) fn open_span(&mut self) {
+        let run = &self.run;
+        let spans = run.spans.as_ref().filter(|_| preflight::calls_model(run.provider.as_ref()));
+        self.span = spans.map(|spans| OpenCall::start(spans, run.provider.as_ref(), &run.request));
+    }
+
+    /// Records that the current call failed.
+    pub(super) fn fail_span(&mut self, code: Code) {
+        if let Some(span) = &mut self.span {
+            span.fail(code);
+        }
+    }
+
+    /// Records the messages of the request.
+    pub(super) fn record_request(&mut self) {
+        if let Some(recorder) = &mut self.run.recorder {
+            recorder.begin(&self.run.request.messages);
+        }
+    }
+
+    /// Records a reply that requests no tool calls, if there is one.
+    pub(super) fn record_answer(&mut self, assembler: &Assembler) {
+        if let Some(recorder) = &mut self.run.recorder
+            && recorder.has_reply()
+        {
+            recorder.end_reply(assembler, Message::new(Role::Assistant, Vec::new()));
+        }
+    }
+
+    /// Records the results of tools.
+    pub(super) fn record(&mut self, messages: &[Message]) {
+        if let Some(recorder) = &mut self.run.recorder {
+            recorder.add(messages.iter().cloned());
+        }
+    }
+}
+
+// Stores what a successful answer leaves for later runs.
+
+impl Driver {
+    /// Stores the emitted context and the reply of a successful answer, before a reader sees the answer: its next run may use
+    /// them.
+    pub(super) async fn store(&mut self, last: &mut [Chunk]) {
+        let Some(Chunk::Final { data, emitted_context, warnings, .. }) = last.last_mut() else { return };
+        let sink = self.run.context.take().filter(|sink| sink.is_needed());
+        let cache = self.run.cache.take();
+        if sink.is_none() && cache.is_none() {
+            return;
+        }
+        let (emitted, data) = (emitted_context.clone(), data.clone());
+        let store = move || {
+            let not_cached = cache.and_then(|cache| cache.store(clock::now()));
+            let not_stored = sink.map(|sink| sink.add(emitted.as_ref(), &data));
+            not_cached.into_iter().chain(not_stored.unwrap_or_default()).collect::<Vec<_>>()
+        };
+        let stored = tokio::task::spawn_blocking(store).await;
+        warnings.extend(stored.unwrap_or_default());
     }
 }

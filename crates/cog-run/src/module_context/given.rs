@@ -7,7 +7,7 @@ use cog_module::Module;
 use cog_schema::{Violation, nearest};
 use cog_spec::{AcceptedContext, Code, ContextRule, ErrorBody, Manifest, Warning, WarningCode};
 
-use super::{ContextScope, ContextStore, entry::AUDIT, key::RunKeys, shape};
+use super::{AUDIT, ContextScope, ContextStore, key::RunKeys, shape};
 use crate::{RunOptions, clock, context::Shared, error, modules::ModuleKey};
 
 /// The context of one run.

@@ -11,11 +11,9 @@ use cog_json::{ToJson as _, Value};
 use cog_spec::{ContextTtl, EmittedContext};
 
 use super::{
-    directory::Directory,
-    entry::{AUDIT, Entry, EntryId},
+    AUDIT, ContextLimits, Entry, EntryId,
+    directory::{Directory, Memory},
     key::RunKeys,
-    limits::ContextLimits,
-    memory::Memory,
     shape,
 };
 
@@ -137,7 +135,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::module_context::entry::MAX_ENTRIES;
+    use crate::module_context::MAX_ENTRIES;
 
     const START: SystemTime = SystemTime::UNIX_EPOCH;
 

@@ -6,9 +6,8 @@ use futures_util::StreamExt as _;
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    ResumeError, Sessions, file,
-    header::{Found, Header},
-    info::SessionState,
+    ResumeError, SessionState, Sessions,
+    file::{self, Found, Header},
     log::Log,
     shared::Shared,
     shared_log::{AppendError, LogReading, LogRecord, LogRequest, LogStream, SharedLog},

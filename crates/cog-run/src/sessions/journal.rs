@@ -18,7 +18,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::{
-    error::SessionError,
+    SessionError,
     shared::{Persistence, Shared, State},
 };
 use crate::private_files;

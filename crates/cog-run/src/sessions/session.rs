@@ -1,11 +1,17 @@
 //! The handle of a session for the caller that started it.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
+
+use cog_json::Value;
+use cog_spec::Envelope;
 
 use super::{
+    Sessions,
+    file::Header,
     shared::Shared,
     subscriber::{After, Subscriber},
 };
+use crate::{ChunkStream, RunOptions, tools::CallLog};
 
 /// A started run and its log.
 ///
@@ -33,5 +39,105 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.0.cancel_if_unread();
+    }
+}
+
+/// A checked run that has no session yet.
+#[must_use = "a run that is dropped does not start"]
+pub struct NewSession {
+    pub(super) sessions: Sessions,
+    pub(super) chunks: ChunkStream,
+    pub(super) header: Header,
+    pub(super) slot: Box<dyn Any + Send>,
+    pub(super) log: UnownedLog,
+}
+
+/// The log of a run without a session. It is removed with the media in it, unless a session owns it.
+pub(super) struct UnownedLog(pub(super) Option<CallLog>);
+
+impl Drop for UnownedLog {
+    fn drop(&mut self) {
+        if let Some(log) = &self.0 {
+            log.remove();
+        }
+    }
+}
+
+impl NewSession {
+    /// Starts the run at once. Must be called within a tokio runtime, which runs it.
+    pub fn start(self) -> Session {
+        let Self { sessions, chunks, header, slot, mut log } = self;
+        log.0 = None; // it is in the header
+        let session = Arc::new(Shared::new(header));
+        sessions.0.store.add(&session);
+        sessions.pump(&session, chunks, slot);
+        Session::new(session)
+    }
+
+    /// Starts the run when the media of its input are ready. Dropping the future cancels it.
+    ///
+    /// # Errors
+    /// Errors of the media, and all others before the provider is called (ruling R54).
+    pub async fn open(mut self) -> Result<Session, Box<Envelope>> {
+        self.chunks = self.chunks.prepared().await?;
+        Ok(self.start())
+    }
+}
+
+/// The specification of a run. It is stored, so that an interrupted run can start again.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunSpec {
+    /// The module's name. [`Runtime::load_name`](crate::Runtime::load_name) loads it when the run starts again.
+    pub module: String,
+    /// The input.
+    pub input: Value,
+    /// The options of the run.
+    pub options: RunOptions,
+}
+
+/// The options of a new session.
+#[non_exhaustive]
+pub struct SessionOptions {
+    /// The owner of the session. Other owners cannot access it.
+    pub owner: String,
+    /// Whether the run continues without readers.
+    pub detached: bool,
+    /// A value that is held until the run has ended, such as a semaphore permit.
+    pub slot: Box<dyn Any + Send>,
+}
+
+impl RunSpec {
+    /// Returns the specification of a run with default options.
+    pub fn new(module: impl Into<String>, input: Value) -> Self {
+        Self { module: module.into(), input, options: RunOptions::default() }
+    }
+
+    /// Sets the options of the run.
+    #[must_use]
+    pub fn options(mut self, options: RunOptions) -> Self {
+        self.options = options;
+        self
+    }
+}
+
+impl SessionOptions {
+    /// Returns the options of a session of this owner, whose run is cancelled when its last reader disconnects.
+    pub fn new(owner: impl Into<String>) -> Self {
+        Self { owner: owner.into(), detached: false, slot: Box::new(()) }
+    }
+
+    /// Sets whether the run continues without readers.
+    #[must_use]
+    pub fn detached(mut self, detached: bool) -> Self {
+        self.detached = detached;
+        self
+    }
+
+    /// Sets a value that is held until the run has ended, such as a permit of a semaphore.
+    #[must_use]
+    pub fn slot(mut self, slot: Box<dyn Any + Send>) -> Self {
+        self.slot = slot;
+        self
     }
 }

@@ -7,13 +7,12 @@ use cog_spec::{Chunk, Code, ErrorBody, Recovery};
 use tokio::sync::Notify;
 
 use super::{
-    checkpoint,
-    header::{Found, Header},
-    info::{SessionInfo, SessionState},
+    SessionInfo, SessionState,
+    file::{Found, Header},
     log::Log,
-    partial,
+    partial, resume,
+    session::RunSpec,
     shared_log::LogRecord,
-    spec::RunSpec,
 };
 use crate::{CancelReason, Cancellation, RecoveryOffer, tools::CallLog};
 
@@ -161,7 +160,7 @@ impl Shared {
         let last_seq = log.last_seq();
         let recovery = recovery.map(|offer| Recovery {
             last_seq,
-            last_checkpoint: checkpoint::newest(log, last_seq),
+            last_checkpoint: resume::newest(log, last_seq),
             retry_after_ms: Some(offer.retry_after_ms),
             max_retries: Some(offer.max_retries),
         });

@@ -19,10 +19,8 @@ use tokio::sync::Notify;
 pub(crate) use self::adopted::Known;
 use self::table::Table;
 use super::{
-    error::SessionError,
-    file,
-    header::Found,
-    info::SessionState,
+    SessionError, SessionState,
+    file::{self, Found},
     journal::{self, Journal},
     replicator::Replicator,
     settings::SessionSettings,

@@ -13,7 +13,7 @@ use cog_json::{Value, Writer};
 use cog_media::Fetched;
 use cog_spec::{Chunk, Code, ErrorBody, Progress};
 
-use super::{file, info::SessionState, internal_options, part_answer, settings::SessionSettings};
+use super::{SessionState, file, internal_options, part_answer, settings::SessionSettings};
 use crate::{
     RunInput, RunOptions,
     composition::FinishedParts,

@@ -1,13 +1,15 @@
 //! The span of a call to a model.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use cog_harmony::{Conversation, ToolCall};
+use cog_json::Value;
+use cog_module::Module;
 use cog_provider::{ModelRequest, Provider};
-use cog_spec::{Code, FinishReason, Modality, ModelEvent, Usage};
+use cog_spec::{Code, ErrorBody, FinishReason, Meta, Modality, ModelEvent, Usage};
 
-use super::{CallWork, SpanScope, Work, open::OpenSpan};
-use crate::{CallOutcome, request};
+use super::{CallWork, OpenSpan, RunWork, SpanContext, SpanScope, ToolOutcome, ToolWork, Tracer, Work};
+use crate::{CallOutcome, Ended, RunInput, RunOptions, RunOutcome, request};
 
 /// The maximum bytes of a reply that a span contains.
 const MAX_CONTENT: usize = 1 << 20;
@@ -153,6 +155,136 @@ impl Drop for OpenCall {
             input,
             output,
             tool_calls: &calls,
+        }));
+    }
+}
+
+// The span of a run.
+
+/// The span of a run that has not ended.
+pub(crate) struct OpenRun {
+    span: OpenSpan,
+    pub(crate) session_id: String,
+    input: Option<Value>,
+}
+
+/// What an answer adds to the end of a run.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RunEnd<'a> {
+    pub(crate) meta: Option<&'a Meta>,
+    pub(crate) data: Option<&'a Value>,
+    pub(crate) message: Option<&'a str>,
+}
+
+impl OpenRun {
+    /// Starts the span of a run. Returns it with the options of the run, whose spans belong to it; no span without a tracer.
+    pub(crate) fn start<'a>(
+        tracer: Option<&Arc<dyn Tracer>>,
+        options: &'a RunOptions,
+        input: &RunInput,
+    ) -> (Option<Self>, Cow<'a, RunOptions>) {
+        let Some(tracer) = tracer else { return (None, Cow::Borrowed(options)) };
+        let span = OpenSpan::start(tracer, options.parent_span.as_ref());
+        let mut options = options.clone();
+        if span.context.is_sampled {
+            // The envelope names the trace in which its run is found.
+            options.trace_id.get_or_insert_with(|| span.context.trace_id());
+        }
+        options.parent_span = Some(span.context.clone());
+        let input = span.records_content().then(|| content(input));
+        (Some(Self { span, session_id: String::new(), input }), Cow::Owned(options))
+    }
+
+    /// Ends the span of a run that was refused before the provider was called.
+    pub(crate) fn refused(&self, error: &ErrorBody, module: &Module) {
+        let outcome = RunOutcome::Failed(&error.code);
+        let end = Ended { module: "", outcome, usage: None, attempts: 0, repairs: 0, fallbacks: &[] };
+        let message = Some(error.message.as_str());
+        self.end(module, end, RunEnd { message, ..RunEnd::default() });
+    }
+
+    pub(crate) fn end(&self, module: &Module, end: Ended<'_>, answer: RunEnd<'_>) {
+        let has_content = self.span.records_content();
+        self.span.end(Work::Run(RunWork {
+            manifest: &module.manifest,
+            session_id: &self.session_id,
+            end: Ended { module: &module.manifest.name, ..end },
+            meta: answer.meta,
+            input: self.input.as_ref(),
+            output: answer.data.filter(|_| has_content),
+            message: answer.message.filter(|_| has_content),
+        }));
+    }
+}
+
+/// Returns the input as JSON: a text, or the fields beside it too.
+fn content(input: &RunInput) -> Value {
+    match input {
+        RunInput::Json(value) => value.clone(),
+        RunInput::Args(text) => serde_json::json!(text).into(),
+        RunInput::ArgsWith(text, fields) => serde_json::json!([text, fields.to_serde()]).into(),
+    }
+}
+
+// The span of a call of a tool.
+
+/// The span of a call that has not ended. Dropping it ends it.
+pub(crate) struct OpenTool {
+    span: OpenSpan,
+    name: String,
+    call_id: String,
+    arguments: Option<String>,
+    end: End,
+    result: Option<String>,
+}
+
+enum End {
+    Returned,
+    Failed(String),
+    Halted,
+    Dropped,
+}
+
+impl OpenTool {
+    /// Starts the span of a call.
+    pub(crate) fn start(scope: &SpanScope, call: &ToolCall) -> Self {
+        let span = scope.open();
+        let arguments = span.records_content().then(|| call.arguments.clone());
+        let (name, call_id) = (call.name.clone(), call.id.clone());
+        Self { span, name, call_id, arguments, end: End::Dropped, result: None }
+    }
+
+    /// Returns the identity of the span, to which the run of a module belongs that is called as a tool.
+    pub(crate) fn context(&self) -> &SpanContext {
+        &self.span.context
+    }
+
+    /// The call waits for a confirmation.
+    pub(crate) fn halt(mut self) {
+        self.end = End::Halted;
+    }
+
+    /// The call has a result, or an error with this code or type.
+    pub(crate) fn end(mut self, error: Option<String>, result: impl FnOnce() -> String) {
+        self.end = error.map_or(End::Returned, End::Failed);
+        self.result = self.span.records_content().then(result);
+    }
+}
+
+impl Drop for OpenTool {
+    fn drop(&mut self) {
+        let outcome = match &self.end {
+            End::Returned => ToolOutcome::Returned,
+            End::Failed(error) => ToolOutcome::Failed(error),
+            End::Halted => ToolOutcome::Halted,
+            End::Dropped => ToolOutcome::Dropped,
+        };
+        self.span.end(Work::Tool(ToolWork {
+            name: &self.name,
+            call_id: &self.call_id,
+            outcome,
+            arguments: self.arguments.as_deref(),
+            result: self.result.as_deref(),
         }));
     }
 }

@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     super::{
-        file,
-        header::Found,
-        info::SessionState,
+        SessionState,
+        file::{self, Found},
         shared::{Shared, State},
         shared_log::LogRecord,
     },
