@@ -10,52 +10,43 @@
 
 mod description;
 mod error;
-mod files;
 mod finished;
-mod header;
 mod kept;
 mod lock;
 mod open;
-mod paths;
-mod queue;
 mod record;
-mod records;
 mod recover;
-mod redescribe;
-mod storage;
-mod stored;
 mod writer;
 
 use std::{
+    ffi::OsString,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     thread::JoinHandle,
 };
 
 use tokio::sync::{Semaphore, watch};
 
+pub(crate) use self::{
+    description::DONE,
+    error::suggestion_for_write,
+    kept::{Kept, KeptResult},
+    lock::sync_directory_of,
+    record::{RECORD_LEN, Record, Records, Slot, read_line},
+    recover::remove_records,
+};
 pub use self::{
     description::{Description, Difference},
     error::JournalError,
     finished::{Finished, FinishedRow},
     open::Resume,
-    paths::JournalPaths,
-};
-pub(crate) use self::{
-    error::suggestion_for_write,
-    files::Files,
-    header::DONE,
-    kept::{Kept, KeptResult},
-    lock::sync_directory_of,
-    paths::with_suffix,
-    record::{RECORD_LEN, Record},
-    records::{Records, Slot},
-    recover::remove_records,
-    stored::read_line,
 };
 use self::{
-    queue::{Added, Queue},
-    storage::Wrap,
-    stored::StoredLines,
+    lock::LockedFile,
+    record::StoredLines,
+    writer::{Added, Queue},
 };
 use crate::{
     results::Results,
@@ -91,7 +82,7 @@ impl Journal {
         description: &Description,
         resume: Resume,
     ) -> Result<(Self, Finished), JournalError> {
-        Self::open_with(paths, description, resume, &storage::plain)
+        Self::open_with(paths, description, resume, &plain)
     }
 
     /// Removes the files of a batch that was killed after its output was complete. A caller that then finds an output knows that it
@@ -209,5 +200,90 @@ impl Drop for Journal {
     }
 }
 
+/// The files of a journal.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) paths: JournalPaths,
+    pub(crate) header_len: u64,
+    pub(crate) journal: LockedFile,
+    pub(crate) results: File,
+}
+
+// The file layer of the journal, which tests replace by one that fails.
+
+/// A file that grows at its end.
+pub(crate) trait Append: io::Write + Send {
+    /// Waits until what was written is on disk.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Cuts the file at a length, and continues there.
+    fn cut(&mut self, length: u64) -> io::Result<()>;
+}
+
+/// Wraps a file in a layer.
+pub(crate) type Wrap<'a> = &'a dyn Fn(File) -> Box<dyn Append>;
+
+/// Writes to the file itself.
+pub(crate) fn plain(file: File) -> Box<dyn Append> {
+    Box::new(file)
+}
+
+impl Append for File {
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)?;
+        io::Seek::seek(self, io::SeekFrom::Start(length)).map(drop)
+    }
+}
+
+/// The paths of a journal and its results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalPaths {
+    /// The journal.
+    pub journal: PathBuf,
+    /// The results, one JSON line each.
+    pub results: PathBuf,
+}
+
+impl JournalPaths {
+    /// Returns the paths beside an output: `OUT.journal` and `OUT.results`.
+    #[must_use]
+    pub fn beside(out: &Path) -> Self {
+        Self { journal: with_suffix(out, ".journal"), results: with_suffix(out, ".results") }
+    }
+
+    /// Returns the paths for a journal at any path (`--journal`), with the results beside it.
+    #[must_use]
+    pub fn from_journal(journal: &Path) -> Self {
+        let out = journal.extension().filter(|extension| *extension == "journal");
+        let out = out.map_or_else(|| journal.to_owned(), |_| journal.with_extension(""));
+        Self { journal: journal.to_owned(), results: with_suffix(&out, ".results") }
+    }
+}
+
+/// Adds a suffix to a path, after its extension.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod paths_tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_output_or_the_journal() {
+        let beside = JournalPaths::beside(Path::new("a/out.csv"));
+        assert_eq!(beside.journal, Path::new("a/out.csv.journal"));
+        assert_eq!(beside.results, Path::new("a/out.csv.results"));
+        assert_eq!(JournalPaths::from_journal(&beside.journal), beside);
+        assert_eq!(JournalPaths::from_journal(Path::new("a/b")).results, Path::new("a/b.results"));
+    }
+}

@@ -13,7 +13,6 @@
 #[cfg(feature = "arrow")]
 mod arrays;
 mod columns;
-mod concurrency;
 mod digest;
 mod duplicates;
 mod format;
@@ -22,7 +21,6 @@ mod journal;
 pub mod nats;
 mod pace;
 pub mod plan;
-mod progress;
 mod rate;
 mod read;
 mod results;
@@ -35,19 +33,19 @@ mod summary;
 mod via;
 mod write;
 
+pub use self::pace::Concurrency;
+pub use self::summary::Progress;
 #[cfg(feature = "arrow")]
 pub use arrays::ArrayError;
 #[cfg(feature = "arrow")]
 pub use columns::RecordBuilder;
 pub use columns::{Column, ColumnType, Columns};
-pub use concurrency::Concurrency;
 pub use digest::digest_of_files;
 pub use format::Format;
 pub use journal::{
     Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, Resume,
 };
 pub use pace::Pace;
-pub use progress::Progress;
 pub use read::{ColumnMap, ColumnsError, Place, ReadError, RowError, RowErrorKind, RowReader, Rows, Source};
 pub use results::{Lines, Order, ResultLine, Results};
 pub use row::{Position, Row, RowHash, RowInput, RowParser};

@@ -7,10 +7,7 @@ use std::{
 
 use cog_run::{Call, CallOutcome, Code, Ended, Observer, provider::ReplyHead};
 
-use crate::{
-    concurrency::{Concurrency, Limit},
-    rate::{Rate, is_overload},
-};
+use crate::rate::{Rate, is_overload};
 
 /// How fast rows are sent. Clones share one state.
 ///
@@ -124,4 +121,157 @@ impl Observer for Pace {
     }
 
     fn ended(&self, _: &Ended<'_>) {}
+}
+
+// How many rows run at the same time.
+
+/// How many rows run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Concurrency {
+    /// Found by itself: it rises while the latency holds, and is halved when the provider is overloaded.
+    #[default]
+    Auto,
+    /// This number.
+    Fixed(u32),
+}
+
+impl std::str::FromStr for Concurrency {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse() {
+            Ok(number @ 1..=MAX) => Ok(Self::Fixed(number)),
+            Err(_) if text == "auto" => Ok(Self::Auto),
+            _ => Err("not a number from 1 to 1024, or `auto`"),
+        }
+    }
+}
+
+/// The maximum number of rows that run at the same time.
+const MAX: u32 = 1_024;
+/// The number with which `auto` begins.
+const START: f64 = 4.0;
+/// The latency holds up to this multiple of the best one.
+const HOLDS: f64 = 2.0;
+/// The weight of a row in the average latency.
+const WEIGHT: f64 = 0.1;
+/// How fast the best latency is forgotten, for each row.
+const FORGET: f64 = 1.001;
+
+/// The current limit.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    value: f64,
+    is_fixed: bool,
+    /// The limit doubles until the first overload.
+    is_starting: bool,
+    /// The average latency in seconds.
+    latency: Option<f64>,
+    /// The lowest average so far.
+    best: f64,
+    /// The time of the last reduction.
+    reduced: Option<Instant>,
+}
+
+impl Limit {
+    pub(crate) fn new(concurrency: Concurrency) -> Self {
+        let (value, is_fixed) = match concurrency {
+            Concurrency::Auto => (START, false),
+            Concurrency::Fixed(number) => (f64::from(number), true),
+        };
+        Self { value, is_fixed, is_starting: true, latency: None, best: f64::MAX, reduced: None }
+    }
+
+    /// Returns the number of rows that may run at the same time.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 1,024")]
+    pub(crate) fn value(&self) -> usize {
+        self.value as usize
+    }
+
+    /// Records that the provider answered a row. `is_full` says whether as many rows ran as are allowed.
+    pub(crate) fn answered(&mut self, latency: Duration, is_full: bool) {
+        let latency = latency.as_secs_f64();
+        let average = self.latency.map_or(latency, |before| before + WEIGHT * (latency - before));
+        self.latency = Some(average);
+        self.best = (self.best * FORGET).min(average);
+        if self.is_fixed || !is_full {
+            return;
+        }
+        if average > self.best * HOLDS {
+            self.is_starting = false;
+            return;
+        }
+        let step = if self.is_starting { 1.0 } else { 1.0 / self.value };
+        self.value = (self.value + step).min(f64::from(MAX));
+    }
+
+    /// Records that the provider is overloaded. The rows that were sent before a reduction do not reduce it again.
+    pub(crate) fn overloaded(&mut self, now: Instant) {
+        let pause = Duration::from_secs_f64(self.latency.unwrap_or(1.0).clamp(0.001, 60.0));
+        let is_recent = self.reduced.is_some_and(|reduced| now.saturating_duration_since(reduced) < pause);
+        if !self.is_fixed && !is_recent {
+            self.value = (self.value / 2.0).max(1.0);
+            self.is_starting = false;
+            self.reduced = Some(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAST: Duration = Duration::from_millis(100);
+
+    fn after(rows: usize, limit: &mut Limit, latency: Duration) -> usize {
+        (0..rows).for_each(|_| limit.answered(latency, true));
+        limit.value()
+    }
+
+    #[test]
+    fn limit_rises_while_the_latency_holds() {
+        let mut limit = Limit::new(Concurrency::Auto);
+        assert_eq!(limit.value(), 4);
+        assert_eq!(after(4, &mut limit, FAST), 8, "it doubles with each round");
+        assert_eq!(after(5_000, &mut limit, FAST), 1_024);
+        let mut limit = Limit::new(Concurrency::Auto);
+        after(60, &mut limit, FAST);
+        let before = limit.value();
+        after(60, &mut limit, 10 * FAST);
+        assert!(limit.value() < before + 10, "{before} {}", limit.value());
+    }
+
+    #[test]
+    fn overload_halves_the_limit_once_per_round() {
+        let (mut limit, now) = (Limit::new(Concurrency::Auto), Instant::now());
+        after(60, &mut limit, FAST);
+        limit.overloaded(now);
+        limit.overloaded(now + FAST / 2);
+        assert_eq!(limit.value(), 32);
+        limit.overloaded(now + 2 * FAST);
+        assert_eq!(limit.value(), 16);
+        assert_eq!(after(16, &mut limit, FAST), 16, "it rises slowly now");
+        assert_eq!(after(2, &mut limit, FAST), 17);
+        (1..20).for_each(|round| limit.overloaded(now + round * 10 * FAST));
+        assert_eq!(limit.value(), 1);
+    }
+
+    #[test]
+    fn limit_that_is_not_used_does_not_rise() {
+        let mut limit = Limit::new(Concurrency::Auto);
+        (0..50).for_each(|_| limit.answered(FAST, false));
+        assert_eq!(limit.value(), 4);
+    }
+
+    #[test]
+    fn fixed_limit_stays() {
+        let mut limit = Limit::new("7".parse().unwrap());
+        after(50, &mut limit, FAST);
+        limit.overloaded(Instant::now());
+        assert_eq!(limit.value(), 7);
+        for text in ["0", "-1", "1025", "many", ""] {
+            assert!(text.parse::<Concurrency>().is_err(), "{text}");
+        }
+        assert_eq!("auto".parse(), Ok(Concurrency::Auto));
+    }
 }

@@ -9,15 +9,13 @@ mod json_lines;
 mod lines;
 #[cfg(feature = "arrow")]
 mod parquet;
-mod row_error;
 mod source;
 #[cfg(feature = "arrow")]
 mod table;
 
 pub use self::{
     columns::{ColumnMap, ColumnsError},
-    error::ReadError,
-    row_error::{Place, RowError, RowErrorKind},
+    error::{Place, ReadError, RowError, RowErrorKind},
     source::{Rows, Source},
 };
 

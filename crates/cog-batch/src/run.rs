@@ -1,9 +1,6 @@
 //! The loop of a batch: rows are read, run and written.
 
 mod duplicates;
-mod failure;
-mod held;
-mod outage;
 mod task;
 
 use std::{
@@ -21,19 +18,15 @@ use cog_spec::{Envelope, ErrorBody};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
-use self::{
-    failure::Failure,
-    outage::Outage,
-    task::{Ended, Task},
-};
+use self::task::{Ended, Failure, Outage, Task};
 use crate::{
     Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Runner, Sink, SinkError, Stop, Summary,
     ViaProvider,
     duplicates::{Duplicate, FirstRows},
     journal::{Kept, KeptResult},
     pace::RunPace,
-    progress::Speed,
     read::{ReadError, Rows},
+    summary::Speed,
 };
 
 /// How long rows that run when the user interrupts may take to finish.

@@ -6,12 +6,10 @@ use std::{
 };
 
 use super::{
-    Description, Files, Finished, JournalError, JournalPaths,
-    header::{self, DONE, Found, Header},
+    Append, Description, Files, Finished, JournalError, JournalPaths, Wrap,
+    description::{self, DONE, Found, Header, redescribe},
     lock::{self, LockedFile},
     recover::{read_finished, recover},
-    redescribe::redescribe,
-    storage::{Append, Wrap},
     writer::{Appender, Appenders},
 };
 
@@ -67,7 +65,7 @@ pub(super) fn read(
         return Ok(Finished::default());
     }
     let journal = lock::open(&paths.journal)?;
-    let Found::Header(header) = header::decode(&first_bytes(&journal, paths)?, paths)? else {
+    let Found::Header(header) = description::decode(&first_bytes(&journal, paths)?, paths)? else {
         return Ok(Finished::default());
     };
     check(&header, description, (paths, resume))?;
@@ -91,7 +89,7 @@ fn check(
 /// Returns the beginning of a journal, with its header.
 fn first_bytes(mut journal: &File, paths: &JournalPaths) -> Result<Vec<u8>, JournalError> {
     let mut bytes = Vec::new();
-    let read = journal.take(header::MAX_LEN as u64).read_to_end(&mut bytes);
+    let read = journal.take(description::MAX_LEN as u64).read_to_end(&mut bytes);
     read.and_then(|_| journal.rewind()).map_err(|source| JournalError::read(&paths.journal, source))?;
     Ok(bytes)
 }
@@ -99,7 +97,7 @@ fn first_bytes(mut journal: &File, paths: &JournalPaths) -> Result<Vec<u8>, Jour
 /// Reads the header. None if the journal is new: without results, the header was never complete.
 fn read_header(journal: &File, paths: &JournalPaths) -> Result<Option<Header>, JournalError> {
     let bytes = first_bytes(journal, paths)?;
-    let found = header::decode(&bytes, paths)?;
+    let found = description::decode(&bytes, paths)?;
     let has_results = std::fs::metadata(&paths.results).is_ok_and(|about| about.len() > 0);
     match found {
         Found::Header(header) => Ok(Some(header)),
@@ -123,7 +121,8 @@ fn start(
     description: &Description,
     wrap: Wrap<'_>,
 ) -> Result<Opened, JournalError> {
-    let header = header::encode(description).map_err(|error| JournalError::write(&paths.journal, error))?;
+    let header =
+        description::encode(description).map_err(|error| JournalError::write(&paths.journal, error))?;
     let results =
         lock::open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))?;
     let files = Files { paths: paths.clone(), header_len: header.len() as u64, journal, results };

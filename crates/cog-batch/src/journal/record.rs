@@ -1,6 +1,15 @@
 //! A record of the journal: the row, and where its line is in the results.
 
-use crate::row::RowHash;
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+use tokio::sync::watch;
+
+use super::{JournalError, lock};
+use crate::row::{Position, RowHash};
 
 /// The length of a record.
 pub(crate) const RECORD_LEN: usize = 36;
@@ -71,6 +80,93 @@ impl Record {
 #[expect(clippy::cast_possible_truncation, reason = "it is what is wanted")]
 const fn low(number: u64) -> u32 {
     number as u32
+}
+
+// Reading the records of a journal, in one pass.
+
+/// The bytes that are read at once.
+const BUFFER: usize = 256 << 10;
+
+/// A position of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slot {
+    Record(Record),
+    /// The record was removed because its line is damaged.
+    Removed,
+    /// The checksum is wrong.
+    Damaged,
+}
+
+/// The records of a journal. A record that is cut at the end of the file is skipped.
+pub(crate) struct Records<'a> {
+    reader: BufReader<&'a File>,
+}
+
+impl<'a> Records<'a> {
+    pub(crate) fn read(mut journal: &'a File, header_len: u64) -> io::Result<Self> {
+        journal.seek(SeekFrom::Start(header_len))?;
+        Ok(Self { reader: BufReader::with_capacity(BUFFER, journal) })
+    }
+}
+
+impl Iterator for Records<'_> {
+    type Item = io::Result<Slot>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut bytes = [0; RECORD_LEN];
+        match self.reader.read_exact(&mut bytes) {
+            Ok(()) if bytes == [0; RECORD_LEN] => Some(Ok(Slot::Removed)),
+            Ok(()) => Some(Ok(Record::decode(&bytes).map_or(Slot::Damaged, Slot::Record))),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+// Reading results while the batch runs.
+
+/// The results that are written, read by a file handle with a position of its own.
+#[derive(Debug)]
+pub(super) struct StoredLines {
+    path: PathBuf,
+    /// The length up to which the results are written.
+    written: watch::Receiver<u64>,
+    /// None until the first line is read.
+    file: Option<BufReader<File>>,
+}
+
+impl StoredLines {
+    pub(super) fn new(path: &Path, written: watch::Receiver<u64>) -> Self {
+        Self { path: path.to_owned(), written, file: None }
+    }
+
+    /// Returns a line, once it is written. None if it never will be, because the writer has ended.
+    pub(super) async fn read(&mut self, at: Position) -> Result<Option<Vec<u8>>, JournalError> {
+        if self.written.wait_for(|end| *end > at.0).await.is_err() {
+            return Ok(None);
+        }
+        let file = self.file.take().map_or_else(|| lock::open_file(&self.path).map(BufReader::new), Ok);
+        let read = move |mut file: BufReader<File>| {
+            let line = read_line(&mut file, at)?;
+            Ok((file, line))
+        };
+        let read = async {
+            let file = file?;
+            tokio::task::spawn_blocking(move || read(file)).await.unwrap_or_else(|error| Err(error.into()))
+        };
+        let (file, line) = read.await.map_err(|error| JournalError::read(&self.path, error))?;
+        self.file = Some(file);
+        Ok(Some(line))
+    }
+}
+
+/// Reads the line at a position, without its line break.
+pub(crate) fn read_line(file: &mut BufReader<File>, at: Position) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    file.seek(SeekFrom::Start(at.0))?;
+    file.read_until(b'\n', &mut line)?;
+    line.pop_if(|byte| *byte == b'\n');
+    Ok(line)
 }
 
 #[cfg(test)]

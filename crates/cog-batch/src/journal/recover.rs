@@ -10,9 +10,8 @@ use std::{
 };
 
 use super::{
-    Files, Finished, JournalError, RECORD_LEN, Record, Records, Resume, Slot,
+    Files, Finished, JournalError, RECORD_LEN, Record, Records, Resume, Slot, Wrap,
     finished::MAX_RECORDS,
-    storage::Wrap,
     writer::{GROUP_BYTES, GROUP_ROWS},
 };
 

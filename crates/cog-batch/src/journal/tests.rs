@@ -14,7 +14,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{storage::Append, *};
+use super::{Append, *};
 use crate::results::{Order, ResultLine};
 
 /// A journal in a directory of its own.

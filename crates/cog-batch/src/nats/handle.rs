@@ -13,11 +13,10 @@ use cog_spec::{Code, Envelope, ErrorBody};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Job, JobId, NatsError, Queue,
+    Job, JobId, NatsError, Queue, Refusals,
     job::{self, digest},
-    refusals::Refusals,
-    report::Counts,
-    stored::{self, StoredResult},
+    queue::{self, StoredResult},
+    worker::Counts,
 };
 use crate::run::run_input;
 
@@ -178,7 +177,7 @@ impl Handler {
     /// Stores a result until the server confirms it, because it is paid for.
     async fn finish(&self, received: &Received<'_>, reply: Option<&str>, envelope: &Envelope) {
         let max_bytes = self.queue.client.max_payload();
-        let result = stored::write(Some(&received.id), &received.digest, envelope, max_bytes);
+        let result = queue::write(Some(&received.id), &received.digest, envelope, max_bytes);
         while let Err(error) = self.queue.store(&received.id, result.clone()).await {
             tracing::warn!(job = %received.id, %error, "storing the result again");
             tokio::time::sleep(STORE_AGAIN).await;
@@ -237,7 +236,7 @@ impl Handler {
         self.queue.move_aside(message, None, envelope, deliveries).await?;
         if let Some(reply) = job::reply_of(&message.payload, &self.queue.names) {
             let max_bytes = self.queue.client.max_payload();
-            let result = stored::write(id, &digest(&message.payload), envelope, max_bytes);
+            let result = queue::write(id, &digest(&message.payload), envelope, max_bytes);
             self.reply(&reply, id, result).await;
         }
         self.counts.aside();

@@ -4,8 +4,8 @@
 //! its subject has room for one job.
 
 use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use async_nats::Subscriber;
@@ -16,7 +16,7 @@ use cog_spec::{Code, Envelope, ErrorBody, Manifest};
 use futures_util::StreamExt as _;
 use tokio::time::sleep;
 
-use super::{Job, JobId, NatsError, Queue, StoredResult, job::digest, queue::Added, workers::WorkerWatch};
+use super::{Job, JobId, NatsError, Queue, StoredResult, job::digest, queue::Added};
 use crate::{
     RowHash,
     runner::{RowFuture, Runner},
@@ -239,4 +239,63 @@ fn read(id: &JobId, result: &StoredResult) -> Envelope {
         let help = "Run workers of the same version.";
         Envelope::failure(ErrorBody::new(Code::InternalError, message).suggest(help))
     })
+}
+
+// Whether a worker takes the jobs of a queue.
+
+/// The time without a result after which workers are looked for, and between two of these times.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// Notices that no worker takes jobs.
+pub(super) struct WorkerWatch(Mutex<State>);
+
+struct State {
+    next: Instant,
+    is_absent: bool,
+}
+
+impl State {
+    fn new() -> Self {
+        Self { next: Instant::now() + QUIET, is_absent: false }
+    }
+}
+
+impl WorkerWatch {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(State::new()))
+    }
+
+    /// Notes that a result has arrived.
+    pub(super) fn has_result(&self) {
+        *self.state() = State::new();
+    }
+
+    /// Looks for workers. Of the rows that wait, one looks for all.
+    pub(super) async fn look(&self, queue: &Queue) {
+        if !self.begin() {
+            return;
+        }
+        if let Ok(has_workers) = queue.has_workers().await {
+            self.state().is_absent = !has_workers;
+        }
+    }
+
+    /// Returns whether it is time to look.
+    fn begin(&self) -> bool {
+        let mut state = self.state();
+        let is_due = state.next <= Instant::now();
+        if is_due {
+            state.next = Instant::now() + QUIET;
+        }
+        is_due
+    }
+
+    /// Returns whether no worker took jobs when they were looked for.
+    pub(super) fn is_absent(&self) -> bool {
+        self.state().is_absent
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -6,8 +6,7 @@ use cog_run::{Rendered, provider::TokenCounter};
 use serde::Serialize;
 
 use super::{
-    earlier::EarlierRuns,
-    limits::PlanLimits,
+    EarlierRuns, PlanLimits,
     survey::{PlannedRows, Survey},
 };
 use crate::{Batch, run::run_input};

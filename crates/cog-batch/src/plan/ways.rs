@@ -5,8 +5,7 @@ use cog_spec::Usage;
 use serde::Serialize;
 
 use super::{
-    earlier::EarlierRuns,
-    limits::PlanLimits,
+    EarlierRuns, PlanLimits,
     tokens::{Counted, InputTokens, OutputTokens},
 };
 use crate::{Batch, Concurrency};

@@ -9,8 +9,8 @@ use cog_json::{Kind, Limits, SyntaxError, SyntaxErrorKind, Value};
 
 use super::{
     Place, RowErrorKind, RowReader,
+    error::MAX_LINE,
     lines::{Line, Lines},
-    row_error::MAX_LINE,
 };
 use crate::{Row, RowHash, RowInput, RowParser};
 

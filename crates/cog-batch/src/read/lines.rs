@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, BufReader, Read};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
-use super::row_error::MAX_LINE;
+use super::error::MAX_LINE;
 use crate::{RowHash, row::RowHasher};
 
 /// The bytes that are read at once, and of the lines after which a group of rows ends, so that rows that are read ahead take little

@@ -18,7 +18,7 @@ use self::fit::{Form, write_cell};
 use super::{
     ColumnMap, ColumnsError, Place, RowErrorKind, RowReader,
     columns::{Columns, parse_input},
-    row_error::MAX_LINE,
+    error::MAX_LINE,
 };
 use crate::{ArrayError, Row, RowHash, RowInput, RowParser};
 

@@ -33,7 +33,7 @@ fn run(place: &Place, operations: u32) -> bool {
 
 /// Returns the number of complete records in the journal.
 fn records(place: &Place) -> u64 {
-    let header = header::encode(&description()).unwrap().len() as u64;
+    let header = crate::journal::description::encode(&description()).unwrap().len() as u64;
     let length = std::fs::metadata(&place.paths.journal).map_or(0, |about| about.len());
     length.saturating_sub(header) / RECORD_LEN as u64
 }
