@@ -5,18 +5,14 @@
 mod body;
 mod body_memory;
 mod budgets;
-mod client;
 mod cors;
 mod drain;
-mod host;
 mod origin;
-mod panics;
 mod rate;
 mod refusal;
 mod request_log;
 mod slots;
 mod token;
-mod trace;
 mod write_timeout;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -32,18 +28,18 @@ use axum::{
 pub use origin::InvalidOrigin;
 pub use token::{MissingAuthError, TokenFileError, Tokens};
 
+pub(crate) use self::budgets::Client;
+pub(crate) use self::origin::{Host, Hosts};
+pub(crate) use self::request_log::{parent_span, request_id};
 pub(crate) use body::{Bodies, discard};
 pub(crate) use body_memory::BodyLease;
 pub(crate) use budgets::ClientBudgets;
-pub(crate) use client::Client;
 pub(crate) use drain::Drain;
-pub(crate) use host::{Host, Hosts};
 pub(crate) use origin::{Origins, Page};
 pub(crate) use rate::Rates;
 pub(crate) use refusal::Refusal;
 pub(crate) use slots::Slots;
 pub(crate) use token::{Access, Credential};
-pub(crate) use trace::{parent_span, request_id};
 pub(crate) use write_timeout::WriteTimeout;
 
 use crate::{metrics::Metrics, timing};
@@ -91,7 +87,7 @@ impl std::ops::Deref for Guard {
 
 /// The middleware: passes a request on or refuses it, and logs it.
 ///
-/// The handler finds a [`Client`], a [`Host`] and a [`trace::Trace`] in the extensions of the request. It may add a
+/// The handler finds a [`Client`], a [`Host`] and a [`request_log::Trace`] in the extensions of the request. It may add a
 /// [`timing::Timing`] to those of the response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut log = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
@@ -104,7 +100,7 @@ pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next
             request.extensions_mut().insert(host);
             request.extensions_mut().insert(client);
             request.extensions_mut().insert(log.trace().clone());
-            panics::contain(log.trace().request_id(), next.run(request)).await
+            refusal::contain(log.trace().request_id(), next.run(request)).await
         }
         Err(refusal) => (guard.refusal)(request.uri().path(), refusal),
     };
@@ -148,7 +144,7 @@ impl Guards {
     fn mark(&self, response: &mut Response, page: &Page, log: &RequestLog) {
         let spent = response.extensions().get().copied();
         let headers: &mut HeaderMap = response.headers_mut();
-        headers.insert(trace::REQUEST_ID, log.trace().request_id.clone());
+        headers.insert(request_log::REQUEST_ID, log.trace().request_id.clone());
         headers.insert(timing::SERVER_TIMING, timing::value(log.elapsed(), spent));
         headers.insert(axum::http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         cors::allow(page, headers);

@@ -5,24 +5,176 @@
 //! * `serve`: from the store to a response; `range`: the requested part; `ticket`: the description of an upload;
 //! * `error`: why an upload fails.
 
-mod entry;
 mod error;
-mod publisher;
-mod range;
 mod receive;
 mod serve;
-mod settings;
 mod span;
 mod store;
-mod ticket;
-pub(crate) mod time;
 
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use cog_media::{Delivery, Expected, Media, Publish, Published, Store};
+use cog_spec::ErrorBody;
+use tokio::time::Instant;
+
+pub use self::store::MediaStore;
 pub(crate) use self::{
     error::UploadError,
-    receive::receive,
+    receive::{Progress, UploadTicket, Wanted, receive},
     serve::serve,
     span::Span,
     store::UploadLease,
-    ticket::{Progress, UploadTicket, Wanted},
 };
-pub use self::{settings::UploadSettings, store::MediaStore};
+
+/// The limits of stored uploads and generated media (docs/server.md).
+///
+/// One upload may be as large as its media type allows: 100 MiB for video (ruling R60).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct UploadSettings {
+    /// The maximum number of files of all clients: 1,000.
+    pub max_files: usize,
+    /// The maximum number of files of one client: 32.
+    pub max_files_per_client: usize,
+    /// The maximum bytes of all clients: 4 GiB.
+    pub max_bytes: usize,
+    /// The maximum bytes of one client: 512 MiB.
+    pub max_bytes_per_client: usize,
+    /// The maximum bytes of all files of one form: 200 MiB, as of all media of one input.
+    pub max_form_bytes: usize,
+    /// The time after which a file expires: 15 minutes.
+    pub ttl: Duration,
+}
+
+impl Default for UploadSettings {
+    fn default() -> Self {
+        Self {
+            max_files: 1_000,
+            max_files_per_client: 32,
+            max_bytes: 4 << 30,
+            max_bytes_per_client: 512 << 20,
+            max_form_bytes: 200 << 20,
+            ttl: Duration::from_secs(900),
+        }
+    }
+}
+
+/// Stores generated media, under a base URL of the server.
+struct Publisher {
+    store: MediaStore,
+    /// Without a trailing slash.
+    base: String,
+}
+
+impl MediaStore {
+    /// Returns a delivery that stores the media of runs here, under this base URL: `https://cog.example`.
+    pub fn delivery(&self, base: &str) -> Delivery {
+        let base = base.trim_end_matches('/').to_owned();
+        Delivery::Publisher(Arc::new(Publisher { store: self.clone(), base }))
+    }
+}
+
+impl Publish for Publisher {
+    fn publish(&self, owner: Option<&str>, media: &Media) -> Result<Published, ErrorBody> {
+        let media = media.on_disk().map_err(|error| ErrorBody::from(&error))?;
+        let stored = self.store.publish(owner.unwrap_or_default(), media);
+        let (id, expires_at) = stored.map_err(|error| ErrorBody::from(&error))?;
+        Ok(Published { url: format!("{}/v1/media/{id}", self.base), expires_at })
+    }
+}
+
+/// The current time of day, for the expiry that clients see.
+#[expect(clippy::disallowed_methods, reason = "clients see the expiry as a time of day")]
+pub(crate) fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+/// Formats a time as SPEC 4.3 does: `2026-02-04T12:00:00Z` (RFC 3339).
+fn rfc3339(at: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(at).to_string()
+}
+
+/// The number of bytes of an upload that stay in memory; the rest is on disk.
+const IN_MEMORY: usize = 16 << 10;
+
+/// A stored media file, or an upload in progress.
+struct Entry {
+    /// The client that owns it.
+    owner: String,
+    /// When it expires.
+    until: Instant,
+    /// When it expires, as the time of day.
+    expires_at: SystemTime,
+    /// Its run has ended and may be resumed: it is removed first when another upload needs the space.
+    is_retained: bool,
+    /// What the client declared.
+    declared: Declared,
+    /// The bytes received so far.
+    received: u64,
+    /// The bytes that it may still grow to, which no other upload can use.
+    reserved: u64,
+    state: State,
+}
+
+impl Entry {
+    /// Returns the bytes that count towards the limits.
+    fn size(&self) -> u64 {
+        self.received.max(self.reserved)
+    }
+
+    /// Returns how much its size grows if this many bytes have been received.
+    fn growth_to(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.size())
+    }
+}
+
+/// What a client declared of an upload.
+#[derive(Debug, Clone, Default)]
+struct Declared {
+    /// Type and checksum.
+    expected: Expected,
+    /// Its length.
+    length: Option<u64>,
+    /// Its maximum length.
+    max_bytes: u64,
+}
+
+/// The progress of an upload.
+enum State {
+    /// It waits for more bytes.
+    Open(Store),
+    /// A request is sending bytes and has the store.
+    Receiving,
+    /// It is complete and valid.
+    Complete(Media),
+}
+
+impl Declared {
+    /// Creates the store for such an upload.
+    fn store(&self) -> Store {
+        Store::with_limit(self.max_bytes).in_memory(IN_MEMORY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_770_206_400, "2026-02-04T12:00:00Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(rfc3339(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
+    }
+}

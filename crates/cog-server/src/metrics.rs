@@ -3,15 +3,15 @@
 //! Labels have few values: routes, names of loaded modules and of configured providers, error codes. Nothing of a
 //! request's URL or body is a label.
 
-mod http;
 mod runs;
 
-use std::{ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
+use axum::http::Method;
 use cog_run::sessions::SessionState;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{family::Family, gauge::Gauge, info::Info},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
     registry::Registry,
 };
 
@@ -25,7 +25,7 @@ pub struct Metrics(Arc<Counters>);
 
 /// The groups of metrics.
 pub struct Counters {
-    pub(crate) http: http::Http,
+    pub(crate) http: Http,
     runs: runs::Runs,
     streams: Gauge,
     sessions: Family<State, Gauge>,
@@ -71,7 +71,7 @@ impl Metrics {
         registry.register("sessions_not_on_disk", help, sessions_not_on_disk.clone());
         let help = "Whether a provider is available: 0 while its circuit is open";
         registry.register("provider_available", help, available.clone());
-        let (http, runs) = (http::Http::new(&mut registry), runs::Runs::new(&mut registry));
+        let (http, runs) = (Http::new(&mut registry), runs::Runs::new(&mut registry));
         Self(Arc::new(Counters { http, runs, streams, sessions, sessions_not_on_disk, available, registry }))
     }
 
@@ -115,6 +115,89 @@ impl Deref for Metrics {
 
 fn gauge(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+// Metrics of requests.
+
+/// The metrics of requests.
+pub(crate) struct Http {
+    requests: Family<Answered, Counter>,
+    seconds: Family<Route, Histogram, fn() -> Histogram>,
+    refused: Family<Refused, Counter>,
+    write_timeouts: Counter,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answered {
+    method: &'static str,
+    route: String,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    route: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Refused {
+    reason: &'static str,
+}
+
+/// The buckets: from a fast response to the longest stream.
+const SECONDS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 20.0, 60.0, 300.0];
+
+fn seconds() -> Histogram {
+    Histogram::new(SECONDS)
+}
+
+impl Http {
+    fn new(registry: &mut Registry) -> Self {
+        let seconds = Family::new_with_constructor(seconds as fn() -> Histogram);
+        let http = Self {
+            requests: Family::default(),
+            seconds,
+            refused: Family::default(),
+            write_timeouts: Counter::default(),
+        };
+        let requests =
+            "Requests, by method, route and status; 499 where the client disconnected before the response";
+        registry.register("http_requests", requests, http.requests.clone());
+        let seconds = "Seconds from a request's headers to the end of the response, by route";
+        registry.register("http_request_seconds", seconds, http.seconds.clone());
+        registry.register(
+            "refused",
+            "Requests refused by a limit or an access check, by reason",
+            http.refused.clone(),
+        );
+        let timeouts = "Connections closed because the client did not read";
+        registry.register("write_timeouts", timeouts, http.write_timeouts.clone());
+        http
+    }
+
+    /// Counts a request that has ended.
+    pub(crate) fn answered(&self, method: &Method, route: &str, status: u16, elapsed: Duration) {
+        let (method, route) = (known(method), route.to_owned());
+        self.requests.get_or_create(&Answered { method, route: route.clone(), status }).inc();
+        self.seconds.get_or_create(&Route { route }).observe(elapsed.as_secs_f64());
+    }
+
+    /// Counts a refused request.
+    pub(crate) fn refused(&self, reason: &'static str) {
+        self.refused.get_or_create(&Refused { reason }).inc();
+    }
+
+    /// Counts a connection that was closed because the client did not read.
+    pub(crate) fn write_timeout(&self) {
+        self.write_timeouts.inc();
+    }
+}
+
+/// The method, or `other` for one that no route has: clients can send any text.
+fn known(method: &Method) -> &'static str {
+    const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"];
+    KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")
 }
 
 #[cfg(test)]

@@ -13,30 +13,203 @@ mod data_text;
 mod error;
 mod live;
 mod messages;
-mod models;
-mod names;
 mod parameters;
-mod prepared;
-mod reply;
 mod request;
 mod response_format;
 mod responses;
 mod run;
 mod stream;
 
+use std::sync::Arc;
+
 use axum::{
     Router,
+    extract::State,
+    http::StatusCode,
+    response::Response,
     routing::{get, post},
 };
+use cog_json::{Array, ToJson, Writer};
+use cog_module::Module;
+use cog_run::RunInput;
+use cog_spec::{Meta, Warning};
 
-pub(crate) use self::{error::refusal, names::PATHS};
-use crate::state::App;
+pub(crate) use self::error::refusal;
+use self::{error::OpenAiError, response_format::ResponseFormat};
+use crate::{
+    answer,
+    error::ApiError,
+    guard::{BodyLease, Client},
+    offload,
+    request::Options,
+    routes::extract::Name,
+    state::App,
+};
 
 /// Adds the routes.
 pub(crate) fn add(router: Router<App>) -> Router<App> {
     router
-        .route("/v1/models", get(models::list))
-        .route("/v1/models/{id}", get(models::show))
+        .route("/v1/models", get(list))
+        .route("/v1/models/{id}", get(show))
         .route("/v1/chat/completions", post(run::complete_chat))
         .route("/v1/responses", post(run::create_response))
+}
+
+/// The paths of the routes.
+pub(crate) const PATHS: &[&str] = &["/v1/models", "/v1/models/{id}", "/v1/chat/completions", "/v1/responses"];
+
+/// What a model may begin with; the name of its module follows.
+const PREFIX: &str = "module:";
+
+/// Returns the name of the module that a model names.
+fn module_name(model: &str) -> &str {
+    model.strip_prefix(PREFIX).unwrap_or(model)
+}
+
+/// Returns the id of the model that is a module.
+fn model_id(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+/// A request that is ready to run.
+struct Run {
+    module: Arc<Module>,
+    input: RunInput,
+    options: Box<Options>,
+    /// What the client expects of the answer.
+    format: ResponseFormat,
+    reply: Box<dyn Reply>,
+    /// The size of the request.
+    bytes: usize,
+    client: Client,
+    /// The memory of the request, in use until the run has ended.
+    lease: BodyLease,
+}
+
+// The list of models: the modules.
+
+/// Lists the modules as models.
+async fn list(State(app): State<App>) -> Response {
+    let runtime = app.runtime.clone();
+    let mut names: Vec<String> =
+        offload::blocking(move || runtime.finder().origins().into_iter().map(|(name, _)| name).collect())
+            .await;
+    names.sort_unstable();
+    answer::json(StatusCode::OK, &List(&names.iter().map(|name| Model(name)).collect::<Vec<_>>()))
+}
+
+/// Describes a module as a model.
+async fn show(State(app): State<App>, id: Result<Name, ApiError>) -> Result<Response, OpenAiError> {
+    let Name(id) = id?;
+    let name = module_name(&id);
+    app.load(name).await?;
+    Ok(answer::json(StatusCode::OK, &Model(name)))
+}
+
+struct List<'a>(&'a [Model<'a>]);
+
+impl ToJson for List<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("object", "list");
+            w.field("data", &Array(self.0));
+        });
+    }
+}
+
+/// A model; its id is accepted as `model` of a request.
+struct Model<'a>(&'a str);
+
+impl ToJson for Model<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("id", &model_id(self.0));
+            w.field("object", "model");
+            w.field("created", &0_u64);
+            w.field("owned_by", "cognitive");
+        });
+    }
+}
+
+// What both interfaces return: a complete answer, or its events.
+
+/// Writes answers in the form of one interface.
+trait Reply: Send {
+    /// Writes the body of a complete answer.
+    fn complete(&self, answer: &Answer<'_>, w: &mut Writer<'_>);
+    /// Begins a stream.
+    fn begin(&mut self, events: &mut Events);
+    /// Adds a part of the text.
+    fn text(&mut self, delta: &str, events: &mut Events);
+    /// Ends the stream of a successful run.
+    fn end(&mut self, answer: &Answer<'_>, events: &mut Events);
+    /// Ends the stream of a run that fails.
+    fn fail(&mut self, error: &OpenAiError, events: &mut Events);
+}
+
+/// What is known before the run.
+struct Head {
+    /// The id of the request.
+    id: String,
+    /// Seconds since 1970.
+    created: u64,
+    /// The id of the model.
+    model: String,
+    /// Whether the stream of a chat completion ends with the tokens.
+    include_usage: bool,
+}
+
+/// A checked answer.
+#[derive(Clone, Copy)]
+struct Answer<'a> {
+    /// The data as JSON text.
+    text: &'a str,
+    /// The meta, with the tokens of the run.
+    meta: &'a Meta,
+    warnings: &'a [Warning],
+}
+
+impl Answer<'_> {
+    /// Writes the control plane of the envelope, which OpenAI's forms have no place for.
+    fn write_control(&self, w: &mut Writer<'_>) {
+        w.key("cognitive").object(|w| {
+            w.field("meta", self.meta);
+            if !self.warnings.is_empty() {
+                w.field("_warnings", self.warnings);
+            }
+        });
+    }
+}
+
+/// Server-sent events.
+#[derive(Debug, Default)]
+struct Events(String);
+
+impl Events {
+    /// Adds an event. Those of chat completions have no name.
+    fn push(&mut self, name: Option<&str>, write: impl FnOnce(&mut Writer<'_>)) {
+        if let Some(name) = name {
+            self.0.push_str("event: ");
+            self.0.push_str(name);
+            self.0.push('\n');
+        }
+        self.0.push_str("data: ");
+        write(&mut Writer::compact(&mut self.0));
+        self.0.push_str("\n\n");
+    }
+
+    /// Adds an event whose data are not JSON.
+    fn push_word(&mut self, word: &str) {
+        self.0.push_str("data: ");
+        self.0.push_str(word);
+        self.0.push_str("\n\n");
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn into_text(self) -> String {
+        self.0
+    }
 }

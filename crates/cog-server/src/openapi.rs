@@ -1,18 +1,19 @@
 //! The OpenAPI document: the routes as their handlers describe them, with the schemas of their bodies.
 
-mod answers;
 mod module;
-mod params;
-mod schemas;
 
+use std::collections::BTreeMap;
+
+use cog_spec::{Code, Schema};
 use serde_json::{Map, Value, json};
-use utoipa::openapi::OpenApi;
+use utoipa::{
+    IntoParams, IntoResponses,
+    openapi::{
+        ArrayBuilder, ContentBuilder, Header, HeaderBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder,
+    },
+};
 
 pub use self::module::module_openapi;
-pub(crate) use self::{
-    answers::{Chunks, Executed, Refused, RunFailed},
-    params::{ModeHeader, RecoveryHeaders},
-};
 
 /// The description of the document.
 const DESCRIPTION: &str = "Runs Cognitive Modules. The answer of a language model is one validated envelope, or a stream \
@@ -30,7 +31,7 @@ fn document(routes: OpenApi) -> Value {
     let mut set = |key: &str, value| document.insert(key.to_owned(), value);
     set("info", info());
     set("servers", json!([{ "url": "/" }]));
-    set("components", json!({ "schemas": schemas::all(), "securitySchemes": { "token": token() } }));
+    set("components", json!({ "schemas": all(), "securitySchemes": { "token": token() } }));
     // A server on loopback needs no token.
     set("security", json!([{ "token": [] }, {}]));
     require_bodies(&mut document);
@@ -77,6 +78,198 @@ fn members(value: Value) -> Map<String, Value> {
         Value::Object(members) => members,
         _ => Map::new(),
     }
+}
+
+// The headers that several operations accept.
+
+/// Selects the response mode.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "described, not read: `negotiate` reads the header")]
+pub(crate) struct ModeHeader {
+    /// One envelope (`sync`) or a stream (`streaming`). Overrides `_options.response_mode`, the query and `Accept`.
+    #[param(rename = "X-Cognitive-Response-Mode", required = false, pattern = "^(sync|streaming)$")]
+    mode: String,
+}
+
+/// Names the last chunk that the client has.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "described, not read: `request::recovery_from_headers` reads them")]
+pub(crate) struct RecoveryHeaders {
+    /// The last event received, `SESSION:SEQ`. A browser's EventSource sends it when it reconnects.
+    #[param(rename = "Last-Event-ID", required = false)]
+    event: String,
+    /// The session of the stream, without `Last-Event-ID`.
+    #[param(rename = "X-Cognitive-Recovery-Session", required = false)]
+    session: String,
+    /// The number of the last chunk received.
+    #[param(rename = "X-Cognitive-Recovery-Seq", required = false, pattern = "^[0-9]{1,19}$")]
+    seq: String,
+}
+
+// The schemas of the document: those of the specification, and those of the HTTP interface.
+
+/// The schemas of the HTTP interface.
+const HTTP: &str = include_str!("../schemas/http.json");
+/// The schemas of the specification that HTTP uses. Each may use the definitions of an earlier one.
+const SPECIFIED: [Schema; 3] = [Schema::Envelope, Schema::Chunk, Schema::Capabilities];
+
+/// All schemas, by name.
+fn all() -> Map<String, Value> {
+    let mut all = Map::new();
+    let mut shared = Map::new();
+    for schema in SPECIFIED {
+        specified(schema, &mut shared, &mut all);
+    }
+    all.extend(members(serde_json::from_str(HTTP).unwrap_or_default()));
+    all
+}
+
+/// Adds a schema and its definitions. A definition that differs from an earlier one of the same name gets the name of its
+/// schema as a prefix.
+fn specified(schema: Schema, shared: &mut Map<String, Value>, all: &mut Map<String, Value>) {
+    let mut document = members(serde_json::from_str(schema.text()).unwrap_or_default());
+    document.remove("$schema");
+    let title = capitalized(schema.as_str());
+    let definitions = members(document.remove("definitions").unwrap_or_default());
+    let name = |key: &str, shared: &Map<String, Value>| match shared.get(key) == definitions.get(key) {
+        true => capitalized(key),
+        false => format!("{title}{}", capitalized(key)),
+    };
+    for (key, definition) in &definitions {
+        shared.entry(key).or_insert_with(|| definition.clone());
+    }
+    for (key, definition) in &definitions {
+        all.insert(name(key, shared), with_references(definition.clone(), &|key| name(key, shared)));
+    }
+    all.insert(title.clone(), with_references(Value::Object(document), &|key| name(key, shared)));
+}
+
+/// Returns the schema with its references pointing to the document.
+fn with_references(schema: Value, name: &impl Fn(&str) -> String) -> Value {
+    match schema {
+        Value::Object(members) => {
+            Value::Object(members.into_iter().map(|(key, value)| reference(key, value, name)).collect())
+        }
+        Value::Array(items) => items.into_iter().map(|item| with_references(item, name)).collect(),
+        other => other,
+    }
+}
+
+fn reference(key: String, value: Value, name: &impl Fn(&str) -> String) -> (String, Value) {
+    let target = value.as_str().filter(|_| key == "$ref").and_then(|it| it.strip_prefix("#/definitions/"));
+    let target = target.map(|target| Value::from(format!("#/components/schemas/{}", name(target))));
+    let value = target.unwrap_or_else(|| with_references(value, name));
+    (key, value)
+}
+
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+// The failure responses of an operation: an envelope for every status, with its codes.
+
+/// The failures of every operation: access checks and limits.
+pub(crate) struct Refused;
+
+/// The failures of an operation that runs a module: those, and every code of a run.
+pub(crate) struct RunFailed;
+
+/// The response of a run: one envelope, or its chunks.
+pub(crate) struct Executed;
+
+/// The chunks of a session.
+pub(crate) struct Chunks;
+
+type Responses = BTreeMap<String, RefOr<Response>>;
+
+/// The statuses of access checks and limits.
+const GUARDS: [(u16, &str); 7] = [
+    (400, "The request is malformed, or the Host header is missing"),
+    (401, "The token is missing or wrong"),
+    (403, "The Host or the Origin is not allowed"),
+    (408, "The body did not arrive in time"),
+    (429, "Too many requests, or too many streams"),
+    (500, "Internal server error"),
+    (503, "The server is shutting down"),
+];
+
+/// The status of an unknown name or id.
+const NOT_FOUND: (u16, &str) = (404, "Not found");
+
+impl IntoResponses for Refused {
+    fn responses() -> Responses {
+        let all = GUARDS.into_iter().chain([NOT_FOUND]);
+        all.map(|(status, why)| (status.to_string(), envelope(status, why.to_owned()).into())).collect()
+    }
+}
+
+impl IntoResponses for RunFailed {
+    fn responses() -> Responses {
+        let mut statuses: BTreeMap<u16, Vec<String>> =
+            GUARDS.into_iter().map(|(status, why)| (status, vec![why.to_owned()])).collect();
+        for code in Code::ALL {
+            statuses.entry(code.http_status()).or_default().push(format!(
+                "{} {}",
+                code.as_str(),
+                code.name()
+            ));
+        }
+        let response = |(status, reasons): (u16, Vec<String>)| {
+            (status.to_string(), envelope(status, reasons.join("; ")).into())
+        };
+        statuses.into_iter().map(response).collect()
+    }
+}
+
+impl IntoResponses for Executed {
+    fn responses() -> Responses {
+        let envelope = ContentBuilder::new().schema(Some(Ref::from_schema_name("Envelope"))).build();
+        let response = chunks("The envelope, or a stream of chunks").content("application/json", envelope);
+        let warning =
+            header("A fallback: one envelope instead of a stream, or a new run instead of a resumed one");
+        BTreeMap::from([("200".to_owned(), response.header("X-Cognitive-Warning", warning).build().into())])
+    }
+}
+
+impl IntoResponses for Chunks {
+    fn responses() -> Responses {
+        BTreeMap::from([(
+            "200".to_owned(),
+            chunks("A stream: one Event per chunk, or one Chunk per line. Empty lines are keep-alives")
+                .build()
+                .into(),
+        )])
+    }
+}
+
+/// A stream as server-sent events or NDJSON.
+fn chunks(description: &str) -> ResponseBuilder {
+    let events = ContentBuilder::new().schema(Some(Ref::from_schema_name("Event"))).build();
+    let lines = ArrayBuilder::new().items(Ref::from_schema_name("Chunk"));
+    ResponseBuilder::new()
+        .description(description)
+        .header("X-Session-Id", header("The session of the stream"))
+        .content("text/event-stream", events)
+        .content("application/x-ndjson", ContentBuilder::new().schema(Some(lines)).build())
+}
+
+/// A response with an envelope.
+fn envelope(status: u16, description: String) -> Response {
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Envelope"))).build();
+    let response = ResponseBuilder::new().description(description).content("application/json", content);
+    match status {
+        429 | 503 => response.header("Retry-After", header("Seconds to wait")),
+        401 => response.header("WWW-Authenticate", header("`Bearer`")),
+        _ => response,
+    }
+    .build()
+}
+
+fn header(description: &str) -> Header {
+    HeaderBuilder::new().description(Some(description)).build()
 }
 
 #[cfg(test)]

@@ -1,14 +1,212 @@
 //! The contents of a request: body, options, recovery.
 
 mod body;
-mod continuation;
 mod form;
-mod options;
 mod recovery;
+
+use cog_json::Node;
+use cog_run::{
+    RunOptions,
+    tools::{Continuation, Decision},
+};
+use cog_spec::{Code, ErrorBody};
 
 pub(crate) use self::{
     body::{ExecuteBody, RunBody, check_encoding, object, read},
     form::{Form, is_form, read_form},
-    options::{MediaOutput, Mode, Options},
     recovery::recovery_from_headers,
 };
+use crate::fields::allow_only;
+
+// The confirmation of a halted tool call: `_continue` (docs/tools.md).
+
+/// Reads `_continue {id, confirm | deny}`. With neither, the run stays halted.
+///
+/// # Errors
+/// E1001 for an object of another form.
+fn read_continuation(node: Node<'_>) -> Result<Continuation, ErrorBody> {
+    if !node.is_object() {
+        return Err(wrong("_continue: must be an object of id, and confirm or deny"));
+    }
+    allow_only(node, "_continue.", &["id", "confirm", "deny"])?;
+    let id = node.get("id").and_then(|id| id.as_str());
+    let id = id.ok_or_else(|| wrong("_continue.id: must be a string"))?.to_owned();
+    let decision = match (node.get("confirm"), node.get("deny")) {
+        (Some(_), Some(_)) => return Err(wrong("_continue: `confirm` and `deny` cannot be used together")),
+        (None, None) => Decision::Confirm(String::new()),
+        (Some(text), None) => {
+            let text = text.as_str().ok_or_else(|| wrong("_continue.confirm: must be a string"))?;
+            Decision::Confirm(text.to_owned())
+        }
+        (None, Some(deny)) if deny.as_bool() == Some(true) => Decision::Deny,
+        (None, Some(_)) => return Err(wrong("_continue.deny: must be true")),
+    };
+    Ok(Continuation { id, decision })
+}
+
+fn wrong(message: &str) -> ErrorBody {
+    ErrorBody::new(Code::InvalidInput, message)
+        .suggest(r#"Send {"_continue": {"id": "halt_…", "confirm": "YES"}}."#)
+}
+
+// `_options` (docs/spec/streaming.md).
+
+/// The options of a request: those of the run, and those of the response.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    /// The options of the run.
+    pub(crate) run: RunOptions,
+    /// The response mode.
+    pub(crate) mode: Option<Mode>,
+    /// A module without streams is an error.
+    pub(crate) require_streaming: bool,
+    /// The client does not wait for the answer.
+    pub(crate) detach: bool,
+    /// How generated media are returned.
+    pub(crate) media: MediaOutput,
+}
+
+/// How generated media are returned (SPEC 4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum MediaOutput {
+    /// As URLs of this server.
+    #[default]
+    Url,
+    /// Inside the answer.
+    Base64,
+}
+
+/// The response mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// One envelope.
+    Sync,
+    /// A stream.
+    Streaming,
+}
+
+/// The keys that are not options of the run.
+const KEYS: &[&str] = &["response_mode", "require_streaming", "detach", "media_output"];
+
+impl Options {
+    /// Reads `_options`.
+    ///
+    /// # Errors
+    /// E1001 and E1004, with the path and the allowed values.
+    pub(crate) fn read(node: Node<'_>) -> Result<Self, ErrorBody> {
+        let run = RunOptions::read(node, KEYS)?;
+        let mode = text(node, "response_mode", "sync, streaming")?;
+        let media = text(node, "media_output", "url, base64")?.map(MediaOutput::read);
+        Ok(Self {
+            run,
+            mode: mode.map(|value| Mode::read(value, "_options.response_mode")).transpose()?,
+            require_streaming: flag(node, "require_streaming")?,
+            detach: flag(node, "detach")?,
+            media: media.transpose()?.unwrap_or_default(),
+        })
+    }
+
+    /// The requested mode; `require_streaming` requests a stream.
+    pub(crate) fn requested(&self) -> Option<Mode> {
+        self.mode.or_else(|| self.require_streaming.then_some(Mode::Streaming))
+    }
+}
+
+impl Mode {
+    /// Parses a mode; `source` names its location for the error.
+    pub(crate) fn read(value: &str, source: &str) -> Result<Self, ErrorBody> {
+        match value {
+            "sync" => Ok(Self::Sync),
+            "streaming" => Ok(Self::Streaming),
+            _ => Err(unsupported(value, source, "sync, streaming")),
+        }
+    }
+}
+
+impl MediaOutput {
+    fn read(value: &str) -> Result<Self, ErrorBody> {
+        match value {
+            "url" => Ok(Self::Url),
+            "base64" => Ok(Self::Base64),
+            _ => Err(unsupported(value, "_options.media_output", "url, base64")),
+        }
+    }
+}
+
+fn unsupported(value: &str, source: &str, allowed: &str) -> ErrorBody {
+    let value: String = value.chars().take(40).collect();
+    ErrorBody::new(Code::UnsupportedValue, format!("{source}: unknown value `{value}`; allowed: {allowed}"))
+}
+
+fn text<'a>(node: Node<'a>, key: &str, allowed: &str) -> Result<Option<&'a str>, ErrorBody> {
+    let not_text = || {
+        let message = format!("_options.{key}: must be a string; allowed: {allowed}");
+        ErrorBody::new(Code::InvalidInput, message)
+    };
+    node.get(key).map(|value| value.as_str().ok_or_else(not_text)).transpose()
+}
+
+fn flag(node: Node<'_>, key: &str) -> Result<bool, ErrorBody> {
+    match node.get(key) {
+        None => Ok(false),
+        Some(value) => value.as_bool().ok_or_else(|| {
+            ErrorBody::new(Code::InvalidInput, format!("_options.{key}: must be true or false"))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::Value;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Continuation, ErrorBody> {
+        read_continuation(Value::parse(text).unwrap().node())
+    }
+
+    #[test]
+    fn reads_each_decision() {
+        let decision = |text| parse(text).unwrap().decision;
+        assert_eq!(decision(r#"{"id": "halt_1", "confirm": "YES"}"#), Decision::yes());
+        assert_eq!(decision(r#"{"id": "halt_1", "deny": true}"#), Decision::Deny);
+        assert_eq!(decision(r#"{"id": "halt_1"}"#), Decision::Confirm(String::new()));
+    }
+
+    #[test]
+    fn rejects_other_forms() {
+        let bad = [
+            "7",
+            "{}",
+            r#"{"id": 7}"#,
+            r#"{"id": "a", "deny": false}"#,
+            r#"{"id": "a", "confirm": true}"#,
+            r#"{"id": "a", "confirm": "YES", "deny": true}"#,
+            r#"{"id": "a", "confirmed": "YES"}"#,
+        ];
+        for text in bad {
+            assert_eq!(parse(text).unwrap_err().code, Code::InvalidInput.into(), "{text}");
+        }
+    }
+
+    fn read(text: &str) -> Result<Options, ErrorBody> {
+        Options::read(Value::parse(text).unwrap().node())
+    }
+
+    #[test]
+    fn reads_run_and_response_options() {
+        let options = read(r#"{"response_mode": "streaming", "detach": true, "strict": true}"#).unwrap();
+        assert!(options.detach && options.run.strict && !options.require_streaming);
+        assert_eq!(options.requested(), Some(Mode::Streaming));
+    }
+
+    #[test]
+    fn unknown_option_suggests_the_nearest() {
+        let error = read(r#"{"respons_mode": "sync"}"#).unwrap_err();
+        assert_eq!(error.code, Code::InvalidInput.into());
+        assert!(format!("{error:?}").contains("response_mode"), "{error:?}");
+        assert!(read(r#"{"detach": "yes"}"#).unwrap_err().message.contains("_options.detach"));
+        assert!(read(r#"{"media_output": "file"}"#).unwrap_err().message.contains("url, base64"));
+        assert!(read(r#"{"response_mode": "both"}"#).unwrap_err().message.contains("sync, streaming"));
+    }
+}

@@ -15,7 +15,7 @@ use crate::{
     error::ApiError,
     guard, openai,
     openapi::document_text,
-    routes::{about, agent_card, execute, legacy, media, modules, pages, sessions, socket},
+    routes::{about, execute, legacy, media, modules, pages, sessions, socket},
     state::App,
 };
 
@@ -69,7 +69,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(pages::document))
         .routes(routes!(pages::asset))
         .merge(health())
-        .routes(routes!(agent_card::show))
+        .routes(routes!(about::show))
         .routes(routes!(about::declared))
         .routes(routes!(about::metrics))
         .routes(routes!(modules::list))

@@ -1,8 +1,6 @@
 //! The routes of docs/spec/http.md, one file per family.
 
 pub(crate) mod about;
-pub(crate) mod agent_card;
-mod describe;
 pub(crate) mod execute;
 pub(crate) mod extract;
 pub(crate) mod legacy;

@@ -1,7 +1,6 @@
 //! The HTTP formats of a session's chunks: server-sent events and NDJSON (SPEC 3.2.4). They and `websocket` read the same
 //! log and send the same chunks.
 
-mod ndjson;
 pub(crate) mod sse;
 mod stream;
 
@@ -11,9 +10,9 @@ use axum::{
 };
 use cog_run::sessions::Subscriber;
 use cog_spec::Transport;
+pub(crate) use stream::Streamed;
 
 use crate::{ServerSettings, timing::Timing};
-pub(crate) use stream::Streamed;
 
 /// The format of a stream in a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

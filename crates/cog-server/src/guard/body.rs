@@ -13,7 +13,7 @@ use tokio::{
 
 use super::{
     body_memory::{BodyLease, BodyMemory, MIN_BYTES},
-    client::Client,
+    budgets::Client,
     refusal::{Reason, Refusal},
 };
 use crate::ServerSettings;

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    client::Client,
+    budgets::Client,
     refusal::{Reason, Refusal},
 };
 

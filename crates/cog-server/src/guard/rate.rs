@@ -10,7 +10,7 @@ use cog_spec::{Code, ErrorBody};
 use tokio::time::Instant;
 
 use super::{
-    client::Client,
+    budgets::Client,
     refusal::{Reason, Refusal},
 };
 

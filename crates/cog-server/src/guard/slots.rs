@@ -9,7 +9,7 @@ use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 
 use super::{
-    client::Client,
+    budgets::Client,
     drain::{Drain, InFlightGuard},
     refusal::{Reason, Refusal},
 };

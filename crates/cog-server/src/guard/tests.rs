@@ -13,7 +13,7 @@ use tower::ServiceExt as _;
 
 use cog_run::{BudgetLimits, sessions::SessionState};
 
-use super::{trace::Trace, *};
+use super::{request_log::Trace, *};
 use crate::{ServerSettings, metrics::Live, openai};
 
 const TOKEN: &str = "abcdefghij0123456789";

@@ -8,11 +8,8 @@ use std::{
 use cog_media::{Fetched, Media, MediaError, MediaRules, Store, Tool, Uploads, check};
 use tokio::{task::JoinSet, time::Instant};
 
-use super::{
-    Progress, UploadError, UploadSettings, UploadTicket, Wanted,
-    entry::{Declared, Entry, State},
-    time::{self, rfc3339},
-};
+use super::{Declared, Entry, Progress, State, UploadError, UploadSettings, UploadTicket, Wanted, rfc3339};
+use crate::media;
 
 /// Uploads and generated media on disk, each with an owner and an expiry.
 ///
@@ -177,7 +174,7 @@ impl MediaStore {
             stored.has_room(owner, received.max(reserved), settings)
         })?;
         let id = generate_id(prefix)?;
-        let (until, expires_at) = (Instant::now() + settings.ttl, time::now() + settings.ttl);
+        let (until, expires_at) = (Instant::now() + settings.ttl, media::now() + settings.ttl);
         let entry = Entry {
             owner: owner.to_owned(),
             until,

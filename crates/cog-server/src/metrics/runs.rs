@@ -9,7 +9,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Metrics, http};
+use super::Metrics;
+use crate::metrics;
 
 /// The metrics of runs.
 pub(super) struct Runs {
@@ -61,7 +62,7 @@ struct Tokens {
 
 impl Runs {
     pub(super) fn new(registry: &mut Registry) -> Self {
-        let first_token = Family::new_with_constructor(http::seconds as fn() -> Histogram);
+        let first_token = Family::new_with_constructor(metrics::seconds as fn() -> Histogram);
         let runs = Self {
             calls: Family::default(),
             provider_retries: Family::default(),

@@ -4,8 +4,8 @@ use cog_json::{ToJson as _, Writer};
 use cog_spec::Usage;
 
 use super::{
+    Answer, Events, Head, Reply,
     error::{ErrorForm, OpenAiError},
-    reply::{Answer, Events, Head, Reply},
 };
 
 /// The reply to a chat completion.

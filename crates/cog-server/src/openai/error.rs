@@ -8,7 +8,7 @@ use axum::{
 use cog_json::{ToJson, Writer};
 use cog_spec::{Code, ErrorBody};
 
-use super::names::PATHS;
+use super::PATHS;
 use crate::{error::ApiError, guard::Refusal};
 
 /// Shows OpenAI's clients whether to send the request again.

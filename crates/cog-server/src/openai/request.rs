@@ -6,7 +6,7 @@ use cog_spec::Code;
 use super::{
     error::OpenAiError,
     messages::Message,
-    names::module_name,
+    module_name,
     parameters::{CHAT, Parameters, RESPONSES, Rule, check, flag, keyword, object, text},
     response_format::ResponseFormat,
 };

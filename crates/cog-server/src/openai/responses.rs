@@ -4,8 +4,8 @@ use cog_json::Writer;
 use cog_spec::Usage;
 
 use super::{
+    Answer, Events, Head, Reply,
     error::{Members, OpenAiError},
-    reply::{Answer, Events, Head, Reply},
 };
 
 /// The reply to a request for a response.

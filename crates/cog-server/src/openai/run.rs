@@ -12,12 +12,10 @@ use cog_json::{ToJson as _, Writer};
 use cog_spec::{Envelope, Outcome};
 
 use super::{
+    Answer, Head, Reply, Run,
     chat::ChatReply,
     error::OpenAiError,
-    messages,
-    names::model_id,
-    prepared::Run,
-    reply::{Answer, Head, Reply},
+    messages, model_id,
     request::{Api, ParsedRequest},
     responses::ResponsesReply,
     stream,
@@ -25,7 +23,7 @@ use super::{
 use crate::{
     answer, deliver,
     guard::request_id,
-    media::time::now,
+    media::now,
     request,
     state::{App, Caller},
     timing::{self, Timing},

@@ -13,11 +13,10 @@ use futures_util::{FutureExt as _, stream};
 use tokio::time::timeout;
 
 use super::{
+    Answer, Events, Reply, Run,
     data_text::{Corrected, DataText},
     error::OpenAiError,
     live::Live,
-    prepared::Run,
-    reply::{Answer, Events, Reply},
     response_format::ResponseFormat,
 };
 use crate::{

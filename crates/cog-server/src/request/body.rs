@@ -9,7 +9,7 @@ use cog_run::RunInput;
 use cog_spec::Code;
 
 use super::{
-    Options, continuation,
+    Options,
     recovery::{self, Recovery},
 };
 use crate::{
@@ -93,7 +93,7 @@ impl ExecuteBody {
         let recovery = body_recovery.or(header_recovery);
         let mut input = value.get("input").map(|input| value.child(input));
         let continuation = value.get("_continue").filter(|it| !it.is_null());
-        let continuation = continuation.map(continuation::read).transpose()?;
+        let continuation = continuation.map(super::read_continuation).transpose()?;
         if continuation.is_some() {
             if input.as_ref().is_some_and(|input| !input.is_null()) {
                 return Err(wrong(

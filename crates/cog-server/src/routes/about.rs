@@ -1,18 +1,26 @@
 //! Health, capabilities and metrics of the server.
 
+use std::sync::Arc;
+
 use axum::{
     extract::State,
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
-use cog_json::{ToJson, Writer};
+use cog_json::{ToJson, Value, Writer};
+use cog_module::{
+    ListedModule, Module,
+    export::{CardServer, agent_card},
+};
+use cog_spec::Manifest;
 
 use crate::{
     answer, capabilities,
     error::ApiError,
     metrics::{self, Live},
+    offload,
     openapi::Refused,
-    state::App,
+    state::{App, Caller},
 };
 
 /// General information and the list of routes.
@@ -112,4 +120,81 @@ impl ToJson for Index {
             });
         });
     }
+}
+
+// The card of A2A, by which agents find the modules (docs/export.md).
+
+/// Returns the card of A2A 1.0 with every module that agents may call.
+#[utoipa::path(
+    get,
+    path = "/.well-known/agent-card.json",
+    operation_id = "agentCard",
+    tag = "about",
+    responses((status = 200, description = "The card", body = Object), Refused)
+)]
+pub(crate) async fn show(State(app): State<App>, caller: Caller) -> Response {
+    let url = app.base_url(&caller);
+    let has_tokens = app.settings.access.tokens.is_some();
+    let runtime = app.runtime.clone();
+    let card = offload::blocking(move || {
+        let mut names: Vec<String> = runtime.finder().origins().into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        // A module that does not load is in the list of modules, with its error.
+        let modules: Vec<Arc<Module>> =
+            names.iter().filter_map(|name| runtime.load_name(name).ok()).collect();
+        let modules: Vec<&Module> = modules.iter().map(AsRef::as_ref).collect();
+        agent_card(&modules, &CardServer { url: url.trim_end_matches('/'), has_tokens })
+    });
+    answer::json(StatusCode::OK, &Value::from(card.await))
+}
+
+// Modules as JSON, without their path on disk.
+
+/// An entry of the list of modules.
+pub(super) struct Entry<'a>(pub(super) &'a ListedModule);
+
+/// Written by hand: a module that does not load has only an error.
+impl ToJson for Entry<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("name", &self.0.name);
+            match &self.0.manifest {
+                Ok(manifest) => facts(w, manifest),
+                Err(error) => {
+                    w.field("error", error.code().as_str());
+                }
+            }
+        });
+    }
+}
+
+/// A module: its description and its contract.
+pub(super) struct Shown<'a>(pub(super) &'a Module);
+
+/// Written by hand: its members are those of the manifest and the contract.
+impl ToJson for Shown<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let Module { manifest, contract, .. } = self.0;
+        let schema = |schema: Option<&serde_json::Value>| schema.map(Value::from);
+        w.object(|w| {
+            w.field("name", &manifest.name);
+            facts(w, manifest);
+            w.field("excludes", &manifest.excludes);
+            w.field("chunk_type", manifest.response.chunk_type.as_str());
+            w.field("input_modalities", &manifest.modalities.input);
+            w.field("output_modalities", &manifest.modalities.output);
+            w.optional("input", &schema(contract.input_schema()));
+            w.optional("data", &schema(contract.data_schema()));
+            w.optional("meta", &schema(contract.meta_schema()));
+            w.optional("error", &schema(contract.error_schema()));
+        });
+    }
+}
+
+fn facts(w: &mut Writer<'_>, manifest: &Manifest) {
+    w.field("version", &manifest.version);
+    w.field("format", manifest.format.as_str());
+    w.optional("tier", &manifest.tier.map(|tier| tier.as_str()));
+    w.field("responsibility", &manifest.responsibility);
+    w.field("response_mode", manifest.response.mode.as_str());
 }

@@ -2,7 +2,7 @@ use axum::{extract::State, http::StatusCode, response::Response};
 use cog_json::{Array, ToJson, Writer};
 
 use super::{
-    describe::{Entry, Shown},
+    about::{Entry, Shown},
     extract::Name,
 };
 use crate::{

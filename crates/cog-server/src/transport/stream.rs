@@ -5,7 +5,7 @@ use cog_run::sessions::{Batch, Subscriber};
 use futures_util::stream;
 use tokio::time::timeout;
 
-use super::{Wire, ndjson, sse};
+use super::{Wire, sse};
 
 /// A session's chunks as a response body. All chunks that are ready are sent in one write. Without chunks, keep-alives
 /// are sent (ruling R50).
@@ -44,14 +44,14 @@ impl Streamed {
         let preamble = std::mem::take(&mut self.preamble);
         match self.wire {
             Wire::Sse => sse::write(preamble, self.subscriber.session_id(), batch),
-            Wire::Ndjson => ndjson::write(batch),
+            Wire::Ndjson => Bytes::copy_from_slice(batch.lines().as_bytes()),
         }
     }
 
     fn keepalive(&self) -> &'static [u8] {
         match self.wire {
             Wire::Sse => sse::KEEPALIVE,
-            Wire::Ndjson => ndjson::KEEPALIVE,
+            Wire::Ndjson => b"\n",
         }
     }
 }
