@@ -14,10 +14,11 @@ use rmcp::{
 };
 
 use super::{
+    CallSettings,
     confirmation::{Answer, Binding, Confirmations, answer, answer_in, halted_id, question},
+    invalid_params,
     progress::Progress,
-    result::{invalid_params, result},
-    settings::CallSettings,
+    result,
 };
 
 /// The number of questions in one call. Otherwise a client that answers wrongly on its own would get questions without end.

@@ -9,7 +9,7 @@ use cog_module::export;
 use cog_run::{Module, Runtime};
 use rmcp::model::Tool;
 
-use super::annotations::annotations;
+use super::annotations;
 
 /// The modules as tools, each described once until its files change.
 #[derive(Default)]

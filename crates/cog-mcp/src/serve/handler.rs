@@ -1,6 +1,6 @@
 //! The methods of the protocol.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use cog_run::{Code, Envelope, ErrorBody, Module, Runtime, spans::SpanContext};
 use http::request::Parts;
@@ -8,20 +8,22 @@ use rmcp::{
     RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, ErrorData, GetSkillRequestParams, GetSkillResult,
-        Implementation, ListResourcesResult, ListSkillsResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject, SKILLS_EXTENSION_ID,
-        ServerCapabilities, ServerConfig, Tool,
+        Implementation, JsonRpcMessage, ListResourcesResult, ListSkillsResult, ListToolsResult,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject,
+        SKILLS_EXTENSION_ID, ServerCapabilities, ServerConfig, Tool,
     },
-    service::RequestContext,
+    service::{RequestContext, RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
 };
 
 use super::{
+    CallSettings, Settings,
     call::Call,
     catalog::{Catalog, modules},
     confirmation::Confirmations,
+    invalid_params,
     progress::Progress,
-    result::{invalid_params, result},
-    settings::{CallSettings, Settings},
+    result,
     skills::{ServedSkill, Skills, module_in},
 };
 
@@ -232,5 +234,50 @@ fn for_client(error: ErrorBody) -> ErrorBody {
     match error.code == Code::ModuleNotFound.into() && !names_module {
         true => error.suggest("`tools/list` lists the modules."),
         false => error,
+    }
+}
+
+// The first messages of a client.
+
+/// A transport that drops what a client sends before its first request: notifications and responses that belong to
+/// nothing, which would end the connection.
+pub(super) struct Opening<T> {
+    transport: T,
+    is_open: bool,
+}
+
+impl<T> Opening<T> {
+    pub(super) fn new(transport: T) -> Self {
+        Self { transport, is_open: false }
+    }
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Opening<T> {
+    type Error = T::Error;
+
+    fn name() -> Cow<'static, str> {
+        T::name()
+    }
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.transport.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let message = self.transport.receive().await?;
+            self.is_open |= matches!(message, JsonRpcMessage::Request(_));
+            if self.is_open {
+                return Some(message);
+            }
+            tracing::warn!("ignored a message before the first request");
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.transport.close().await
     }
 }
