@@ -98,8 +98,6 @@ impl McpServer {
         match &self.transport {
             McpTransport::Stdio { .. } => self.open_program().await,
             McpTransport::Http { url, token } => {
-                // Fails only if the program has installed a provider of its own, which is used then.
-                let _ = rustls::crypto::ring::default_provider().install_default();
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let config = match token {
                     Some(token) => config.auth_header(token.expose()),

@@ -9,7 +9,7 @@ use http::{
     HeaderName, HeaderValue, StatusCode,
     header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
 };
-use reqwest::{Client, Response, redirect::Policy};
+use reqwest::{Client, RequestBuilder, Response, redirect::Policy};
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage},
     transport::streamable_http_client::{
@@ -35,7 +35,10 @@ pub(crate) struct VerbatimClient(Client);
 
 impl VerbatimClient {
     /// Creates a client. It follows redirects that repeat the request at the same origin, and no others.
+    #[expect(clippy::disallowed_methods, reason = "its requests go to MCP servers of the operator")]
     pub(crate) fn new() -> reqwest::Result<Self> {
+        // Fails only if the program has installed a provider of TLS of its own, which is used then.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let redirect = Policy::custom(|attempt| {
             let is_repeated =
                 matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
@@ -51,31 +54,22 @@ impl VerbatimClient {
         Client::builder().pool_max_idle_per_host(0).redirect(redirect).build().map(Self)
     }
 
-    /// Sends a call.
-    async fn call(
+    /// Returns the request of a message, without its body.
+    fn post(
         &self,
         uri: &str,
-        message: &ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
+        session_id: Option<&str>,
         token: Option<String>,
         headers: Headers,
-        limits: StreamableHttpResponseLimits,
-    ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let text = serde_json::to_string(message)?;
+    ) -> RequestBuilder {
         let mut request = self.0.post(uri).header(ACCEPT, format!("{EVENTS}, {JSON}"));
         request = request.header(CONTENT_TYPE, JSON).headers(headers.into_iter().collect());
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
-        if let Some(id) = &session_id {
-            request = request.header(SESSION_ID, id.as_ref());
-        }
-        let response = request.body(outgoing(&text).into_owned()).send().await?;
-        match response.status() {
-            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
-            StatusCode::NOT_FOUND if session_id.is_some() => Err(HttpError::SessionExpired),
-            status if status.is_success() => reply(response, limits).await,
-            _ => failed(response, limits).await,
+        match session_id {
+            Some(id) => request.header(SESSION_ID, id),
+            None => request,
         }
     }
 }
@@ -226,11 +220,21 @@ impl StreamableHttpClient for VerbatimClient {
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         let is_call = matches!(&message, JsonRpcMessage::Request(request)
             if matches!(request.request, ClientRequest::CallToolRequest(_)));
-        if is_call {
-            return self.call(&uri, &message, session_id, token, headers, limits).await;
+        if !is_call {
+            let client = &self.0;
+            return client
+                .post_message_with_response_limits(uri, message, session_id, token, headers, limits)
+                .await;
         }
-        let client = &self.0;
-        client.post_message_with_response_limits(uri, message, session_id, token, headers, limits).await
+        let text = serde_json::to_string(&message)?;
+        let request = self.post(&uri, session_id.as_deref(), token, headers);
+        let response = request.body(outgoing(&text).into_owned()).send().await?;
+        match response.status() {
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
+            StatusCode::NOT_FOUND if session_id.is_some() => Err(HttpError::SessionExpired),
+            status if status.is_success() => reply(response, limits).await,
+            _ => failed(response, limits).await,
+        }
     }
 
     async fn get_stream(

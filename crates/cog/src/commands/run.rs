@@ -172,7 +172,7 @@ impl Run<'_> {
         let selected = providers::select(&self.settings, self.record_mode())?;
         let builder = self.settings.runtime_builder(selected.providers);
         let builder = mcp::add_tools(builder, &self.settings, mcp::Needed::By(&name, choice), |note| {
-            self.console.note(note)
+            self.console.note(note);
         })?;
         let builder = builder.context_store(context_store(self.args.state_dir.as_deref()));
         // A recording contains a call to the provider.

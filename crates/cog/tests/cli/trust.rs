@@ -1,7 +1,5 @@
 //! A directory that somebody else wrote, and what its modules get.
 
-#![expect(clippy::disallowed_methods, reason = "tests lay out files")]
-
 use std::{
     os::unix::fs::{PermissionsExt, symlink},
     process::{Command, Output, Stdio},
