@@ -1,12 +1,13 @@
 //! Counts the tokens of messages for a model (appendix A.9, ruling R64).
 
 mod image;
+mod models;
 #[cfg_attr(not(feature = "tokenizers"), path = "tokens/bytes.rs")]
 mod tokenizer;
 
 use cog_json::{Node, ToJson as _};
 
-use self::{image::Size, tokenizer::ModelFacts};
+use self::{image::Size, models::ModelFacts};
 use crate::{
     AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, ToolCall, ToolDefinition,
 };
@@ -24,7 +25,7 @@ const FILE_CHARS: u64 = 4;
 
 /// Counts the tokens of messages for one model. It reads at most the headers of images and audio, and does no I/O.
 ///
-/// The table in `tokens/tokenizer.rs` has the tokenizer and the image rule of each model. For a model whose tokenizer is not
+/// The table in `tokens/models.rs` has the tokenizer and the image rule of each model. For a model whose tokenizer is not
 /// published, texts are counted with every tokenizer that is built in, and the largest count applies. Without the
 /// feature `tokenizers`, each byte counts as a token.
 #[derive(Debug, Clone)]
@@ -94,13 +95,13 @@ impl TokenCounter {
     /// Returns a counter for this model, whose counts are never too low if they are not exact. The name may begin with that
     /// of a vendor: `openai/gpt-4o`. An empty name is an unknown model.
     pub fn new(model: &str) -> Self {
-        Self { facts: tokenizer::find(model), bound: Bound::Upper }
+        Self { facts: models::find(model), bound: Bound::Upper }
     }
 
     /// Returns a counter whose counts are never too high if they are not exact: the smallest count of the built-in tokenizers,
     /// and nothing for media of unknown size. Without the feature `tokenizers`, texts count nothing.
     pub fn at_least(model: &str) -> Self {
-        Self { facts: tokenizer::find(model), bound: Bound::Lower }
+        Self { facts: models::find(model), bound: Bound::Lower }
     }
 
     /// Returns the name of the tokenizer: `o200k_base`, `the tokenizer of 8 that counts most`.

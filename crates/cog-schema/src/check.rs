@@ -11,11 +11,11 @@ use serde_json::Value;
 
 pub use self::{data::DataCheck, insights::ExcessInsights};
 use crate::{
+    context_pointer::context_pointer,
     contract::Contract,
     engine::EngineError,
     finding::{Finding, counted, findings, found},
     graph::SchemaNode,
-    input_fields::context_pointer,
     locate::Locator,
     violation::{Violation, rooted},
 };

@@ -13,7 +13,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use crate::{input_fields, rules::Rules, subschema::token, violation::SchemaError, wording::nearest};
+use crate::{context_pointer, rules::Rules, subschema::token, violation::SchemaError, wording::nearest};
 
 /// A document that is ready to be compiled.
 #[derive(Debug)]
@@ -177,7 +177,7 @@ impl Parts {
             let names = definitions.into_iter().flat_map(|members| members.keys());
             roots.extend(names.map(|name| format!("/{keyword}/{}", token(name))));
         }
-        roots.extend(input_fields::pointers(document));
+        roots.extend(context_pointer::pointers(document));
         roots
     }
 }

@@ -17,6 +17,7 @@
 
 mod check;
 mod constraints;
+mod context_pointer;
 mod contract;
 mod dialect;
 mod document;
@@ -40,9 +41,9 @@ mod subschema;
 mod violation;
 mod wording;
 
-pub use self::input_fields::context_pointer;
 pub use self::violation::SchemaError;
 pub use check::{DataCheck, ExcessInsights};
+pub use context_pointer::context_pointer;
 pub use contract::Contract;
 pub use enforcement::Enforcement;
 pub use engine::MAX_VIOLATIONS;

@@ -24,10 +24,10 @@ use self::{
     walk::{Unsupported, Walk},
 };
 use crate::{
+    context_pointer::context_pointer,
     contract::Contract,
     dialect::{AS_WRITTEN, profile},
     graph::{Id, PathStack, SchemaNode, Visit, WalkFilter},
-    input_fields::context_pointer,
 };
 
 /// A contract in the dialect of a provider.

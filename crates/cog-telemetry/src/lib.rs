@@ -8,13 +8,17 @@
 //! A run only writes its spans into a bounded queue. A thread sends them in batches. What does not fit is counted, and a collector
 //! that is slow or gone never holds up a run.
 
+mod attributes;
+mod clock;
 mod content;
 mod exporter;
+mod instruments;
 mod mapping;
 mod metrics;
 mod names;
 mod otlp;
 mod protobuf;
+mod queue;
 mod sampler;
 mod settings;
 mod shared;

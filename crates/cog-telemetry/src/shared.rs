@@ -5,12 +5,12 @@ use std::{
         Condvar, Mutex, MutexGuard, Once, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use tokio::sync::Notify;
 
-use crate::{content::Redact, exporter::Queue, metrics::Instruments, settings::TelemetrySettings};
+use crate::{content::Redact, instruments::Instruments, queue::Queue, settings::TelemetrySettings};
 
 /// What a collector did not receive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -123,18 +123,4 @@ impl Shared {
 /// Locks a mutex, also after a panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-// The time of the system.
-
-/// Returns the current Unix time in nanoseconds.
-#[expect(clippy::disallowed_methods, reason = "data points have the time at which they are read")]
-pub(crate) fn now() -> u64 {
-    nanoseconds(SystemTime::now())
-}
-
-/// Returns a time as Unix time in nanoseconds.
-pub(crate) fn nanoseconds(time: SystemTime) -> u64 {
-    let time = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

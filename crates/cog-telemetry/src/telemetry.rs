@@ -11,13 +11,15 @@ use cog_run::spans::{Span, SpanContext, Tracer};
 use tokio::sync::Notify;
 
 use crate::{
+    clock,
     content::{Recorded, Redact},
-    exporter::{self, Queue},
-    metrics::Instruments,
+    exporter,
+    instruments::Instruments,
     otlp,
     protobuf::Message,
+    queue::Queue,
     settings::TelemetrySettings,
-    shared::{self, Shared, State, Undelivered, lock},
+    shared::{Shared, State, Undelivered, lock},
 };
 
 /// The maximum bytes that a thread keeps for its next span.
@@ -39,14 +41,14 @@ impl Telemetry {
     pub fn new(settings: TelemetrySettings, redact: Redact) -> Self {
         let mut seed = [0; 8];
         // Without it, the identifiers begin with the time.
-        let seed = getrandom::fill(&mut seed).map_or_else(|_| shared::now(), |()| u64::from_ne_bytes(seed));
+        let seed = getrandom::fill(&mut seed).map_or_else(|_| clock::now(), |()| u64::from_ne_bytes(seed));
         let redact = settings.records_content.then_some(redact);
         Self(Arc::new(Shared {
             redact,
             ids: Mutex::new(fastrand::Rng::with_seed(seed)),
             queue: Mutex::new(Queue::new(settings.max_queue, settings.batch)),
             instruments: Mutex::new(Instruments::new()),
-            counting_since: Mutex::new(shared::now()),
+            counting_since: Mutex::new(clock::now()),
             wake: Notify::new(),
             in_flight: AtomicU64::new(0),
             dropped_spans: AtomicU64::new(0),

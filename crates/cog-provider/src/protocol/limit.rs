@@ -37,6 +37,7 @@ impl ReachedLimit {
     }
 
     /// Returns the delay that the vendor names.
+    #[cfg(feature = "http")]
     pub(crate) fn delay(self) -> Option<Duration> {
         match self {
             Self::Passing(delay) => delay,

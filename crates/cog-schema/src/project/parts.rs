@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use super::defs::flattened;
 use super::{Loss, LossKind};
 use crate::{
+    context_pointer::context_pointer,
     contract::Contract,
-    input_fields::context_pointer,
     subschema::{is_annotation, reference},
 };
 

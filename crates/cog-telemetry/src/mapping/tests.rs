@@ -13,7 +13,7 @@ use cog_run::{
 use cog_spec::{Amount, Cost, Currency, PriceDate, PriceSource};
 
 use super::*;
-use crate::{Redact, names::Listed};
+use crate::{Redact, attributes::Listed};
 
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
