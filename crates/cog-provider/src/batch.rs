@@ -223,7 +223,7 @@ pub trait BatchInterface: Send + Sync {
 pub struct BatchJob {
     /// Its ID.
     pub id: String,
-    /// The name that [`BatchInterface::create`](BatchInterface::create) gave it.
+    /// The name that [`BatchInterface::create`] gave it.
     pub name: Option<String>,
     /// Its state, as the vendor names it. A state may be unknown.
     pub state: String,
