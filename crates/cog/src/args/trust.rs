@@ -16,8 +16,7 @@ stays when files change.
 Examples:
   cog trust
   cog trust cognitive/modules/my-module
-  cog trust --list
-  cog trust --remove")]
+  cog trust --list")]
 pub(crate) struct TrustArgs {
     /// Directory to trust [default: the working directory]
     #[arg(value_name = "PATH", conflicts_with = "list")]

@@ -161,7 +161,10 @@ fn tools_of_a_part_are_called() {
         Reply::text(ANSWER),
         Reply::text(ANSWER),
     ]);
-    let output = run(&directory, &mock);
+    // The part is found by name in the working directory, which nobody has trusted.
+    let args =
+        ["run", "./m", "--provider", "openai", "--model", "gpt-4.1", "--args", "why?", "-v", "--trust"];
+    let output = cog(&args, "60s", &directory, &mock);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let results = mock.requests()[1].body["messages"].to_string();
     assert!(results.contains(r#"\"result\":5"#), "{results}");

@@ -239,11 +239,16 @@ fn mistake(names: &[&str], words: &[&str], helps: &mut HashMap<String, String>) 
         command.push(name);
         shown = helped(helps, &command);
     }
+    if names.first() == Some(&"help") {
+        return None;
+    }
     if command.is_empty() && !names.is_empty() {
         return Some(format!("no command `{}`", names[0]));
     }
     let flags = words.iter().filter(|word| word.starts_with('-') && word.len() > 1);
     let flags = flags.map(|flag| flag.split('=').next().unwrap().trim_end_matches([',', ']']));
+    // `-vv` is `-v` twice.
+    let flags = flags.map(|flag| if flag == "-vv" { "-v" } else { flag });
     let mut unknown = flags.filter(|flag| !shown.split([' ', ',', '\n', '[', '=']).any(|word| word == *flag));
     unknown.next().map(|flag| format!("no flag `{flag}` of `cog {}`", command.join(" ")))
 }
