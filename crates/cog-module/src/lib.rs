@@ -12,7 +12,7 @@
 //! use cog_module::{Finder, golden, load};
 //!
 //! let module = load(&Finder::new(".", Vec::new(), None).find("code-reviewer")?)?;
-//! assert!(!golden(&module).cases.is_empty());
+//! assert!(!golden::discover(&module).cases.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
