@@ -47,6 +47,7 @@ pub mod sessions;
 pub mod spans;
 mod stream;
 pub mod tools;
+mod trace_context;
 
 pub use crate::{
     budget::{Budget, BudgetLimits, Spent},

@@ -12,8 +12,8 @@ use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 use crate::{
     Budget, Cancellation, ContextScope, Trace,
     composition::FinishedParts,
-    spans::SpanContext,
     tools::{CallLog, Continuation, RunTools},
+    trace_context::SpanContext,
 };
 
 /// The options of one run. Options that are not set come from the module or the runtime.

@@ -6,7 +6,6 @@
 //! [`RunOptions::parent_span`]: crate::RunOptions::parent_span
 
 mod call;
-mod context;
 
 use std::{
     sync::Arc,
@@ -19,7 +18,7 @@ use cog_spec::{FinishReason, Manifest, Meta, Modality, Usage};
 use tokio::time::Instant;
 
 pub(crate) use self::call::{OpenCall, OpenRun, OpenTool, RunEnd};
-pub use self::context::SpanContext;
+pub use crate::trace_context::SpanContext;
 use crate::{CallOutcome, Ended, RunOptions, clock};
 
 /// Gives spans their identity, and receives them when they end.

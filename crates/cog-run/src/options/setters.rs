@@ -9,8 +9,8 @@ use super::{Caller, RecoveryOffer, RunOptions};
 use crate::{
     Budget, Cancellation, ContextScope, Trace,
     composition::FinishedParts,
-    spans::SpanContext,
     tools::{Continuation, Tool},
+    trace_context::SpanContext,
 };
 
 impl RunOptions {

@@ -16,8 +16,9 @@ use super::{
     set::Entry,
 };
 use crate::{
-    spans::{OpenTool, SpanContext, SpanScope},
+    spans::{OpenTool, SpanScope},
     stream::Outlet,
+    trace_context::SpanContext,
 };
 
 /// What the calls of a round share.

@@ -3,7 +3,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use cog_json::Value;
 
 use super::{ToolError, ToolInfo, ToolOutput};
-use crate::{Cancellation, RunOptions, spans::SpanContext};
+use crate::{Cancellation, RunOptions, trace_context::SpanContext};
 
 /// The future of a call to a tool.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
