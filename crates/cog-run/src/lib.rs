@@ -13,8 +13,10 @@
 // `options` is what a caller says of a run; `budget`, `observe`, `spans` and `recorder` watch it; `offline` answers without a
 // provider. `private_files` writes the files that only their owner may read.
 
+mod approval;
 mod budget;
 mod cache;
+mod call_log;
 mod cancellation;
 mod changes;
 mod clock;

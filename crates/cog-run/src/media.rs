@@ -30,7 +30,7 @@ use self::{
     generated::{PendingDelivery, reject, value_at},
     output::Base64,
 };
-use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput, tools::CallLog};
+use crate::{RunOptions, call_log::CallLog, context::Shared, error::media_rejected, input::CheckedInput};
 
 /// Media that are not opened yet.
 pub(crate) struct Sources {

@@ -10,10 +10,8 @@ use cog_media::{Access, Delivery, Fetched};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use crate::{
-    Budget, Cancellation, ContextScope, Trace,
-    composition::FinishedParts,
-    tools::{CallLog, Continuation, RunTools},
-    trace_context::SpanContext,
+    Budget, Cancellation, ContextScope, Trace, approval::Continuation, call_log::CallLog,
+    composition::FinishedParts, tools::RunTools, trace_context::SpanContext,
 };
 
 /// The options of one run. Options that are not set come from the module or the runtime.

@@ -13,6 +13,7 @@ use cog_spec::{Envelope, ErrorBody, Generation};
 use self::module_call::call_module;
 use crate::{
     AnswerCache, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunInput, RunOptions,
+    approval::{Continuation, Decision},
     compiled::Compilations,
     composition::{Composed, Composer},
     context::{Shared, Tools},
@@ -21,7 +22,7 @@ use crate::{
     pipeline,
     plan::PreparedRun,
     spans::Tracer,
-    tools::{self, Continuation, Decision, HaltedRun, HaltedRuns, Tool, ToolLimits},
+    tools::{self, HaltedRun, HaltedRuns, Tool, ToolLimits},
 };
 
 /// Runs modules. A program sets it up once, shares it, and uses it from any task.

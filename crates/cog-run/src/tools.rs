@@ -6,11 +6,9 @@
 
 mod access;
 mod arguments;
-mod call_log;
 mod calls;
 mod claim;
 mod content;
-mod continuation;
 mod done;
 mod error;
 mod execute;
@@ -34,7 +32,6 @@ mod state;
 mod tool;
 
 pub(crate) use self::{
-    call_log::CallLog,
     claim::Claim,
     halt_parts::halt_parts,
     restore::{Continued, Restored, RestoredParts, restore},
@@ -45,7 +42,6 @@ pub(crate) use self::{
 };
 pub use self::{
     content::CONFIRMATION_REQUIRED,
-    continuation::{Continuation, Decision},
     error::ToolError,
     function::FunctionTool,
     halted::{HaltedRun, HaltedRuns},
@@ -55,3 +51,4 @@ pub use self::{
     run_tools::RunTools,
     tool::{Tool, ToolContext, ToolFuture},
 };
+pub use crate::approval::{Continuation, Decision};

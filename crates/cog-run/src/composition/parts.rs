@@ -11,10 +11,11 @@ use cog_spec::{Chunk, Code, ErrorBody, PartProgress, Progress};
 use super::{HaltedPart, PartsFuture, PartsState};
 use crate::{
     Caller, Cancellation, ChunkStream, ContextScope, RunInput, RunOptions,
+    approval::Continuation,
     input::CheckedInput,
     prompt,
     stream::Outlet,
-    tools::{Continuation, HaltedRuns, RestoredParts, halt_parts},
+    tools::{HaltedRuns, RestoredParts, halt_parts},
 };
 
 /// A composed module with its parts, loaded and checked.

@@ -7,10 +7,8 @@ use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use super::{Caller, RecoveryOffer, RunOptions};
 use crate::{
-    Budget, Cancellation, ContextScope, Trace,
-    composition::FinishedParts,
-    tools::{Continuation, Tool},
-    trace_context::SpanContext,
+    Budget, Cancellation, ContextScope, Trace, approval::Continuation, composition::FinishedParts,
+    tools::Tool, trace_context::SpanContext,
 };
 
 impl RunOptions {

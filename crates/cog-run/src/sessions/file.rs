@@ -16,7 +16,7 @@ use super::{
     session::RunSpec,
     shared::Shared,
 };
-use crate::{RunOptions, private_files::MediaFiles, tools::CallLog};
+use crate::{RunOptions, call_log::CallLog, private_files::MediaFiles};
 
 /// The format version of the header line.
 const VERSION: u64 = 1;

@@ -6,7 +6,7 @@ use serde::Deserialize as _;
 
 use crate::{
     Caller, RunOptions,
-    tools::{Continuation, Decision},
+    approval::{Continuation, Decision},
 };
 
 /// Writes the options that are set, as an object.

@@ -11,7 +11,7 @@ use super::{
     log::{Event, Log, Mark},
     shared::Shared,
 };
-use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime, error, tools::CallLog};
+use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime, call_log::CallLog, error};
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -11,7 +11,7 @@ use super::{
     shared::Shared,
     subscriber::{After, Subscriber},
 };
-use crate::{ChunkStream, RunOptions, tools::CallLog};
+use crate::{ChunkStream, RunOptions, call_log::CallLog};
 
 /// A started run and its log.
 ///

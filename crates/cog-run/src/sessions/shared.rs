@@ -14,7 +14,7 @@ use super::{
     session::RunSpec,
     shared_log::LogRecord,
 };
-use crate::{CancelReason, Cancellation, RecoveryOffer, tools::CallLog};
+use crate::{CancelReason, Cancellation, RecoveryOffer, call_log::CallLog};
 
 /// One session. Its run writes to it, subscribers read it, and the store owns it.
 pub(crate) struct Shared {

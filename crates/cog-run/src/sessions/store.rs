@@ -27,7 +27,7 @@ use super::{
     shared::{Persistence, Shared, State, Wake},
     shared_log::SharedLog,
 };
-use crate::{CancelReason, Cancellation, private_files::MediaFiles, tools::CallLog};
+use crate::{CancelReason, Cancellation, call_log::CallLog, private_files::MediaFiles};
 
 /// The maximum bytes of a log. Its marks are 32-bit offsets.
 const MAX_LOG: usize = 1 << 30;

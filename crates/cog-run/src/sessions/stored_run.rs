@@ -16,10 +16,10 @@ use cog_spec::{Chunk, Code, ErrorBody, Progress};
 use super::{SessionState, file, internal_options, part_answer, settings::SessionSettings};
 use crate::{
     RunInput, RunOptions,
+    call_log::CallLog,
     composition::FinishedParts,
     private_files::{self, MediaFiles},
     session::generate_id,
-    tools::CallLog,
 };
 
 /// The format version of the first line.

@@ -1,6 +1,7 @@
 use cog_spec::ErrorBody;
 
-use super::{CallLog, HaltedRuns, logged};
+use super::{HaltedRuns, logged};
+use crate::call_log::CallLog;
 
 /// The right to continue a halted run, taken before its calls, so that a confirmation counts once.
 pub(crate) struct Claim {

@@ -9,13 +9,14 @@ use futures_util::FutureExt as _;
 use tokio::time::timeout;
 
 use super::{
-    CallLog, Tool, ToolContext, ToolError, ToolLimits, ToolOutput, ToolSet, arguments, content,
+    Tool, ToolContext, ToolError, ToolLimits, ToolOutput, ToolSet, arguments, content,
     done::Done,
     halted_calls::{HaltedCalls, Standing},
     logged, progress,
     set::Entry,
 };
 use crate::{
+    call_log::CallLog,
     spans::{OpenTool, SpanScope},
     stream::Outlet,
     trace_context::SpanContext,

@@ -8,13 +8,15 @@ use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
 use super::{
-    CallLog, Claim, Continuation, Decision, Round,
+    Claim, Round,
     halted_calls::HaltedCalls,
     logged::{self, Logged},
     state::{HaltedState, Progressed, changed},
 };
 use crate::{
     RunInput, RunOptions,
+    approval::{Continuation, Decision},
+    call_log::CallLog,
     composition::{HaltedPart, PartsState},
     context::Shared,
 };

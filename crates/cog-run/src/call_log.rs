@@ -106,7 +106,7 @@ impl CallLog {
     ///
     /// # Errors
     /// As [`CallLog::append`].
-    pub(super) fn append_now(&self, line: &str) -> io::Result<()> {
+    pub(crate) fn append_now(&self, line: &str) -> io::Result<()> {
         let of_part = || format!("{}{}}}\n", self.prefix(), line.trim_end()).into();
         let line: Cow<'_, str> = if self.is_of_run() { line.into() } else { of_part() };
         if self.storage.path.is_none() {
@@ -144,7 +144,7 @@ impl CallLog {
     ///
     /// # Errors
     /// E4014 if the file cannot be read.
-    pub(super) fn read_interrupted(&self) -> Result<String, ErrorBody> {
+    pub(crate) fn read_interrupted(&self) -> Result<String, ErrorBody> {
         if self.is_resumed { self.read() } else { Ok(String::new()) }
     }
 
