@@ -33,6 +33,7 @@ mod observe;
 #[cfg_attr(not(feature = "offline"), path = "offline/absent.rs")]
 mod offline;
 mod options;
+mod parts_state;
 mod pipeline;
 mod plan;
 mod preflight;

@@ -11,7 +11,7 @@ use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use crate::{
     Budget, Cancellation, ContextScope, Trace, approval::Continuation, call_log::CallLog,
-    composition::FinishedParts, tools::RunTools, trace_context::SpanContext,
+    parts_state::FinishedParts, tools::RunTools, trace_context::SpanContext,
 };
 
 /// The options of one run. Options that are not set come from the module or the runtime.

@@ -46,7 +46,7 @@ pub use self::{
     subscriber::{After, Batch, Entry, Subscriber},
 };
 use crate::{
-    CancelReason, ChunkStream, RunInput, RunOptions, Runtime, composition::FinishedParts,
+    CancelReason, ChunkStream, RunInput, RunOptions, Runtime, parts_state::FinishedParts,
     session::generate_id,
 };
 

@@ -8,11 +8,12 @@ use cog_media::Media;
 use cog_module::{Module, PromptPart};
 use cog_spec::{Chunk, Code, ErrorBody, PartProgress, Progress};
 
-use super::{HaltedPart, PartsFuture, PartsState};
+use super::PartsFuture;
 use crate::{
     Caller, Cancellation, ChunkStream, ContextScope, RunInput, RunOptions,
     approval::Continuation,
     input::CheckedInput,
+    parts_state::{HaltedPart, PartsState},
     prompt,
     stream::Outlet,
     tools::{HaltedRuns, RestoredParts, halt_parts},

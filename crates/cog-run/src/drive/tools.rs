@@ -10,9 +10,9 @@ use cog_spec::{ErrorBody, Usage};
 use super::{Driver, State};
 use crate::{
     composition::{
-        COMPOSITION, PartsAnswer, PartsEnd, PartsError, PartsFuture, PartsReply, PartsState, PartsSummary,
-        PendingParts,
+        COMPOSITION, PartsAnswer, PartsEnd, PartsError, PartsFuture, PartsReply, PartsSummary, PendingParts,
     },
+    parts_state::PartsState,
     plan::Plan,
     prompt, request,
     stream::Outlet,

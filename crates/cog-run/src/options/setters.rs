@@ -7,7 +7,7 @@ use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
 
 use super::{Caller, RecoveryOffer, RunOptions};
 use crate::{
-    Budget, Cancellation, ContextScope, Trace, approval::Continuation, composition::FinishedParts,
+    Budget, Cancellation, ContextScope, Trace, approval::Continuation, parts_state::FinishedParts,
     tools::Tool, trace_context::SpanContext,
 };
 

@@ -4,7 +4,7 @@ use super::{
     log::{Event, Log},
     part_answer,
 };
-use crate::composition::FinishedParts;
+use crate::parts_state::FinishedParts;
 
 /// Returns the answers of the parts that were done. An answer that was dropped from the log is absent.
 pub(crate) fn from_log(log: &Log) -> FinishedParts {

@@ -17,7 +17,7 @@ use super::{SessionState, file, internal_options, part_answer, settings::Session
 use crate::{
     RunInput, RunOptions,
     call_log::CallLog,
-    composition::FinishedParts,
+    parts_state::FinishedParts,
     private_files::{self, MediaFiles},
     session::generate_id,
 };

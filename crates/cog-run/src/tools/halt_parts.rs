@@ -12,9 +12,8 @@ use super::{
     state::{HaltedState, Progressed},
 };
 use crate::{
-    RunOptions,
-    composition::{HaltedPart, PartsState},
-    error,
+    RunOptions, error,
+    parts_state::{HaltedPart, PartsState},
 };
 
 /// Stores a composition whose parts wait for a confirmation, and returns the error that ends it: that of the first of these

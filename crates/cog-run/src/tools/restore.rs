@@ -17,8 +17,8 @@ use crate::{
     RunInput, RunOptions,
     approval::{Continuation, Decision},
     call_log::CallLog,
-    composition::{HaltedPart, PartsState},
     context::Shared,
+    parts_state::{HaltedPart, PartsState},
 };
 
 /// What a run starts from.

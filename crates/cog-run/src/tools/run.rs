@@ -24,7 +24,7 @@ use super::{
     state::{self, HaltedState, Progressed},
 };
 use crate::{
-    RunOptions, composition::PartsState, context::Shared, input::CheckedInput, recorder, spans::SpanScope,
+    RunOptions, context::Shared, input::CheckedInput, parts_state::PartsState, recorder, spans::SpanScope,
     stream::Outlet,
 };
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{Round, content::CONFIRMATION_REQUIRED};
-use crate::{RunOptions, clock, composition::PartsState, private_files::StoredMedia, session::random_id};
+use crate::{RunOptions, clock, parts_state::PartsState, private_files::StoredMedia, session::random_id};
 
 /// The number of messages that a run creates again from its input: the prompt and the input.
 pub(crate) const INITIAL_MESSAGES: usize = 2;

@@ -6,7 +6,7 @@ use cog_spec::{PartAnswer, Usage};
 use serde::Deserialize;
 
 use super::{HaltedState, Progressed};
-use crate::{RunOptions, composition::PartsState, sessions::internal_options, tools::Round};
+use crate::{RunOptions, parts_state::PartsState, sessions::internal_options, tools::Round};
 
 /// The format version.
 const VERSION: u64 = 1;
