@@ -21,7 +21,10 @@ use thiserror::Error;
 
 pub(crate) use self::parts::{Composed, PartRun, PendingParts, StartPart};
 pub use self::parts::{ComposedModule, PartOptions, Parts};
-use crate::{context::Shared, provider::reply};
+use crate::{
+    context::Shared,
+    provider::{COMPOSITION, reply},
+};
 pub use crate::{
     modules::Modules,
     parts_state::{FinishedParts, HaltedPart, PartsState},
@@ -45,9 +48,7 @@ pub trait Composer: Send + Sync {
 
 // The answer of the parts of a composition as the reply of a provider, so that it is checked like any other.
 
-/// The name of the provider in `meta.model`.
-pub(crate) const COMPOSITION: &str = "composition";
-/// The name of its model in `meta.model`.
+/// The name of the model in `meta.model`.
 const PARTS: &str = "parts";
 
 /// A provider whose reply is the answer of the parts.

@@ -1,6 +1,7 @@
 //! The options of one run.
 
 mod former;
+pub(crate) mod internal;
 mod json;
 mod setters;
 

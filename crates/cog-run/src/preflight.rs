@@ -8,7 +8,7 @@ use cog_module::Module;
 use cog_provider::{ModelRequest, OFFLINE, Provider, ToolRequest};
 use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
-use crate::{Budget, Caller, RunOptions, composition::COMPOSITION};
+use crate::{Budget, Caller, RunOptions, provider::COMPOSITION};
 
 /// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {

@@ -28,6 +28,9 @@ pub use cog_spec::{
     Capabilities, Dialect, FinishReason, Modality, ModelEvent, ModelMedia, Secret, ToolCallDelta, Usage,
 };
 
+/// The provider in `meta.model` of an answer that the parts of a composition gave.
+pub(crate) const COMPOSITION: &str = "composition";
+
 /// Returns a reply from events that are available already.
 pub fn reply(events: impl IntoIterator<Item = ModelEvent, IntoIter: Send + 'static>) -> ModelStream {
     Box::pin(stream::iter(events.into_iter().map(Ok)))

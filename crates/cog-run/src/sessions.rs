@@ -8,7 +8,6 @@
 mod adopt;
 mod file;
 mod finished;
-pub(crate) mod internal_options;
 mod journal;
 mod log;
 mod part_answer;

@@ -9,12 +9,12 @@ use cog_spec::{ErrorBody, Usage};
 
 use super::{Driver, State};
 use crate::{
-    composition::{
-        COMPOSITION, PartsAnswer, PartsEnd, PartsError, PartsFuture, PartsReply, PartsSummary, PendingParts,
-    },
+    composition::{PartsAnswer, PartsEnd, PartsError, PartsFuture, PartsReply, PartsSummary, PendingParts},
     parts_state::PartsState,
     plan::Plan,
-    prompt, request,
+    prompt,
+    provider::COMPOSITION,
+    request,
     stream::Outlet,
     tools::{LastCall, Round, RoundEnd, ToolRun},
 };

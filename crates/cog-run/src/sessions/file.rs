@@ -11,12 +11,12 @@ use std::{
 use cog_json::{Value, Writer};
 
 use super::{
-    SessionState, internal_options,
+    SessionState,
     log::{Event, Log},
     session::RunSpec,
     shared::Shared,
 };
-use crate::{RunOptions, call_log::CallLog, private_files::MediaFiles};
+use crate::{RunOptions, call_log::CallLog, options::internal, private_files::MediaFiles};
 
 /// The format version of the header line.
 const VERSION: u64 = 1;
@@ -35,7 +35,7 @@ pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
         w.field("partial_allowed", &session.partial_allowed);
         w.field("module", &spec.module);
         w.field("options", &spec.options);
-        internal_options::write(w.key("internal_options"), &spec.options);
+        internal::write(w.key("internal_options"), &spec.options);
         w.field("input", &spec.input);
     });
     line.push('\n');
@@ -180,7 +180,7 @@ impl Header {
         let text = |key| Some(value.get(key)?.as_str()?.to_owned());
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
         if let Some(internal_options) = value.get("internal_options") {
-            internal_options::read(internal_options, &mut options)?;
+            internal::read(internal_options, &mut options)?;
         }
         let input = value.child(value.get("input")?);
         Some(Self {

@@ -13,10 +13,11 @@ use cog_json::{Value, Writer};
 use cog_media::Fetched;
 use cog_spec::{Chunk, Code, ErrorBody, Progress};
 
-use super::{SessionState, file, internal_options, part_answer, settings::SessionSettings};
+use super::{SessionState, file, part_answer, settings::SessionSettings};
 use crate::{
     RunInput, RunOptions,
     call_log::CallLog,
+    options::internal,
     parts_state::FinishedParts,
     private_files::{self, MediaFiles},
     session::generate_id,
@@ -93,7 +94,7 @@ impl RunRecord {
             w.optional("model", &self.model);
             w.field("trusted_for_run", &self.is_trusted_for_run);
             w.field("options", &self.options);
-            internal_options::write(w.key("internal_options"), &self.options);
+            internal::write(w.key("internal_options"), &self.options);
             w.optional("args", &args);
             w.optional("input", &input);
         });
@@ -105,7 +106,7 @@ impl RunRecord {
         let value = Value::parse(line).ok().filter(|value| value.get("cog_run").is_some())?;
         let text = |key| Some(value.get(key)?.as_str()?.to_owned());
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
-        internal_options::read(value.get("internal_options")?, &mut options)?;
+        internal::read(value.get("internal_options")?, &mut options)?;
         let input = value.get("input").map(|input| value.child(input));
         let input = match (text("args"), input) {
             (Some(text), Some(rest)) => RunInput::ArgsWith(text, rest),
