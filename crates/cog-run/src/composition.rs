@@ -21,13 +21,13 @@ use thiserror::Error;
 
 pub(crate) use self::parts::{Composed, PartRun, PendingParts, StartPart};
 pub use self::parts::{ComposedModule, PartOptions, Parts};
-use crate::{
-    context::Shared,
-    provider::{COMPOSITION, reply},
-};
 pub use crate::{
     modules::Modules,
     parts_state::{FinishedParts, HaltedPart, PartsState},
+};
+use crate::{
+    provider::{COMPOSITION, reply},
+    state::RuntimeState,
 };
 
 // The interface that finds the parts of composed modules.
@@ -90,7 +90,7 @@ impl Provider for PartsReply {
 /// # Errors
 /// Those of [`Composer::compose`](Composer::compose), and E4008 if the runtime has no composer.
 pub(crate) fn composed_module(
-    shared: &Shared,
+    shared: &RuntimeState,
     module: &Arc<Module>,
     composed: &Composed,
 ) -> Result<Option<Arc<dyn ComposedModule>>, ErrorBody> {

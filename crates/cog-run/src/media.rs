@@ -30,7 +30,7 @@ use self::{
     generated::{PendingDelivery, reject, value_at},
     output::Base64,
 };
-use crate::{RunOptions, call_log::CallLog, context::Shared, error::media_rejected, input::CheckedInput};
+use crate::{RunOptions, call_log::CallLog, error::media_rejected, input::CheckedInput, state::RuntimeState};
 
 /// Media that are not opened yet.
 pub(crate) struct Sources {
@@ -89,7 +89,7 @@ impl Sources {
     /// # Errors
     /// E1010 when the declared type is not one that the module accepts.
     pub(crate) fn new(
-        shared: &Shared,
+        shared: &RuntimeState,
         module: &Arc<Module>,
         input: &CheckedInput,
         options: &RunOptions,

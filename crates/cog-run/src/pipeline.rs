@@ -21,11 +21,11 @@ pub(crate) use self::prepare::prepare;
 use crate::{
     ChunkStream, Observer, RunInput, RunOptions,
     composition::{Composed, PartRun, StartPart},
-    context::Shared,
     drive::Driver,
     observe::RunObserver,
     plan::PreparedRun,
     spans::OpenRun,
+    state::RuntimeState,
     stream::Outlet,
 };
 
@@ -46,14 +46,14 @@ pub(crate) fn run(mut run: PreparedRun, observer: Option<&Arc<dyn Observer>>) ->
 /// # Errors
 /// The errors of [`prepare`].
 pub(crate) fn prepare_in_span(
-    shared: &Arc<Shared>,
+    state: &Arc<RuntimeState>,
     module: &Arc<Module>,
     input: RunInput,
     options: &RunOptions,
     composed: &Composed,
 ) -> Result<PreparedRun, ErrorBody> {
-    let (span, options) = OpenRun::start(shared.tracer.as_ref(), options, &input);
-    match prepare(shared, module, input, &options, composed) {
+    let (span, options) = OpenRun::start(state.tracer.as_ref(), options, &input);
+    match prepare(state, module, input, &options, composed) {
         Ok(prepared) => Ok(PreparedRun { span, ..prepared }),
         Err(error) => {
             span.inspect(|span| span.refused(&error, module));
@@ -63,11 +63,11 @@ pub(crate) fn prepare_in_span(
 }
 
 /// Returns what starts the runs of a composed module's parts. Each goes through the same pipeline.
-fn start_part(shared: &Arc<Shared>) -> StartPart {
-    let shared = Arc::clone(shared);
+fn start_part(state: &Arc<RuntimeState>) -> StartPart {
+    let state = Arc::clone(state);
     Arc::new(move |part| {
         let PartRun { module, input, options, composed, is_streamed } = part;
-        let mut prepared = prepare_in_span(&shared, &module, input, &options, &composed)?;
+        let mut prepared = prepare_in_span(&state, &module, input, &options, &composed)?;
         (prepared.rules.is_streamed, prepared.rules.is_part) = (is_streamed, true);
         Ok(run(prepared, None))
     })

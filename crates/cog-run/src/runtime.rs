@@ -16,19 +16,19 @@ use crate::{
     approval::{Continuation, Decision},
     compiled::Compilations,
     composition::{Composed, Composer},
-    context::{Shared, Tools},
     modules::{ModuleKey, Modules},
     observe::{self, Observer},
     pipeline,
     plan::PreparedRun,
     spans::Tracer,
+    state::{RuntimeState, Tools},
     tools::{self, HaltedRun, HaltedRuns, Tool, ToolLimits},
 };
 
 /// Runs modules. A program sets it up once, shares it, and uses it from any task.
 #[derive(Clone)]
 pub struct Runtime {
-    shared: Arc<Shared>,
+    state: Arc<RuntimeState>,
 }
 
 /// Builds a [`Runtime`].
@@ -87,7 +87,7 @@ impl Runtime {
     /// E4006 when no module has this name, E4007 for a name outside the search path, E4008
     /// when the module does not load.
     pub fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.shared.modules.load(ModuleKey::NameOrPath(Choice::User), name_or_path)
+        self.state.modules.load(ModuleKey::NameOrPath(Choice::User), name_or_path)
     }
 
     /// Loads a module like [`Runtime::load`], where a program has found the path itself, as in a log: only trust lets it call
@@ -96,7 +96,7 @@ impl Runtime {
     /// # Errors
     /// The errors of [`Runtime::load`].
     pub fn load_found(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.shared.modules.load(ModuleKey::NameOrPath(Choice::Program), name_or_path)
+        self.state.modules.load(ModuleKey::NameOrPath(Choice::Program), name_or_path)
     }
 
     /// Loads a module by name only, for callers other than the operator. A path is rejected.
@@ -104,7 +104,7 @@ impl Runtime {
     /// # Errors
     /// The errors of [`Runtime::load`].
     pub fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.shared.modules.load_name(name)
+        self.state.modules.load_name(name)
     }
 
     /// Loads a module like [`Runtime::load`], without blocking the event loop.
@@ -133,28 +133,28 @@ impl Runtime {
 
     /// Loads a module on a thread that may block, unless it is cached.
     async fn load_by(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        if let Some(module) = self.shared.modules.cached(by, name) {
+        if let Some(module) = self.state.modules.cached(by, name) {
             return Ok(module);
         }
-        let (shared, name) = (Arc::clone(&self.shared), name.to_owned());
-        let loading = tokio::task::spawn_blocking(move || shared.modules.load(by, &name)).await;
+        let (state, name) = (Arc::clone(&self.state), name.to_owned());
+        let loading = tokio::task::spawn_blocking(move || state.modules.load(by, &name)).await;
         loading.unwrap_or_else(|error| Err(crate::error::from_task(&error)))
     }
 
     /// Returns the module from the cache, without reading a file. A server calls this on its event loop, and
     /// [`Runtime::load_name`] on another thread when it returns none.
     pub fn cached_name(&self, name: &str) -> Option<Arc<Module>> {
-        self.shared.modules.cached(ModuleKey::Name, name)
+        self.state.modules.cached(ModuleKey::Name, name)
     }
 
     /// Returns the providers of the runtime.
     pub fn providers(&self) -> &Providers {
-        &self.shared.providers
+        &self.state.providers
     }
 
     /// Returns the finder that searches for modules.
     pub fn finder(&self) -> &Finder {
-        self.shared.modules.finder()
+        self.state.modules.finder()
     }
 
     /// Runs a module and returns its envelope. A failure is an envelope with an error.
@@ -191,7 +191,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let mut run = pipeline::prepare_in_span(&self.shared, module, input, &options, &Composed::Unknown);
+        let mut run = pipeline::prepare_in_span(&self.state, module, input, &options, &Composed::Unknown);
         if let Ok(run) = &mut run {
             run.rules.is_streamed = false;
         }
@@ -209,7 +209,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let run = pipeline::prepare_in_span(&self.shared, module, input, &options, &Composed::Unknown);
+        let run = pipeline::prepare_in_span(&self.state, module, input, &options, &Composed::Unknown);
         self.begin(module, run)
     }
 
@@ -218,7 +218,7 @@ impl Runtime {
     /// # Errors
     /// E4013 for an id that is unknown or belongs to another owner, E4014 for one that was used.
     pub fn halted_run(&self, id: &str, owner: Option<&str>) -> Result<HaltedRun, ErrorBody> {
-        self.shared.tools.halted.get(id, owner)
+        self.state.tools.halted.get(id, owner)
     }
 
     /// Continues a run that waits for a confirmation. Options that are not set are those of the halted run.
@@ -245,7 +245,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<Rendered, ErrorBody> {
-        pipeline::prepare(&self.shared, module, input, &options, &Composed::Unknown)?.render().await
+        pipeline::prepare(&self.state, module, input, &options, &Composed::Unknown)?.render().await
     }
 
     fn begin(
@@ -253,7 +253,7 @@ impl Runtime {
         module: &Arc<Module>,
         run: Result<PreparedRun, ErrorBody>,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let observer = self.shared.observer.as_ref();
+        let observer = self.state.observer.as_ref();
         match run {
             Ok(run) => Ok(pipeline::run(run, observer)),
             Err(error) => {
@@ -449,7 +449,7 @@ impl RuntimeBuilder {
         };
         let modules = Modules::new(finder, recheck);
         let compilations = Compilations::default();
-        let shared = Shared {
+        let state = RuntimeState {
             providers,
             modules,
             compilations,
@@ -465,6 +465,6 @@ impl RuntimeBuilder {
             call_module,
             composer,
         };
-        Runtime { shared: Arc::new(shared) }
+        Runtime { state: Arc::new(state) }
     }
 }

@@ -13,7 +13,7 @@ use cog_schema::{MediaSlot, Placement};
 use cog_spec::{Code, ErrorBody, ModelMedia, Warning, WarningCode};
 
 use super::output::{Base64, Content, Output};
-use crate::{RunOptions, context::Shared};
+use crate::{RunOptions, state::RuntimeState};
 
 /// The rules and the delivery of the media that a model generates.
 pub(crate) struct MediaSink {
@@ -46,7 +46,12 @@ pub(super) struct PendingDelivery {
 }
 
 impl MediaSink {
-    pub(crate) fn new(shared: &Shared, module: &Module, options: &RunOptions, is_lenient: bool) -> Self {
+    pub(crate) fn new(
+        shared: &RuntimeState,
+        module: &Module,
+        options: &RunOptions,
+        is_lenient: bool,
+    ) -> Self {
         let access: &Access = options.media.as_ref().unwrap_or(&shared.media);
         Self {
             rules: MediaRules::output_from_manifest(&module.manifest),

@@ -8,7 +8,7 @@ use cog_schema::{Violation, nearest};
 use cog_spec::{AcceptedContext, Code, ContextRule, ErrorBody, Manifest, Warning, WarningCode};
 
 use super::{AUDIT, ContextScope, ContextStore, key::RunKeys, shape};
-use crate::{RunOptions, clock, context::Shared, error, modules::ModuleKey};
+use crate::{RunOptions, clock, error, modules::ModuleKey, state::RuntimeState};
 
 /// The context of one run.
 pub(crate) struct Given {
@@ -32,7 +32,7 @@ impl Given {
     /// E1001 for a type that the module does not accept and for a value that violates its schema, E1002 for a required type
     /// that is missing, E1003 if `_context` is not an object, and E1005 if it is too large.
     pub(crate) fn read(
-        shared: &Shared,
+        shared: &RuntimeState,
         module: &Module,
         options: &RunOptions,
         session_id: &str,
@@ -68,7 +68,7 @@ impl Given {
 
 impl ContextSink {
     /// Returns a context of the composition, otherwise one that the named module has stored.
-    fn read(&self, shared: &Shared, accepted: &AcceptedContext) -> Option<(Value, &'static str)> {
+    fn read(&self, shared: &RuntimeState, accepted: &AcceptedContext) -> Option<(Value, &'static str)> {
         let from_module = accepted.from_module.as_deref();
         let in_scope = self.scope.as_ref().and_then(|scope| scope.read(&accepted.name, from_module));
         in_scope.map(|value| (value, "composition")).or_else(|| {
@@ -77,7 +77,7 @@ impl ContextSink {
         })
     }
 
-    fn read_stored(&self, shared: &Shared, accepted: &AcceptedContext, from: &str) -> Option<Value> {
+    fn read_stored(&self, shared: &RuntimeState, accepted: &AcceptedContext, from: &str) -> Option<Value> {
         let manifest = match from == self.manifest.name {
             true => Arc::clone(&self.manifest),
             false => Arc::clone(&shared.modules.load(ModuleKey::Name, from).ok()?.manifest),

@@ -12,7 +12,6 @@ use crate::{
     Budget, RunInput, RunOptions,
     cache::{self, Cached},
     composition::{self, Composed, ComposedModule, PendingParts},
-    context::Shared,
     input::CheckedInput,
     media::{MediaSink, Sources},
     module_context::{ContextSink, Given},
@@ -23,6 +22,7 @@ use crate::{
     request::RequestSpec,
     session,
     spans::SpanScope,
+    state::RuntimeState,
     tools::{self, Continued, Restored, RestoredParts, ToolRun},
 };
 
@@ -32,7 +32,7 @@ use crate::{
 /// Errors that are known before the provider is called: a caller without permission, an invalid input, or
 /// content that the runtime or the provider does not support.
 pub(crate) fn prepare(
-    shared: &Arc<Shared>,
+    state: &Arc<RuntimeState>,
     module: &Arc<Module>,
     input: RunInput,
     options: &RunOptions,
@@ -40,9 +40,9 @@ pub(crate) fn prepare(
 ) -> Result<PreparedRun, ErrorBody> {
     preflight::caller(&module.manifest, options.caller)?;
     let texts = composed.texts();
-    let composed = composition::composed_module(shared, module, composed)?;
-    let Restored { options, input, continued, parts } = tools::restore(shared, module, input, options)?;
-    let run = Run { shared, module, options: &with_budget(shared, options), composed, texts };
+    let composed = composition::composed_module(state, module, composed)?;
+    let Restored { options, input, continued, parts } = tools::restore(state, module, input, options)?;
+    let run = Run { state, module, options: &with_budget(state, options), composed, texts };
     let accepted = run.accept(input)?;
     let call = run.call(&accepted, continued.as_deref())?;
     let cached = run.cached(&accepted.input, &call, continued.is_some());
@@ -53,8 +53,8 @@ pub(crate) fn prepare(
 }
 
 /// Adds the budget of the run to its options, so that its parts and tools share it.
-fn with_budget<'a>(shared: &Shared, options: Cow<'a, RunOptions>) -> Cow<'a, RunOptions> {
-    match Budget::for_run(shared.budget, &options.budgets) {
+fn with_budget<'a>(state: &RuntimeState, options: Cow<'a, RunOptions>) -> Cow<'a, RunOptions> {
+    match Budget::for_run(state.budget, &options.budgets) {
         Some(budget) => Cow::Owned(options.into_owned().budget(budget)),
         None => options,
     }
@@ -62,7 +62,7 @@ fn with_budget<'a>(shared: &Shared, options: Cow<'a, RunOptions>) -> Cow<'a, Run
 
 /// A run that is being prepared.
 struct Run<'a> {
-    shared: &'a Arc<Shared>,
+    state: &'a Arc<RuntimeState>,
     module: &'a Arc<Module>,
     options: &'a RunOptions,
     /// The parts of the module, if it calls other modules.
@@ -95,11 +95,11 @@ struct Call {
 impl Run<'_> {
     /// Checks the input, its context and its handoff packet.
     fn accept(&self, input: RunInput) -> Result<Accepted, ErrorBody> {
-        let Self { shared, module, options, .. } = self;
+        let Self { state, module, options, .. } = self;
         let session_id = session::given_or_new_id(options.session_id.as_deref())?;
         let input = CheckedInput::new(module, input)?;
         let parts = (input.given_context(), input.without_context());
-        let Given { value, sink: context } = Given::read(shared, module, options, &session_id, parts)?;
+        let Given { value, sink: context } = Given::read(state, module, options, &session_id, parts)?;
         let input = input.with_context(module, value)?;
         let handoff = handoff_rules(module, input.packet().cloned(), options)?;
         Ok(Accepted { session_id, input, context, handoff })
@@ -107,12 +107,12 @@ impl Run<'_> {
 
     /// Chooses the providers and the tools, checks that they have what the module requires, and builds the first request.
     fn call(&self, accepted: &Accepted, continued: Option<&Continued>) -> Result<Call, ErrorBody> {
-        let Self { shared, module, options, composed, .. } = self;
+        let Self { state, module, options, composed, .. } = self;
         let input = &accepted.input;
-        let (chain, offline) = Chain::new(shared, module, options, composed.as_deref(), input)?;
+        let (chain, offline) = Chain::new(state, module, options, composed.as_deref(), input)?;
         let mut warnings = Vec::from_iter(offline);
         warnings.extend(misaddressed(module, input.packet()));
-        let media = Sources::new(shared, module, input, options)?;
+        let media = Sources::new(state, module, input, options)?;
         let (tools, missing) = self.tools(&chain, accepted, continued)?;
         warnings.extend(missing);
         warnings.extend(chain.check(module, self.model(), options, tools.is_some())?);
@@ -134,7 +134,7 @@ impl Run<'_> {
         continued: Option<&Continued>,
     ) -> Result<(Option<Box<ToolRun>>, Vec<Warning>), ErrorBody> {
         let (mut tools, missing) =
-            ToolRun::new(self.shared, self.module, &accepted.input, self.options, continued);
+            ToolRun::new(self.state, self.module, &accepted.input, self.options, continued);
         if let Some(tools) = &mut tools {
             tools.check_price(chain.first.as_ref(), self.model())?;
             tools.set_session(&accepted.session_id);
@@ -143,23 +143,23 @@ impl Run<'_> {
     }
 
     fn spec(&self, input: &CheckedInput, tools: Option<&ToolRun>) -> RequestSpec {
-        let Self { shared, module, options, texts, .. } = self;
+        let Self { state, module, options, texts, .. } = self;
         RequestSpec {
             module: Arc::clone(module),
-            compiled: shared.compilations.get(module),
+            compiled: state.compilations.get(module),
             chosen: options.generation.clone(),
-            preferred: shared.generation.or(&module.manifest.generation),
+            preferred: state.generation.or(&module.manifest.generation),
             image: image_request::from_input(module, input).map(Arc::new),
             texts: Arc::clone(texts),
             tools: tools.map(ToolRun::set),
-            observer: shared.observer.clone(),
+            observer: state.observer.clone(),
         }
     }
 
     /// Returns the stored answer to the request. Only a complete run of one module has one.
     fn cached(&self, input: &CheckedInput, call: &Call, is_continued: bool) -> Cached {
         let is_cached = self.composed.is_none() && !is_continued && !call.chain.is_offline;
-        let answers = self.shared.cache.as_ref().filter(|_| is_cached);
+        let answers = self.state.cache.as_ref().filter(|_| is_cached);
         let called = (call.chain.first.as_ref(), &call.request);
         cache::lookup(answers, self.module, input, called, self.options)
     }
@@ -186,13 +186,13 @@ impl Run<'_> {
         cached: Cached,
         restored: RestoredParts,
     ) -> Result<Plan, ErrorBody> {
-        let Self { shared, module, options, .. } = self;
-        let media_sink = Arc::new(MediaSink::new(shared, module, options, call.chain.is_offline));
+        let Self { state, module, options, .. } = self;
+        let media_sink = Arc::new(MediaSink::new(state, module, options, call.chain.is_offline));
         let Chain { first: provider, others, budgets, .. } = call.chain.or_replay(cached.replay);
         preflight::budgets(&budgets, (provider.as_ref(), self.model()), &others)?;
         let parts = self.composed.map(|composed| {
-            let start = super::start_part(shared);
-            let halted_runs = (!options.is_tool).then(|| shared.tools.halted.clone());
+            let start = super::start_part(state);
+            let halted_runs = (!options.is_tool).then(|| state.tools.halted.clone());
             Box::new(PendingParts::new(start, composed, options, accepted.input, halted_runs, restored))
         });
         Ok(Plan {
@@ -209,7 +209,7 @@ impl Run<'_> {
             cache: cached.sink,
             tools: call.tools,
             recorder: Recorder::new(options, &accepted.session_id),
-            spans: SpanScope::new(shared.tracer.as_ref(), options),
+            spans: SpanScope::new(state.tracer.as_ref(), options),
             context: Some(accepted.context),
             timeout: call.timeout,
             timeout_setting: call.timeout_setting,
@@ -224,7 +224,7 @@ impl Run<'_> {
 
     /// Returns the time limit of the run, and its setting.
     fn timeout(&self) -> (Duration, &'static str) {
-        let of_run = self.options.timeout.unwrap_or(self.shared.timeout);
+        let of_run = self.options.timeout.unwrap_or(self.state.timeout);
         match self.composed.as_ref().and_then(|composed| composed.timeout()) {
             Some(limit) if limit <= of_run => (limit, "`composition.timeout_ms` in the manifest"),
             _ => (of_run, "--timeout"),

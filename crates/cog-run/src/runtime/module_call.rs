@@ -8,20 +8,20 @@ use cog_module::Module;
 use crate::{
     RunInput, RunOptions,
     composition::Composed,
-    context::{ModuleCall, Shared},
     pipeline,
+    state::{ModuleCall, RuntimeState},
 };
 
 /// Runs a module whose input is the arguments of a call.
 pub(crate) fn call_module(
-    shared: Arc<Shared>,
+    state: Arc<RuntimeState>,
     module: Arc<Module>,
     arguments: Value,
     options: RunOptions,
 ) -> ModuleCall {
     Box::pin(async move {
         let mut run = pipeline::prepare_in_span(
-            &shared,
+            &state,
             &module,
             RunInput::Json(arguments),
             &options,

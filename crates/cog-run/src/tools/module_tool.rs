@@ -7,7 +7,7 @@ use cog_module::Module;
 use cog_spec::{Code, Envelope, Outcome, Risk};
 
 use super::{Tool, ToolContext, ToolError, ToolFuture, ToolInfo, ToolOutput};
-use crate::{Caller, RunOptions, context::Shared};
+use crate::{Caller, RunOptions, state::RuntimeState};
 
 /// The maximum depth of modules that call modules (docs/spec/composition.md).
 const MAX_DEPTH: usize = 5;
@@ -16,13 +16,13 @@ const MAX_DEPTH: usize = 5;
 pub(super) struct ModuleTool {
     info: ToolInfo,
     module: Arc<Module>,
-    shared: Arc<Shared>,
+    shared: Arc<RuntimeState>,
     /// The modules that lead to this one, from the first.
     callers: Vec<String>,
 }
 
 impl ModuleTool {
-    pub(super) fn new(shared: &Arc<Shared>, module: Arc<Module>, callers: Vec<String>) -> Self {
+    pub(super) fn new(shared: &Arc<RuntimeState>, module: Arc<Module>, callers: Vec<String>) -> Self {
         let info = shared.compilations.get(&module).as_tool(&module);
         Self { info, module, shared: Arc::clone(shared), callers }
     }

@@ -17,8 +17,8 @@ use crate::{
     RunInput, RunOptions,
     approval::{Continuation, Decision},
     call_log::CallLog,
-    context::Shared,
     parts_state::{HaltedPart, PartsState},
+    state::RuntimeState,
 };
 
 /// What a run starts from.
@@ -70,7 +70,7 @@ impl Continued {
 /// E4013 and E4014 for an id that is unknown, belongs to another owner or was used, and for a module that has changed; the
 /// error of the halted run if the call is not confirmed.
 pub(crate) fn restore<'a>(
-    shared: &Shared,
+    shared: &RuntimeState,
     module: &Module,
     input: RunInput,
     options: &'a RunOptions,
@@ -181,7 +181,7 @@ fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Logged>, 
 /// Returns the start of a run after its tool calls. One that had continued after a confirmation has the input and the options
 /// of the halted run.
 fn after_calls<'a>(
-    shared: &Shared,
+    shared: &RuntimeState,
     logged: Logged,
     input: RunInput,
     options: &'a RunOptions,

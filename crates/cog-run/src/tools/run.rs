@@ -24,8 +24,8 @@ use super::{
     state::{self, HaltedState, Progressed},
 };
 use crate::{
-    RunOptions, context::Shared, input::CheckedInput, parts_state::PartsState, recorder, spans::SpanScope,
-    stream::Outlet,
+    RunOptions, input::CheckedInput, parts_state::PartsState, recorder, spans::SpanScope,
+    state::RuntimeState, stream::Outlet,
 };
 
 /// The tool calls of one run.
@@ -66,7 +66,7 @@ struct Origin {
 impl ToolRun {
     /// Returns the tools of a run, with the warnings about those that do not exist; none if the module may call none.
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<RuntimeState>,
         module: &Arc<Module>,
         input: &CheckedInput,
         options: &RunOptions,

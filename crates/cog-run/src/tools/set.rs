@@ -8,7 +8,7 @@ use cog_provider::ToolRequest;
 use cog_spec::{Dialect, Warning, WarningCode};
 
 use super::{Tool, access, module_tool::ModuleTool};
-use crate::{RunOptions, context::Shared, modules::ModuleKey};
+use crate::{RunOptions, modules::ModuleKey, state::RuntimeState};
 
 /// The tools of one run: those that the module may call, and those that it may not.
 pub(crate) struct ToolSet {
@@ -38,7 +38,7 @@ impl ToolSet {
     /// Selects the tools of a run: the registered ones, and the modules that `tools.allowed` names. None if the module may
     /// call no tool. A tool that the manifest allows and that does not exist is a warning.
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<RuntimeState>,
         module: &Module,
         options: &RunOptions,
     ) -> (Option<Arc<Self>>, Vec<Warning>) {

@@ -19,13 +19,13 @@ use crate::{
 };
 
 /// Runs a module as a tool of another one.
-pub(crate) type CallModule = fn(Arc<Shared>, Arc<Module>, Value, RunOptions) -> ModuleCall;
+pub(crate) type CallModule = fn(Arc<RuntimeState>, Arc<Module>, Value, RunOptions) -> ModuleCall;
 
 /// The future of a module that runs as a tool. An error is one before the call to the model.
 pub(crate) type ModuleCall = Pin<Box<dyn Future<Output = Result<Envelope, ErrorBody>> + Send>>;
 
 /// The state that all runs of a runtime share.
-pub(crate) struct Shared {
+pub(crate) struct RuntimeState {
     pub(crate) providers: Providers,
     pub(crate) modules: Modules,
     pub(crate) compilations: Compilations,
