@@ -21,13 +21,10 @@ use thiserror::Error;
 
 pub(crate) use self::parts::{Composed, PartRun, PendingParts, StartPart};
 pub use self::parts::{ComposedModule, PartOptions, Parts};
+use crate::provider::{COMPOSITION, reply};
 pub use crate::{
     modules::Modules,
     parts_state::{FinishedParts, HaltedPart, PartsState},
-};
-use crate::{
-    provider::{COMPOSITION, reply},
-    state::RuntimeState,
 };
 
 // The interface that finds the parts of composed modules.
@@ -90,7 +87,8 @@ impl Provider for PartsReply {
 /// # Errors
 /// Those of [`Composer::compose`](Composer::compose), and E4008 if the runtime has no composer.
 pub(crate) fn composed_module(
-    shared: &RuntimeState,
+    composer: Option<&Arc<dyn Composer>>,
+    modules: &Modules,
     module: &Arc<Module>,
     composed: &Composed,
 ) -> Result<Option<Arc<dyn ComposedModule>>, ErrorBody> {
@@ -99,8 +97,8 @@ pub(crate) fn composed_module(
         Composed::OwnPrompt(_) => Ok(None),
         Composed::Unknown => match calls_modules(module) {
             None => Ok(None),
-            Some(what) => match &shared.composer {
-                Some(composer) => composer.compose(&shared.modules, module),
+            Some(what) => match composer {
+                Some(composer) => composer.compose(modules, module),
                 None => Err(unsupported(module, &what)),
             },
         },

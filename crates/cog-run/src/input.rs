@@ -194,6 +194,11 @@ impl CheckedInput {
         self.packet().map(packet::texts).unwrap_or_default()
     }
 
+    /// Whether the input names media or text files, which are opened before the provider is called.
+    pub(crate) fn has_files(&self) -> bool {
+        !self.media.is_empty() || !self.text_artifacts().is_empty()
+    }
+
     /// Returns the media of the input with their paths, starting at `input`.
     pub(crate) fn media(&self) -> &[(Path, MediaSource)] {
         &self.media

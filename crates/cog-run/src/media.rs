@@ -6,7 +6,7 @@ mod cited;
 mod generated;
 mod output;
 
-use std::{pin::Pin, sync::Arc};
+use std::pin::Pin;
 
 use cog_answer::PendingReply;
 use cog_json::{Node, Path, Value};
@@ -30,7 +30,7 @@ use self::{
     generated::{PendingDelivery, reject, value_at},
     output::Base64,
 };
-use crate::{RunOptions, call_log::CallLog, error::media_rejected, input::CheckedInput, state::RuntimeState};
+use crate::{call_log::CallLog, error::media_rejected, input::CheckedInput};
 
 /// Media that are not opened yet.
 pub(crate) struct Sources {
@@ -84,36 +84,25 @@ impl Opening {
 }
 
 impl Sources {
-    /// Returns the media that an input names; none without media.
+    /// Returns the media and text files that an input names. `access` has the media that an earlier attempt of the run stored.
     ///
     /// # Errors
     /// E1010 when the declared type is not one that the module accepts.
     pub(crate) fn new(
-        shared: &RuntimeState,
-        module: &Arc<Module>,
+        module: &Module,
         input: &CheckedInput,
-        options: &RunOptions,
-    ) -> Result<Option<Self>, ErrorBody> {
-        if input.media().is_empty() && input.text_artifacts().is_empty() {
-            return Ok(None);
-        }
-        let mut access = options.media.clone().unwrap_or_else(|| shared.media.clone());
-        access.owner = options.owner.clone();
+        mut access: Access,
+        log: Option<CallLog>,
+        is_resumed: bool,
+    ) -> Result<Self, ErrorBody> {
         // A URL whose content is stored may have expired for a provider, too.
-        access.by_url &= options.stored_media.is_empty();
-        access.stored = Arc::clone(&options.stored_media);
+        access.by_url &= access.stored.is_empty();
         let mut rules = MediaRules::from_manifest(&module.manifest);
         rules.strip_metadata = access.strip_metadata.unwrap_or(rules.strip_metadata);
         for (path, source) in input.media() {
             source.check(&rules).map_err(|error| media_rejected(&[(path.clone(), error)]))?;
         }
-        Ok(Some(Self {
-            input: input.clone(),
-            rules,
-            access,
-            is_resumed: options.resume_from.is_some(),
-            log: options.call_log.clone(),
-        }))
+        Ok(Self { input: input.clone(), rules, access, is_resumed, log })
     }
 
     /// Opens and checks all media, and reads the text files among the artifacts of a packet.

@@ -1,7 +1,7 @@
 //! The context of a run: what a module reads beside its input, and what it emits for later runs (docs/spec/context.md).
 
 mod directory;
-mod given;
+mod input_context;
 mod key;
 mod shape;
 mod store;
@@ -16,7 +16,7 @@ use cog_json::{Node, Value};
 use cog_spec::ContextTtl;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::given::{ContextSink, Given};
+pub(crate) use self::input_context::{ContextSink, ContextSources, InputContext};
 use self::key::hex;
 pub use self::store::ContextStore;
 

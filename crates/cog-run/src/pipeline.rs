@@ -52,11 +52,18 @@ pub(crate) fn prepare_in_span(
     options: &RunOptions,
     composed: &Composed,
 ) -> Result<PreparedRun, ErrorBody> {
-    let (span, options) = OpenRun::start(state.tracer.as_ref(), options, &input);
+    let Some(tracer) = &state.tracer else { return prepare(state, module, input, options, composed) };
+    let span = OpenRun::start(tracer, options.parent_span.as_ref(), &input);
+    let mut options = options.clone();
+    options.parent_span = Some(span.context().clone());
+    if span.context().is_sampled {
+        // The envelope names the trace in which its run is found.
+        options.trace_id.get_or_insert_with(|| span.context().trace_id());
+    }
     match prepare(state, module, input, &options, composed) {
-        Ok(prepared) => Ok(PreparedRun { span, ..prepared }),
+        Ok(prepared) => Ok(PreparedRun { span: Some(span), ..prepared }),
         Err(error) => {
-            span.inspect(|span| span.refused(&error, module));
+            span.refused(&error, module);
             Err(error)
         }
     }

@@ -10,7 +10,7 @@ use cog_harmony::{Conversation, Latency, Message, Metadata, Part, RefusalPart, S
 use cog_spec::{FinishReason, ModelEvent, Usage};
 use tokio::time::Instant;
 
-use crate::{RunOptions, clock, tools::ToolContext};
+use crate::clock;
 
 /// Records the messages of one run in a [`Trace`].
 pub(crate) struct Recorder {
@@ -35,10 +35,10 @@ struct Reply {
 
 impl Recorder {
     /// Returns the recorder of a run; none if its options request no trace.
-    pub(crate) fn new(options: &RunOptions, session_id: &str) -> Option<Box<Self>> {
-        let trace = options.trace.clone()?;
+    pub(crate) fn new(trace: Option<&Trace>, session_id: &str, trace_id: Option<&str>) -> Option<Box<Self>> {
+        let trace = trace?.clone();
         trace.set(Vec::new());
-        let context = context(session_id, options);
+        let context = metadata(session_id, trace_id);
         Some(Box::new(Self { trace, context, has_recorded: false, reply: None }))
     }
 
@@ -178,26 +178,24 @@ impl CallTime {
     }
 }
 
-/// Returns the message with the result of a tool; with metadata if the run records its messages.
+/// Returns the message with the result of a tool, with this metadata of its run.
 pub(crate) fn result(
-    tools: &ToolContext,
+    metadata: Metadata,
     message: Message,
     usage: Option<&Usage>,
     time: &CallTime,
 ) -> Message {
-    if tools.options.trace.is_none() {
-        return message;
-    }
     let latency = Latency { ttft: None, total_time: milliseconds(time.elapsed) };
-    let metadata = Metadata { latency_ms: Some(latency), ..context(&tools.session_id, &tools.options) };
+    let metadata = Metadata { latency_ms: Some(latency), ..metadata };
     let metadata = if usage.is_some() { metadata.with_usage(usage) } else { metadata };
     Message { metadata: Some(metadata.to_value()), created_at: Some(time.ended_at), ..message }
 }
 
-fn context(session_id: &str, options: &RunOptions) -> Metadata {
+/// Returns the metadata that all messages of a run have.
+pub(crate) fn metadata(session_id: &str, trace_id: Option<&str>) -> Metadata {
     Metadata {
         session_id: Some(session_id.to_owned()),
-        trace_id: options.trace_id.clone(),
+        trace_id: trace_id.map(str::to_owned),
         ..Metadata::default()
     }
 }

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 pub(crate) use self::call::{OpenCall, OpenRun, OpenTool, RunEnd};
 pub use crate::trace_context::SpanContext;
-use crate::{CallOutcome, Ended, RunOptions, clock};
+use crate::{CallOutcome, Ended, clock};
 
 /// Gives spans their identity, and receives them when they end.
 pub trait Tracer: Send + Sync {
@@ -156,10 +156,10 @@ pub(crate) struct SpanScope {
 }
 
 impl SpanScope {
-    /// Returns the scope of a run; none without a tracer.
-    pub(crate) fn new(tracer: Option<&Arc<dyn Tracer>>, options: &RunOptions) -> Option<Self> {
+    /// Returns the scope of a run, whose span is `parent`; none without a tracer.
+    pub(crate) fn new(tracer: Option<&Arc<dyn Tracer>>, parent: Option<&SpanContext>) -> Option<Self> {
         let tracer = Arc::clone(tracer?);
-        Some(Self { tracer, parent: options.parent_span.clone() })
+        Some(Self { tracer, parent: parent.cloned() })
     }
 
     /// Starts a span of the run.

@@ -104,8 +104,7 @@ fn is_cacheable(module: &Module, input: &CheckedInput, request: &ModelRequest, o
     let is_allowed = manifest.may_be_cached() && !options.is_uncached;
     let makes_media = manifest.modalities.output.iter().any(|kind| *kind != Modality::Text);
     let is_new = options.continuation.is_none() && options.resume_from.is_none();
-    let opens_files = !input.media().is_empty() || !input.text_artifacts().is_empty();
-    is_allowed && is_new && !makes_media && !opens_files && request.tools.is_none()
+    is_allowed && is_new && !makes_media && !input.has_files() && request.tools.is_none()
 }
 
 /// Returns the SHA-256 of texts and their lengths in hexadecimal.

@@ -13,7 +13,6 @@ use cog_schema::{MediaSlot, Placement};
 use cog_spec::{Code, ErrorBody, ModelMedia, Warning, WarningCode};
 
 use super::output::{Base64, Content, Output};
-use crate::{RunOptions, state::RuntimeState};
 
 /// The rules and the delivery of the media that a model generates.
 pub(crate) struct MediaSink {
@@ -47,18 +46,18 @@ pub(super) struct PendingDelivery {
 
 impl MediaSink {
     pub(crate) fn new(
-        shared: &RuntimeState,
         module: &Module,
-        options: &RunOptions,
+        access: &Access,
+        delivery: Delivery,
+        owner: Option<String>,
         is_lenient: bool,
     ) -> Self {
-        let access: &Access = options.media.as_ref().unwrap_or(&shared.media);
         Self {
             rules: MediaRules::output_from_manifest(&module.manifest),
             tool: access.tool.clone(),
             fetcher: access.fetcher.clone(),
-            delivery: options.delivery.clone(),
-            owner: options.owner.clone(),
+            delivery,
+            owner,
             module: module.manifest.name.clone(),
             is_lenient,
         }

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, HandoffRules};
+use cog_media::Access;
 use cog_module::Module;
 use cog_provider::ModelRequest;
 use cog_spec::{ErrorBody, Warning};
@@ -14,7 +15,7 @@ use crate::{
     composition::{self, Composed, ComposedModule, PendingParts},
     input::CheckedInput,
     media::{MediaSink, Sources},
-    module_context::{ContextSink, Given},
+    module_context::{ContextSink, ContextSources, InputContext},
     plan::{Plan, PreparedRun, answer_rules, handoff_rules, misaddressed},
     preflight,
     prompt::image_request,
@@ -40,7 +41,7 @@ pub(crate) fn prepare(
 ) -> Result<PreparedRun, ErrorBody> {
     preflight::caller(&module.manifest, options.caller)?;
     let texts = composed.texts();
-    let composed = composition::composed_module(state, module, composed)?;
+    let composed = composition::composed_module(state.composer.as_ref(), &state.modules, module, composed)?;
     let Restored { options, input, continued, parts } = tools::restore(state, module, input, options)?;
     let run = Run { state, module, options: &with_budget(state, options), composed, texts };
     let accepted = run.accept(input)?;
@@ -98,8 +99,15 @@ impl Run<'_> {
         let Self { state, module, options, .. } = self;
         let session_id = session::given_or_new_id(options.session_id.as_deref())?;
         let input = CheckedInput::new(module, input)?;
-        let parts = (input.given_context(), input.without_context());
-        let Given { value, sink: context } = Given::read(state, module, options, &session_id, parts)?;
+        let sources = ContextSources {
+            store: &state.context,
+            modules: &state.modules,
+            owner: options.owner.as_deref(),
+            session_id: &session_id,
+            scope: options.context.as_ref(),
+        };
+        let InputContext { value, sink: context } =
+            InputContext::read(module, &sources, input.given_context(), input.without_context())?;
         let input = input.with_context(module, value)?;
         let handoff = handoff_rules(module, input.packet().cloned(), options)?;
         Ok(Accepted { session_id, input, context, handoff })
@@ -112,7 +120,7 @@ impl Run<'_> {
         let (chain, offline) = Chain::new(state, module, options, composed.as_deref(), input)?;
         let mut warnings = Vec::from_iter(offline);
         warnings.extend(misaddressed(module, input.packet()));
-        let media = Sources::new(state, module, input, options)?;
+        let media = self.media(input)?;
         let (tools, missing) = self.tools(&chain, accepted, continued)?;
         warnings.extend(missing);
         warnings.extend(chain.check(module, self.model(), options, tools.is_some())?);
@@ -124,6 +132,24 @@ impl Run<'_> {
         request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
         warnings.extend(omitted);
         Ok(Call { chain, tools, media, spec, request, timeout, timeout_setting, warnings })
+    }
+
+    /// Returns the media and text files that the input names; none if it names none.
+    fn media(&self, input: &CheckedInput) -> Result<Option<Sources>, ErrorBody> {
+        if !input.has_files() {
+            return Ok(None);
+        }
+        let options = self.options;
+        let mut access = self.access().clone();
+        access.owner.clone_from(&options.owner);
+        access.stored = Arc::clone(&options.stored_media);
+        let is_resumed = options.resume_from.is_some();
+        Sources::new(self.module, input, access, options.call_log.clone(), is_resumed).map(Some)
+    }
+
+    /// Returns the media that the run may open from its input.
+    fn access(&self) -> &Access {
+        self.options.media.as_ref().unwrap_or(&self.state.media)
     }
 
     /// Returns the tools of the run, with the warnings about those that do not exist.
@@ -187,7 +213,13 @@ impl Run<'_> {
         restored: RestoredParts,
     ) -> Result<Plan, ErrorBody> {
         let Self { state, module, options, .. } = self;
-        let media_sink = Arc::new(MediaSink::new(state, module, options, call.chain.is_offline));
+        let media_sink = MediaSink::new(
+            module,
+            self.access(),
+            options.delivery.clone(),
+            options.owner.clone(),
+            call.chain.is_offline,
+        );
         let Chain { first: provider, others, budgets, .. } = call.chain.or_replay(cached.replay);
         preflight::budgets(&budgets, (provider.as_ref(), self.model()), &others)?;
         let parts = self.composed.map(|composed| {
@@ -202,14 +234,18 @@ impl Run<'_> {
             request: call.request,
             media: call.media,
             claim: None,
-            media_sink,
+            media_sink: Arc::new(media_sink),
             parts,
             parts_state: None,
             budgets,
             cache: cached.sink,
             tools: call.tools,
-            recorder: Recorder::new(options, &accepted.session_id),
-            spans: SpanScope::new(state.tracer.as_ref(), options),
+            recorder: Recorder::new(
+                options.trace.as_ref(),
+                &accepted.session_id,
+                options.trace_id.as_deref(),
+            ),
+            spans: SpanScope::new(state.tracer.as_ref(), options.parent_span.as_ref()),
             context: Some(accepted.context),
             timeout: call.timeout,
             timeout_setting: call.timeout_setting,

@@ -9,7 +9,7 @@ use cog_provider::{ModelRequest, Provider};
 use cog_spec::{Code, ErrorBody, FinishReason, Meta, Modality, ModelEvent, Usage};
 
 use super::{CallWork, OpenSpan, RunWork, SpanContext, SpanScope, ToolOutcome, ToolWork, Tracer, Work};
-use crate::{CallOutcome, Ended, RunInput, RunOptions, RunOutcome, request};
+use crate::{CallOutcome, Ended, RunInput, RunOutcome};
 
 /// The maximum bytes of a reply that a span contains.
 const MAX_CONTENT: usize = 1 << 20;
@@ -56,7 +56,7 @@ impl OpenCall {
         Box::new(Self {
             span,
             provider: provider.info().name.clone(),
-            model: request::model_of(request, provider).to_owned(),
+            model: provider.info().model_or_default(&request.model).to_owned(),
             request: RequestNote {
                 temperature: generation.temperature,
                 max_tokens: generation.max_tokens,
@@ -177,22 +177,16 @@ pub(crate) struct RunEnd<'a> {
 }
 
 impl OpenRun {
-    /// Starts the span of a run. Returns it with the options of the run, whose spans belong to it; no span without a tracer.
-    pub(crate) fn start<'a>(
-        tracer: Option<&Arc<dyn Tracer>>,
-        options: &'a RunOptions,
-        input: &RunInput,
-    ) -> (Option<Self>, Cow<'a, RunOptions>) {
-        let Some(tracer) = tracer else { return (None, Cow::Borrowed(options)) };
-        let span = OpenSpan::start(tracer, options.parent_span.as_ref());
-        let mut options = options.clone();
-        if span.context.is_sampled {
-            // The envelope names the trace in which its run is found.
-            options.trace_id.get_or_insert_with(|| span.context.trace_id());
-        }
-        options.parent_span = Some(span.context.clone());
+    /// Starts the span of a run.
+    pub(crate) fn start(tracer: &Arc<dyn Tracer>, parent: Option<&SpanContext>, input: &RunInput) -> Self {
+        let span = OpenSpan::start(tracer, parent);
         let input = span.records_content().then(|| content(input));
-        (Some(Self { span, session_id: String::new(), input }), Cow::Owned(options))
+        Self { span, session_id: String::new(), input }
+    }
+
+    /// Returns the identity of the span, to which the spans of the run belong.
+    pub(crate) fn context(&self) -> &SpanContext {
+        &self.span.context
     }
 
     /// Ends the span of a run that was refused before the provider was called.

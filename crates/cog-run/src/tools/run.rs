@@ -4,7 +4,7 @@ mod limits;
 
 use std::{collections::HashSet, sync::Arc};
 
-use cog_harmony::Message;
+use cog_harmony::{Message, Metadata};
 use cog_json::Value;
 use cog_media::Media;
 use cog_module::Module;
@@ -93,7 +93,7 @@ impl ToolRun {
                 input: input.to_continue(),
                 halted: shared.tools.halted.clone(),
             },
-            spans: SpanScope::new(shared.tracer.as_ref(), options),
+            spans: SpanScope::new(shared.tracer.as_ref(), options.parent_span.as_ref()),
         };
         if let Some(continued) = continued {
             run.known_ids = continued.call_ids();
@@ -206,11 +206,19 @@ impl ToolRun {
                 let Done { message, note, usage, is_high_risk } = *done;
                 self.progressed.is_high_risk |= is_high_risk;
                 self.progressed.notes.push(note);
-                round.set(position, recorder::result(&self.context, message, usage.as_ref(), &time));
+                let message = match self.context.options.trace {
+                    Some(_) => recorder::result(self.metadata(), message, usage.as_ref(), &time),
+                    None => message,
+                };
+                round.set(position, message);
                 spent.extend(usage);
             }
         }
         round.end()
+    }
+
+    fn metadata(&self) -> Metadata {
+        recorder::metadata(&self.context.session_id, self.context.options.trace_id.as_deref())
     }
 
     /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `media` are those of the input

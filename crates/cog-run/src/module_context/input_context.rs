@@ -8,13 +8,28 @@ use cog_schema::{Violation, nearest};
 use cog_spec::{AcceptedContext, Code, ContextRule, ErrorBody, Manifest, Warning, WarningCode};
 
 use super::{AUDIT, ContextScope, ContextStore, key::RunKeys, shape};
-use crate::{RunOptions, clock, error, modules::ModuleKey, state::RuntimeState};
+use crate::{
+    clock, error,
+    modules::{ModuleKey, Modules},
+};
 
 /// The context of one run.
-pub(crate) struct Given {
+pub(crate) struct InputContext {
     /// `_context` as the model receives it; none if the run has none.
     pub(crate) value: Option<Value>,
     pub(crate) sink: ContextSink,
+}
+
+/// What the context of a run is read from.
+pub(crate) struct ContextSources<'a> {
+    /// What modules have emitted.
+    pub(crate) store: &'a ContextStore,
+    /// Finds the manifest of a module that has emitted a context.
+    pub(crate) modules: &'a Modules,
+    pub(crate) owner: Option<&'a str>,
+    pub(crate) session_id: &'a str,
+    /// What the modules of a composition share.
+    pub(crate) scope: Option<&'a ContextScope>,
 }
 
 /// Stores what a run emits.
@@ -25,18 +40,17 @@ pub(crate) struct ContextSink {
     scope: Option<ContextScope>,
 }
 
-impl Given {
+impl InputContext {
     /// Reads the context that a module accepts. `given` is `_context` of the input, and `input` the rest of it.
     ///
     /// # Errors
     /// E1001 for a type that the module does not accept and for a value that violates its schema, E1002 for a required type
     /// that is missing, E1003 if `_context` is not an object, and E1005 if it is too large.
     pub(crate) fn read(
-        shared: &RuntimeState,
         module: &Module,
-        options: &RunOptions,
-        session_id: &str,
-        (given, input): (Option<Node<'_>>, &Value),
+        sources: &ContextSources<'_>,
+        given: Option<Node<'_>>,
+        input: &Value,
     ) -> Result<Self, ErrorBody> {
         let rule = &module.manifest.context;
         if let Some(given) = given {
@@ -44,15 +58,15 @@ impl Given {
         }
         let sink = ContextSink {
             manifest: Arc::clone(&module.manifest),
-            keys: RunKeys::new(options.owner.as_deref(), session_id, input.clone()),
-            store: shared.context.clone(),
-            scope: options.context.clone(),
+            keys: RunKeys::new(sources.owner, sources.session_id, input.clone()),
+            store: sources.store.clone(),
+            scope: sources.scope.cloned(),
         };
         let mut context = serde_json::Map::new();
         for accepted in &rule.accepts {
             let found = given.and_then(|given| given.get(&accepted.name)).filter(|value| !value.is_null());
             let found = found.map(|value| (value.to_value(), "input"));
-            if let Some((value, source)) = found.or_else(|| sink.read(shared, accepted)) {
+            if let Some((value, source)) = found.or_else(|| sink.read(sources.modules, accepted)) {
                 check_value(module, accepted, &value)?;
                 let (name, bytes, owner) = (&accepted.name, value.to_string().len(), sink.keys.owner());
                 tracing::info!(target: AUDIT, module = module.manifest.name, name, source, owner, bytes, "context read");
@@ -68,19 +82,19 @@ impl Given {
 
 impl ContextSink {
     /// Returns a context of the composition, otherwise one that the named module has stored.
-    fn read(&self, shared: &RuntimeState, accepted: &AcceptedContext) -> Option<(Value, &'static str)> {
+    fn read(&self, modules: &Modules, accepted: &AcceptedContext) -> Option<(Value, &'static str)> {
         let from_module = accepted.from_module.as_deref();
         let in_scope = self.scope.as_ref().and_then(|scope| scope.read(&accepted.name, from_module));
         in_scope.map(|value| (value, "composition")).or_else(|| {
-            let value = self.read_stored(shared, accepted, from_module?)?;
+            let value = self.read_stored(modules, accepted, from_module?)?;
             Some((value, "store"))
         })
     }
 
-    fn read_stored(&self, shared: &RuntimeState, accepted: &AcceptedContext, from: &str) -> Option<Value> {
+    fn read_stored(&self, modules: &Modules, accepted: &AcceptedContext, from: &str) -> Option<Value> {
         let manifest = match from == self.manifest.name {
             true => Arc::clone(&self.manifest),
-            false => Arc::clone(&shared.modules.load(ModuleKey::Name, from).ok()?.manifest),
+            false => Arc::clone(&modules.load(ModuleKey::Name, from).ok()?.manifest),
         };
         let emitted = manifest.context.emitted(&accepted.name)?;
         let max_age = accepted.ttl.map(Duration::from_secs);
