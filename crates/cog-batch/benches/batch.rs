@@ -29,7 +29,7 @@ use cog_batch::{
     Output, Pace, Resume, RowHash, Sink, Source, Summary, View,
 };
 use cog_json::Value;
-use cog_run::{RunInput, RunOptions, Runtime};
+use cog_run::{RunContext, RunInput, RunOptions, Runtime};
 use cog_testkit::bench::limit;
 use tempfile::TempDir;
 
@@ -93,6 +93,7 @@ impl Place {
             runtime,
             module,
             options: RunOptions::default(),
+            context: RunContext::default(),
             pace,
             filter: None,
             sample: None,

@@ -13,7 +13,7 @@ use std::{
 use cog_flow::Condition;
 use cog_json::Value;
 use cog_module::Module;
-use cog_run::{RunInput, RunOptions, Runtime};
+use cog_run::{ChunkStream, RunContext, RunInput, RunOptions, Runtime};
 use cog_spec::{Envelope, ErrorBody};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
@@ -40,6 +40,8 @@ pub struct Batch {
     pub module: Arc<Module>,
     /// The options of each run.
     pub options: RunOptions,
+    /// What surrounds each run.
+    pub context: RunContext,
     /// How fast rows are sent.
     pub pace: Pace,
     /// The condition of rows that run: its `$` is the input.
@@ -115,6 +117,13 @@ impl Batch {
         let is_selected = self.sample.is_none_or(|sample| *selected < sample) && self.is_selected(row);
         *selected += u64::from(is_selected);
         is_selected
+    }
+
+    /// Checks the run of a row, and returns its chunks, of which only the fold is read.
+    pub(crate) fn prepare(&self, input: RunInput) -> Result<ChunkStream, Box<Envelope>> {
+        let mut context = self.context.clone();
+        context.is_folded = true;
+        self.runtime.prepare(&self.module, input, self.options.clone(), context)
     }
 
     /// Returns whether the condition of rows is true for a row. A row that cannot be read is selected.

@@ -20,7 +20,7 @@ use cog_batch::{
     Sink, SinkError, Source, Stop, Summary, View,
 };
 use cog_run::{
-    RunOptions, Runtime,
+    RunContext, RunOptions, Runtime,
     provider::{
         FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, Usage,
         WireRequest, reply,
@@ -115,6 +115,7 @@ async fn run_into(
         runtime,
         module,
         options: RunOptions::new(),
+        context: RunContext::default(),
         pace,
         filter: None,
         sample: None,

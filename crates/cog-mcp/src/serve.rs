@@ -11,7 +11,7 @@ mod skills;
 use std::any::Any;
 
 use ::http::request::Parts;
-use cog_run::{Envelope, Module, RunOptions, ToJson as _, tools::ToolEffects};
+use cog_run::{Envelope, Module, RunContext, RunOptions, ToJson as _, tools::ToolEffects};
 use cog_spec::ErrorBody;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData, Resource, ToolAnnotations};
 use serde_json::Value;
@@ -114,6 +114,8 @@ fn invalid_params(error: &cog_spec::ErrorBody) -> ErrorData {
 pub struct CallSettings {
     /// The options of its run.
     pub options: RunOptions,
+    /// What surrounds the run.
+    pub context: RunContext,
     /// What is in use until the run has ended, such as a slot.
     pub held: Option<Box<dyn Any + Send + Sync>>,
     /// Stops the run when the program shuts down.

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use cog_module::Module;
 use cog_run::{
-    ChunkStream, Rendered, RunInput, RunOptions,
+    ChunkStream, Rendered, RunContext, RunInput, RunOptions,
     tools::{Continuation, Decision},
 };
 use cog_spec::{Envelope, ErrorBody, ResponseMode, Warning};
@@ -132,19 +132,16 @@ impl Request {
     /// The envelope of a run that is refused before the provider is called.
     pub(crate) async fn start(self, hosted: &Hosted, mode: Mode) -> Result<Started, Box<Envelope>> {
         let prepared = self.prepare(hosted).await;
-        let (module, input, mut options) = prepared.map_err(|error| Box::new(Envelope::failure(error)))?;
+        let (module, input, options) = prepared.map_err(|error| Box::new(Envelope::failure(error)))?;
         let entry = hosted.log.as_ref().map(|log| log.entry(&module, &input, &options));
         let streams = hosted.streams() && module.manifest.response.mode != ResponseMode::Sync;
-        let chunks = match mode {
-            Mode::Stream if streams => hosted.runtime.execute_stream(&module, input, options),
-            Mode::Stream => {
-                // One envelope with a warning (ruling R55).
-                options.warnings.push(Warning::sync_instead_of_stream());
-                hosted.runtime.execute_without_data(&module, input, options)
-            }
-            Mode::Answer => hosted.runtime.execute_without_data(&module, input, options),
-        };
-        match chunks {
+        let mut context = RunContext::default();
+        context.is_folded = mode == Mode::Answer || !streams;
+        if mode == Mode::Stream && !streams {
+            // One envelope with a warning (ruling R55).
+            context.warnings.push(Warning::sync_instead_of_stream());
+        }
+        match hosted.runtime.prepare(&module, input, options, context) {
             Ok(chunks) => Ok(Started { chunks, entry }),
             Err(refused) => {
                 entry.into_iter().for_each(|entry| entry.add(&refused));

@@ -12,7 +12,7 @@ use cog_provider::OutputSchema;
 use cog_schema::{Contract, Loss};
 use cog_spec::Dialect;
 
-use crate::tools::ToolInfo;
+use crate::tool::ToolInfo;
 
 /// The parts of a request to a model that do not depend on the input.
 pub(crate) struct Compiled {

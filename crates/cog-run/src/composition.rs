@@ -4,7 +4,7 @@
 //! [`ComposedModule`] that it returns runs them. The crate `cog-flow` implements both.
 //!
 //! ```text
-//! find → ComposedModule → PendingParts → Parts → the run of each part (pipeline/part.rs) → PartsAnswer
+//! find → ComposedModule → PendingParts → Parts → the run of each part (pipeline.rs) → PartsAnswer
 //! ```
 
 mod parts;

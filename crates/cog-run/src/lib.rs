@@ -22,6 +22,7 @@ mod changes;
 mod clock;
 mod compiled;
 pub mod composition;
+mod context;
 mod drive;
 mod error;
 mod input;
@@ -49,6 +50,7 @@ pub mod sessions;
 pub mod spans;
 mod state;
 mod stream;
+mod tool;
 pub mod tools;
 mod trace_context;
 
@@ -56,10 +58,11 @@ pub use crate::{
     budget::{Budget, BudgetLimits, Spent},
     cache::{AnswerCache, CacheStats},
     cancellation::{CancelReason, Cancellation},
+    context::{RecoveryOffer, RunContext},
     input::RunInput,
     module_context::{ContextLimits, ContextScope, ContextStore},
     observe::{Call, CallOutcome, Ended, Observer, RunOutcome},
-    options::{Caller, RecoveryOffer, RunOptions},
+    options::{Caller, RunOptions},
     providers::Providers,
     recorder::Trace,
     rendered::{Rendered, StablePrefix},

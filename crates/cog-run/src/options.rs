@@ -1,21 +1,17 @@
 //! The options of one run.
 
-mod former;
-pub(crate) mod internal;
 mod json;
 mod setters;
+pub(crate) mod stored;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use cog_media::{Access, Delivery, Fetched};
-use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
+use cog_media::{Access, Delivery};
+use cog_spec::{ChunkType, Generation, OnViolation, Risk};
 
-use crate::{
-    Budget, Cancellation, ContextScope, Trace, approval::Continuation, call_log::CallLog,
-    parts_state::FinishedParts, tools::RunTools, trace_context::SpanContext,
-};
+use crate::{Budget, Cancellation, ContextScope, Trace, approval::Continuation, tool::ToolList};
 
-/// The options of one run. Options that are not set come from the module or the runtime.
+/// What a user or a program says of one run. Options that are not set come from the module or the runtime.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,17 +54,8 @@ pub struct RunOptions {
     pub caller: Caller,
     /// The value of `meta.trace_id`.
     pub trace_id: Option<String>,
-    /// The span of the caller, to which the run belongs (docs/telemetry.md). None starts a new trace.
-    pub parent_span: Option<SpanContext>,
     /// The handle that cancels the run.
     pub cancellation: Cancellation,
-    /// The id of the run's session. None creates a new one.
-    pub session_id: Option<String>,
-    /// The last `seq` that the client received, when a stream is resumed (docs/spec/streaming.md).
-    ///
-    /// The model is called again. The new stream names this `seq`, replaces the earlier data by an empty
-    /// snapshot, and continues the count.
-    pub resume_from: Option<u64>,
     /// The risk of the run. In a run of high risk, every tool that changes something needs a confirmation.
     pub risk: Option<Risk>,
     /// The maximum number of rounds of tool calls, at most that of the runtime.
@@ -76,7 +63,7 @@ pub struct RunOptions {
     /// The maximum number of tool calls, at most that of the runtime.
     pub max_tool_calls: Option<u32>,
     /// The tools of this run and of the modules that it calls, beside those of the runtime.
-    pub tools: RunTools,
+    pub(crate) tools: ToolList,
     /// The halted run that this one continues. The input is that of the halted run.
     pub continuation: Option<Continuation>,
     /// The context that the modules of a composition share. None has only the input's own.
@@ -90,26 +77,7 @@ pub struct RunOptions {
     pub budgets: Vec<Budget>,
     /// The messages of the run with their metadata. None records nothing.
     pub trace: Option<Trace>,
-    /// The log of the run's tool calls, so that a run that starts again does not repeat them.
-    pub(crate) call_log: Option<CallLog>,
-    /// The content of URLs and uploads of the input that a run that starts again has stored, by URL or id.
-    pub(crate) stored_media: Arc<HashMap<String, Fetched>>,
-    /// The modules that call this one as a tool, from the first.
-    pub(crate) callers: Vec<String>,
-    /// Whether a model calls the module as a tool, or a module of which it is a part. Such a run cannot wait for a confirmation.
-    pub(crate) is_tool: bool,
-    /// Whether the answer must not be one that was stored, because it is for one of a module whose answers are not.
-    pub(crate) is_uncached: bool,
-    /// The answers of the parts of an interrupted composition. The run continues from them, and records further ones in its
-    /// chunks. None records nothing.
-    pub finished_parts: Option<FinishedParts>,
-    /// Warnings of the answer in addition to those of the run itself.
-    pub warnings: Vec<Warning>,
-    /// The recovery offer in the final event of a stream that can be resumed.
-    pub recovery: Option<RecoveryOffer>,
 }
-
-pub use cog_answer::RecoveryOffer;
 
 /// The caller of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -12,14 +12,15 @@
 mod prepare;
 mod providers;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
+use cog_json::Value;
 use cog_module::Module;
 use cog_spec::ErrorBody;
 
 pub(crate) use self::prepare::prepare;
 use crate::{
-    ChunkStream, Observer, RunInput, RunOptions,
+    ChunkStream, Observer, RunContext, RunInput, RunOptions,
     composition::{Composed, PartRun, StartPart},
     drive::Driver,
     observe::RunObserver,
@@ -27,6 +28,8 @@ use crate::{
     spans::OpenRun,
     state::RuntimeState,
     stream::Outlet,
+    tool::ToolInfo,
+    tools::{ModuleCall, ModuleCalls},
 };
 
 /// Calls the provider, and returns the chunks of the answer as they arrive.
@@ -50,17 +53,20 @@ pub(crate) fn prepare_in_span(
     module: &Arc<Module>,
     input: RunInput,
     options: &RunOptions,
+    mut context: RunContext,
     composed: &Composed,
 ) -> Result<PreparedRun, ErrorBody> {
-    let Some(tracer) = &state.tracer else { return prepare(state, module, input, options, composed) };
-    let span = OpenRun::start(tracer, options.parent_span.as_ref(), &input);
-    let mut options = options.clone();
-    options.parent_span = Some(span.context().clone());
-    if span.context().is_sampled {
+    let Some(tracer) = &state.tracer else {
+        return prepare(state, module, input, options, context, composed);
+    };
+    let span = OpenRun::start(tracer, context.parent_span.as_ref(), &input);
+    context.parent_span = Some(span.context().clone());
+    let mut options = Cow::Borrowed(options);
+    if span.context().is_sampled && options.trace_id.is_none() {
         // The envelope names the trace in which its run is found.
-        options.trace_id.get_or_insert_with(|| span.context().trace_id());
+        options.to_mut().trace_id = Some(span.context().trace_id());
     }
-    match prepare(state, module, input, &options, composed) {
+    match prepare(state, module, input, &options, context, composed) {
         Ok(prepared) => Ok(PreparedRun { span: Some(span), ..prepared }),
         Err(error) => {
             span.refused(&error, module);
@@ -73,9 +79,34 @@ pub(crate) fn prepare_in_span(
 fn start_part(state: &Arc<RuntimeState>) -> StartPart {
     let state = Arc::clone(state);
     Arc::new(move |part| {
-        let PartRun { module, input, options, composed, is_streamed } = part;
-        let mut prepared = prepare_in_span(&state, &module, input, &options, &composed)?;
-        (prepared.rules.is_streamed, prepared.rules.is_part) = (is_streamed, true);
+        let PartRun { module, input, options, context, composed } = part;
+        let mut prepared = prepare_in_span(&state, &module, input, &options, context, &composed)?;
+        prepared.rules.is_part = true;
         Ok(run(prepared, None))
     })
+}
+
+/// A model calls a module as a tool: its run goes through the same pipeline.
+impl ModuleCalls for RuntimeState {
+    fn load(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        self.modules.load_name(name)
+    }
+
+    fn as_tool(&self, module: &Arc<Module>) -> ToolInfo {
+        self.compilations.get(module).as_tool(module)
+    }
+
+    fn call(
+        self: Arc<Self>,
+        module: Arc<Module>,
+        arguments: Value,
+        options: RunOptions,
+        context: RunContext,
+    ) -> ModuleCall {
+        Box::pin(async move {
+            let input = RunInput::Json(arguments);
+            let prepared = prepare_in_span(&self, &module, input, &options, context, &Composed::Unknown)?;
+            Ok(run(prepared, None).fold().await)
+        })
+    }
 }

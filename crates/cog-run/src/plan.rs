@@ -10,7 +10,7 @@ use cog_provider::{ModelRequest, OptionalPart, Provider, ProviderError, Rejected
 use cog_spec::{Code, Dialect, ErrorBody, Response, Warning, WarningCode};
 
 use crate::{
-    Budget, Cancellation, RunOptions,
+    Budget, Cancellation, RunContext, RunOptions,
     cache::CacheSink,
     clock,
     composition::PendingParts,
@@ -189,6 +189,7 @@ pub(crate) fn answer_rules(
     request: &ModelRequest,
     provider: &dyn Provider,
     options: &RunOptions,
+    context: &RunContext,
     session_id: String,
 ) -> AnswerRules {
     let own = module.manifest.response;
@@ -208,8 +209,9 @@ pub(crate) fn answer_rules(
     if rules.makes_media() {
         rules.limits = media::limits(rules.limits, module);
     }
-    rules.warnings.clone_from(&options.warnings);
-    rules.resume_from = options.resume_from;
-    rules.recovery = options.recovery;
+    rules.warnings.clone_from(&context.warnings);
+    rules.resume_from = context.resume_from;
+    rules.recovery = context.recovery;
+    rules.is_streamed = !context.is_folded;
     rules
 }

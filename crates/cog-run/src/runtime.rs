@@ -1,7 +1,5 @@
 //! The runtime: set up once, it loads and runs modules.
 
-mod module_call;
-
 use std::{sync::Arc, time::Duration};
 
 use cog_json::Value;
@@ -10,19 +8,19 @@ use cog_module::{Choice, Finder, Module};
 use cog_provider::Provider;
 use cog_spec::{Envelope, ErrorBody, Generation};
 
-use self::module_call::call_module;
 use crate::{
-    AnswerCache, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunInput, RunOptions,
+    AnswerCache, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunContext, RunInput,
+    RunOptions,
     approval::{Continuation, Decision},
     compiled::Compilations,
     composition::{Composed, Composer},
     modules::{ModuleKey, Modules},
     observe::{self, Observer},
     pipeline,
-    plan::PreparedRun,
     spans::Tracer,
-    state::{RuntimeState, Tools},
-    tools::{self, HaltedRun, HaltedRuns, Tool, ToolLimits},
+    state::RuntimeState,
+    tool::Tool,
+    tools::{HaltedRun, HaltedRuns, ToolLimits, ToolSettings},
 };
 
 /// Runs modules. A program sets it up once, shares it, and uses it from any task.
@@ -42,7 +40,7 @@ pub struct RuntimeBuilder {
     generation: Generation,
     observer: Option<Arc<dyn Observer>>,
     tracer: Option<Arc<dyn Tracer>>,
-    tools: Tools,
+    tools: ToolSettings,
     composer: Option<Arc<dyn Composer>>,
     context: ContextStore,
     budget: BudgetLimits,
@@ -67,7 +65,7 @@ impl Runtime {
             generation: Generation::default(),
             observer: None,
             tracer: None,
-            tools: Tools::default(),
+            tools: ToolSettings::default(),
             composer: None,
             context: ContextStore::default(),
             budget: BudgetLimits::default(),
@@ -159,43 +157,11 @@ impl Runtime {
 
     /// Runs a module and returns its envelope. A failure is an envelope with an error.
     pub async fn execute(&self, module: &Arc<Module>, input: RunInput, options: RunOptions) -> Envelope {
-        match self.start(module, input, options) {
-            Ok(answer) => answer.await,
+        let context = RunContext { is_folded: true, ..RunContext::default() };
+        match self.prepare(module, input, options, context) {
+            Ok(chunks) => chunks.fold().await,
             Err(refused) => *refused,
         }
-    }
-
-    /// Checks the input, and returns the rest of [`Runtime::execute`] as a future.
-    ///
-    /// The time of the check grows with the input. A server calls this on a thread that may block.
-    ///
-    /// # Errors
-    /// The errors of [`Runtime::execute_stream`].
-    pub fn start(
-        &self,
-        module: &Arc<Module>,
-        input: RunInput,
-        options: RunOptions,
-    ) -> Result<impl Future<Output = Envelope> + Send + use<>, Box<Envelope>> {
-        Ok(self.execute_without_data(module, input, options)?.fold())
-    }
-
-    /// Runs a module and returns its chunks without those of the data, which only the last one contains. A long answer
-    /// takes less memory than with [`Runtime::execute_stream`].
-    ///
-    /// # Errors
-    /// The errors of [`Runtime::execute_stream`].
-    pub fn execute_without_data(
-        &self,
-        module: &Arc<Module>,
-        input: RunInput,
-        options: RunOptions,
-    ) -> Result<ChunkStream, Box<Envelope>> {
-        let mut run = pipeline::prepare_in_span(&self.state, module, input, &options, &Composed::Unknown);
-        if let Ok(run) = &mut run {
-            run.rules.is_streamed = false;
-        }
-        self.begin(module, run)
     }
 
     /// Runs a module and returns its chunks as a stream.
@@ -209,8 +175,35 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let run = pipeline::prepare_in_span(&self.state, module, input, &options, &Composed::Unknown);
-        self.begin(module, run)
+        self.prepare(module, input, options, RunContext::default())
+    }
+
+    /// Checks a run within its context, and returns its chunks. Reading them runs it.
+    ///
+    /// Servers, batches and sessions use this; [`Runtime::execute`] and [`Runtime::execute_stream`] are for everyone else. The
+    /// time of the check grows with the input, so a server calls it on a thread that may block.
+    ///
+    /// # Errors
+    /// The errors of [`Runtime::execute_stream`].
+    pub fn prepare(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+        context: RunContext,
+    ) -> Result<ChunkStream, Box<Envelope>> {
+        let observer = self.state.observer.as_ref();
+        let run =
+            pipeline::prepare_in_span(&self.state, module, input, &options, context, &Composed::Unknown);
+        match run {
+            Ok(run) => Ok(pipeline::run(run, observer)),
+            Err(error) => {
+                if let Some(observer) = observer {
+                    observe::refused(&error, module, observer.as_ref());
+                }
+                Err(Box::new(Envelope::failure(error)))
+            }
+        }
     }
 
     /// Returns a run that waits for a confirmation (docs/tools.md).
@@ -245,24 +238,8 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<Rendered, ErrorBody> {
-        pipeline::prepare(&self.state, module, input, &options, &Composed::Unknown)?.render().await
-    }
-
-    fn begin(
-        &self,
-        module: &Arc<Module>,
-        run: Result<PreparedRun, ErrorBody>,
-    ) -> Result<ChunkStream, Box<Envelope>> {
-        let observer = self.state.observer.as_ref();
-        match run {
-            Ok(run) => Ok(pipeline::run(run, observer)),
-            Err(error) => {
-                if let Some(observer) = observer {
-                    observe::refused(&error, module, observer.as_ref());
-                }
-                Err(Box::new(Envelope::failure(error)))
-            }
-        }
+        let context = RunContext::default();
+        pipeline::prepare(&self.state, module, input, &options, context, &Composed::Unknown)?.render().await
     }
 }
 
@@ -373,7 +350,7 @@ impl RuntimeBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        tools::add(&mut self.tools.registered, tool);
+        self.tools.registered.add(tool);
         self
     }
 
@@ -462,7 +439,6 @@ impl RuntimeBuilder {
             context,
             budget,
             cache,
-            call_module,
             composer,
         };
         Runtime { state: Arc::new(state) }

@@ -45,7 +45,7 @@ pub use self::{
     subscriber::{After, Batch, Entry, Subscriber},
 };
 use crate::{
-    CancelReason, ChunkStream, RunInput, RunOptions, Runtime, parts_state::FinishedParts,
+    CancelReason, ChunkStream, RunContext, RunInput, Runtime, parts_state::FinishedParts,
     session::generate_id,
 };
 
@@ -109,23 +109,23 @@ impl Sessions {
         &self,
         runtime: &Runtime,
         module: &Arc<Module>,
-        spec: RunSpec,
+        mut spec: RunSpec,
         options: SessionOptions,
     ) -> Result<NewSession, Box<Envelope>> {
         let id = generate_id().map_err(|error| {
             let message = format!("cannot generate random numbers: {error}");
             Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, message)))
         })?;
-        let mut spec = spec;
         let log = UnownedLog(Some(self.0.store.call_log(&id)));
-        spec.options.call_log.clone_from(&log.0);
-        let run = RunOptions {
+        spec.context.call_log.clone_from(&log.0);
+        let context = RunContext {
             session_id: Some(id.clone()),
             recovery: self.0.store.settings.recovery,
             finished_parts: Some(FinishedParts::default()),
-            ..spec.options.clone()
+            ..spec.context.clone()
         };
-        let chunks = runtime.execute_stream(module, RunInput::Json(spec.input.clone()), run)?;
+        let input = RunInput::Json(spec.input.clone());
+        let chunks = runtime.prepare(module, input, spec.options.clone(), context)?;
         let SessionOptions { owner, detached, slot } = options;
         let partial_allowed = module.manifest.failure.partial_allowed;
         let header = Header { id, owner, detached, created_ms: now_ms(), partial_allowed, spec };

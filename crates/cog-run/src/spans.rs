@@ -1,9 +1,9 @@
 //! Spans: what ran, when, and within what. A [`Tracer`] receives each one when it ends (docs/telemetry.md).
 //!
 //! A run is a span, and so are its calls to models, its calls of tools, and the runs of its parts. Each span belongs to the one
-//! that started it, and the first one to that of the caller ([`RunOptions::parent_span`]).
+//! that started it, and the first one to that of the caller ([`RunContext::parent_span`]).
 //!
-//! [`RunOptions::parent_span`]: crate::RunOptions::parent_span
+//! [`RunContext::parent_span`]: crate::RunContext::parent_span
 
 mod call;
 

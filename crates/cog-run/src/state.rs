@@ -1,28 +1,14 @@
 //! The state that all runs of a runtime share.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use cog_json::Value;
 use cog_media::Access;
-use cog_module::Module;
-use cog_spec::{Envelope, ErrorBody, Generation};
+use cog_spec::Generation;
 
 use crate::{
-    AnswerCache, BudgetLimits, Providers, RunOptions,
-    compiled::Compilations,
-    composition::Composer,
-    module_context::ContextStore,
-    modules::Modules,
-    observe::Observer,
-    spans::Tracer,
-    tools::{HaltedRuns, Tool, ToolLimits},
+    AnswerCache, BudgetLimits, Providers, compiled::Compilations, composition::Composer,
+    module_context::ContextStore, modules::Modules, observe::Observer, spans::Tracer, tools::ToolSettings,
 };
-
-/// Runs a module as a tool of another one.
-pub(crate) type CallModule = fn(Arc<RuntimeState>, Arc<Module>, Value, RunOptions) -> ModuleCall;
-
-/// The future of a module that runs as a tool. An error is one before the call to the model.
-pub(crate) type ModuleCall = Pin<Box<dyn Future<Output = Result<Envelope, ErrorBody>> + Send>>;
 
 /// The state that all runs of a runtime share.
 pub(crate) struct RuntimeState {
@@ -38,24 +24,13 @@ pub(crate) struct RuntimeState {
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Receives the spans of all runs.
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
-    pub(crate) tools: Tools,
+    pub(crate) tools: ToolSettings,
     /// The limits of each run.
     pub(crate) budget: BudgetLimits,
     /// The cache of answers.
     pub(crate) cache: Option<AnswerCache>,
     /// The context that modules have emitted.
     pub(crate) context: ContextStore,
-    pub(crate) call_module: CallModule,
     /// Finds the parts of composed modules.
     pub(crate) composer: Option<Arc<dyn Composer>>,
-}
-
-/// The tools of a runtime.
-#[derive(Clone, Default)]
-pub(crate) struct Tools {
-    pub(crate) registered: Vec<Arc<dyn Tool>>,
-    /// The names of tools whose calls a person must confirm.
-    pub(crate) confirm: Vec<String>,
-    pub(crate) limits: ToolLimits,
-    pub(crate) halted: HaltedRuns,
 }

@@ -10,45 +10,39 @@ mod calls;
 mod claim;
 mod content;
 mod done;
-mod error;
 mod execute;
-mod function;
 mod halt_parts;
 mod halted;
 mod halted_calls;
-mod info;
-mod limits;
 mod logged;
 mod module_tool;
-mod output;
 mod progress;
 mod restore;
 mod round;
 mod run;
-mod run_tools;
-mod schema;
 mod set;
+mod settings;
 mod state;
-mod tool;
 
 pub(crate) use self::{
     claim::Claim,
     halt_parts::halt_parts,
+    module_tool::{ModuleCall, ModuleCalls},
     restore::{Continued, Restored, RestoredParts, restore},
     round::{Round, RoundEnd},
-    run::{LastCall, ToolRun},
-    run_tools::add,
+    run::{LastCall, ToolRun, ToolSources},
     set::ToolSet,
+    settings::ToolSettings,
 };
 pub use self::{
     content::CONFIRMATION_REQUIRED,
-    error::ToolError,
-    function::FunctionTool,
     halted::{HaltedRun, HaltedRuns},
-    info::{InvalidTool, ToolEffects, ToolInfo},
-    limits::ToolLimits,
-    output::ToolOutput,
-    run_tools::RunTools,
-    tool::{Tool, ToolContext, ToolFuture},
+    settings::ToolLimits,
 };
-pub use crate::approval::{Continuation, Decision};
+pub use crate::{
+    approval::{Continuation, Decision},
+    tool::{
+        FunctionTool, InvalidTool, Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo,
+        ToolOutput,
+    },
+};

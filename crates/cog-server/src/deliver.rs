@@ -51,7 +51,7 @@ pub(crate) async fn deliver(
 async fn envelope(app: &App, request: ExecuteRequest, delivery: Delivery) -> Response {
     let ExecuteRequest { module, body, files: _files, lease: _lease, .. } = request;
     let mut options = body.options;
-    options.run.warnings.extend(delivery.warning());
+    options.context.warnings.extend(delivery.warning());
     let input = RunInput::Json(body.input.unwrap_or_else(Value::null));
     let mut response = run_to_response(app, &module, input, options, body.bytes).await;
     if let Some(text) = delivery.warning_header() {
@@ -85,9 +85,11 @@ pub(crate) async fn run(
 ) -> Envelope {
     let cancellation = options.run.cancellation.clone();
     let (runtime, module) = (app.runtime.clone(), Arc::clone(module));
-    let started = app.offload.run(bytes, move || runtime.start(&module, input, options.run));
+    let Options { run, mut context, .. } = *options;
+    context.is_folded = true;
+    let started = app.offload.run(bytes, move || runtime.prepare(&module, input, run, context));
     let mut answer = match started.await {
-        Ok(answer) => pin!(answer),
+        Ok(chunks) => pin!(chunks.fold()),
         Err(refused) => return *refused,
     };
     tokio::select! {

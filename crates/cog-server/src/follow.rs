@@ -9,7 +9,8 @@ use cog_run::{
 use cog_spec::{Code, Warning, WarningCode};
 
 use crate::{
-    error::ApiError, execute_request::ExecuteRequest, guard::Client, media::UploadLease, state::App,
+    error::ApiError, execute_request::ExecuteRequest, guard::Client, media::UploadLease, request::Options,
+    state::App,
 };
 
 /// A subscriber of a run.
@@ -50,7 +51,7 @@ pub(crate) async fn follow(
     if request.body.input.is_none() || !may_start_again {
         return Err(error.into_envelope().into());
     }
-    request.body.options.run.warnings.push(new_session_warning(&error));
+    request.body.options.context.warnings.push(new_session_warning(&error));
     Ok(Subscribed { subscriber: begin(app, request, when).await?.follow(After::Start), is_new: true })
 }
 
@@ -89,7 +90,9 @@ pub(crate) async fn begin(app: &App, mut request: ExecuteRequest, when: Begin) -
     let slot = Box::new((slot, request.files, request.lease));
     let (detached, cancellation) =
         (request.body.options.detach, request.body.options.run.cancellation.clone());
-    let spec = RunSpec::new(request.name, input).options(request.body.options.run);
+    let Options { run, context, .. } = *request.body.options;
+    let mut spec = RunSpec::new(request.name, input).options(run);
+    spec.context = context;
     let options = SessionOptions::new(request.client.owner()).detached(detached).slot(slot);
     let (sessions, runtime, module) = (app.sessions.clone(), app.runtime.clone(), request.module);
     let checked =

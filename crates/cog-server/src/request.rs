@@ -6,7 +6,7 @@ mod recovery;
 
 use cog_json::Node;
 use cog_run::{
-    RunOptions,
+    RunContext, RunOptions,
     tools::{Continuation, Decision},
 };
 use cog_spec::{Code, ErrorBody};
@@ -56,6 +56,8 @@ fn wrong(message: &str) -> ErrorBody {
 pub(crate) struct Options {
     /// The options of the run.
     pub(crate) run: RunOptions,
+    /// What surrounds the run: its caller's span and budget, and the warnings of its delivery.
+    pub(crate) context: RunContext,
     /// The response mode.
     pub(crate) mode: Option<Mode>,
     /// A module without streams is an error.
@@ -98,6 +100,7 @@ impl Options {
         let mode = text(node, "response_mode", "sync, streaming")?;
         let media = text(node, "media_output", "url, base64")?.map(MediaOutput::read);
         Ok(Self {
+            context: RunContext::default(),
             run,
             mode: mode.map(|value| Mode::read(value, "_options.response_mode")).transpose()?,
             require_streaming: flag(node, "require_streaming")?,

@@ -52,7 +52,7 @@ impl App {
     pub(crate) fn own(&self, options: &mut Options, caller: &Caller) {
         options.run.owner = Some(caller.client.owner());
         options.run.trace_id = caller.parent.as_ref().map(SpanContext::trace_id);
-        options.run.parent_span.clone_from(&caller.parent);
+        options.context.parent_span.clone_from(&caller.parent);
         options.run.budgets.extend(self.guard.budgets.budget(&caller.client));
         if options.media == MediaOutput::Url {
             options.run.delivery = self.media.delivery(&self.base_url(caller));

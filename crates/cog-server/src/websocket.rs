@@ -175,7 +175,7 @@ impl Conversation {
         let ExecuteRequest { module, body: ExecuteBody { input, mut options, bytes, .. }, .. } = request;
         let cancellation = Cancellation::new();
         options.run.cancellation = cancellation.clone();
-        options.run.warnings.extend(delivery.warning());
+        options.context.warnings.extend(delivery.warning());
         let app = self.app.clone();
         let input = RunInput::Json(input.unwrap_or_else(Value::null));
         let mut run = Box::pin(deliver::run(&app, &module, input, options, bytes));

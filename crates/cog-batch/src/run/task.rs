@@ -43,9 +43,7 @@ impl Task {
     }
 
     async fn run_here(&self, batch: &Batch) -> Envelope {
-        let run =
-            batch.runtime.execute_without_data(&batch.module, self.input.clone(), batch.options.clone());
-        match run {
+        match batch.prepare(self.input.clone()) {
             Ok(chunks) if batch.via.is_some() => Slot::answered(self.row, self.hash).run(chunks.fold()).await,
             Ok(chunks) => chunks.fold().await,
             Err(refused) => *refused,

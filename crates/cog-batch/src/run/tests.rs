@@ -35,6 +35,7 @@ fn batch(dedupes: bool) -> Batch {
         runtime,
         module,
         options: RunOptions::new(),
+        context: RunContext::default(),
         pace: Pace::new(Concurrency::Fixed(2), None, None),
         filter: None,
         sample: None,

@@ -72,8 +72,9 @@ impl Via {
     async fn request(&self, batch: &Batch, row: Row) -> Option<WireRequest> {
         let slot = Slot::captured(row.number, row.hash);
         let input = run_input(row.input.into_result().ok()?);
-        let run = batch.runtime.execute(&batch.module, input, batch.options.clone());
-        slot.clone().run(run).await;
+        if let Ok(chunks) = batch.prepare(input) {
+            slot.clone().run(chunks.fold()).await;
+        }
         slot.take()
     }
 

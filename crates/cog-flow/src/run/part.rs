@@ -65,7 +65,7 @@ impl Context {
 
     /// Returns the answer that a call had in an earlier run; none if it had none.
     fn former(&self, call: &Call, key: Option<&str>) -> Option<Value> {
-        let finished = self.parts.options().finished_parts.as_ref()?;
+        let finished = self.parts.finished()?;
         let envelope = finished.get(&call.path, key?)?.clone();
         self.parts.restore(call.module.as_ref()?, &envelope);
         Some(envelope)
@@ -102,7 +102,7 @@ impl Context {
     /// Returns the key under which the answer of a call is recorded; none if answers are not recorded.
     fn key(&self, call: &Call) -> Option<String> {
         let may_halt = self.parts.can_halt() && self.composed.may_call_tools();
-        if !may_halt && self.parts.options().finished_parts.is_none() {
+        if !may_halt && self.parts.finished().is_none() {
             return None;
         }
         let digest = match call.callee {

@@ -1,6 +1,6 @@
 //! Budgets and refusals that end a composition.
 
-use cog_run::{Budget, BudgetLimits, RecoveryOffer, RunOptions};
+use cog_run::{Budget, BudgetLimits, RunOptions};
 use cog_spec::Chunk;
 use serde_json::json;
 
@@ -33,8 +33,7 @@ async fn budget_that_is_spent_before_the_own_prompt_keeps_the_finished_parts() {
 #[tokio::test]
 async fn stream_that_a_budget_ends_can_be_resumed() {
     let options = limited(BudgetLimits::new().max_calls(1));
-    let offer = RecoveryOffer { retry_after_ms: 1, max_retries: 2 };
-    let chunks = Bench::two(&[]).stream(options.recovery(offer)).await;
+    let chunks = Bench::two(&[]).stream_that_resumes(options).await;
     let Some(Chunk::Error { recovery, .. }) = chunks.last() else { panic!("{chunks:?}") };
     assert!(recovery.is_some(), "the parts that are done need not run again");
 }
@@ -43,8 +42,7 @@ async fn stream_that_a_budget_ends_can_be_resumed() {
 async fn stream_whose_part_of_a_part_is_late_can_be_resumed() {
     let bench = Bench::new("", "@call:middle", &["leaf", "late"], &[("late", &[Says::Never])]);
     bench.module("middle", "", "@call:leaf @call:late[timeout=20ms]");
-    let offer = RecoveryOffer { retry_after_ms: 1, max_retries: 2 };
-    let chunks = bench.stream(RunOptions::new().recovery(offer)).await;
+    let chunks = bench.stream_that_resumes(RunOptions::new()).await;
     let Some(Chunk::Error { recovery, error, .. }) = chunks.last() else { panic!("{chunks:?}") };
     assert_eq!((error.code.as_str(), recovery.is_some()), ("E3002", true));
 }

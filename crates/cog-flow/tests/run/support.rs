@@ -13,7 +13,7 @@ use cog_flow::Flows;
 use cog_json::{ToJson as _, Value};
 use cog_module::Finder;
 use cog_run::{
-    RunInput, RunOptions, Runtime, RuntimeBuilder,
+    RecoveryOffer, RunContext, RunInput, RunOptions, Runtime, RuntimeBuilder,
     provider::{
         Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
         ToolCallDelta, Usage, WireRequest, reply,
@@ -234,8 +234,19 @@ impl Bench {
 
     /// Runs `whole` as a stream, and returns all chunks.
     pub(crate) async fn stream(&self, options: RunOptions) -> Vec<Chunk> {
+        self.chunks(options, RunContext::default()).await
+    }
+
+    /// Runs `whole` as a stream that can be resumed, and returns all chunks.
+    pub(crate) async fn stream_that_resumes(&self, options: RunOptions) -> Vec<Chunk> {
+        let mut context = RunContext::default();
+        context.recovery = Some(RecoveryOffer { retry_after_ms: 1, max_retries: 2 });
+        self.chunks(options, context).await
+    }
+
+    async fn chunks(&self, options: RunOptions, context: RunContext) -> Vec<Chunk> {
         let module = self.runtime.load_name("whole").unwrap();
-        let mut stream = self.runtime.execute_stream(&module, input(), options).unwrap();
+        let mut stream = self.runtime.prepare(&module, input(), options, context).unwrap();
         let mut chunks = Vec::new();
         while let Some(chunk) = stream.next().await {
             chunks.push(chunk);

@@ -178,11 +178,9 @@ impl Call<'_> {
     /// Starts a run on a thread that may block: an input may be large, and is checked before the run starts.
     async fn start(&self, input: Value, options: RunOptions) -> Result<ChunkStream, Box<Envelope>> {
         let (runtime, module) = (self.runtime.clone(), Arc::clone(&self.module));
-        let has_progress = self.progress.is_some();
-        let start = move || match has_progress {
-            true => runtime.execute_stream(&module, RunInput::Json(input), options),
-            false => runtime.execute_without_data(&module, RunInput::Json(input), options),
-        };
+        let mut context = self.settings.context.clone();
+        context.is_folded = self.progress.is_none();
+        let start = move || runtime.prepare(&module, RunInput::Json(input), options, context);
         tokio::task::spawn_blocking(start).await.unwrap_or_else(|error| {
             Err(Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, error.to_string()))))
         })

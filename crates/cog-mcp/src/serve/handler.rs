@@ -199,7 +199,7 @@ impl ServerHandler for ModuleServer {
         };
         if let Some(parent) = parent_span(&context.meta) {
             settings.options.trace_id = Some(parent.trace_id());
-            settings.options.parent_span = Some(parent);
+            settings.context.parent_span = Some(parent);
         }
         let progress = context.meta.get_progress_token();
         let progress = progress.map(|token| Progress::new(token, context.peer.clone()));

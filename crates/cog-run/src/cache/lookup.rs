@@ -67,7 +67,7 @@ pub(super) fn cache_key(
     (provider, request): (&dyn Provider, &ModelRequest),
     options: &RunOptions,
 ) -> Option<String> {
-    if !is_cacheable(module, input, request, options) {
+    if !is_cacheable(module, input, request) {
         return None;
     }
     let info = provider.info();
@@ -99,12 +99,10 @@ fn settings(options: &RunOptions) -> String {
 }
 
 /// Whether an answer depends only on what a key contains, and may be used again.
-fn is_cacheable(module: &Module, input: &CheckedInput, request: &ModelRequest, options: &RunOptions) -> bool {
+fn is_cacheable(module: &Module, input: &CheckedInput, request: &ModelRequest) -> bool {
     let manifest = &module.manifest;
-    let is_allowed = manifest.may_be_cached() && !options.is_uncached;
     let makes_media = manifest.modalities.output.iter().any(|kind| *kind != Modality::Text);
-    let is_new = options.continuation.is_none() && options.resume_from.is_none();
-    is_allowed && is_new && !makes_media && !input.has_files() && request.tools.is_none()
+    manifest.may_be_cached() && !makes_media && !input.has_files() && request.tools.is_none()
 }
 
 /// Returns the SHA-256 of texts and their lengths in hexadecimal.

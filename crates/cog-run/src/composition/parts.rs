@@ -10,10 +10,10 @@ use cog_spec::{Chunk, Code, ErrorBody, PartProgress, Progress};
 
 use super::PartsFuture;
 use crate::{
-    Caller, Cancellation, ChunkStream, ContextScope, RunInput, RunOptions,
+    Caller, Cancellation, ChunkStream, ContextScope, RunContext, RunInput, RunOptions,
     approval::Continuation,
     input::CheckedInput,
-    parts_state::{HaltedPart, PartsState},
+    parts_state::{FinishedParts, HaltedPart, PartsState},
     prompt,
     stream::Outlet,
     tools::{HaltedRuns, RestoredParts, halt_parts},
@@ -57,12 +57,11 @@ pub(crate) struct PartRun {
     pub(crate) module: Arc<Module>,
     pub(crate) input: RunInput,
     pub(crate) options: RunOptions,
+    pub(crate) context: RunContext,
     pub(crate) composed: Composed,
-    /// Whether a caller reads its chunks as they arrive.
-    pub(crate) is_streamed: bool,
 }
 
-/// Starts the run of a part (`pipeline/part.rs`).
+/// Starts the run of a part (`pipeline.rs`).
 pub(crate) type StartPart = Arc<dyn Fn(PartRun) -> Result<ChunkStream, ErrorBody> + Send + Sync>;
 
 /// What is particular about the run of one part.
@@ -85,6 +84,7 @@ pub struct Parts {
     pub(super) module: Arc<Module>,
     pub(super) input: CheckedInput,
     pub(super) options: RunOptions,
+    pub(super) run_context: RunContext,
     pub(super) context: ContextScope,
     /// The maximum duration of the composition.
     pub timeout: Duration,
@@ -109,6 +109,11 @@ impl Parts {
     /// Returns the input of the composed module.
     pub fn input(&self) -> Node<'_> {
         self.input.node()
+    }
+
+    /// Returns the answers that the parts had when the composition was interrupted; none if the run records none.
+    pub fn finished(&self) -> Option<&FinishedParts> {
+        self.run_context.finished_parts.as_ref()
     }
 
     /// Returns the options of the composed module's run.
@@ -139,15 +144,14 @@ impl Parts {
         input: RunInput,
         part: PartOptions,
     ) -> Result<ChunkStream, ErrorBody> {
-        let finished = self.options.finished_parts.as_ref();
-        let options = RunOptions {
-            caller: Caller::Agent,
+        let options = RunOptions { caller: Caller::Agent, ..self.part_options(&part)? };
+        let context = RunContext {
             callers: self.callers(),
-            finished_parts: finished.map(|parts| parts.within(&part.path)),
-            ..self.part_options(&part)?
+            finished_parts: self.finished().map(|parts| parts.within(&part.path)),
+            ..self.part_context(&part)
         };
         let composed = part.composed.map_or_else(|| Composed::OwnPrompt(Arc::new([])), Composed::Loaded);
-        self.begin(module, input, options, composed)
+        (self.start)(PartRun { module: Arc::clone(module), input, options, context, composed })
     }
 
     /// Starts a run of the composed module's own prompt, with these texts in place of its calls and references.
@@ -160,12 +164,10 @@ impl Parts {
         texts: Vec<String>,
         part: PartOptions,
     ) -> Result<ChunkStream, ErrorBody> {
-        let options = RunOptions {
-            caller: self.options.caller,
-            callers: self.options.callers.clone(),
-            ..self.part_options(&part)?
-        };
-        self.begin(&self.module, input, options, Composed::OwnPrompt(texts.into()))
+        let options = RunOptions { caller: self.options.caller, ..self.part_options(&part)? };
+        let context = RunContext { callers: self.run_context.callers.clone(), ..self.part_context(&part) };
+        let composed = Composed::OwnPrompt(texts.into());
+        (self.start)(PartRun { module: Arc::clone(&self.module), input, options, context, composed })
     }
 
     /// Returns whether the run can wait for a confirmation. A module that is called as a tool cannot.
@@ -202,30 +204,15 @@ impl Parts {
         }
     }
 
-    fn begin(
-        &self,
-        module: &Arc<Module>,
-        input: RunInput,
-        options: RunOptions,
-        composed: Composed,
-    ) -> Result<ChunkStream, ErrorBody> {
-        let module = Arc::clone(module);
-        (self.start)(PartRun { module, input, options, composed, is_streamed: self.is_streamed })
-    }
-
     /// Returns the options of a part: those of the composition that do not concern its own answer, and where it continues.
     ///
     /// # Errors
     /// E4014 for a part that was halted and is no longer the same call.
     fn part_options(&self, part: &PartOptions) -> Result<RunOptions, ErrorBody> {
         let options = &self.options;
-        let key = part.key.as_deref();
-        let log = options.call_log.as_ref();
         Ok(RunOptions {
             timeout: part.timeout.or(Some(self.timeout)),
             continuation: self.continuation(part)?,
-            call_log: key.and_then(|key| Some(log?.within(&part.path, key))),
-            is_uncached: options.is_uncached || !self.module.manifest.may_be_cached(),
             provider: options.provider.clone(),
             model: options.model.clone(),
             strict: options.strict,
@@ -233,14 +220,11 @@ impl Parts {
             on_violation: options.on_violation,
             max_attempts: options.max_attempts,
             media: options.media.clone(),
-            stored_media: Arc::clone(&options.stored_media),
             owner: options.owner.clone(),
             delivery: options.delivery.clone(),
             trace_id: options.trace_id.clone(),
-            parent_span: options.parent_span.clone(),
             cancellation: self.cancellation.clone(),
             risk: options.risk,
-            is_tool: options.is_tool,
             max_tool_rounds: options.max_tool_rounds,
             max_tool_calls: options.max_tool_calls,
             budgets: options.budgets.clone(),
@@ -250,12 +234,27 @@ impl Parts {
         })
     }
 
+    /// Returns the context of a part's run, without the modules that lead to it.
+    fn part_context(&self, part: &PartOptions) -> RunContext {
+        let context = &self.run_context;
+        let log = context.call_log.as_ref().zip(part.key.as_deref());
+        RunContext {
+            parent_span: context.parent_span.clone(),
+            call_log: log.map(|(log, key)| log.within(&part.path, key)),
+            stored_media: Arc::clone(&context.stored_media),
+            is_folded: !self.is_streamed,
+            is_tool: context.is_tool,
+            is_uncached: context.is_uncached || !self.module.manifest.may_be_cached(),
+            ..RunContext::default()
+        }
+    }
+
     fn child_context(&self) -> ContextScope {
         self.context.for_child(self.module.manifest.context.fork)
     }
 
     fn callers(&self) -> Vec<String> {
-        self.options.callers.iter().chain([&self.module.manifest.name]).cloned().collect()
+        self.run_context.callers.iter().chain([&self.module.manifest.name]).cloned().collect()
     }
 }
 
@@ -278,6 +277,7 @@ pub(crate) struct PendingParts {
     /// The parts; none once they have started.
     module: Option<Arc<dyn ComposedModule>>,
     options: RunOptions,
+    context: RunContext,
     pub(crate) input: CheckedInput,
     /// The media of the input as parts of a message.
     pub(crate) media: Vec<Part>,
@@ -291,12 +291,25 @@ impl PendingParts {
         start: StartPart,
         module: Arc<dyn ComposedModule>,
         options: &RunOptions,
+        context: &RunContext,
         input: CheckedInput,
-        halted_runs: Option<HaltedRuns>,
-        restored: RestoredParts,
+        halted_runs: &HaltedRuns,
     ) -> Self {
-        let (module, options, media) = (Some(module), options.clone(), Vec::new());
-        Self { start, module, options, input, media, halted_runs, restored }
+        Self {
+            start,
+            module: Some(module),
+            options: options.clone(),
+            context: context.clone(),
+            input,
+            media: Vec::new(),
+            halted_runs: (!context.is_tool).then(|| halted_runs.clone()),
+            restored: RestoredParts::default(),
+        }
+    }
+
+    /// Sets where the parts of a halted composition continue.
+    pub(crate) fn restored(self, restored: RestoredParts) -> Self {
+        Self { restored, ..self }
     }
 
     /// Returns whether the module's own prompt may give the answer.
@@ -320,6 +333,7 @@ impl PendingParts {
             module: Arc::clone(module),
             input: self.input.clone(),
             options: self.options.clone(),
+            run_context: self.context.clone(),
             timeout,
             is_streamed,
             cancellation: Cancellation::new(),

@@ -3,13 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_media::{Access, Delivery};
-use cog_spec::{ChunkType, Generation, OnViolation, Risk, Warning};
+use cog_spec::{ChunkType, Generation, OnViolation, Risk};
 
-use super::{Caller, RecoveryOffer, RunOptions};
-use crate::{
-    Budget, Cancellation, ContextScope, Trace, approval::Continuation, parts_state::FinishedParts,
-    tools::Tool, trace_context::SpanContext,
-};
+use super::{Caller, RunOptions};
+use crate::{Budget, Cancellation, ContextScope, Trace, approval::Continuation, tool::Tool};
 
 impl RunOptions {
     /// Returns options that set nothing.
@@ -122,31 +119,10 @@ impl RunOptions {
         self
     }
 
-    /// Sets the span of the caller, to which the run belongs.
-    #[must_use]
-    pub fn parent_span(mut self, parent: SpanContext) -> Self {
-        self.parent_span = Some(parent);
-        self
-    }
-
     /// Sets the handle that cancels the run.
     #[must_use]
     pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
         self.cancellation = cancellation;
-        self
-    }
-
-    /// Sets the session that the run belongs to.
-    #[must_use]
-    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
-        self.session_id = Some(session_id.into());
-        self
-    }
-
-    /// Resumes a stream after this `seq` (docs/spec/streaming.md).
-    #[must_use]
-    pub fn resume_from(mut self, resume_from: u64) -> Self {
-        self.resume_from = Some(resume_from);
         self
     }
 
@@ -185,13 +161,6 @@ impl RunOptions {
         self
     }
 
-    /// Continues a composition from the answers that its parts had when it was interrupted.
-    #[must_use]
-    pub fn finished_parts(mut self, finished_parts: FinishedParts) -> Self {
-        self.finished_parts = Some(finished_parts);
-        self
-    }
-
     /// Adds a budget that the calls of the run are counted in.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
@@ -210,20 +179,6 @@ impl RunOptions {
     #[must_use]
     pub fn handoff_to(mut self, agent: impl Into<String>) -> Self {
         self.handoff_to = Some(agent.into());
-        self
-    }
-
-    /// Sets the warnings of the answer in addition to those of the run.
-    #[must_use]
-    pub fn warnings(mut self, warnings: Vec<Warning>) -> Self {
-        self.warnings = warnings;
-        self
-    }
-
-    /// Sets the recovery offer in the final event of a stream that can be resumed.
-    #[must_use]
-    pub fn recovery(mut self, recovery: RecoveryOffer) -> Self {
-        self.recovery = Some(recovery);
         self
     }
 }

@@ -1,6 +1,6 @@
 //! The steps before the call to the provider.
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, HandoffRules};
 use cog_media::Access;
@@ -10,7 +10,7 @@ use cog_spec::{ErrorBody, Warning};
 
 use super::providers::Chain;
 use crate::{
-    Budget, RunInput, RunOptions,
+    Budget, RunContext, RunInput, RunOptions,
     cache::{self, Cached},
     composition::{self, Composed, ComposedModule, PendingParts},
     input::CheckedInput,
@@ -24,7 +24,7 @@ use crate::{
     session,
     spans::SpanScope,
     state::RuntimeState,
-    tools::{self, Continued, Restored, RestoredParts, ToolRun},
+    tools::{self, Continued, Restored, RestoredParts, ToolRun, ToolSources},
 };
 
 /// Runs every step before the call to the provider. `composed` is [`Composed::Unknown`] for a run that is not part of another.
@@ -37,13 +37,19 @@ pub(crate) fn prepare(
     module: &Arc<Module>,
     input: RunInput,
     options: &RunOptions,
+    context: RunContext,
     composed: &Composed,
 ) -> Result<PreparedRun, ErrorBody> {
     preflight::caller(&module.manifest, options.caller)?;
     let texts = composed.texts();
     let composed = composition::composed_module(state.composer.as_ref(), &state.modules, module, composed)?;
-    let Restored { options, input, continued, parts } = tools::restore(state, module, input, options)?;
-    let run = Run { state, module, options: &with_budget(state, options), composed, texts };
+    let Restored { mut options, context, input, continued, parts } =
+        tools::restore(&state.tools.halted, module, input, options, context)?;
+    // The parts of the run and the modules that it calls as tools share its budget.
+    if let Some(budget) = Budget::for_run(state.budget, &options.budgets) {
+        options.to_mut().budgets.push(budget);
+    }
+    let run = Run { state, module, options: &options, context: &context, composed, texts };
     let accepted = run.accept(input)?;
     let call = run.call(&accepted, continued.as_deref())?;
     let cached = run.cached(&accepted.input, &call, continued.is_some());
@@ -53,19 +59,12 @@ pub(crate) fn prepare(
     Ok(PreparedRun { plan: Plan { claim, ..plan }, rules, span: None })
 }
 
-/// Adds the budget of the run to its options, so that its parts and tools share it.
-fn with_budget<'a>(state: &RuntimeState, options: Cow<'a, RunOptions>) -> Cow<'a, RunOptions> {
-    match Budget::for_run(state.budget, &options.budgets) {
-        Some(budget) => Cow::Owned(options.into_owned().budget(budget)),
-        None => options,
-    }
-}
-
 /// A run that is being prepared.
 struct Run<'a> {
     state: &'a Arc<RuntimeState>,
     module: &'a Arc<Module>,
     options: &'a RunOptions,
+    context: &'a RunContext,
     /// The parts of the module, if it calls other modules.
     composed: Option<Arc<dyn ComposedModule>>,
     /// The texts in place of the calls and references of the prompt.
@@ -97,7 +96,7 @@ impl Run<'_> {
     /// Checks the input, its context and its handoff packet.
     fn accept(&self, input: RunInput) -> Result<Accepted, ErrorBody> {
         let Self { state, module, options, .. } = self;
-        let session_id = session::given_or_new_id(options.session_id.as_deref())?;
+        let session_id = session::given_or_new_id(self.context.session_id.as_deref())?;
         let input = CheckedInput::new(module, input)?;
         let sources = ContextSources {
             store: &state.context,
@@ -117,7 +116,7 @@ impl Run<'_> {
     fn call(&self, accepted: &Accepted, continued: Option<&Continued>) -> Result<Call, ErrorBody> {
         let Self { state, module, options, composed, .. } = self;
         let input = &accepted.input;
-        let (chain, offline) = Chain::new(state, module, options, composed.as_deref(), input)?;
+        let (chain, offline) = Chain::new(&state.providers, module, options, composed.as_deref(), input)?;
         let mut warnings = Vec::from_iter(offline);
         warnings.extend(misaddressed(module, input.packet()));
         let media = self.media(input)?;
@@ -139,12 +138,12 @@ impl Run<'_> {
         if !input.has_files() {
             return Ok(None);
         }
-        let options = self.options;
+        let context = self.context;
         let mut access = self.access().clone();
-        access.owner.clone_from(&options.owner);
-        access.stored = Arc::clone(&options.stored_media);
-        let is_resumed = options.resume_from.is_some();
-        Sources::new(self.module, input, access, options.call_log.clone(), is_resumed).map(Some)
+        access.owner.clone_from(&self.options.owner);
+        access.stored = Arc::clone(&context.stored_media);
+        let is_resumed = context.resume_from.is_some();
+        Sources::new(self.module, input, access, context.call_log.clone(), is_resumed).map(Some)
     }
 
     /// Returns the media that the run may open from its input.
@@ -159,11 +158,17 @@ impl Run<'_> {
         accepted: &Accepted,
         continued: Option<&Continued>,
     ) -> Result<(Option<Box<ToolRun>>, Vec<Warning>), ErrorBody> {
-        let (mut tools, missing) =
-            ToolRun::new(self.state, self.module, &accepted.input, self.options, continued);
-        if let Some(tools) = &mut tools {
+        let sources = ToolSources {
+            settings: &self.state.tools,
+            modules: Arc::<RuntimeState>::clone(self.state),
+            spans: self.spans(),
+            session_id: &accepted.session_id,
+            options: self.options,
+            context: self.context,
+        };
+        let (tools, missing) = ToolRun::new(sources, self.module, &accepted.input, continued);
+        if let Some(tools) = &tools {
             tools.check_price(chain.first.as_ref(), self.model())?;
-            tools.set_session(&accepted.session_id);
         }
         Ok((tools, missing))
     }
@@ -184,17 +189,20 @@ impl Run<'_> {
 
     /// Returns the stored answer to the request. Only a complete run of one module has one.
     fn cached(&self, input: &CheckedInput, call: &Call, is_continued: bool) -> Cached {
-        let is_cached = self.composed.is_none() && !is_continued && !call.chain.is_offline;
+        let Self { options, context, .. } = self;
+        let is_new = !is_continued && options.continuation.is_none() && context.resume_from.is_none();
+        let is_cached = self.composed.is_none() && is_new && !call.chain.is_offline && !context.is_uncached;
         let answers = self.state.cache.as_ref().filter(|_| is_cached);
         let called = (call.chain.first.as_ref(), &call.request);
-        cache::lookup(answers, self.module, input, called, self.options)
+        cache::lookup(answers, self.module, input, called, options)
     }
 
     /// Returns the rules by which the answer is checked.
     fn rules(&self, accepted: &Accepted, call: &Call, cached: &Cached) -> AnswerRules {
         let Accepted { session_id, input, handoff, .. } = accepted;
         let first = call.chain.first.as_ref();
-        let mut rules = answer_rules(self.module, &call.request, first, self.options, session_id.clone());
+        let mut rules =
+            answer_rules(self.module, &call.request, first, self.options, self.context, session_id.clone());
         rules.warnings.extend(call.warnings.iter().chain(&cached.warning).cloned());
         rules.handoff = handoff.clone();
         rules.input = Some(input.for_prompt().clone());
@@ -212,7 +220,8 @@ impl Run<'_> {
         cached: Cached,
         restored: RestoredParts,
     ) -> Result<Plan, ErrorBody> {
-        let Self { state, module, options, .. } = self;
+        let Self { state, module, options, context, .. } = self;
+        let spans = self.spans();
         let media_sink = MediaSink::new(
             module,
             self.access(),
@@ -224,8 +233,9 @@ impl Run<'_> {
         preflight::budgets(&budgets, (provider.as_ref(), self.model()), &others)?;
         let parts = self.composed.map(|composed| {
             let start = super::start_part(state);
-            let halted_runs = (!options.is_tool).then(|| state.tools.halted.clone());
-            Box::new(PendingParts::new(start, composed, options, accepted.input, halted_runs, restored))
+            let parts =
+                PendingParts::new(start, composed, options, context, accepted.input, &state.tools.halted);
+            Box::new(parts.restored(restored))
         });
         Ok(Plan {
             provider,
@@ -245,12 +255,17 @@ impl Run<'_> {
                 &accepted.session_id,
                 options.trace_id.as_deref(),
             ),
-            spans: SpanScope::new(state.tracer.as_ref(), options.parent_span.as_ref()),
+            spans,
             context: Some(accepted.context),
             timeout: call.timeout,
             timeout_setting: call.timeout_setting,
             cancellation: options.cancellation.clone(),
         })
+    }
+
+    /// Returns where the spans of calls belong; none without a tracer.
+    fn spans(&self) -> Option<SpanScope> {
+        SpanScope::new(self.state.tracer.as_ref(), self.context.parent_span.as_ref())
     }
 
     /// Returns the model that the first provider is called with; empty for its default.

@@ -7,11 +7,10 @@ use cog_provider::Provider;
 use cog_spec::{ErrorBody, Secret, Warning};
 
 use crate::{
-    Budget, RunOptions,
+    Budget, Providers, RunOptions,
     composition::{ComposedModule, PartsReply},
     input::CheckedInput,
     offline, preflight,
-    state::RuntimeState,
 };
 
 /// The providers of a run.
@@ -30,13 +29,13 @@ impl Chain {
     /// Returns the providers of a run, with the warning of an answer without a model. A composed module whose parts give
     /// the answer calls none itself.
     pub(super) fn new(
-        state: &RuntimeState,
+        providers: &Providers,
         module: &Module,
         options: &RunOptions,
         composed: Option<&dyn ComposedModule>,
         input: &CheckedInput,
     ) -> Result<(Self, Option<Warning>), ErrorBody> {
-        let mut others = VecDeque::from(state.providers.choose(options.provider.as_deref())?);
+        let mut others = VecDeque::from(providers.choose(options.provider.as_deref())?);
         let is_offline = others.is_empty();
         let chain = |first, others| Self { first, others, budgets: options.budgets.clone(), is_offline };
         if composed.is_some_and(|composed| !composed.uses_own_prompt()) {

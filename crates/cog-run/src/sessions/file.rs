@@ -16,7 +16,7 @@ use super::{
     session::RunSpec,
     shared::Shared,
 };
-use crate::{RunOptions, call_log::CallLog, options::internal, private_files::MediaFiles};
+use crate::{RunContext, RunOptions, call_log::CallLog, options::stored, private_files::MediaFiles};
 
 /// The format version of the header line.
 const VERSION: u64 = 1;
@@ -35,7 +35,7 @@ pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
         w.field("partial_allowed", &session.partial_allowed);
         w.field("module", &spec.module);
         w.field("options", &spec.options);
-        internal::write(w.key("internal_options"), &spec.options);
+        stored::write(w.key("internal_options"), &spec.options, &spec.context.warnings);
         w.field("input", &spec.input);
     });
     line.push('\n');
@@ -105,7 +105,7 @@ pub(crate) fn read(path: &Path, age: Duration, media: &Arc<MediaFiles>) -> io::R
     else {
         return Ok(None);
     };
-    header.spec.options.call_log = Some(CallLog::restored(call_log(path), Arc::clone(media)));
+    header.spec.context.call_log = Some(CallLog::restored(call_log(path), Arc::clone(media)));
     let mut log = Log::default();
     let mut state = SessionState::Running;
     let mut length = first.map_or(0, str::len) + 1;
@@ -179,8 +179,9 @@ impl Header {
         let value = Value::parse(line).ok().filter(|value| value.get("cog_session").is_some())?;
         let text = |key| Some(value.get(key)?.as_str()?.to_owned());
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
+        let mut context = RunContext::default();
         if let Some(internal_options) = value.get("internal_options") {
-            internal::read(internal_options, &mut options)?;
+            context.warnings = stored::read(internal_options, &mut options)?;
         }
         let input = value.child(value.get("input")?);
         Some(Self {
@@ -191,7 +192,7 @@ impl Header {
             partial_allowed: value
                 .get("partial_allowed")
                 .is_none_or(|allowed| allowed.as_bool() == Some(true)),
-            spec: RunSpec { module: text("module")?, input, options },
+            spec: RunSpec { module: text("module")?, input, options, context },
         })
     }
 }

@@ -11,7 +11,9 @@ use super::{
     log::{Event, Log, Mark},
     shared::Shared,
 };
-use crate::{Budget, Cancellation, ChunkStream, RunInput, RunOptions, Runtime, call_log::CallLog, error};
+use crate::{
+    Budget, Cancellation, ChunkStream, RunContext, RunInput, RunOptions, Runtime, call_log::CallLog, error,
+};
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -173,25 +175,25 @@ impl Sessions {
         let module = runtime.load_name_async(&spec.module).await;
         let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
         let finished_parts = finished::from_log(&session.lock().log);
-        let call_log = spec.options.call_log.map(CallLog::resumed);
+        let call_log = spec.context.call_log.map(CallLog::resumed);
         let media = match call_log.clone() {
             Some(log) => tokio::task::spawn_blocking(move || log.media()).await.unwrap_or_default(),
             None => HashMap::new(),
         };
         let input = RunInput::Json(spec.input);
-        let options = RunOptions {
+        let options = RunOptions { cancellation: cancellation.clone(), ..spec.options };
+        let context = RunContext {
             call_log,
             stored_media: Arc::new(media),
-            cancellation: cancellation.clone(),
             session_id: Some(session.id.clone()),
             resume_from: Some(last_seq),
             recovery: self.0.store.settings.recovery,
             finished_parts: Some(finished_parts),
-            ..spec.options
+            ..spec.context
         };
         // It reads the log of the tool calls.
         let runtime = runtime.clone();
-        let started = tokio::task::spawn_blocking(move || runtime.execute_stream(&module, input, options));
+        let started = tokio::task::spawn_blocking(move || runtime.prepare(&module, input, options, context));
         started.await.unwrap_or_else(|failed| Err(Box::new(Envelope::failure(error::from_task(&failed)))))
     }
 }

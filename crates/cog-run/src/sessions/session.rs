@@ -11,7 +11,7 @@ use super::{
     shared::Shared,
     subscriber::{After, Subscriber},
 };
-use crate::{ChunkStream, RunOptions, call_log::CallLog};
+use crate::{ChunkStream, RunContext, RunOptions, call_log::CallLog};
 
 /// A started run and its log.
 ///
@@ -94,6 +94,8 @@ pub struct RunSpec {
     pub input: Value,
     /// The options of the run.
     pub options: RunOptions,
+    /// What surrounds the run. Only its warnings are stored.
+    pub context: RunContext,
 }
 
 /// The options of a new session.
@@ -110,7 +112,7 @@ pub struct SessionOptions {
 impl RunSpec {
     /// Returns the specification of a run with default options.
     pub fn new(module: impl Into<String>, input: Value) -> Self {
-        Self { module: module.into(), input, options: RunOptions::default() }
+        Self { module: module.into(), input, options: RunOptions::default(), context: RunContext::default() }
     }
 
     /// Sets the options of the run.

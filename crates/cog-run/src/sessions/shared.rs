@@ -327,14 +327,14 @@ impl State {
 
     /// Removes the run to start again, and the log of its tool calls.
     pub(crate) fn forget_spec(&mut self) {
-        if let Some(log) = self.spec.take().and_then(|spec| spec.options.call_log) {
+        if let Some(log) = self.spec.take().and_then(|spec| spec.context.call_log) {
             log.remove();
         }
     }
 
     /// Returns the bytes of memory that the session occupies.
     pub(crate) fn bytes(&self) -> usize {
-        let calls = self.spec.as_ref().and_then(|spec| spec.options.call_log.as_ref());
+        let calls = self.spec.as_ref().and_then(|spec| spec.context.call_log.as_ref());
         self.log.bytes() + self.input_bytes + calls.map_or(0, CallLog::bytes)
     }
 

@@ -102,7 +102,7 @@ impl SessionStore {
         file::remove_call_logs(directory, |id| self.is_interrupted(id))?;
         let sessions: Vec<_> = self.lock().sessions.values().cloned().collect();
         let logs =
-            sessions.iter().filter_map(|session| session.lock().spec.as_ref()?.options.call_log.clone());
+            sessions.iter().filter_map(|session| session.lock().spec.as_ref()?.context.call_log.clone());
         logs.for_each(|log| log.restore_media());
         self.media.remove_unreferenced();
         Ok(())

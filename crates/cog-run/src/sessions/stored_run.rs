@@ -15,9 +15,9 @@ use cog_spec::{Chunk, Code, ErrorBody, Progress};
 
 use super::{SessionState, file, part_answer, settings::SessionSettings};
 use crate::{
-    RunInput, RunOptions,
+    RunContext, RunInput, RunOptions,
     call_log::CallLog,
-    options::internal,
+    options::stored,
     parts_state::FinishedParts,
     private_files::{self, MediaFiles},
     session::generate_id,
@@ -94,7 +94,7 @@ impl RunRecord {
             w.optional("model", &self.model);
             w.field("trusted_for_run", &self.is_trusted_for_run);
             w.field("options", &self.options);
-            internal::write(w.key("internal_options"), &self.options);
+            stored::write(w.key("internal_options"), &self.options, &[]);
             w.optional("args", &args);
             w.optional("input", &input);
         });
@@ -106,7 +106,7 @@ impl RunRecord {
         let value = Value::parse(line).ok().filter(|value| value.get("cog_run").is_some())?;
         let text = |key| Some(value.get(key)?.as_str()?.to_owned());
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
-        internal::read(value.get("internal_options")?, &mut options)?;
+        stored::read(value.get("internal_options")?, &mut options)?;
         let input = value.get("input").map(|input| value.child(input));
         let input = match (text("args"), input) {
             (Some(text), Some(rest)) => RunInput::ArgsWith(text, rest),
@@ -228,15 +228,20 @@ impl StoredRun {
     pub fn options(&self, options: &RunOptions) -> RunOptions {
         let former = &self.record.options;
         let options = if self.is_continued { options.or_former(former) } else { options.clone() };
-        RunOptions {
+        RunOptions { continuation: former.continuation.clone(), ..options }
+    }
+
+    /// Returns the context of the run: this one, with what is stored of the run.
+    #[must_use]
+    pub fn context(&self, context: RunContext) -> RunContext {
+        RunContext {
             session_id: Some(self.id.clone()),
             finished_parts: Some(self.finished.clone()),
             call_log: Some(self.call_log.clone()),
             stored_media: Arc::clone(&self.media),
             resume_from: self.is_continued.then_some(0),
             recovery: SessionSettings::default().recovery,
-            continuation: former.continuation.clone(),
-            ..options
+            ..context
         }
     }
 

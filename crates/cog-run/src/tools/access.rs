@@ -2,7 +2,7 @@
 
 use cog_spec::Manifest;
 
-use super::ToolInfo;
+use crate::tool::ToolInfo;
 
 /// Returns why a module may not call a tool; none if it may.
 pub(super) fn refusal(manifest: &Manifest, info: &ToolInfo) -> Option<String> {
@@ -41,7 +41,7 @@ mod tests {
     use cog_spec::{Format, Tier};
 
     use super::*;
-    use crate::tools::ToolEffects;
+    use crate::tool::ToolEffects;
 
     fn info(effects: ToolEffects) -> ToolInfo {
         let parameters = Value::parse("{}").unwrap();

@@ -4,7 +4,7 @@ use cog_json::{Limits, Parser, Tolerance, Value};
 use cog_schema::Violation;
 use cog_spec::Code;
 
-use super::{ToolError, ToolInfo};
+use crate::tool::{ToolError, ToolInfo};
 
 /// The maximum number of violations in a message; the details contain all of them.
 const MAX_LISTED: usize = 20;

@@ -3,7 +3,7 @@
 use cog_harmony::{ImagePart, Message, Part, Role, ToolCall};
 use cog_json::{ToJson as _, Value, Writer};
 
-use super::{ToolError, ToolOutput};
+use crate::tool::{ToolError, ToolOutput};
 
 /// The message of a halted call (appendix A, exercise 2).
 const HALTED: &str = "This call needs a confirmation and was not executed. You MUST request an explicit \

@@ -3,7 +3,8 @@
 use cog_harmony::{Message, Part, ToolCall};
 use cog_spec::Usage;
 
-use super::{ToolError, ToolOutput, content, state::CallNote};
+use super::{content, state::CallNote};
+use crate::tool::{ToolError, ToolOutput};
 
 /// A call that has a result.
 pub(super) struct Done {

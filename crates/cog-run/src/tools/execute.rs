@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use tokio::time::timeout;
 
 use super::{
-    Tool, ToolContext, ToolError, ToolLimits, ToolOutput, ToolSet, arguments, content,
+    ToolLimits, ToolSet, arguments, content,
     done::Done,
     halted_calls::{HaltedCalls, Standing},
     logged, progress,
@@ -19,6 +19,7 @@ use crate::{
     call_log::CallLog,
     spans::{OpenTool, SpanScope},
     stream::Outlet,
+    tool::{Tool, ToolContext, ToolError, ToolOutput},
     trace_context::SpanContext,
 };
 
@@ -27,6 +28,9 @@ pub(super) struct Executor<'a> {
     pub(super) set: &'a ToolSet,
     pub(super) limits: &'a ToolLimits,
     pub(super) context: &'a ToolContext,
+    pub(super) log: Option<&'a CallLog>,
+    /// Whether the run is itself a call of a tool, and cannot wait for a confirmation.
+    pub(super) is_tool: bool,
     /// The calls for which the run was halted.
     pub(super) halted_calls: &'a HaltedCalls,
     /// The tools of which a call was halted in this run.
@@ -71,15 +75,11 @@ impl Executor<'_> {
             };
             span.end(failure.map(code), || done.message.text());
         }
-        if let Some(log) = self.log() {
+        if let Some(log) = self.log {
             let _ = log.append(logged::end(&done)).await;
         }
         progress::ended(self.out, &call.name, &done.note.status);
         Ended::Done(Box::new(done))
-    }
-
-    fn log(&self) -> Option<&CallLog> {
-        self.context.options.call_log.as_ref()
     }
 
     /// Returns the tool of a call and its arguments; none if the call needs a confirmation that it does not have.
@@ -100,7 +100,7 @@ impl Executor<'_> {
         };
         match is_halted {
             false => Ok(Some((entry, arguments))),
-            true if self.context.options.is_tool => Err(cannot_confirm(&call.name)),
+            true if self.is_tool => Err(cannot_confirm(&call.name)),
             true => Ok(None),
         }
     }
@@ -120,7 +120,7 @@ impl Executor<'_> {
         arguments: Value,
         span: Option<SpanContext>,
     ) -> Result<ToolOutput, ToolError> {
-        if let Some(log) = self.log().filter(|_| tool.info().effects.changes_something()) {
+        if let Some(log) = self.log.filter(|_| tool.info().effects.changes_something()) {
             log.append(logged::start(call)).await.map_err(|_| cannot_log())?;
         }
         progress::called(self.out, &call.name);

@@ -8,22 +8,22 @@ use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
 use super::{
-    Claim, Round,
+    Claim, HaltedRuns, Round,
     halted_calls::HaltedCalls,
     logged::{self, Logged},
     state::{HaltedState, Progressed, changed},
 };
 use crate::{
-    RunInput, RunOptions,
+    RunContext, RunInput, RunOptions,
     approval::{Continuation, Decision},
     call_log::CallLog,
-    parts_state::{HaltedPart, PartsState},
-    state::RuntimeState,
+    parts_state::HaltedPart,
 };
 
 /// What a run starts from.
 pub(crate) struct Restored<'a> {
     pub(crate) options: Cow<'a, RunOptions>,
+    pub(crate) context: RunContext,
     pub(crate) input: RunInput,
     pub(crate) continued: Option<Box<Continued>>,
     pub(crate) parts: RestoredParts,
@@ -70,19 +70,20 @@ impl Continued {
 /// E4013 and E4014 for an id that is unknown, belongs to another owner or was used, and for a module that has changed; the
 /// error of the halted run if the call is not confirmed.
 pub(crate) fn restore<'a>(
-    shared: &RuntimeState,
+    halted_runs: &HaltedRuns,
     module: &Module,
     input: RunInput,
     options: &'a RunOptions,
+    mut context: RunContext,
 ) -> Result<Restored<'a>, ErrorBody> {
-    if let Some(logged) = interrupted(module, options)? {
-        return Ok(after_calls(shared, logged, input, options));
+    if let Some(logged) = interrupted(module, context.call_log.as_ref())? {
+        return Ok(after_calls(halted_runs, logged, input, options, context));
     }
     let Some(Continuation { id, decision }) = &options.continuation else {
-        let (options, parts) = (Cow::Borrowed(options), RestoredParts::default());
-        return Ok(Restored { options, input, continued: None, parts });
+        let options = Cow::Borrowed(options);
+        return Ok(Restored { options, context, input, continued: None, parts: RestoredParts::default() });
     };
-    let state = shared.tools.halted.open(id, options.owner.as_deref())?;
+    let state = halted_runs.open(id, options.owner.as_deref())?;
     check_unchanged(&state, module)?;
     if state.own_round().is_some() {
         check_trust(module)?;
@@ -95,7 +96,7 @@ pub(crate) fn restore<'a>(
     if state.halted_call().is_none() {
         return Err(state.error());
     }
-    let log = options.call_log.clone();
+    let log = context.call_log.clone();
     let entry = log.is_some().then(|| logged::continued(&state, is_confirmed));
     let round = state.own_round().cloned();
     let continued = Continued {
@@ -105,17 +106,17 @@ pub(crate) fn restore<'a>(
         progressed: state.progressed.clone(),
         started: HashSet::new(),
         claim: Some(Claim {
-            halted: shared.tools.halted.clone(),
+            halted: halted_runs.clone(),
             id: id.clone(),
             owner: state.owner.clone(),
             log,
             decision: entry,
         }),
     };
-    let mut media = shared.tools.halted.media(&state);
-    media.extend(options.stored_media.iter().map(|(source, media)| (source.clone(), media.clone())));
-    let options = RunOptions { stored_media: Arc::new(media), ..options.clone() };
-    Ok(continue_from(state, continued, decision, &options))
+    let mut media = halted_runs.media(&state);
+    media.extend(context.stored_media.iter().map(|(source, media)| (source.clone(), media.clone())));
+    context.stored_media = Arc::new(media);
+    Ok(continue_from(state, continued, decision, options, context))
 }
 
 /// Returns the start of a run that continues this halted one: its input, its options and its parts.
@@ -124,19 +125,20 @@ fn continue_from(
     continued: Continued,
     decision: &Decision,
     options: &RunOptions,
+    mut context: RunContext,
 ) -> Restored<'static> {
     let HaltedState { input, parts, options: halted, .. } = state;
-    let now = options.finished_parts.as_ref();
-    let (finished_parts, halted_parts) = match parts {
-        Some(PartsState { finished, halted }) => {
-            let finished = now.map_or_else(|| finished.clone(), |now| finished.with(now));
-            (Some(finished), decided(halted, decision))
-        }
-        None => (now.cloned(), Vec::new()),
-    };
-    let options = RunOptions { finished_parts, ..options.or_former(&halted) };
+    let mut halted_parts = Vec::new();
+    if let Some(before) = parts {
+        // What this run has stored since counts before what the halted one had.
+        let now = context.finished_parts.take();
+        context.finished_parts =
+            Some(now.map_or_else(|| before.finished.clone(), |now| before.finished.with(&now)));
+        halted_parts = decided(before.halted, decision);
+    }
     Restored {
-        options: Cow::Owned(options),
+        options: Cow::Owned(options.or_former(&halted)),
+        context,
         input: RunInput::Json(input),
         continued: Some(Box::new(continued)),
         parts: RestoredParts { halted: halted_parts },
@@ -165,8 +167,8 @@ fn check_unchanged(state: &HaltedState, module: &Module) -> Result<(), ErrorBody
 }
 
 /// Returns the tool calls of a run that was interrupted and starts again; none if it made none.
-fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Logged>, ErrorBody> {
-    let text = options.call_log.as_ref().map(CallLog::read_interrupted).transpose()?.unwrap_or_default();
+fn interrupted(module: &Module, log: Option<&CallLog>) -> Result<Option<Logged>, ErrorBody> {
+    let text = log.map(CallLog::read_interrupted).transpose()?.unwrap_or_default();
     let Some(logged) = Logged::read(&text) else { return Ok(None) };
     let changed = changed(&logged.hashes, module);
     if !changed.is_empty() {
@@ -181,20 +183,21 @@ fn interrupted(module: &Module, options: &RunOptions) -> Result<Option<Logged>, 
 /// Returns the start of a run after its tool calls. One that had continued after a confirmation has the input and the options
 /// of the halted run.
 fn after_calls<'a>(
-    shared: &RuntimeState,
+    halted_runs: &HaltedRuns,
     logged: Logged,
     input: RunInput,
     options: &'a RunOptions,
+    context: RunContext,
 ) -> Restored<'a> {
     let Logged { messages, round, progressed, started, continued: halted, is_claimed, .. } = logged;
     // The program was killed between the entry of the decision and that of the claim. If the halted run is used, another program
     // may have continued it: this one is refused, because it has not called anything yet.
     let unclaimed = halted.as_ref().filter(|_| !is_claimed);
     let claim = unclaimed.map(|(state, _)| Claim {
-        halted: shared.tools.halted.clone(),
+        halted: halted_runs.clone(),
         id: state.id.clone(),
         owner: state.owner.clone(),
-        log: options.call_log.clone(),
+        log: context.call_log.clone(),
         decision: None,
     });
     let halted_calls = halted.as_ref().and_then(|(state, is_confirmed)| {
@@ -205,10 +208,11 @@ fn after_calls<'a>(
     match halted {
         Some((state, is_confirmed)) => {
             let decision = if is_confirmed { Decision::yes() } else { Decision::Deny };
-            continue_from(*state, continued, &decision, options)
+            continue_from(*state, continued, &decision, options, context)
         }
         None => Restored {
             options: Cow::Borrowed(options),
+            context,
             input,
             continued: Some(Box::new(continued)),
             parts: RestoredParts::default(),

@@ -14,7 +14,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
 
 use super::{
-    HaltedRuns, Round, RoundEnd, ToolContext, ToolError, ToolLimits, ToolSet, arguments,
+    HaltedRuns, ModuleCalls, Round, RoundEnd, ToolLimits, ToolSet, ToolSettings, arguments,
     calls::ReplyCalls,
     done::Done,
     execute::{Ended, Executor},
@@ -24,8 +24,14 @@ use super::{
     state::{self, HaltedState, Progressed},
 };
 use crate::{
-    RunOptions, input::CheckedInput, parts_state::PartsState, recorder, spans::SpanScope,
-    state::RuntimeState, stream::Outlet,
+    RunContext, RunOptions,
+    call_log::CallLog,
+    input::CheckedInput,
+    parts_state::PartsState,
+    recorder,
+    spans::SpanScope,
+    stream::Outlet,
+    tool::{ToolContext, ToolError},
 };
 
 /// The tool calls of one run.
@@ -33,6 +39,11 @@ pub(crate) struct ToolRun {
     set: Arc<ToolSet>,
     limits: ToolLimits,
     context: ToolContext,
+    options: RunOptions,
+    /// The log of the run, so that one that starts again does not repeat its calls.
+    log: Option<CallLog>,
+    /// Whether the run is itself a call of a tool, and cannot wait for a confirmation.
+    is_tool: bool,
     reply: ReplyCalls,
     /// The ids of all calls so far.
     known_ids: HashSet<String>,
@@ -46,6 +57,17 @@ pub(crate) struct ToolRun {
     origin: Origin,
     /// Where the spans of calls belong, if there is a tracer.
     spans: Option<SpanScope>,
+}
+
+/// What the tools of a run are made from.
+pub(crate) struct ToolSources<'a> {
+    pub(crate) settings: &'a ToolSettings,
+    pub(crate) modules: Arc<dyn ModuleCalls>,
+    /// Where the spans of calls belong, if there is a tracer.
+    pub(crate) spans: Option<SpanScope>,
+    pub(crate) session_id: &'a str,
+    pub(crate) options: &'a RunOptions,
+    pub(crate) context: &'a RunContext,
 }
 
 /// The last call of the model before a run is halted.
@@ -66,19 +88,30 @@ struct Origin {
 impl ToolRun {
     /// Returns the tools of a run, with the warnings about those that do not exist; none if the module may call none.
     pub(crate) fn new(
-        shared: &Arc<RuntimeState>,
+        sources: ToolSources<'_>,
         module: &Arc<Module>,
         input: &CheckedInput,
-        options: &RunOptions,
         continued: Option<&Continued>,
     ) -> (Option<Box<Self>>, Vec<Warning>) {
-        let (set, warnings) = ToolSet::new(shared, module, options);
+        let (set, warnings) = ToolSet::new(module, &sources);
         let Some(set) = set else { return (None, warnings) };
-        let limits = shared.tools.limits.lowered(options.max_tool_rounds, options.max_tool_calls);
+        let ToolSources { settings, spans, session_id, options, context, .. } = sources;
+        let limits = settings.limits.lowered(options.max_tool_rounds, options.max_tool_calls);
         let mut run = Self {
             set,
             limits,
-            context: context(options, &limits),
+            context: ToolContext {
+                call_id: String::new(),
+                session_id: session_id.to_owned(),
+                owner: options.owner.clone(),
+                timeout: limits.call_timeout,
+                max_result_bytes: limits.max_result_bytes,
+                cancellation: options.cancellation.clone(),
+                span: context.parent_span.clone(),
+            },
+            options: options.clone(),
+            log: context.call_log.clone(),
+            is_tool: context.is_tool,
             reply: ReplyCalls::default(),
             known_ids: HashSet::new(),
             progressed: Progressed {
@@ -91,9 +124,9 @@ impl ToolRun {
             origin: Origin {
                 module: Arc::clone(module),
                 input: input.to_continue(),
-                halted: shared.tools.halted.clone(),
+                halted: settings.halted.clone(),
             },
-            spans: SpanScope::new(shared.tracer.as_ref(), options.parent_span.as_ref()),
+            spans,
         };
         if let Some(continued) = continued {
             run.known_ids = continued.call_ids();
@@ -104,11 +137,6 @@ impl ToolRun {
             run.settle(&continued.started);
         }
         (Some(Box::new(run)), warnings)
-    }
-
-    /// Sets the session of the run, which its tools receive.
-    pub(crate) fn set_session(&mut self, session_id: &str) {
-        session_id.clone_into(&mut self.context.session_id);
     }
 
     /// Returns the tools, for the requests to the model.
@@ -166,7 +194,7 @@ impl ToolRun {
 
     /// Adds a round to the log of the session, if it has one, so that a run that starts again continues after it.
     pub(crate) async fn log(&self, message: &Message, round: &Round, usage: Option<&Usage>) {
-        if let Some(log) = &self.context.options.call_log {
+        if let Some(log) = &self.log {
             let is_first = self.progressed.rounds == 1;
             let hashes = if is_first { state::hashes(&self.origin.module) } else { Vec::new() };
             let _ = log.append(logged::round(message, round, usage, &hashes)).await;
@@ -184,6 +212,8 @@ impl ToolRun {
             set: &self.set,
             limits: &self.limits,
             context: &self.context,
+            log: self.log.as_ref(),
+            is_tool: self.is_tool,
             halted_calls: &self.halted_calls,
             halted_tools: &self.progressed.halted_tools,
             is_high_risk: self.progressed.is_high_risk,
@@ -206,7 +236,7 @@ impl ToolRun {
                 let Done { message, note, usage, is_high_risk } = *done;
                 self.progressed.is_high_risk |= is_high_risk;
                 self.progressed.notes.push(note);
-                let message = match self.context.options.trace {
+                let message = match self.options.trace {
                     Some(_) => recorder::result(self.metadata(), message, usage.as_ref(), &time),
                     None => message,
                 };
@@ -218,7 +248,7 @@ impl ToolRun {
     }
 
     fn metadata(&self) -> Metadata {
-        recorder::metadata(&self.context.session_id, self.context.options.trace_id.as_deref())
+        recorder::metadata(&self.context.session_id, self.options.trace_id.as_deref())
     }
 
     /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `media` are those of the input
@@ -238,7 +268,7 @@ impl ToolRun {
             }
         }
         let Origin { module, input, halted } = &self.origin;
-        match HaltedState::new(module, input, &self.context.options, round) {
+        match HaltedState::new(module, input, &self.options, round) {
             Ok(state) => {
                 let state = HaltedState { progressed, parts, ..state };
                 let state = state.with_messages(&last.request.messages);
@@ -256,18 +286,4 @@ fn interrupted(name: &str) -> ToolError {
          check that before you call it again."
     );
     ToolError::new("OutcomeUnknown", message)
-}
-
-/// Returns the context of the calls of a run.
-fn context(options: &RunOptions, limits: &ToolLimits) -> ToolContext {
-    ToolContext {
-        call_id: String::new(),
-        session_id: String::new(),
-        owner: options.owner.clone(),
-        timeout: limits.call_timeout,
-        max_result_bytes: limits.max_result_bytes,
-        cancellation: options.cancellation.clone(),
-        span: options.parent_span.clone(),
-        options: Arc::new(options.clone()),
-    }
 }

@@ -7,8 +7,11 @@ use cog_module::Module;
 use cog_provider::ToolRequest;
 use cog_spec::{Dialect, Warning, WarningCode};
 
-use super::{Tool, access, module_tool::ModuleTool};
-use crate::{RunOptions, modules::ModuleKey, state::RuntimeState};
+use super::{
+    ToolSources, access,
+    module_tool::{CallingRun, ModuleTool},
+};
+use crate::{RunContext, RunOptions, tool::Tool};
 
 /// The tools of one run: those that the module may call, and those that it may not.
 pub(crate) struct ToolSet {
@@ -37,11 +40,7 @@ impl Entry {
 impl ToolSet {
     /// Selects the tools of a run: the registered ones, and the modules that `tools.allowed` names. None if the module may
     /// call no tool. A tool that the manifest allows and that does not exist is a warning.
-    pub(super) fn new(
-        shared: &Arc<RuntimeState>,
-        module: &Module,
-        options: &RunOptions,
-    ) -> (Option<Arc<Self>>, Vec<Warning>) {
+    pub(super) fn new(module: &Module, sources: &ToolSources<'_>) -> (Option<Arc<Self>>, Vec<Warning>) {
         if !module.manifest.policies.tools_allowed {
             return (None, Vec::new());
         }
@@ -51,29 +50,33 @@ impl ToolSet {
             let warning = warning.map(|message| Warning::new(WarningCode::ToolUnavailable, message));
             return (None, Vec::from_iter(warning));
         }
-        let mut tools = options.tools.with_registered(&shared.tools.registered);
-        let callers: Vec<String> = options.callers.iter().chain([&module.manifest.name]).cloned().collect();
+        let ToolSources { settings, modules, options, context, .. } = sources;
+        let mut tools = options.tools.with(&settings.registered);
+        let mut caller: Option<Arc<CallingRun>> = None;
         let mut warnings = Vec::new();
         for name in &module.manifest.tools.allowed {
             if tools.iter().all(|tool| tool.info().name != *name) {
-                match shared.modules.load(ModuleKey::Name, name) {
+                match modules.load(name) {
                     Ok(found) if !found.manifest.invocation.agent_invocable => {
                         warnings
                             .push(unavailable(name, "`invocation.agent_invocable: false` in its manifest"));
                     }
-                    Ok(found) => tools.push(Arc::new(ModuleTool::new(shared, found, callers.clone()))),
+                    Ok(found) => {
+                        let caller = caller.get_or_insert_with(|| calling_run(module, options, context));
+                        tools.push(Arc::new(ModuleTool::new(modules, found, Arc::clone(caller))));
+                    }
                     Err(error) => warnings.push(unavailable(name, &error.message)),
                 }
             }
         }
-        let needs_confirmation = |name: &String| shared.tools.confirm.contains(name);
+        let needs_confirmation = |name: &String| settings.confirm.contains(name);
         let entry = |tool: Arc<dyn Tool>| {
             let refusal = access::refusal(&module.manifest, tool.info());
             Entry { refusal, needs_confirmation: needs_confirmation(&tool.info().name), tool }
         };
         let tools: Vec<Entry> = tools.into_iter().map(entry).collect();
         let has_any = tools.iter().any(|entry| entry.refusal.is_none());
-        let is_parallel = shared.tools.limits.max_parallel > 1;
+        let is_parallel = settings.limits.max_parallel > 1;
         (has_any.then(|| Arc::new(Self { tools, is_parallel })), warnings)
     }
 
@@ -94,6 +97,11 @@ impl ToolSet {
         let allowed = self.tools.iter().filter(|entry| entry.refusal.is_none());
         allowed.map(|entry| entry.tool.info().name.as_str()).collect()
     }
+}
+
+fn calling_run(module: &Module, options: &RunOptions, context: &RunContext) -> Arc<CallingRun> {
+    let callers = context.callers.iter().chain([&module.manifest.name]).cloned().collect();
+    Arc::new(CallingRun { options: options.clone(), callers })
 }
 
 fn unavailable(name: &str, reason: &str) -> Warning {

@@ -10,7 +10,7 @@ use cog_json::{ToJson as _, Value};
 use cog_module::Module;
 use cog_provider::Provider;
 use cog_run::{
-    RunOptions, Runtime,
+    RunContext, RunOptions, Runtime,
     composition::{
         ComposedModule, Composer, Modules, PartOptions, Parts, PartsAnswer, PartsEnd, PartsError,
         PartsFuture, PartsSummary,
@@ -195,8 +195,10 @@ async fn failed_parts_end_the_run_with_the_answers_of_the_others() {
     for is_interrupted in [false, true] {
         let bench = bench(Scripted::replying(ANSWER), failed(is_interrupted), &[]);
         let offer = cog_run::RecoveryOffer { retry_after_ms: 1, max_retries: 2 };
-        let options = RunOptions::new().recovery(offer);
-        let mut stream = bench.runtime.execute_stream(&bench.module, sample_input(), options).unwrap();
+        let mut context = RunContext::default();
+        context.recovery = Some(offer);
+        let options = RunOptions::new();
+        let mut stream = bench.runtime.prepare(&bench.module, sample_input(), options, context).unwrap();
         let mut chunks = Vec::new();
         while let Some(chunk) = stream.next().await {
             chunks.push(chunk);

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_json::ToJson as _;
-use cog_run::{CancelReason, Cancellation, RecoveryOffer, RunOptions};
+use cog_run::{CancelReason, Cancellation, RecoveryOffer, RunContext, RunOptions};
 use cog_spec::Chunk;
 use futures_util::StreamExt as _;
 
@@ -24,9 +24,10 @@ async fn stopped(reason: CancelReason, recovery: Option<RecoveryOffer>) -> (Vec<
         r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#;
     let (provider, runtime, module) = runtime_with(Scripted::hanging(text), &directory);
     let cancellation = Cancellation::new();
-    let mut options = RunOptions::new().cancellation(cancellation.clone());
-    options.recovery = recovery;
-    let chunks = runtime.execute_stream(&module, sample_input(), options).unwrap().collect::<Vec<_>>();
+    let options = RunOptions::new().cancellation(cancellation.clone());
+    let mut context = RunContext::default();
+    context.recovery = recovery;
+    let chunks = runtime.prepare(&module, sample_input(), options, context).unwrap().collect::<Vec<_>>();
     let later = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         cancellation.cancel(reason);
@@ -75,8 +76,10 @@ async fn cancelled_run_makes_no_call() {
 async fn resumed_run_retracts_the_data_and_continues_seq() {
     let directory = directory("Answer.", &[]);
     let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
-    let options = RunOptions::new().session_id("sess_1").resume_from(7);
-    let stream = runtime.execute_stream(&module, sample_input(), options).unwrap();
+    let mut context = RunContext::default();
+    context.session_id = Some("sess_1".to_owned());
+    context.resume_from = Some(7);
+    let stream = runtime.prepare(&module, sample_input(), RunOptions::new(), context).unwrap();
     assert_eq!(stream.session_id(), "sess_1");
     let chunks: Vec<Chunk> = stream.collect().await;
     let first: serde_json::Value = serde_json::from_str(&chunks[0].to_json()).unwrap();

@@ -17,10 +17,10 @@ use cog_json::Value;
 use cog_module::{Finder, Module};
 use cog_provider::Provider;
 use cog_run::{
-    Runtime, RuntimeBuilder,
+    ChunkStream, RunContext, RunInput, RunOptions, Runtime, RuntimeBuilder,
     sessions::{
         After, ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, SessionSettings, SessionState,
-        Sessions, Subscriber,
+        Sessions, StoredRun, Subscriber,
     },
     tools::Tool,
 };
@@ -108,6 +108,12 @@ impl Bench {
 
 /// An entry: event, `seq`, chunk.
 type Line = (String, u64, String);
+
+/// Returns the chunks of a run that is stored.
+fn stored(bench: &Bench, run: &StoredRun, input: RunInput) -> ChunkStream {
+    let options = run.options(&RunOptions::default());
+    bench.runtime.prepare(&bench.module, input, options, run.context(RunContext::default())).unwrap()
+}
 
 fn of(owner: &str) -> SessionOptions {
     SessionOptions::new(owner)

@@ -8,7 +8,7 @@ use std::sync::{
 use cog_module::Module;
 use cog_provider::ProviderError;
 use cog_run::{
-    CallOutcome, RunOptions, RunOutcome, Runtime,
+    CallOutcome, RunContext, RunOptions, RunOutcome, Runtime,
     provider::{FinishReason, ModelEvent, Provider, Usage},
     spans::{Span, SpanContext, ToolOutcome, Tracer, Work},
     tools::ToolError,
@@ -17,7 +17,7 @@ use cog_spec::Code;
 use tempfile::TempDir;
 
 use crate::{
-    support::{ANSWER, Scripted, directory, input, sample_input},
+    support::{ANSWER, Scripted, directory, input, run_in, sample_input},
     tools::script::{Setup, answer, calls, info},
 };
 
@@ -98,8 +98,9 @@ fn replying_with_usage() -> Scripted {
 async fn call_belongs_to_its_run_and_the_run_to_its_caller() {
     let directory = directory("Answer.", &[]);
     let (spans, runtime, module) = traced(replying_with_usage(), &directory);
-    let options = RunOptions::new().parent_span(SpanContext::parse(CALLER, None).unwrap());
-    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let mut context = RunContext::default();
+    context.parent_span = SpanContext::parse(CALLER, None);
+    let envelope = run_in(&runtime, &module, RunOptions::new(), context).await;
     let expected = ["1<f067aa0ba902b7 run m answered Some(0.9)", "2<1 call scripted/one Answered tokens=12"];
     assert_eq!(spans.take(), expected);
     assert_eq!(envelope.meta.runtime.trace_id.as_deref(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));

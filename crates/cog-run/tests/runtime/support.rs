@@ -14,7 +14,7 @@ use cog_provider::{
     ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
     vendors::{MediaModel, ToolSettings},
 };
-use cog_run::{RunInput, Runtime};
+use cog_run::{RunContext, RunInput, RunOptions, Runtime};
 use cog_spec::{Dialect, Envelope, FinishReason, Modality, ModelEvent};
 use futures_util::{StreamExt as _, stream};
 use tempfile::TempDir;
@@ -237,6 +237,19 @@ pub(crate) fn runtime_with(provider: Scripted, directory: &TempDir) -> (Arc<Scri
     let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     (provider, runtime, module)
+}
+
+/// Runs the module of [`directory`] within a context.
+pub(crate) async fn run_in(
+    runtime: &Runtime,
+    module: &Arc<Module>,
+    options: RunOptions,
+    context: RunContext,
+) -> Envelope {
+    match runtime.prepare(module, sample_input(), options, context) {
+        Ok(chunks) => chunks.fold().await,
+        Err(refused) => *refused,
+    }
 }
 
 pub(crate) fn code(envelope: &Envelope) -> Option<&str> {

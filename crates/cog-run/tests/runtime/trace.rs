@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use cog_harmony::{Message, Metadata, Role};
 use cog_provider::{Provider, ProviderError};
-use cog_run::{Providers, RunOptions, Runtime, Trace, tools::ToolOutput};
+use cog_run::{Providers, RunContext, RunOptions, Runtime, Trace, tools::ToolOutput};
 use cog_spec::{Amount, Chunk, Code, Cost, ErrorBody, FinishReason, ModelEvent, Usage};
 use futures_util::StreamExt as _;
 use serde_json::json;
 
 use crate::{
-    support::{ANSWER, Scripted, directory, runtime_with, sample_input},
+    support::{ANSWER, Scripted, directory, run_in, runtime_with, sample_input},
     tools::script::{Setup, calls, info},
 };
 
@@ -68,10 +68,12 @@ async fn trace_is_the_same_in_sync_and_stream() {
     let provider = Scripted::new([reply(ANSWER, 1_000)]).priced("openai", "gpt-6-luna");
     let (_, runtime, module) = runtime_with(provider, &directory);
     let (sync, stream) = (Trace::new(), Trace::new());
-    let options = |trace: &Trace| RunOptions::new().trace(trace.clone()).trace_id("t-1").session_id("s-1");
-    let envelope = runtime.execute(&module, sample_input(), options(&sync)).await;
+    let options = |trace: &Trace| RunOptions::new().trace(trace.clone()).trace_id("t-1");
+    let mut context = RunContext::default();
+    context.session_id = Some("s-1".to_owned());
+    let envelope = run_in(&runtime, &module, options(&sync), context.clone()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
-    let chunks = runtime.execute_stream(&module, sample_input(), options(&stream)).unwrap();
+    let chunks = runtime.prepare(&module, sample_input(), options(&stream), context).unwrap();
     let chunks: Vec<Chunk> = chunks.collect().await;
     assert!(matches!(chunks.last(), Some(Chunk::Final { .. })));
     let messages = sync.messages().0;

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     guard::BodyLease,
+    request::Options,
     state::App,
     transport::{Wire, sse},
 };
@@ -35,10 +36,10 @@ pub(super) async fn respond(app: &App, run: Run) -> Result<Response, OpenAiError
     options.run.chunk_type = Some(ChunkType::Delta);
     let cancellation = options.run.cancellation.clone();
     let (live, runtime) = (Live::from_module(&module), app.runtime.clone());
-    let is_live = live.is_some();
-    let started = app.offload.run(bytes, move || match is_live {
-        true => runtime.execute_stream(&module, input, options.run),
-        false => runtime.execute_without_data(&module, input, options.run),
+    options.context.is_folded = live.is_none();
+    let started = app.offload.run(bytes, move || {
+        let Options { run, context, .. } = *options;
+        runtime.prepare(&module, input, run, context)
     });
     let chunks = prepare(app, started.await?, &cancellation).await?;
     let data = live.map(DataText::new);

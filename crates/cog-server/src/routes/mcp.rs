@@ -90,6 +90,7 @@ fn settings(app: &App, parts: Option<&Parts>) -> Result<CallSettings, ErrorBody>
     app.own(&mut options, &caller);
     Ok(CallSettings {
         options: options.run,
+        context: options.context,
         held: Some(Box::new(slot)),
         shutdown: app.guard.drain.over.clone(),
         confirmation_advice: Some(ADVICE.to_owned()),

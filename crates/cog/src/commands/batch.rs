@@ -21,7 +21,7 @@ use cog_host::{
     settings::{Environment, Flags, Settings, Source as SettingSource},
 };
 use cog_module::{Choice, Module};
-use cog_run::{Providers, RunOptions, Runtime};
+use cog_run::{Providers, RunContext, RunOptions, Runtime};
 use cog_spec::Usage;
 
 use self::{
@@ -85,10 +85,13 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     check_prices(&runtime, args.limits.max_cost)?;
     let warms_cache = via.is_none() && has_prompt_cache(&runtime);
     let options = options(args, &module, &settings);
+    let mut context = RunContext::default();
+    context.parent_span = settings.parent_span();
     let batch = Batch {
         runtime,
         module,
         options,
+        context,
         pace,
         filter,
         sample: args.rows.sample,
@@ -210,7 +213,6 @@ fn options(args: &BatchArgs, module: &Module, settings: &Settings) -> RunOptions
     let timeout = &settings.timeout;
     options.timeout = matches!(timeout.source, SettingSource::Flag(_)).then_some(timeout.value);
     options.on_violation = args.check.on_violation;
-    options.parent_span = settings.parent_span();
     // A job has one call for each row.
     let has_one_call = args.via.via.is_some() && args.via.retry.is_none();
     options.max_attempts = if has_one_call { Some(1) } else { args.check.max_attempts };

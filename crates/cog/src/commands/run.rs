@@ -17,7 +17,7 @@ use cog_host::{
 use cog_media::Delivery;
 use cog_module::{Choice, Module};
 use cog_run::{
-    Cancellation, ChunkStream, RunInput, RunOptions, Runtime, Trace, Value, sessions::StoredRun,
+    Cancellation, ChunkStream, RunContext, RunInput, RunOptions, Runtime, Trace, Value, sessions::StoredRun,
     tools::Continuation,
 };
 use cog_spec::{Chunk, Envelope, ErrorBody};
@@ -137,9 +137,6 @@ enum RunResult {
     /// The envelope of a stream whose chunks were printed.
     Stream(Envelope),
 }
-
-/// The method of the runtime that starts a run.
-type Execute = fn(&Runtime, &Arc<Module>, RunInput, RunOptions) -> Result<ChunkStream, Box<Envelope>>;
 
 impl RunResult {
     fn envelope(&self) -> &Envelope {
@@ -294,12 +291,15 @@ impl Run<'_> {
         let new =
             || stored::created(self.args, &module, (&input, options.clone()), &self.settings, self.console);
         let stored = stored.or_else(new);
+        let mut context = RunContext::default();
+        context.parent_span = self.settings.parent_span();
         let options = stored.as_ref().map_or_else(|| options.clone(), |stored| stored.options(&options));
+        if let Some(stored) = &stored {
+            context = stored.context(context);
+        }
         // The progress line shows the field that arrives, and the stream has the answers of the parts to store.
-        let needs_data = is_streamed || stored.is_some() || self.console.err().is_terminal;
-        let execute: Execute =
-            if needs_data { Runtime::execute_stream } else { Runtime::execute_without_data };
-        match execute(&runtime, &module, input, options) {
+        context.is_folded = !is_streamed && stored.is_none() && !self.console.err().is_terminal;
+        match runtime.prepare(&module, input, options, context) {
             Ok(chunks) => {
                 self.console.note(&note);
                 if let Some(stored) = &stored {
@@ -355,7 +355,6 @@ impl Run<'_> {
         options.handoff_to.clone_from(&self.args.handoff.handoff_to);
         options.continuation.clone_from(&self.continuation);
         options.trace.clone_from(&self.trace);
-        options.parent_span = self.settings.parent_span();
         options
     }
 

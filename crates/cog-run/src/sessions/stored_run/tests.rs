@@ -53,11 +53,12 @@ fn run_is_read_back_with_the_answers_of_its_parts() {
         assert_eq!(format!("{:?}", run.record().input), format!("{input:?}"));
         assert_eq!((run.record().module.as_str(), run.record().provider.as_deref()), ("/m", Some("a,b")));
         let options = run.options(&RunOptions::new());
-        assert!(options.strict && options.resume_from == Some(0));
+        let context = run.context(RunContext::default());
+        assert!(options.strict && context.resume_from == Some(0));
         assert_eq!(options.timeout, Some(Duration::from_secs(7)), "the limit of the start");
         let other = RunOptions::new().timeout(Duration::from_secs(9));
         assert_eq!(run.options(&other).timeout, Some(Duration::from_secs(9)));
-        let finished = options.finished_parts.unwrap();
+        let finished = context.finished_parts.unwrap();
         assert!(
             ["a", "c"].iter().all(|part| finished.get(part, "k").is_some())
                 && finished.get("b", "k").is_none()

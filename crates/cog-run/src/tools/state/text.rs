@@ -6,7 +6,7 @@ use cog_spec::{PartAnswer, Usage};
 use serde::Deserialize;
 
 use super::{HaltedState, Progressed};
-use crate::{RunOptions, options::internal, parts_state::PartsState, tools::Round};
+use crate::{RunOptions, options::stored, parts_state::PartsState, tools::Round};
 
 /// The format version.
 const VERSION: u64 = 1;
@@ -29,7 +29,7 @@ impl HaltedState {
             w.field("input", &self.input);
             w.optional("media", &(!self.media.is_empty()).then_some(&self.media));
             w.field("options", &self.options);
-            internal::write(w.key("internal_options"), &self.options);
+            stored::write(w.key("internal_options"), &self.options, &[]);
             w.key("messages").array(|w| self.messages.iter().for_each(|it| write_message(w, Some(it))));
             w.key("calls").array(|w| self.round.calls.iter().for_each(|call| write_call(w, call)));
             w.key("results")
@@ -52,7 +52,7 @@ impl HaltedState {
             return None;
         }
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
-        internal::read(value.get("internal_options")?, &mut options)?;
+        stored::read(value.get("internal_options")?, &mut options)?;
         options.owner = string(value, "owner");
         Some(Self {
             id: string(value, "id")?,

@@ -17,7 +17,7 @@ use cog_run::{
     sessions::{After, RunRecord, RunSpec, SessionSettings, StoredRuns},
 };
 
-use super::{Bench, disk, final_data, of, read, read_some};
+use super::{Bench, disk, final_data, of, read, read_some, stored};
 use crate::{
     support::{Scripted, directory, write},
     tools::{halted_media::Once, script::answer},
@@ -136,15 +136,13 @@ async fn stored_run_opens_its_media_once() {
     let input = || RunInput::Json(input.clone());
     let run = runs.create(RunRecord::new("m", input(), RunOptions::default())).unwrap();
     let id = run.id().to_owned();
-    let options = run.options(&RunOptions::default());
-    let mut chunks = bench.runtime.execute_stream(&bench.module, input(), options).unwrap();
+    let mut chunks = stored(&bench, &run, input());
     while bench.provider.requests().is_empty() {
         let _ = tokio::time::timeout(Duration::from_millis(5), chunks.next()).await;
     }
     drop((chunks, run));
     let run = runs.open(&id).unwrap();
-    let options = run.options(&RunOptions::default());
-    let envelope = bench.runtime.execute(&bench.module, input(), options).await;
+    let envelope = stored(&bench, &run, input()).fold().await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let requests = bench.provider.requests();
     assert_eq!(requests[0].messages, requests[1].messages, "the model sees the same image");

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::{
     Bench,
     disk::{bytes, left_behind, on, put},
-    final_data, of, read, read_batch, read_some,
+    final_data, of, read, read_batch, read_some, stored,
 };
 use crate::{
     support::{Scripted, directory, sample_input, write},
@@ -115,16 +115,14 @@ async fn stored_run_continues_after_its_tool_calls() {
     let runs = StoredRuns::in_directory(place.path());
     let run = runs.create(RunRecord::new("m", sample_input(), RunOptions::default())).unwrap();
     let id = run.id().to_owned();
-    let options = run.options(&RunOptions::default());
-    let mut chunks = bench.runtime.execute_stream(&bench.module, sample_input(), options).unwrap();
+    let mut chunks = stored(&bench, &run, sample_input());
     while counted.counts()[2] == 0 {
         let _ = tokio::time::timeout(Duration::from_millis(5), chunks.next()).await;
     }
     drop((chunks, run));
 
     let run = runs.open(&id).unwrap();
-    let options = run.options(&RunOptions::default());
-    let envelope = bench.runtime.execute(&bench.module, run.record().input.clone(), options).await;
+    let envelope = stored(&bench, &run, run.record().input.clone()).fold().await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(counted.counts(), [1, 1, 1]);
     let results = results(&bench);

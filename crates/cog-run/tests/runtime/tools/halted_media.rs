@@ -13,7 +13,7 @@ use std::{
 
 use cog_media::{Access, Fetched, MediaError, Store, Uploads, decode_base64};
 use cog_run::{
-    RunInput, RunOptions, Runtime,
+    RunContext, RunInput, RunOptions, Runtime,
     sessions::{RunRecord, StoredRuns},
     tools::{Continuation, Decision, HaltedRuns},
 };
@@ -143,8 +143,9 @@ impl Killed {
         options.continuation = Some(Continuation { id, decision: Decision::yes() });
         let record = RunRecord::new("m", input("null"), options);
         let run = StoredRuns::in_directory(place.path().join("runs")).create(record).unwrap();
-        let mut chunks =
-            runtime.execute_stream(&module, input("null"), run.options(&run.record().options)).unwrap();
+        let options = run.options(&run.record().options);
+        let context = run.context(RunContext::default());
+        let mut chunks = runtime.prepare(&module, input("null"), options, context).unwrap();
         let mut copies = vec![copy(place.path())];
         while setup.provider.requests().len() == 1 {
             let _ = tokio::time::timeout(Duration::from_millis(1), chunks.next()).await;
@@ -158,7 +159,8 @@ impl Killed {
         let runtime = self.setup.builder().halted_runs(halted_in(halted)).build();
         let run = StoredRuns::in_directory(runs.join("runs")).open(&self.run).unwrap();
         let options = run.options(&RunOptions::default());
-        runtime.execute(&self.setup.module(), input("null"), options).await
+        let context = run.context(RunContext::default());
+        runtime.prepare(&self.setup.module(), input("null"), options, context).unwrap().fold().await
     }
 
     /// Returns the path of the log of the run's tool calls.

@@ -1,4 +1,19 @@
+//! What the operator sets for the tools of a runtime.
+
 use std::time::Duration;
+
+use super::HaltedRuns;
+use crate::tool::ToolList;
+
+/// The tools of a runtime.
+#[derive(Clone, Default)]
+pub(crate) struct ToolSettings {
+    pub(crate) registered: ToolList,
+    /// The names of tools whose calls a person must confirm.
+    pub(crate) confirm: Vec<String>,
+    pub(crate) limits: ToolLimits,
+    pub(crate) halted: HaltedRuns,
+}
 
 /// The limits of tool calls in one run. The operator sets them; a request may only lower them.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -25,7 +25,7 @@ pub struct ToolInfo {
     pub needs_confirmation: bool,
     /// The time limit of a call, if it is shorter than that of the runtime.
     pub timeout: Option<Duration>,
-    pub(super) schema: Arc<ArgumentsSchema>,
+    pub(crate) schema: Arc<ArgumentsSchema>,
 }
 
 /// What a call of a tool may do (docs/spec/modules.md, `policies`).
@@ -124,7 +124,7 @@ impl ToolInfo {
     }
 
     /// Returns the definition for a provider, in the dialect of its schemas.
-    pub(super) fn definition(&self, dialect: Dialect) -> ToolDefinition {
+    pub(crate) fn definition(&self, dialect: Dialect) -> ToolDefinition {
         let (parameters, strict) = self.schema.projected(dialect);
         let (name, description) = (self.name.clone(), self.description.clone());
         ToolDefinition { name, description, parameters, strict }

@@ -17,7 +17,7 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// The compiled schema of a tool's arguments.
 #[derive(Debug)]
-pub(super) struct ArgumentsSchema {
+pub(crate) struct ArgumentsSchema {
     /// A contract whose input is the arguments.
     contract: Arc<Contract>,
     /// The projection to each dialect, created on first use, and whether the provider enforces it.
@@ -29,7 +29,7 @@ impl ArgumentsSchema {
     ///
     /// # Errors
     /// Every problem of the schema with its location.
-    pub(super) fn compile(parameters: &serde_json::Value) -> Result<Self, String> {
+    pub(crate) fn compile(parameters: &serde_json::Value) -> Result<Self, String> {
         let mut document = Map::new();
         for key in DEFINITIONS {
             document.extend(parameters.get(key).map(|value| (key.to_owned(), value.clone())));
@@ -44,12 +44,12 @@ impl ArgumentsSchema {
     }
 
     /// Returns the schema of a module's input.
-    pub(super) fn from_contract(contract: Arc<Contract>) -> Self {
+    pub(crate) fn from_contract(contract: Arc<Contract>) -> Self {
         Self { contract, projected: Dialect::ALL.iter().map(|_| OnceLock::new()).collect() }
     }
 
     /// Returns the schema in a dialect, and whether the provider enforces it.
-    pub(super) fn projected(&self, dialect: Dialect) -> (Value, bool) {
+    pub(crate) fn projected(&self, dialect: Dialect) -> (Value, bool) {
         let index = Dialect::ALL.iter().position(|known| *known == dialect);
         match index.and_then(|index| self.projected.get(index)) {
             Some(slot) => slot.get_or_init(|| self.project(dialect)).clone(),
@@ -64,7 +64,7 @@ impl ArgumentsSchema {
     }
 
     /// Returns every violation of the arguments, with paths from `arguments`.
-    pub(super) fn check(&self, arguments: Node<'_>) -> Vec<Violation> {
+    pub(crate) fn check(&self, arguments: Node<'_>) -> Vec<Violation> {
         let mut violations = self.contract.check_input(arguments);
         for violation in &mut violations {
             if let Some(path) = violation.path.strip_prefix("input") {
@@ -75,7 +75,7 @@ impl ArgumentsSchema {
     }
 
     /// Returns the arguments without the nulls that stand for omitted members; none if there are no such nulls.
-    pub(super) fn without_nulls(&self, arguments: Node<'_>) -> Option<Value> {
+    pub(crate) fn without_nulls(&self, arguments: Node<'_>) -> Option<Value> {
         let nulls = self.contract.added_nulls("input", arguments);
         let omitted = nulls.iter().map(|path| {
             let pointer = path.pointer();

@@ -1,4 +1,4 @@
-//! Options of a run that are not part of its request, stored so that a restarted run uses them again.
+//! Options that are stored, so that a run that continues or starts again has them: those that are not part of its request.
 
 use cog_json::{Node, Writer};
 use cog_spec::{Generation, Warning};
@@ -9,8 +9,8 @@ use crate::{
     approval::{Continuation, Decision},
 };
 
-/// Writes the options that are set, as an object.
-pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions) {
+/// Writes the options that are set, and the warnings of the run, as an object.
+pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions, warnings: &[Warning]) {
     let Generation { temperature, max_tokens, seed, stop, .. } = &options.generation;
     w.object(|w| {
         w.optional("trace_id", &options.trace_id);
@@ -23,12 +23,12 @@ pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions) {
         w.optional("max_tokens", max_tokens);
         w.optional("seed", seed);
         w.field("stop", stop);
-        w.field("warnings", &options.warnings);
+        w.field("warnings", warnings);
     });
 }
 
-/// Reads the stored options; none when the object is invalid.
-pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
+/// Reads the stored options, and returns the warnings of the run; none when the object is invalid.
+pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<Vec<Warning>> {
     let text = |node: Node<'_>| node.as_str().map(str::to_owned);
     options.trace_id = node.get("trace_id").and_then(text);
     if node.get("by_agent").is_some() {
@@ -46,9 +46,33 @@ pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
         // The others are options of the request.
         ..std::mem::take(&mut options.generation)
     };
-    options.warnings =
-        node.get("warnings")?.elements().map(|it| Warning::deserialize(it).ok()).collect::<Option<_>>()?;
-    Some(())
+    node.get("warnings")?.elements().map(|it| Warning::deserialize(it).ok()).collect()
+}
+
+impl RunOptions {
+    /// Returns these options, and where they set none, those of the former run that this one continues.
+    #[must_use]
+    pub(crate) fn or_former(&self, former: &Self) -> Self {
+        Self {
+            provider: self.provider.clone().or_else(|| former.provider.clone()),
+            model: self.model.clone().or_else(|| former.model.clone()),
+            strict: self.strict || former.strict,
+            timeout: self.timeout.or(former.timeout),
+            generation: self.generation.or(&former.generation),
+            on_violation: self.on_violation.or(former.on_violation),
+            max_attempts: self.max_attempts.or(former.max_attempts),
+            chunk_type: self.chunk_type.or(former.chunk_type),
+            buffer_size: self.buffer_size.or(former.buffer_size),
+            risk: self.risk.or(former.risk),
+            max_tool_rounds: self.max_tool_rounds.or(former.max_tool_rounds),
+            max_tool_calls: self.max_tool_calls.or(former.max_tool_calls),
+            trace_id: self.trace_id.clone().or_else(|| former.trace_id.clone()),
+            handoff_to: self.handoff_to.clone().or_else(|| former.handoff_to.clone()),
+            caller: former.caller,
+            continuation: None,
+            ..self.clone()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -58,12 +82,12 @@ mod tests {
 
     use super::*;
 
-    fn round_trip(options: &RunOptions) -> RunOptions {
+    fn round_trip(options: &RunOptions, warnings: &[Warning]) -> (RunOptions, Vec<Warning>) {
         let mut text = String::new();
-        write(&mut Writer::compact(&mut text), options);
+        write(&mut Writer::compact(&mut text), options, warnings);
         let mut read_back = RunOptions::default();
-        read(Value::parse(&text).unwrap().node(), &mut read_back).unwrap();
-        read_back
+        let warnings = read(Value::parse(&text).unwrap().node(), &mut read_back).unwrap();
+        (read_back, warnings)
     }
 
     #[test]
@@ -81,20 +105,21 @@ mod tests {
             buffer_size: Some(64),
             continuation: Some(Continuation { id: "halt_1".to_owned(), decision: Decision::yes() }),
             generation,
-            warnings: vec![Warning::new(WarningCode::SessionNew, "a new run")],
             ..RunOptions::default()
         };
-        let read_back = round_trip(&options);
+        let warnings = [Warning::new(WarningCode::SessionNew, "a new run")];
+        let (read_back, warnings_back) = round_trip(&options, &warnings);
         assert_eq!(read_back.trace_id, options.trace_id);
         assert_eq!((read_back.caller, read_back.buffer_size), (options.caller, options.buffer_size));
         assert_eq!(read_back.continuation, options.continuation);
-        assert_eq!((read_back.generation, read_back.warnings), (options.generation, options.warnings));
+        assert_eq!(read_back.generation, options.generation);
+        assert_eq!(warnings_back, warnings);
     }
 
     #[test]
     fn unset_options_stay_unset() {
-        let read_back = round_trip(&RunOptions::default());
+        let (read_back, warnings) = round_trip(&RunOptions::default(), &[]);
         assert_eq!((read_back.trace_id, read_back.caller), (None, Caller::User));
-        assert_eq!((read_back.generation, read_back.warnings), (Generation::default(), Vec::new()));
+        assert_eq!((read_back.generation, warnings), (Generation::default(), Vec::new()));
     }
 }
