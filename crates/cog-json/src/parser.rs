@@ -14,9 +14,7 @@ mod seek;
 mod string;
 mod tolerance;
 
-use self::{
-    machine::Machine, opening::is_space, reader::Input, reply::Reply, seek::Seeker, tolerance::Ledger,
-};
+use self::{machine::Machine, reader::Input, reply::Reply};
 pub use self::{
     reader::Reader,
     tolerance::{Deviation, Tolerance},
@@ -71,8 +69,8 @@ impl Parser {
     #[must_use]
     pub fn tolerant(limits: Limits) -> Parser {
         let limits = limits.addressable();
-        let (machine, reply) = (Machine::new(limits, true), Some(Reply::new(limits)));
-        Parser { machine, input: Input::new(limits), reply, failed: None }
+        let reply = Some(Reply::new(limits));
+        Parser { machine: Machine::new(limits, true), input: Input::new(limits), reply, failed: None }
     }
 
     /// Emits the value of the key `wrapper` with the path of the root, so that paths start inside it, if it is the first
@@ -196,64 +194,6 @@ impl Parser {
         let error = SyntaxError::new(kind, offset, &self.machine.tape.text);
         *self.failed.insert(error)
     }
-}
-
-// The text around the document in a reply: reasoning, prose and a code fence.
-
-/// The possible start of the document in a reply that otherwise only contains a fence.
-#[derive(Clone, Copy)]
-struct Bodies {
-    /// With everything that looks like a draft, which may be in the strings of an array.
-    origin: usize,
-    /// After reasoning in tags.
-    body: usize,
-    /// After the last closing tag, if that ends reasoning too.
-    tail: usize,
-}
-
-impl Bodies {
-    fn new(text: &str, seeker: &Seeker) -> Self {
-        let at = |from| body(text, from);
-        Self { origin: at(seeker.origin()), body: at(seeker.body()), tail: at(seeker.tail()) }
-    }
-
-    fn each(self) -> impl Iterator<Item = usize> {
-        let body = (self.body != self.origin).then_some(self.body);
-        let tail = (self.tail != self.body).then_some(self.tail);
-        std::iter::once(self.origin).chain(body).chain(tail)
-    }
-}
-
-const FENCE: &str = "```";
-
-/// Returns where the document starts if the text contains nothing else but a fence.
-fn body(text: &str, from: usize) -> usize {
-    let rest = text.get(from..).unwrap_or_default().trim_start_matches(is_space);
-    let inner = match rest.strip_prefix(FENCE).and_then(|rest| rest.split_once('\n')) {
-        Some((word, inner)) if is_info(word) => inner.trim_start_matches(is_space),
-        _ => rest,
-    };
-    text.len() - inner.len()
-}
-
-/// Whether this may follow the opening fence on its line.
-fn is_info(word: &str) -> bool {
-    word.trim().bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-fn note_before(ledger: &mut Ledger, text: &str) {
-    let text = text.trim_matches(is_space);
-    let (prose, last) = text.rsplit_once('\n').unwrap_or(("", text));
-    let fence = last.trim().strip_prefix(FENCE).is_some_and(is_info);
-    ledger.note_around(Tolerance::SurroundingText, if fence { prose.trim().len() } else { text.len() });
-    ledger.note_around(Tolerance::CodeFence, if fence { last.trim().len() } else { 0 });
-}
-
-fn note_after(ledger: &mut Ledger, text: &str) {
-    let text = text.trim_matches(is_space);
-    let prose = text.strip_prefix(FENCE).unwrap_or(text).trim();
-    ledger.note_around(Tolerance::CodeFence, if text.starts_with(FENCE) { FENCE.len() } else { 0 });
-    ledger.note_around(Tolerance::SurroundingText, prose.len());
 }
 
 // The receivers of events.

@@ -148,3 +148,24 @@ fn single_quoted_strings_in_one_chunk() {
     parser.push(text.as_bytes(), &mut |_| {}).unwrap();
     assert_eq!(parser.finish(&mut |_| {}), Ok(End::Complete));
 }
+
+#[test]
+fn many_marks_in_one_chunk() {
+    let size = 2 * SIZE;
+    for (lead, scrap) in [
+        ("", "So: {\"a\":1}</think>"),
+        ("", "```{\"a\":1}</think>"),
+        ("", "x [1, {\"a\":1}]</think>"),
+        ("", "\"x\" {\"a\":1}</think>\n"),
+        (" ", "{\"a\":1}</think>"),
+        (" ", "</think>"),
+        ("\"", "</think>"),
+        ("x", "<a>x</a>"),
+    ] {
+        let lead = if lead == "x" { lead.repeat(size) + "\n{\"a\":1}" } else { lead.repeat(size) };
+        let text = lead + &scrap.repeat(size / scrap.len());
+        let mut parser = Parser::tolerant(Limits::model_output());
+        let read = parser.push(text.as_bytes(), &mut |_| {}).and_then(|()| parser.finish(&mut |_| {}));
+        assert_eq!(read.is_ok(), text.starts_with('x') && scrap.starts_with("<a>"), "{scrap}: {read:?}");
+    }
+}

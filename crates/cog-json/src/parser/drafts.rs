@@ -1,7 +1,7 @@
 //! What is a draft: text inside a tag, a channel or the markers of a tool call (ruling R82).
 //!
-//! Only the outermost open mark is kept, since everything inside it is a draft. Marks that are merely mentioned in a sentence
-//! open nothing, but their closing marks must not be taken for the end of reasoning whose opening mark is missing.
+//! Only the outermost open mark is kept, since everything inside it is a draft. Marks that are only mentioned in a sentence
+//! open nothing, but their closing marks must not count as the end of reasoning whose opening mark is missing.
 
 use crate::error::SyntaxErrorKind;
 use crate::parser::markup::{self, Form, Look, Mark, Role};
@@ -32,7 +32,7 @@ pub(super) enum Draft {
     ToolCall,
 }
 
-/// What stands at an offset.
+/// What is at an offset.
 pub(super) enum Step {
     /// No mark.
     Text,
@@ -60,19 +60,16 @@ impl Draft {
 impl Drafts {
     /// Reads the mark at `at`. At the end of the text nothing is cut.
     pub(super) fn step(&mut self, text: &str, at: usize, is_end: bool) -> Step {
-        match markup::read(text.get(at..).unwrap_or_default()) {
-            Look::None => Step::Text,
-            Look::Cut if is_end => Step::Text,
-            Look::Cut => Step::Cut,
-            Look::Mark(mark) => {
-                let is_mention = |end| markup::is_mention(text, at, end).or(is_end.then_some(false));
-                let step = match self.open {
-                    Some(_) => self.step_inside(&mark, at + mark.length, is_mention),
-                    None => self.step_outside(&mark, text, at, is_mention),
-                };
-                step.unwrap_or(Step::Cut)
-            }
-        }
+        let mark = match markup::read(text.get(at..).unwrap_or_default(), is_end) {
+            Look::None => return Step::Text,
+            Look::Cut => return Step::Cut,
+            Look::Mark(mark) => mark,
+        };
+        let step = match self.open {
+            Some(_) => self.step_inside(&mark, text, at, is_end),
+            None => self.step_outside(&mark, text, at, is_end),
+        };
+        step.unwrap_or(Step::Cut)
     }
 
     /// Returns the end of the open draft, or otherwise the offset to search from next.
@@ -83,11 +80,7 @@ impl Drafts {
             return Ok(end);
         }
         loop {
-            let rest = text.as_bytes().get(from..).unwrap_or_default();
-            let Some(length) = rest.iter().position(|&byte| markup::may_begin(byte)) else {
-                return Err(text.len().max(from));
-            };
-            from += length;
+            from = next_candidate(text, from)?;
             match self.step(text, from, is_end) {
                 Step::Closed(end) => return Ok(end),
                 Step::Cut => return Err(from),
@@ -110,17 +103,16 @@ impl Drafts {
             if self.open.is_some() {
                 from = self.end(text, from, is_end)?;
             }
-            let rest = text.as_bytes().get(from..).unwrap_or_default();
-            let Some(length) = rest.iter().position(|&byte| markup::may_begin(byte)) else {
-                return Err(text.len().max(from));
-            };
-            from += length;
-            if only_known && !is_known_at(text, from) {
-                if !is_end && matches!(markup::read(text.get(from..).unwrap_or_default()), Look::Cut) {
-                    return Err(from);
+            from = next_candidate(text, from)?;
+            if only_known {
+                match markup::read(text.get(from..).unwrap_or_default(), is_end) {
+                    Look::Mark(mark) if mark.is_known() => {}
+                    Look::Cut => return Err(from),
+                    Look::Mark(_) | Look::None => {
+                        from += first_length(text, from);
+                        continue;
+                    }
                 }
-                from += first_length(text, from);
-                continue;
             }
             match self.step(text, from, is_end) {
                 Step::Lone(end) => return Ok(end),
@@ -131,12 +123,9 @@ impl Drafts {
         }
     }
 
-    fn step_inside(
-        &mut self,
-        mark: &Mark,
-        end: usize,
-        is_mention: impl Fn(usize) -> Option<bool>,
-    ) -> Option<Step> {
+    /// At a mark inside a draft. `None` if the text ends before its meaning is known; then nothing was changed.
+    fn step_inside(&mut self, mark: &Mark, text: &str, at: usize, is_end: bool) -> Option<Step> {
+        let end = at + mark.length;
         let Some(open) = &mut self.open else { return Some(Step::Skip(end)) };
         let is_token = matches!(open.form, Form::Token | Form::Channel);
         let is_same = open.form == mark.form && open.name == mark.name;
@@ -144,16 +133,20 @@ impl Drafts {
         let closed = match mark.role {
             // What the tool is called with ends here, whatever its channel was.
             Role::Open if is_token && mark.form == Form::Token && mark.name == "call" => true,
-            Role::Open if is_same && !is_channel && !is_mention(end)? => {
-                open.depth += 1;
+            // Reasoning about a tag names it without closing it. Channels do not nest: each header begins a new one.
+            Role::Open if is_same && !is_channel => {
+                let is_mention = markup::is_mention(text, at, mark).or(is_end.then_some(false))?;
+                open.depth += usize::from(!is_mention);
                 false
             }
+            // `<channel|>` has no name.
             Role::Close if is_channel => true,
             Role::Close if is_same => {
                 open.depth -= 1;
                 open.depth == 0
             }
             Role::Final => is_channel,
+            // A token of the template ends what another one opened. In a tag, which the model wrote itself, it is text.
             Role::End => is_token,
             Role::Open | Role::Close | Role::Neutral => false,
         };
@@ -167,43 +160,39 @@ impl Drafts {
         Some(Step::Skip(end))
     }
 
-    fn step_outside(
-        &mut self,
-        mark: &Mark,
-        text: &str,
-        at: usize,
-        is_mention: impl Fn(usize) -> Option<bool>,
-    ) -> Option<Step> {
+    /// At a mark outside drafts. `None` if the text ends before its meaning is known; then nothing was changed.
+    fn step_outside(&mut self, mark: &Mark, text: &str, at: usize, is_end: bool) -> Option<Step> {
         let end = at + mark.length;
-        let is_wrapper = mark.is_wrapper();
+        // What a known name or a comment contains is a draft even inside a sentence.
+        let is_mention = match mark.is_known() || mark.form == Form::Comment {
+            true => markup::is_quoted(text, at, mark),
+            false => markup::is_mention(text, at, mark),
+        };
+        let is_mention = is_mention.or(is_end.then_some(false));
         Some(match mark.role {
             Role::Neutral | Role::End => Step::Skip(end),
-            Role::Open | Role::Close if is_wrapper => Step::Skip(end),
+            Role::Open | Role::Close if mark.is_wrapper() => Step::Skip(end),
             Role::Final => self.lone(mark, text, at),
-            // A marker after the arguments of a call.
+            // `<|call|>` has the form of an opening token, but it follows the arguments of a call.
             Role::Open if mark.form == Form::Token && mark.name == "call" => self.lone(mark, text, at),
+            Role::Open if is_mention? => {
+                self.mention(mark);
+                Step::Skip(end)
+            }
             Role::Open => {
-                let is_word = match mark.is_known() {
-                    true => markup::is_quoted(text, at),
-                    false => is_mention(end)?,
-                };
-                if is_word {
-                    self.mention(mark);
-                    return Some(Step::Skip(end));
-                }
                 self.open = Some(Open { form: mark.form, name: mark.name.clone(), depth: 1 });
                 self.note(mark);
                 Step::Opened(end)
             }
-            Role::Close if self.forget(mark) => Step::Skip(end),
-            Role::Close if !mark.is_known() && is_mention(end)? => Step::Skip(end),
+            Role::Close if self.forget(mark) || is_mention? => Step::Skip(end),
             Role::Close => self.lone(mark, text, at),
         })
     }
 
     fn lone(&mut self, mark: &Mark, text: &str, at: usize) -> Step {
-        // A header at the start has nothing before it that could be a draft.
-        if text.get(..at).is_some_and(|before| !before.trim().is_empty()) {
+        // A header at the start has nothing before it that could be a draft. Only the end of the text before is examined,
+        // since a reply may begin with much white space and have many lone marks.
+        if text.get(..at).is_some_and(|before| !before.trim_end().is_empty()) {
             self.note(mark);
         }
         Step::Lone(at + mark.length)
@@ -215,6 +204,7 @@ impl Drafts {
     }
 
     fn mention(&mut self, mark: &Mark) {
+        // The oldest one goes: a closing mark is rarely far from what it closes.
         if self.mentions.len() == MAX_MENTIONS {
             self.mentions.remove(0);
         }
@@ -223,8 +213,7 @@ impl Drafts {
 
     /// Returns whether the mark closes one that was mentioned.
     fn forget(&mut self, mark: &Mark) -> bool {
-        let is_same = |(form, name): &(Form, String)| *form == mark.form && *name == mark.name;
-        match self.mentions.iter().rposition(is_same) {
+        match self.mentions.iter().rposition(|(form, name)| *form == mark.form && *name == mark.name) {
             Some(at) => {
                 self.mentions.remove(at);
                 true
@@ -234,8 +223,13 @@ impl Drafts {
     }
 }
 
-fn is_known_at(text: &str, at: usize) -> bool {
-    matches!(markup::read(text.get(at..).unwrap_or_default()), Look::Mark(mark) if mark.is_known())
+/// Returns the first offset from `from` on at which a mark may begin, or otherwise the end of the text.
+fn next_candidate(text: &str, from: usize) -> Result<usize, usize> {
+    let rest = text.as_bytes().get(from..).unwrap_or_default();
+    match rest.iter().position(|&byte| markup::may_begin(byte)) {
+        Some(length) => Ok(from + length),
+        None => Err(text.len().max(from)),
+    }
 }
 
 /// Returns the length of the character at `at`.

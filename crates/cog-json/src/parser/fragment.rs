@@ -5,19 +5,9 @@
 //! is written around the object as around the value of a member.
 
 use crate::error::SyntaxErrorKind;
-use crate::parser::ErrorAt;
-use crate::parser::Silent;
 use crate::parser::machine::Machine;
 use crate::parser::opening::{self, Lead, Look};
-
-/// The end of a value that begins before a given offset.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Beyond the offset.
-    Beyond,
-    /// To this offset.
-    To(usize),
-}
+use crate::parser::{ErrorAt, Silent};
 
 /// The maximum number of values before an object whose brackets need the parser to be counted.
 const MAX_VALUES: usize = 16;
@@ -37,27 +27,17 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// When the object is a part of something that cannot be read.
-pub(super) fn start(from: usize, found: Found, machine: &mut Machine) -> Result<usize, ErrorAt> {
+pub(super) fn start(from: usize, found: Found, machine: &Machine) -> Result<usize, ErrorAt> {
     if from == found.start && !found.is_wider {
         return Ok(found.start);
     }
-    let later = machine.tape.text.split_off(found.pos);
-    let start = outermost(from, found.start, machine);
-    machine.restart(found.start);
-    machine.tape.text.push_str(&later);
-    start
+    let start = outermost(found.start - from, &mut machine.excerpt(from, found.pos));
+    start.map(|at| from + at).map_err(|(kind, at)| (kind, from + at))
 }
 
-/// Returns the end of the value that begins at `start`, judged by the text before `pos`.
-///
-/// # Errors
-/// When that text cannot be read.
-pub(super) fn reach(start: usize, pos: usize, machine: &mut Machine) -> Result<Reach, ErrorAt> {
-    let later = machine.tape.text.split_off(pos);
-    let reach = reach_in(start, machine);
-    machine.restart(start);
-    machine.tape.text.push_str(&later);
-    reach
+/// Returns whether a value begins at `start` and does not end before `pos`, judged by the text up to there.
+pub(super) fn reaches(start: usize, pos: usize, machine: &Machine) -> bool {
+    reach(0, &mut machine.excerpt(start, pos)) == Ok(Reach::Beyond)
 }
 
 /// Refuses the document that began at `start` and is complete if the text goes on as if it were a part of something:
@@ -79,16 +59,18 @@ pub(super) fn check_after(start: usize, is_value: bool, machine: &Machine) -> Re
     }
 }
 
-fn outermost(mut from: usize, found: usize, machine: &mut Machine) -> Result<usize, ErrorAt> {
+/// Returns the outermost bracket of an excerpt that is open at the object at `found`.
+fn outermost(found: usize, excerpt: &mut Machine) -> Result<usize, ErrorAt> {
+    let mut from = 0;
     for _ in 0..MAX_VALUES {
-        let before = machine.tape.text.get(from..found).unwrap_or_default();
+        let before = excerpt.tape.text.get(from..found).unwrap_or_default();
         let brackets = Brackets::scan(before);
         let Some(&(_, outer)) = brackets.open.first() else {
             check_before(before, found, &brackets)?;
-            reach_in(found, machine)?;
+            reach(found, excerpt)?;
             return Ok(found);
         };
-        match reach_in(from + outer, machine)? {
+        match reach(from + outer, excerpt)? {
             Reach::Beyond => return Ok(from + outer),
             // A string in it has a bracket.
             Reach::To(end) => from = end,
@@ -97,10 +79,19 @@ fn outermost(mut from: usize, found: usize, machine: &mut Machine) -> Result<usi
     Err((SyntaxErrorKind::Fragment, found))
 }
 
-fn reach_in(start: usize, machine: &mut Machine) -> Result<Reach, ErrorAt> {
-    machine.restart(start);
-    machine.run(&mut Silent)?;
-    Ok(if machine.is_complete() { Reach::To(machine.pos) } else { Reach::Beyond })
+/// The end of a value in an excerpt.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Beyond the excerpt.
+    Beyond,
+    /// At this offset.
+    To(usize),
+}
+
+fn reach(start: usize, excerpt: &mut Machine) -> Result<Reach, ErrorAt> {
+    excerpt.restart(start);
+    excerpt.run(&mut Silent)?;
+    Ok(if excerpt.is_complete() { Reach::To(excerpt.pos) } else { Reach::Beyond })
 }
 
 /// Refuses an object that is the value of a member whose brace is missing, as in YAML, or an argument.

@@ -5,7 +5,7 @@
 //! no list is complete: what has the form of a mark is one. Each check looks at a bounded number of bytes, and the text
 //! inside a mark has no `<`, so that searching stays linear.
 
-/// What stands at an offset of the text.
+/// What is at an offset of the text.
 pub(super) enum Look {
     Mark(Mark),
     /// The text ends where it may become a mark.
@@ -81,8 +81,8 @@ const KNOWN: [&str; 19] = [
     "thoughts",
 ];
 
-/// Elements of HTML that never enclose anything, and the tokens of a text, `<s>` and `</s>`.
-const VOID: [&str; 6] = ["br", "hr", "img", "input", "s", "wbr"];
+/// Elements of HTML that never enclose anything, and the tokens that begin and end a text, such as `<s>` and `</s>`.
+const VOID: [&str; 8] = ["bos", "br", "eos", "hr", "img", "input", "s", "wbr"];
 
 impl Mark {
     /// Whether it only wraps the answer.
@@ -112,46 +112,61 @@ pub(super) fn may_begin(byte: u8) -> bool {
     matches!(byte, b'<' | b'[' | 0xe2)
 }
 
-/// Reads a mark at the start of `rest`.
-pub(super) fn read(rest: &str) -> Look {
+/// Reads a mark at the start of `rest`; `is_end` says that the text ends with it.
+pub(super) fn read(rest: &str, is_end: bool) -> Look {
     let window = rest.get(..rest.floor_char_boundary(WINDOW)).unwrap_or_default();
     let is_full = window.len() < rest.len();
     let read = match rest.chars().next() {
         Some('<') => angle(window, is_full),
-        Some('[') => square(window),
+        Some('[') => square(window, is_end),
         Some('◁') => triangle(window),
         _ => return Look::None,
     };
     match read {
-        Look::Cut if is_full => Look::None,
+        // What is longer than the window is prose. Waiting for its end would hold back the answer, and examine the text
+        // again with each chunk.
+        Look::Cut if is_full || is_end => Look::None,
         read => read,
     }
 }
 
-/// Returns whether the mark between two offsets is only mentioned: it is quoted, glued to a word, or stands in a sentence like
-/// a word. None if the text ends before that is known.
-pub(super) fn is_mention(text: &str, start: usize, end: usize) -> Option<bool> {
+/// Returns whether `mark`, which is at `start`, is only mentioned: it is quoted, glued to a word, or in a sentence like a word.
+/// `None` if the text ends before that is known.
+pub(super) fn is_mention(text: &str, start: usize, mark: &Mark) -> Option<bool> {
+    if is_quoted(text, start, mark)? {
+        return Some(true);
+    }
     let before = text.get(text.floor_char_boundary(start.saturating_sub(WINDOW))..start).unwrap_or_default();
-    let after = text.get(end..).unwrap_or_default();
     let word = before.trim_end_matches([' ', '\t', '\r']);
     let is_glued = word.len() == before.len();
     match word.chars().next_back() {
+        // At the start of a line, or after another mark.
         None | Some('\n' | '>' | ']' | '▷') => return Some(false),
-        Some('"' | '\'' | '`' | '“' | '‘' | '(') if is_glued => return Some(true),
-        Some(last) if is_glued => return Some(last.is_alphanumeric()),
+        Some('"' | '\'' | '`' | '“' | '‘' | '(') if is_glued => {}
+        // `Vec<u8>` opens nothing, but what a tag closes usually ends with a word.
+        Some(last) if is_glued => return Some(mark.role == Role::Open && last.is_alphanumeric()),
         Some(_) => {}
     }
-    let mut next = after.chars();
-    match next.next()? {
-        ' ' => Some(next.next()?).map(|char| char.is_lowercase() || char.is_ascii_digit()),
+    let mut after = text.get(start + mark.length..).unwrap_or_default().chars();
+    match after.next()? {
+        ' ' => after.next().map(|char| char.is_lowercase() || char.is_ascii_digit()),
         ',' | '.' | ';' | '?' | '!' | ')' => Some(true),
         _ => Some(false),
     }
 }
 
-/// Returns whether the mark at `start` follows a quote or backtick.
-pub(super) fn is_quoted(text: &str, start: usize) -> bool {
-    text.get(..start).is_some_and(|before| before.ends_with(['"', '\'', '`', '“', '‘']))
+/// Returns whether `mark`, which is at `start`, has quotes on both sides. One quote is not enough: reasoning often ends with
+/// one, as in `so it is "yes"</think>`. `None` if the text ends before that is known.
+pub(super) fn is_quoted(text: &str, start: usize, mark: &Mark) -> Option<bool> {
+    let before = text.get(..start).and_then(|before| before.chars().next_back());
+    let closing = match before {
+        Some(quote @ ('"' | '\'' | '`')) => quote,
+        Some('“') => '”',
+        Some('‘') => '’',
+        _ => return Some(false),
+    };
+    let after = text.get(start + mark.length..).unwrap_or_default();
+    after.chars().next().map(|next| next == closing)
 }
 
 /// Returns the first offset from `from` on at which a comment ends, or otherwise the offset to search from next.
@@ -169,10 +184,8 @@ fn angle(window: &str, is_full: bool) -> Look {
     if inner.starts_with("!--") {
         return found(Form::Comment, "--", Role::Open, 4);
     }
-    let (is_closing, inner) = match inner.strip_prefix('/') {
-        Some(inner) => (true, inner),
-        None => (false, inner),
-    };
+    let is_closing = inner.starts_with('/');
+    let inner = inner.strip_prefix('/').unwrap_or(inner);
     match inner.chars().next() {
         None => Look::Cut,
         Some('!') if "!--".starts_with(inner) => Look::Cut,
@@ -188,33 +201,32 @@ fn angle(window: &str, is_full: bool) -> Look {
 fn tag(window: &str, inner: &str, is_closing: bool, is_full: bool) -> Look {
     let rest = inner.trim_start_matches(is_name);
     let name = inner.get(..inner.len() - rest.len()).unwrap_or_default();
-    let at = |rest: &str| window.len() - rest.len();
-    let role = if is_closing { Role::Close } else { Role::Open };
-    let (end, role) = match rest.chars().next() {
+    let name_end = window.len() - rest.len();
+    let end = match rest.chars().next() {
         None => return Look::Cut,
-        Some('>') => (at(rest) + 1, role),
+        Some('>') => name_end + 1,
         Some(bar) if is_bar(bar) => {
-            let length = at(rest) + bar.len_utf8();
+            let length = name_end + bar.len_utf8();
             return match window.get(length..).unwrap_or_default().chars().next() {
                 None => Look::Cut,
                 Some('>') => closing_token(name, length + 1),
                 Some(_) => Look::None,
             };
         }
-        Some('/' | '=') => match attributes(rest, is_full) {
-            Ok(length) => (at(rest) + length, role),
-            Err(look) => return look,
-        },
-        Some(char) if char.is_whitespace() => match attributes(rest, is_full) {
-            Ok(length) => (at(rest) + length, role),
+        Some(char) if char.is_whitespace() || matches!(char, '/' | '=') => match attributes(rest, is_full) {
+            Ok(length) => name_end + length,
             Err(look) => return look,
         },
         Some(_) => return Look::None,
     };
     let is_empty = window.get(..end).is_some_and(|tag| tag.ends_with("/>"));
     let name = name.to_ascii_lowercase().replace('-', "_");
-    // `</s>` ends a text, and a crossed-out object is none of an answer's forms.
-    let role = if is_empty || VOID.contains(&name.as_str()) { Role::Neutral } else { role };
+    let role = match is_closing {
+        // `<s>` and `</s>` begin and end a text; HTML that crosses something out is not meant.
+        _ if is_empty || VOID.contains(&name.as_str()) => Role::Neutral,
+        true => Role::Close,
+        false => Role::Open,
+    };
     found(Form::Tag, &name, role, end)
 }
 
@@ -232,7 +244,7 @@ fn attributes(rest: &str, is_full: bool) -> Result<usize, Look> {
             let is_tag = is_ended || is_assigned || has_name && value.starts_with('=');
             if is_tag { Ok(at + 1) } else { Err(Look::None) }
         }
-        // An attribute was seen, so it is a tag wherever it ends.
+        // An attribute was seen, so it is a tag wherever it ends: a quoted value may have a `<` or a `{`.
         Some(at) if is_attribute => Ok(at),
         Some(_) => Err(Look::None),
         None if is_attribute && is_full => Ok(rest.len()),
@@ -247,19 +259,22 @@ fn token(window: &str, inner: &str, is_closing: bool, is_full: bool) -> Look {
         return Look::None;
     }
     let Some(at) = inner.find(['>', '<', '{', '}', '\n']) else { return Look::Cut };
-    if inner.as_bytes().get(at) != Some(&b'>') {
+    let text = inner.get(..at).unwrap_or_default();
+    // `|a| <|b| and b > 0` is mathematics.
+    if inner.as_bytes().get(at) != Some(&b'>') || text.contains("| ") {
         return Look::None;
     }
     let length = window.len() - inner.len() + at + 1;
-    let text = inner.get(..at).unwrap_or_default().trim_end_matches(is_bar);
-    let name = normal(text);
+    let name = normal(text.trim_end_matches(is_bar));
     if is_closing {
         return found(Form::Token, base(&name), Role::Close, length);
     }
     if matches!(name.as_str(), "channel" | "start") {
         return header(window, length, name == "channel", is_full);
     }
-    if matches!(name.as_str(), "message" | "constrain") {
+    // What begins a text has nothing to say about the text. The other two are inside the header of a message.
+    let neutral = ["bos", "begin_of_text", "begin_of_sentence", "startoftext", "message", "constrain"];
+    if neutral.contains(&name.as_str()) {
         return found(Form::Token, &name, Role::Neutral, length);
     }
     if is_end(&name) {
@@ -294,21 +309,19 @@ fn header(window: &str, length: usize, is_channel: bool, is_full: bool) -> Look 
         true => header,
         false => header.split_once("<|channel|>").map_or("", |(_, channel)| channel),
     };
-    let channel = channel.trim_start();
-    let word = channel.split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+    let word = channel.trim_start().split(|char: char| !char.is_alphanumeric()).next().unwrap_or_default();
+    // A recipient makes the message a call, whatever its channel.
     let is_call = header.contains("to=");
     let role = if word == "final" && !is_call { Role::Final } else { Role::Open };
     found(Form::Channel, if is_call { "call" } else { "channel" }, role, length + end)
 }
 
 /// At `[`: `[NAME]` or `[[name]]`. Other words in one pair of brackets are prose, such as `[Note]`.
-fn square(window: &str) -> Look {
+fn square(window: &str, is_end: bool) -> Look {
     let inner = window.trim_start_matches('[');
     let brackets = window.len() - inner.len();
-    let (is_closing, inner) = match inner.strip_prefix('/') {
-        Some(inner) => (true, inner),
-        None => (false, inner),
-    };
+    let role = if inner.starts_with('/') { Role::Close } else { Role::Open };
+    let inner = inner.strip_prefix('/').unwrap_or(inner);
     let rest = inner.trim_start_matches(is_name);
     let name = inner.get(..inner.len() - rest.len()).unwrap_or_default();
     let closing = if brackets == 2 { "]]" } else { "]" };
@@ -325,18 +338,19 @@ fn square(window: &str) -> Look {
         return Look::None;
     }
     let length = window.len() - rest.len() + closing.len();
-    // `[think](…)` is a link.
+    // `[think](…)` is a link, so that one more character decides.
     match window.get(length..).unwrap_or_default().chars().next() {
-        None if brackets == 1 && !is_upper && !is_closing => Look::Cut,
+        None if !is_end => Look::Cut,
         Some('(') => Look::None,
-        _ => found(Form::Square, &lower, if is_closing { Role::Close } else { Role::Open }, length),
+        _ => found(Form::Square, &lower, role, length),
     }
 }
 
 /// At `◁`.
 fn triangle(window: &str) -> Look {
     let inner = window.get('◁'.len_utf8()..).unwrap_or_default();
-    let (role, inner) = inner.strip_prefix('/').map_or((Role::Open, inner), |inner| (Role::Close, inner));
+    let role = if inner.starts_with('/') { Role::Close } else { Role::Open };
+    let inner = inner.strip_prefix('/').unwrap_or(inner);
     let rest = inner.trim_start_matches(is_name);
     let name = inner.get(..inner.len() - rest.len()).unwrap_or_default();
     match rest.chars().next() {
@@ -356,8 +370,7 @@ fn found(form: Form, name: &str, role: Role, length: usize) -> Look {
 /// Returns the name of a token in one spelling, without attributes.
 fn normal(text: &str) -> String {
     let name = text.split([' ', '=']).next().unwrap_or_default();
-    let is_joint = |char: char| matches!(char, '-' | '▁') || is_bar(char);
-    name.to_lowercase().replace(is_joint, "_")
+    name.to_lowercase().replace(['-', '▁', '|', '｜'], "_")
 }
 
 /// Returns the name of a token without what says that it opens or closes.

@@ -1,16 +1,14 @@
 //! Parsing a model's reply: the document, and the text around it.
 
 use crate::error::SyntaxErrorKind;
-use crate::event::Limits;
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, Limits};
 use crate::parser::drafts::{Draft, Drafts};
-use crate::parser::fragment::{self, Found, Reach};
+use crate::parser::fragment::{self, Found};
 use crate::parser::machine::Machine;
 use crate::parser::opening::is_space;
 use crate::parser::seek::Seeker;
-use crate::parser::{Bodies, FENCE, note_after, note_before};
-use crate::parser::{End, ErrorAt};
-use crate::parser::{Silent, Sink};
+use crate::parser::tolerance::{Ledger, Tolerance};
+use crate::parser::{End, ErrorAt, Silent, Sink};
 use crate::path::Path;
 
 /// The state of a reply.
@@ -23,6 +21,10 @@ pub(super) struct Reply {
     tag_search: Option<TagSearch>,
     /// Whether reasoning without an opening tag came before, so that the document may be a part of something in it.
     is_after_tag: bool,
+    /// Where the text after the last retracted document begins.
+    origin: usize,
+    /// The offset of the first character that is not white space, as far as it is known.
+    lead: usize,
     /// What was passed over as a draft.
     draft: Option<Draft>,
     is_end: bool,
@@ -58,6 +60,8 @@ impl Reply {
             has_second: false,
             tag_search: None,
             is_after_tag: false,
+            origin: 0,
+            lead: 0,
             draft: None,
             is_end: false,
         }
@@ -92,10 +96,16 @@ impl Reply {
                 // A tag inside a complete document is a part of it. In one that cannot be read, it may be.
                 let is_complete = machine.is_complete();
                 let start = if is_complete { machine.pos.max(search.from) } else { search.from };
-                let found = search.drafts.lone_end(&machine.tape.text, start, self.is_end, !is_complete);
-                search.from = found.unwrap_or_else(|looked_at| looked_at);
-                self.draft = self.draft.max(found.ok().and(search.drafts.kind));
-                found.ok()
+                match search.drafts.lone_end(&machine.tape.text, start, self.is_end, !is_complete) {
+                    Ok(end) => {
+                        self.draft = self.draft.max(search.drafts.kind);
+                        Some(end)
+                    }
+                    Err(searched_to) => {
+                        search.from = searched_to;
+                        None
+                    }
+                }
             }
             // The seeker finds either a second object or the tag.
             (Stage::After { seeker, .. }, None) if seeker.tail() > 0 => {
@@ -113,8 +123,11 @@ impl Reply {
             sink.emit(Event { path: &Path::root(), node, kind });
         }
         machine.restart(end);
-        let stage = Stage::Before(Seeker::after_reasoning(end, self.depth));
-        *self = Reply { stage, has_second: false, tag_search: None, is_after_tag: true, ..*self };
+        self.stage = Stage::Before(Seeker::after_reasoning(end, self.depth));
+        self.has_second = false;
+        self.tag_search = None;
+        self.is_after_tag = true;
+        self.origin = end;
     }
 
     fn read<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), ErrorAt> {
@@ -148,20 +161,16 @@ impl Reply {
         is_tentative: bool,
         machine: &mut Machine,
     ) -> Result<(), ErrorAt> {
-        // The text that shows a wider form may be the end of a string.
-        let pos = if found.is_wider { found.start } else { found.pos };
-        let opens = |opening: char, body: usize, machine: &mut Machine| {
-            machine.tape.text.get(body..).is_some_and(|rest| rest.starts_with(opening))
-                && fragment::reach(body, pos, machine) == Ok(Reach::Beyond)
-        };
-        if let Some(start) = bodies.each().find(|body| opens('[', *body, machine)) {
+        if let Some(start) = bodies.find_open('[', found, machine) {
             self.enter(start, machine);
             return Ok(());
         }
-        if bodies.each().any(|body| opens('"', body, machine)) {
+        // Whether the string is the answer is known at its end only, and what was emitted cannot be taken back then.
+        if bodies.find_open('"', found, machine).is_some() {
             self.stage = Stage::Quoted { found, bodies };
             return Ok(());
         }
+        // Set before the next line can fail: an error in what may be a draft is not final.
         self.tag_search = is_tentative.then(|| TagSearch { from: found.start, drafts: Drafts::default() });
         let start = fragment::start(bodies.tail, found, machine)?;
         self.enter(start, machine);
@@ -220,31 +229,35 @@ impl Reply {
     /// array or object in which the reply was truncated.
     fn decide(&mut self, machine: &mut Machine) -> Result<(), ErrorAt> {
         let mut is_open = false;
-        let (bodies, cut, found) = match &mut self.stage {
+        let mut cut = None;
+        let bodies;
+        let found = match &mut self.stage {
             Stage::Before(seeker) => {
                 let found = seeker.seek_without_more(&machine.tape.text);
-                let cut = seeker.candidate();
+                cut = seeker.candidate();
                 let start = found.or_else(|| seeker.seek_at_end(&machine.tape.text));
                 self.draft = self.draft.max(seeker.draft());
                 self.is_after_tag |= seeker.is_part();
                 is_open = seeker.is_draft();
-                let found = start.map(|start| Found::by(seeker, start));
-                (Bodies::new(&machine.tape.text, seeker), cut, found)
+                bodies = Bodies::new(&machine.tape.text, seeker);
+                start.map(|start| Found::by(seeker, start))
             }
-            Stage::Quoted { found, bodies } => (*bodies, None, Some(*found)),
+            Stage::Quoted { found, bodies: quoted } => {
+                bodies = *quoted;
+                Some(*found)
+            }
             Stage::Inside(_) | Stage::After { .. } | Stage::Unreadable(_) => return Ok(()),
         };
-        let alone = bodies.each().find(|body| is_alone(*body, machine));
-        let start = match (alone, found) {
-            (Some(body), _) => body,
-            (None, Some(found)) => fragment::start(bodies.tail, found, machine)?,
-            (None, None) if is_open => {
-                machine.restart(bodies.tail);
-                return Err(self.only((SyntaxErrorKind::Nothing, 0)));
-            }
-            (None, None) => {
-                truncated(cut.unwrap_or(bodies.tail), machine).map_err(|error| self.only(error))?
-            }
+        if let Some(body) = bodies.each().find(|body| is_alone(*body, machine)) {
+            self.enter(body, machine);
+            return Ok(());
+        }
+        // The attempts above left their drafts.
+        machine.restart(bodies.tail);
+        let start = match found {
+            Some(found) => fragment::start(bodies.tail, found, machine)?,
+            None if is_open => return Err(self.only((SyntaxErrorKind::Nothing, 0))),
+            None => truncated(cut.unwrap_or(bodies.tail), machine).map_err(|error| self.only(error))?,
         };
         self.enter(start, machine);
         Ok(())
@@ -260,8 +273,25 @@ impl Reply {
 
     fn enter(&mut self, start: usize, machine: &mut Machine) {
         machine.restart(start);
-        note_before(&mut machine.ledger, machine.tape.text.get(..start).unwrap_or_default());
+        self.note_before(start, machine);
         self.stage = Stage::Inside(start);
+    }
+
+    /// Records the text before the document. Nothing is examined again after each retraction: the white space at the start is
+    /// counted once, and a fence is searched only after the last retracted document.
+    fn note_before(&mut self, start: usize, machine: &mut Machine) {
+        let before = machine.tape.text.get(..start).unwrap_or_default();
+        let space = before.get(self.lead..).unwrap_or_default();
+        self.lead += space.len() - space.trim_start_matches(is_space).len();
+        let before = before.trim_end_matches(is_space);
+        let recent = before.get(self.origin..).unwrap_or_default();
+        let last_line = recent.rsplit('\n').next().unwrap_or_default().trim();
+        let is_fence = last_line.strip_prefix(FENCE).is_some_and(is_info);
+        let fence = if is_fence { last_line.len() } else { 0 };
+        let prose = before.get(..before.len() - fence).unwrap_or_default().trim_end_matches(is_space);
+        let ledger = &mut machine.ledger;
+        ledger.note_around(Tolerance::SurroundingText, prose.len().saturating_sub(self.lead));
+        ledger.note_around(Tolerance::CodeFence, fence);
     }
 }
 
@@ -291,4 +321,72 @@ fn truncated(start: usize, machine: &mut Machine) -> Result<usize, ErrorAt> {
         Ok(()) if is_container && !is_complete => Ok(start),
         _ => Err((SyntaxErrorKind::Nothing, 0)),
     }
+}
+
+// The text around the document: reasoning, prose and a code fence.
+
+/// The possible start of the document in a reply that otherwise only contains a fence.
+#[derive(Clone, Copy)]
+struct Bodies {
+    /// With everything that looks like a draft, which may be in the strings of an array.
+    origin: usize,
+    /// After reasoning in tags.
+    body: usize,
+    /// After the last closing tag, if that ends reasoning too.
+    tail: usize,
+}
+
+impl Bodies {
+    fn new(text: &str, seeker: &Seeker) -> Self {
+        Self {
+            origin: body(text, seeker.origin()),
+            body: body(text, seeker.body()),
+            tail: body(text, seeker.tail()),
+        }
+    }
+
+    fn each(self) -> impl Iterator<Item = usize> {
+        let body = (self.body != self.origin).then_some(self.body);
+        let tail = (self.tail != self.body).then_some(self.tail);
+        std::iter::once(self.origin).chain(body).chain(tail)
+    }
+
+    /// Returns the start at which a value with this opening character is still open where an object was `found`.
+    fn find_open(self, opening: char, found: Found, machine: &Machine) -> Option<usize> {
+        // The text that shows a wider form may be the end of a string.
+        let pos = if found.is_wider { found.start } else { found.pos };
+        self.each().find(|&body| {
+            machine.tape.text.get(body..).is_some_and(|rest| rest.starts_with(opening))
+                && fragment::reaches(body, pos, machine)
+        })
+    }
+}
+
+const FENCE: &str = "```";
+
+/// The maximum number of bytes after an opening fence on its line.
+const INFO: usize = 64;
+
+/// Returns where the document starts if the text contains nothing else but a fence.
+fn body(text: &str, from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default().trim_start_matches(is_space);
+    let inner = rest.strip_prefix(FENCE).and_then(|after| {
+        // The line is bounded, since it is searched after each closing tag.
+        let line_end = after.get(..after.floor_char_boundary(INFO))?.find('\n')?;
+        let (info, inner) = after.split_at_checked(line_end)?;
+        is_info(info).then(|| inner.trim_start_matches(is_space))
+    });
+    text.len() - inner.unwrap_or(rest).len()
+}
+
+/// Whether this may follow the opening fence on its line.
+fn is_info(word: &str) -> bool {
+    word.trim().bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn note_after(ledger: &mut Ledger, text: &str) {
+    let text = text.trim_matches(is_space);
+    let prose = text.strip_prefix(FENCE).unwrap_or(text).trim();
+    ledger.note_around(Tolerance::CodeFence, if text.starts_with(FENCE) { FENCE.len() } else { 0 });
+    ledger.note_around(Tolerance::SurroundingText, prose.len());
 }

@@ -122,7 +122,8 @@ impl Seeker {
     pub(super) fn seek_at_end(&mut self, text: &str) -> Option<usize> {
         let mut found = self.seek_without_more(text);
         while found.is_none() && self.is_candidate() {
-            (self.pos, self.phase) = (self.retry, Phase::Prose);
+            self.pos = self.retry;
+            self.phase = Phase::Prose;
             found = self.seek(text);
         }
         found
@@ -194,7 +195,8 @@ impl Seeker {
                 self.pos = end;
                 // After a document, a draft changes nothing before it.
                 if !self.stops_at_tag {
-                    (self.body, self.tail) = (end, end);
+                    self.body = end;
+                    self.tail = end;
                 }
                 self.go_on(Phase::Prose)
             }
@@ -219,12 +221,15 @@ impl Seeker {
         }
     }
 
-    /// Where a tag or a marker may stand.
+    /// Where a tag or a marker may be.
     fn pass_mark(&mut self, text: &str) -> Found {
         match self.drafts.step(text, self.pos, self.is_end) {
             Step::Opened(end) => {
-                let before = text.get(self.body..self.pos).unwrap_or_default();
-                self.is_part |= before.contains(['[', '{']);
+                // After a document `body` does not move, and the same text would be searched for each mark.
+                if !self.stops_at_tag {
+                    let before = text.get(self.body..self.pos).unwrap_or_default();
+                    self.is_part |= before.contains(['[', '{']);
+                }
                 self.pos = end;
                 self.go_on(Phase::Draft)
             }
@@ -243,9 +248,12 @@ impl Seeker {
         self.enter(bytes)
     }
 
-    /// Continues after the closing tag of reasoning that has no opening tag.
+    /// Continues after the closing tag of reasoning that has no opening tag. Two starts of the reply are kept: `body` moves only
+    /// after drafts whose both marks were seen, since a lone closing tag may as well be in a string of the answer.
     fn end_reasoning(&mut self, end: usize) -> Found {
-        (self.pos, self.tail, self.phase) = (end, end, Phase::Prose);
+        self.pos = end;
+        self.tail = end;
+        self.phase = Phase::Prose;
         if self.stops_at_tag { ControlFlow::Break(None) } else { ControlFlow::Continue(()) }
     }
 
@@ -285,10 +293,10 @@ impl Seeker {
 
     /// At a bracket inside an array, which may be a marker such as `[ARGS]` as well.
     fn enter_array(&mut self, text: &str) -> Found {
-        match markup::read(text.get(self.pos..).unwrap_or_default()) {
+        match markup::read(text.get(self.pos..).unwrap_or_default(), self.is_end) {
             markup::Look::Mark(_) => self.dismiss(self.pos),
-            markup::Look::Cut if !self.is_end => ControlFlow::Break(None),
-            _ => self.enter(text.as_bytes()),
+            markup::Look::Cut => ControlFlow::Break(None),
+            markup::Look::None => self.enter(text.as_bytes()),
         }
     }
 

@@ -130,6 +130,9 @@ fn wrappers_are_taken_off() {
         "<|channel|>final<|message|>REAL<|return|>",
         "<|channel|>final<|constrain|>json<|message|>REAL",
         "<|channel|>analysis<|message|>DRAFT<|end|><|start|>assistant<|channel|>final json<|message|>REAL",
+        "<|begin_of_text|>REAL<|eot_id|>",
+        "<｜begin▁of▁sentence｜>REAL",
+        "<bos>REAL<eos>",
         "REAL<|im_end|>",
         "REAL<｜end▁of▁sentence｜>",
         "REAL</s>",
@@ -158,6 +161,7 @@ fn prose_with_angle_brackets_is_no_mark() {
         "[x], [1], [Note], [link](url), [think](url), [A] and [TODO] are fine: ",
         "<b>Answer</b>: ",
         "<p>Here it is.</p>\n",
+        "as |a| <|b| and b > 0: ",
         "◁ ",
         "<",
     ] {
@@ -207,6 +211,51 @@ fn marks_inside_the_strings_of_an_array_are_text() {
 fn part_of_something_with_a_draft_inside_is_refused() {
     for text in ["[1,\n<plan>x</plan>REAL]", "{\"x\" <|n|>y<|end_n|> \"item\": REAL}"] {
         assert!(read(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn link_is_no_mark_however_it_is_split() {
+    for text in [
+        "[API](https://example.com) says: REAL",
+        "[[wiki]](https://example.com): REAL",
+        "REAL\nSee [/think](a) and [NOTES](b).",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    assert_eq!(read("DRAFT[/reasoning]"), Err(SyntaxErrorKind::OnlyReasoning));
+}
+
+#[test]
+fn comment_inside_a_sentence_holds_drafts() {
+    assert_eq!(read("Well. <!-- maybe DRAFT --> REAL"), Ok(REAL.to_owned()));
+    assert_eq!(read("Well. <!-- maybe DRAFT -->\nNo."), Err(SyntaxErrorKind::OnlyReasoning));
+}
+
+#[test]
+fn closing_mark_after_a_word_or_a_quote_ends_a_draft() {
+    for text in [
+        "Hm. DRAFT so that is it</notes> REAL",
+        "Hm. DRAFT, so \"yes\"</think>REAL",
+        "Hm. DRAFT, so it is 'a'</notes>\nREAL",
+        "DRAFT or so</notes>REAL",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn mark_in_quotes_is_text() {
+    for text in [
+        "REAL\nI left out the `</think>` tag.",
+        "The “<think>” block is empty: REAL",
+        "Neither '<notes>' nor '</notes>' is here. REAL",
+    ] {
+        assert_eq!(read(text), Ok(REAL.to_owned()), "{text}");
+    }
+    // One quote is not enough: a fence ends with one too.
+    for text in ["```<think>\nDRAFT", "So: \"<notes>DRAFT"] {
+        assert_eq!(read(text), Err(SyntaxErrorKind::OnlyReasoning), "{text}");
     }
 }
 
