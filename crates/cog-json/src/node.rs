@@ -63,7 +63,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Identifies a node among those of its tape; see [`Node::tape_id`].
+/// Identifies a node on its tape; see [`Node::tape_id`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
@@ -285,14 +285,14 @@ impl<'a> Node<'a> {
         self.entry().start()
     }
 
-    /// Returns an identifier of this node among those of its tape.
+    /// Returns an identifier of this node, unique on its tape.
     #[inline]
     #[must_use]
     pub const fn id(self) -> NodeId {
         NodeId(self.index)
     }
 
-    /// Returns an identifier of the tape among all that exist.
+    /// Returns an identifier of the tape, unique among all tapes in memory.
     #[inline]
     #[must_use]
     pub fn tape_id(self) -> usize {

@@ -183,7 +183,8 @@ impl<'a> Decimal<'a> {
             self.integral = short;
         }
         if self.integral.is_empty() && self.fraction.is_empty() {
-            (self.negative, self.exponent) = (false, 0);
+            self.negative = false;
+            self.exponent = 0;
         }
     }
 
@@ -200,10 +201,14 @@ impl<'a> Decimal<'a> {
         }
     }
 
+    /// Returns the place of the first digit: 1 for the ones, 2 for the tens.
+    fn places(&self) -> i64 {
+        self.exponent.saturating_add_unsigned(self.digits().count() as u64)
+    }
+
     /// Compares by sign, then by the place of the first digit, then digit by digit.
     fn compare(&self, other: &Self) -> Ordering {
-        let places = |number: &Self| number.exponent.saturating_add_unsigned(number.digits().count() as u64);
-        let size = places(self).cmp(&places(other)).then_with(|| self.digits().cmp(other.digits()));
+        let size = self.places().cmp(&other.places()).then_with(|| self.digits().cmp(other.digits()));
         let signs = self.sign().cmp(&other.sign());
         signs.then(if self.negative { size.reverse() } else { size })
     }

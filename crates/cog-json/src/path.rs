@@ -10,7 +10,7 @@ use crate::{value::Value, write::write_string};
 /// The steps from the root of a document to a value.
 ///
 /// Displays as ruling R44 writes paths: `data.objects[0].label`, keys outside `[A-Za-z_$][A-Za-z0-9_$-]*` as
-/// `["…"]`, the root as the empty text. [`Path::from_str`] reads this form.
+/// `["…"]`, the root as the empty string. [`Path::from_str`] reads this form.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Path {
     /// The keys, concatenated.
@@ -50,7 +50,7 @@ impl Path {
         self.steps.len()
     }
 
-    /// Whether this is the root.
+    /// Returns whether this is the root.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.steps.is_empty()
@@ -61,19 +61,19 @@ impl Path {
         self.steps.iter().map(|step| self.segment(*step))
     }
 
-    /// The first step.
+    /// Returns the first step.
     #[must_use]
     pub fn first(&self) -> Option<Segment<'_>> {
         self.segments().next()
     }
 
-    /// The last step.
+    /// Returns the last step.
     #[must_use]
     pub fn last(&self) -> Option<Segment<'_>> {
         self.segments().next_back()
     }
 
-    /// Whether this path is `other` or is below it.
+    /// Returns whether this path is `other` or is below it.
     #[must_use]
     pub fn starts_with(&self, other: &Path) -> bool {
         self.steps.starts_with(&other.steps) && self.keys.starts_with(&other.keys)
@@ -104,7 +104,7 @@ impl Path {
         self.steps.clear();
     }
 
-    /// The path as a JSON pointer (RFC 6901).
+    /// Returns the path as a JSON pointer (RFC 6901).
     #[must_use]
     pub fn pointer(&self) -> String {
         pointer(self.segments())
@@ -161,7 +161,7 @@ impl<'a> Extend<Segment<'a>> for Path {
 
 // Paths as text: the form of ruling R44, and JSON pointers.
 
-/// A text that is not a path.
+/// A string that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a path: expected a form like `data.objects[0].label` at byte {offset}")]
 pub struct PathError {
@@ -243,8 +243,9 @@ fn quoted<'a>(inner: &'a str, path: &mut Path) -> Option<&'a str> {
 
 /// `[A-Za-z_$][A-Za-z0-9_$-]*`
 fn is_name(key: &str) -> bool {
-    let starts = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$';
-    key.bytes().next().is_some_and(starts) && key.bytes().all(is_inner)
+    let starts_like_one =
+        key.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '_' | '$'));
+    starts_like_one && key.bytes().all(is_inner)
 }
 
 fn is_inner(byte: u8) -> bool {

@@ -322,7 +322,8 @@ mod tests {
             (0, 100, 101, true),
             (0, 100, 99, false),
         ] {
-            let (text, entries) = (String::with_capacity(text), Vec::with_capacity(entries));
+            let text = String::with_capacity(text);
+            let entries = Vec::with_capacity(entries);
             let before = text.capacity() + entries.capacity();
             let mut tape = Tape { text, entries, ..Tape::default() };
             tape.clear(retained);

@@ -115,11 +115,17 @@ impl<'a> Writer<'a> {
 
     /// Writes a value that serde can serialize, or `null` if its serialization fails.
     pub(crate) fn value(&mut self, value: &(impl Serialize + ?Sized)) {
-        let (start, depth, comma) = (self.out.len(), self.depth, self.comma);
+        let start = self.out.len();
+        let depth = self.depth;
+        let comma = self.comma;
         let after_key = self.after_key;
         if value.serialize(&mut *self).is_err() {
+            // It may have failed after a part of it was written.
             self.out.truncate(start);
-            (self.depth, self.comma, self.after_key, self.expects_literal) = (depth, comma, after_key, false);
+            self.depth = depth;
+            self.comma = comma;
+            self.after_key = after_key;
+            self.expects_literal = false;
             self.null();
         }
     }
@@ -207,10 +213,10 @@ fn escape(byte: u8, out: &mut String) {
         0x08 => out.push_str("\\b"),
         0x0c => out.push_str("\\f"),
         _ => {
-            let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
             out.push_str("\\u00");
-            out.push(digit(byte >> 4));
-            out.push(digit(byte & 0xf));
+            for nibble in [byte >> 4, byte & 0xf] {
+                out.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
+            }
         }
     }
 }

@@ -32,6 +32,7 @@ pub(super) struct Frame {
 impl Machine {
     #[inline]
     pub(super) fn open<S: Sink>(&mut self, tag: Tag, expect: Expect, sink: &mut S) -> Step {
+        // Before the container is on the tape, so that no event tells of one that is refused.
         if self.frames.len() >= self.limits.depth as usize {
             return Err((SyntaxErrorKind::TooDeep, self.pos));
         }
@@ -77,10 +78,12 @@ impl Machine {
             self.tape.entries.push(entry);
             return Ok(index);
         };
+        // Set by the key before. The earlier member stays in the draft until here, where its new value begins.
         let earlier = std::mem::take(&mut frame.earlier);
         if S::LIVE && !frame.object {
             self.path.push_index(frame.count as usize);
         }
+        // A duplicate replaces a member and adds none.
         frame.count += u32::from(earlier == 0);
         if frame.object {
             frame.keys += 1;
@@ -130,6 +133,7 @@ impl Machine {
         let key = self.tape.string(entry);
         let print = fingerprint(key.as_bytes());
         if let Some(frame) = self.frames.last_mut() {
+            // Most keys are new: the filter says so without a search.
             let bit = 1_u64 << (print % 64);
             if frame.seen & bit != 0 {
                 frame.earlier = self.tape.find(frame.container, key, print).unwrap_or(0);

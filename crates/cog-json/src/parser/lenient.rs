@@ -39,6 +39,7 @@ impl Machine {
             return None;
         }
         match byte {
+            // What follows the document is not parsed here: it may be prose, or another object.
             _ if self.expect == Expect::End => Some(Ok(false)),
             b'/' | b'#' => self.comment(byte),
             b']' if self.expect == Expect::Element => Some(self.trailing_comma(sink)),
@@ -82,6 +83,7 @@ impl Machine {
 
     /// At the next member, whose comma is missing: it must be on a line of its own.
     fn missing_comma(&mut self) -> Option<Step> {
+        // On one line it would be a guess: `{"a": "x" "b": 1}` may as well have an unescaped quote in a string.
         let (before, rest) = self.tape.text.split_at_checked(self.pos)?;
         let is_new_line =
             before.chars().rev().take_while(|char| opening::is_space(*char)).any(|char| char == '\n');
@@ -131,20 +133,18 @@ impl Machine {
     /// start.
     fn lenient_literal<S: Sink>(&mut self, sink: &mut S) -> Option<Step> {
         let rest = self.tape.text.as_bytes().get(self.pos..).unwrap_or_default();
-        let same = |word: &str, rule: Tolerance, length: usize| match (
-            word.as_bytes().get(..length),
-            rest.get(..length),
-        ) {
-            (Some(word), Some(rest)) if rule == Tolerance::PythonLiteral => word == rest,
-            (Some(word), Some(rest)) => word.eq_ignore_ascii_case(rest),
-            _ => false,
-        };
-        let found = LITERALS.into_iter().find(|(word, _, rule)| same(word, *rule, word.len()));
-        let Some((word, tag, rule)) = found else {
-            let may_become = LITERALS.iter().any(|(word, _, rule)| same(word, *rule, rest.len()));
-            return may_become.then_some(Ok(false));
-        };
-        Some(self.add_literal(word.len(), tag, rule, sink))
+        for (word, tag, rule) in LITERALS {
+            let length = word.len().min(rest.len());
+            let is_exact = rule == Tolerance::PythonLiteral;
+            if !is_same(word.as_bytes().get(..length)?, rest.get(..length)?, is_exact) {
+                continue;
+            }
+            return Some(match length == word.len() {
+                true => self.add_literal(length, tag, rule, sink),
+                false => Ok(false),
+            });
+        }
+        None
     }
 
     fn add_literal<S: Sink>(&mut self, length: usize, tag: Tag, rule: Tolerance, sink: &mut S) -> Step {
@@ -177,6 +177,7 @@ impl Machine {
         let text = &self.tape.text;
         let end = if token.block { "*/" } else { "\n" };
         let Some(length) = text.get(self.pos..).and_then(|rest| rest.find(end)) else {
+            // It may be the first half of `*/`.
             let half = token.block && text.len() > self.pos && text.ends_with('*');
             self.pos = text.len() - usize::from(half);
             self.token = Token::Comment(token);
@@ -189,6 +190,7 @@ impl Machine {
     }
 
     pub(super) fn note(&mut self, rule: Tolerance, target: LedgerTarget, before: usize, after: usize) {
+        // Taken out, because the path is computed from the rest of the machine.
         let mut ledger = std::mem::take(&mut self.ledger);
         ledger.note(rule, || self.target_path(target), before, after);
         self.ledger = ledger;
@@ -217,6 +219,10 @@ impl Machine {
         }
         path.to_string()
     }
+}
+
+fn is_same(word: &[u8], text: &[u8], is_exact: bool) -> bool {
+    if is_exact { word == text } else { word.eq_ignore_ascii_case(text) }
 }
 
 // The quotes around strings.

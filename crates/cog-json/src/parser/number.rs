@@ -60,8 +60,9 @@ impl Machine {
                 return Ok(false);
             };
             let Some(phase) = token.phase.then(byte) else {
-                if self.tolerant && (token.phase, byte) == (Phase::Sign, b'.') {
-                    (token.phase, token.is_lenient) = (Phase::LeadingPoint, true);
+                if self.tolerant && token.phase == Phase::Sign && byte == b'.' {
+                    token.phase = Phase::LeadingPoint;
+                    token.is_lenient = true;
                     self.pos += 1;
                     continue;
                 }
@@ -71,6 +72,7 @@ impl Machine {
             token.phase = phase;
             self.pos += 1;
         }
+        // `012`, `1.5kg` and `2024-05-01` are one bad token each, not a number and something after it.
         let sticks =
             bytes.get(self.pos).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
         match token.phase.may_end(self.tolerant) && !sticks {

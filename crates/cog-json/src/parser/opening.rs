@@ -136,7 +136,7 @@ impl<'a> Scan<'a> {
         self.rest = self.rest.trim_start_matches(what);
     }
 
-    /// At the opening quote of a key: the key, and what stands for its colon.
+    /// At the opening quote of a key: the key, and what replaces its colon.
     fn quoted_key(&mut self) -> Option<()> {
         self.next();
         self.skip(|char| !is_quote(char));

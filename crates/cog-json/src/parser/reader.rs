@@ -85,6 +85,7 @@ impl Input {
     }
 
     fn append(&mut self, mut bytes: &[u8], text: &mut String) -> Result<(), ErrorAt> {
+        // A character needs at most three more bytes. The bytes after it are not copied into `held`.
         while !self.held.is_empty() {
             let Some((&byte, rest)) = bytes.split_first() else { return Ok(()) };
             self.held.push(byte);

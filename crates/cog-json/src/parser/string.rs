@@ -91,6 +91,7 @@ impl Machine {
     /// The common case: the text contains the string from quote to quote, without escapes.
     #[inline]
     fn complete_string(&mut self) -> Option<Entry> {
+        // A control character or an escape ends the run too: then the string is read again, step by step.
         let bytes = self.tape.text.as_bytes();
         let start = self.pos + 1;
         let end = string_run::<b'"'>(bytes, start);
@@ -151,6 +152,7 @@ impl Machine {
         kind: SyntaxErrorKind,
         sink: &mut S,
     ) -> Step {
+        // In smaller chunks, the text before the error would have been emitted already.
         self.show_string(token, sink);
         Err((kind, self.pos))
     }
@@ -170,6 +172,7 @@ impl Machine {
 
     fn add_char(&mut self, entry: &mut Entry, char: char, length: usize) {
         let tape = &mut self.tape;
+        // At the first escape, what came before it is copied: the text of a string is in one piece.
         if !entry.is_decoded() {
             let place = tape.decoded.len();
             tape.decoded.reserve((tape.text.len() - entry.string_range().start).min(DECODED));
@@ -182,7 +185,7 @@ impl Machine {
     }
 
     fn end_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {
-        // Typographic quotes all have the same length.
+        // The closing quote may be another character, but typographic quotes all have three bytes.
         self.pos += token.quote.len();
         let end = self.pos;
         let Some(index) = token.index else {
@@ -285,6 +288,7 @@ fn unicode(bytes: &[u8], at: usize) -> Escape {
     };
     match high {
         0xd800..=0xdbff => pair(bytes, at, high),
+        // The low half of a pair on its own is no character.
         _ => {
             char::from_u32(high).map_or(Escape::Bad(SyntaxErrorKind::Surrogate), |char| Escape::Char(char, 6))
         }

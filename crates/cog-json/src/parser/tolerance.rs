@@ -8,8 +8,8 @@ use std::fmt;
 pub struct Deviation {
     /// The kind of deviation.
     pub rule: Tolerance,
-    /// The path of the value, in the form of ruling R44; for a comma or comment that of its container. It is the root for
-    /// text around the document, and for the entry that sums up all deviations of a rule after the first eight. Keys
+    /// The path of the value, in the form of ruling R44; for a comma or comment, the path of its container. It is the root
+    /// for text around the document, and for the entry that sums up all deviations of a rule after the first eight. Keys
     /// after the first 1,024 bytes are left out.
     pub path: String,
     /// The length of the original text, in bytes.
@@ -118,6 +118,7 @@ impl Ledger {
         before: usize,
         after: usize,
     ) {
+        // A reply of megabytes in single quotes must not have a ledger of megabytes.
         match self.entries.iter().filter(|entry| entry.rule == rule).count() {
             known if known < LOCATED => self.entries.push(Deviation { rule, path: path(), before, after }),
             LOCATED => self.entries.push(Deviation { rule, path: String::new(), before, after }),

@@ -92,7 +92,7 @@ fn refuses_invalid_bytes() {
     assert!(Value::parse_bytes(b"\xef\xbb\xbf1").is_err());
 }
 
-/// A deserializer that announces whether there is a value, unlike that of JSON.
+/// A deserializer that announces whether there is a value, which the one of JSON does not.
 struct Announced(Option<u8>);
 
 impl<'de> Deserializer<'de> for Announced {

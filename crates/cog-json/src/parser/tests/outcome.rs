@@ -4,7 +4,7 @@ use super::super::{Deviation, End, Parser};
 use crate::error::SyntaxError;
 use crate::event::{Event, EventKind};
 
-/// Everything one run outcome, and what it left behind.
+/// What happened in one run, and what it left behind.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
     pub(super) events: Vec<String>,
