@@ -314,6 +314,7 @@ impl<'a> Node<'a> {
         if !self.is_object() {
             return None;
         }
+        // In a draft, the last key may still have no value.
         let value = self.tape.find(self.index, key, print)? + 1;
         (value < self.tape.len()).then(|| self.sibling(value))
     }

@@ -182,6 +182,7 @@ impl Parser {
         let ended = match &mut self.reply {
             Some(reply) => reply.finish(&mut self.machine, sink),
             None => match self.machine.finish(sink) {
+                // After the value, the bytes of an incomplete character may be left.
                 Ok(true) if self.input.is_complete() => Ok(End::Complete),
                 Ok(_) => Err((SyntaxErrorKind::UnexpectedEnd, self.machine.tape.text.len())),
                 Err(error) => Err(error),

@@ -95,6 +95,7 @@ impl Tape {
     /// The key entry at `index`, and the index after its value.
     #[inline]
     pub(crate) fn member(&self, index: u32) -> (Entry, u32) {
+        // Most values are scalars, which are one entry long.
         match self.entries.get(index as usize..) {
             Some([key, value, ..]) if !value.is_container() => (*key, index + 2),
             _ => (self.entry(index), self.after(index + 1)),
@@ -113,6 +114,7 @@ impl Tape {
 
     #[cold]
     fn add_to_table(&mut self, object: u32, key: u32) {
+        // The table is taken out, because it reads the keys on this tape.
         let known = self.entry(object).table();
         let taken = known.and_then(|table| self.tables.get_mut(table as usize)).map(std::mem::take);
         let table = match taken {

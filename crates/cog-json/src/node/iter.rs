@@ -27,6 +27,7 @@ impl<'a> Iterator for Members<'a> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let tape = self.object.tape;
+        // The last key of a draft has no value yet, and an earlier duplicate is shadowed.
         while self.at + 1 < self.end {
             let (key, after) = tape.member(self.at);
             let value = self.object.sibling(self.at + 1);

@@ -80,6 +80,7 @@ impl Machine {
         };
         // Set by the key before. The earlier member stays in the draft until here, where its new value begins.
         let earlier = std::mem::take(&mut frame.earlier);
+        // The step of a member was added with its key.
         if S::LIVE && !frame.object {
             self.path.push_index(frame.count as usize);
         }

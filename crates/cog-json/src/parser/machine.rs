@@ -127,6 +127,7 @@ impl Machine {
 
     /// Returns the value of the wrapper if it is an object and the only member of `root`, otherwise `root`.
     pub(super) fn unwrapped<'a>(&self, root: Node<'a>) -> Node<'a> {
+        // A string or array in the wrapper is no envelope: the document is checked, and reported, as it is.
         let mut members = root.members();
         match (self.wrapper, members.next(), members.next()) {
             (Some(wrapper), Some((key, inner)), None) if key == wrapper && inner.is_object() => inner,
@@ -190,6 +191,7 @@ impl Machine {
     fn peek(&mut self) -> Option<u8> {
         let bytes = self.tape.text.as_bytes();
         let byte = *bytes.get(self.pos)?;
+        // Compact JSON has no white space here.
         if byte > b' ' {
             return Some(byte);
         }

@@ -42,6 +42,7 @@ impl Reader {
     /// When the text is not JSON, or exceeds a limit.
     pub fn read(&mut self, text: &str) -> Result<Node<'_>, SyntaxError> {
         let parser = &mut self.parser;
+        // A large document must not occupy its memory for as long as the reader lives.
         parser.machine.clear(RETAINED);
         parser.input = Input::new(self.limits);
         parser.failed = None;

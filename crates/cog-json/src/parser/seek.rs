@@ -284,6 +284,7 @@ impl Seeker {
                 self.go_on(Phase::Key(byte))
             }
             (Phase::AfterKey, b':') => ControlFlow::Break(Some(self.start)),
+            // In an array, `#` begins no comment: `[#12]` is prose.
             (_, b'/') | (Phase::InObject | Phase::AfterKey, b'#') => self.enter_comment(bytes),
             (Phase::InObject, _) => self.look_wider(text, opening::member, self.pos),
             (Phase::AfterKey, _) => self.look_wider(text, opening::separator, self.retry),

@@ -109,6 +109,7 @@ impl Machine {
             match self.tape.text.as_bytes().get(stop) {
                 None => return self.pause_string(token, sink),
                 Some(b'\\') => {
+                    // An incomplete escape is read again from its backslash: it has at most twelve bytes.
                     if !self.add_escape(&mut token, sink)? {
                         return self.pause_string(token, sink);
                     }
@@ -233,6 +234,7 @@ impl Machine {
     /// Updates the draft and emits the new text.
     fn show_string<S: Sink>(&mut self, token: &mut StringToken, sink: &mut S) {
         let Some(index) = token.index else { return };
+        // The draft is read without events too.
         self.tape.update(index, |entry| *entry = token.entry);
         if S::LIVE {
             let delta = self.tape.string(token.entry).get(token.emitted..).unwrap_or_default();

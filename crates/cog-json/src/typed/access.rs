@@ -20,6 +20,7 @@ impl<'de> Elements<'de> {
     pub(super) fn visit<V: Visitor<'de>>(array: Node<'de>, visitor: V) -> Result<V::Value, DeserializeError> {
         let mut elements = Elements { rest: array.elements(), index: 0 };
         let value = visitor.visit_seq(&mut elements)?;
+        // A tuple reads only as many elements as it has fields; the others must not be lost.
         match elements.rest.len() {
             0 => Ok(value),
             _ => Err(DeserializeError::invalid_length(array.len(), &"fewer elements in the array")),
