@@ -181,7 +181,8 @@ mod tests {
             (Modality::Text, "none", [0, 0]),
         ];
         for (modality, start, counts) in kinds {
-            let (input, output) = (modality.media_types(), modality.output_types());
+            let input = modality.media_types();
+            let output = modality.output_types();
             assert_eq!([input.len(), output.len()], counts, "{modality}");
             assert!(input.iter().all(|media_type| media_type.starts_with(start)), "{modality}");
             assert!(output.iter().all(|media_type| input.contains(media_type)), "{modality}");

@@ -189,28 +189,27 @@ mod tests {
     use crate::{Code, Risk};
 
     fn chunks() -> [Chunk; 6] {
-        let meta = || Box::new(Meta::new(None, Risk::Low, "Running a"));
-        let (session_id, data) = ("s".to_owned(), Value::default());
+        let meta = Box::new(Meta::new(None, Risk::Low, "Running a"));
         [
             Chunk::Meta {
-                session_id: session_id.clone(),
-                meta: meta(),
+                session_id: "s".to_owned(),
+                meta: meta.clone(),
                 resume_from_seq: Some(6),
                 warnings: Vec::new(),
             },
             Chunk::Delta { seq: 7, field: "data.a".to_owned(), delta: "b".to_owned(), checkpoint: None },
-            Chunk::Snapshot { seq: 8, field: None, data: data.clone() },
+            Chunk::Snapshot { seq: 8, field: None, data: Value::default() },
             Chunk::Progress(Progress::default()),
             Chunk::Final {
-                meta: meta(),
-                data,
+                meta,
+                data: Value::default(),
                 usage: None,
                 warnings: Vec::new(),
                 emitted_context: None,
                 handoff: None,
             },
             Chunk::Error {
-                session_id,
+                session_id: "s".to_owned(),
                 error: Box::new(ErrorBody::new(Code::ParseError, "no JSON")),
                 recovery: None,
                 partial_data: None,

@@ -96,11 +96,11 @@ impl PriceDate {
     /// Reads a day in the form `2026-11-22`.
     pub fn new(text: &str) -> Option<Self> {
         let digits: [u8; 10] = text.as_bytes().try_into().ok()?;
-        let is_right = |(index, byte): (usize, &u8)| match index {
+        let has_form = digits.iter().enumerate().all(|(index, byte)| match index {
             4 | 7 => *byte == b'-',
             _ => byte.is_ascii_digit(),
-        };
-        digits.iter().enumerate().all(is_right).then_some(Self(digits))
+        });
+        has_form.then_some(Self(digits))
     }
 
     /// Returns the day in the form `2026-11-22`.
@@ -143,7 +143,7 @@ impl fmt::Display for Amount {
 }
 
 impl Cost {
-    /// Returns the cost of both. The older date is that of the sum.
+    /// Returns the cost of both, with the older date.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self { amount: self.amount.plus(other.amount), date: self.date.min(other.date), ..*self }

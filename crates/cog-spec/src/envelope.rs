@@ -88,7 +88,7 @@ impl ErrorBody {
         self
     }
 
-    /// Masks a secret in all texts of the error.
+    /// Masks a secret in the message, the suggestion and the details.
     #[must_use]
     pub fn without(self, secret: &Secret) -> Self {
         let details =
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_of_an_envelope_is_that_of_its_meta() {
+    fn usage_of_an_envelope_is_in_its_meta() {
         let mut envelope = Envelope::failure(ErrorBody::new(Code::ParseError, "no JSON"));
         assert_eq!(envelope.usage(), None);
         let usage = Usage { input_tokens: 3, ..Usage::default() };

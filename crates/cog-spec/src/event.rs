@@ -207,10 +207,6 @@ impl Usage {
     /// unknown if one of them is.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-        };
         Self {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
@@ -232,6 +228,14 @@ impl Usage {
             },
             cost: self.cost.zip(other.cost).map(|(one, other)| one.plus(&other)),
         }
+    }
+}
+
+/// Returns the sum of two counts; none if both are unknown.
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (None, None) => None,
+        (one, other) => Some(one.unwrap_or(0).saturating_add(other.unwrap_or(0))),
     }
 }
 

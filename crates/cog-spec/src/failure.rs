@@ -46,7 +46,7 @@ impl fmt::Display for Envelope {
     }
 }
 
-/// A failed run, as [`Envelope`] describes it. The message is that of its [`ErrorBody`].
+/// A failed run as an error, with the message of its [`ErrorBody`].
 impl std::error::Error for Envelope {}
 
 impl Envelope {

@@ -1,4 +1,4 @@
-//! The parameters of the generation: of a manifest, of a run, and of a request (docs/spec/modules.md).
+//! The parameters of the generation in a manifest, a run and a request (docs/spec/modules.md).
 
 use crate::string_enum::string_enum;
 
@@ -57,7 +57,7 @@ pub struct Generation {
     pub max_tokens: Option<u64>,
     /// The seed, for models that support one.
     pub seed: Option<i64>,
-    /// The texts at which the generation stops.
+    /// The strings at which the generation stops.
     pub stop: Vec<String>,
     /// The amount of reasoning.
     pub effort: Option<Effort>,
@@ -68,7 +68,7 @@ pub struct Generation {
 }
 
 impl Generation {
-    /// Returns the parameters, with those of `other` where one is not set.
+    /// Returns these parameters, and the parameters of `other` where one is not set.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self {

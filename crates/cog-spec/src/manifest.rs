@@ -165,7 +165,7 @@ impl Manifest {
         self.policies.network_allowed && !self.constraints.no_network
     }
 
-    /// Whether an answer may be one that was stored before: those of tier exec only if the manifest allows it.
+    /// Whether a stored answer may be returned; in tier exec only if the manifest allows it.
     pub fn may_be_cached(&self) -> bool {
         self.cache.unwrap_or(self.tier != Some(Tier::Exec))
     }
@@ -377,7 +377,7 @@ impl Default for Modalities {
     }
 }
 
-/// `modalities.constraints`: the module's own limits, within those of the specification.
+/// `modalities.constraints`: the module's own limits, within the limits of the specification.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MediaConstraints {
     /// The maximum size of a media file, in MB of 1,048,576 bytes.
@@ -431,8 +431,7 @@ mod tests {
     #[test]
     fn models_write_envelopes_since_v22_and_older_formats_are_deprecated() {
         let found = Format::ALL.iter().map(|format| (format.asks_for_envelope(), format.is_deprecated()));
-        let (old, current) = ((false, true), (true, false));
-        assert!(found.eq([old, old, old, current, current]));
+        assert!(found.eq([(false, true), (false, true), (false, true), (true, false), (true, false)]));
     }
 
     #[test]
@@ -465,7 +464,8 @@ mod tests {
 
     #[test]
     fn a_violation_is_retried_once_unless_the_manifest_or_tier_exec_says_otherwise() {
-        let (exec, other) = (Some(Tier::Exec), Some(Tier::Decision));
+        let exec = Some(Tier::Exec);
+        let other = Some(Tier::Decision);
         let cases = [
             (None, None, other, 2),
             (None, None, None, 2),

@@ -66,23 +66,26 @@ impl Meta {
     ///
     /// Read by hand, because a field of the runtime that has another type is only ignored.
     pub fn read(meta: Node<'_>) -> Option<Self> {
-        let is_own = |(key, _): &(&str, Node<'_>)| {
-            !RUNTIME_KEYS.contains(key) && !matches!(*key, "confidence" | "risk" | "explain")
-        };
-        let is_runtime = |(key, _): (&str, Node<'_>)| RUNTIME_KEYS.contains(&key);
-        let extra = meta.members().filter(is_own).map(|(key, value)| (key.to_owned(), value.to_value()));
-        Some(Self {
+        let mut read = Self {
             confidence: meta.get("confidence").and_then(Node::as_f64),
             risk: RiskValue::read(meta.get("risk")?)?,
             explain: meta.get("explain")?.as_str()?.to_owned(),
-            extra: extra.collect(),
-            // A model writes none of them.
-            runtime: if meta.members().any(is_runtime) {
-                RuntimeMeta::read(meta)
-            } else {
-                RuntimeMeta::default()
-            },
-        })
+            extra: Vec::new(),
+            runtime: RuntimeMeta::default(),
+        };
+        let mut has_runtime_keys = false;
+        for (key, value) in meta.members() {
+            match key {
+                "confidence" | "risk" | "explain" => {}
+                key if RUNTIME_KEYS.contains(&key) => has_runtime_keys = true,
+                key => read.extra.push((key.to_owned(), value.to_value())),
+            }
+        }
+        // The meta of a model has none of them: then the dozen look-ups are spared.
+        if has_runtime_keys {
+            read.runtime = RuntimeMeta::read(meta);
+        }
+        Some(read)
     }
 
     /// Creates the meta of an error that the runtime found: confidence 0, risk high (ruling R32).

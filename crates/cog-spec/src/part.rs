@@ -49,7 +49,7 @@ pub struct PartReport {
     /// The model that replied, as `PROVIDER/MODEL`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The tokens and the cost, including those of its own parts.
+    /// The tokens and the cost, including its own parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// The cache of answers, if the answer is from there.
@@ -58,7 +58,7 @@ pub struct PartReport {
     /// The time from its start to its answer, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
-    /// Whether the answer is that of an earlier, interrupted run.
+    /// Whether the answer is from an earlier, interrupted run.
     #[serde(default, skip_serializing_if = "is_false")]
     pub restored: bool,
     /// The error of a part that failed.
@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn report_reads_back_as_written() {
         let mut report = PartReport::new("a/b[2]", "b", PartStatus::Done);
-        (report.confidence, report.risk) = (Some(0.5), Some(Risk::Low));
+        report.confidence = Some(0.5);
+        report.risk = Some(Risk::Low);
         report.usage = Some(Usage { input_tokens: 3, ..Usage::default() });
         report.error = Some(PartError { code: "E2002".to_owned(), message: "late".to_owned() });
         let text = report.to_json();

@@ -75,8 +75,12 @@ impl RiskValue {
             });
         }
         let reason = node.get("reason")?.as_str()?.to_owned();
-        let renamed = || node.members().find(|(key, _)| *key != "reason").filter(|_| node.len() == 2);
-        let (tag, custom) = node.get(CUSTOM).map(|custom| (CUSTOM, custom)).or_else(renamed)?;
+        let (tag, custom) = match node.get(CUSTOM) {
+            Some(custom) => (CUSTOM, custom),
+            // The module's `enums.unknown_tag` is not known here: with two members, the other one is the name.
+            None if node.len() == 2 => node.members().find(|(key, _)| *key != "reason")?,
+            None => return None,
+        };
         let custom = custom.as_str()?.to_owned();
         Some(Self::Custom { tag: tag.to_owned(), custom, reason: Some(reason) })
     }

@@ -53,7 +53,7 @@ impl Transform for Tidy {
     }
 }
 
-/// Removes null from the members that are not required, except from those that are declared as nullable.
+/// Removes null from the members that are not required, unless they are declared as nullable.
 fn remove_nulls(schema: &mut Schema) {
     let required: Vec<String> = schema
         .get("required")
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn published_schemas_are_those_of_the_types() {
+    fn published_schemas_describe_the_types() {
         for (name, schema) in documents() {
             let published = name.parse::<crate::Schema>().unwrap().text();
             assert!(format!("{schema:#}\n") == published, "{name}: run `cargo xtask generate`");

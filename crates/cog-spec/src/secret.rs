@@ -14,7 +14,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// Returns the text, for the header of a request.
+    /// Returns the key itself, for the header of a request.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -26,19 +26,22 @@ impl Secret {
         if self.0.len() < MIN_BYTES {
             return text.to_owned();
         }
+        // The longest form first: it may contain a shorter one.
         self.forms().iter().rev().fold(text.to_owned(), |text, form| text.replace(form, "***"))
     }
 
     /// Returns the secret and its escaped forms in nested JSON, such as a JSON log that contains a JSON reply.
     fn forms(&self) -> Vec<String> {
         const MAX_NESTING: usize = 4;
-        let escaped = |last: &String| {
-            let quoted = last.to_json();
-            let escaped = quoted.strip_prefix('"')?.strip_suffix('"')?;
-            (escaped != last).then(|| escaped.to_owned())
-        };
-        std::iter::successors(Some(self.0.clone()), escaped).take(MAX_NESTING).collect()
+        std::iter::successors(Some(self.0.clone()), |last| escaped(last)).take(MAX_NESTING).collect()
     }
+}
+
+/// Returns a text as it is inside a JSON string; none if that changes nothing.
+fn escaped(text: &str) -> Option<String> {
+    let quoted = text.to_json();
+    let escaped = quoted.strip_prefix('"')?.strip_suffix('"')?;
+    (escaped != text).then(|| escaped.to_owned())
 }
 
 impl fmt::Debug for Secret {

@@ -3,25 +3,24 @@
 
 mod assignments;
 mod blocks;
-mod keys;
 mod names;
-mod values;
 
 use std::{borrow::Cow, ops::Range};
 
+use self::names::MASK;
 pub use self::names::{is_secret_list_name, is_secret_name};
-use self::values::MASK;
 
 /// The beginning and the end of a private key in PEM.
 const PEM: [&str; 2] = ["-----BEGIN ", "-----END "];
 
-/// Returns a text in which secrets are replaced by `***`: keys, tokens and private keys that have a known form, values that are
+/// Returns the text with its secrets replaced by `***`: keys, tokens and private keys that have a known form, values that are
 /// assigned to the name of a secret, such as `password: x` or `token=x`, and the passwords of URLs.
 pub fn mask_secrets(text: &str) -> Cow<'_, str> {
+    // The lines of a key cannot be distinguished from other text, so that nothing of it is kept.
     if PEM.iter().all(|mark| text.contains(mark)) && text.contains("PRIVATE KEY") {
         return Cow::Borrowed(MASK);
     }
-    let found = keys::find(text).chain(assignments::find(text)).chain(find(text));
+    let found = find_keys(text).chain(assignments::find(text)).chain(find_passwords(text));
     let mut found: Vec<Range<usize>> = found.collect();
     if found.is_empty() {
         return Cow::Borrowed(text);
@@ -40,13 +39,54 @@ pub fn mask_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
+// Keys and tokens with the form that services give them.
+
+/// The beginnings of keys and tokens that services issue, each with the minimum length of a key.
+const KEY_PREFIXES: [(&str, usize); 18] = [
+    ("sk-", 20),
+    ("sk_live_", 16),
+    ("sk_test_", 16),
+    ("rk_live_", 16),
+    ("pk-", 20),
+    ("xai-", 20),
+    ("gsk_", 20),
+    ("hf_", 20),
+    ("ghp_", 20),
+    ("gho_", 20),
+    ("ghs_", 20),
+    ("github_pat_", 20),
+    ("glpat-", 20),
+    ("xoxb-", 20),
+    ("xoxp-", 20),
+    ("AKIA", 20),
+    ("AIza", 30),
+    ("eyJ", 40),
+];
+
+/// The minimum length of a token after `Bearer`.
+const MIN_BEARER: usize = 16;
+
+/// Returns where a text has keys and tokens of a known form, and tokens after `Bearer`.
+fn find_keys(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut after_bearer = false;
+    words_of_text(text).filter_map(move |(start, word)| {
+        let is_token = after_bearer && word.len() >= MIN_BEARER;
+        after_bearer = word.eq_ignore_ascii_case("bearer");
+        (is_token || is_key(word)).then(|| start..start + word.len())
+    })
+}
+
+fn is_key(word: &str) -> bool {
+    KEY_PREFIXES.iter().any(|(prefix, min)| word.len() >= *min && word.starts_with(prefix))
+}
+
 // The passwords of URLs: `https://user:password@host`.
 
 /// The beginning of the authority of a URL.
 const AUTHORITY: &str = "://";
 
 /// Returns where a text has passwords of URLs.
-fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
+fn find_passwords(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(AUTHORITY).filter_map(|(at, _)| {
         let start = at + AUTHORITY.len();
         let rest = text.get(start..)?;
@@ -58,18 +98,41 @@ fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// A name in a text that assigns values to it.
+#[derive(Clone, Copy)]
+struct Field<'a> {
+    text: &'a str,
+    /// The offset of the name.
+    start: usize,
+    name: &'a str,
+    /// Whether `:` follows the name, which sentences contain too; otherwise `=`.
+    by_colon: bool,
+    /// The text after the separator.
+    rest: &'a str,
+}
+
+/// The secrets among the values of a field.
+struct FieldSecrets {
+    found: Vec<Range<usize>>,
+    /// The offset up to which the text was read.
+    end: usize,
+}
+
 /// Returns the words of a text that can be names or keys, with their offsets: letters, digits, `_`, `-` and `.`.
 fn words_of_text(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = text.as_bytes().get(at..)?;
-        let start = at + rest.iter().position(|byte| is_part(*byte))?;
+        let start = at + rest.iter().position(|byte| is_word_byte(*byte))?;
         let word = text.as_bytes().get(start..)?;
-        let end = start + word.iter().position(|byte| !is_part(*byte)).unwrap_or(word.len());
+        let end = start + word.iter().position(|byte| !is_word_byte(*byte)).unwrap_or(word.len());
         at = end;
         text.get(start..end).map(|word| (start, word))
     })
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(crate) struct MetaForm<'a> {
     /// The last `seq` that the client has.
     #[serde(skip_serializing_if = "Option::is_none")]
     resume_from_seq: Option<u64>,
-    /// The warning that this is a new stream in place of the one to resume.
+    /// The warning that this is a new stream instead of the one to resume.
     #[serde(rename = "_warnings", skip_serializing_if = "<[Warning]>::is_empty")]
     warnings: &'a [Warning],
     /// The meta that is known before the reply.

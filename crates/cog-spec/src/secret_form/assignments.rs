@@ -2,12 +2,8 @@
 
 use std::ops::Range;
 
-use super::{
-    blocks,
-    names::{is_secret_list_name, is_secret_name},
-    values::{SPACE, has_signs, is_elsewhere, is_plain, unquoted},
-    words_of_text,
-};
+use super::names::{SPACE, has_signs, is_elsewhere, is_plain, is_secret_list_name, is_secret_name, unquoted};
+use super::{Field, FieldSecrets, blocks, words_of_text};
 
 /// Parts of names whose values are secrets in any sentence.
 const PASSWORDS: [&str; 4] = ["password", "passwd", "pwd", "passphrase"];
@@ -18,7 +14,7 @@ const COOKIE: &str = "cookie";
 /// The schemes before the credentials of a header.
 const SCHEMES: [&str; 3] = ["basic", "bearer", "digest"];
 
-/// The characters that end a value without quotes, beside white space.
+/// The characters that end a value without quotes, apart from white space.
 const ENDS: [char; 13] = [',', ';', '&', ')', ']', '}', '<', '>', '"', '\'', '`', '|', '\\'];
 
 /// The maximum bytes of a call whose closing bracket is searched.
@@ -26,37 +22,33 @@ const MAX_CALL: usize = 256;
 
 /// Returns where a text has values of secrets. Each byte is read a bounded number of times.
 pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let (mut before, mut read_until) = ("", 0);
-    let found = words_of_text(text).filter_map(move |(start, word)| {
-        let before = std::mem::replace(&mut before, word);
-        let (by_colon, rest) = text.get(start + word.len()..).and_then(separator)?;
-        if start < read_until || !names_secret(before, word) && !is_secret_list_name(word) {
+    let mut previous = "";
+    let mut read_until = 0;
+    let found = words_of_text(text).filter_map(move |(start, name)| {
+        let before = std::mem::replace(&mut previous, name);
+        let (by_colon, rest) = text.get(start + name.len()..).and_then(separator)?;
+        let is_single = names_secret(before, name);
+        // What a value contains is a part of it, not another field.
+        if start < read_until || !is_single && !is_secret_list_name(name) {
             return None;
         }
-        let (values, end) = values(text, (start, word), by_colon, rest, names_secret(before, word));
-        read_until = end;
-        Some(values)
+        let secrets = values(Field { text, start, name, by_colon, rest }, is_single);
+        read_until = secrets.end;
+        Some(secrets.found)
     });
     found.flatten()
 }
 
-/// Returns where the values of a name are, and where the text was read up to.
-fn values(
-    text: &str,
-    (start, name): (usize, &str),
-    by_colon: bool,
-    rest: &str,
-    is_single: bool,
-) -> (Vec<Range<usize>>, usize) {
-    if let Some(found) = blocks::find(text, (start, name), by_colon, rest) {
-        return found;
+/// Returns the secrets among the values of a field. `is_single` says that one value without brackets is a secret too.
+fn values(field: Field<'_>, is_single: bool) -> FieldSecrets {
+    if let Some(secrets) = blocks::find(field) {
+        return secrets;
     }
-    let before = text.get(..start).unwrap_or_default();
-    let found = Assignment::read(before, name, by_colon, rest);
-    let start = text.len() - found.from_value.len();
-    let end = start + found.value.len();
-    let is_secret = is_single && found.is_secret();
-    (is_secret.then_some(start..end).into_iter().collect(), end)
+    let assignment = Assignment::read(field);
+    let start = field.text.len() - assignment.from_value.len();
+    let end = start + assignment.value.len();
+    let is_secret = is_single && assignment.is_secret();
+    FieldSecrets { found: is_secret.then_some(start..end).into_iter().collect(), end }
 }
 
 /// Whether a word names a secret, such as `password`, or the second word of `api key`.
@@ -89,13 +81,12 @@ struct Assignment<'a> {
 }
 
 impl<'a> Assignment<'a> {
-    /// Reads what a text assigns to a name, from the texts before the name and after the separator.
-    fn read(before: &str, name: &'a str, by_colon: bool, rest: &'a str) -> Self {
+    fn read(Field { text, start, name, by_colon, rest }: Field<'a>) -> Self {
         let rest = after_scheme(rest);
         let from_value = unquoted(rest);
         let quote = rest.strip_suffix(from_value).filter(|quote| !quote.is_empty());
         let (value, after) = from_value.split_at(length(from_value, quote, name));
-        let before = before.trim_end_matches([' ', '\t', '-', '*', '"', '\'']);
+        let before = text.get(..start).unwrap_or_default().trim_end_matches([' ', '\t', '-', '*', '"', '\'']);
         let after_line = after.trim_start_matches([' ', '\t', ',', '"', '\'', '\r']);
         let is_line = (before.is_empty() || before.ends_with('\n'))
             && (after_line.is_empty() || after_line.starts_with('\n'));
@@ -104,22 +95,26 @@ impl<'a> Assignment<'a> {
     }
 
     fn is_secret(&self) -> bool {
-        let (name, value) = (self.name.to_lowercase(), self.value.to_lowercase());
+        let name = self.name.to_lowercase();
+        let value = self.value.to_lowercase();
         if is_elsewhere(&value) {
             return false;
         }
         if self.is_quoted {
             return true;
         }
-        // A list or an object, of which only the bracket would be masked.
+        // A list or an object: only its bracket would be masked.
         if value.starts_with(['[', '{']) {
             return false;
         }
         if name.ends_with(COOKIE) {
             return value.contains('=');
         }
-        let is_password = || PASSWORDS.iter().any(|password| name.contains(password));
-        let is_assigned = !self.by_colon || has_signs(&value) || self.is_line || is_password();
+        // `the token: value of a word` is a sentence, but `the password: swordfish` is not.
+        let is_assigned = !self.by_colon
+            || has_signs(&value)
+            || self.is_line
+            || PASSWORDS.iter().any(|password| name.contains(password));
         is_assigned && !self.is_code && !is_plain(&value)
     }
 }
@@ -136,23 +131,24 @@ fn after_scheme(text: &str) -> &str {
 /// Returns the length of the value at the beginning of a text, after this quotation mark.
 fn length(text: &str, quote: Option<&str>, name: &str) -> usize {
     let is_cookie = name.to_lowercase().ends_with(COOKIE);
-    let line = |text: &str| text.find(['\n', '\r']).unwrap_or(text.len());
     match quote {
         // Only what precedes the closing mark is searched for the end of the line.
-        Some(quote) => line(text.split(quote).next().unwrap_or_default()),
-        None if is_cookie => line(text),
+        Some(quote) => line_length(text.split(quote).next().unwrap_or_default()),
+        None if is_cookie => line_length(text),
         None => text.find(|c: char| c.is_whitespace() || ENDS.contains(&c)).unwrap_or(text.len()),
     }
+}
+
+fn line_length(text: &str) -> usize {
+    text.find(['\n', '\r']).unwrap_or(text.len())
 }
 
 /// Whether a value, with which this text begins, is an expression of a program: a call, an index, or a variable with the same
 /// name.
 fn is_code(from_value: &str, value: &str, name: &str) -> bool {
-    let is_path =
-        |path: &str| !path.is_empty() && path.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '.'));
-    let callee = value.split_once(['(', '[']).map(|(callee, _)| callee);
-    let is_call = callee.is_some_and(|callee| is_path(callee) && is_closed(from_value, value));
-    is_call || is_variable(value, name)
+    let callee = value.split_once(['(', '[']).map_or("", |(callee, _)| callee);
+    let is_path = !callee.is_empty() && callee.chars().all(|c| c.is_alphabetic() || matches!(c, '_' | '.'));
+    is_path && is_closed(from_value, value) || is_variable(value, name)
 }
 
 /// Whether a call or an index at the beginning of a text has its closing bracket, in the same line unless the line ends after

@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use super::{
-    names::is_secret_name,
-    values::{QUOTES, SPACE, has_signs, is_elsewhere, is_plain, unquoted},
-};
+use super::names::{QUOTES, SPACE, has_signs, is_elsewhere, is_plain, is_secret_name, unquoted};
+use super::{Field, FieldSecrets};
 
 /// The marks of the two blocks of YAML.
 const BLOCKS: [char; 2] = ['|', '>'];
@@ -13,13 +11,8 @@ const BLOCKS: [char; 2] = ['|', '>'];
 /// The characters of types and expressions.
 const CODE: [char; 4] = ['(', '{', '[', '<'];
 
-/// Returns where the secrets of a list or block after a name are, and where the text was read up to. None if neither follows.
-pub(super) fn find(
-    text: &str,
-    (start, name): (usize, &str),
-    by_colon: bool,
-    rest: &str,
-) -> Option<(Vec<Range<usize>>, usize)> {
+/// Returns the secrets of the list or block that is the value of a field; none if it is neither.
+pub(super) fn find(Field { text, start, name, by_colon, rest }: Field<'_>) -> Option<FieldSecrets> {
     let offset = text.len() - rest.len();
     if let Some(items) = rest.strip_prefix('[') {
         return Some(bracketed(items, offset + 1, name, by_colon));
@@ -61,23 +54,24 @@ impl Items {
         is_secret
     }
 
-    /// Returns where the secrets are. Beside sentences about tokens, words are none.
-    fn into_ranges(self, name: &str) -> Vec<Range<usize>> {
+    /// Returns the secrets. In a list that has sentences about tokens, single words are none.
+    fn into_secrets(self, name: &str, end: usize) -> FieldSecrets {
         let is_prose = self.is_prose && may_be_prose(name);
         let secrets = self.found.into_iter().filter(|(_, is_word)| !(is_prose && *is_word));
-        secrets.map(|(range, _)| range).collect()
+        FieldSecrets { found: secrets.map(|(range, _)| range).collect(), end }
     }
 }
 
 /// Reads the items of a list in brackets, up to its end or an item that contains other values.
-fn bracketed(text: &str, offset: usize, name: &str, by_colon: bool) -> (Vec<Range<usize>>, usize) {
-    let (mut items, mut at) = (Items::default(), 0);
+fn bracketed(text: &str, offset: usize, name: &str, by_colon: bool) -> FieldSecrets {
+    let mut items = Items::default();
+    let mut at = 0;
     loop {
         let rest = text.get(at..).unwrap_or_default();
         let item = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
         at += rest.len() - item.len();
         if item.is_empty() || item.starts_with([']', '[', '{']) {
-            return (items.into_ranges(name), offset + at);
+            return items.into_secrets(name, offset + at);
         }
         let inner = unquoted(item);
         let quote = item.strip_suffix(inner).filter(|quote| !quote.is_empty());
@@ -86,20 +80,21 @@ fn bracketed(text: &str, offset: usize, name: &str, by_colon: bool) -> (Vec<Rang
             None => item_length(inner, &[',', ']', '\n']),
         };
         let value = length.and_then(|length| inner.get(..length));
-        let Some(value) = value else { return (items.into_ranges(name), offset + at) };
+        let Some(value) = value else { return items.into_secrets(name, offset + at) };
         let start = offset + at + item.len() - inner.len();
         if quote.is_some() {
             items.add_quoted(value, start);
         } else if !(by_colon && items.add_plain(value.trim_end(), start, name)) && assigns(value) {
-            return (items.into_ranges(name), offset + at);
+            return items.into_secrets(name, offset + at);
         }
         at += item.len() - inner.len() + value.len() + quote.map_or(0, str::len);
     }
 }
 
 /// Reads the items of a list of YAML, lines that begin with `-`, up to one that contains other values.
-fn listed(text: &str, offset: usize, name: &str) -> (Vec<Range<usize>>, usize) {
-    let (mut items, mut at) = (Items::default(), 0);
+fn listed(text: &str, offset: usize, name: &str) -> FieldSecrets {
+    let mut items = Items::default();
+    let mut at = 0;
     for line in text.split_inclusive('\n') {
         let Some(item) = line.trim_start_matches(SPACE).strip_prefix("- ") else { break };
         let inner = unquoted(item.trim_start_matches(SPACE));
@@ -114,17 +109,18 @@ fn listed(text: &str, offset: usize, name: &str) -> (Vec<Range<usize>>, usize) {
         }
         at += line.len();
     }
-    (items.into_ranges(name), offset + at)
+    items.into_secrets(name, offset + at)
 }
 
 /// Returns the length of an item without quotes, which one of these characters ends. None if it contains other values, such as
 /// `name: value` or a call; one word with `:` or `=` is a value itself.
 fn item_length(text: &str, ends: &[char]) -> Option<usize> {
-    let (mut is_word, mut is_spaced, mut is_assigned) = (true, false, false);
-    let is_complete = |item: &str| !item.trim_end().ends_with(':');
+    let mut is_word = true;
+    let mut is_spaced = false;
+    let mut is_assigned = false;
     for (at, c) in text.char_indices() {
         if ends.contains(&c) {
-            return text.get(..at).filter(|item| is_complete(item)).map(str::len);
+            return text.get(..at).filter(|item| !is_name(item)).map(str::len);
         }
         is_word &= !CODE.contains(&c) && (!is_spaced || c.is_whitespace());
         is_spaced |= c.is_whitespace();
@@ -133,7 +129,12 @@ fn item_length(text: &str, ends: &[char]) -> Option<usize> {
             return None;
         }
     }
-    is_complete(text).then_some(text.len())
+    (!is_name(text)).then_some(text.len())
+}
+
+/// Whether an item is only a name, whose value follows.
+fn is_name(item: &str) -> bool {
+    item.trim_end().ends_with(':')
 }
 
 /// Whether the name of a list is a word of sentences too.
@@ -146,19 +147,21 @@ fn assigns(text: &str) -> bool {
     text.contains([':', '='])
 }
 
-/// Reads a block of YAML: the lines with a larger indent than that of its name.
-fn block(text: &str, offset: usize, outer: usize, may_be_prose: bool) -> (Vec<Range<usize>>, usize) {
-    let is_inside = |line: &&str| line.trim().is_empty() || indent(line) > outer;
-    let length = text.split_inclusive('\n').take_while(is_inside).map(str::len).sum();
+/// Reads a block of YAML: the lines that are indented further than its name, which is in column `outer`.
+fn block(text: &str, offset: usize, outer: usize, may_be_prose: bool) -> FieldSecrets {
+    let lines = text.split_inclusive('\n');
+    let inside = lines.take_while(|line| line.trim().is_empty() || indent(line) > outer);
+    let length = inside.map(str::len).sum();
     let block = text.get(..length).unwrap_or_default();
     let value = block.trim();
     let start = offset + block.len() - block.trim_start().len();
     let is_prose = may_be_prose && value.lines().any(|line| line.trim().contains(char::is_whitespace));
     let is_secret = !is_elsewhere(value) && !is_prose;
-    (is_secret.then_some(start..start + value.len()).into_iter().collect(), offset + length)
+    let found = is_secret.then_some(start..start + value.len()).into_iter().collect();
+    FieldSecrets { found, end: offset + length }
 }
 
-/// Whether an item without quotes is a secret: one word that is none of a sentence, no type, no path and no name of a secret.
+/// Whether an item without quotes is a secret: one word that is not part of a sentence, and not a type, a path or the name of a secret.
 fn is_item(item: &str, name: &str) -> bool {
     let item = item.trim().to_lowercase();
     let is_code = item.contains(|c: char| c.is_whitespace() || CODE.contains(&c)) || item.contains("::");
