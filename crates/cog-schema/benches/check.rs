@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     if met.iter().all(|met| *met) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Our time and that of `serde_json::Value` with the same validator: the best of rounds that alternate.
+/// Our time, and the time of `serde_json::Value` with the same validator: the best of rounds that alternate.
 struct Duel {
     ours: Duration,
     theirs: Duration,

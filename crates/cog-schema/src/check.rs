@@ -15,7 +15,6 @@ use crate::{
     contract::Contract,
     engine::EngineError,
     finding::{Finding, counted, findings, found},
-    graph::SchemaNode,
     locate::Locator,
     violation::{Violation, rooted},
 };
@@ -23,12 +22,12 @@ use crate::{
 impl Contract {
     /// Checks the input of a caller, with paths from `input` (SPEC 2.3).
     ///
-    /// A missing required field is E1002, a wrong type E1003, an unsupported value E1004, an unsupported media type
-    /// E1010, and everything else E1001.
+    /// The code is E1002 for a missing required field, E1003 for a wrong type, E1004 for an unsupported value, E1010 for an
+    /// unsupported media type, and E1001 for everything else.
     pub fn check_input(&self, input: Node<'_>) -> Vec<Violation> {
         let Some(part) = &self.input else { return Vec::new() };
         let path = root("input");
-        self.violations(&self.errors(part.id, input), (&path, input), |finding| self.input_code(finding))
+        self.violations(&self.errors(part.id, input), &path, input, |finding| self.input_code(finding))
     }
 
     fn input_code(&self, finding: &Finding) -> Code {
@@ -55,7 +54,8 @@ impl Contract {
     fn violations(
         &self,
         errors: &[EngineError],
-        (base, node): (&Path, Node<'_>),
+        base: &Path,
+        node: Node<'_>,
         code: impl Fn(&Finding) -> Code,
     ) -> Vec<Violation> {
         if errors.is_empty() {
@@ -116,19 +116,19 @@ impl Contract {
     /// Checks a context that the module reads, with paths from `input._context` (docs/spec/context.md).
     pub fn check_context(&self, name: &str, node: Node<'_>) -> Vec<Violation> {
         let base = path(&["input", "_context", name]);
-        self.check_at_pointer(&context_pointer("accepts", name), (&base, node), Code::InvalidInput)
+        self.check_at_pointer(&context_pointer("accepts", name), &base, node, Code::InvalidInput)
     }
 
     /// Checks a context that the module emits, with paths from `_emitted_context`.
     pub fn check_emitted(&self, name: &str, node: Node<'_>) -> Vec<Violation> {
         let base = path(&["_emitted_context", name]);
-        self.check_at_pointer(&context_pointer("emits", name), (&base, node), Code::OutputSchemaViolation)
+        self.check_at_pointer(&context_pointer("emits", name), &base, node, Code::OutputSchemaViolation)
     }
 
     /// Checks a value against the schema at a pointer of the document, if there is one.
-    fn check_at_pointer(&self, pointer: &str, (base, node): (&Path, Node<'_>), code: Code) -> Vec<Violation> {
+    fn check_at_pointer(&self, pointer: &str, base: &Path, node: Node<'_>, code: Code) -> Vec<Violation> {
         let Some(id) = self.graph.at(pointer) else { return Vec::new() };
-        self.violations(&self.errors(id, node), (base, node), |_| code)
+        self.violations(&self.errors(id, node), base, node, |_| code)
     }
 }
 
@@ -170,7 +170,7 @@ fn text_of<'a>(object: Node<'a>, key: &str, path: &Path) -> Result<&'a str, Viol
 impl Contract {
     /// Checks the error of an answer, with paths from `error`, after its code was normalised (ruling R31): first the rules
     /// of the specification (SPEC 2.3), then the module's error schema if `failure.must_return_error_schema` is set.
-    /// Every violation is E3001.
+    /// Every violation has the code E3001.
     pub fn check_error(&self, error: Node<'_>) -> Vec<Violation> {
         let path = root("error");
         if !error.is_object() {
@@ -178,19 +178,17 @@ impl Contract {
         }
         let mut violations: Vec<Violation> = [
             self.check_code(error, &path),
-            check_field(error, &path, "message", ("a string", true), |node| node.is_string()),
-            check_field(error, &path, "recoverable", ("true or false", false), |node| {
-                node.as_bool().is_some()
-            }),
-            check_field(error, &path, "suggestion", ("a string", false), |node| node.is_string()),
-            check_field(error, &path, "details", ("an object", false), |node| node.is_object()),
+            check_string(error, &path, "message"),
+            check_optional(error, &path, "recoverable", "true or false", |node| node.as_bool().is_some()),
+            check_optional(error, &path, "suggestion", "a string", |node| node.is_string()),
+            check_optional(error, &path, "details", "an object", |node| node.is_object()),
         ]
         .into_iter()
         .flatten()
         .collect();
         let part = self.error.as_ref().filter(|_| self.rules.enforce_error_schema);
         let errors = part.map(|part| self.errors(part.id, error)).unwrap_or_default();
-        let own = self.violations(&errors, (&path, error), |_| Code::OutputSchemaViolation);
+        let own = self.violations(&errors, &path, error, |_| Code::OutputSchemaViolation);
         violations.extend(unreported(own, &violations));
         violations
     }
@@ -199,22 +197,22 @@ impl Contract {
     pub fn lists_code(&self, text: &str) -> bool {
         let Some(error) = &self.error else { return false };
         let schemas = self.graph.all_possible(&self.graph.members(error.id, "code"));
-        let lists = |schema: &SchemaNode| {
+        schemas.into_iter().any(|id| {
+            let schema = self.graph.get(id);
             let listed = self.keyword(schema, "enum").and_then(Value::as_array);
             let constant = self.keyword(schema, "const");
             listed.into_iter().flatten().chain(constant).any(|value| value == text)
-        };
-        schemas.into_iter().any(|id| lists(self.graph.get(id)))
+        })
     }
 
     fn check_code(&self, error: Node<'_>, path: &Path) -> Option<Violation> {
-        let code = check_field(error, path, "code", ("a string", true), |node| node.is_string());
-        if code.is_some() {
-            return code;
+        let mistyped = check_string(error, path, "code");
+        if mistyped.is_some() {
+            return mistyped;
         }
         let text = error.get("code")?.as_str()?;
-        let is_declared = || self.rules.error_codes.iter().any(|declared| declared == text);
-        if is_specified(text) || is_declared() || self.lists_code(text) {
+        let mut declared = self.rules.error_codes.iter();
+        if is_specified(text) || declared.any(|declared| declared == text) || self.lists_code(text) {
             return None;
         }
         let message = if ErrorCode::is_declarable(text) {
@@ -235,18 +233,24 @@ fn is_specified(text: &str) -> bool {
     has_form || Code::from_text(text).is_some()
 }
 
-fn check_field(
+/// Checks a required member that is a string.
+fn check_string(error: Node<'_>, path: &Path, key: &str) -> Option<Violation> {
+    match error.get(key) {
+        Some(_) => check_optional(error, path, key, "a string", |node| node.is_string()),
+        None => Some(absent(&below(path, key), key)),
+    }
+}
+
+/// Checks a member, if it is present; `allowed` describes what fits.
+fn check_optional(
     error: Node<'_>,
     path: &Path,
     key: &str,
-    (kind, is_required): (&str, bool),
+    allowed: &str,
     fits: impl Fn(Node<'_>) -> bool,
 ) -> Option<Violation> {
-    match error.get(key) {
-        Some(node) if fits(node) => None,
-        Some(node) => Some(mistyped(&below(path, key), node, kind)),
-        None => is_required.then(|| absent(&below(path, key), key)),
-    }
+    let node = error.get(key)?;
+    (!fits(node)).then(|| mistyped(&below(path, key), node, allowed))
 }
 
 #[cfg(test)]

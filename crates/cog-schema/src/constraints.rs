@@ -96,11 +96,12 @@ impl<'a> Walk<'a> {
     }
 
     fn add(&mut self, constraint: Constraint<'a>) {
-        let is_equal = |other: &Constraint<'_>| {
-            (&other.path, other.keyword, other.value)
-                == (&constraint.path, constraint.keyword, constraint.value)
-        };
-        if !self.found.iter().any(is_equal) {
+        let is_known = self.found.iter().any(|other| {
+            other.path == constraint.path
+                && other.keyword == constraint.keyword
+                && other.value == constraint.value
+        });
+        if !is_known {
             self.found.push(constraint);
         }
     }

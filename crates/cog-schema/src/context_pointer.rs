@@ -1,5 +1,5 @@
 //! The positions of the schemas of context (docs/spec/context.md). They are parts of the document, so that they are compiled
-//! once with the contract, and a request can contain those of emitted context.
+//! once with the contract, and a request can contain the schemas of emitted context.
 
 use serde_json::{Map, Value};
 

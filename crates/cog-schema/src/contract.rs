@@ -65,32 +65,36 @@ impl Contract {
         let graph =
             SchemaGraph::build(&document, &rules.enums.unknown_tag).map_err(|problem| vec![problem])?;
         let engine = Engine::new(Arc::clone(&document.value)).map_err(|reason| vec![refused("", reason)])?;
-        let (mut problems, mut compiled) = (Vec::new(), Vec::new());
-        let mut part = |pointer: &Option<String>| {
-            let pointer = pointer.as_ref()?;
-            let check =
-                engine.compile(pointer).map_err(|reason| problems.push(refused(pointer, reason))).ok()?;
-            let id = graph.at(pointer)?;
-            compiled.push((id, check));
-            Some(Part { pointer: pointer.clone(), id })
+        let mut contract = Self {
+            rules: rules.clone(),
+            checks: uncompiled(graph.len()),
+            own_checks: uncompiled(graph.len()),
+            input: Part::find(document.parts.input.as_ref(), &graph),
+            data: Part::find(document.parts.data.as_ref(), &graph),
+            meta: Part::find(document.parts.meta.as_ref(), &graph),
+            error: Part::find(document.parts.error.as_ref(), &graph),
+            facts: Facts::default(),
+            document,
+            graph,
+            engine,
         };
-        let (input, data) = (part(&document.parts.input), part(&document.parts.data));
-        let (meta, error) = (part(&document.parts.meta), part(&document.parts.error));
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        let uncompiled = || (0..graph.len()).map(|_| OnceLock::new()).collect();
-        let (mut checks, own_checks): (Vec<_>, _) = (uncompiled(), uncompiled());
-        for (id, check) in compiled {
-            if let Some(slot) = checks.get_mut(id.index()) {
-                *slot = OnceLock::from(Some(check));
-            }
-        }
-        let (rules, facts) = (rules.clone(), Facts::default());
-        let mut contract =
-            Self { rules, document, graph, input, data, meta, error, facts, engine, checks, own_checks };
+        contract.compile_parts()?;
         contract.facts = Facts::new(&contract);
         Ok(contract)
+    }
+
+    /// Compiles the checks of the parts, so that what cannot be compiled is an error now. The checks of other schemas are
+    /// compiled on first use: a document has hundreds, and a run needs few.
+    fn compile_parts(&self) -> Result<(), Vec<SchemaError>> {
+        let mut problems = Vec::new();
+        for part in [&self.input, &self.data, &self.meta, &self.error].into_iter().flatten() {
+            match (self.engine.compile(&part.pointer), self.checks.get(part.id.index())) {
+                (Ok(check), Some(slot)) => drop(slot.set(Some(check))),
+                (Ok(_), None) => {}
+                (Err(reason), _) => problems.push(refused(&part.pointer, reason)),
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
     /// Returns the rules of the manifest.
@@ -130,8 +134,8 @@ impl Contract {
 
     /// Returns whether the data schema defines or requires a field `rationale` (ruling R72).
     pub fn names_rationale(&self) -> bool {
-        let is_required = |part: &Part| self.requires(part.id, "rationale");
-        self.facts.names_rationale || self.data.as_ref().is_some_and(is_required)
+        let is_required = self.data.as_ref().is_some_and(|data| self.requires(data.id, "rationale"));
+        self.facts.names_rationale || is_required
     }
 
     /// Returns whether data can have a rationale: it is required, or the schema has the field.
@@ -151,6 +155,11 @@ impl Contract {
             "error" => self.error.as_ref(),
             _ => None,
         }
+    }
+
+    /// Returns the schemas that can apply to a field of a part.
+    fn fields(&self, part: Option<&Part>, key: &str) -> Vec<Id> {
+        part.map(|part| self.graph.members(part.id, key)).unwrap_or_default()
     }
 
     /// Returns a keyword of a schema, as written in the document.
@@ -177,12 +186,12 @@ impl Contract {
     /// Returns the check of a schema's own keywords, compiled on first use.
     pub(crate) fn own_check(&self, id: Id) -> Option<&Check> {
         let slot = self.own_checks.get(id.index())?;
-        let compile = || {
+        let check = slot.get_or_init(|| {
             let pointer = &self.graph.get(id).pointer;
             let schema = self.document.value.pointer(pointer)?;
             self.engine.compile_alone(&own_keywords(schema, pointer)).ok()
-        };
-        slot.get_or_init(compile).as_ref()
+        });
+        check.as_ref()
     }
 
     /// Returns the check of any schema of the document, compiled on first use.
@@ -192,23 +201,30 @@ impl Contract {
     }
 }
 
+impl Part {
+    fn find(pointer: Option<&String>, graph: &SchemaGraph) -> Option<Self> {
+        Some(Self { pointer: pointer?.clone(), id: graph.at(pointer?)? })
+    }
+}
+
 impl Facts {
     fn new(contract: &Contract) -> Self {
-        let fields = |part: &Option<Part>, key: &str| -> Vec<Id> {
-            let id = part.as_ref().map(|part| part.id);
-            id.map(|id| contract.graph.members(id, key)).unwrap_or_default()
-        };
-        let data = contract.data.as_ref().map(|part| part.id);
         let is_required = contract.rules.format.asks_for_envelope() || contract.rules.require_rationale;
-        let extensions = fields(&contract.data, "extensions");
+        let data = contract.data.as_ref();
+        let extensions = contract.fields(data, "extensions");
         Self {
-            requires_rationale: is_required || data.is_some_and(|data| contract.requires(data, "rationale")),
-            names_rationale: !fields(&contract.data, "rationale").is_empty(),
+            requires_rationale: is_required
+                || data.is_some_and(|data| contract.requires(data.id, "rationale")),
+            names_rationale: !contract.fields(data, "rationale").is_empty(),
             names_insights: extensions.iter().any(|id| !contract.graph.members(*id, "insights").is_empty()),
             names_extensions: !extensions.is_empty(),
-            names_risk: !fields(&contract.meta, "risk").is_empty(),
+            names_risk: !contract.fields(contract.meta.as_ref(), "risk").is_empty(),
         }
     }
+}
+
+fn uncompiled(count: usize) -> Vec<OnceLock<Option<Check>>> {
+    std::iter::repeat_with(OnceLock::new).take(count).collect()
 }
 
 fn refused(pointer: &str, reason: String) -> SchemaError {
@@ -236,7 +252,8 @@ mod tests {
             [contract.input_schema(), contract.data_schema(), contract.meta_schema(), contract.error_schema()]
                 .map(|schema| schema.cloned())
         };
-        let (full, empty) = (contract(Format::V22, document), contract(Format::V22, json!({})));
+        let full = contract(Format::V22, document);
+        let empty = contract(Format::V22, json!({}));
         assert_eq!(schemas(&full), parts.map(|name| Some(part(name))));
         assert_eq!(schemas(&empty), [const { None }; 4]);
         for name in parts {

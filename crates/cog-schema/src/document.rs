@@ -105,13 +105,17 @@ fn insert(document: &mut Value, keyword: &str, name: &str, definition: Value) {
 /// Returns the definitions that are missing, each with the keyword that it is below.
 fn missing(document: &Value) -> Vec<(&'static str, &'static str)> {
     let references = references(document);
-    let is_missing = |keyword: &str, name: &str| {
-        let pointer = format!("/{keyword}/{name}");
-        references.contains(format!("#{pointer}").as_str()) && document.pointer(&pointer).is_none()
-    };
     let names = [media::INPUT, media::OUTPUT, handoff::CONTEXT, handoff::PACKET];
-    let known = KEYWORDS.into_iter().flat_map(|keyword| names.map(|name| (keyword, name)));
-    known.filter(|(keyword, name)| is_missing(keyword, name)).collect()
+    let mut missing = Vec::new();
+    for keyword in KEYWORDS {
+        for name in names {
+            let pointer = format!("/{keyword}/{name}");
+            if references.contains(format!("#{pointer}").as_str()) && document.pointer(&pointer).is_none() {
+                missing.push((keyword, name));
+            }
+        }
+    }
+    missing
 }
 
 /// Returns the references in a document.

@@ -42,7 +42,7 @@ impl Enforcement {
         [&llamacpp::LLAMACPP].into_iter().find(|measured| measured.engine == name)
     }
 
-    /// Returns the keywords of a schema that the engine does not enforce. The pointers are those of this schema.
+    /// Returns the keywords of a schema that the engine does not enforce. The pointers start at this schema.
     pub fn losses(&self, schema: &Value) -> Vec<Loss> {
         let lost = |constraint: &Constraint<'_>| {
             Some(Loss {

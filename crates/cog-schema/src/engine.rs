@@ -103,7 +103,7 @@ impl Pattern {
         Ok(Self { validator })
     }
 
-    /// Returns whether a text contains a match.
+    /// Returns whether text contains a match.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.validator.is_valid(&Value::from(text))
     }
@@ -135,18 +135,17 @@ fn configure<'i, F: jsonschema::json::Json>(
 
 /// Returns the check of a format that a later draft defines.
 fn later_format(name: &'static str) -> impl Fn(&str) -> bool + Send + Sync + 'static {
-    let validator = OnceLock::new();
-    let build = move || {
-        let options = jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(true);
-        options.build(&json!({ "format": name })).ok()
-    };
+    let validator: OnceLock<Option<Validator>> = OnceLock::new();
     move |text| {
-        let validator: &Option<Validator> = validator.get_or_init(build);
+        let validator = validator.get_or_init(|| {
+            let options = jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(true);
+            options.build(&json!({ "format": name })).ok()
+        });
         validator.as_ref().is_none_or(|validator| validator.is_valid(&Value::from(text)))
     }
 }
 
-/// Returns whether a text is padded base64 of the standard alphabet (RFC 4648, section 4), without decoding it: it may
+/// Returns whether a string is padded base64 of the standard alphabet (RFC 4648, section 4), without decoding it: it may
 /// be megabytes.
 fn is_base64(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -305,11 +304,13 @@ fn types(kind: &TypeKind) -> Vec<&'static str> {
 }
 
 fn branches(context: &[Vec<ValidationError<'_>>], at: &str) -> Vec<Arc<[EngineError]>> {
-    let inner = |error: &ValidationError<'_>| {
-        let error = EngineError::read(error);
-        EngineError { at: error.at.strip_prefix(at).unwrap_or_default().to_owned(), ..error }
-    };
-    context.iter().map(|branch| branch.iter().map(inner).collect()).collect()
+    context.iter().map(|branch| branch.iter().map(|error| inner(error, at)).collect()).collect()
+}
+
+/// Returns an error of a branch, with the path from the value of the branch.
+fn inner(error: &ValidationError<'_>, at: &str) -> EngineError {
+    let error = EngineError::read(error);
+    EngineError { at: error.at.strip_prefix(at).unwrap_or_default().to_owned(), ..error }
 }
 
 #[cfg(test)]

@@ -76,6 +76,7 @@ fn drop_repeated(findings: Vec<Finding>) -> Vec<Finding> {
         findings.iter().filter(|one| one.rule == "type").map(|one| one.at.clone()).collect();
     let mut remaining: Vec<Finding> = Vec::with_capacity(findings.len());
     for finding in findings {
+        // A number where a string is expected matches no pattern either, which says nothing new.
         let is_moot = finding.rule != "type" && mistyped.contains(&finding.at);
         let is_known = remaining.iter().any(|other| other.at == finding.at && other.rule == finding.rule);
         if !is_moot && !is_known {
@@ -233,11 +234,12 @@ fn merged(branches: &[Arc<[EngineError]>]) -> Option<EngineError> {
 
 fn absent_in_all(branches: &[Arc<[EngineError]>]) -> Option<&EngineError> {
     let (first, others) = branches.split_first()?;
-    let is_shared = |error: &&EngineError| {
-        let same = |other: &EngineError| other.at == error.at && other.reason == error.reason;
-        matches!(error.reason, Reason::Required(_)) && others.iter().all(|branch| branch.iter().any(same))
-    };
-    first.iter().find(is_shared)
+    let mut absent = first.iter().filter(|error| matches!(error.reason, Reason::Required(_)));
+    absent.find(|error| {
+        others
+            .iter()
+            .all(|branch| branch.iter().any(|other| other.at == error.at && other.reason == error.reason))
+    })
 }
 
 /// Returns the error that shows that a branch was not meant: another type, or another value of a direct field.

@@ -12,7 +12,7 @@ const ANYTHING: &str = r#"[^\x00-\x1F"\\]*"#;
 /// Returns a pattern that a grammar of llama.cpp enforces; none if there is no such pattern.
 ///
 /// It is anchored, its repetitions are greedy, and it matches no characters that JSON escapes, because the grammar would
-/// write them without the escape. Otherwise it matches the same texts.
+/// write them without the escape. Otherwise it matches the same strings.
 pub(crate) fn grammar_pattern(pattern: &str) -> Option<String> {
     if has_ambiguous_class(pattern) {
         return None;
@@ -38,7 +38,7 @@ fn has_ambiguous_class(pattern: &str) -> bool {
     false
 }
 
-/// Returns a pattern for complete texts. `starts` and `ends` mean that it is at an end of the text, where anything can
+/// Returns a pattern for complete strings. `starts` and `ends` mean that it is at an end of the text, where anything can
 /// precede or follow it unless it is anchored.
 fn complete(hir: &Hir, starts: bool, ends: bool) -> Option<String> {
     match hir.kind() {
@@ -56,12 +56,12 @@ fn complete(hir: &Hir, starts: bool, ends: bool) -> Option<String> {
         }
         HirKind::Concat(parts) => {
             let last = parts.len().saturating_sub(1);
-            let part = |(index, part)| complete(part, starts && index == 0, ends && index == last);
-            parts.iter().enumerate().map(part).collect()
+            let parts = parts.iter().enumerate();
+            parts.map(|(index, part)| complete(part, starts && index == 0, ends && index == last)).collect()
         }
         _ => {
-            let padding = |is_open| if is_open { ANYTHING } else { "" };
-            Some(format!("{}{}{}", padding(starts), plain(hir)?, padding(ends)))
+            let [before, after] = [starts, ends].map(|is_open| if is_open { ANYTHING } else { "" });
+            Some(format!("{before}{}{after}", plain(hir)?))
         }
     }
 }
@@ -136,7 +136,8 @@ fn escaped_by_json() -> ClassUnicode {
 }
 
 fn range_of(range: &ClassUnicodeRange) -> String {
-    let (start, end) = (class_char(range.start()), class_char(range.end()));
+    let start = class_char(range.start());
+    let end = class_char(range.end());
     match u32::from(range.end()) - u32::from(range.start()) {
         0 => start,
         1 => start + &end,

@@ -53,7 +53,7 @@ pub struct FieldTypes {
 }
 
 impl InputField {
-    /// Returns an optional field for a text.
+    /// Returns an optional field for a string.
     pub fn text(name: impl Into<String>) -> Self {
         let types = FieldTypes { text: true, ..FieldTypes::default() };
         Self { name: name.into(), types, is_required: false, is_media: false, is_list: false }
@@ -118,7 +118,7 @@ impl Contract {
         fields
     }
 
-    /// Returns the types that the schemas of a value name, or those of its constants.
+    /// Returns the types that the schemas of a value name, or the types of its constants.
     fn types_of(&self, id: Id) -> FieldTypes {
         let mut types = FieldTypes::default();
         for shape in self.graph.possible(id) {
@@ -221,7 +221,7 @@ impl Visit for MediaWalk {
     }
 
     fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
-        // A branch of the author's own, such as a text, is not a source.
+        // A branch of the author's own, such as a string, is not a source.
         let is_source = node.get("type").and_then(Node::as_str).is_some_and(|kind| SOURCES.contains(&kind));
         if shape.is_media && is_source {
             self.paths.push(stack.path());

@@ -102,11 +102,13 @@ impl Contract {
         let at = free.iter().position(|field| self.takes(&field.schemas, file))?;
         let field = free.get_mut(at)?;
         let mut path = field.path.clone();
-        let (members, forms) = (self.members_of(&field.schemas), self.forms_of(&field.schemas));
+        let members = self.members_of(&field.schemas);
+        let forms = self.forms_of(&field.schemas);
         match &mut field.list {
             Some((next, room)) if *room > 1 => {
                 path.push_index(*next);
-                (*next, *room) = (*next + 1, *room - 1);
+                *next += 1;
+                *room -= 1;
             }
             list => {
                 list.iter().for_each(|(next, _)| path.push_index(*next));
@@ -131,13 +133,14 @@ impl Contract {
     /// media file.
     fn agree(&self, schemas: &[Id], member: &str, value: &str) -> bool {
         let value = Value::from(serde_json::Value::from(value));
-        let agrees = |shape: &SchemaNode| {
-            let check = shape.property(member).and_then(|id| self.check_of(id));
-            check.is_none_or(|check| check.accepts(value.node()))
+        let agrees = |id: &Id| {
+            self.graph.certain(*id).all(|shape| {
+                let check = shape.property(member).and_then(|id| self.check_of(id));
+                check.is_none_or(|check| check.accepts(value.node()))
+            })
         };
-        let describes = |id: &&Id| self.graph.get(**id).is_output;
-        schemas.iter().filter(describes).any(|id| self.graph.certain(*id).all(agrees))
-            && schemas.first().is_some_and(|id| self.graph.certain(*id).all(agrees))
+        schemas.iter().any(|id| self.graph.get(*id).is_output && agrees(id))
+            && schemas.first().is_some_and(agrees)
     }
 
     /// Returns the allowed members of an object, if the schemas close it.
@@ -282,10 +285,10 @@ impl Visit for OutputWalk {
     }
 }
 
-// The contract for a model that generates media beside its text.
+// The contract for a model that generates media together with its text.
 
 impl Contract {
-    /// Returns the contract without its media fields, and their names, for a model that generates media beside its text;
+    /// Returns the contract without its media fields, and their names, for a model that generates media together with its text;
     /// none if there are no media fields.
     pub fn without_media_outputs(&self) -> Option<(Contract, Vec<String>)> {
         let mut document = self.document().clone();

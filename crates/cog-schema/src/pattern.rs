@@ -127,10 +127,10 @@ fn members(escaped: char, class: Option<&Class>) -> Option<&'static str> {
 /// value are omitted. The names of members stay, because `additionalProperties: false` depends on them.
 pub(crate) fn own_keywords(schema: &Value, pointer: &str) -> Value {
     let Some(members) = schema.as_object() else { return schema.clone() };
-    let own = |(keyword, value): (&String, &Value)| {
+    let own = members.iter().filter_map(|(keyword, value)| {
         Some((keyword.clone(), own_keyword(keyword, value, &format!("{pointer}/{keyword}"))?))
-    };
-    Value::Object(members.iter().filter_map(own).collect())
+    });
+    Value::Object(own.collect())
 }
 
 fn own_keyword(keyword: &str, value: &Value, pointer: &str) -> Option<Value> {

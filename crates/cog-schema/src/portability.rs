@@ -49,47 +49,32 @@ impl Contract {
     pub fn portability(&self, dialect: Dialect, engine: Option<&Enforcement>) -> Portability {
         let projection = self.project(dialect);
         let root = self.wrapper(projection.dialect).map_or_else(String::new, |key| format!("{key}."));
-        let sent = projection.schema.as_ref().map(|schema| constraints(schema, "")).unwrap_or_default();
-        let sent: Vec<(&str, &Constraint<'_>)> =
-            sent.iter().map(|one| (one.path.strip_prefix(&root).unwrap_or(&one.path), one)).collect();
-        let prompted = if projection.is_shown { Vec::new() } else { self.prompt_schemas() };
-        let prompted: Vec<Constraint<'_>> =
-            prompted.iter().flat_map(|(name, schema)| constraints_at(schema, "", name)).collect();
-        let explains = self.rules().format.asks_for_envelope();
-        let is_in_prompt = |constraint: &Constraint<'_>| {
-            let is_same =
-                |one: &Constraint<'_>| (&one.path, one.keyword) == (&constraint.path, constraint.keyword);
-            prompted.iter().any(is_same) || (explains && is_explained(constraint))
-        };
-        // A field that is not sent has no description.
-        let is_sent = |constraint: &Constraint<'_>| sent.iter().any(|(path, _)| *path == constraint.path);
-        let enforced_by = |constraint: &Constraint<'_>| {
-            let is_same = |(path, sent): &&(&str, &Constraint<'_>)| {
-                *path == constraint.path && is_form_of(sent.keyword, constraint.keyword)
-            };
-            match sent.iter().find(is_same) {
-                Some((_, sent)) if engine.is_none_or(|engine| engine.enforces(sent)) => EnforcedBy::Provider,
-                None if projection.is_shown
-                    && is_sent(constraint)
-                    && is_describable(constraint.keyword, constraint.value) =>
-                {
-                    EnforcedBy::Words
-                }
-                _ if is_in_prompt(constraint) => EnforcedBy::Words,
-                _ => EnforcedBy::Check,
+        let mut sent = projection.schema.as_ref().map(|schema| constraints(schema, "")).unwrap_or_default();
+        for constraint in &mut sent {
+            if let Some(path) = constraint.path.strip_prefix(&root) {
+                constraint.path = path.to_owned();
             }
+        }
+        let schemas = if projection.is_shown { Vec::new() } else { self.prompt_schemas() };
+        let prompted = schemas.iter().flat_map(|(name, schema)| constraints_at(schema, "", name)).collect();
+        let request = Request {
+            sent,
+            prompted,
+            describes: projection.is_shown,
+            explains: self.rules().format.asks_for_envelope(),
+            engine,
         };
         let all = self.own_constraints();
         let portable = all.iter().map(|constraint| PortableConstraint {
             path: constraint.path.clone(),
             keyword: constraint.keyword.to_owned(),
             value: constraint.value.clone(),
-            enforced_by: enforced_by(constraint),
+            enforced_by: request.enforced_by(constraint),
         });
         Portability { dialect: projection.dialect, constraints: portable.collect() }
     }
 
-    /// Returns the constraints of the parts of an answer. Those of `allOf` are the constraints of its schemas.
+    /// Returns the constraints of the parts of an answer. `allOf` stands for the constraints of its schemas.
     fn own_constraints(&self) -> Vec<Constraint<'_>> {
         let parts = ["meta", "data", "error"].into_iter();
         let parts = parts.filter_map(|name| Some((name, self.part(name)?)));
@@ -100,6 +85,43 @@ impl Contract {
             })
             .filter(|constraint| !matches!(constraint.keyword, "allOf" | "prefixItems"))
             .collect()
+    }
+}
+
+/// What a model receives about a contract.
+struct Request<'a> {
+    /// The constraints of the schema that is sent.
+    sent: Vec<Constraint<'a>>,
+    /// The constraints that the prompt describes.
+    prompted: Vec<Constraint<'a>>,
+    /// Whether the fields of the schema have descriptions that the model reads.
+    describes: bool,
+    /// Whether the prompt explains the envelope.
+    explains: bool,
+    engine: Option<&'a Enforcement>,
+}
+
+impl Request<'_> {
+    fn enforced_by(&self, constraint: &Constraint<'_>) -> EnforcedBy {
+        let same_path = || self.sent.iter().filter(|sent| sent.path == constraint.path);
+        match same_path().find(|sent| is_form_of(sent.keyword, constraint.keyword)) {
+            Some(sent) if self.engine.is_none_or(|engine| engine.enforces(sent)) => EnforcedBy::Provider,
+            // A field that is not sent has no description.
+            None if self.describes
+                && same_path().next().is_some()
+                && is_describable(constraint.keyword, constraint.value) =>
+            {
+                EnforcedBy::Words
+            }
+            _ if self.is_in_prompt(constraint) => EnforcedBy::Words,
+            _ => EnforcedBy::Check,
+        }
+    }
+
+    fn is_in_prompt(&self, constraint: &Constraint<'_>) -> bool {
+        let mut prompted = self.prompted.iter();
+        prompted.any(|one| one.path == constraint.path && one.keyword == constraint.keyword)
+            || (self.explains && is_explained(constraint))
     }
 }
 
@@ -118,10 +140,13 @@ fn is_explained(constraint: &Constraint<'_>) -> bool {
 
 /// Returns whether a keyword is sent as another, with the same effect: bounds and patterns can be sent as a list of values.
 fn is_form_of(sent: &str, keyword: &str) -> bool {
-    let is_listed = || matches!(keyword, "const" | "pattern" | "minimum" | "maximum");
-    sent == keyword
-        || (sent == "enum" && is_listed())
-        || matches!((sent, keyword), ("anyOf", "oneOf") | ("prefixItems", "items" | "additionalItems"))
+    let is_other_form = matches!(
+        (sent, keyword),
+        ("enum", "const" | "pattern" | "minimum" | "maximum")
+            | ("anyOf", "oneOf")
+            | ("prefixItems", "items" | "additionalItems")
+    );
+    sent == keyword || is_other_form
 }
 
 #[cfg(test)]

@@ -161,7 +161,7 @@ impl Loss {
 
 impl Contract {
     /// Returns the schemas that a prompt contains for a model that does not see the projected schema, by the name of their
-    /// part: `data`, and `meta` and `error` if the module defines fields beyond those of the specification. In formats
+    /// part: `data`, and `meta` and `error` if the module defines fields beyond the fields of the specification. In formats
     /// without an envelope it is the answer, without a name.
     ///
     /// Each schema contains the definitions that it refers to.

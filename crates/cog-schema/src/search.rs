@@ -50,6 +50,7 @@ impl<'c> Search<'c> {
     pub(crate) fn fits(&self, id: Id, node: Node<'_>) -> bool {
         let key = (id, node.id());
         let is_container = node.is_object() || node.is_array();
+        // Judging a scalar is faster than looking it up, and the cache would be as large as the value.
         if !is_container {
             let is_wide = self.contract.graph.is_wide;
             return if is_wide { self.judge(id, node) } else { self.contract.accepts_unshared(id, node) };
@@ -77,7 +78,8 @@ impl<'c> Search<'c> {
     }
 
     fn judge(&self, id: Id, node: Node<'_>) -> bool {
-        let (shape, fits) = (self.contract.graph.get(id), |id: Id| self.fits(id, node));
+        let shape = self.contract.graph.get(id);
+        let fits = |id: Id| self.fits(id, node);
         let links = &shape.links;
         // The own keywords can cost more than the items: `uniqueItems` visits all of them.
         each_inside(shape, node, &mut |_, id, inner| self.fits(id, inner))
@@ -95,6 +97,7 @@ impl<'c> Search<'c> {
     fn collect(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
         let shape = self.contract.graph.get(id);
         let mut found = self.errors_inside(shape, node);
+        // An array of wrong items has enough errors. An object goes on: its own errors are listed first.
         if node.is_array() && found.len() >= MAX_VIOLATIONS {
             return first(found);
         }

@@ -95,11 +95,13 @@ impl fmt::Display for Types {
         if *self == Types::ANY {
             return f.write_str("any");
         }
-        let (mut rest, mut separator) = (*self, "");
+        let mut rest = *self;
+        let mut separator = "";
         for (types, name) in NAMES {
             if rest.and(types) == types {
                 write!(f, "{separator}{name}")?;
-                (rest, separator) = (Types(rest.0 & !types.0), " or ");
+                rest = Types(rest.0 & !types.0);
+                separator = " or ";
             }
         }
         Ok(())
@@ -111,7 +113,7 @@ impl fmt::Display for Types {
 pub struct Shape<'c> {
     contract: &'c Contract,
     ids: Vec<Id>,
-    /// Whether it is that of `data`, which can have members beside those of its schema.
+    /// Whether it is the shape of `data`, which can have members that its schema does not define.
     is_data: bool,
 }
 
@@ -145,11 +147,10 @@ impl Contract {
     /// Returns the types that the values of a schema can have.
     fn types(&self, id: Id, known: &mut KnownTypes) -> Types {
         self.graph.certain(id).fold(Types::ANY, |types, schema| {
-            let (any, one) = (&schema.links.any, &schema.links.one);
             types
                 .and(self.own_types(schema))
-                .and(self.types_of_any(any, known))
-                .and(self.types_of_any(one, known))
+                .and(self.types_of_any(&schema.links.any, known))
+                .and(self.types_of_any(&schema.links.one, known))
         })
     }
 

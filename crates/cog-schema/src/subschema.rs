@@ -94,7 +94,7 @@ pub(crate) const ASSERTIONS: [&str; 36] = [
     "else",
 ];
 
-/// The formats that are checked: those of Draft-07, except international ones, and those of [`LATER_FORMATS`].
+/// The formats that are checked: the formats of Draft-07, except international ones, and [`LATER_FORMATS`].
 pub(crate) const FORMATS: [&str; 17] = [
     "date",
     "date-time",
@@ -154,25 +154,27 @@ pub(crate) fn children(schema: &Value) -> Vec<Child<'_>> {
 }
 
 fn push_children<'a>(children: &mut Vec<Child<'a>>, keyword: &'a str, value: &'a Value) {
-    let mut push = |pointer, schema: &Value| {
-        if schema.is_object() || schema.is_boolean() {
-            children.push(Child { keyword, pointer });
-        }
-    };
     match (contained(keyword), value) {
         (Some(Contains::List | Contains::OneOrList), Value::Array(list)) => {
-            for (index, schema) in list.iter().enumerate() {
-                push(format!("/{keyword}/{index}"), schema);
-            }
+            let schemas = list.iter().enumerate().filter(|(_, schema)| is_schema(schema));
+            children
+                .extend(schemas.map(|(index, _)| Child { keyword, pointer: format!("/{keyword}/{index}") }));
         }
         (Some(Contains::Map), Value::Object(map)) => {
-            for (name, schema) in map {
-                push(format!("/{keyword}/{}", token(name)), schema);
-            }
+            let schemas = map.iter().filter(|(_, schema)| is_schema(schema));
+            children.extend(
+                schemas.map(|(name, _)| Child { keyword, pointer: format!("/{keyword}/{}", token(name)) }),
+            );
         }
-        (Some(Contains::One | Contains::OneOrList), schema) => push(format!("/{keyword}"), schema),
+        (Some(Contains::One | Contains::OneOrList), schema) if is_schema(schema) => {
+            children.push(Child { keyword, pointer: format!("/{keyword}") });
+        }
         _ => {}
     }
+}
+
+fn is_schema(value: &Value) -> bool {
+    value.is_object() || value.is_boolean()
 }
 
 /// Returns the JSON pointer of a local reference; none for a reference by name (`#name`).

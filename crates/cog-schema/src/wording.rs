@@ -9,7 +9,7 @@ const MAX_CANDIDATES: usize = 8_192;
 
 /// Returns the candidate that a misspelt text most likely means, if one is similar.
 ///
-/// The work is bounded: texts and candidates over 64 characters, and candidates after the first 8,192, are skipped.
+/// The work is bounded: names and candidates over 64 characters, and candidates after the first 8,192, are skipped.
 pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     Suggestions::default().nearest(text, candidates)
 }
@@ -50,7 +50,7 @@ impl Suggestions {
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> Option<&'a str> {
         let length = length(text)?;
-        // Two texts of one letter have nothing in common.
+        // Two names of one letter have nothing in common.
         let allowance = (length / 3).max(1).min(length.saturating_sub(1));
         let plain = plain(text);
         candidates
@@ -73,13 +73,13 @@ impl Suggestions {
     }
 }
 
-/// Returns the length of a text in characters; none if it is too long to be compared.
+/// Returns the length of a name in characters; none if it is too long to be compared.
 fn length(text: &str) -> Option<usize> {
     let length = text.chars().take(MAX_LENGTH + 1).count();
     (length <= MAX_LENGTH).then_some(length)
 }
 
-/// Returns a text in lower case with `_` for `-`.
+/// Returns a name in lower case with `_` for `-`.
 fn plain(text: &str) -> String {
     text.to_lowercase().replace('-', "_")
 }
@@ -97,7 +97,7 @@ pub(crate) fn either(items: impl ExactSizeIterator<Item = String>) -> String {
     }
 }
 
-/// Returns a text in code quotes, at most 256 characters.
+/// Returns text in code quotes, at most 256 characters.
 pub(crate) fn quoted(text: &str) -> String {
     const MAX_SHOWN: usize = 256;
     match text.char_indices().nth(MAX_SHOWN) {

@@ -36,9 +36,10 @@ impl Contract {
         check.excess_insights = extra.excess;
         let errors = self.data_errors(data, insights.is_some());
         if !errors.is_empty() {
-            check.add(self.violations(&errors, (&root("data"), data), answer_code));
+            check.add(self.violations(&errors, &root("data"), data, answer_code));
         }
         check.add(extra.violations);
+        // The schema may require it as well; E3003 says more than its `required`.
         if let Some(missing) = self.check_rationale(data) {
             check.violations.retain(|other| other.path != missing.path);
             check.violations.push(missing);
@@ -51,6 +52,7 @@ impl Contract {
     fn data_errors(&self, data: Node<'_>, has_insights: bool) -> Vec<EngineError> {
         let Some(part) = &self.data else { return Vec::new() };
         let errors = self.errors(part.id, data);
+        // Copying the data without its insights is only necessary where something is wrong, which may be the insights.
         if errors.is_empty() || !has_insights || self.facts.names_insights {
             return errors;
         }

@@ -100,7 +100,8 @@ impl Contract {
     }
 
     fn check_count(&self, insights: Node<'_>, path: &Path, check: &mut InsightsCheck) {
-        let (found, max) = (insights.len(), self.rules.overflow.max_items);
+        let found = insights.len();
+        let max = self.rules.overflow.max_items;
         if found <= max as usize {
             return;
         }

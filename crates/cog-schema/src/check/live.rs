@@ -18,7 +18,7 @@ impl Contract {
     /// complete part is checked like the complete answer. A value inside the data is checked along properties, items,
     /// `allOf` and `$ref`, with its name, and as a custom value or an insight.
     ///
-    /// Every violation that it returns is also one of the complete answer. It may miss violations that depend on the
+    /// Every violation that it returns, the check of the complete answer returns too. It may miss violations that depend on the
     /// values around this one (`oneOf`, `required`); the check of the complete answer finds them.
     pub fn check_at(&self, path: &Path, node: Node<'_>) -> Vec<Violation> {
         match (path.first(), path.depth()) {
@@ -83,7 +83,7 @@ impl Contract {
         !self.rules.overflow.enabled && insights.is_some_and(has_insights)
     }
 
-    /// Checks a value by the schemas that certainly apply to it, and its name by those of the object around it.
+    /// Checks a value by the schemas that certainly apply to it, and its name by the schemas of the object around it.
     fn check_schema_at(&self, data: Id, path: &Path, node: Node<'_>) -> Vec<Violation> {
         let mut steps = path.segments().skip(1);
         let Some(last) = steps.next_back() else { return Vec::new() };
@@ -95,7 +95,7 @@ impl Contract {
             check.add(unexpected.map(|schema| self.unexpected(schema, key, path, node)).unwrap_or_default());
         }
         for id in self.graph.step(&outer, last) {
-            check.add(self.violations(&self.errors(id, node), (path, node), answer_code));
+            check.add(self.violations(&self.errors(id, node), path, node, answer_code));
         }
         check.violations
     }
@@ -160,15 +160,16 @@ impl Contract {
 
     /// Returns whether the schema applies to a value as it is: no insights will be removed from it first (ruling R30).
     fn is_final(&self, extension: Extension, node: Node<'_>) -> bool {
-        let is_final_list = |insights: Node<'_>| {
-            self.facts.names_insights && (insights.is_empty() || self.is_retained(insights.len() - 1))
-        };
         match extension {
-            Extension::All => node.get(KEYS[1]).is_none_or(is_final_list),
-            Extension::Insights => is_final_list(node),
+            Extension::All => node.get(KEYS[1]).is_none_or(|insights| self.is_final_list(insights)),
+            Extension::Insights => self.is_final_list(node),
             Extension::Insight { index, .. } => self.facts.names_insights && self.is_retained(index),
             Extension::Other => true,
         }
+    }
+
+    fn is_final_list(&self, insights: Node<'_>) -> bool {
+        self.facts.names_insights && (insights.is_empty() || self.is_retained(insights.len() - 1))
     }
 
     /// Returns whether the insight at an index is within the limit, or over a limit that is a violation.

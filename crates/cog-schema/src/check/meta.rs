@@ -27,14 +27,15 @@ impl Contract {
 
     /// Checks the module's schema, without the keys that it must not check.
     fn check_own_schema(&self, meta: Node<'_>, path: &Path) -> Vec<Violation> {
+        // The copy without the runtime's keys is made only if the schema rejects the meta with them.
         let Some(part) = self.meta.as_ref().filter(|part| !self.accepts(part.id, meta)) else {
             return Vec::new();
         };
         let own_risk = meta.get("risk").filter(|risk| risk.is_object() && self.allows_custom_risk());
         let checked = CheckedMeta { meta, without_risk: own_risk.is_some() };
         let Ok(checked) = Value::parse(&checked.to_json()) else { return Vec::new() };
-        let mut violations =
-            self.violations(&self.errors(part.id, checked.node()), (path, checked.node()), answer_code);
+        let errors = self.errors(part.id, checked.node());
+        let mut violations = self.violations(&errors, path, checked.node(), answer_code);
         if own_risk.is_some() {
             violations.retain(|one| one.path != "meta.risk");
         }
@@ -43,10 +44,9 @@ impl Contract {
 
     /// Checks that the risk is a known level, `{custom, reason}` if that is allowed, or a value of the module's schema.
     fn check_risk(&self, meta: Node<'_>) -> Option<Violation> {
-        let path = || below_meta("risk");
-        let Some(risk) = meta.get("risk") else { return Some(absent(&path(), "risk")) };
+        let Some(risk) = meta.get("risk") else { return Some(absent(&below_meta("risk"), "risk")) };
         if risk.is_object() {
-            let path = path();
+            let path = below_meta("risk");
             return match self.allows_custom_risk() {
                 true => self.check_custom(risk, &path).err(),
                 false => Some(Violation::new(
@@ -57,10 +57,10 @@ impl Contract {
                 )),
             };
         }
-        let is_known = |level: &str| level.parse::<Risk>().is_ok() || self.facts.names_risk;
         match risk.as_str() {
-            Some(level) if is_known(level) => None,
-            level => Some(unknown_risk(risk, level, &path())),
+            // The module's own schema decides about other levels if it has the field.
+            Some(level) if level.parse::<Risk>().is_ok() || self.facts.names_risk => None,
+            level => Some(unknown_risk(risk, level, &below_meta("risk"))),
         }
     }
 
@@ -87,11 +87,12 @@ struct CheckedMeta<'a> {
 /// Written by hand: a meta without some of its members.
 impl ToJson for CheckedMeta<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let is_checked = |key: &str| !(RUNTIME_KEYS.contains(&key) || self.without_risk && key == "risk");
         w.object(|w| {
-            let checked = self.meta.members().filter(|(key, _)| is_checked(key));
-            for (key, value) in checked {
-                w.field(key, &value);
+            for (key, value) in self.meta.members() {
+                let is_left_out = RUNTIME_KEYS.contains(&key) || self.without_risk && key == "risk";
+                if !is_left_out {
+                    w.field(key, &value);
+                }
             }
         });
     }
@@ -109,8 +110,9 @@ fn unknown_risk(risk: Node<'_>, level: Option<&str>, path: &Path) -> Violation {
 }
 
 fn check_confidence(meta: Node<'_>) -> Option<Violation> {
-    let path = || below_meta("confidence");
-    let Some(confidence) = meta.get("confidence") else { return Some(absent(&path(), "confidence")) };
+    let Some(confidence) = meta.get("confidence") else {
+        return Some(absent(&below_meta("confidence"), "confidence"));
+    };
     let rule = match confidence.as_f64() {
         Some(number) if (0.0..=1.0).contains(&number) => return None,
         Some(number) if number < 0.0 => "minimum",
@@ -118,21 +120,20 @@ fn check_confidence(meta: Node<'_>) -> Option<Violation> {
         None => "type",
     };
     let message = format!("found {}; allowed: a number from 0 to 1", found(confidence));
-    Some(Violation::new(&path(), rule, Code::OutputSchemaViolation, message))
+    Some(Violation::new(&below_meta("confidence"), rule, Code::OutputSchemaViolation, message))
 }
 
 fn check_explain(meta: Node<'_>) -> Option<Violation> {
-    let path = || below_meta("explain");
-    let Some(explain) = meta.get("explain") else { return Some(absent(&path(), "explain")) };
+    let Some(explain) = meta.get("explain") else { return Some(absent(&below_meta("explain"), "explain")) };
     let max = Meta::MAX_EXPLAIN;
     match explain.as_str() {
         Some(text) if text.len() <= max || text.chars().count() <= max => None,
         Some(text) => {
             let message =
                 format!("found {}; allowed: at most {max}", counted(text.chars().count(), "character"));
-            Some(Violation::new(&path(), "maxLength", Code::OutputSchemaViolation, message))
+            Some(Violation::new(&below_meta("explain"), "maxLength", Code::OutputSchemaViolation, message))
         }
-        None => Some(mistyped(&path(), explain, "a string")),
+        None => Some(mistyped(&below_meta("explain"), explain, "a string")),
     }
 }
 

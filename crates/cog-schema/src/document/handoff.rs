@@ -44,7 +44,7 @@ pub(super) fn context(requires_objective: bool) -> Value {
     })
 }
 
-/// Returns the definition of a packet. Its hashes and limits are checked beside the schema.
+/// Returns the definition of a packet. Its hashes and limits are checked elsewhere.
 pub(super) fn packet() -> Value {
     let reference = json!({
         "anyOf": [

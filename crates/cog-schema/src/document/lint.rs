@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Parts, reach::Reached};
 use crate::{
     engine::{self, Pattern},
-    finding::{Finding, findings},
+    finding::findings,
     locate::Locator,
     subschema::token,
     violation::SchemaError,
@@ -71,12 +71,12 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
     let findings = findings(&errors, &Locator::new(tree.node()), &Value::Null);
     // `patterns` reports invalid patterns.
     let findings = findings.into_iter().filter(|finding| !finding.message.ends_with(" regex"));
-    let problem = |finding: Finding| SchemaError {
+    let problems = findings.map(|finding| SchemaError {
         pointer: format!("{root}{}", finding.at),
         message: format!("not valid JSON Schema (Draft-07): {}", finding.message),
         suggestion: finding.suggestion.or_else(|| advice(schema, &finding.at, &finding.rule)),
-    };
-    findings.map(problem).collect()
+    });
+    problems.collect()
 }
 
 /// Returns the suggestion for common mistakes at a keyword.
@@ -153,16 +153,15 @@ const MAX_LEVELS: usize = 64;
 
 /// Checks the size of a document, before anything else walks over it.
 pub(super) fn check_size(document: &Value) -> Result<(), SchemaError> {
-    let (mut nodes, mut bytes) = (0, 0);
+    let mut values = 0;
+    let mut bytes = 0;
     let mut open = vec![(document, 1)];
     while let Some((value, depth)) = open.pop() {
-        nodes += 1;
+        values += 1;
         bytes += own_bytes(value);
-        let excess =
-            [("values", nodes, MAX_VALUES), ("bytes", bytes, MAX_BYTES), ("levels", depth, MAX_LEVELS)]
-                .into_iter()
-                .find(|(_, count, max)| count > max);
-        if let Some((unit, _, max)) = excess {
+        let counts =
+            [("values", values, MAX_VALUES), ("bytes", bytes, MAX_BYTES), ("levels", depth, MAX_LEVELS)];
+        if let Some((unit, _, max)) = counts.into_iter().find(|(_, count, max)| count > max) {
             let message = format!("the schema is too large: more than {max} {unit}");
             return Err(SchemaError::new("", message).suggest("Split the module, or simplify its schema."));
         }

@@ -18,14 +18,12 @@ const MEDIA_TYPES: &str = "^(image|audio|video)/[a-z0-9.+-]+$";
 ///
 /// The author's keywords stay, so that nothing is accepted that the author forbids (ruling R14).
 pub(super) fn add(document: &mut Value, schemas: &[String], documents: bool) -> Vec<String> {
-    let is_named = |pointer: &str| {
-        [format!("/$defs/{INPUT}"), format!("/definitions/{INPUT}")].contains(&pointer.into())
-    };
+    let names = [format!("/$defs/{INPUT}"), format!("/definitions/{INPUT}")];
     let mut found = Vec::new();
     for pointer in schemas {
         let Some(schema) = document.pointer(pointer) else { continue };
         let branches = branches(document, schema);
-        if !is_named(pointer) && !lists_sources(&branches) {
+        if !names.contains(pointer) && !lists_sources(&branches) {
             continue;
         }
         if let Some(Value::Object(own)) = document.pointer_mut(pointer) {
@@ -40,13 +38,13 @@ pub(super) fn add(document: &mut Value, schemas: &[String], documents: bool) -> 
 /// be used without this choice.
 fn branches(document: &Value, schema: &Value) -> Vec<Value> {
     let branches = choice(schema).and_then(|keyword| schema.get(keyword)?.as_array());
-    let resolve = |branch: &Value| {
-        let target = branch.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
-        let is_alone = branch.as_object().is_some_and(|members| members.len() == 1);
-        let found = target.filter(|_| is_alone).and_then(|target| document.pointer(target));
-        found.unwrap_or(branch).clone()
-    };
-    branches.into_iter().flatten().map(resolve).collect()
+    branches.into_iter().flatten().map(|branch| resolved(document, branch).clone()).collect()
+}
+
+fn resolved<'a>(document: &'a Value, branch: &'a Value) -> &'a Value {
+    let target = branch.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+    let is_alone = branch.as_object().is_some_and(|members| members.len() == 1);
+    target.filter(|_| is_alone).and_then(|target| document.pointer(target)).unwrap_or(branch)
 }
 
 fn choice(schema: &Value) -> Option<&'static str> {
@@ -109,7 +107,7 @@ fn upload_like(file: &Value) -> Value {
     upload
 }
 
-/// Leaves to the runtime what it checks itself, and accepts PDF where the author's `media_type` is that of SPEC 2.3, and an
+/// Leaves to the runtime what it checks itself, and accepts PDF where the author's `media_type` has the pattern of SPEC 2.3, and an
 /// upload where all sources of SPEC 2.3 are listed.
 fn widen(own: &mut Map<String, Value>, documents: bool) {
     let Some(properties) = own.get_mut("properties").and_then(Value::as_object_mut) else { return };
@@ -146,7 +144,7 @@ fn merge(own: &mut Map<String, Value>, other: &Value) {
                     merge_property(properties, name, schema);
                 }
             }
-            // A pattern of the author's own is checked as well as that of the runtime.
+            // The author's own pattern is checked too.
             (Some(pattern), _) if keyword == "pattern" && pattern != added => {
                 own.entry("allOf").or_insert_with(|| json!([]));
                 if let Some(all) = own.get_mut("allOf").and_then(Value::as_array_mut) {

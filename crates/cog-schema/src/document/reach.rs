@@ -215,7 +215,7 @@ fn close(stack: &[(String, Vec<String>)], marks: &mut HashMap<String, Mark>) {
     }
 }
 
-/// Returns the number of schemas that a value is checked against: one, and those of each next schema.
+/// Returns the number of schemas that a value is checked against: one, and the number for each next schema.
 fn width(next: &[String], marks: &HashMap<String, Mark>) -> u64 {
     next.iter().fold(1, |sum: u64, step| match marks.get(step) {
         Some(Mark::Done(width)) => sum.saturating_add(*width),

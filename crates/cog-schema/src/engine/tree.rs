@@ -211,7 +211,9 @@ pub(crate) fn short_decimal(literal: &str) -> Option<f64> {
     if bytes.len() > MAX_SHORT {
         return None;
     }
-    let (mut digits, mut places, mut step) = (0_u64, 0, 0);
+    let mut digits = 0_u64;
+    let mut places = 0;
+    let mut step = 0;
     for byte in bytes {
         match byte {
             b'0'..=b'9' => {

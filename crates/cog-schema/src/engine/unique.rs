@@ -17,12 +17,11 @@ pub(crate) fn repeated(array: Node<'_>) -> Vec<usize> {
     let mut repeated: Vec<usize> = Vec::new();
     let elements = by_digest(array);
     for alike in elements.chunk_by(|left, right| left.digest == right.digest) {
-        let is_repeated = |at: &usize| {
-            let (before, rest) = alike.split_at(*at);
-            rest.first().is_some_and(|element| before.iter().any(|other| other.node == element.node))
-        };
-        let positions = (0..alike.len()).filter(is_repeated);
-        repeated.extend(positions.filter_map(|at| alike.get(at)).map(|element| element.index));
+        for (at, element) in alike.iter().enumerate() {
+            if alike.iter().take(at).any(|other| other.node == element.node) {
+                repeated.push(element.index);
+            }
+        }
     }
     repeated.sort_unstable();
     repeated
@@ -39,8 +38,9 @@ struct Element<'a> {
 /// that no input can force collisions. The only memory that it needs is one list.
 fn by_digest(array: Node<'_>) -> Vec<Element<'_>> {
     let state = RandomState::new();
-    let element = |(index, node)| Element { digest: digest(&state, node), index, node };
-    let mut elements: Vec<_> = array.elements().enumerate().map(element).collect();
+    let elements = array.elements().enumerate();
+    let elements = elements.map(|(index, node)| Element { digest: digest(&state, node), index, node });
+    let mut elements: Vec<_> = elements.collect();
     elements.sort_unstable_by_key(|element| (element.digest, element.index));
     elements
 }

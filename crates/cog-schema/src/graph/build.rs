@@ -44,12 +44,14 @@ impl SchemaGraph {
         for number in 0..self.nodes.len() {
             let id = Id(number as u32);
             let certain = self.closure(id, &mut seen, |shape| shape.links.all.clone())?;
+            // The marks name the schema that they were set for, and the second walk is for the same one.
             seen.fill(None);
             let possible = self.closure(id, &mut seen, |shape| {
                 shape.links.all.iter().copied().chain(shape.links.branches()).collect()
             })?;
             if let Some(shape) = self.nodes.get_mut(number) {
-                (shape.certain, shape.possible) = (certain, possible);
+                shape.certain = certain;
+                shape.possible = possible;
             }
         }
         Ok(())
@@ -89,6 +91,7 @@ impl SchemaGraph {
 
     /// Adds to every schema the kinds of values below it, until nothing changes.
     fn spread_filters(&mut self) {
+        // From the last schema to the first, because schemas mostly lead to later ones. Only recursion needs further rounds.
         let mut changed = true;
         while changed {
             changed = false;
@@ -112,8 +115,8 @@ impl SchemaGraph {
     }
 
     fn relevant(&self, id: Id) -> Vec<(Key, Id)> {
-        let is_relevant = |id: &Id| self.get(*id).filter != WalkFilter::default();
-        let properties = self.get(id).properties().filter(|(_, id)| is_relevant(id));
+        let properties = self.get(id).properties();
+        let properties = properties.filter(|(_, id)| self.get(*id).filter != WalkFilter::default());
         properties.map(|(name, id)| (Key::new(name), id)).collect()
     }
 
@@ -168,22 +171,13 @@ impl Builder<'_> {
     }
 
     fn read_members(&self, pointer: &str, schema: &Value, shape: &mut SchemaNode) {
-        let named = |keyword: &str| -> Vec<(String, Id)> {
-            let members = schema.get(keyword).and_then(Value::as_object);
-            let names = members.into_iter().flat_map(|members| members.keys());
-            names
-                .filter_map(|name| {
-                    Some((name.clone(), self.id(&format!("{pointer}/{keyword}/{}", token(name)))?))
-                })
-                .collect()
-        };
-        shape.properties =
-            Names::new(named("properties").into_iter().map(|(name, id)| (name.into(), id)).collect());
+        let properties = self.named(schema, pointer, "properties");
+        shape.properties = Names::new(properties.map(|(name, id)| (name.as_str().into(), id)).collect());
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
         let undefined = required.filter_map(Value::as_str).filter(|name| shape.property(name).is_none());
         shape.required = undefined.map(Box::from).collect();
-        let patterns = named("patternProperties").into_iter();
-        shape.patterns = patterns.filter_map(|(text, id)| Some((Pattern::new(&text).ok()?, id))).collect();
+        let patterns = self.named(schema, pointer, "patternProperties");
+        shape.patterns = patterns.filter_map(|(text, id)| Some((Pattern::new(text).ok()?, id))).collect();
         shape.rest = match schema.get("additionalProperties") {
             None => Rest::Unspecified,
             Some(Value::Bool(false)) => Rest::Closed,
@@ -191,6 +185,19 @@ impl Builder<'_> {
                 self.id(&format!("{pointer}/additionalProperties")).map_or(Rest::Unspecified, Rest::Like)
             }
         };
+    }
+
+    /// Returns the names in `properties` or `patternProperties` with their schemas.
+    fn named<'b>(
+        &'b self,
+        schema: &'b Value,
+        pointer: &'b str,
+        keyword: &'b str,
+    ) -> impl Iterator<Item = (&'b String, Id)> {
+        let members = schema.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        members.filter_map(move |(name, _)| {
+            Some((name, self.id(&format!("{pointer}/{keyword}/{}", token(name)))?))
+        })
     }
 
     fn read_items(&self, pointer: &str, schema: &Value, shape: &mut SchemaNode) {
@@ -211,7 +218,8 @@ impl Builder<'_> {
     fn is_extensible_enum(&self, schema: &Value) -> bool {
         let branches = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
         let Some([first, second]) = branches.map(Vec::as_slice) else { return false };
-        let (first, second) = (self.followed(first), self.followed(second));
+        let first = self.followed(first);
+        let second = self.followed(second);
         (is_enum(first) && is_custom(second, self.tag)) || (is_enum(second) && is_custom(first, self.tag))
     }
 
@@ -253,14 +261,14 @@ fn filter(shape: &SchemaNode) -> WalkFilter {
 /// Returns whether a schema is `MediaOutput`, or has its structure (SPEC 2.3): one of three types, and a `media_type`.
 pub(crate) fn is_output(pointer: &str, schema: &Value) -> bool {
     const FORMS: [&str; 3] = ["url", "base64", "file"];
+    if ["/$defs/MediaOutput", "/definitions/MediaOutput"].contains(&pointer) {
+        return true;
+    }
     let forms = schema.pointer("/properties/type/enum").and_then(Value::as_array);
-    let has_structure = || {
-        forms.is_some_and(|forms| {
-            !forms.is_empty()
-                && forms.iter().all(|form| form.as_str().is_some_and(|form| FORMS.contains(&form)))
-        }) && schema.pointer("/properties/media_type").is_some()
-    };
-    ["/$defs/MediaOutput", "/definitions/MediaOutput"].contains(&pointer) || has_structure()
+    let has_forms = forms.is_some_and(|forms| {
+        !forms.is_empty() && forms.iter().all(|form| form.as_str().is_some_and(|form| FORMS.contains(&form)))
+    });
+    has_forms && schema.pointer("/properties/media_type").is_some()
 }
 
 fn is_enum(schema: &Value) -> bool {
@@ -269,9 +277,8 @@ fn is_enum(schema: &Value) -> bool {
 }
 
 fn is_custom(schema: &Value, tag: &str) -> bool {
-    let required = schema.get("required").and_then(Value::as_array);
-    let requires = |key: &str| required.is_some_and(|keys| keys.iter().any(|other| other == key));
-    requires(tag) && requires("reason")
+    let Some(required) = schema.get("required").and_then(Value::as_array) else { return false };
+    [tag, "reason"].iter().all(|key| required.iter().any(|other| other == key))
 }
 
 // A fast map from property names to schemas.
@@ -332,7 +339,8 @@ impl Names {
 /// Returns whether names are equal. Most are so short that calling a comparison takes longer than the comparison.
 #[inline]
 fn is_same(left: &str, right: &str) -> bool {
-    let (left, right) = (left.as_bytes(), right.as_bytes());
+    let left = left.as_bytes();
+    let right = right.as_bytes();
     if left.len() != right.len() {
         return false;
     }

@@ -125,7 +125,8 @@ impl SchemaGraph {
         object: Node<'_>,
         engine: &impl Fn(Id, Node<'_>) -> bool,
     ) -> bool {
-        let (mut cursor, mut seen) = (0, 0_u64);
+        let mut cursor = 0;
+        let mut seen = 0_u64;
         let all_fit =
             object.members().all(|(key, value)| match shape.properties.position(key, &mut cursor) {
                 Some((position, id)) => {
@@ -192,24 +193,19 @@ impl FastPath {
 
     /// Allows only these scalars. Numbers of many digits are left to the engine.
     fn allow_only(&mut self, values: &[Value]) -> Option<()> {
-        let kind = |value: &Value| match value {
-            Value::Null => Some(Kinds::NULL),
-            Value::Bool(bool) => Some(if *bool { Kinds::TRUE } else { Kinds::FALSE }),
-            Value::Number(_) => Some(Kinds::NUMBER),
-            Value::String(_) => Some(Kinds::STRING),
-            Value::Array(_) | Value::Object(_) => None,
-        };
         if self.strings.is_some() {
             return None;
         }
-        let kinds = values.iter().map(kind).try_fold(Kinds::NONE, |sum, one| Some(sum.with(one?)))?;
+        let kinds = values.iter().try_fold(Kinds::NONE, |sum, one| Some(sum.with(kind_of_scalar(one)?)))?;
         let mut strings: Vec<Box<str>> = values.iter().filter_map(Value::as_str).map(Box::from).collect();
         strings.sort_unstable();
         let numbers = values.iter().filter_map(Value::as_number);
         let mut listed: Vec<f64> =
             numbers.filter_map(|number| Some(short_decimal(&number.to_string())? + 0.0)).collect();
         listed.sort_unstable_by(f64::total_cmp);
-        (self.strings, self.listed, self.listed_kinds) = (Some(strings), Some(listed), kinds);
+        self.strings = Some(strings);
+        self.listed = Some(listed);
+        self.listed_kinds = kinds;
         Some(())
     }
 
@@ -233,30 +229,49 @@ impl FastPath {
     fn accepts_number(&self, node: Node<'_>) -> bool {
         let Some(number) = node.as_number() else { return false };
         let kind = if number.is_plain_integer() { Kinds::INTEGER } else { Kinds::FRACTION };
+        if !self.kinds.has(kind) {
+            return false;
+        }
         let (low, high) = self.numbers;
-        let is_listed = |value: f64| {
-            let find =
-                |listed: &Vec<f64>| listed.binary_search_by(|one| one.total_cmp(&(value + 0.0))).is_ok();
-            self.listed.as_ref().is_none_or(find)
+        if self.listed.is_none() && (low, high) == (f64::NEG_INFINITY, f64::INFINITY) {
+            return true;
+        }
+        let Some(value) = short_decimal(number.literal()) else { return false };
+        // `-0.0 + 0.0` is `0.0`, which `total_cmp` distinguishes.
+        let is_listed = match &self.listed {
+            Some(listed) => listed.binary_search_by(|one| one.total_cmp(&(value + 0.0))).is_ok(),
+            None => true,
         };
-        let is_limited = self.listed.is_some() || (low, high) != (f64::NEG_INFINITY, f64::INFINITY);
-        let fits = |value: f64| low <= value && value <= high && is_listed(value);
-        self.kinds.has(kind) && (!is_limited || short_decimal(number.literal()).is_some_and(fits))
+        low <= value && value <= high && is_listed
     }
 
     fn accepts_text(&self, node: Node<'_>) -> bool {
         let Some(text) = node.as_str().filter(|_| self.kinds.has(Kinds::STRING)) else { return false };
+        if self.strings.as_ref().is_some_and(|strings| !is_among(strings, text)) {
+            return false;
+        }
         let (min, max) = self.lengths;
-        let length = || if text.is_ascii() { text.len() } else { text.chars().count() };
-        // A character takes one to four bytes.
-        let is_within = min <= text.len() / 4 && text.len() <= max;
-        self.strings.as_ref().is_none_or(|strings| is_among(strings, text))
-            && (is_within || (min..=max).contains(&length()))
+        // A character takes one to four bytes, so that most limits need no count.
+        if min <= text.len() / 4 && text.len() <= max {
+            return true;
+        }
+        let length = if text.is_ascii() { text.len() } else { text.chars().count() };
+        (min..=max).contains(&length)
     }
 
     fn accepts_count(&self, array: Node<'_>) -> bool {
         let (min, max) = self.items;
         self.kinds.has(Kinds::ARRAY) && (min..=max).contains(&array.len())
+    }
+}
+
+fn kind_of_scalar(value: &Value) -> Option<Kinds> {
+    match value {
+        Value::Null => Some(Kinds::NULL),
+        Value::Bool(bool) => Some(if *bool { Kinds::TRUE } else { Kinds::FALSE }),
+        Value::Number(_) => Some(Kinds::NUMBER),
+        Value::String(_) => Some(Kinds::STRING),
+        Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -271,7 +286,7 @@ fn kinds(value: &Value) -> Option<Kinds> {
     }
 }
 
-/// Returns whether a text is one of sorted strings. For few strings, comparing each is faster than a search.
+/// Returns whether sorted strings contain this one. For few strings, comparing each is faster than a search.
 fn is_among(strings: &[Box<str>], text: &str) -> bool {
     const MAX_COMPARED: usize = 16;
     match strings.len() {

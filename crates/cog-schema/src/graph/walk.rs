@@ -44,11 +44,10 @@ impl SchemaGraph {
 
     /// Returns whether an object has no member of this name: none of its schemas defines it, and they define others.
     pub(crate) fn is_absent(&self, ids: &[Id], key: &str) -> bool {
-        let is_open = |id: &Id| matches!(self.get(*id).rest, Rest::Like(_));
-        let defines = |id: &Id| self.get(*id).names_members() || self.get(*id).rest == Rest::Closed;
+        let mut schemas = ids.iter().map(|id| self.get(*id));
         self.inside(ids, Segment::Key(key)).is_empty()
-            && ids.iter().any(defines)
-            && !ids.iter().any(is_open)
+            && schemas.clone().any(|schema| schema.names_members() || schema.rest == Rest::Closed)
+            && !schemas.any(|schema| matches!(schema.rest, Rest::Like(_)))
             && !self.require(ids, key)
     }
 
@@ -129,6 +128,7 @@ impl SchemaGraph {
             if self.meets(&next, visit.filter()) {
                 self.walk(&next, element, &stack.index(index), visit);
             } else if !is_tuple {
+                // All elements have the same schemas, and these have nothing to visit.
                 return;
             }
         }
@@ -156,8 +156,9 @@ impl SchemaGraph {
 }
 
 impl SchemaNode {
-    /// Adds the schemas of a member: by name and pattern, otherwise that of additional members.
+    /// Adds the schemas of a member: by name and pattern, otherwise the schema of additional members.
     pub(crate) fn push_member(&self, key: &str, cursor: &mut usize, into: &mut Vec<Id>) {
+        // `additionalProperties` applies only to what neither `properties` nor `patternProperties` names.
         let before = into.len();
         into.extend(self.properties.find(key, cursor));
         into.extend(self.patterns.iter().filter(|(pattern, _)| pattern.is_match(key)).map(|(_, id)| *id));

@@ -82,7 +82,7 @@ pub(super) fn is_recursive(definitions: &Map<String, Value>, in_required: bool) 
     })
 }
 
-/// Returns the names of the definitions that a schema refers to; with `in_required`, without those of optional members.
+/// Returns the names of the definitions that a schema refers to; with `in_required`, optional members are left out.
 fn references(schema: Option<&Value>, in_required: bool) -> Vec<String> {
     let mut names = Vec::new();
     let mut open: Vec<&Value> = schema.into_iter().collect();

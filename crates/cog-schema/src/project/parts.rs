@@ -50,7 +50,7 @@ pub(super) fn emitted(contract: &Contract) -> Option<PartSchema> {
     (!names.is_empty()).then(|| PartSchema { schema, pointer: String::new() })
 }
 
-/// Returns the schema of one type of emitted context: that of the module, or the usual form.
+/// Returns the schema of one type of emitted context: the module's own, or the usual form.
 fn schema_of_context(contract: &Contract, name: &str) -> Value {
     let pointer = context_pointer("emits", name);
     if contract.document().pointer(&pointer).is_some() {
@@ -99,11 +99,11 @@ fn omit_free_details(part: &mut PartSchema, lost: &mut Vec<Loss>) {
     let required = part.schema.get("required").and_then(Value::as_array);
     let is_required = required.is_some_and(|keys| keys.iter().any(|key| key == DETAILS));
     let Some(properties) = part.schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
-    let has_any_members = |details: &Value| {
-        let keywords = details.as_object().into_iter().flat_map(Map::keys);
-        keywords.map(String::as_str).all(|keyword| keyword == "type" || is_annotation(keyword))
-    };
-    if !is_required && properties.get(DETAILS).is_some_and(has_any_members) {
+    let has_any_members = properties.get(DETAILS).is_some_and(|details| {
+        let mut keywords = details.as_object().into_iter().flat_map(Map::keys);
+        keywords.all(|keyword| keyword == "type" || is_annotation(keyword))
+    });
+    if !is_required && has_any_members {
         properties.shift_remove(DETAILS);
         lost.push(Loss {
             pointer: format!("{}/properties/{DETAILS}", part.pointer),
@@ -115,8 +115,8 @@ fn omit_free_details(part: &mut PartSchema, lost: &mut Vec<Loss>) {
 }
 
 impl Contract {
-    /// Returns the codes that a model may report: those that the error schema lists, otherwise those of the specification
-    /// that a model is offered, and those that the manifest declares.
+    /// Returns the codes that a model may report: the codes that the error schema lists, otherwise the codes of the
+    /// specification that are offered to models, and the codes that the manifest declares.
     pub fn model_codes(&self) -> Vec<String> {
         let error = error(self, &mut Vec::new());
         let listed = error.schema.pointer("/properties/code/enum").and_then(Value::as_array);
@@ -125,8 +125,7 @@ impl Contract {
     }
 }
 
-/// Lists the codes that a model may report, unless the module lists them itself: those of the specification that it is
-/// offered, and those that the manifest declares.
+/// Lists the codes that a model may report, unless the module lists them itself.
 fn list_codes(contract: &Contract, code: &mut Map<String, Value>) {
     if ["enum", "const", "anyOf", "oneOf", "allOf", "$ref"].iter().any(|keyword| code.contains_key(*keyword))
     {
@@ -147,11 +146,12 @@ fn offered_codes<'a>(contract: &'a Contract) -> Vec<&'a str> {
     let standard = standard.map(|code| -> &'a str { code.as_str() });
     let declared = contract.rules().error_codes.iter().map(String::as_str);
     let schemas = contract.error.as_ref().map(|error| contract.graph.members(error.id, "code"));
-    let is_accepted = |code: &&str| {
+    let mut codes: Vec<&str> = standard.chain(declared).collect();
+    codes.retain(|code| {
         let value = cog_json::to_value(code).unwrap_or_default();
         schemas.iter().flatten().all(|id| contract.accepts_unshared(*id, value.node()))
-    };
-    standard.chain(declared).filter(is_accepted).collect()
+    });
+    codes
 }
 
 fn part(contract: &Contract, pointer: Option<&str>, lost: &mut Vec<Loss>) -> PartSchema {

@@ -109,7 +109,10 @@ impl<'a> Walk<'a> {
         self.confidence(&mut meta);
         let data = parts::data(contract, &mut self.lost);
         let error = parts::error(contract, &mut self.lost);
-        let (meta, data, error) = (self.part(meta)?, self.part(data)?, self.part(error)?);
+        // The losses are listed in the order in which the parts are projected.
+        let meta = self.part(meta)?;
+        let data = self.part(data)?;
+        let error = self.part(error)?;
         let mut success = envelope_of(self.ok(true), meta.clone(), data, null_type());
         if let Some(emitted) = parts::emitted(contract) {
             add_member(&mut success, "_emitted_context", self.part(emitted)?);
@@ -232,7 +235,7 @@ impl<'a> Walk<'a> {
     /// Adds the keywords that the dialect supports, and a loss for each of the others, which the description explains.
     fn add_supported(&mut self, members: &Map<String, Value>, at: &str, projected: &mut Map<String, Value>) {
         let mut dropped = Map::new();
-        // Whether other keywords of texts are supported depends on these.
+        // Whether other keywords of strings are supported depends on these.
         let first = ["pattern", "format"].into_iter().filter_map(|keyword| members.get_key_value(keyword));
         let others = members.iter().filter(|(keyword, _)| !is_structure(keyword));
         let others = others.filter(|(keyword, _)| !matches!(keyword.as_str(), "pattern" | "format"));
@@ -269,8 +272,12 @@ impl<'a> Walk<'a> {
     }
 
     fn lose(&mut self, at: &str, keyword: &str, kind: LossKind, reason: &str) {
-        let (pointer, keyword, reason) = (at.to_owned(), keyword.to_owned(), reason.to_owned());
-        self.lost.push(Loss { pointer, keyword, kind, reason });
+        self.lost.push(Loss {
+            pointer: at.to_owned(),
+            keyword: keyword.to_owned(),
+            kind,
+            reason: reason.to_owned(),
+        });
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn text(rng: &mut Rng, members: &Map<String, Value>, name: &str) -> O
     Some(fitted(&plain(name), min, max))
 }
 
-/// Returns a text with the name of the field.
+/// Returns a string with the name of the field.
 pub(super) fn plain(name: &str) -> String {
     match name {
         "rationale" => RATIONALE.to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn plain(name: &str) -> String {
     }
 }
 
-/// Repeats or truncates a text to a length within the limits.
+/// Repeats or truncates a string to a length within the limits.
 fn fitted(text: &str, min: usize, max: usize) -> String {
     const MAX_LEN: usize = 100_000;
     let count = text.chars().count().clamp(min, max.max(min)).min(MAX_LEN);
@@ -60,10 +60,10 @@ fn with_format(format: &str) -> Option<&'static str> {
 
 /// The maximum repetitions of a pattern beyond its minimum.
 const MAX_REPEATS: u32 = 3;
-/// The maximum bytes of a text for a pattern.
+/// The maximum bytes of a string for a pattern.
 const MAX_MATCHING: usize = 10_000;
 
-/// Returns a text that a pattern without look-around matches; none if the pattern is invalid.
+/// Returns a string that a pattern without look-around matches; none if the pattern is invalid.
 fn matching(rng: &mut Rng, pattern: &str) -> Option<String> {
     let hir = regex_syntax::parse(pattern).ok()?;
     let mut text = String::new();
@@ -98,8 +98,8 @@ fn char_of(rng: &mut Rng, class: &Class) -> Option<char> {
             class.ranges().iter().map(|range| (range.start().into(), range.end().into())).collect()
         }
     };
-    let is_in = |char: &char| ranges.iter().any(|(start, end)| (start..=end).contains(&char));
-    let plain: Vec<char> = ('a'..='z').chain('0'..='9').chain('A'..='Z').filter(is_in).collect();
+    let mut plain: Vec<char> = ('a'..='z').chain('0'..='9').chain('A'..='Z').collect();
+    plain.retain(|char| ranges.iter().any(|(start, end)| (start..=end).contains(&char)));
     rng.choice(plain).or_else(|| ranges.first().map(|(start, _)| *start))
 }
 
@@ -109,7 +109,8 @@ const RANGE: f64 = 100.0;
 /// Returns an integer within the limits, and a multiple if the schema requires one.
 pub(super) fn integer(rng: &mut Rng, members: &Map<String, Value>) -> Option<Value> {
     let (low, high) = range(members, |_| 1.0);
-    let (low, high) = (low.ceil(), high.floor());
+    let low = low.ceil();
+    let high = high.floor();
     if low > high || low.abs() > 9e15 || high.abs() > 9e15 {
         return None;
     }

@@ -88,7 +88,7 @@ fn error_deep_in_a_tree_has_its_path() {
     assert_eq!(found, [(format!("data{}.size", ".a".repeat(60)), "type")]);
 }
 
-/// Collects pointer and keyword of each error, including those of alternatives.
+/// Collects pointer and keyword of each error, including the errors of alternatives.
 fn flat(base: &str, errors: &[EngineError], into: &mut BTreeSet<(String, String)>) {
     for error in errors {
         let at = format!("{base}{}", error.at);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{KnownTypes, Shape, Types};
 use crate::contract::Contract;
-use crate::graph::{Id, SchemaNode};
+use crate::graph::Id;
 
 /// The schemas that certainly apply to a value, all of them. A [`Shape`] also has those that can apply.
 #[derive(Debug, Clone)]
@@ -25,8 +25,7 @@ impl<'c> Shape<'c> {
 impl<'c> CertainShape<'c> {
     /// The runtime replaces media, so their schemas say nothing about the values that are read later.
     fn new(contract: &'c Contract, mut ids: Vec<Id>) -> Self {
-        let is_media = |schema: &SchemaNode| schema.is_media || schema.is_output;
-        ids.retain(|id| !contract.graph.certain(*id).any(is_media));
+        ids.retain(|id| !contract.graph.certain(*id).any(|schema| schema.is_media || schema.is_output));
         Self { contract, ids }
     }
 
@@ -49,17 +48,17 @@ impl<'c> CertainShape<'c> {
 
     /// Returns the schemas as they are written.
     pub fn schemas(&self) -> impl Iterator<Item = &'c Value> {
-        let (graph, document) = (&self.contract.graph, &self.contract.document.value);
+        let Contract { graph, document, .. } = self.contract;
         let applied = self.ids.iter().flat_map(|id| graph.certain(*id));
-        applied.filter_map(|schema| document.pointer(&schema.pointer)).collect::<Vec<_>>().into_iter()
+        applied.filter_map(|schema| document.value.pointer(&schema.pointer)).collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns the lists of alternatives, `anyOf` and `oneOf`: of each list, one applies.
+    /// Returns the lists of alternatives, `anyOf` and `oneOf`. One alternative of each list applies.
     pub fn alternatives(&self) -> Vec<Vec<Self>> {
         let applied = self.ids.iter().flat_map(|id| self.contract.graph.certain(*id));
         let lists = applied.flat_map(|schema| [&schema.links.any, &schema.links.one]);
-        let shape = |id: &Id| Self::new(self.contract, vec![*id]);
-        lists.filter(|list| !list.is_empty()).map(|list| list.iter().map(shape).collect()).collect()
+        let lists = lists.filter(|list| !list.is_empty());
+        lists.map(|list| list.iter().map(|id| Self::new(self.contract, vec![*id])).collect()).collect()
     }
 }
 

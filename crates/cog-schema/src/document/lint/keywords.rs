@@ -19,7 +19,7 @@ const OPENAPI_FORMATS: [&str; 7] = ["int32", "int64", "float", "double", "byte",
 
 /// Keywords of other drafts and languages, and what to write in Draft-07.
 const FOREIGN: [(&str, &str); 15] = [
-    ("nullable", "Write `\"type\": [\"string\", \"null\"]`, with your type in place of `string`."),
+    ("nullable", "Write `\"type\": [\"string\", \"null\"]`, with your type instead of `string`."),
     ("prefixItems", "In Draft-07, write the list of schemas as the value of `items`."),
     ("dependentRequired", "In Draft-07, write `dependencies`."),
     ("dependentSchemas", "In Draft-07, write `dependencies`."),
@@ -39,7 +39,7 @@ const FOREIGN: [(&str, &str); 15] = [
 /// Warns about the keywords of a schema that the check of a value ignores.
 pub(super) fn check(warnings: &mut Warnings, pointer: &str, schema: &Map<String, Value>) {
     if schema.contains_key("$ref") {
-        return beside_reference(warnings, pointer, schema);
+        return next_to_reference(warnings, pointer, schema);
     }
     for (keyword, value) in schema {
         if is_assertion(keyword) {
@@ -70,12 +70,12 @@ fn unknown(warnings: &mut Warnings, pointer: &str, keyword: &str) {
 }
 
 /// Warns about keywords next to `$ref`, which Draft-07 ignores.
-fn beside_reference(warnings: &mut Warnings, pointer: &str, schema: &Map<String, Value>) {
+fn next_to_reference(warnings: &mut Warnings, pointer: &str, schema: &Map<String, Value>) {
     for keyword in schema.keys().filter(|keyword| *keyword != "$ref") {
         let at = format!("{pointer}/{keyword}");
         if is_assertion(keyword) {
             let message = format!("{} has no effect next to `$ref`", quoted(keyword));
-            let help = "Write `\"allOf\": [{ \"$ref\": … }]` in place of `$ref`.";
+            let help = "Write `\"allOf\": [{ \"$ref\": … }]` instead of `$ref`.";
             warnings.add(&at, message, help.to_owned());
         } else if !is_known(keyword) {
             unknown(warnings, &at, keyword);
@@ -103,8 +103,8 @@ fn unfit(warnings: &mut Warnings, pointer: &str, schema: &Map<String, Value>, ke
     if types.is_empty() || types.iter().any(|name| wanted.contains(name)) {
         return;
     }
-    let (first, found) = (wanted.first().copied().unwrap_or_default(), types.join("` or `"));
-    let message = format!("{} has no effect: the type is `{found}`", quoted(keyword));
+    let message = format!("{} has no effect: the type is `{}`", quoted(keyword), types.join("` or `"));
+    let first = wanted.first().copied().unwrap_or_default();
     let help = format!("It restricts {}; correct the type or the keyword.", with_article(first));
     warnings.add(&format!("{pointer}/{keyword}"), message, help);
 }
@@ -142,8 +142,8 @@ const RANGES: [[&str; 2]; 4] = [
 /// default that is not listed.
 pub(super) fn check_values(warnings: &mut Warnings, pointer: &str, schema: &Map<String, Value>) {
     for [low, high] in RANGES {
-        let bound = |keyword| schema.get(keyword).and_then(Value::as_f64);
-        if let (Some(min), Some(max)) = (bound(low), bound(high))
+        let [min, max] = [low, high].map(|keyword| schema.get(keyword).and_then(Value::as_f64));
+        if let (Some(min), Some(max)) = (min, max)
             && min > max
         {
             let message = format!("no value is allowed: {} is over {}", quoted(low), quoted(high));

@@ -81,7 +81,8 @@ impl<'a> Groups<'a> {
     /// Joins the group of a schema with the group of another one.
     fn join(&mut self, pointer: &str, other: usize) {
         let Some(index) = self.indexes.get(pointer).copied() else { return };
-        let (root, other) = (self.root(index), self.root(other));
+        let root = self.root(index);
+        let other = self.root(other);
         if let Some(parent) = self.parents.get_mut(root) {
             *parent = other;
         }
@@ -118,14 +119,10 @@ impl<'a> Groups<'a> {
 
 /// Returns the fields that the specification defines for a part.
 fn specified(parts: &Parts, pointer: &str) -> &'static [&'static str] {
-    let is = |part: &Option<String>| part.as_deref() == Some(pointer);
-    if is(&parts.meta) {
-        META
-    } else if is(&parts.error) {
-        ERROR
-    } else if is(&parts.data) {
-        DATA
-    } else {
-        &[]
+    match Some(pointer) {
+        part if part == parts.meta.as_deref() => META,
+        part if part == parts.error.as_deref() => ERROR,
+        part if part == parts.data.as_deref() => DATA,
+        _ => &[],
     }
 }

@@ -59,7 +59,7 @@ fn tuple_of_equal_items_is_a_list_of_them() {
     assert_eq!(field(&contract.project(Dialect::Anthropic))["items"], number);
 }
 
-/// Returns this number of texts.
+/// Returns this number of strings.
 fn texts(count: usize) -> Value {
     let member = |index| (format!("p{index}"), json!({ "type": "string" }));
     Value::Object((0..count).map(member).collect())

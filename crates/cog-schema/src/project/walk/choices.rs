@@ -24,15 +24,14 @@ impl Walk<'_> {
             let reason = "sent as `anyOf`; the runtime checks that exactly one matches";
             self.lose(at, keyword, LossKind::Projected, reason);
         }
-        let is_other = |name: &&String| *name != keyword && !is_label(name);
-        let others = members.iter().filter(|(name, _)| is_other(name));
-        let others: Map<String, Value> = others.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let branch = |(index, branch)| {
+        let mut others = members.clone();
+        others.retain(|name, _| name != keyword && !is_label(name));
+        let mut merged = Vec::new();
+        for (index, branch) in branches.iter().enumerate() {
             let at = format!("{at}/{keyword}/{index}");
-            (self.merged(&others, branch, &at), at)
-        };
-        let branches = branches.iter().enumerate().map(branch).collect();
-        self.choice(branches, members, at, keyword)
+            merged.push((self.merged(&others, branch, &at), at));
+        }
+        self.choice(merged, members, at, keyword)
     }
 
     /// Projects the branches of a choice, each with its pointer. A branch that the dialect cannot express is omitted.
@@ -99,9 +98,10 @@ impl Walk<'_> {
         }
         excess.schema(root);
         if excess.changed > 0 {
-            let (changed, max) = (excess.changed, limits.optional_members);
-            let reason =
-                format!("{changed} optional members are sent as nullable; at most {max} can be optional");
+            let reason = format!(
+                "{} optional members are sent as nullable; at most {} can be optional",
+                excess.changed, limits.optional_members
+            );
             self.lose("", "required", LossKind::Projected, &reason);
         }
     }

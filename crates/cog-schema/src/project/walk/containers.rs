@@ -219,12 +219,11 @@ struct Lengths {
 
 impl Lengths {
     fn new(members: &Map<String, Value>, positions: usize) -> Self {
-        let limit = |keyword| {
-            members.get(keyword).and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok())
-        };
+        let [min, max] = ["minItems", "maxItems"]
+            .map(|keyword| members.get(keyword)?.as_u64().and_then(|size| usize::try_from(size).ok()));
         let is_closed = members.get("additionalItems") == Some(&Value::Bool(false));
-        let max = limit("maxItems").into_iter().chain(is_closed.then_some(positions)).min();
-        Self { min: limit("minItems").unwrap_or(0), max }
+        let max = max.into_iter().chain(is_closed.then_some(positions)).min();
+        Self { min: min.unwrap_or(0), max }
     }
 
     fn allow(&self, length: usize) -> bool {

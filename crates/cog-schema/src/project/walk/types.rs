@@ -16,7 +16,7 @@ impl Walk<'_> {
         (values(members).is_none() && kinds.iter().any(is_container)).then_some(kinds)
     }
 
-    /// Returns the type as written, that of the listed values, or the types that the keywords imply.
+    /// Returns the type as written, the type of the listed values, or the types that the keywords imply.
     pub(super) fn kind(&mut self, members: &Map<String, Value>, at: &str) -> Value {
         if let Some(kind) = members.get("type") {
             return kind.clone();
@@ -48,7 +48,7 @@ impl Walk<'_> {
         json!(types)
     }
 
-    /// Projects a schema of several types, of which some are containers: each as a branch with its own keywords, because
+    /// Projects a schema of several types that include containers: each type as a branch with its own keywords, because
     /// some vendors reject the keywords of objects next to another type.
     pub(super) fn types(
         &mut self,
@@ -68,20 +68,20 @@ impl Walk<'_> {
 
 /// Returns a schema for one of its types.
 fn branch(members: &Map<String, Value>, kind: Value) -> Value {
-    let allows = |name: &str| match &kind {
-        Value::Array(kinds) => kinds.iter().any(|one| is_kind(one, name)),
-        one => is_kind(one, name),
-    };
-    let has_effect = |keyword: &str| implied(keyword).is_none_or(&allows);
-    let own = members.iter().filter(|(keyword, _)| has_effect(keyword) && !is_label(keyword));
-    let mut branch: Map<String, Value> =
-        own.map(|(keyword, value)| (keyword.clone(), value.clone())).collect();
+    let mut branch = members.clone();
+    branch.retain(|keyword, _| {
+        !is_label(keyword) && implied(keyword).is_none_or(|name| includes_type(&kind, name))
+    });
     branch.insert("type".to_owned(), kind);
     Value::Object(branch)
 }
 
-fn is_kind(kind: &Value, name: &str) -> bool {
-    kind == name || (kind == "integer" && name == "number")
+/// Returns whether the value of `type` has this type, in a list or alone.
+fn includes_type(kind: &Value, name: &str) -> bool {
+    match kind {
+        Value::Array(kinds) => kinds.iter().any(|one| includes_type(one, name)),
+        one => one == name || (one == "integer" && name == "number"),
+    }
 }
 
 /// Returns whether a keyword describes the complete value, so that it stays next to a choice.
@@ -210,11 +210,10 @@ impl Count {
 
     fn values(&mut self, members: &Map<String, Value>) {
         let listed = members.get("enum").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let length = |value: &Value| value.as_str().map_or(0, |text| text.chars().count());
-        let text = listed.iter().map(length).sum();
+        let text = listed.iter().map(text_length).sum();
         let constant = members.get("const");
         self.values += listed.len() + usize::from(constant.is_some());
-        self.text += text + constant.map_or(0, length);
+        self.text += text + constant.map_or(0, text_length);
         if listed.len() > LARGE_ENUM {
             self.large_enum_text = self.large_enum_text.max(text);
         }
@@ -230,6 +229,11 @@ impl Count {
             self.schema(schema, depth);
         }
     }
+}
+
+/// Returns the number of characters of a string; 0 for other values.
+fn text_length(value: &Value) -> usize {
+    value.as_str().map_or(0, |text| text.chars().count())
 }
 
 #[cfg(test)]
