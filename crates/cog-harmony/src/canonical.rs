@@ -10,7 +10,7 @@ pub(crate) fn hash(node: Node<'_>) -> String {
     digest(&text)
 }
 
-/// Returns the hash of a text as a JSON string.
+/// Returns the hash of a string in its JSON form.
 pub(crate) fn hash_text(text: &str) -> String {
     digest(&text.to_json())
 }
@@ -20,10 +20,10 @@ fn digest(text: &str) -> String {
     digest.iter().fold("sha256:".to_owned(), |hash, byte| format!("{hash}{byte:02x}"))
 }
 
-/// Returns whether a text is a hash as [`hash`] returns it.
+/// Returns whether a string is a hash as [`hash`] returns it.
 pub(crate) fn is_hash(text: &str) -> bool {
-    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    text.strip_prefix("sha256:").is_some_and(|digits| digits.len() == 64 && digits.bytes().all(is_digit))
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Writes a value without white space, with sorted keys, and with each number as JavaScript writes it.

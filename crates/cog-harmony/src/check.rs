@@ -39,7 +39,7 @@ pub fn check(messages: Node<'_>, model: Option<&PartSupport>) -> Vec<Problem> {
 
 // The fields of a message that several checks read.
 
-/// Calls `visit` with each text of a message: its content, or the texts of its parts.
+/// Calls `visit` with the text of a message: its content, or the text of each part.
 fn each_text(message: Node<'_>, path: &Path<'_>, visit: &mut dyn FnMut(&str, &Path<'_>)) {
     let Some(content) = message.get("content") else { return };
     let path = path.key("content");
@@ -161,9 +161,9 @@ fn find_duplicate(text: &str) -> Result<Option<String>, String> {
     }
 }
 
-// Parts with media: images by URL, frames in place of video, audio as base64.
+// Parts with media: images by URL, frames instead of video, audio as base64.
 
-/// The parts that a model accepts, beside text.
+/// The parts that a model accepts in addition to text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartSupport {
     /// The name of the model in messages, `mistral/mistral-large-latest`.

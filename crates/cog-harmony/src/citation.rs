@@ -1,4 +1,4 @@
-//! Citations: a map of sources, and the anchors in a text that refer to it (appendix A.4).
+//! Citations: a map of sources, and the anchors in text that refer to it (appendix A.4).
 //!
 //! ```
 //! use cog_harmony::citation::{Sources, Source, check};
@@ -135,8 +135,8 @@ pub struct Citation {
 
 // The sources that the input of a run contains.
 
-/// Returns the texts of an input that are cited: a string by the name of its member, and the `text` or `content` of an object
-/// by its `id` or `source_id`. Several texts with one name are pages of one source.
+/// Returns the cited text of an input: a string by the name of its member, and the `text` or `content` of an object
+/// by its `id` or `source_id`. Several strings with one name are pages of one source.
 fn sources_in(input: Node<'_>, cited: &HashSet<&str>) -> Sources {
     let mut texts = std::collections::BTreeMap::<&str, Vec<&str>>::new();
     collect(input, &mut |name, text| {
@@ -144,13 +144,14 @@ fn sources_in(input: Node<'_>, cited: &HashSet<&str>) -> Sources {
             texts.entry(name).or_default().push(text);
         }
     });
-    let source = |texts: Vec<&str>| Source::from_text(&texts.join("\u{c}"));
-    texts.into_iter().map(|(name, texts)| (name.to_owned(), source(texts))).collect()
+    let sources = texts.into_iter();
+    sources.map(|(name, texts)| (name.to_owned(), Source::from_text(&texts.join("\u{c}")))).collect()
 }
 
 fn collect<'a>(node: Node<'a>, add: &mut impl FnMut(&'a str, &'a str)) {
-    let member = |keys: [&str; 2]| keys.into_iter().find_map(|key| node.get(key)?.as_str());
-    if let (Some(id), Some(text)) = (member(["id", "source_id"]), member(["text", "content"])) {
+    let [id, text] = [["id", "source_id"], ["text", "content"]]
+        .map(|keys| keys.into_iter().find_map(|key| node.get(key)?.as_str()));
+    if let (Some(id), Some(text)) = (id, text) {
         add(id, text);
     }
     for (name, value) in node.members() {
@@ -162,7 +163,7 @@ fn collect<'a>(node: Node<'a>, add: &mut impl FnMut(&'a str, &'a str)) {
     node.elements().for_each(|element| collect(element, add));
 }
 
-// Where a document has its citations: in `metadata`, in a `context_block`, or beside the text (appendix A.4).
+// Where a document has its citations: in `metadata`, in a `context_block`, or next to the text (appendix A.4).
 
 /// The member of a document that contains the citations.
 pub const MAP: &str = "citation_map";
@@ -170,7 +171,7 @@ pub const MAP: &str = "citation_map";
 /// Members that may contain a map.
 const BLOCKS: [&str; 2] = ["metadata", "context_block"];
 
-/// A text with the map that its anchors refer to.
+/// Text with the map that its anchors refer to.
 struct Scope<'a> {
     /// The value whose strings may have anchors.
     text: Node<'a>,
@@ -180,7 +181,7 @@ struct Scope<'a> {
     map_path: Path,
 }
 
-/// Returns the texts of a document: each message of a list, the data of an envelope, otherwise the document itself.
+/// Returns where a document has text: each message of a list, the data of an envelope, otherwise the document itself.
 fn scopes(document: Node<'_>) -> Vec<Scope<'_>> {
     if document.is_array() {
         let each = document.elements().enumerate().map(|(index, message)| {
@@ -199,8 +200,8 @@ fn scopes(document: Node<'_>) -> Vec<Scope<'_>> {
 
 /// Returns the data of a run, if they have a map.
 fn from_data(data: Node<'_>) -> Option<Scope<'_>> {
-    let has_map = |place: Node<'_>| place.get(MAP).is_some();
-    let is_cited = has_map(data) || BLOCKS.into_iter().filter_map(|block| data.get(block)).any(has_map);
+    let blocks = BLOCKS.into_iter().filter_map(|block| data.get(block));
+    let is_cited = std::iter::once(data).chain(blocks).any(|place| place.get(MAP).is_some());
     is_cited.then(|| scope(data, below(&Path::root(), "data")))
 }
 

@@ -61,41 +61,41 @@ pub struct Converted {
 /// # Errors
 /// If it is not a history of that format.
 pub fn convert(document: &Document, from: Option<Format>, to: Format) -> Result<Converted, Vec<Problem>> {
-    let mut account = Account::default();
+    let mut report = LossReport::default();
     let from = from.unwrap_or_else(|| detect(document.node()));
-    let conversation = read_format(document, from, &mut account)?;
-    let text = write_format(&conversation, to, &mut account);
-    Ok(Converted { text, losses: account.finish() })
+    let conversation = read_format(document, from, &mut report)?;
+    let text = write_format(&conversation, to, &mut report);
+    Ok(Converted { text, losses: report.finish() })
 }
 
 fn read_format(
     document: &Document,
     from: Format,
-    account: &mut Account,
+    report: &mut LossReport,
 ) -> Result<Conversation, Vec<Problem>> {
     let mut problems = Problems::default();
     let node = document.node();
     let conversation = match from {
         Format::Harmony | Format::OpenAiChat => {
             let messages = document.messages().map_err(|problem| vec![problem])?;
-            account.other_members(node, &["messages"]);
+            report.other_members(node, &["messages"]);
             read::conversation(messages, &mut problems)
         }
-        Format::OpenAiResponses => openai_responses::read(node, &mut problems, account),
-        Format::Anthropic => anthropic::read(node, &mut problems, account),
-        Format::Gemini => gemini::read(node, &mut problems, account),
+        Format::OpenAiResponses => openai_responses::read(node, &mut problems, report),
+        Format::Anthropic => anthropic::read(node, &mut problems, report),
+        Format::Gemini => gemini::read(node, &mut problems, report),
     };
     problems.or(conversation)
 }
 
 /// Writes a conversation in a format, and returns it with what the format cannot hold.
 pub fn write_as(conversation: &Conversation, to: Format) -> Converted {
-    let mut account = Account::default();
-    let text = write_format(conversation, to, &mut account);
-    Converted { text, losses: account.finish() }
+    let mut report = LossReport::default();
+    let text = write_format(conversation, to, &mut report);
+    Converted { text, losses: report.finish() }
 }
 
-fn write_format(conversation: &Conversation, to: Format, account: &mut Account) -> String {
+fn write_format(conversation: &Conversation, to: Format, report: &mut LossReport) -> String {
     let vendor: &Vendor = match to {
         Format::Harmony => return conversation.to_json(),
         Format::OpenAiChat => &openai_chat::VENDOR,
@@ -103,24 +103,26 @@ fn write_format(conversation: &Conversation, to: Format, account: &mut Account) 
         Format::Anthropic => &anthropic::VENDOR,
         Format::Gemini => &gemini::VENDOR,
     };
-    vendor.account(conversation, account);
+    vendor.report(conversation, report);
     let mut text = String::new();
-    (vendor.write)(conversation, &mut Writer::compact(&mut text), account);
+    (vendor.write)(conversation, &mut Writer::compact(&mut text), report);
     text
 }
 
 /// Returns the format of a document, by the members that only one of them has. A history that OpenAI Chat could have sent is
 /// read as Harmony, which is the same.
 fn detect(node: Node<'_>) -> Format {
-    let has = |key: &str| node.get(key).is_some();
-    if has("contents") || has("systemInstruction") || has("system_instruction") {
-        return Format::Gemini;
-    }
-    if has("input") || has("output") || has("instructions") {
-        return Format::OpenAiResponses;
-    }
-    if has("system") {
-        return Format::Anthropic;
+    let members = [
+        ("contents", Format::Gemini),
+        ("systemInstruction", Format::Gemini),
+        ("system_instruction", Format::Gemini),
+        ("input", Format::OpenAiResponses),
+        ("output", Format::OpenAiResponses),
+        ("instructions", Format::OpenAiResponses),
+        ("system", Format::Anthropic),
+    ];
+    if let Some((_, format)) = members.into_iter().find(|(key, _)| node.get(key).is_some()) {
+        return format;
     }
     node.get("messages").unwrap_or(node).elements().find_map(detect_message).unwrap_or(Format::Harmony)
 }
@@ -142,7 +144,7 @@ fn detect_message(message: Node<'_>) -> Option<Format> {
     })
 }
 
-// The account of a conversion: what the target cannot hold.
+// The report of a conversion: what the target cannot hold.
 
 /// Something that a format cannot hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -160,12 +162,12 @@ const MAX_LOSSES: usize = 1000;
 
 /// The losses so far. The list is bounded; the others are counted.
 #[derive(Default)]
-struct Account {
+struct LossReport {
     losses: Vec<Loss>,
     more: usize,
 }
 
-impl Account {
+impl LossReport {
     fn add(&mut self, path: &dyn fmt::Display, what: impl Into<String>, why: impl Into<String>) {
         match self.losses.len() < MAX_LOSSES {
             true => self.losses.push(Loss { path: path.to_string(), what: what.into(), why: why.into() }),
@@ -173,14 +175,14 @@ impl Account {
         }
     }
 
-    /// Lists the members of a document beside its messages: a conversion keeps messages only.
+    /// Lists the members of a document other than its messages: a conversion keeps only the messages.
     fn other_members(&mut self, document: Node<'_>, known: &[&str]) {
         for (key, _) in document.members().filter(|(key, _)| !known.contains(key)) {
             self.add(&key, "the member", "it is not part of the messages");
         }
     }
 
-    /// Returns the losses, with a last one for those that are not listed.
+    /// Returns the losses. If the list is not complete, the last entry says so.
     fn finish(mut self) -> Vec<Loss> {
         if self.more > 0 {
             let what = format!("{} more", self.more);

@@ -38,7 +38,7 @@ impl Document {
         Self { value, lines: false }
     }
 
-    /// Returns the value; of lines, the array of them.
+    /// Returns the value; for lines, the array of their messages.
     pub fn node(&self) -> Node<'_> {
         self.value.node()
     }
@@ -48,7 +48,8 @@ impl Document {
     /// # Errors
     /// If there is none.
     pub fn messages(&self) -> Result<Node<'_>, Problem> {
-        let (node, path) = (self.node(), Path::root("messages"));
+        let node = self.node();
+        let path = Path::root("messages");
         if node.is_array() {
             return Ok(node);
         }
@@ -68,7 +69,7 @@ impl Document {
         }
     }
 
-    /// Returns the text of the document with these messages in place of its own, in the same form.
+    /// Returns the text of the document with other messages, in the same form.
     pub fn with_messages(&self, conversation: &Conversation) -> String {
         let messages: Vec<String> = conversation.messages().iter().map(ToJson::to_json).collect();
         self.write(&messages, &[])
@@ -125,7 +126,7 @@ fn is_message(node: Node<'_>) -> bool {
     node.get("role").is_some() && node.get("messages").is_none()
 }
 
-/// Reads one message per line, as the array of them.
+/// Reads one message per line, as an array.
 fn lines(text: &str) -> Result<Document, Problem> {
     let mut array = String::with_capacity(text.len() + 2);
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

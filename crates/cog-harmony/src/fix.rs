@@ -1,7 +1,7 @@
 //! Fixes what is wrong with a history and can be fixed without inventing anything.
 //!
 //! Arguments that are an object become a string. Results move behind their calls. A result that belongs to no call moves
-//! to `orphans`, beside the messages. Nothing else changes, and fixing a fixed history changes nothing.
+//! to `orphans`, next to the messages. Nothing else changes, and fixing a fixed history changes nothing.
 
 use std::collections::HashMap;
 
@@ -15,9 +15,9 @@ use crate::{
     rules::{ARGUMENTS_TYPE, RESULT_PLACE, Rule},
 };
 
-/// A fixed document.
+/// A fixed document, with the changes and the remaining problems.
 #[derive(Debug, Clone)]
-pub struct Fixed {
+pub struct FixReport {
     /// The document as compact JSON, in the form of the original. With orphans it is an object.
     pub text: String,
     /// What changed, in the order of the original.
@@ -51,7 +51,7 @@ impl Serialize for Change {
 ///
 /// # Errors
 /// If it has no array of messages.
-pub fn fix(document: &Document) -> Result<Fixed, Problem> {
+pub fn fix(document: &Document) -> Result<FixReport, Problem> {
     let messages: Vec<Node<'_>> = document.messages()?.elements().collect();
     let mut changes = Vec::new();
     let order = Order::new(&messages);
@@ -66,7 +66,7 @@ pub fn fix(document: &Document) -> Result<Fixed, Problem> {
     let text = document.write(&fixed, &orphans);
     let result = Document::parse(&text)?;
     let problems = check::check(result.messages()?, None);
-    Ok(Fixed { text, changes, problems })
+    Ok(FixReport { text, changes, problems })
 }
 
 /// The messages in their new order, as indexes of the original.

@@ -61,7 +61,8 @@ impl Handoff {
         let images = self.artifacts().filter(Artifact::is_image_url);
         parts.extend(images.map(|image| Part::image_at(image.reference.as_str())));
         let mut user = Message::user("");
-        (user.content, user.name) = (parts, Some(self.source_agent().to_owned()));
+        user.content = parts;
+        user.name = Some(self.source_agent().to_owned());
         Conversation::new([Message::system(self.instructions()), user])
     }
 
@@ -142,8 +143,9 @@ pub fn verify_chain(last: &Handoff, others: &[Handoff]) -> ChainReport {
 
 impl ChainReport {
     fn add(&mut self, index: usize, findings: Vec<Finding>) {
-        let below = |finding: Finding| Finding { path: format!("[{index}].{}", finding.path), ..finding };
-        self.findings.extend(findings.into_iter().map(below));
+        for finding in findings {
+            self.findings.push(Finding { path: format!("[{index}].{}", finding.path), ..finding });
+        }
     }
 }
 
@@ -165,11 +167,10 @@ fn follow(parent: &Handoff, packet: &Handoff) -> Vec<Finding> {
 
 /// Returns a message if this is not the objective of the parent, compared by hash.
 fn changed(parent: &Handoff, objective: &str) -> Option<String> {
-    let (before, now) = (canonical::hash_text(parent.primary_objective()), canonical::hash_text(objective));
-    (before != now).then(|| {
-        let shown = |hash: &str| hash.get(..15).unwrap_or(hash).to_owned();
-        format!("the objective was changed: its hash was {}…, and is {}…", shown(&before), shown(&now))
-    })
+    let hashes = [canonical::hash_text(parent.primary_objective()), canonical::hash_text(objective)];
+    let [before, now] = hashes.each_ref().map(|hash| hash.get(..15).unwrap_or(hash));
+    let is_changed = hashes.first() != hashes.last();
+    is_changed.then(|| format!("the objective was changed: its hash was {before}…, and is {now}…"))
 }
 
 fn dropped(constraint: &str) -> Finding {
@@ -177,7 +178,7 @@ fn dropped(constraint: &str) -> Finding {
     Finding::new("context.constraints", "constraints", message).suggest("Constraints can only be added.")
 }
 
-/// Returns the start of a text for a message.
+/// Returns the start of text, for a message.
 fn shortened(text: &str) -> String {
     const MAX: usize = 80;
     let mut shown: String = text.chars().take(MAX).collect();

@@ -42,7 +42,7 @@ pub use self::problem::Finding;
 pub use check::{PartSupport, check};
 pub use convert::{Converted, Format, Loss, convert, write_as};
 pub use document::Document;
-pub use fix::{Change, Fixed, fix};
+pub use fix::{Change, FixReport, fix};
 pub use message::{Conversation, Message, Reasoning, Role};
 pub use metadata::{Latency, Metadata, SafetyCheck, TokenUsage};
 pub use part::{
@@ -53,4 +53,4 @@ pub use problem::Problem;
 pub use rules::{Rule, Severity};
 pub use tokens::{Estimate, MessageTokens, PartTokens, TokenCounter};
 pub use tool::{ToolCall, ToolChoice, ToolDefinition};
-pub use trim::{Removed, TrimError, Trimmed, is_summary, trim_messages};
+pub use trim::{TrimError, TrimReport, TrimmedItem, is_summary, trim_messages};

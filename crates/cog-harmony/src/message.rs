@@ -95,17 +95,17 @@ impl Message {
         }
     }
 
-    /// Creates a system message with one text.
+    /// Creates a system message with one text part.
     pub fn system(text: impl Into<String>) -> Self {
         Self::new(Role::System, vec![Part::text(text)])
     }
 
-    /// Creates a user message with one text.
+    /// Creates a user message with one text part.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, vec![Part::text(text)])
     }
 
-    /// Creates an assistant message with one text.
+    /// Creates an assistant message with one text part.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new(Role::Assistant, vec![Part::text(text)])
     }
@@ -131,7 +131,7 @@ impl Conversation {
         &self.0
     }
 
-    /// Returns the length in bytes of the texts and data of all messages.
+    /// Returns the length in bytes of the text and data of all messages.
     pub fn content_len(&self) -> usize {
         self.0.iter().flat_map(|message| &message.content).map(Part::content_len).sum()
     }

@@ -99,14 +99,14 @@ impl Metadata {
     }
 }
 
-// Dates and times in a text (RFC 3339), without a clock.
+// Dates and times as text (RFC 3339), without a clock.
 
-/// Returns whether a text is a date, or a date with a time.
+/// Returns whether a string is a date, or a date with a time.
 pub(crate) fn is_date(text: &str) -> bool {
     date(text).is_some_and(|rest| rest.is_empty()) || is_date_time(text)
 }
 
-/// Returns whether a text is a date with a time and an offset: `2024-03-20T10:00:00Z`.
+/// Returns whether a string is a date with a time and an offset: `2024-03-20T10:00:00Z`.
 pub(crate) fn is_date_time(text: &str) -> bool {
     let time = date(text).and_then(|rest| rest.strip_prefix(['T', 't', ' ']));
     time.and_then(time_of_day).is_some_and(|rest| matches!(rest, "Z" | "z") || is_offset(rest))
@@ -142,12 +142,14 @@ fn time_of_day(text: &str) -> Option<&str> {
 }
 
 fn is_offset(text: &str) -> bool {
-    let offset = || {
-        let (hour, rest) = digits(text.strip_prefix(['+', '-'])?, 2)?;
-        let (minute, rest) = digits(rest.strip_prefix(':')?, 2)?;
-        Some(hour < 24 && minute < 60 && rest.is_empty())
-    };
-    offset() == Some(true)
+    matches!(offset(text), Some((hour, minute)) if hour < 24 && minute < 60)
+}
+
+/// Reads `+01:30` as hours and minutes.
+fn offset(text: &str) -> Option<(u32, u32)> {
+    let (hour, rest) = digits(text.strip_prefix(['+', '-'])?, 2)?;
+    let (minute, rest) = digits(rest.strip_prefix(':')?, 2)?;
+    rest.is_empty().then_some((hour, minute))
 }
 
 /// Reads a number of exactly this many digits.

@@ -10,7 +10,7 @@ pub(crate) struct Inner<'a, 'k> {
     pub(crate) known: &'k [&'k str],
 }
 
-/// Returns the members of an object that are not `known`, as an object; also those of the objects inside it.
+/// Returns the members of an object that are not `known`, as an object; also the unknown members of the objects inside it.
 pub(crate) fn other(node: Node<'_>, known: &[&str], inner: &[Inner<'_, '_>]) -> Option<Value> {
     let nested = |inner: &&Inner<'_, '_>| inner.object.is_some_and(|object| has_unknown(object, inner.known));
     if !has_unknown(node, known) && !inner.iter().any(|inner| nested(&inner)) {

@@ -114,7 +114,7 @@ pub struct ImagePart {
     pub rotation: Option<f64>,
     /// The position of the image in a video.
     pub video: Option<VideoFrame>,
-    /// The members that this type does not name, as an object; those of `image_url` and `video_metadata` are in its members
+    /// The members that this type does not name, as an object; unknown members of `image_url` and `video_metadata` are in its members
     /// of the same name.
     pub other: Option<Value>,
 }
@@ -170,7 +170,7 @@ pub struct AudioPart {
     pub format: String,
     /// The sample rate in samples per second.
     pub sample_rate: Option<u64>,
-    /// The members that this type does not name, as an object; those of `input_audio` are in its member `input_audio`.
+    /// The members that this type does not name, as an object; unknown members of `input_audio` are in its member `input_audio`.
     pub other: Option<Value>,
 }
 
@@ -183,7 +183,7 @@ pub struct FilePart {
     pub data: String,
     /// The name of the file.
     pub filename: Option<String>,
-    /// The members that this type does not name, as an object; those of `file` are in its member `file`.
+    /// The members that this type does not name, as an object; unknown members of `file` are in its member `file`.
     pub other: Option<Value>,
 }
 
@@ -196,7 +196,7 @@ pub struct FileReferencePart {
     pub media_type: Option<String>,
     /// The name of the file.
     pub filename: Option<String>,
-    /// The members that this type does not name, as an object; those of `file` are in its member `file`.
+    /// The members that this type does not name, as an object; unknown members of `file` are in its member `file`.
     pub other: Option<Value>,
 }
 

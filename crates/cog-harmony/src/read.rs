@@ -8,7 +8,7 @@ use crate::{
     Conversation, Message, Part, Problem, Reasoning, Role, ToolCall,
     other::{Inner, other},
     problem::{Path, Problems},
-    rules::{ARGUMENTS_TYPE, ENUM, REQUIRED, Rule, TYPE},
+    rules::{ARGUMENTS_TYPE, ENUM, REQUIRED, TYPE},
 };
 
 impl Conversation {
@@ -66,7 +66,9 @@ pub(crate) fn message(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) 
     };
     let reasoning = node.get("reasoning").and_then(reasoning);
     let other = unknown_members(node, reasoning.is_some());
-    let (id, name) = (fields.string("id"), fields.string("name"));
+    // Each field records its own problems, also where the role is unknown, so that all of them are reported at once.
+    let id = fields.string("id");
+    let name = fields.string("name");
     let created_at = fields.optional("created_at", "Unix time in seconds", Node::as_f64);
     let metadata = fields.optional("metadata", "an object", |node| node.is_object().then(|| node.to_value()));
     let role = role?;
@@ -91,8 +93,9 @@ fn unknown_members(node: Node<'_>, has_reasoning: bool) -> Option<Value> {
     if !is_developer && !has_other_form {
         return other(node, &MESSAGE, &[]);
     }
-    let is_known = |key: &&str| !(*key == "role" && is_developer || *key == "reasoning" && has_other_form);
-    other(node, &MESSAGE.into_iter().filter(is_known).collect::<Vec<_>>(), &[])
+    let mut known = MESSAGE.to_vec();
+    known.retain(|key| !(*key == "role" && is_developer || *key == "reasoning" && has_other_form));
+    other(node, &known, &[])
 }
 
 fn role(fields: &mut Fields<'_, '_>) -> Option<Role> {
@@ -159,7 +162,14 @@ fn tool_call(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option
     let path = path.key("function");
     let mut fields = Fields { node: function, path: &path, problems: fields.problems };
     let name = fields.required_string("name");
-    let arguments = fields.required_by(&ARGUMENTS_TYPE, "arguments", "a string that contains JSON", text);
+    let arguments = match function.get("arguments") {
+        Some(found) if !found.is_null() && !found.is_string() => {
+            let message = format!("found {}, expected a string that contains JSON", found.kind());
+            fields.problems.add(&path.key("arguments"), &ARGUMENTS_TYPE, message);
+            None
+        }
+        _ => fields.required("arguments", "a string that contains JSON", text),
+    };
     let inner = Inner { key: "function", object: Some(function), known: &["name", "arguments"] };
     let other = other(node, &["id", "type", "function", "signature"], &[inner]);
     Some(ToolCall { id: id?, name: name?, arguments: arguments?.to_owned(), signature, other })
@@ -189,21 +199,11 @@ impl<'a> Fields<'a, '_> {
         expected: &str,
         read: impl FnOnce(Node<'a>) -> Option<T>,
     ) -> Option<T> {
-        self.optional_by(&TYPE, key, expected, read)
-    }
-
-    fn optional_by<T>(
-        &mut self,
-        rule: &'static Rule,
-        key: &str,
-        expected: &str,
-        read: impl FnOnce(Node<'a>) -> Option<T>,
-    ) -> Option<T> {
         let found = self.node.get(key).filter(|found| !found.is_null())?;
         let value = read(found);
         if value.is_none() {
             let message = format!("found {}, expected {expected}", found.kind());
-            self.problems.add(&self.path.key(key), rule, message);
+            self.problems.add(&self.path.key(key), &TYPE, message);
         }
         value
     }
@@ -215,22 +215,11 @@ impl<'a> Fields<'a, '_> {
         expected: &str,
         read: impl FnOnce(Node<'a>) -> Option<T>,
     ) -> Option<T> {
-        self.required_by(&TYPE, key, expected, read)
-    }
-
-    /// Reads a field that must be present. A wrong type violates `rule`.
-    fn required_by<T>(
-        &mut self,
-        rule: &'static Rule,
-        key: &str,
-        expected: &str,
-        read: impl FnOnce(Node<'a>) -> Option<T>,
-    ) -> Option<T> {
         if self.node.get(key).is_none_or(Node::is_null) {
             self.problems.add(&self.path.key(key), &REQUIRED, format!("missing, expected {expected}"));
             return None;
         }
-        self.optional_by(rule, key, expected, read)
+        self.optional(key, expected, read)
     }
 
     fn text(&mut self, key: &str) -> Option<&'a str> {

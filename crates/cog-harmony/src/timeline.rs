@@ -33,7 +33,7 @@ pub struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    /// Creates the timeline of a conversation. Reads no clock: all times are those of the messages.
+    /// Creates the timeline of a conversation. Reads no clock: all times come from the messages.
     pub fn new(conversation: &'a Conversation) -> Self {
         let links = Links::new(conversation);
         let mut messages: Vec<Entry<'a>> = conversation
@@ -75,7 +75,7 @@ impl<'a> Links<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Content<'a> {
-    /// A text.
+    /// Text.
     Text {
         /// The text.
         text: &'a str,

@@ -26,7 +26,7 @@ const FILE_CHARS: u64 = 4;
 /// Counts the tokens of messages for one model. It reads at most the headers of images and audio, and does no I/O.
 ///
 /// The table in `tokens/models.rs` has the tokenizer and the image rule of each model. For a model whose tokenizer is not
-/// published, texts are counted with every tokenizer that is built in, and the largest count applies. Without the
+/// published, text is counted with every tokenizer that is built in, and the largest count applies. Without the
 /// feature `tokenizers`, each byte counts as a token.
 #[derive(Debug, Clone)]
 pub struct TokenCounter {
@@ -99,7 +99,7 @@ impl TokenCounter {
     }
 
     /// Returns a counter whose counts are never too high if they are not exact: the smallest count of the built-in tokenizers,
-    /// and nothing for media of unknown size. Without the feature `tokenizers`, texts count nothing.
+    /// and nothing for media of unknown size. Without the feature `tokenizers`, text counts nothing.
     pub fn at_least(model: &str) -> Self {
         Self { facts: models::find(model), bound: Bound::Lower }
     }
@@ -109,12 +109,12 @@ impl TokenCounter {
         tokenizer::name(self.facts.tokenizer, self.bound)
     }
 
-    /// Returns whether texts are counted with the model's own tokenizer.
+    /// Returns whether text is counted with the model's own tokenizer.
     pub fn is_exact(&self) -> bool {
         tokenizer::is_exact(self.facts.tokenizer)
     }
 
-    /// Returns the tokens of a text.
+    /// Returns the tokens of text.
     pub fn text(&self, text: &str) -> u64 {
         tokenizer::count(self.facts.tokenizer, text, self.bound)
     }
@@ -150,10 +150,9 @@ impl TokenCounter {
 
     /// Returns the tokens of a part.
     pub fn part(&self, part: &Part) -> PartTokens {
-        let exact = |tokens| PartTokens { tokens, estimate: None };
         match part {
-            Part::Text(part) => exact(self.text(&part.text)),
-            Part::Refusal(part) => exact(self.text(&part.refusal)),
+            Part::Text(part) => PartTokens { tokens: self.text(&part.text), estimate: None },
+            Part::Refusal(part) => PartTokens { tokens: self.text(&part.refusal), estimate: None },
             Part::Image(part) => self.image(part),
             Part::Audio(part) => self.audio(part),
             Part::File(part) => self.known_or(None, || file_tokens(part), Estimate::File),
@@ -185,7 +184,8 @@ impl TokenCounter {
     }
 
     fn image(&self, part: &ImagePart) -> PartTokens {
-        let (rule, detail) = (self.facts.images, part.detail);
+        let rule = self.facts.images;
+        let detail = part.detail;
         let maximum = rule.maximum(detail);
         // Some rules have one number for every size.
         let any_size = Some(maximum).filter(|maximum| rule.tokens((1, 1), detail) == *maximum);
@@ -313,7 +313,7 @@ const MIN_RATE: u64 = 750;
 /// The bytes of the header of a WAV file up to its data.
 const WAV_HEADER: usize = 44;
 
-/// Returns the tokens of audio, and whether its length is known: that of a WAV file, or of raw PCM with 16 bits.
+/// Returns the tokens of audio, and whether its length is known, as for a WAV file or raw PCM with 16 bits.
 pub(crate) fn audio_tokens(part: &AudioPart) -> (u64, bool) {
     let bytes = part.data.trim_end_matches('=').len() as u64 * 3 / 4;
     let rate = match (part.format.as_str(), part.sample_rate) {

@@ -15,15 +15,14 @@ pub struct ToolCall {
     /// What the provider requires back unchanged with this call, such as a thought signature of Gemini. It is only sent
     /// back to its provider.
     pub signature: Option<String>,
-    /// The members that this type does not name, as an object; those of `function` are in its member `function`.
+    /// The members that this type does not name, as an object; unknown members of `function` are in its member `function`.
     pub other: Option<Value>,
 }
 
 impl ToolCall {
     /// Creates a call without other fields.
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
-        let (id, name, arguments) = (id.into(), name.into(), arguments.into());
-        Self { id, name, arguments, signature: None, other: None }
+        Self { id: id.into(), name: name.into(), arguments: arguments.into(), signature: None, other: None }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{Conversation, Message, Part, Role, TokenCounter, media_text::media_t
 
 /// A conversation within its limit, and what was removed from it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trimmed {
+pub struct TrimReport {
     /// The conversation.
     pub conversation: Conversation,
     /// Its tokens.
@@ -14,12 +14,12 @@ pub struct Trimmed {
     /// The tokens before.
     pub tokens_before: u64,
     /// What was removed: first the media, then the messages, each from the oldest.
-    pub removed: Vec<Removed>,
+    pub removed: Vec<TrimmedItem>,
 }
 
 /// A part or a message that was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removed {
+pub struct TrimmedItem {
     /// The path in the conversation before: `messages[3]`, `messages[3].content[1]`.
     pub path: String,
     /// The type of the part, or the role of the message.
@@ -35,7 +35,7 @@ pub struct Removed {
 pub struct TrimError {
     /// The limit.
     pub max_tokens: u64,
-    /// The minimum of tokens that is left: those below, and the tokens that frame the reply.
+    /// The minimum of tokens that is left: the sum of the numbers below, and the tokens that frame the reply.
     pub required: u64,
     /// The tokens of the system messages.
     pub system: u64,
@@ -66,7 +66,7 @@ pub fn is_summary(message: &Message) -> bool {
 
 /// Removes the oldest media and messages until at most `max_tokens` tokens are left, as the counter counts them.
 ///
-/// 1. Images are replaced by a text about them, the oldest first; then audio and files.
+/// 1. Images are replaced by text that describes them, the oldest first; then audio and files.
 /// 2. Messages are removed, the oldest first. A message with tool calls and their results are one unit. A reply is removed with
 ///    its question.
 ///
@@ -78,7 +78,7 @@ pub fn trim_messages(
     history: Conversation,
     max_tokens: u64,
     counter: &TokenCounter,
-) -> Result<Trimmed, TrimError> {
+) -> Result<TrimReport, TrimError> {
     let mut plan = Plan::new(&history, counter);
     let tokens_before = plan.tokens;
     plan.replace_media(max_tokens);
@@ -86,21 +86,12 @@ pub fn trim_messages(
     if plan.tokens > max_tokens {
         return Err(plan.error(max_tokens));
     }
-    let (tokens, removed) = (plan.tokens, plan.removed());
-    let (markers, is_removed) = plan.into_changes();
-    let mut messages = history.0;
-    for (message, part, marker) in markers {
-        let parts = messages.get_mut(message).map(|message| &mut message.content);
-        if let Some(found) = parts.and_then(|parts| parts.get_mut(part)) {
-            *found = Part::text(marker);
-        }
-    }
-    let stays = messages.into_iter().zip(is_removed).filter(|(_, is_removed)| !is_removed);
-    let conversation = Conversation(stays.map(|(message, _)| message).collect());
-    Ok(Trimmed { conversation, tokens, tokens_before, removed })
+    let tokens = plan.tokens;
+    let removed = plan.removed();
+    Ok(TrimReport { conversation: plan.apply(history), tokens, tokens_before, removed })
 }
 
-// The texts that replace media.
+// The text that replaces media.
 
 /// Returns the text that replaces a media part; none for a part that is not one.
 pub(crate) fn marker(part: &Part) -> Option<String> {
@@ -140,7 +131,7 @@ enum Keep {
     Summary,
 }
 
-/// A media part that may be replaced by a text.
+/// A media part that may be replaced by text.
 struct Media {
     message: usize,
     part: usize,
@@ -151,7 +142,7 @@ struct Media {
     is_replaced: bool,
 }
 
-/// Messages that stay or go together: a message, or one with tool calls and the results of them.
+/// Messages that stay or go together: a message, or one with tool calls and their results.
 #[derive(Default)]
 struct Unit {
     messages: Vec<usize>,
@@ -192,10 +183,12 @@ impl Plan {
             let role =
                 unit.messages.first().and_then(|first| self.messages.get(*first)).map(|first| first.role);
             let is_question = role == Some(Role::User);
+            // A summary between a question and its reply belongs to neither, and changes nothing for the reply.
             if unit.is_kept {
                 is_question_removed &= !is_question;
                 continue;
             }
+            // The limit is met, but the reply to a removed question goes too: alone it would answer another one.
             if self.tokens <= max_tokens && (is_question || !is_question_removed) {
                 return;
             }
@@ -209,15 +202,15 @@ impl Plan {
     }
 
     /// Returns what is removed. Media of removed messages are not listed.
-    pub(crate) fn removed(&self) -> Vec<Removed> {
-        let media = self.media.iter().filter(|media| self.is_replaced(media)).map(|media| Removed {
+    pub(crate) fn removed(&self) -> Vec<TrimmedItem> {
+        let media = self.media.iter().filter(|media| self.is_replaced(media)).map(|media| TrimmedItem {
             path: format!("messages[{}].content[{}]", media.message, media.part),
             kind: media.kind,
             tokens: media.tokens,
             marker: Some(media.marker.clone()),
         });
         let messages = self.messages.iter().enumerate().filter(|(_, message)| message.is_removed);
-        let messages = messages.map(|(index, message)| Removed {
+        let messages = messages.map(|(index, message)| TrimmedItem {
             path: format!("messages[{index}]"),
             kind: message.role.as_str(),
             tokens: message.tokens_before,
@@ -230,50 +223,52 @@ impl Plan {
         media.is_replaced && self.messages.get(media.message).is_some_and(|message| !message.is_removed)
     }
 
-    /// Returns the texts that replace media, with the indices of message and part, and which messages are removed.
-    pub(crate) fn into_changes(self) -> (Vec<(usize, usize, String)>, Vec<bool>) {
-        let replaced = self.media.into_iter().filter(|media| media.is_replaced);
-        let markers = replaced.map(|media| (media.message, media.part, media.marker));
-        (markers.collect(), self.messages.iter().map(|message| message.is_removed).collect())
+    /// Replaces media and removes messages, as planned.
+    pub(crate) fn apply(self, history: Conversation) -> Conversation {
+        let mut messages = history.0;
+        for media in self.media.into_iter().filter(|media| media.is_replaced) {
+            let parts = messages.get_mut(media.message).map(|message| &mut message.content);
+            if let Some(part) = parts.and_then(|parts| parts.get_mut(media.part)) {
+                *part = Part::text(media.marker);
+            }
+        }
+        let mut counted = self.messages.into_iter();
+        messages.retain(|_| counted.next().is_some_and(|message| !message.is_removed));
+        Conversation(messages)
     }
 
     pub(crate) fn error(&self, max_tokens: u64) -> TrimError {
-        let sum = |keep| {
-            let kept = self.messages.iter().filter(|message| message.keep == keep && !message.is_removed);
-            kept.map(|message| message.tokens).sum()
-        };
         TrimError {
             max_tokens,
             required: self.tokens,
-            system: sum(Keep::System),
-            last_user: sum(Keep::LastUser),
-            summaries: sum(Keep::Summary),
+            system: self.kept_tokens(Keep::System),
+            last_user: self.kept_tokens(Keep::LastUser),
+            summaries: self.kept_tokens(Keep::Summary),
         }
+    }
+
+    fn kept_tokens(&self, keep: Keep) -> u64 {
+        let kept = self.messages.iter().filter(|message| message.keep == keep && !message.is_removed);
+        kept.map(|message| message.tokens).sum()
     }
 }
 
 fn counted(messages: &[Message], counter: &TokenCounter) -> Vec<Counted> {
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
-    let keep = |index, message: &Message| match message.role {
-        Role::System => Keep::System,
-        _ if Some(index) == last_user => Keep::LastUser,
-        _ if is_summary(message) => Keep::Summary,
-        _ => Keep::No,
-    };
-    let count = |(index, message)| {
+    let counted = messages.iter().enumerate().map(|(index, message)| {
+        let keep = match message.role {
+            Role::System => Keep::System,
+            _ if Some(index) == last_user => Keep::LastUser,
+            _ if is_summary(message) => Keep::Summary,
+            _ => Keep::No,
+        };
         let tokens = counter.message(message).total;
-        Counted {
-            role: message.role,
-            keep: keep(index, message),
-            tokens_before: tokens,
-            tokens,
-            is_removed: false,
-        }
-    };
-    messages.iter().enumerate().map(count).collect()
+        Counted { role: message.role, keep, tokens_before: tokens, tokens, is_removed: false }
+    });
+    counted.collect()
 }
 
-/// Returns the media that may be replaced: all but those of system messages and of the last message of the user.
+/// Returns the media that may be replaced: not in system messages, and not in the last message of the user.
 fn media(messages: &[Message], counted: &[Counted], counter: &TokenCounter) -> Vec<Media> {
     let mut all = Vec::new();
     for ((index, message), counted) in messages.iter().enumerate().zip(counted) {

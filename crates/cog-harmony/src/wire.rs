@@ -48,7 +48,7 @@ pub fn write_arguments(w: &mut Writer<'_>, call: &ToolCall) -> bool {
     write_object(w, &call.arguments, "invalid_arguments")
 }
 
-/// Writes a text that is a JSON object. Any other text becomes the member `otherwise` of one, and an empty text an empty
+/// Writes text that is a JSON object. Other text becomes the member `otherwise` of one, and empty text becomes an empty
 /// object. Returns whether nothing became such a member.
 pub fn write_object(w: &mut Writer<'_>, text: &str, otherwise: &str) -> bool {
     if let Some(value) = Value::parse(text).ok().filter(Value::is_object) {
@@ -78,7 +78,7 @@ pub fn data_url(url: &str) -> Option<(&str, &str)> {
 
 // Parts and calls of OpenAI's Responses.
 
-/// Writes a part of an input: a text, an image or a file. Other parts have no form. A file without a name gets the name
+/// Writes a part of an input: text, an image or a file. Other parts have no form. A file without a name gets the name
 /// `filename`.
 pub fn write_responses_part(w: &mut Writer<'_>, part: &Part, filename: Option<&str>) {
     match part {
@@ -115,7 +115,7 @@ pub fn write_responses_call(w: &mut Writer<'_>, call: &ToolCall) {
 
 // Parts and calls of OpenAI's Chat Completions.
 
-/// Writes a part: a text, an image, audio, a file or a refusal. Other parts have no form. A file without a name gets the name
+/// Writes a part: text, an image, audio, a file or a refusal. Other parts have no form. A file without a name gets the name
 /// `filename`.
 pub fn write_chat_part(w: &mut Writer<'_>, part: &Part, filename: Option<&str>) {
     w.field("type", part.kind());
@@ -156,7 +156,7 @@ fn write_image(w: &mut Writer<'_>, image: &ImagePart) {
 
 // Blocks of Anthropic's Messages.
 
-/// Writes a block: a text, an image or a document. Other parts have no form.
+/// Writes a block: text, an image or a document. Other parts have no form.
 pub fn write_anthropic_part(w: &mut Writer<'_>, part: &Part) {
     match part {
         Part::Text(text) => drop(w.field("type", "text").field("text", &text.text)),
@@ -200,7 +200,7 @@ fn write_base64(w: &mut Writer<'_>, media_type: &str, data: &str) {
 
 // Parts of Google's Gemini.
 
-/// Writes a part: a text, bytes, or a file at a URL. Other parts have no form.
+/// Writes a part: text, bytes, or a file at a URL. Other parts have no form.
 pub fn write_gemini_part(w: &mut Writer<'_>, part: &Part) {
     match part {
         Part::Text(text) => drop(w.field("text", &text.text)),

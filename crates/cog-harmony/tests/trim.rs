@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use cog_harmony::{
-    Conversation, Detail, Message, Part, Role, TokenCounter, ToolCall, TrimError, Trimmed, is_summary,
+    Conversation, Detail, Message, Part, Role, TokenCounter, ToolCall, TrimError, TrimReport, is_summary,
     trim_messages,
 };
 use cog_json::Value;
@@ -220,11 +220,11 @@ fn counter() -> TokenCounter {
     TokenCounter::new("gpt-4o")
 }
 
-fn trim(history: &Conversation, limit: u64) -> Result<Trimmed, TrimError> {
+fn trim(history: &Conversation, limit: u64) -> Result<TrimReport, TrimError> {
     trim_messages(history.clone(), limit, &counter())
 }
 
-fn found<'a>(trimmed: &'a Trimmed, message: &Message) -> Option<&'a Message> {
+fn found<'a>(trimmed: &'a TrimReport, message: &Message) -> Option<&'a Message> {
     let by_id: HashMap<_, _> = trimmed.conversation.0.iter().map(|message| (&message.id, message)).collect();
     by_id.get(&message.id).copied()
 }

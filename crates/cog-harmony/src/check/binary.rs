@@ -18,10 +18,11 @@ const MIN_MEDIA: usize = 16;
 /// The number of replacement characters from which text is bytes that were decoded as text.
 const MIN_REPLACED: usize = 8;
 
-/// Describes the first binary data in a text.
+/// Describes the first binary data in text.
 fn find(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    let (mut start, mut replaced) = (0, 0);
+    let mut start = 0;
+    let mut replaced = 0;
     for (at, byte) in bytes.iter().enumerate() {
         match CLASSES.get(usize::from(*byte)).copied().unwrap_or(Class::Text) {
             Class::Base64 => continue,
@@ -96,10 +97,10 @@ const FILES: [(&str, &str); 11] = [
 /// Describes a run of base64 if it is binary data.
 fn describe(text: &str, start: usize, end: usize) -> Option<String> {
     let run = text.get(start..end)?;
-    let is_large = |media_type: &&str| {
-        run.len() >= MIN_FILE || media_type.starts_with("audio/") || media_type.starts_with("video/")
-    };
-    if let Some(media_type) = data_url_before(text, start).filter(is_large) {
+    // Images of a few pixels are written into prose and code, but audio and video never are.
+    if let Some(media_type) = data_url_before(text, start)
+        && (run.len() >= MIN_FILE || media_type.starts_with("audio/") || media_type.starts_with("video/"))
+    {
         return Some(format!("found a `data:` URL of {media_type} at byte {start}"));
     }
     if run.len() < MIN_FILE {
@@ -113,8 +114,8 @@ fn describe(text: &str, start: usize, end: usize) -> Option<String> {
     if run.get(6..10) == Some("Z0eX") {
         return Some(format!("found base64 of an MP4 file at byte {start}"));
     }
-    let has = |test: fn(&u8) -> bool| run.as_bytes().iter().any(test);
-    let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit);
+    let tests = [u8::is_ascii_uppercase, u8::is_ascii_lowercase, u8::is_ascii_digit];
+    let is_mixed = tests.iter().all(|test| run.as_bytes().iter().any(test));
     (run.len() >= MIN_BLOB && is_mixed)
         .then(|| format!("found {} bytes of base64 at byte {start}", run.len()))
 }

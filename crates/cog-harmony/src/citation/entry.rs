@@ -76,11 +76,11 @@ impl Checker<'_> {
         seconds
     }
 
-    /// A text that is not empty.
+    /// A string that is not empty.
     fn text(&mut self, object: Node<'_>, key: &str, is_required: bool) {
         match present(object, key) {
             Some(found) if found.as_str().is_none_or(|text| text.trim().is_empty()) => {
-                self.wrong(key, "type", "allowed: a text that is not empty");
+                self.wrong(key, "type", "allowed: a string that is not empty");
             }
             None if is_required => self.wrong(key, "required", format!("`{key}` is missing")),
             _ => {}
@@ -88,12 +88,7 @@ impl Checker<'_> {
     }
 
     fn url(&mut self, entry: Node<'_>, is_required: bool) {
-        let found = present(entry, "url");
-        let is_http = |url: &str| {
-            let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
-            scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
-        };
-        match found {
+        match present(entry, "url") {
             Some(url) if !url.as_str().is_some_and(is_http) => {
                 self.wrong("url", "url", "allowed: an http or https URL");
             }
@@ -137,14 +132,14 @@ pub(super) fn bbox_of(node: Node<'_>) -> Option<[f64; 4]> {
     numbers?.try_into().ok()
 }
 
-// Anchors in a text: `<cite id="cit_01"/>` (appendix A.4.2).
+// Anchors in text: `<cite id="cit_01"/>` (appendix A.4.2).
 
 /// The maximum length of an anchor in bytes.
 pub const MAX_ANCHOR: usize = 256;
 
 const START: &str = "<cite";
 
-/// An anchor of a text, or text that looks like one.
+/// An anchor, or text that looks like one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Anchor<'a> {
     /// The identifier of the citation.
@@ -153,7 +148,7 @@ pub(super) enum Anchor<'a> {
     Malformed(&'static str),
 }
 
-/// Returns the anchors of a text, in order.
+/// Returns the anchors in text, in order.
 pub(super) fn anchors(text: &str) -> impl Iterator<Item = Anchor<'_>> {
     text.match_indices(START).filter_map(|(start, _)| anchor(text.get(start + START.len()..)?))
 }
@@ -190,7 +185,7 @@ fn identifier(attribute: &str) -> Option<&str> {
 
 /// Returns where an anchor starts that the text has begun and not ended; the length of the text if there is none.
 ///
-/// A caller that sends a text in parts holds the rest back, so that no anchor is split. At most [`MAX_ANCHOR`] bytes are
+/// A caller that sends text in parts holds the rest back, so that no anchor is split. At most [`MAX_ANCHOR`] bytes are
 /// held back.
 ///
 /// ```
@@ -209,6 +204,11 @@ pub fn unfinished_anchor(text: &str) -> usize {
         None => START.starts_with(rest),
     };
     if is_begun && !rest.contains('>') { from + start } else { text.len() }
+}
+
+fn is_http(url: &str) -> bool {
+    let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+    scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")
 }
 
 #[cfg(test)]

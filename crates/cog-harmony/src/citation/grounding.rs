@@ -93,7 +93,8 @@ impl Search<'_> {
         };
         let named = |page: &Page| self.page.is_none_or(|named| u64::from(page.number) == named);
         if let Some(page) = self.find(&words, named) {
-            (citation.score, citation.page) = (Some(1.0), Some(page));
+            citation.score = Some(1.0);
+            citation.page = Some(page);
             return None;
         }
         let candidates = self.source.pages.iter().filter(|page| named(page));
@@ -113,20 +114,20 @@ impl Search<'_> {
 
     /// Returns the first of these pages on which the snippet is, or begins.
     fn find(&self, snippet: &Words, is_candidate: impl Fn(&Page) -> bool) -> Option<u32> {
-        let pages = &self.source.pages;
-        let on_page = |page: &&Page| is_candidate(page) && page.words.contains(snippet);
-        let across = |pair: &&[Page]| match pair {
+        let mut pages = self.source.pages.iter().filter(|page| is_candidate(page));
+        if let Some(page) = pages.find(|page| page.words.contains(snippet)) {
+            return Some(page.number);
+        }
+        self.source.pages.windows(2).find_map(|pair| match pair {
             [page, next] if is_candidate(page) && !next.words.contains(snippet) => {
-                page.words.joined(&next.words).contains(snippet)
+                page.words.joined(&next.words).contains(snippet).then_some(page.number)
             }
-            _ => false,
-        };
-        let begins = || pages.windows(2).find(across).and_then(|pair| pair.first());
-        pages.iter().find(on_page).or_else(begins).map(|page| page.number)
+            _ => None,
+        })
     }
 }
 
-/// The anchors of a text.
+/// The anchors in text.
 pub(super) struct Mentions<'a> {
     /// The number of anchors for each citation of the map.
     pub(super) known: HashMap<&'a str, usize>,

@@ -16,12 +16,12 @@ const ENDS: &[char] = &[
 /// The score of a snippet that is not in the source as it is written.
 const MAX_PARTIAL: f64 = 0.99;
 
-/// A text as words: ` Revenue grew by 20 % . `.
+/// Text as words: ` Revenue grew by 20 % . `.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words(String);
 
 impl Words {
-    /// Splits a text into words.
+    /// Splits text into words.
     pub(super) fn new(text: &str) -> Self {
         let chars: Vec<char> = text.nfkc().filter(|c| !is_ignored(*c)).map(folded).collect();
         let mut words = String::with_capacity(text.len() + 2);
@@ -45,7 +45,7 @@ impl Words {
         (!inner.is_empty()).then(|| Self(format!(" {inner} ")))
     }
 
-    /// Appends another text.
+    /// Appends the words of another text.
     pub(super) fn joined(&self, next: &Self) -> Self {
         Self(format!("{}{}", self.0, next.0.trim_start()))
     }
@@ -71,7 +71,8 @@ impl Words {
     fn best_passage(&self, wanted: &Pairs<'_>) -> usize {
         let pairs: Vec<_> = self.pairs().collect();
         let mut counts = wanted.counts.clone();
-        let (mut found, mut best) = (0, 0);
+        let mut found = 0;
+        let mut best = 0;
         for (index, pair) in pairs.iter().enumerate() {
             if let Some(left) = counts.get_mut(pair) {
                 found += usize::from(*left > 0);
@@ -88,8 +89,8 @@ impl Words {
     }
 
     fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        let words = || self.0.split_ascii_whitespace();
-        words().zip(words().skip(1))
+        let words = self.0.split_ascii_whitespace();
+        words.clone().zip(words.skip(1))
     }
 }
 

@@ -1,14 +1,14 @@
 //! `messages` and `system` of Anthropic's Messages.
 
-use cog_json::{Node, Value, Writer};
+use cog_json::{Node, Writer};
 
 use super::{
-    Account,
-    vendor::{Vendor, account_arguments, flush, is_empty, name_results, read_arguments},
+    LossReport,
+    vendor::{Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text},
 };
 use crate::{
-    Conversation, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart, Part, Reasoning,
-    Role, TextPart, ToolCall,
+    Conversation, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, Role, TextPart,
+    ToolCall,
     problem::{Path, Problems},
     rules::{ENUM, REQUIRED, TYPE},
     wire::{self, Step, data_url, reports_error, steps},
@@ -33,7 +33,7 @@ fn takes(role: Role, part: &Part) -> bool {
     }
 }
 
-pub(super) fn read(node: Node<'_>, problems: &mut Problems, account: &mut Account) -> Conversation {
+pub(super) fn read(node: Node<'_>, problems: &mut Problems, report: &mut LossReport) -> Conversation {
     let mut conversation = Conversation::default();
     let root = Path::root("messages");
     if let Some(system) = node.get("system").filter(|system| !system.is_null()) {
@@ -47,13 +47,13 @@ pub(super) fn read(node: Node<'_>, problems: &mut Problems, account: &mut Accoun
             conversation.0 = vec![Message::system(text)];
         }
     }
-    account.other_members(node, &["system", "messages"]);
+    report.other_members(node, &["system", "messages"]);
     let messages = node.get("messages").unwrap_or(node);
     if !messages.is_array() {
         problems.add(&root, &TYPE, format!("found {}, expected an array of messages", messages.kind()));
     }
     for (index, message) in messages.elements().enumerate() {
-        read_message(message, &root.index(index), &mut conversation.0, problems, account);
+        read_message(message, &root.index(index), &mut conversation.0, problems, report);
     }
     name_results(&mut conversation);
     conversation
@@ -72,7 +72,7 @@ fn read_message(
     path: &Path<'_>,
     messages: &mut Vec<Message>,
     problems: &mut Problems,
-    account: &mut Account,
+    report: &mut LossReport,
 ) {
     let role = match node.get("role").and_then(Node::as_str) {
         Some("user") => Role::User,
@@ -99,7 +99,7 @@ fn read_message(
             "thinking" | "redacted_thinking" => read_thinking(block, &mut current, messages),
             _ => {
                 if !current.tool_calls.is_empty() {
-                    account.add(&path, "the place of the block", "it was after a call, and is before it");
+                    report.add(&path, "the place of the block", "it was after a call, and is before it");
                 }
                 current.content.extend(part(block, &path, problems));
             }
@@ -115,22 +115,16 @@ fn read_thinking(block: Node<'_>, current: &mut Message, messages: &mut Vec<Mess
     if current.tool_calls.is_empty() && !current.content.is_empty() {
         flush(current, messages);
     }
-    reasoning(current).push(block.to_value());
-}
-
-fn reasoning(message: &mut Message) -> &mut Vec<Value> {
-    let empty = || Reasoning { provider: VENDOR.provider.to_owned(), items: Vec::new() };
-    &mut message.reasoning.get_or_insert_with(empty).items
+    VENDOR.reasoning_mut(current).push(block.to_value());
 }
 
 fn read_call(node: Node<'_>, path: &Path<'_>, message: &mut Message, problems: &mut Problems) {
-    let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
-    let (Some(id), Some(name)) = (text("id"), text("name")) else {
+    let (Some(id), Some(name)) = (text(node, "id"), text(node, "name")) else {
         return problems.add(path, &REQUIRED, "expected `id` and `name`");
     };
     // A call between blocks of thinking shows their order.
     if message.reasoning.is_some() {
-        reasoning(message).push(node.to_value());
+        VENDOR.reasoning_mut(message).push(node.to_value());
     }
     let other = VENDOR.read_extra(node, &["type", "id", "name", "input"]);
     message.tool_calls.push(ToolCall { other, ..ToolCall::new(id, name, read_arguments(node.get("input"))) });
@@ -162,16 +156,14 @@ fn part(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Part
         problems.add(&path.key("type"), &REQUIRED, "missing, expected the type of the block");
         return None;
     }
-    Some(known_part(node).unwrap_or_else(|| {
-        Part::Native(NativePart { provider: VENDOR.provider.to_owned(), item: node.to_value(), other: None })
-    }))
+    Some(known_part(node).unwrap_or_else(|| VENDOR.native(node)))
 }
 
 fn known_part(node: Node<'_>) -> Option<Part> {
     match node.get("type")?.as_str()? {
         "text" => {
             let other = VENDOR.read_extra(node, &["type", "text"]);
-            Some(Part::Text(TextPart { text: node.get("text")?.as_str()?.to_owned(), index: None, other }))
+            Some(Part::Text(TextPart { text: text(node, "text")?, index: None, other }))
         }
         "image" => {
             let (url, _) = source(node.get("source")?)?;
@@ -185,38 +177,43 @@ fn known_part(node: Node<'_>) -> Option<Part> {
 }
 
 fn document(node: Node<'_>) -> Option<Part> {
-    let filename = node.get("title").and_then(Node::as_str).map(str::to_owned);
+    let filename = text(node, "title");
     let other = VENDOR.read_extra(node, &["type", "source", "title"]);
     let (source, media_type) = source(node.get("source")?)?;
     if let FileSource::Url(url) = &source
         && let Some((media_type, data)) = data_url(url)
     {
-        let (media_type, data) = (media_type.to_owned(), data.to_owned());
-        return Some(Part::File(FilePart { media_type, data, filename, other }));
+        return Some(Part::File(FilePart {
+            media_type: media_type.to_owned(),
+            data: data.to_owned(),
+            filename,
+            other,
+        }));
     }
     Some(Part::FileReference(FileReferencePart { source, media_type, filename, other }))
 }
 
 /// Reads a source as a URL or an identifier, with the media type if it is known.
 fn source(node: Node<'_>) -> Option<(FileSource, Option<String>)> {
-    let text = |key: &str| node.get(key).and_then(Node::as_str);
-    match text("type")? {
+    match node.get("type")?.as_str()? {
         "base64" => {
-            Some((FileSource::Url(format!("data:{};base64,{}", text("media_type")?, text("data")?)), None))
+            let media_type = node.get("media_type")?.as_str()?;
+            let data = node.get("data")?.as_str()?;
+            Some((FileSource::Url(format!("data:{media_type};base64,{data}")), None))
         }
-        "url" => Some((FileSource::Url(text("url")?.to_owned()), None)),
-        "file" => Some((FileSource::Id(text("file_id")?.to_owned()), None)),
+        "url" => Some((FileSource::Url(text(node, "url")?), None)),
+        "file" => Some((FileSource::Id(text(node, "file_id")?), None)),
         _ => None,
     }
 }
 
-fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account) {
+fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
     let messages = conversation.messages();
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
     let (system, turns) = messages.split_at(leading);
     if leading > 1 {
         let why = "Anthropic has one system prompt";
-        account.add(&"messages[1]", "the boundary between system messages", why);
+        report.add(&"messages[1]", "the boundary between system messages", why);
     }
     w.object(|w| {
         match system {
@@ -230,7 +227,7 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account)
         w.key("messages").array(|w| {
             let mut first = leading;
             for turn in turns.chunk_by(joins) {
-                write_turn(w, turn, first, account);
+                write_turn(w, turn, first, report);
                 first += turn.len();
             }
         });
@@ -249,8 +246,8 @@ fn joins(previous: &Message, next: &Message) -> bool {
     }
 }
 
-/// Writes a turn. `index` is that of its first message.
-fn write_turn(w: &mut Writer<'_>, turn: &[Message], index: usize, account: &mut Account) {
+/// Writes a turn. `index` is the index of its first message.
+fn write_turn(w: &mut Writer<'_>, turn: &[Message], index: usize, report: &mut LossReport) {
     let Some(first) = turn.first() else { return };
     let root = Path::root("messages");
     let role = if first.role == Role::Tool { Role::User } else { first.role };
@@ -265,7 +262,7 @@ fn write_turn(w: &mut Writer<'_>, turn: &[Message], index: usize, account: &mut 
             }
             turn => w.array(|w| {
                 for (message, index) in turn.iter().zip(index..) {
-                    write_blocks(w, message, &root.index(index), account);
+                    write_blocks(w, message, &root.index(index), report);
                 }
             }),
         }
@@ -273,7 +270,7 @@ fn write_turn(w: &mut Writer<'_>, turn: &[Message], index: usize, account: &mut 
     });
 }
 
-fn write_blocks(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, account: &mut Account) {
+fn write_blocks(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, report: &mut LossReport) {
     if message.role == Role::Tool {
         return w.object(|w| write_result(w, message));
     }
@@ -283,7 +280,7 @@ fn write_blocks(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, account:
             Step::Content => VENDOR.parts(message).for_each(|part| write_part(w, part)),
             Step::Call(call, _) => w.object(|w| {
                 if !wire::write_anthropic_call(w, call) {
-                    account_arguments(message, call, path, account);
+                    report_arguments(message, call, path, report);
                 }
                 VENDOR.write_extra(w, &call.other);
             }),

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use cog_json::{Node, Value, Writer};
 
 use super::{
-    Account,
-    vendor::{Vendor, account_arguments, flush, is_empty, name_results, read_arguments},
+    LossReport,
+    vendor::{Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text},
 };
 use crate::{
-    AudioPart, Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart,
-    Part, Reasoning, Role, TextPart, ToolCall,
+    AudioPart, Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, Role,
+    TextPart, ToolCall,
     problem::{Path, Problems},
     rules::{ENUM, REQUIRED, TYPE},
     wire::{self, image_type},
@@ -42,13 +42,13 @@ fn member<'a>(node: Node<'a>, camel: &str, snake: &str) -> Option<Node<'a>> {
     node.get(camel).or_else(|| node.get(snake)).filter(|value| !value.is_null())
 }
 
-pub(super) fn read(node: Node<'_>, problems: &mut Problems, account: &mut Account) -> Conversation {
+pub(super) fn read(node: Node<'_>, problems: &mut Problems, report: &mut LossReport) -> Conversation {
     let mut reader = Reader::default();
-    account.other_members(node, &["contents", "systemInstruction", "system_instruction"]);
+    report.other_members(node, &["contents", "systemInstruction", "system_instruction"]);
     if let Some(system) = member(node, "systemInstruction", "system_instruction") {
         let mut message = Message::new(Role::System, Vec::new());
         message.content.extend(system.as_str().map(Part::text));
-        message.content.extend(parts(system).filter_map(read_part));
+        message.content.extend(parts(system).map(read_part));
         reader.messages.push(message);
     }
     let contents = node.get("contents").unwrap_or(node);
@@ -57,7 +57,7 @@ pub(super) fn read(node: Node<'_>, problems: &mut Problems, account: &mut Accoun
         problems.add(&root, &TYPE, format!("found {}, expected an array of contents", contents.kind()));
     }
     for (index, content) in contents.elements().enumerate() {
-        reader.read_content(content, &root.index(index), problems, account);
+        reader.read_content(content, &root.index(index), problems, report);
     }
     let mut conversation = Conversation(reader.messages);
     name_results(&mut conversation);
@@ -83,7 +83,7 @@ impl Reader {
         node: Node<'_>,
         path: &Path<'_>,
         problems: &mut Problems,
-        account: &mut Account,
+        report: &mut LossReport,
     ) {
         let role = match node.get("role").and_then(Node::as_str) {
             Some("model") => Role::Assistant,
@@ -92,7 +92,8 @@ impl Reader {
         };
         let mut current =
             Message { other: VENDOR.read_extra(node, &["role", "parts"]), ..Message::new(role, Vec::new()) };
-        let (start, path) = (self.messages.len(), path.key("parts"));
+        let start = self.messages.len();
+        let path = path.key("parts");
         for (at, part) in parts(node).enumerate() {
             let path = path.index(at);
             if let Some(call) = member(part, "functionCall", "function_call") {
@@ -105,13 +106,12 @@ impl Reader {
                 if !current.content.is_empty() && current.tool_calls.is_empty() {
                     flush(&mut current, &mut self.messages);
                 }
-                let empty = || Reasoning { provider: VENDOR.provider.to_owned(), items: Vec::new() };
-                current.reasoning.get_or_insert_with(empty).items.push(part.to_value());
+                VENDOR.reasoning_mut(&mut current).push(part.to_value());
             } else {
                 if !current.tool_calls.is_empty() {
-                    account.add(&path, "the place of the part", "it was after a call, and is before it");
+                    report.add(&path, "the place of the part", "it was after a call, and is before it");
                 }
-                current.content.extend(read_part(part));
+                current.content.push(read_part(part));
             }
         }
         if self.messages.len() == start || !is_empty(&current) {
@@ -130,7 +130,7 @@ impl Reader {
         let Some(name) = call.get("name").and_then(Node::as_str) else {
             return problems.add(&path.key("functionCall"), &REQUIRED, "expected `name`");
         };
-        let id = call.get("id").and_then(Node::as_str).map(str::to_owned).unwrap_or_else(|| {
+        let id = text(call, "id").unwrap_or_else(|| {
             self.unnamed += 1;
             let id = format!("call_{}", self.unnamed);
             self.waiting.push((name.to_owned(), id.clone()));
@@ -143,11 +143,10 @@ impl Reader {
         message.tool_calls.push(call);
     }
 
-    /// Reads a result. Without an identifier it is that of the first call of the function that has none.
+    /// Reads a result. Without an identifier, it belongs to the first call of the function that has no result.
     fn read_result(&mut self, node: Node<'_>) -> Message {
-        let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
-        let name = text("name");
-        let id = text("id").or_else(|| {
+        let name = text(node, "name");
+        let id = text(node, "id").or_else(|| {
             let first = self.waiting.iter().position(|(function, _)| Some(function) == name.as_ref())?;
             Some(self.waiting.remove(first).1)
         });
@@ -157,7 +156,7 @@ impl Reader {
                 _ => response.to_string(),
             });
         let mut message = Message::new(Role::Tool, response.map(Part::text).into_iter().collect());
-        message.content.extend(parts(node).filter_map(read_part));
+        message.content.extend(parts(node).map(read_part));
         message.tool_call_id = id.or_else(|| name.clone());
         message.name = name;
         message.other = VENDOR.read_extra(node, &["id", "name", "response", "parts"]);
@@ -166,9 +165,8 @@ impl Reader {
 }
 
 /// Reads a part. A part that Harmony has no form for stays as it is.
-fn read_part(node: Node<'_>) -> Option<Part> {
-    let native = NativePart { provider: VENDOR.provider.to_owned(), item: node.to_value(), other: None };
-    Some(known_part(node).unwrap_or(Part::Native(native)))
+fn read_part(node: Node<'_>) -> Part {
+    known_part(node).unwrap_or_else(|| VENDOR.native(node))
 }
 
 fn known_part(node: Node<'_>) -> Option<Part> {
@@ -224,15 +222,15 @@ fn read_audio(subtype: &str, data: String, other: Option<Value>) -> AudioPart {
     AudioPart { data, format: format.to_owned(), sample_rate: rate, other }
 }
 
-fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account) {
-    let is_system = |message: &&Message| message.role == Role::System;
+fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
     let messages = conversation.messages();
-    let system: Vec<&Message> = messages.iter().filter(is_system).collect();
-    if messages.iter().skip_while(|message| is_system(message)).any(|message| is_system(&message)) {
+    let system: Vec<&Message> = messages.iter().filter(|message| message.role == Role::System).collect();
+    let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+    if system.len() > leading {
         let why = "Gemini has one system instruction, before all contents";
-        account.add(&"messages", "the place of later system messages", why);
+        report.add(&"messages", "the place of later system messages", why);
     } else if system.len() > 1 {
-        account.add(
+        report.add(
             &"messages[1]",
             "the boundary between system messages",
             "Gemini has one system instruction",
@@ -250,9 +248,7 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account)
             });
         }
         w.key("contents").array(|w| {
-            turns
-                .chunk_by(|(_, a), (_, b)| joins(a, b))
-                .for_each(|turn| write_turn(w, turn, &names, account));
+            turns.chunk_by(|(_, a), (_, b)| joins(a, b)).for_each(|turn| write_turn(w, turn, &names, report));
         });
     });
 }
@@ -273,22 +269,23 @@ fn joins(previous: &Message, next: &Message) -> bool {
     }
 }
 
-fn write_turn(w: &mut Writer<'_>, turn: &[Placed<'_>], names: &Names<'_>, account: &mut Account) {
+fn write_turn(w: &mut Writer<'_>, turn: &[Placed<'_>], names: &Names<'_>, report: &mut LossReport) {
     let Some((_, first)) = turn.first() else { return };
     w.object(|w| {
         w.field("role", if first.role == Role::Assistant { "model" } else { "user" });
-        w.key("parts").array(|w| turn.iter().for_each(|placed| write_parts(w, *placed, names, account)));
+        w.key("parts").array(|w| turn.iter().for_each(|placed| write_parts(w, *placed, names, report)));
         if first.role != Role::Tool {
             VENDOR.write_extra(w, &first.other);
         }
     });
 }
 
-fn write_parts(w: &mut Writer<'_>, placed: Placed<'_>, names: &Names<'_>, account: &mut Account) {
-    let ((index, message), root) = (placed, Path::root("messages"));
+fn write_parts(w: &mut Writer<'_>, placed: Placed<'_>, names: &Names<'_>, report: &mut LossReport) {
+    let (index, message) = placed;
+    let root = Path::root("messages");
     let path = root.index(index);
     if message.role == Role::Tool {
-        return write_result(w, message, &path, names, account);
+        return write_result(w, message, &path, names, report);
     }
     VENDOR.reasoning(message).iter().for_each(|item| w.node(item.node()));
     VENDOR.parts(message).for_each(|part| write_part(w, part));
@@ -296,7 +293,7 @@ fn write_parts(w: &mut Writer<'_>, placed: Placed<'_>, names: &Names<'_>, accoun
         w.object(|w| {
             w.key("functionCall").object(|w| {
                 if !wire::write_gemini_call(w, call) {
-                    account_arguments(message, call, &path, account);
+                    report_arguments(message, call, &path, report);
                 }
                 VENDOR.write_extra(w, &call.other);
             });
@@ -310,13 +307,13 @@ fn write_result(
     message: &Message,
     path: &Path<'_>,
     names: &Names<'_>,
-    account: &mut Account,
+    report: &mut LossReport,
 ) {
     let texts = message.content.iter().filter_map(Part::as_text).count();
     let id = message.tool_call_id.as_deref().unwrap_or_default();
     if texts > 1 {
         let why = "a response of Gemini is one object";
-        account.add(&path.key("content"), "the boundaries of texts", why);
+        report.add(&path.key("content"), "the boundaries of texts", why);
     }
     w.object(|w| {
         w.key("functionResponse").object(|w| {
@@ -334,13 +331,13 @@ fn write_result(
     });
 }
 
-/// Writes a result as an object. A text that is not an object, or that would be read as such a text, is `output`.
+/// Writes a result as an object. Text that is not an object, or that would be read back as such text, becomes `output`.
 fn write_response(w: &mut Writer<'_>, text: &str) {
-    let is_output =
-        |value: &Value| value.node().len() == 1 && value.get("output").is_some_and(Node::is_string);
-    match Value::parse(text).ok().filter(|value| value.is_object() && !is_output(value)) {
-        Some(value) => w.node(value.node()),
-        None => w.object(|w| {
+    match Value::parse(text).ok().filter(|value| value.is_object()) {
+        Some(value) if value.node().len() != 1 || !value.get("output").is_some_and(Node::is_string) => {
+            w.node(value.node());
+        }
+        _ => w.object(|w| {
             w.field("output", text);
         }),
     }

@@ -2,7 +2,7 @@
 
 use cog_json::{Node, Value, Writer};
 
-use super::{Account, vendor::Vendor};
+use super::{LossReport, vendor::Vendor};
 use crate::{Conversation, Detail, FileSource, Message, Part, Role, other::member, problem::Path, wire};
 
 pub(super) static VENDOR: Vendor = Vendor {
@@ -40,7 +40,7 @@ fn takes(role: Role, part: &Part) -> bool {
     }
 }
 
-fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account) {
+fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
     let root = Path::root("messages");
     w.array(|w| {
         let mut media: Vec<&Part> = Vec::new();
@@ -51,7 +51,7 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account)
             w.object(|w| write_message(w, message));
             if message.role == Role::Tool {
                 let path = root.index(index);
-                collect_media(message, &path.key("content"), &mut media, account);
+                collect_media(message, &path.key("content"), &mut media, report);
             }
         }
         flush_media(w, &mut media);
@@ -63,12 +63,12 @@ fn collect_media<'a>(
     message: &'a Message,
     path: &Path<'_>,
     media: &mut Vec<&'a Part>,
-    account: &mut Account,
+    report: &mut LossReport,
 ) {
     for (index, part) in message.content.iter().enumerate() {
         if matches!(part, Part::Image(_) | Part::File(_)) {
             let why = "a result contains only text; it is in a user message after the results";
-            account.add(&path.index(index), format!("the place of the part `{}`", part.kind()), why);
+            report.add(&path.index(index), format!("the place of the part `{}`", part.kind()), why);
             media.push(part);
         }
     }
@@ -103,14 +103,17 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
 }
 
 fn write_content(w: &mut Writer<'_>, message: &Message) {
-    let own = |part: &Part| OWN.iter().any(|key| member(part.other(), key).is_some());
-    let mut parts =
-        VENDOR.parts(message).filter(|part| message.role != Role::Tool || matches!(part, Part::Text(_)));
     match (message.content.as_slice(), message.role) {
-        ([part @ Part::Text(text)], _) if !own(part) => w.string(&text.text),
+        ([Part::Text(text)], _) if OWN.iter().all(|key| member(&text.other, key).is_none()) => {
+            w.string(&text.text);
+        }
         ([], Role::Assistant) => w.null(),
         ([], Role::Tool) => w.string(""),
-        _ => w.array(|w| parts.by_ref().for_each(|part| write_part(w, part))),
+        _ => w.array(|w| {
+            let parts = VENDOR.parts(message);
+            let parts = parts.filter(|part| message.role != Role::Tool || matches!(part, Part::Text(_)));
+            parts.for_each(|part| write_part(w, part));
+        }),
     }
 }
 

@@ -3,12 +3,12 @@
 use cog_json::{Node, Value, Writer};
 
 use super::{
-    Account,
-    vendor::{Vendor, name_results},
+    LossReport,
+    vendor::{Vendor, name_results, text},
 };
 use crate::{
-    Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, NativePart, Part,
-    Reasoning, RefusalPart, Role, TextPart, ToolCall,
+    Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, RefusalPart,
+    Role, TextPart, ToolCall,
     other::member,
     problem::{Path, Problems},
     rules::{REQUIRED, TYPE},
@@ -34,9 +34,9 @@ fn takes(role: Role, part: &Part) -> bool {
     }
 }
 
-pub(super) fn read(node: Node<'_>, problems: &mut Problems, account: &mut Account) -> Conversation {
+pub(super) fn read(node: Node<'_>, problems: &mut Problems, report: &mut LossReport) -> Conversation {
     let mut reader = Reader::default();
-    account.other_members(node, &["input", "output", "instructions"]);
+    report.other_members(node, &["input", "output", "instructions"]);
     reader.messages.extend(node.get("instructions").and_then(Node::as_str).map(Message::system));
     let input = node.get("input").or_else(|| node.get("output")).unwrap_or(node);
     reader.messages.extend(input.as_str().map(Message::user));
@@ -45,7 +45,7 @@ pub(super) fn read(node: Node<'_>, problems: &mut Problems, account: &mut Accoun
         problems.add(&root, &TYPE, format!("found {}, expected an array of items", input.kind()));
     }
     for (index, item) in input.elements().enumerate() {
-        reader.read_item(item, &root.index(index), problems, account);
+        reader.read_item(item, &root.index(index), problems, report);
     }
     reader.flush();
     let mut conversation = Conversation(reader.messages);
@@ -69,10 +69,16 @@ impl Reader {
         self.current.get_or_insert_with(|| Message::new(Role::Assistant, Vec::new()))
     }
 
-    fn read_item(&mut self, item: Node<'_>, path: &Path<'_>, problems: &mut Problems, account: &mut Account) {
+    fn read_item(
+        &mut self,
+        item: Node<'_>,
+        path: &Path<'_>,
+        problems: &mut Problems,
+        report: &mut LossReport,
+    ) {
         let kind = item.get("type").and_then(Node::as_str);
         match kind.or_else(|| item.get("role").map(|_| "message")) {
-            Some("message") => self.read_message(item, path, problems, account),
+            Some("message") => self.read_message(item, path, problems, report),
             Some("function_call") => self.read_call(item, path, problems),
             Some("function_call_output") => {
                 self.flush();
@@ -86,21 +92,20 @@ impl Reader {
                 {
                     self.flush();
                 }
-                reasoning(self.assistant()).push(item.to_value());
+                VENDOR.reasoning_mut(self.assistant()).push(item.to_value());
             }
-            Some(_) => self.read_native(item, path, account),
+            Some(_) => self.read_native(item, path, report),
             None => problems.add(&path.key("type"), &REQUIRED, "missing, expected the type of the item"),
         }
     }
 
     /// An item of a tool that the provider runs, or of a kind that Harmony has no part for.
-    fn read_native(&mut self, item: Node<'_>, path: &Path<'_>, account: &mut Account) {
+    fn read_native(&mut self, item: Node<'_>, path: &Path<'_>, report: &mut LossReport) {
         let message = self.assistant();
         if !message.tool_calls.is_empty() {
-            account.add(path, "the place of the item", "it was after a call, and is before it");
+            report.add(path, "the place of the item", "it was after a call, and is before it");
         }
-        let (provider, item) = (VENDOR.provider.to_owned(), item.to_value());
-        message.content.push(Part::Native(NativePart { provider, item, other: None }));
+        message.content.push(VENDOR.native(item));
     }
 
     fn read_message(
@@ -108,7 +113,7 @@ impl Reader {
         item: Node<'_>,
         path: &Path<'_>,
         problems: &mut Problems,
-        account: &mut Account,
+        report: &mut LossReport,
     ) {
         let role = item.get("role").and_then(Node::as_str).unwrap_or_default();
         if role != "assistant" {
@@ -117,16 +122,16 @@ impl Reader {
             return;
         }
         let content = read_content(item.get("content"), path, problems);
-        let is_begun = |message: &Message| {
+        // Items of a tool that the provider runs belong to the message that follows them.
+        if self.current.as_ref().is_some_and(|message| {
             message.tool_calls.is_empty()
                 && !message.content.iter().all(|part| matches!(part, Part::Native(_)))
-        };
-        if self.current.as_ref().is_some_and(is_begun) {
+        }) {
             self.flush();
         }
         let message = self.assistant();
         if !message.tool_calls.is_empty() {
-            account.add(path, "the place of the message", "it was after a call, and is before it");
+            report.add(path, "the place of the message", "it was after a call, and is before it");
         }
         message.content.extend(content);
         message.id = item.get("id").and_then(Node::as_str).map(str::to_owned);
@@ -134,24 +139,19 @@ impl Reader {
     }
 
     fn read_call(&mut self, item: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
-        let text = |key: &str| item.get(key).and_then(Node::as_str).map(str::to_owned);
-        let (Some(id), Some(name), Some(arguments)) = (text("call_id"), text("name"), text("arguments"))
+        let (Some(id), Some(name), Some(arguments)) =
+            (text(item, "call_id"), text(item, "name"), text(item, "arguments"))
         else {
             return problems.add(path, &REQUIRED, "expected `call_id`, `name` and `arguments`");
         };
         let message = self.assistant();
         // A call between items of reasoning shows their order.
         if message.reasoning.is_some() {
-            reasoning(message).push(item.to_value());
+            VENDOR.reasoning_mut(message).push(item.to_value());
         }
         let other = VENDOR.read_extra(item, &["type", "call_id", "name", "arguments"]);
         message.tool_calls.push(ToolCall { other, ..ToolCall::new(id, name, arguments) });
     }
-}
-
-fn reasoning(message: &mut Message) -> &mut Vec<Value> {
-    let empty = || Reasoning { provider: VENDOR.provider.to_owned(), items: Vec::new() };
-    &mut message.reasoning.get_or_insert_with(empty).items
 }
 
 fn read_input(item: Node<'_>, role: &str, path: &Path<'_>, problems: &mut Problems) -> Option<Message> {
@@ -196,34 +196,30 @@ fn read_content(content: Option<Node<'_>>, path: &Path<'_>, problems: &mut Probl
         problems.add(path, &REQUIRED, "expected a content");
         return Vec::new();
     };
-    let native = |part: Node<'_>| {
-        Part::Native(NativePart { provider: VENDOR.provider.to_owned(), item: part.to_value(), other: None })
-    };
     let text = content.as_str().map(Part::text);
-    text.into_iter()
-        .chain(content.elements().map(|part| read_part(part).unwrap_or_else(|| native(part))))
-        .collect()
+    let parts = content.elements().map(|part| read_part(part).unwrap_or_else(|| VENDOR.native(part)));
+    text.into_iter().chain(parts).collect()
 }
 
 fn read_part(node: Node<'_>) -> Option<Part> {
-    let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
     match node.get("type")?.as_str()? {
         "input_text" | "output_text" | "text" => {
             // Every text of a model has a list of annotations.
             let is_plain = node.get("annotations").is_some_and(|list| list.is_array() && list.is_empty());
             let known: &[&str] = if is_plain { &["type", "text", "annotations"] } else { &["type", "text"] };
             let other = VENDOR.read_extra(node, known);
-            Some(Part::Text(TextPart { text: text("text")?, index: None, other }))
+            Some(Part::Text(TextPart { text: text(node, "text")?, index: None, other }))
         }
-        "refusal" => Some(Part::Refusal(RefusalPart { refusal: text("refusal")?, other: None })),
+        "refusal" => Some(Part::Refusal(RefusalPart { refusal: text(node, "refusal")?, other: None })),
         "input_image" => {
-            let level = text("detail").and_then(|detail| Detail::from_name(&detail));
+            let level = text(node, "detail").and_then(|detail| Detail::from_name(&detail));
             let known: &[&str] = &["type", "image_url", "detail"];
             let known = known.get(..if level.is_some() { 3 } else { 2 }).unwrap_or(known);
             // The field is required, so `auto` is written where there is no level.
             let detail = level.filter(|level| *level != Detail::Auto);
             let other = VENDOR.read_extra(node, known);
-            Some(Part::Image(ImagePart { url: text("image_url")?, detail, other, ..ImagePart::default() }))
+            let url = text(node, "image_url")?;
+            Some(Part::Image(ImagePart { url, detail, other, ..ImagePart::default() }))
         }
         "input_file" => read_file(node),
         _ => None,
@@ -231,27 +227,28 @@ fn read_part(node: Node<'_>) -> Option<Part> {
 }
 
 fn read_file(node: Node<'_>) -> Option<Part> {
-    let text = |key: &str| node.get(key).and_then(Node::as_str);
-    let filename = text("filename").map(str::to_owned);
+    let filename = text(node, "filename");
     let other = VENDOR.read_extra(node, &["type", "filename", "file_data", "file_id", "file_url"]);
-    if let Some((media_type, data)) = text("file_data").and_then(data_url) {
-        let (media_type, data) = (media_type.to_owned(), data.to_owned());
-        return Some(Part::File(FilePart { media_type, data, filename, other }));
+    let data = node.get("file_data").and_then(Node::as_str).and_then(data_url);
+    if let Some((media_type, data)) = data {
+        return Some(Part::File(FilePart {
+            media_type: media_type.to_owned(),
+            data: data.to_owned(),
+            filename,
+            other,
+        }));
     }
-    let source = match (text("file_id"), text("file_url")) {
-        (Some(id), _) => FileSource::Id(id.to_owned()),
-        (None, Some(url)) => FileSource::Url(url.to_owned()),
-        (None, None) => return None,
-    };
+    let id = text(node, "file_id").map(FileSource::Id);
+    let source = id.or_else(|| text(node, "file_url").map(FileSource::Url))?;
     Some(Part::FileReference(FileReferencePart { source, media_type: None, filename, other }))
 }
 
-fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account) {
+fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
     let root = Path::root("messages");
     w.array(|w| {
         for (index, message) in conversation.messages().iter().enumerate() {
             match message.role {
-                Role::Assistant => write_assistant(w, message, &root.index(index), account),
+                Role::Assistant => write_assistant(w, message, &root.index(index), report),
                 Role::Tool => w.object(|w| {
                     w.field("type", "function_call_output").optional("call_id", &message.tool_call_id);
                     write_content(w.key("output"), message);
@@ -268,11 +265,11 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, account: &mut Account)
     });
 }
 
-fn write_assistant(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, account: &mut Account) {
+fn write_assistant(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, report: &mut LossReport) {
     for step in steps(message, VENDOR.reasoning(message), "call_id") {
         match step {
             Step::Reasoning(item) => w.node(item),
-            Step::Content => write_items(w, message, path, account),
+            Step::Content => write_items(w, message, path, report),
             Step::Call(call, _) => w.object(|w| {
                 wire::write_responses_call(w, call);
                 VENDOR.write_extra(w, &call.other);
@@ -282,13 +279,13 @@ fn write_assistant(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, accou
 }
 
 /// Writes the content of an assistant's message: items of its own, and its text as one item.
-fn write_items(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, account: &mut Account) {
+fn write_items(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, report: &mut LossReport) {
     let parts: Vec<&Part> = VENDOR.parts(message).collect();
     for run in parts.chunk_by(|a, b| matches!(a, Part::Native(_)) == matches!(b, Part::Native(_))) {
         if let [Part::Native(_), ..] = run {
             run.iter().for_each(|part| write_part(w, part));
         } else {
-            w.object(|w| write_text(w, message, run, path, account));
+            w.object(|w| write_text(w, message, run, path, report));
         }
     }
     let is_bare = message.tool_calls.is_empty() && VENDOR.reasoning(message).is_empty();
@@ -300,23 +297,29 @@ fn write_items(w: &mut Writer<'_>, message: &Message, path: &Path<'_>, account: 
     }
 }
 
-/// Writes text of an assistant. A message that came from the API has an identifier and a list of texts; another one has only
-/// a text, since the API accepts no list without an identifier.
-fn write_text(w: &mut Writer<'_>, message: &Message, run: &[&Part], path: &Path<'_>, account: &mut Account) {
+/// Writes text of an assistant. A message that came from the API has an identifier and a list of parts; another one has only
+/// a string, since the API accepts no list without an identifier.
+fn write_text(
+    w: &mut Writer<'_>,
+    message: &Message,
+    run: &[&Part],
+    path: &Path<'_>,
+    report: &mut LossReport,
+) {
     let has_status = VENDOR.extra(&message.other).any(|(key, _)| key == "status");
     if let Some(id) = message.id.as_ref().filter(|_| has_status) {
         w.field("type", "message").field("id", id).field("role", "assistant");
         w.key("content").array(|w| run.iter().for_each(|part| write_output(w, part)));
     } else {
-        let text = |part: &&Part| match part {
-            Part::Refusal(refusal) => refusal.refusal.clone(),
-            part => part.as_text().unwrap_or_default().to_owned(),
-        };
         if run.len() > 1 {
             let why = "a message without an identifier of OpenAI has one text";
-            account.add(&path.key("content"), format!("the boundaries of {} parts", run.len()), why);
+            report.add(&path.key("content"), format!("the boundaries of {} parts", run.len()), why);
         }
-        w.field("role", "assistant").field("content", &run.iter().map(text).collect::<String>());
+        let texts = run.iter().map(|part| match part {
+            Part::Refusal(refusal) => refusal.refusal.as_str(),
+            part => part.as_text().unwrap_or_default(),
+        });
+        w.field("role", "assistant").field("content", &texts.collect::<String>());
     }
     VENDOR.write_extra(w, &message.other);
 }

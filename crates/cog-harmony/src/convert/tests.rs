@@ -34,7 +34,7 @@ fn every_format_is_lossless_for_what_it_can_hold() {
             let next = converted(&out.text, there, and_there);
             assert_eq!(next.losses, [], "{there:?} {and_there:?}");
             let back = converted(&next.text, and_there, Format::Harmony);
-            // The name of a result is that of its call.
+            // The name of a result is the name of its call.
             let names = back.text.replace(r#","name":"f""#, "").replace(r#","name":"g""#, "");
             let expected = converted(PLAIN, Format::Harmony, Format::Harmony).text;
             let expected = expected.replace(r#","name":"f""#, "").replace(r#","name":"g""#, "");

@@ -2,12 +2,14 @@
 
 use cog_json::{Node, Value, Writer};
 
-use super::Account;
-use crate::{Conversation, Detail, Message, Part, Role, ToolCall, other::member, problem::Path};
+use super::LossReport;
+use crate::{
+    Conversation, Detail, Message, NativePart, Part, Reasoning, Role, ToolCall, other::member, problem::Path,
+};
 
 /// A format of a vendor.
 pub(super) struct Vendor {
-    /// The name in an account, `Anthropic`.
+    /// The name in a report, `Anthropic`.
     pub(super) title: &'static str,
     /// The provider of reasoning and native parts, as in the settings: `openai`.
     pub(super) provider: &'static str,
@@ -20,66 +22,66 @@ pub(super) struct Vendor {
     /// Whether a message of this role may contain a part.
     pub(super) takes: fn(Role, &Part) -> bool,
     /// Writes the messages.
-    pub(super) write: fn(&Conversation, &mut Writer<'_>, &mut Account),
+    pub(super) write: fn(&Conversation, &mut Writer<'_>, &mut LossReport),
 }
 
 impl Vendor {
     /// Lists what the format cannot hold.
-    pub(super) fn account(&self, conversation: &Conversation, account: &mut Account) {
+    pub(super) fn report(&self, conversation: &Conversation, report: &mut LossReport) {
         let root = Path::root("messages");
         for (index, message) in conversation.messages().iter().enumerate() {
-            self.account_message(message, &root.index(index), account);
+            self.report_message(message, &root.index(index), report);
         }
     }
 
-    fn account_message(&self, message: &Message, path: &Path<'_>, account: &mut Account) {
+    fn report_message(&self, message: &Message, path: &Path<'_>, report: &mut LossReport) {
         let from_vendor = member(&message.other, self.namespace).is_some();
-        self.field(path, "id", message.id.is_some() && !from_vendor, account);
-        // The name of a result is that of its call.
-        self.field(path, "name", message.name.is_some() && message.role != Role::Tool, account);
-        self.field(path, "created_at", message.created_at.is_some(), account);
-        self.field(path, "metadata", message.metadata.is_some(), account);
+        self.field(path, "id", message.id.is_some() && !from_vendor, report);
+        // The name of a result is the name of its call, which stays.
+        self.field(path, "name", message.name.is_some() && message.role != Role::Tool, report);
+        self.field(path, "created_at", message.created_at.is_some(), report);
+        self.field(path, "metadata", message.metadata.is_some(), report);
         let reasoning = message.reasoning.as_ref().filter(|reasoning| reasoning.provider != self.provider);
         if let Some(reasoning) = reasoning {
             let why = format!("only {} reads it", reasoning.provider);
-            account.add(&path.key("reasoning"), "the reasoning", why);
+            report.add(&path.key("reasoning"), "the reasoning", why);
         }
-        self.unknown(path, &message.other, &[], account);
+        self.unknown(path, &message.other, &[], report);
         let parts = path.key("content");
         for (index, part) in message.content.iter().enumerate() {
-            self.account_part(message.role, part, &parts.index(index), account);
+            self.report_part(message.role, part, &parts.index(index), report);
         }
         let calls = path.key("tool_calls");
         for (index, call) in message.tool_calls.iter().enumerate() {
-            self.account_call(call, &calls.index(index), account);
+            self.report_call(call, &calls.index(index), report);
         }
     }
 
-    fn account_part(&self, role: Role, part: &Part, path: &Path<'_>, account: &mut Account) {
+    fn report_part(&self, role: Role, part: &Part, path: &Path<'_>, report: &mut LossReport) {
         if !self.keeps(role, part) {
             let why = format!("a {role} message of {} cannot contain it", self.title);
-            return account.add(path, format!("the part `{}`", part.kind()), why);
+            return report.add(path, format!("the part `{}`", part.kind()), why);
         }
         match part {
-            Part::Text(text) => self.field(path, "index", text.index.is_some(), account),
+            Part::Text(text) => self.field(path, "index", text.index.is_some(), report),
             Part::Image(image) => {
                 let inner = path.key("image_url");
                 if let Some(detail) = image.detail.filter(|detail| !self.levels.contains(detail)) {
-                    account.add(&inner.key("detail"), "`detail`", self.why_not(detail));
+                    report.add(&inner.key("detail"), "`detail`", self.why_not(detail));
                 }
-                self.field(&inner, "rotation", image.rotation.is_some(), account);
-                self.field(path, "video_metadata", image.video.is_some(), account);
+                self.field(&inner, "rotation", image.rotation.is_some(), report);
+                self.field(path, "video_metadata", image.video.is_some(), report);
             }
             Part::Audio(audio) => {
-                self.field(&path.key("input_audio"), "sample_rate", audio.sample_rate.is_some(), account);
+                self.field(&path.key("input_audio"), "sample_rate", audio.sample_rate.is_some(), report);
             }
-            Part::File(file) => self.field(&path.key("file"), "filename", file.filename.is_some(), account),
+            Part::File(file) => self.field(&path.key("file"), "filename", file.filename.is_some(), report),
             Part::FileReference(file) => {
-                self.field(&path.key("file"), "filename", file.filename.is_some(), account);
+                self.field(&path.key("file"), "filename", file.filename.is_some(), report);
             }
             Part::Refusal(_) | Part::Native(_) => {}
         }
-        self.unknown(path, part.other(), &["image_url", "video_metadata", "input_audio", "file"], account);
+        self.unknown(path, part.other(), &["image_url", "video_metadata", "input_audio", "file"], report);
     }
 
     fn why_not(&self, detail: Detail) -> String {
@@ -89,25 +91,25 @@ impl Vendor {
         }
     }
 
-    fn account_call(&self, call: &ToolCall, path: &Path<'_>, account: &mut Account) {
-        self.field(path, "signature", call.signature.is_some(), account);
-        self.unknown(path, &call.other, &["function"], account);
+    fn report_call(&self, call: &ToolCall, path: &Path<'_>, report: &mut LossReport) {
+        self.field(path, "signature", call.signature.is_some(), report);
+        self.unknown(path, &call.other, &["function"], report);
     }
 
-    fn field(&self, path: &Path<'_>, field: &str, is_set: bool, account: &mut Account) {
+    fn field(&self, path: &Path<'_>, field: &str, is_set: bool, report: &mut LossReport) {
         if is_set && !self.holds.contains(&field) {
-            account.add(&path.key(field), format!("`{field}`"), format!("{} has no such field", self.title));
+            report.add(&path.key(field), format!("`{field}`"), format!("{} has no such field", self.title));
         }
     }
 
-    /// Lists the members that this format does not hold, also those of the objects `inner`.
-    fn unknown(&self, path: &Path<'_>, other: &Option<Value>, inner: &[&str], account: &mut Account) {
+    /// Lists the members that this format does not hold, also inside the objects `inner`.
+    fn unknown(&self, path: &Path<'_>, other: &Option<Value>, inner: &[&str], report: &mut LossReport) {
         for (key, value) in other.iter().flat_map(Value::members).filter(|(key, _)| *key != self.namespace) {
             if inner.contains(&key) {
                 let path = path.key(key);
-                value.members().for_each(|(key, _)| self.field(&path, key, true, account));
+                value.members().for_each(|(key, _)| self.field(&path, key, true, report));
             } else {
-                self.field(path, key, true, account);
+                self.field(path, key, true, report);
             }
         }
     }
@@ -125,7 +127,7 @@ impl Vendor {
         message.content.iter().filter(|part| self.keeps(message.role, part))
     }
 
-    /// Returns the only text of a message, if it has no other content, and nothing beside the text.
+    /// Returns the text of a message that has only one text part, without further members.
     pub(super) fn only_text<'a>(&self, message: &'a Message) -> Option<&'a str> {
         match message.content.as_slice() {
             [Part::Text(text)] if self.extra(&text.other).next().is_none() => Some(&text.text),
@@ -137,6 +139,19 @@ impl Vendor {
     pub(super) fn reasoning<'a>(&self, message: &'a Message) -> &'a [Value] {
         let reasoning = message.reasoning.as_ref().filter(|reasoning| reasoning.provider == self.provider);
         reasoning.map(|reasoning| reasoning.items.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns the items of a message's reasoning, in this vendor's form, to add one.
+    pub(super) fn reasoning_mut<'a>(&self, message: &'a mut Message) -> &'a mut Vec<Value> {
+        let reasoning = message
+            .reasoning
+            .get_or_insert_with(|| Reasoning { provider: self.provider.to_owned(), items: Vec::new() });
+        &mut reasoning.items
+    }
+
+    /// Returns a part in this vendor's form, for what Harmony has no part for.
+    pub(super) fn native(&self, node: Node<'_>) -> Part {
+        Part::Native(NativePart { provider: self.provider.to_owned(), item: node.to_value(), other: None })
     }
 
     /// Returns what only this format has.
@@ -151,22 +166,24 @@ impl Vendor {
 
     /// Reads what only this format has: the members that are not `known`.
     pub(super) fn read_extra(&self, node: Node<'_>, known: &[&str]) -> Option<Value> {
-        let unknown = || node.members().filter(|(key, value)| !known.contains(key) && !value.is_null());
-        unknown().next()?;
+        let mut unknown = node.members().filter(|(key, value)| !known.contains(key) && !value.is_null());
+        let first = unknown.next()?;
         let mut text = String::new();
         Writer::compact(&mut text).object(|w| {
-            w.key(self.namespace).object(|w| unknown().for_each(|(key, value)| w.key(key).node(value)));
+            w.key(self.namespace).object(|w| {
+                std::iter::once(first).chain(unknown).for_each(|(key, value)| w.key(key).node(value));
+            });
         });
         Value::parse(&text).ok()
     }
 }
 
 /// Lists the arguments of a call of this message, which are not an object.
-pub(super) fn account_arguments(message: &Message, call: &ToolCall, path: &Path<'_>, account: &mut Account) {
+pub(super) fn report_arguments(message: &Message, call: &ToolCall, path: &Path<'_>, report: &mut LossReport) {
     let index = message.tool_calls.iter().position(|one| std::ptr::eq(one, call)).unwrap_or_default();
     let why = "they are not a JSON object, and become its member `invalid_arguments`";
     let calls = path.key("tool_calls");
-    account.add(&calls.index(index).key("function").key("arguments"), "the arguments", why);
+    report.add(&calls.index(index).key("function").key("arguments"), "the arguments", why);
 }
 
 /// Whether a message has no content yet.
@@ -180,6 +197,11 @@ pub(super) fn flush(current: &mut Message, messages: &mut Vec<Message>) {
         let next = Message::new(current.role, Vec::new());
         messages.push(std::mem::replace(current, next));
     }
+}
+
+/// Returns a member that is a string.
+pub(super) fn text(node: Node<'_>, key: &str) -> Option<String> {
+    node.get(key).and_then(Node::as_str).map(str::to_owned)
 }
 
 /// Reads arguments that are an object.

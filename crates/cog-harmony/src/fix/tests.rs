@@ -1,10 +1,10 @@
 use super::*;
 
-fn fixed(text: &str) -> Fixed {
+fn fixed(text: &str) -> FixReport {
     fix(&Document::parse(text).unwrap()).unwrap()
 }
 
-fn changes(fixed: &Fixed) -> Vec<String> {
+fn changes(fixed: &FixReport) -> Vec<String> {
     fixed.changes.iter().map(|change| format!("{} {}", change.path, change.rule)).collect()
 }
 
@@ -88,7 +88,7 @@ fn check_promises_only_what_is_fixed() {
     }
 }
 
-fn left(fixed: &Fixed) -> Vec<&str> {
+fn left(fixed: &FixReport) -> Vec<&str> {
     fixed.problems.iter().map(|problem| problem.rule.name).collect()
 }
 

@@ -13,7 +13,7 @@ pub struct Draft {
     pub source_agent: String,
     /// The agent that takes over.
     pub target_agent: String,
-    /// When, as RFC 3339.
+    /// The time of the handoff, as RFC 3339.
     pub timestamp: String,
     /// The task.
     pub primary_objective: String,
@@ -34,22 +34,21 @@ pub struct Draft {
 impl Draft {
     /// Starts the draft of the packet after `parent`: with its objective, steps, constraints, artifacts and summary.
     pub fn after(parent: &Handoff) -> Self {
-        let owned = |text: &str| text.to_owned();
         let artifacts = parent.context("artifacts").into_iter().flat_map(Node::members);
         Self {
             source_agent: parent.target_agent().to_owned(),
             primary_objective: parent.primary_objective().to_owned(),
-            status: parent.status().map(owned),
-            completed_steps: parent.completed_steps().map(owned).collect(),
-            constraints: parent.constraints().map(owned).collect(),
+            status: parent.status().map(str::to_owned),
+            completed_steps: parent.completed_steps().map(str::to_owned).collect(),
+            constraints: parent.constraints().map(str::to_owned).collect(),
             artifacts: artifacts.map(|(name, artifact)| (name.to_owned(), artifact.to_value())).collect(),
-            history_summary: parent.history_summary().map(owned),
+            history_summary: parent.history_summary().map(str::to_owned),
             ..Self::default()
         }
     }
 
-    /// Reads what a model writes of a packet: the members of `context`, and `history_summary`. `path` is its path. Lists
-    /// and members that are absent are those of this draft. `artifacts` can also be a list of `{name, reference}`.
+    /// Reads what a model writes of a packet: the members of `context`, and `history_summary`. `path` is its path. Members
+    /// that are absent stay as they are in this draft. `artifacts` can also be a list of `{name, reference}`.
     ///
     /// # Errors
     /// Every rule that the form violates.
@@ -58,18 +57,12 @@ impl Draft {
         if !findings.is_empty() {
             return Err(findings);
         }
-        let text = |key: &str| context.get(key)?.as_str().map(str::to_owned);
-        let texts = |key: &str| {
-            let list = context.get(key).filter(|list| list.is_array())?;
-            Some(list.elements().filter_map(|item| item.as_str().map(str::to_owned)).collect())
-        };
-        let replace = |field: &mut Option<String>, key: &str| *field = text(key).or(field.take());
-        self.primary_objective = text("primary_objective").unwrap_or(self.primary_objective);
-        replace(&mut self.status, "status");
-        replace(&mut self.next_immediate_step, "next_immediate_step");
-        replace(&mut self.history_summary, "history_summary");
-        self.completed_steps = texts("completed_steps").unwrap_or(self.completed_steps);
-        self.constraints = texts("constraints").unwrap_or(self.constraints);
+        self.primary_objective = text(context, "primary_objective").unwrap_or(self.primary_objective);
+        self.status = text(context, "status").or(self.status);
+        self.next_immediate_step = text(context, "next_immediate_step").or(self.next_immediate_step);
+        self.history_summary = text(context, "history_summary").or(self.history_summary);
+        self.completed_steps = texts(context, "completed_steps").unwrap_or(self.completed_steps);
+        self.constraints = texts(context, "constraints").unwrap_or(self.constraints);
         let artifacts = context.get("artifacts").filter(|artifacts| !artifacts.is_null());
         for (name, artifact) in artifacts.into_iter().flat_map(Node::members) {
             self.set_artifact(name, artifact.to_value());
@@ -123,4 +116,13 @@ impl Draft {
             }
         });
     }
+}
+
+fn text(context: Node<'_>, key: &str) -> Option<String> {
+    context.get(key)?.as_str().map(str::to_owned)
+}
+
+fn texts(context: Node<'_>, key: &str) -> Option<Vec<String>> {
+    let list = context.get(key).filter(|list| list.is_array())?;
+    Some(list.elements().filter_map(|item| item.as_str().map(str::to_owned)).collect())
 }

@@ -15,7 +15,7 @@ use crate::{Conversation, FileSource, Finding, Message, Part, Role, canonical, m
 /// The value of `protocol`.
 pub const PROTOCOL: &str = "harmony_handoff_v1";
 
-/// The maximum length of a text of a packet in bytes.
+/// The maximum length of a string of a packet, in bytes.
 const MAX_TEXT: usize = 64 * 1024;
 
 /// The maximum number of items of a list.
@@ -55,7 +55,7 @@ impl Checker {
                 let message = format!("`{other}` is not a known protocol; known: {PROTOCOL}");
                 self.wrong("protocol", "protocol", message);
             }
-            Some(None) => self.wrong("protocol", "type", "allowed: a text"),
+            Some(None) => self.wrong("protocol", "type", "allowed: a string"),
             None => self.wrong("protocol", "required", format!("`protocol` is missing; allowed: {PROTOCOL}")),
         }
         self.inside(packet, "meta", Self::meta);
@@ -145,7 +145,7 @@ impl Checker {
         let Some(list) = object.get(key).filter(|list| !list.is_null()) else { return };
         self.path.push_key(key);
         if !list.is_array() {
-            self.here("type", format!("found {}; allowed: an array of texts", list.kind()));
+            self.here("type", format!("found {}; allowed: an array of strings", list.kind()));
         } else if self.few(list.len()) {
             for (index, item) in list.elements().enumerate() {
                 self.path.push_index(index);
@@ -170,8 +170,8 @@ impl Checker {
 
     fn one_text(&mut self, node: Node<'_>) {
         match node.as_str() {
-            None => self.here("type", format!("found {}; allowed: a text", node.kind())),
-            Some(text) if text.trim().is_empty() => self.here("type", "allowed: a text that is not empty"),
+            None => self.here("type", format!("found {}; allowed: a string", node.kind())),
+            Some(text) if text.trim().is_empty() => self.here("type", "allowed: a string that is not empty"),
             Some(text) if text.len() > MAX_TEXT => {
                 let message = format!("the text has {} bytes; allowed: at most {MAX_TEXT}", text.len());
                 let finding = Finding::new(&self.path, "size", message);
@@ -319,8 +319,8 @@ fn without_query(url: &str) -> &str {
 }
 
 fn reference(artifact: &cog_json::Value) -> Option<&str> {
-    let text = |key: &str| artifact.get(key)?.as_str();
-    artifact.as_str().or_else(|| text("url")).or_else(|| text("path"))
+    let members = ["url", "path"].into_iter().find_map(|key| artifact.get(key)?.as_str());
+    artifact.as_str().or(members)
 }
 
 fn loss(path: &str, kind: LossKind, message: String) -> Loss {

@@ -111,7 +111,10 @@ impl Handoff {
 
     /// Returns the shared artifacts.
     pub fn artifacts(&self) -> impl Iterator<Item = Artifact<'_>> {
-        self.context("artifacts").into_iter().flat_map(Node::members).filter_map(Artifact::read)
+        self.context("artifacts")
+            .into_iter()
+            .flat_map(Node::members)
+            .filter_map(|(name, node)| Artifact::read(name, node))
     }
 
     /// Returns the summary of the history.
@@ -201,20 +204,18 @@ impl<'a> Reference<'a> {
 }
 
 impl<'a> Artifact<'a> {
-    pub(super) fn read((name, node): (&'a str, Node<'a>)) -> Option<Self> {
-        let text = |key: &str| node.get(key)?.as_str();
-        let reference = node.as_str().or_else(|| text("url")).or_else(|| text("path"))?;
-        let (media_type, sha256) = (text("media_type"), text("sha256"));
-        Some(Self { name, reference: Reference::new(reference), media_type, sha256 })
+    pub(super) fn read(name: &'a str, node: Node<'a>) -> Option<Self> {
+        let [url, path, media_type, sha256] =
+            ["url", "path", "media_type", "sha256"].map(|key| node.get(key)?.as_str());
+        let reference = Reference::new(node.as_str().or(url).or(path)?);
+        Some(Self { name, reference, media_type, sha256 })
     }
 
-    /// Checks the form of an artifact: a text, or an object with `url` or `path`.
+    /// Checks the form of an artifact: a string, or an object with `url` or `path`.
     pub(super) fn check(node: Node<'a>) -> Result<(), &'static str> {
-        let Some(artifact) = Self::read(("", node)) else {
+        let Some(artifact) = Self::read("", node) else {
             return Err("allowed: a URL, a path, or an object with `url` or `path`");
         };
-        let is_digest =
-            |digest: &str| digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
         if artifact.reference.as_str().trim().is_empty() {
             Err("the reference is empty")
         } else if artifact.reference.as_str().starts_with("data:") {
@@ -234,4 +235,8 @@ impl<'a> Artifact<'a> {
         let by_name = [".png", ".jpg", ".jpeg", ".gif", ".webp"].iter().any(|ending| path.ends_with(ending));
         is_web && self.media_type.map_or(by_name, |media_type| media_type.starts_with("image/"))
     }
+}
+
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -157,7 +157,7 @@ fn receiver_sees_images_of_the_web() {
         (r#"{"url": "https://e.org/a.png", "media_type": "text/html"}"#, false),
     ] {
         let artifact = value(artifact);
-        assert_eq!(Artifact::read(("a", artifact.node())).unwrap().is_image_url(), expected, "{artifact:?}");
+        assert_eq!(Artifact::read("a", artifact.node()).unwrap().is_image_url(), expected, "{artifact:?}");
     }
 }
 

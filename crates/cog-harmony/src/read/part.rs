@@ -110,15 +110,18 @@ fn file(fields: &mut Fields<'_, '_>) -> Option<Part> {
     let path = fields.path.key("file");
     let mut fields = Fields { node, path: &path, problems: fields.problems };
     let filename = fields.string("filename");
-    let other = |known| other(part, &["type", "file"], &[Inner { key: "file", object: Some(node), known }]);
     if let Some(url) = fields.text("file_data") {
         let Some((media_type, data)) = data_url(url) else {
             fields.problems.add(&path.key("file_data"), &TYPE, "expected `data:MEDIA/TYPE;base64,…`");
             return None;
         };
-        let (media_type, data, other) =
-            (media_type.to_owned(), data.to_owned(), other(&["filename", "file_data"]));
-        return Some(Part::File(FilePart { media_type, data, filename, other }));
+        let inner = Inner { key: "file", object: Some(node), known: &["filename", "file_data"] };
+        return Some(Part::File(FilePart {
+            media_type: media_type.to_owned(),
+            data: data.to_owned(),
+            filename,
+            other: other(part, &["type", "file"], &[inner]),
+        }));
     }
     let source = match fields.string("file_id") {
         Some(id) => FileSource::Id(id),
@@ -132,7 +135,7 @@ fn file(fields: &mut Fields<'_, '_>) -> Option<Part> {
         FileSource::Id(_) => &["filename", "file_data", "file_id", "media_type"],
         FileSource::Url(_) => &["filename", "file_data", "file_id", "url", "media_type"],
     };
-    let other = other(known);
+    let other = other(part, &["type", "file"], &[Inner { key: "file", object: Some(node), known }]);
     Some(Part::FileReference(FileReferencePart { source, media_type, filename, other }))
 }
 

@@ -10,7 +10,7 @@ pub(crate) fn is_exact(_: Option<&'static str>) -> bool {
     false
 }
 
-/// Returns the bytes of a text, or nothing for a count that must not be too high.
+/// Returns the bytes of text, or nothing for a count that must not be too high.
 pub(crate) fn count(_: Option<&'static str>, text: &str, bound: Bound) -> u64 {
     if bound == Bound::Upper { text.len() as u64 } else { 0 }
 }

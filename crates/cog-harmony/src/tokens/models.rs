@@ -52,13 +52,13 @@ const MODELS: &[ModelFacts] = &[
 
 const OTHER: ModelFacts = model(&[], None, UNKNOWN);
 
-/// Returns what is known about a model. The name may begin with that of a vendor and have that of a fine-tuned model:
+/// Returns what is known about a model. The name may have a vendor before it, or be the name of a fine-tuned model:
 /// `openai/gpt-4o`, `ft:gpt-4o:acme`.
 pub(crate) fn find(name: &str) -> &'static ModelFacts {
     let name = name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let name = name.strip_prefix("ft:").unwrap_or(&name);
-    let matches = |facts: &&ModelFacts| facts.names.iter().any(|start| name.starts_with(start));
-    MODELS.iter().find(matches).unwrap_or(&OTHER)
+    let mut models = MODELS.iter();
+    models.find(|facts| facts.names.iter().any(|start| name.starts_with(start))).unwrap_or(&OTHER)
 }
 
 /// Returns the tokenizers of the table.

@@ -26,7 +26,7 @@ const MAX_TOKEN: usize = 256;
 /// The bytes that are counted at once. A tokenizer takes about 30 times the memory of the longest word.
 const SLICE: usize = 64 << 10;
 
-/// Returns the tokens of a text: those of the model's own tokenizer, or the largest or smallest of all counts.
+/// Returns the tokens of text, as the model's own tokenizer counts them; otherwise the largest or smallest of all counts.
 pub(crate) fn count(own: Option<&'static str>, text: &str, bound: Bound) -> u64 {
     let (counted, rest) = match bound {
         Bound::Upper => (text, ""),
@@ -40,12 +40,12 @@ pub(crate) fn count(own: Option<&'static str>, text: &str, bound: Bound) -> u64 
 
 fn with(name: &str, text: &str, bound: Bound) -> Option<u64> {
     let tokenizer = tiktoken::get_encoding(name)?;
-    let count = |slice: &str| match bound {
+    let counts = slices(text).map(|slice| match bound {
         // A tokenizer takes 40 times as long for data as for words.
         Bound::Lower if is_data(slice) => (slice.len() / MAX_TOKEN) as u64,
         _ => tokenizer.count(slice) as u64,
-    };
-    Some(slices(text).map(count).sum())
+    });
+    Some(counts.sum())
 }
 
 /// Returns whether a slice is not words of any language, but data such as base64.
@@ -53,7 +53,7 @@ fn is_data(slice: &str) -> bool {
     slice.len() > SLICE / 2 && !slice.bytes().any(|byte| byte.is_ascii_whitespace() || !byte.is_ascii())
 }
 
-/// Splits a text before single spaces, where every tokenizer ends a token. A longer word is split anywhere.
+/// Splits text before single spaces, where every tokenizer ends a token. A longer word is split anywhere.
 fn slices(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -305,9 +305,9 @@ fn losses_are_those_of_the_format() {
 #[test]
 fn losses_over_the_limit_are_counted() {
     for (count, listed, last) in [(1000, 1000, "loss"), (1003, 1001, "3 more")] {
-        let mut account = Account::default();
-        (0..count).for_each(|index| account.add(&index, "loss", "why"));
-        let losses = account.finish();
+        let mut report = LossReport::default();
+        (0..count).for_each(|index| report.add(&index, "loss", "why"));
+        let losses = report.finish();
         assert_eq!((losses.len(), losses.last().unwrap().what.as_str()), (listed, last));
     }
 }

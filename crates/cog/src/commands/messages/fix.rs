@@ -1,6 +1,6 @@
 //! `cog messages fix`: fixes what can be fixed without inventing anything.
 
-use cog_harmony::{Change, Fixed, Problem, Severity};
+use cog_harmony::{Change, FixReport, Problem, Severity};
 use cog_json::{Array, ToJson, Writer};
 
 use super::history;
@@ -21,7 +21,7 @@ pub(crate) fn fix(args: &FixArgs, console: &Console) -> Result<Exit, CliError> {
 }
 
 /// Prints a line for each change, then for each problem that is left.
-fn report(fixed: &Fixed, console: &Console) {
+fn report(fixed: &FixReport, console: &Console) {
     let palette = console.err().palette;
     for Change { path, rule, message } in &fixed.changes {
         console.note(&format!("fixed: {}", history::line(path, message, rule.name, palette)));
@@ -39,7 +39,7 @@ const fn severity(severity: Severity) -> &'static str {
     }
 }
 
-struct Report<'a>(&'a Fixed);
+struct Report<'a>(&'a FixReport);
 
 /// Written by hand: the text of the history is not part of it.
 impl ToJson for Report<'_> {

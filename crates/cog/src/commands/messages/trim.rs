@@ -1,6 +1,6 @@
 //! `cog messages trim`: reduces a history to a number of tokens.
 
-use cog_harmony::{Removed, TokenCounter, TrimError, Trimmed, trim_messages};
+use cog_harmony::{TokenCounter, TrimError, TrimReport, TrimmedItem, trim_messages};
 use cog_json::ToJson as _;
 use cog_spec::{Code, ErrorBody};
 use serde::Serialize;
@@ -30,12 +30,12 @@ fn over_limit(error: &TrimError) -> CliError {
 }
 
 /// Prints a line for each part and message that was removed, then the tokens.
-fn report(trimmed: &Trimmed, counter: &TokenCounter, console: &Console) {
-    for Removed { path, kind, tokens, marker } in &trimmed.removed {
+fn report(trimmed: &TrimReport, counter: &TokenCounter, console: &Console) {
+    for TrimmedItem { path, kind, tokens, marker } in &trimmed.removed {
         let marker = marker.as_ref().map(|marker| format!(", replaced by `{marker}`")).unwrap_or_default();
         console.note(&format!("removed: {path} ({kind}, {tokens} tokens){marker}"));
     }
-    let Trimmed { tokens, tokens_before, .. } = trimmed;
+    let TrimReport { tokens, tokens_before, .. } = trimmed;
     console
         .note(&format!("{tokens} of {tokens_before} tokens are left, counted with {}", counter.tokenizer()));
 }
@@ -59,8 +59,8 @@ struct Entry<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(trimmed: &'a Trimmed, counter: &TokenCounter) -> Self {
-        let entry = |removed: &'a Removed| Entry {
+    fn new(trimmed: &'a TrimReport, counter: &TokenCounter) -> Self {
+        let entry = |removed: &'a TrimmedItem| Entry {
             path: &removed.path,
             kind: removed.kind,
             tokens: removed.tokens,
