@@ -10,7 +10,8 @@ use cog_json::{EventKind, Limits, Parser, Value};
 use cog_testkit::bench::{limit, ratio};
 
 fn main() -> ExitCode {
-    let (small, large) = (records(200), records(2000));
+    let small = records(200);
+    let large = records(2000);
     let string = format!("{{\"text\":\"{}\"}}", "lorem ipsum dolor ".repeat((1 << 20) / 18));
     let escapes = format!("[{}]", vec![r#""say \"hi\"\nand \u00e9\ud83d\ude00""#; 2000].join(","));
     let answer = records(100);

@@ -83,7 +83,8 @@ fn member_of_a_draft_is_absent_until_its_value_begins() {
 
 #[test]
 fn tapes_have_different_identifiers() {
-    let (one, other) = (value("[1]"), value("[1]"));
+    let one = value("[1]");
+    let other = value("[1]");
     assert_ne!(one.node().tape_id(), other.node().tape_id());
     assert_eq!(one.node().tape_id(), one.at(0).unwrap().tape_id());
     let pair = value("[1,2]");

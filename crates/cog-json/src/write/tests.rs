@@ -86,7 +86,8 @@ fn writes_only_the_last_of_duplicate_keys() {
 
 #[test]
 fn serializes_bytes_and_addresses_as_serde_json_does() {
-    let (bytes, address) = (c"ab", std::net::Ipv4Addr::LOCALHOST);
+    let bytes = c"ab";
+    let address = std::net::Ipv4Addr::LOCALHOST;
     assert_eq!(bytes.to_json(), serde_json::to_string(bytes).unwrap());
     assert_eq!(address.to_json(), serde_json::to_string(&address).unwrap());
 }
