@@ -86,9 +86,9 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let pace = Pace::new(Concurrency::Fixed(CONCURRENCY), None, None);
-        let module = Runtime::builder().build().load("code-reviewer").unwrap();
+        let module = Runtime::offline().load("code-reviewer").unwrap();
         let model = InProcess::new(answer::answer(&module, ROW));
-        let runtime = Runtime::builder().provider(Arc::new(model)).observer(pace.observer()).build();
+        let runtime = Runtime::builder().provider(Arc::new(model)).observer(pace.observer()).build().unwrap();
         let batch = Batch {
             runtime,
             module,

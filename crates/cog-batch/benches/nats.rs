@@ -39,7 +39,7 @@ fn main() {
         println!("skipped: no nats-server; set COG_TEST_PYTHON, or put nats-server into PATH");
         return;
     };
-    let runtime = Runtime::builder().build();
+    let runtime = Runtime::offline();
     let module = runtime.load(MODULE).unwrap();
     let direct = best(|| direct(&runtime, &module));
     println!("{direct:8.0} runs/s   in one process");
@@ -114,7 +114,7 @@ fn work(server: &Server, name: &str, stop: &Stop) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         events().block_on(async {
             let queue = open_at(url, &name).await;
-            let runtime = Runtime::builder().build();
+            let runtime = Runtime::offline();
             let worker = Worker::open(queue, runtime, CONCURRENCY, 10, &stop).await.unwrap();
             worker.run(&stop).await;
         });

@@ -23,7 +23,7 @@ use cog_run::{
     RunContext, RunOptions, Runtime,
     provider::{
         FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, Usage,
-        WireRequest, reply,
+        reply,
     },
 };
 
@@ -44,10 +44,6 @@ struct Slow {
 impl Provider for Slow {
     fn info(&self) -> &ProviderInfo {
         &self.info
-    }
-
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
 
     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
@@ -104,7 +100,7 @@ async fn run_into(
     let (started, started_with_first) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let slow = Arc::new(Slow { info, has_usage, refuses_first, started, started_with_first });
     let pace = Pace::new(Concurrency::Fixed(8), None, None);
-    let runtime = Runtime::builder().provider(slow.clone()).observer(pace.observer()).build();
+    let runtime = Runtime::builder().provider(slow.clone()).observer(pace.observer()).build().unwrap();
     let module = runtime.load("code-reviewer").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("rows.jsonl");

@@ -17,10 +17,7 @@ use cog_json::Value;
 use cog_module::Finder;
 use cog_run::{
     RunInput, RunOptions, Runtime,
-    provider::{
-        FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
-        WireRequest, reply,
-    },
+    provider::{FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, reply},
 };
 use cog_testkit::bench::limit;
 
@@ -76,8 +73,8 @@ async fn best(
     let finder = Finder::new(".", vec![directory.to_owned()], None);
     let provider = Arc::new(Model { info: ProviderInfo::new("bench", "one"), delay });
     let runtime =
-        Runtime::builder().provider(provider).finder(finder).composer(Arc::new(Flows::new())).build();
-    let module = runtime.load_name(name).map_err(|error| error.message)?;
+        Runtime::builder().provider(provider).finder(finder).composer(Arc::new(Flows::new())).build()?;
+    let module = runtime.load_name(name)?;
     let mut best = Duration::MAX;
     for _ in 0..runs {
         let input = RunInput::Json(Value::parse(r#"{"query": "why?"}"#)?);
@@ -136,10 +133,6 @@ struct Model {
 impl Provider for Model {
     fn info(&self) -> &ProviderInfo {
         &self.info
-    }
-
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
 
     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {

@@ -157,8 +157,9 @@ fn field(hash: &mut Sha256, text: &str) {
 /// use cog_flow::Flows;
 /// use cog_run::Runtime;
 ///
-/// let runtime = Runtime::builder().composer(Arc::new(Flows::new())).build();
+/// let runtime = Runtime::builder().offline().composer(Arc::new(Flows::new())).build()?;
 /// # let _ = runtime;
+/// # Ok::<(), cog_run::ErrorBody>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct Flows {

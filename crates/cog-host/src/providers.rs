@@ -296,7 +296,7 @@ fn offline(settings: &Settings) -> Selected {
         source => format!("set by {source}"),
     };
     Selected {
-        providers: Providers::new(Vec::new(), by_name(settings)),
+        providers: Providers::offline().with_lookup(by_name(settings)),
         note: format!("offline mode: no model will be called ({reason})"),
     }
 }

@@ -26,7 +26,7 @@ fn main() {
         Flags { provider: Some("openai".to_owned()), model: Some("mock-1".to_owned()), ..Flags::default() };
     let settings = Settings::read(flags, Environment::from_process()).unwrap();
     let selected = providers::select(&settings, RecordMode::Off).unwrap();
-    let runtime = settings.runtime_builder(selected.providers).build();
+    let runtime = settings.runtime_builder(selected.providers).build().unwrap();
     let module = runtime.load("code-reviewer").unwrap();
     for line in stdin().lines() {
         let line = line.unwrap();

@@ -68,7 +68,7 @@ impl Hosted {
         let finder = settings.finder().with_paths(parts.modules.iter().cloned())?;
         let builder = settings.runtime_builder(selected.providers).finder(finder);
         let builder = parts.tools.iter().fold(builder, |builder, tool| builder.tool(Arc::clone(tool) as _));
-        let runtime = settings.add_cache(builder, None).build();
+        let runtime = settings.add_cache(builder, None).build()?;
         let calls_python = !(parts.tools.is_empty() && parts.providers.is_empty());
         attach::close_at_exit(&settings);
         let (servers, log) = (Servers::new(&settings), Log::new(&settings));

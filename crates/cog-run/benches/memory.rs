@@ -41,14 +41,15 @@ fn main() -> ExitCode {
 /// Returns the growth of the resident memory after the warm-up, in bytes.
 async fn runs() -> u64 {
     let vendor = Vendor::by_name("openai").unwrap();
-    let module = Runtime::builder().build().load("task-prioritizer").unwrap();
+    let module = Runtime::offline().load("task-prioritizer").unwrap();
     let address = server::serve(&answer::answer(&module, 9_000));
     let settings = ProviderSettings::from_variables(vendor, |name| match name {
         "OPENAI_API_KEY" => Some("none".to_owned()),
         "OPENAI_BASE_URL" => Some(address.clone()),
         _ => None,
     });
-    let runtime = Runtime::builder().provider(Arc::new(HttpProvider::new(vendor, settings).unwrap())).build();
+    let runtime =
+        Runtime::builder().provider(Arc::new(HttpProvider::new(vendor, settings).unwrap())).build().unwrap();
     let mut after_warm_up = 0;
     for run in 0..RUNS {
         if run == WARM_UP {

@@ -44,14 +44,14 @@ const MAX: f64 = 10.0;
 
 fn main() -> ExitCode {
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let module = Runtime::builder().build().load("task-prioritizer").unwrap();
+    let module = Runtime::offline().load("task-prioritizer").unwrap();
     let answer = answer::answer(&module, 2_000);
     let input = RunInput::Json(module.contract.sample_input(1).unwrap());
     let reference = best(|| read_and_check(&module, &answer));
-    let runtime = Runtime::builder().provider(Arc::new(InProcess::new(answer.clone()))).build();
+    let runtime = Runtime::builder().provider(Arc::new(InProcess::new(answer.clone()))).build().unwrap();
     let runs = best(|| events.block_on(run(&runtime, &module, &input)));
     let streams = best(|| events.block_on(stream(&runtime, &module, &input)));
-    let over_http = Runtime::builder().provider(Arc::new(asking(server::serve(&answer)))).build();
+    let over_http = Runtime::builder().provider(Arc::new(asking(server::serve(&answer)))).build().unwrap();
     let http = best(|| events.block_on(run(&over_http, &module, &input)));
 
     println!("parsing and checking {:5.1} µs ({} bytes)", reference, answer.len());

@@ -20,8 +20,8 @@ use cog_module::{Finder, Module};
 use cog_run::{
     RunInput, RunOptions, Runtime,
     provider::{
-        Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
-        ToolCallDelta, WireRequest, reply,
+        Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, ToolCallDelta,
+        reply,
     },
     tools::ToolInfo,
 };
@@ -79,6 +79,7 @@ fn runtime(has_round: bool) -> Runtime {
         .finder(Finder::new(".", Vec::new(), None))
         .tool(Arc::new(tool))
         .build()
+        .unwrap()
 }
 
 async fn run(runtime: &Runtime, module: &Arc<Module>) {
@@ -118,10 +119,6 @@ struct InProcess {
 impl Provider for InProcess {
     fn info(&self) -> &ProviderInfo {
         &self.info
-    }
-
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
 
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {

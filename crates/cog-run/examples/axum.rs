@@ -20,7 +20,7 @@ async fn review(State(app): State<App>, code: String) -> impl IntoResponse {
 }
 
 fn router() -> Result<Router, ErrorBody> {
-    let runtime = Runtime::builder().build();
+    let runtime = Runtime::offline();
     let module = runtime.load("code-reviewer")?;
     Ok(Router::new().route("/review", post(review)).with_state(App { runtime, module }))
 }

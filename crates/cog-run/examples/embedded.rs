@@ -24,7 +24,7 @@ async fn route(text: &str) -> Result<Route, Box<dyn Error>> {
         .with("tests/refund.input.json", r#"{"text": "I want my money back."}"#)
         .with("tests/refund.expected.json", r#"{"queue": "billing", "rationale": "It is about money."}"#)
         .load()?;
-    let runtime = Runtime::builder().build();
+    let runtime = Runtime::offline();
     let envelope =
         runtime.execute(&Arc::new(module), RunInput::json(&Ticket { text })?, RunOptions::new()).await;
     Ok(envelope.data_as()?)

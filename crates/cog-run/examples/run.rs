@@ -13,8 +13,8 @@ struct Review {
 }
 
 async fn review(code: &str) -> Result<Review, Box<dyn Error>> {
-    // Without a provider, a run returns a golden answer or a sample of the schema.
-    let runtime = Runtime::builder().build();
+    // Offline, a run returns a golden answer or a sample of the schema.
+    let runtime = Runtime::offline();
     let module = runtime.load("code-reviewer")?;
     let envelope = runtime.execute(&module, RunInput::text(code), RunOptions::new()).await;
     Ok(envelope.data_as()?)

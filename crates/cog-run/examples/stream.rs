@@ -6,7 +6,7 @@ use std::error::Error;
 use cog_run::{Chunk, RunInput, RunOptions, Runtime};
 
 async fn lines(code: &str) -> Result<Vec<String>, Box<dyn Error>> {
-    let runtime = Runtime::builder().build();
+    let runtime = Runtime::offline();
     let module = runtime.load("code-reviewer")?;
     let mut stream = runtime.execute_stream(&module, RunInput::text(code), RunOptions::new())?;
     let mut lines = Vec::new();

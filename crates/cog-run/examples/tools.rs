@@ -40,12 +40,13 @@ fn runtime(modules: &std::path::Path) -> Result<Runtime, Box<dyn Error>> {
         .function(async |arguments: Value, _| {
             Ok(serde_json::json!({ "deleted": arguments.get("name").is_some() }))
         });
-    Ok(Runtime::builder()
+    let runtime = Runtime::builder()
         .provider(Arc::new(Administrator::new()))
         .finder(Finder::new(".", vec![modules.to_owned()], None))
         .tool(Arc::new(list))
         .tool(Arc::new(delete))
-        .build())
+        .build()?;
+    Ok(runtime)
 }
 
 /// Runs to the halt, and returns that envelope and the one after the decision.

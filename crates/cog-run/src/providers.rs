@@ -12,6 +12,7 @@ use crate::observe::{self, Observer};
 pub struct Providers {
     default: Vec<Arc<dyn Provider>>,
     named: Option<Arc<Named>>,
+    is_offline: bool,
 }
 
 type Named = dyn Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync;
@@ -19,21 +20,29 @@ type Named = dyn Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync;
 impl Providers {
     /// Returns a set with one provider, which every run uses.
     pub fn single(provider: Arc<dyn Provider>) -> Self {
-        Self { default: vec![provider], named: None }
+        Self { default: vec![provider], ..Self::default() }
     }
 
-    /// Returns an empty set: runs return golden answers and samples (docs/spec/golden-tests.md).
+    /// Returns a set that calls no model: runs return golden answers and samples (docs/spec/golden-tests.md).
     pub fn offline() -> Self {
-        Self::default()
+        Self { is_offline: true, ..Self::default() }
     }
 
     /// Returns a set from the providers for requests that name none, in order, and all providers by name.
-    /// Without any, runs are offline.
     pub fn new(
         default: Vec<Arc<dyn Provider>>,
         named: impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static,
     ) -> Self {
-        Self { default, named: Some(Arc::new(named)) }
+        Self { default, ..Self::default() }.with_lookup(named)
+    }
+
+    /// Sets what finds a provider by its name, for requests that name one.
+    #[must_use]
+    pub fn with_lookup(
+        self,
+        named: impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static,
+    ) -> Self {
+        Self { named: Some(Arc::new(named)), ..self }
     }
 
     /// Adds providers that requests may name. One of the default order is found before one of these with the same name, and these
@@ -60,6 +69,11 @@ impl Providers {
         &self.default
     }
 
+    /// Returns whether there is no provider for requests that name none, and samples were not asked for.
+    pub(crate) fn are_missing(&self) -> bool {
+        self.default.is_empty() && !self.is_offline
+    }
+
     /// Wraps the providers so that the observer is notified of their calls.
     pub(crate) fn observed(self, observer: &Arc<dyn Observer>) -> Self {
         let default = self.default.into_iter().map(|one| observe::provider(one, observer)).collect();
@@ -68,7 +82,7 @@ impl Providers {
             let observed = move |name: &str| named(name).map(|one| observe::provider(one, &observer));
             Arc::new(observed) as Arc<Named>
         });
-        Self { default, named }
+        Self { default, named, ..self }
     }
 
     /// Returns the providers to call, in order; empty when offline. `requested` contains names separated by

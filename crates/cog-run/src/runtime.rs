@@ -6,7 +6,7 @@ use cog_json::Value;
 use cog_media::Access;
 use cog_module::{Choice, Finder, Module};
 use cog_provider::Provider;
-use cog_spec::{Envelope, ErrorBody, Generation};
+use cog_spec::{Code, Envelope, ErrorBody, Generation};
 
 use crate::{
     AnswerCache, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunContext, RunInput,
@@ -54,10 +54,11 @@ impl Runtime {
     /// The default interval after which the files of a module are checked again.
     pub const DEFAULT_RECHECK: Duration = Duration::from_millis(500);
 
-    /// Returns a builder. By default the runtime is offline and finds only the built-in modules.
+    /// Returns a builder. It needs a provider, or [`RuntimeBuilder::offline`]. By default the runtime finds only the built-in
+    /// modules.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder {
-            providers: Providers::offline(),
+            providers: Providers::default(),
             finder: Finder::new(".", Vec::new(), None),
             timeout: Self::DEFAULT_TIMEOUT,
             recheck: Self::DEFAULT_RECHECK,
@@ -71,6 +72,12 @@ impl Runtime {
             budget: BudgetLimits::default(),
             cache: None,
         }
+    }
+
+    /// Returns a runtime that calls no model. Each run returns the golden answer for its input, otherwise a sample of the schema
+    /// whose values mean nothing, with the warning W4001 (docs/spec/golden-tests.md). It is for tests and first steps.
+    pub fn offline() -> Self {
+        Self::from_builder(Self::builder().offline())
     }
 
     /// Loads a module by name or path, for the operator.
@@ -244,39 +251,18 @@ impl Runtime {
 }
 
 impl RuntimeBuilder {
-    /// Sets the only provider. Without a provider the runtime is offline.
-    ///
-    /// A custom provider returns events. The rest of the run, including the checks, is the same for every
-    /// provider:
+    /// Sets the only provider. The rest of the run, including the checks, is the same for every provider.
     ///
     /// ```
-    /// use std::sync::Arc;
-    ///
-    /// use cog_run::provider::{
-    ///     FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
-    ///     WireRequest, reply,
-    /// };
-    /// use cog_run::{RunInput, RunOptions, Runtime};
-    ///
-    /// /// Approves every input.
-    /// struct Yes(ProviderInfo);
+    /// use cog_run::{RunInput, RunOptions, Runtime, provider};
     ///
     /// const ANSWER: &str = r#"{"ok": true,
     ///     "meta": {"confidence": 0.95, "risk": "none", "explain": "It is fine."},
     ///     "data": {"verdict": "approve", "issues": [], "rationale": "I like it."}}"#;
     ///
-    /// impl Provider for Yes {
-    ///     fn info(&self) -> &ProviderInfo { &self.0 }
-    ///     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> { Ok(None) }
-    ///     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
-    ///         let events = [ModelEvent::Text(ANSWER.to_owned()), ModelEvent::Finished(FinishReason::Stop)];
-    ///         Box::pin(async { Ok(reply(events)) })
-    ///     }
-    /// }
-    ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let runtime = Runtime::builder().provider(Arc::new(Yes(ProviderInfo::new("yes", "yes-1")))).build();
+    /// let runtime = Runtime::builder().provider(provider::from_fn("yes", "yes-1", async |_| Ok(ANSWER))).build()?;
     /// let module = runtime.load("code-reviewer")?;
     /// let input = RunInput::text("fn main() {}");
     /// let envelope = runtime.execute(&module, input, RunOptions::default()).await;
@@ -287,6 +273,11 @@ impl RuntimeBuilder {
     /// ```
     pub fn provider(self, provider: Arc<dyn Provider>) -> Self {
         self.providers(Providers::single(provider))
+    }
+
+    /// Calls no model, as [`Runtime::offline`] does.
+    pub fn offline(self) -> Self {
+        self.providers(Providers::offline())
     }
 
     /// Sets the providers: their default order and their names.
@@ -345,7 +336,7 @@ impl RuntimeBuilder {
     ///     Some("Berlin") => Ok(serde_json::json!({ "time": "12:00" })),
     ///     _ => Err(ToolError::new("UnknownCity", "Only Berlin is known.")),
     /// });
-    /// let runtime = Runtime::builder().tool(Arc::new(time)).build();
+    /// let runtime = Runtime::builder().offline().tool(Arc::new(time)).build()?;
     /// # let _ = runtime;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -404,8 +395,22 @@ impl RuntimeBuilder {
     }
 
     /// Builds the runtime.
-    pub fn build(self) -> Runtime {
-        let Self {
+    ///
+    /// # Errors
+    /// E4001 without a provider. A program that lost its provider must not answer with samples.
+    pub fn build(self) -> Result<Runtime, ErrorBody> {
+        if self.providers.are_missing() {
+            return Err(ErrorBody::new(Code::ProviderUnavailable, "the runtime has no provider")
+                .with_recoverable(false)
+                .suggest("Set one with `RuntimeBuilder::provider`, or call `offline` to get golden answers and samples."));
+        }
+        Ok(Runtime::from_builder(self))
+    }
+}
+
+impl Runtime {
+    fn from_builder(builder: RuntimeBuilder) -> Self {
+        let RuntimeBuilder {
             providers,
             finder,
             timeout,
@@ -419,7 +424,7 @@ impl RuntimeBuilder {
             context,
             budget,
             cache,
-        } = self;
+        } = builder;
         let providers = match &observer {
             Some(observer) => providers.observed(observer),
             None => providers,
@@ -441,6 +446,6 @@ impl RuntimeBuilder {
             cache,
             composer,
         };
-        Runtime { state: Arc::new(state) }
+        Self { state: Arc::new(state) }
     }
 }

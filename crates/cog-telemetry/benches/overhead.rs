@@ -48,14 +48,14 @@ const MAX: f64 = 1.05;
 
 fn main() -> ExitCode {
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let module = Runtime::builder().build().load("task-prioritizer").unwrap();
+    let module = Runtime::offline().load("task-prioritizer").unwrap();
     let answer = answer::answer(&module, 2_000);
     let input = RunInput::Json(module.contract.sample_input(1).unwrap());
     let (collector, received) = collector();
     let telemetry = Telemetry::new(settings(&collector), Arc::new(str::to_owned));
     let measure = |name: &str, provider: Arc<dyn Provider>| {
-        let without = Runtime::builder().provider(Arc::clone(&provider)).build();
-        let with = Runtime::builder().provider(provider).tracer(telemetry.tracer()).build();
+        let without = Runtime::builder().provider(Arc::clone(&provider)).build().unwrap();
+        let with = Runtime::builder().provider(provider).tracer(telemetry.tracer()).build().unwrap();
         let one = |runtime: &Runtime| events.block_on(run(runtime, &module, &input));
         let (mut rounds, mut plain) = (Vec::new(), f64::MAX);
         for _ in 0..ROUNDS {

@@ -3,8 +3,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::SeqCst},
 };
 
-use cog_run::Providers;
-
 use super::*;
 use crate::{
     Concurrency, Description, Journal, JournalPaths, LineSink, Order, Place, Resume, RowHash, RowInput,
@@ -29,7 +27,7 @@ fn rows(count: u64, parsed: &Arc<AtomicU64>) -> Rows {
 }
 
 fn batch(dedupes: bool) -> Batch {
-    let runtime = Runtime::builder().providers(Providers::offline()).build();
+    let runtime = Runtime::offline();
     let module = runtime.load("code-reviewer").unwrap();
     Batch {
         runtime,

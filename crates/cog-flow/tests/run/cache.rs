@@ -17,7 +17,7 @@ fn composition() -> String {
 
 /// Returns a runtime with a cache in the directory of the modules.
 fn cached(bench: &Bench) -> Runtime {
-    bench.builder().cache(AnswerCache::in_directory(bench.directory.path().join("answers"))).build()
+    bench.builder().cache(AnswerCache::in_directory(bench.directory.path().join("answers"))).build().unwrap()
 }
 
 #[tokio::test]

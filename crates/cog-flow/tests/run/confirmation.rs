@@ -44,7 +44,7 @@ impl Confirmed {
             calls.fetch_add(1, Ordering::SeqCst);
             async { Ok("deleted") }
         });
-        self.bench.builder().halted_runs(self.halted.clone()).tool(Arc::new(delete)).build()
+        self.bench.builder().halted_runs(self.halted.clone()).tool(Arc::new(delete)).build().unwrap()
     }
 
     async fn run(&self) -> Envelope {

@@ -59,7 +59,7 @@ fn runtime(bench: &Bench, times: usize) -> Runtime {
         ToolInfo::new("delete", "Deletes it.", &Value::parse(r#"{"type": "object"}"#).unwrap()).unwrap();
     let delete = delete.with_confirmation().function(async |_: Value, _| Ok("deleted"));
     let access = Access { uploads: Some(uploads), ..Access::default() };
-    bench.builder().media(access).tool(Arc::new(delete)).build()
+    bench.builder().media(access).tool(Arc::new(delete)).build().unwrap()
 }
 
 fn image() -> Value {

@@ -96,7 +96,7 @@ async fn tool_of_an_interrupted_part_is_not_called_again() {
         counted.fetch_add(1, Ordering::SeqCst);
         async { Ok("deleted") }
     });
-    bench.runtime = bench.builder().tool(Arc::new(delete)).build();
+    bench.runtime = bench.builder().tool(Arc::new(delete)).build().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let sessions = Sessions::open(SessionSettings::default().state_dir(directory.path())).unwrap();
     let module = bench.runtime.load_name("whole").unwrap();

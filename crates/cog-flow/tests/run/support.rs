@@ -15,8 +15,8 @@ use cog_module::Finder;
 use cog_run::{
     RecoveryOffer, RunContext, RunInput, RunOptions, Runtime, RuntimeBuilder,
     provider::{
-        Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
-        ToolCallDelta, Usage, WireRequest, reply,
+        Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, ToolCallDelta,
+        Usage, reply,
     },
     sessions::Subscriber,
 };
@@ -92,10 +92,6 @@ impl Provider for Script {
         &self.info
     }
 
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
-    }
-
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         let module = request.output.as_ref().unwrap().name.clone();
         let text: Vec<String> = request.messages.messages().iter().map(|message| message.text()).collect();
@@ -162,7 +158,7 @@ impl Bench {
             open: Arc::default(),
             max_open: AtomicUsize::new(0),
         });
-        let runtime = builder(directory.path(), &provider).build();
+        let runtime = builder(directory.path(), &provider).build().unwrap();
         let bench = Self { directory, provider, runtime };
         bench.module("whole", composition, prompt);
         parts.iter().for_each(|part| bench.module(part, "", "Answer."));

@@ -4,10 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use cog_run::{
     Runtime,
-    provider::{
-        FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
-        WireRequest, reply,
-    },
+    provider::{FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, reply},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -37,10 +34,6 @@ impl Provider for Model {
         &self.info
     }
 
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
-    }
-
     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
         let waiting = self.calls.as_ref().and_then(|calls| calls.lock().unwrap().take());
         Box::pin(async move {
@@ -68,7 +61,7 @@ impl Client {
     fn with(calls: Option<Calls>) -> Self {
         let calls = calls.map(|calls| Mutex::new(Some(calls)));
         let model = Model { info: ProviderInfo::new("yes", "yes-1"), calls };
-        let runtime = Runtime::builder().provider(Arc::new(model)).build();
+        let runtime = Runtime::builder().provider(Arc::new(model)).build().unwrap();
         Self::start(ModuleServer::new(runtime, |_| Ok(CallSettings::default())).with_skills())
     }
 
@@ -249,7 +242,7 @@ async fn cancelled_request_drops_the_call_of_the_model() {
 
 #[tokio::test]
 async fn generated_image_is_content_and_not_text() {
-    let server = ModuleServer::new(Runtime::builder().build(), |_| Ok(CallSettings::default()));
+    let server = ModuleServer::new(Runtime::offline(), |_| Ok(CallSettings::default()));
     let mut client = Client::start(server);
     let call = json!({ "name": "image-generator", "arguments": { "query": "a cat" } });
     let called = client.ask(1, "tools/call", call).await;

@@ -96,7 +96,7 @@ fn bench(provider: Scripted, scripts: Scripts, manifest: &[&str]) -> Bench {
     let parent = directory(PROMPT, manifest);
     let provider = Arc::new(provider);
     let builder = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>);
-    let runtime = builder.composer(Arc::new(scripts)).build();
+    let runtime = builder.composer(Arc::new(scripts)).build().unwrap();
     let module = runtime.load(parent.path().to_str().unwrap()).unwrap();
     Bench { provider, runtime, module, _directories: vec![parent] }
 }
@@ -122,7 +122,7 @@ fn texts() -> Result<PartsAnswer, PartsError> {
 #[tokio::test]
 async fn module_that_calls_others_needs_a_composer() {
     let parent = directory(PROMPT, &[]);
-    let runtime = Runtime::builder().build();
+    let runtime = Runtime::offline();
     let module = runtime.load(parent.path().to_str().unwrap()).unwrap();
     let envelope = runtime.execute(&module, sample_input(), RunOptions::new()).await;
     assert_eq!(code(&envelope), Some("E4008"));
@@ -137,7 +137,7 @@ async fn results_take_the_place_of_calls_and_are_not_expanded() {
     let part = bench.runtime.load(child.path().to_str().unwrap()).unwrap();
     let scripts = Scripts { part: Some(part), ..scripts };
     let builder = Runtime::builder().provider(Arc::clone(&bench.provider) as Arc<dyn Provider>);
-    bench.runtime = builder.composer(Arc::new(scripts)).build();
+    bench.runtime = builder.composer(Arc::new(scripts)).build().unwrap();
     let envelope = bench.runtime.execute(&bench.module, sample_input(), RunOptions::new()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let requests = bench.provider.requests();

@@ -37,7 +37,7 @@ async fn messages(
 }
 
 fn plain(provider: Arc<Scripted>) -> Runtime {
-    Runtime::builder().provider(provider).build()
+    Runtime::builder().provider(provider).build().unwrap()
 }
 
 fn query() -> RunInput {
@@ -68,8 +68,9 @@ async fn store_belongs_to_its_owner() {
     let options = |owner: &str| RunOptions::new().owner(owner);
     let runs = vec![(query(), options("ada")), (query(), options("bob")), (query(), options("ada"))];
     let store = ContextStore::in_memory();
-    let runtime =
-        |provider: Arc<Scripted>| Runtime::builder().provider(provider).context_store(store.clone()).build();
+    let runtime = |provider: Arc<Scripted>| {
+        Runtime::builder().provider(provider).context_store(store.clone()).build().unwrap()
+    };
     let sent = messages(&CONTEXT, runs, runtime).await;
     let has_state: Vec<bool> = sent.iter().map(|text| text.contains("session_state")).collect();
     assert_eq!(has_state, [false, false, true]);

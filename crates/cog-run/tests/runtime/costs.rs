@@ -120,7 +120,7 @@ async fn cost_after_a_fallback_is_at_the_prices_of_the_next_provider() {
         Arc::new(second.priced("anthropic", "claude-sonnet-5-5")),
     ];
     let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
-    let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build();
+    let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let meta = runtime.execute(&module, sample_input(), RunOptions::new()).await.meta.runtime;
     assert_eq!(meta.usage.unwrap().cost.map(|cost| cost.amount), Amount::new(0.002));

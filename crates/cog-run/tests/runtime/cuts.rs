@@ -44,7 +44,7 @@ fn runtime_with(wire: Wire, mock: &Mock) -> Runtime {
         ..ProviderSettings::default()
     };
     let vendor = Vendor::by_name(wire.provider()).unwrap();
-    Runtime::builder().provider(Arc::new(HttpProvider::new(vendor, settings).unwrap())).build()
+    Runtime::builder().provider(Arc::new(HttpProvider::new(vendor, settings).unwrap())).build().unwrap()
 }
 
 /// Returns offsets in the reply's bytes, scattered but the same in every run.

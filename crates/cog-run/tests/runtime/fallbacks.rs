@@ -24,7 +24,7 @@ fn in_order<const N: usize>(providers: [Scripted; N]) -> ([Arc<Scripted>; N], Ru
     let providers = providers.map(Arc::new);
     let order = providers.iter().map(|provider| Arc::clone(provider) as Arc<dyn Provider>).collect();
     let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
-    (providers, Runtime::builder().providers(Providers::new(order, unknown)).build())
+    (providers, Runtime::builder().providers(Providers::new(order, unknown)).build().unwrap())
 }
 
 #[tokio::test]

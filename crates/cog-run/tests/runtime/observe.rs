@@ -46,7 +46,7 @@ fn observed(
     let provider = Arc::clone(provider) as Arc<dyn Provider>;
     let notes = Arc::<Notes>::default();
     let observer = Arc::clone(&notes) as Arc<dyn Observer>;
-    let runtime = Runtime::builder().provider(provider).observer(observer).build();
+    let runtime = Runtime::builder().provider(provider).observer(observer).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     (notes, runtime, module)
 }

@@ -12,7 +12,7 @@ use crate::support::{Scripted, input};
 /// Returns the system message and the schema of a run.
 async fn stable_part(module: &str, json: &str, dialect: Dialect) -> (String, String) {
     let provider = Arc::new(Scripted::replying("{}").with_dialect(dialect));
-    let runtime = Runtime::builder().provider(Arc::clone(&provider) as _).build();
+    let runtime = Runtime::builder().provider(Arc::clone(&provider) as _).build().unwrap();
     let module: Arc<Module> = runtime.load(module).unwrap();
     let envelope = runtime.execute(&module, input(json), RunOptions::new().max_attempts(1)).await;
     let requests = provider.requests();

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cog_run::{Caller, RunInput, RunOptions, Runtime};
+use cog_run::provider::{ModelRequest, Provider, ProviderError, from_fn, reply};
+use cog_run::{Caller, ErrorBody, Providers, RunInput, RunOptions, Runtime};
 use cog_spec::{Chunk, Code, FinishReason, ModelEvent};
 use futures_util::{Stream as _, StreamExt as _};
 
@@ -135,7 +136,7 @@ async fn input_over_the_token_limit_returns_e1005() {
 async fn timeout_is_e2011_in_a_stream_and_e2002_folded() {
     let directory = directory("Answer.", &[]);
     let runtime =
-        Runtime::builder().provider(Arc::new(Scripted::hanging(r#"{"ok": true, "meta": "#))).build();
+        Runtime::builder().provider(Arc::new(Scripted::hanging(r#"{"ok": true, "meta": "#))).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let options = || RunOptions::new().timeout(Duration::from_secs(5));
     let chunks: Vec<_> = runtime.execute_stream(&module, sample_input(), options()).unwrap().collect().await;
@@ -186,7 +187,7 @@ async fn truncated_reply_is_never_ok() {
 #[tokio::test]
 async fn module_is_reloaded_when_its_files_change() {
     let directory = directory("Answer.", &[]);
-    let runtime = Runtime::builder().recheck(Duration::ZERO).build();
+    let runtime = Runtime::builder().offline().recheck(Duration::ZERO).build().unwrap();
     let load = || runtime.load(directory.path().to_str().unwrap()).unwrap();
     let first = load();
     assert!(Arc::ptr_eq(&first, &load()));
@@ -199,7 +200,7 @@ async fn module_is_reloaded_when_its_files_change() {
 #[tokio::test]
 async fn module_is_cached_for_the_recheck_interval() {
     let directory = directory("Answer.", &[]);
-    let runtime = Runtime::builder().recheck(Duration::from_secs(3600)).build();
+    let runtime = Runtime::builder().offline().recheck(Duration::from_secs(3600)).build().unwrap();
     let load = || runtime.load(directory.path().to_str().unwrap()).unwrap();
     let first = load();
     write(&directory, "prompt.md", "Answer at length.");
@@ -209,7 +210,7 @@ async fn module_is_cached_for_the_recheck_interval() {
 #[tokio::test]
 async fn load_async_finds_what_load_finds() {
     let directory = directory("Answer.", &[]);
-    let runtime = Runtime::builder().recheck(Duration::from_secs(3600)).build();
+    let runtime = Runtime::builder().offline().recheck(Duration::from_secs(3600)).build().unwrap();
     let path = directory.path().to_str().unwrap();
     let first = runtime.load_async(path).await.unwrap();
     assert!(Arc::ptr_eq(&first, &runtime.load(path).unwrap()));
@@ -221,13 +222,42 @@ async fn load_async_finds_what_load_finds() {
 #[tokio::test]
 async fn offline_sample_has_warning_w4001() {
     let directory = directory("Answer.", &[]);
-    let runtime = Runtime::builder().build();
+    let runtime = Runtime::offline();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.meta.confidence, Some(0.0));
     assert_eq!(envelope.meta.runtime.model.as_deref(), Some("offline/sample"));
     assert_eq!(envelope.warnings[0].code.as_str(), "W4001");
+}
+
+#[tokio::test]
+async fn runtime_without_a_provider_is_not_built() {
+    let no_default = Providers::new(Vec::new(), |name| Err(ErrorBody::new(Code::UnsupportedValue, name)));
+    for builder in [Runtime::builder(), Runtime::builder().providers(no_default)] {
+        let error = builder.build().err().unwrap();
+        assert_eq!((error.code, error.recoverable), (Code::ProviderUnavailable.into(), Some(false)));
+        assert!(error.suggestion.unwrap().contains("`RuntimeBuilder::provider`"));
+    }
+    let last_wins = Runtime::builder().offline().provider(from_fn("own", "m", async |_| Ok(ANSWER)));
+    assert_eq!(last_wins.build().unwrap().providers().default_order().len(), 1);
+}
+
+#[tokio::test]
+async fn function_is_a_provider() {
+    let directory = directory("Answer.", &[]);
+    let path = directory.path().to_str().unwrap();
+    let run = async |provider: Arc<dyn Provider>| {
+        let runtime = Runtime::builder().provider(provider).build().unwrap();
+        let module = runtime.load(path).unwrap();
+        runtime.execute(&module, sample_input(), RunOptions::new()).await
+    };
+    let owned = run(from_fn(String::from("own"), "m", async |_| Ok(ANSWER.to_owned()))).await;
+    assert_eq!(owned.meta.runtime.model.as_deref(), Some("own/m"));
+    let cut = run(from_fn("own", "m", async |_| Ok(reply([ModelEvent::Text("{".to_owned())])))).await;
+    assert_eq!(cut.error().unwrap().code, Code::StreamInterrupted.into());
+    let failure = async |_: ModelRequest| Err::<&str, _>(ProviderError::TooLarge { vendor: "own", limit: 1 });
+    assert!(!run(from_fn("own", "m", failure)).await.is_ok());
 }
 
 #[tokio::test]
@@ -241,7 +271,7 @@ async fn render_makes_no_call() {
 
 #[test]
 fn unknown_module_and_path_return_codes() {
-    let runtime = Runtime::builder().build();
+    let runtime = Runtime::offline();
     let code = |name| runtime.load(name).unwrap_err().code.to_string();
     assert_eq!(code("no-such-module"), "E4006");
     assert_eq!(code("../../etc"), "E4007");

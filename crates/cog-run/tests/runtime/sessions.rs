@@ -60,7 +60,7 @@ impl Bench {
         let finder = Finder::new(".", vec![directory.path().to_owned()], None);
         let builder = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).finder(finder);
         let builder = tools.into_iter().fold(builder, RuntimeBuilder::tool);
-        let runtime = builder.recheck(std::time::Duration::ZERO).build();
+        let runtime = builder.recheck(std::time::Duration::ZERO).build().unwrap();
         let module = runtime.load_name("m").unwrap();
         Self { provider, runtime, module, sessions: Sessions::open(settings).unwrap(), directory }
     }

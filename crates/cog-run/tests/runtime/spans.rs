@@ -83,7 +83,8 @@ impl Tracer for Spans {
 fn traced(provider: Scripted, directory: &TempDir) -> (Arc<Spans>, Runtime, Arc<Module>) {
     let spans = Arc::<Spans>::default();
     let tracer = Arc::clone(&spans) as Arc<dyn Tracer>;
-    let runtime = Runtime::builder().provider(Arc::new(provider) as Arc<dyn Provider>).tracer(tracer).build();
+    let runtime =
+        Runtime::builder().provider(Arc::new(provider) as Arc<dyn Provider>).tracer(tracer).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     (spans, runtime, module)
 }
@@ -171,7 +172,7 @@ async fn tools_belong_to_the_run_and_know_their_span() {
     });
     let setup = Setup::new(&["add"], [calls(&[("a", "add", r#"{"a": 1, "b": 2}"#)]), answer()]).tool(add);
     let spans = Arc::new(Spans { with_content: true, ..Spans::default() });
-    let runtime = setup.builder().tracer(Arc::clone(&spans) as Arc<dyn Tracer>).build();
+    let runtime = setup.builder().tracer(Arc::clone(&spans) as Arc<dyn Tracer>).build().unwrap();
     assert!(runtime.execute(&setup.module(), sample_input(), RunOptions::default()).await.is_ok());
     let failed = ToolOutcome::Failed("TooLarge");
     let call = |number: u32| format!("{number}<1 call scripted/one Answered tokens=0");
@@ -187,7 +188,7 @@ async fn halted_call_is_no_failure() {
         .tool(info("add").function(async |_, _| Ok("never")));
     setup.confirm = vec!["add".to_owned()];
     let spans = Arc::<Spans>::default();
-    let runtime = setup.builder().tracer(Arc::clone(&spans) as Arc<dyn Tracer>).build();
+    let runtime = setup.builder().tracer(Arc::clone(&spans) as Arc<dyn Tracer>).build().unwrap();
     runtime.execute(&setup.module(), sample_input(), RunOptions::default()).await;
     let halted = ToolOutcome::Halted;
     assert!(spans.take().contains(&format!("3<1 tool add {halted:?}")));

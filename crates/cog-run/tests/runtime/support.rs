@@ -11,7 +11,7 @@ use std::{
 use cog_json::Value;
 use cog_module::Module;
 use cog_provider::{
-    ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
+    ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, RequestError,
     vendors::{MediaModel, ToolSettings},
 };
 use cog_run::{RunContext, RunInput, RunOptions, Runtime};
@@ -155,10 +155,6 @@ impl Provider for Scripted {
         &self.info
     }
 
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
-    }
-
     fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
         let rejected = request.generation.names().find(|name| Some(*name) == self.rejected);
         rejected.map_or(Ok(()), |option| {
@@ -234,7 +230,7 @@ pub(crate) fn sample_input() -> RunInput {
 /// Returns a runtime with this provider, and loads the module of the directory.
 pub(crate) fn runtime_with(provider: Scripted, directory: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
     let provider = Arc::new(provider);
-    let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
+    let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     (provider, runtime, module)
 }

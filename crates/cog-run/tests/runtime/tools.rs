@@ -16,7 +16,6 @@ use cog_run::{
     Providers, RunOptions,
     provider::{
         FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, Usage,
-        WireRequest,
     },
     tools::{ToolEffects, ToolError, ToolOutput},
 };
@@ -276,10 +275,6 @@ impl Provider for Once {
         self.inner.info()
     }
 
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
-    }
-
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         match self.calls.fetch_add(1, Ordering::SeqCst) {
             0 => self.inner.call(request),
@@ -306,7 +301,7 @@ async fn fallback_after_a_round_receives_the_round() {
     let named = |_: &str| Err(cog_spec::ErrorBody::new(cog_spec::Code::UnsupportedValue, "no name is known"));
     let add = info("add").function(async |_, _| Ok("done"));
     let setup = Setup::new(&["add"], []).tool(add);
-    let runtime = setup.builder().providers(Providers::new(chain, named)).build();
+    let runtime = setup.builder().providers(Providers::new(chain, named)).build().unwrap();
     let module = setup.module();
     let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());

@@ -184,7 +184,7 @@ async fn trace_after_a_fallback_is_that_of_the_next_provider() {
         Arc::new(second.priced("anthropic", "claude-sonnet-5-5")),
     ];
     let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
-    let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build();
+    let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let trace = Trace::new();
     let envelope = runtime.execute(&module, sample_input(), RunOptions::new().trace(trace.clone())).await;

@@ -153,7 +153,7 @@ mod tests {
         for (file, text) in files {
             write_atomic(&directory.path().join(file), &text).unwrap();
         }
-        Live::from_module(&Runtime::builder().build().load(directory.path().to_str().unwrap()).unwrap())
+        Live::from_module(&Runtime::offline().load(directory.path().to_str().unwrap()).unwrap())
     }
 
     fn object(property: &Value) -> Value {

@@ -159,7 +159,7 @@ async fn preflight_needs_no_token() {
 #[tokio::test]
 async fn public_address_without_token_does_not_start() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let runtime = cog_run::Runtime::builder().build();
+    let runtime = cog_run::Runtime::offline();
     let sessions = cog_run::sessions::Sessions::open(Default::default()).unwrap();
     let server = Server::new(ServerSettings::default(), runtime, sessions);
     let error = server.serve(listener, std::future::pending()).await.unwrap_err();

@@ -18,7 +18,7 @@ use crate::{Redact, attributes::Listed};
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 fn module() -> Arc<Module> {
-    Runtime::builder().build().load("code-reviewer").unwrap()
+    Runtime::offline().load("code-reviewer").unwrap()
 }
 
 fn call<'a>() -> CallWork<'a> {
@@ -163,7 +163,7 @@ fn tokens_of_a_run_are_not_counted_twice() {
 
 #[test]
 fn confidence_is_an_evaluation() {
-    let (module, exec) = (module(), Runtime::builder().build().load("audio-transcriber").unwrap());
+    let (module, exec) = (module(), Runtime::offline().load("audio-transcriber").unwrap());
     let evaluate = |module: &Module, confidence, redact: Option<&Redact>| {
         let meta = Meta::new(confidence, Risk::Low, "It is fine.");
         let work = RunWork { meta: Some(&meta), ..run(module, RunOutcome::Answered) };

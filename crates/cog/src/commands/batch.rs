@@ -77,7 +77,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         }
     };
     let builder = builder.context_store(context_store(None));
-    let runtime = settings.add_cache(builder, args.cache.as_deref()).build();
+    let runtime = settings.add_cache(builder, args.cache.as_deref()).build()?;
     let module = runtime::load(&runtime, &args.module, &settings, console)?;
     if let Some(warning) = module.trust.warning(&module.manifest) {
         console.note(&warning);

@@ -47,7 +47,7 @@ pub(crate) fn render(
 
 fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result<Rendered, ErrorBody> {
     let selected = providers::select(settings, RecordMode::Off)?;
-    let runtime = settings.runtime_builder(selected.providers).build();
+    let runtime = settings.runtime_builder(selected.providers).build()?;
     let module = runtime::load(&runtime, args.request.input.module(), settings, console)?;
     let input = input::read(&args.request.input, &module, &settings.media)?;
     let generation = args.request.generation.generation();

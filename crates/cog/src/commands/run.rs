@@ -175,8 +175,8 @@ impl Run<'_> {
         // A recording contains a call to the provider.
         let is_called = self.args.record.is_none() && self.args.replay.is_none();
         let runtime = match is_called {
-            true => self.settings.add_cache(builder, self.args.cache.as_deref()).build(),
-            false => builder.build(),
+            true => self.settings.add_cache(builder, self.args.cache.as_deref()).build()?,
+            false => builder.build()?,
         };
         let load = match choice {
             Choice::User => runtime::load,

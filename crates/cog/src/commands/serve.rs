@@ -76,7 +76,7 @@ pub(super) fn listen(
         .finder(finder)
         .media(access(&settings, &media))
         .observer(Arc::new(metrics.clone()))
-        .build();
+        .build()?;
     let mut stored = serving.sessions.clone();
     stored.state_dir = serving.state_dir.clone();
     stored.recovery = stored.recovery.filter(|_| serving.resume);

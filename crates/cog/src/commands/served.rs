@@ -33,5 +33,5 @@ pub(super) fn runtime(
         ..Access::default()
     };
     let builder = mcp::add_tools(builder, settings, mcp::Needed::ByAny, |note| console.note(note))?;
-    Ok(builder.finder(finder).media(access).build())
+    Ok(builder.finder(finder).media(access).build()?)
 }

@@ -46,9 +46,9 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     let judge = args.judge.as_ref().map(|name| providers::named(&settings, name)).transpose()?;
     let bench = Bench {
         args,
-        judge: judge.map(|providers| settings.runtime_builder(providers).build()),
+        judge: judge.map(|providers| settings.runtime_builder(providers).build()).transpose()?,
         settings: &settings,
-        runtime: settings.runtime_builder(Providers::offline()).build(),
+        runtime: settings.runtime_builder(Providers::offline()).build()?,
         console,
     };
     let plan = bench.plan(targets)?;

@@ -43,7 +43,7 @@ fn envelopes() {
 #[tokio::test]
 async fn chunks() {
     let validator = schema("chunk");
-    let runtime = Runtime::builder().build();
+    let runtime = Runtime::offline();
     let module = runtime.load("code-reviewer").unwrap();
     let input = RunInput::Args("x".to_owned());
     let chunks: Vec<_> =

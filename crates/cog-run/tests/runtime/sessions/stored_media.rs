@@ -49,7 +49,8 @@ fn looking_with(
         .provider(Arc::clone(&bench.provider) as Arc<dyn Provider>)
         .finder(Finder::new(".", vec![bench.directory.path().to_owned()], None))
         .media(access)
-        .build();
+        .build()
+        .unwrap();
     bench
 }
 

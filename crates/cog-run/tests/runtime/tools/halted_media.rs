@@ -55,7 +55,7 @@ fn looking(uploads: &Arc<Once>, halted: HaltedRuns) -> (Setup, RunInput, Runtime
             "data": {"type": "object", "properties": {"result": {"type": "string"}}}}"##,
     );
     let access = Access { uploads: Some(Arc::clone(uploads) as Arc<dyn Uploads>), ..Access::default() };
-    let runtime = setup.builder().media(access).halted_runs(halted).build();
+    let runtime = setup.builder().media(access).halted_runs(halted).build().unwrap();
     (setup, input(r#"{"image": {"type": "upload_ref", "upload_id": "upl_1"}}"#), runtime)
 }
 
@@ -156,7 +156,7 @@ impl Killed {
 
     /// Continues the run with the directories `halted` and `runs` of these places.
     async fn resumed(&self, halted: &Path, runs: &Path) -> Envelope {
-        let runtime = self.setup.builder().halted_runs(halted_in(halted)).build();
+        let runtime = self.setup.builder().halted_runs(halted_in(halted)).build().unwrap();
         let run = StoredRuns::in_directory(runs.join("runs")).open(&self.run).unwrap();
         let options = run.options(&RunOptions::default());
         let context = run.context(RunContext::default());

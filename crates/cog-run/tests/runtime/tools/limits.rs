@@ -118,7 +118,7 @@ async fn limit_of_the_cost_requires_a_known_price() {
 async fn run_in_order<const N: usize>(setup: &Setup, providers: [&Arc<Scripted>; N]) -> Envelope {
     let order = providers.map(|provider| Arc::clone(provider) as Arc<dyn Provider>);
     let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
-    let runtime = setup.builder().providers(Providers::new(order.into(), unknown)).build();
+    let runtime = setup.builder().providers(Providers::new(order.into(), unknown)).build().unwrap();
     runtime.execute(&setup.module(), sample_input(), RunOptions::new()).await
 }
 

@@ -66,7 +66,7 @@ impl Setup {
 
     /// Returns a new runtime, as another process would have.
     pub(crate) fn runtime(&self) -> Runtime {
-        self.builder().build()
+        self.builder().build().unwrap()
     }
 
     pub(crate) fn module(&self) -> Arc<Module> {

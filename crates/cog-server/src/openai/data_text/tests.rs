@@ -15,8 +15,7 @@ fn live() -> Live {
     for (file, text) in [("module.yaml", manifest), ("prompt.md", "Answer."), ("schema.json", schema)] {
         cog_module::files::write_atomic(&directory.path().join(file), text).unwrap();
     }
-    let module: Arc<Module> =
-        cog_run::Runtime::builder().build().load(directory.path().to_str().unwrap()).unwrap();
+    let module: Arc<Module> = cog_run::Runtime::offline().load(directory.path().to_str().unwrap()).unwrap();
     Live::from_module(&module).unwrap()
 }
 

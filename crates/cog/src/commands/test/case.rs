@@ -58,7 +58,8 @@ impl Bench<'_> {
             AnswerSource::Replay(directory) => RecordMode::Replay(directory),
         };
         let selected = providers::select(self.settings, tape)?;
-        Ok(Some(execute(&self.settings.runtime_builder(selected.providers).build(), job).await))
+        let runtime = self.settings.runtime_builder(selected.providers).build()?;
+        Ok(Some(execute(&runtime, job).await))
     }
 
     fn source<'a>(&self, job: &Job<'a>) -> Result<AnswerSource<'a>, ErrorBody> {

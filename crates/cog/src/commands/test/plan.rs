@@ -112,18 +112,18 @@ impl Bench<'_> {
         if !self.args.model.names_provider() || self.args.record {
             return Ok(vec![Variant { column: None, runtime: None }]);
         }
-        let create = |providers| Some(self.settings.runtime_builder(providers).build());
+        let create = |providers| self.settings.runtime_builder(providers).build();
         if self.args.matrix {
             let models = self.args.model.model.iter().flat_map(|names| names.split(','));
             let models: Vec<_> = models.map(str::trim).filter(|name| !name.is_empty()).collect();
             let variant = |Contender { provider, model, providers }| {
                 let column = Some(Column { provider, model });
-                Variant { column, runtime: create(providers) }
+                Ok(Variant { column, runtime: Some(create(providers)?) })
             };
-            return Ok(providers::each(self.settings, &models)?.into_iter().map(variant).collect());
+            return providers::each(self.settings, &models)?.into_iter().map(variant).collect();
         }
         let selected = providers::select(self.settings, RecordMode::Off)?;
-        Ok(vec![Variant { column: None, runtime: create(selected.providers) }])
+        Ok(vec![Variant { column: None, runtime: Some(create(selected.providers)?) }])
     }
 
     fn planned(&self, name: String, origin: &Origin) -> PlannedModule {
