@@ -30,11 +30,13 @@ pub trait Provider: Send + Sync {
         true
     }
 
-    /// Builds the request without sending it. Returns `None` for a provider without a wire form.
+    /// Builds the request without sending it. Returns `None` for a provider without a wire form, which is the default.
     ///
     /// # Errors
     /// Fails if the provider does not support the request.
-    fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError>;
+    fn render(&self, _request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        Ok(None)
+    }
 
     /// Checks whether the provider supports a request. It rejects every request that [`Provider::render`] rejects.
     ///

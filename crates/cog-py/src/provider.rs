@@ -6,7 +6,7 @@ use cog_run::{
     Code, ToJson as _,
     provider::{
         FinishReason, Modality, ModelEvent, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError,
-        ProviderInfo, ToolCallDelta, ToolSettings, Usage, WireRequest, provider_names,
+        ProviderInfo, ToolCallDelta, ToolSettings, Usage, provider_names,
     },
 };
 use futures_util::{StreamExt as _, stream};
@@ -108,10 +108,6 @@ impl OwnProvider {
 impl Provider for OwnProvider {
     fn info(&self) -> &ProviderInfo {
         &self.info
-    }
-
-    fn render(&self, _request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
 
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {

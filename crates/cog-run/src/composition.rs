@@ -14,7 +14,7 @@ use std::{any::Any, pin::Pin, sync::Arc};
 pub use cog_answer::PartsSummary;
 use cog_json::Value;
 use cog_module::{Module, PromptPart};
-use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, WireRequest};
+use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderInfo};
 use cog_spec::{Code, ErrorBody, FinishReason, Modality, ModelEvent};
 pub use cog_spec::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};
 use thiserror::Error;
@@ -68,10 +68,6 @@ impl PartsReply {
 impl Provider for PartsReply {
     fn info(&self) -> &ProviderInfo {
         &self.info
-    }
-
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
 
     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use cog_harmony::handoff::Handoff;
 use cog_json::Value;
 use cog_module::{Module, golden};
-use cog_provider::{
-    ModelFuture, ModelRequest, ModelStream, OFFLINE, Provider, ProviderError, ProviderInfo, WireRequest,
-};
+use cog_provider::{ModelFuture, ModelRequest, ModelStream, OFFLINE, Provider, ProviderError, ProviderInfo};
 use cog_spec::{Code, ErrorBody, FinishReason, Modality, ModelEvent, Warning, WarningCode};
 use futures_util::stream;
 
@@ -132,10 +130,6 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 impl Provider for Offline {
     fn info(&self) -> &ProviderInfo {
         &self.info
-    }
-
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
 
     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {

@@ -34,10 +34,6 @@ impl Provider for Unstable {
         const { &ProviderInfo::new("unstable", "m") }
     }
 
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
-    }
-
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async {
             self.calls.fetch_add(1, Ordering::SeqCst);

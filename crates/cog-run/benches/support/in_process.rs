@@ -1,8 +1,6 @@
 //! A provider without a network.
 
-use cog_provider::{
-    ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, WireRequest,
-};
+use cog_provider::{ModelFuture, ModelRequest, ModelStream, Provider, ProviderInfo};
 use cog_spec::{Dialect, FinishReason, ModelEvent};
 use futures_util::stream;
 
@@ -23,10 +21,6 @@ impl InProcess {
 impl Provider for InProcess {
     fn info(&self) -> &ProviderInfo {
         &self.info
-    }
-
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
 
     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {

@@ -1,8 +1,7 @@
 //! A scripted model, in place of one that needs a key.
 
 use cog_run::provider::{
-    FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, Role,
-    ToolCallDelta, WireRequest, reply,
+    FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, Role, ToolCallDelta, reply,
 };
 
 /// Lists the databases, deletes one, then answers with the last result.
@@ -17,9 +16,6 @@ impl Administrator {
 impl Provider for Administrator {
     fn info(&self) -> &ProviderInfo {
         &self.0
-    }
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         let results = request.messages.messages().iter().filter(|message| message.role == Role::Tool);

@@ -1,6 +1,6 @@
 use std::slice::from_ref;
 
-use cog_provider::{ModelFuture, ModelRequest, ProviderError, ProviderInfo, WireRequest};
+use cog_provider::{ModelFuture, ModelRequest, ProviderInfo};
 use cog_spec::{Amount, Cost, Currency, ModelEvent, PriceDate, PriceSource};
 
 use super::*;
@@ -117,10 +117,6 @@ struct Uncalled(ProviderInfo);
 impl Provider for Uncalled {
     fn info(&self) -> &ProviderInfo {
         &self.0
-    }
-
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
 
     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {

@@ -2,7 +2,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use cog_json::ToJson as _;
 use cog_module::Module;
-use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, WireRequest};
+use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderInfo};
 use cog_spec::{CacheHit, FinishReason, Modality, ModelEvent, Usage, Warning, WarningCode};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -131,10 +131,6 @@ impl Replay {
 impl Provider for Replay {
     fn info(&self) -> &ProviderInfo {
         &self.info
-    }
-
-    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
-        Ok(None)
     }
 
     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
