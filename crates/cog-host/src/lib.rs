@@ -1,18 +1,19 @@
 #![doc = include_str!("../README.md")]
 
 mod detect;
+mod host;
 mod logged;
 pub mod mcp;
 pub mod providers;
 pub mod run_log;
-mod runtime;
 pub mod settings;
 #[cfg_attr(not(feature = "telemetry"), path = "telemetry/absent.rs")]
 mod telemetry;
 mod trust;
 mod validate;
 
+pub use host::{EnvRuntime, Host, HostError, Hosted, Use, runtime_from_env};
 pub use logged::CONTENTS;
-pub use runtime::context_store;
+pub use mcp::NamedModule;
 pub use trust::{TrustError, TrustStore};
 pub use validate::validate;

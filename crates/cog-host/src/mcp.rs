@@ -1,68 +1,112 @@
 //! Starts the MCP servers whose tools a module may call.
 
 #[cfg(feature = "mcp")]
-use std::{collections::HashSet, sync::Arc};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 #[cfg(feature = "mcp")]
 use cog_flow::{Lookup, called_modules};
 #[cfg(feature = "mcp")]
 use cog_mcp::{McpError, McpServer, McpTools};
-use cog_module::Choice;
 #[cfg(feature = "mcp")]
-use cog_module::{Finder, Module};
-use cog_run::RuntimeBuilder;
+use cog_module::Finder;
+use cog_module::{Choice, Module};
+use cog_run::tools::Tool;
+#[cfg(feature = "mcp")]
+use cog_spec::Code;
 use cog_spec::ErrorBody;
 
 use crate::settings::Settings;
 
+/// A module by its name or path, and who chose it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedModule<'a> {
+    /// The name or the path.
+    pub name: &'a str,
+    /// Who chose it, which decides whether it is trusted.
+    pub choice: Choice,
+}
+
 /// Who needs the tools of servers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub enum Needed<'a> {
     /// Modules that are not known yet: every server is started.
     ByAny,
-    /// This module, by its name or path: only servers whose tools it may call are started.
-    By(&'a str, Choice),
+    /// This module: only servers whose tools it may call are started.
+    By(NamedModule<'a>),
+    /// These modules, in the same way.
+    ByLoaded(&'a [Arc<Module>]),
 }
 
-/// Adds the tools of the operator's servers.
-/// `note` receives a sentence for each tool that is not available.
+/// The tools of servers.
+#[derive(Default)]
+pub struct ServerTools {
+    /// The tools that can be called.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// A sentence for each tool that is not available.
+    pub skipped: Vec<String>,
+}
+
+/// Starts the operator's servers.
 ///
 /// # Errors
 /// A server cannot be started or reached.
 #[cfg(feature = "mcp")]
-pub fn add_tools(
-    mut builder: RuntimeBuilder,
-    settings: &Settings,
-    needed: Needed<'_>,
-    mut note: impl FnMut(&str),
-) -> Result<RuntimeBuilder, ErrorBody> {
+pub fn start(settings: &Settings, needed: Needed<'_>) -> Result<ServerTools, ErrorBody> {
+    let mut started = ServerTools::default();
     if settings.mcp.is_empty() {
-        return Ok(builder);
+        return Ok(started);
     }
-    let tools = match needed {
+    let finder = settings.finder();
+    let modules = match needed {
         Needed::ByAny => None,
-        Needed::By(name, choice) => Some(tools_of(&settings.finder(), name, choice)),
-    };
-    let is_needed = |server: &&McpServer| match &tools {
-        None => true,
         // The run reports a module that cannot be loaded.
-        Some(tools) => tools.as_ref().is_some_and(|tools| tools.need(server)),
+        Needed::By(module) => Some(Vec::from_iter(load(&finder, module))),
+        Needed::ByLoaded(modules) => Some(modules.to_vec()),
+    };
+    let callable: Option<Vec<_>> =
+        modules.map(|modules| modules.iter().map(|module| tools_of(module, &finder)).collect());
+    let is_needed = |server: &&McpServer| match &callable {
+        None => true,
+        Some(modules) => modules.iter().any(|tools| tools.need(server)),
     };
     for server in settings.mcp.iter().filter(is_needed) {
-        let found = server.connect_blocking().map_err(|error| error_body(&error))?;
-        skipped(server, &found).for_each(|sentence| note(&sentence));
-        builder = found.tools.into_iter().fold(builder, RuntimeBuilder::tool);
+        let found = connect_blocking(server)?;
+        started.skipped.extend(skipped(server, &found));
+        started.tools.extend(found.tools);
     }
-    Ok(builder)
+    Ok(started)
 }
 
-/// Returns the tools of a module by its name or path; none if it cannot be loaded.
+/// Connects on a thread of its own: the caller may be in an async runtime, whose thread cannot wait for another one.
 #[cfg(feature = "mcp")]
-fn tools_of(finder: &Finder, name: &str, choice: Choice) -> Option<CallableTools> {
+fn connect_blocking(server: &McpServer) -> Result<McpTools, ErrorBody> {
+    let connected = std::thread::scope(|scope| scope.spawn(|| server.connect_blocking()).join());
+    let connected = connected.map_err(|_| {
+        let message = format!("connecting to the MCP server `{}` failed", server.name);
+        ErrorBody::new(Code::InternalError, message)
+    })?;
+    connected.map_err(|error| error_body(&error))
+}
+
+/// Without the feature, there are no servers.
+#[cfg(not(feature = "mcp"))]
+pub fn start(_settings: &Settings, _needed: Needed<'_>) -> Result<ServerTools, ErrorBody> {
+    Ok(ServerTools::default())
+}
+
+/// Loads a module; none if it cannot be loaded.
+#[cfg(feature = "mcp")]
+fn load(finder: &Finder, module: NamedModule<'_>) -> Option<Arc<Module>> {
+    let NamedModule { name, choice } = module;
     let origin = finder.find(name).ok()?;
     let trust = finder.trust_chosen(name, &origin, choice);
-    let module = Arc::new(Module { trust, ..cog_module::load(&origin).ok()? });
-    Some(CallableTools::from_module(&module, |name| Lookup::find(finder, name).ok()))
+    Some(Arc::new(Module { trust, ..cog_module::load(&origin).ok()? }))
+}
+
+#[cfg(feature = "mcp")]
+fn tools_of(module: &Arc<Module>, finder: &Finder) -> CallableTools {
+    CallableTools::from_module(module, |name| Lookup::find(finder, name).ok())
 }
 
 /// Connects to a server in the current async runtime. `note` receives a sentence for each tool that is not available.
@@ -86,17 +130,6 @@ fn skipped(server: &McpServer, found: &McpTools) -> impl Iterator<Item = String>
 #[cfg(feature = "mcp")]
 fn error_body(error: &McpError) -> ErrorBody {
     ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion())
-}
-
-/// Without the feature, there are no servers.
-#[cfg(not(feature = "mcp"))]
-pub fn add_tools(
-    builder: RuntimeBuilder,
-    _settings: &Settings,
-    _needed: Needed<'_>,
-    _note: impl FnMut(&str),
-) -> Result<RuntimeBuilder, ErrorBody> {
-    Ok(builder)
 }
 
 /// The names of the tools that a module may call, itself or in a module that it calls.
@@ -191,8 +224,8 @@ mod tests {
         for (manifest, prompt, expected) in cases {
             write(place.path(), "root", &manifest, prompt);
             let finder = Finder::new(".", vec![place.path().to_owned()], None);
-            let tools =
-                tools_of(&finder, "root", Choice::User).unwrap_or_else(|| panic!("{manifest}{prompt}"));
+            let root = load(&finder, NamedModule { name: "root", choice: Choice::User });
+            let tools = tools_of(&root.unwrap_or_else(|| panic!("{manifest}{prompt}")), &finder);
             assert_eq!(tools.need(&server("web")), expected, "{manifest}{prompt}");
             assert_eq!(tools.need(&server("we")), manifest.contains("to: any"), "{manifest}{prompt}");
         }

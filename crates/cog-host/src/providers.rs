@@ -34,6 +34,12 @@ pub struct Selected {
     pub note: String,
 }
 
+impl From<Providers> for Selected {
+    fn from(providers: Providers) -> Self {
+        Self { providers, note: String::new() }
+    }
+}
+
 /// The position of a provider: the setting `model` applies to the first one only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rank {
@@ -66,7 +72,8 @@ pub fn select(settings: &Settings, mode: RecordMode<'_>) -> Result<Selected, Err
     }
 }
 
-/// Creates the providers that the settings select, some of which may be those of the program.
+/// Creates the providers that the settings select, some of which may be those of the program. If nothing is selected, the
+/// providers of the program are called in their order: it has them for no other reason.
 ///
 /// # Errors
 /// As [`select`].
@@ -74,6 +81,17 @@ pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<S
     let requested = settings.provider.value.clone().unwrap_or_default();
     let names: Vec<&str> = requested.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     let find = |name: &str| own.iter().find(|provider| provider.info().name == name).cloned();
+    if names.is_empty()
+        && let Some(first) = own.first()
+    {
+        let note = format!(
+            "calling {}, model {} (a provider of the program)",
+            first.info().name,
+            first.info().model
+        );
+        let providers = Providers::new(own.clone(), by_name(settings)).with_named(own);
+        return Ok(Selected { providers, note });
+    }
     if names.iter().all(|name| find(name).is_none()) {
         let selected = select(settings, RecordMode::Off)?;
         return Ok(Selected { providers: selected.providers.with_named(own), ..selected });

@@ -1,4 +1,8 @@
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{Fetched, Fetcher, FileGuard, MediaError, Store, Stored, Tool};
 
@@ -7,6 +11,9 @@ use crate::{Fetched, Fetcher, FileGuard, MediaError, Store, Stored, Tool};
 pub struct Access {
     /// The module's directory, the base of relative paths (SPEC 4.2.3).
     pub directory: Option<PathBuf>,
+    /// Whether a run may also open the files in the directory of its module, which is then the base of relative paths
+    /// ([`Access::for_module`]).
+    pub opens_module_files: bool,
     /// Fetches URLs; none if URLs may not be fetched.
     pub fetcher: Option<Arc<Fetcher>>,
     /// Whether an unchanged image may be sent as a URL, which the provider fetches itself.
@@ -36,6 +43,14 @@ pub trait Uploads: Send + Sync {
 }
 
 impl Access {
+    /// Returns the access of a run of a module in this directory; none for a module that is not in one.
+    #[must_use]
+    pub fn for_module(self, directory: Option<&Path>) -> Self {
+        let directory = directory.and_then(|directory| directory.canonicalize().ok());
+        let files = directory.iter().cloned().fold(self.files, FileGuard::with_root);
+        Self { directory, files, opens_module_files: false, ..self }
+    }
+
     /// Fetches a URL.
     pub(crate) async fn fetch(&self, url: &str, store: Store) -> Result<Fetched, MediaError> {
         if let Some(stored) = self.stored.get(url) {
@@ -47,7 +62,7 @@ impl Access {
     }
 
     /// Opens a file.
-    pub(crate) fn file(&self, path: &std::path::Path, store: Store) -> Result<Stored, MediaError> {
+    pub(crate) fn file(&self, path: &Path, store: Store) -> Result<Stored, MediaError> {
         match &self.directory {
             Some(directory) => self.files.open(&directory.join(path), store),
             None => self.files.open(path, store),

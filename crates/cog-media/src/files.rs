@@ -26,6 +26,13 @@ impl FileGuard {
         Self { roots: roots.into_iter().filter_map(real).collect() }
     }
 
+    /// Adds a directory or a file, whose links are resolved.
+    #[must_use]
+    pub(crate) fn with_root(mut self, root: PathBuf) -> Self {
+        self.roots.push(root);
+        self
+    }
+
     /// Reads a file into a store.
     ///
     /// # Errors

@@ -13,7 +13,7 @@
 use std::{io::stdin, sync::Arc, time::Instant};
 
 use cog_host::{
-    providers::{self, RecordMode},
+    Host, Use,
     settings::{Environment, Flags, Settings},
 };
 use cog_module::Module;
@@ -25,8 +25,7 @@ fn main() {
     let flags =
         Flags { provider: Some("openai".to_owned()), model: Some("mock-1".to_owned()), ..Flags::default() };
     let settings = Settings::read(flags, Environment::from_process()).unwrap();
-    let selected = providers::select(&settings, RecordMode::Off).unwrap();
-    let runtime = settings.runtime_builder(selected.providers).build().unwrap();
+    let runtime = Host::new(&settings).runtime(Use::Python).unwrap().runtime;
     let module = runtime.load("code-reviewer").unwrap();
     for line in stdin().lines() {
         let line = line.unwrap();

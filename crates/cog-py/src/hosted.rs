@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use cog_host::{
-    providers,
+    Host, Use, providers,
     settings::{Environment, Flags, Redactor, Settings, SettingsError},
 };
 use cog_media::Access;
@@ -66,13 +66,18 @@ impl Hosted {
     fn from_settings(settings: Arc<Settings>, parts: Parts) -> Result<Self, HostError> {
         let selected = providers::select_with(&settings, own_providers(&settings, &parts.providers))?;
         let finder = settings.finder().with_paths(parts.modules.iter().cloned())?;
-        let builder = settings.runtime_builder(selected.providers).finder(finder);
-        let builder = parts.tools.iter().fold(builder, |builder, tool| builder.tool(Arc::clone(tool) as _));
-        let runtime = settings.add_cache(builder, None).build()?;
+        let host = Host {
+            providers: Some(selected),
+            finder: Some(finder),
+            tools: parts.tools.iter().map(|tool| Arc::clone(tool) as _).collect(),
+            ..Host::new(&settings)
+        };
+        let hosted = host.runtime(Use::Python)?;
         let calls_python = !(parts.tools.is_empty() && parts.providers.is_empty());
         attach::close_at_exit(&settings);
         let (servers, log) = (Servers::new(&settings), Log::new(&settings));
-        Ok(Self { runtime, note: selected.note, calls_python, settings, servers, log, parts })
+        let (runtime, note) = (hosted.runtime, hosted.note);
+        Ok(Self { runtime, note, calls_python, settings, servers, log, parts })
     }
 
     /// Returns what a run may open: what the operator allows, and these files.
@@ -91,7 +96,7 @@ impl Hosted {
         {
             return Err(media_unsupported());
         }
-        let access = self.settings.access(module, files);
+        let access = self.settings.local_access(files);
         Ok(Access { tool: access.tool.filter(|_| self.parts.reader.is_some()), ..access })
     }
 
@@ -120,6 +125,17 @@ impl Hosted {
     /// Whether every repair is a violation, unless an option says otherwise.
     pub(crate) fn is_strict(&self) -> bool {
         self.settings.strict.value
+    }
+
+    /// Returns a warning if no provider is configured and nobody asked for that.
+    pub(crate) fn offline_warning(&self) -> Option<String> {
+        let is_offline = self.runtime.providers().default_order().is_empty();
+        (is_offline && self.settings.provider.value.is_none()).then(|| {
+            format!(
+                "{}. Results are golden answers and samples. Set the key of a provider, or pass provider=\"offline\" if you want that.",
+                self.note
+            )
+        })
     }
 
     /// Returns a note for each value in the project's file that changes what runs cost.

@@ -49,7 +49,7 @@ impl Environment {
 #[cfg(test)]
 impl Environment {
     /// Sets a variable.
-    pub(super) fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.variables.insert(name.into(), value.into());
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, HandoffRules};
 use cog_media::Access;
-use cog_module::Module;
+use cog_module::{Module, Origin};
 use cog_provider::ModelRequest;
 use cog_spec::{ErrorBody, Warning};
 
@@ -49,6 +49,9 @@ pub(crate) fn prepare(
     if let Some(budget) = Budget::for_run(state.budget, &options.budgets) {
         options.to_mut().budgets.push(budget);
     }
+    if let Some(access) = access_to_module(options.media.as_ref().unwrap_or(&state.media), module) {
+        options.to_mut().media = Some(access);
+    }
     let run = Run { state, module, options: &options, context: &context, composed, texts };
     let accepted = run.accept(input)?;
     let call = run.call(&accepted, continued.as_deref())?;
@@ -57,6 +60,16 @@ pub(crate) fn prepare(
     let plan = run.plan(accepted, call, cached, parts)?;
     let claim = continued.and_then(|continued| continued.claim);
     Ok(PreparedRun { plan: Plan { claim, ..plan }, rules, span: None })
+}
+
+/// Returns the access with the directory of the module, if a run may open its files. The parts and tools of the run get the same
+/// access: a path in their input comes from the input of this module, and stays relative to it.
+fn access_to_module(access: &Access, module: &Module) -> Option<Access> {
+    let directory = match &module.origin {
+        Origin::Directory(directory) => Some(directory.as_path()),
+        _ => None,
+    };
+    access.opens_module_files.then(|| access.clone().for_module(directory))
 }
 
 /// A run that is being prepared.

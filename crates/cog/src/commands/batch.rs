@@ -16,11 +16,11 @@ use std::io::ErrorKind;
 use cog_batch::{Batch, ColumnMap, Format, JournalPaths, Pace, SinkError, Source, Stop, Summary};
 use cog_flow::Condition;
 use cog_host::{
-    context_store, mcp,
-    providers::{self, RecordMode, Selected},
+    Host, Hosted, NamedModule, Use,
+    providers::Selected,
     settings::{Environment, Flags, Settings, Source as SettingSource},
 };
-use cog_module::{Choice, Module};
+use cog_module::Choice;
 use cog_run::{Providers, RunContext, RunOptions, Runtime};
 use cog_spec::Usage;
 
@@ -62,29 +62,31 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     let source = source(args)?;
     let filter = args.rows.filter.as_deref().map(condition).transpose()?;
     let via = via::provider(args, &settings)?;
-    let selected = match (&via, args.nats()) {
-        (Some(provider), _) => via::selected(provider),
-        (None, Some(_)) if !(args.plan.is_some() && names_model(args)) => workers(),
-        (None, _) => providers::select(&settings, RecordMode::Off)?,
+    let providers = match (&via, args.nats()) {
+        (Some(provider), _) => Some(via::selected(provider)),
+        (None, Some(_)) if !(args.plan.is_some() && names_model(args)) => Some(workers()),
+        (None, _) => None,
     };
     let pace = Pace::new(args.concurrency(), args.limits.rpm, args.limits.tpm);
-    let builder = settings.runtime_builder(selected.providers).observer(pace.observer());
-    let builder = match args.nats() {
-        Some(_) => builder,
-        None => {
-            let needed = mcp::Needed::By(&args.module, Choice::User);
-            mcp::add_tools(builder, &settings, needed, |note| console.note(note))?
-        }
+    let used = match args.nats() {
+        Some(_) => Use::Jobs,
+        None => Use::Batch(NamedModule { name: &args.module, choice: Choice::User }),
     };
-    let builder = builder.context_store(context_store(None));
-    let runtime = settings.add_cache(builder, args.cache.as_deref()).build()?;
+    let host = Host {
+        providers,
+        cache_dir: args.cache.as_deref(),
+        observer: Some(pace.observer()),
+        ..Host::new(&settings)
+    };
+    let Hosted { runtime, note, skipped_tools } = host.runtime(used)?;
+    skipped_tools.iter().for_each(|sentence| console.note(sentence));
     let module = runtime::load(&runtime, &args.module, &settings, console)?;
     if let Some(warning) = module.trust.warning(&module.manifest) {
         console.note(&warning);
     }
     check_prices(&runtime, args.limits.max_cost)?;
     let warms_cache = via.is_none() && has_prompt_cache(&runtime);
-    let options = options(args, &module, &settings);
+    let options = options(args, &settings);
     let mut context = RunContext::default();
     context.parent_span = settings.parent_span();
     let batch = Batch {
@@ -110,12 +112,12 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     }
     #[cfg(feature = "nats")]
     if let Some(url) = args.nats() {
-        console.note(&selected.note);
+        console.note(&note);
         let summary = nats::run(url, (batch, rows), args, (&settings, console))?;
         return close(summary, args, console);
     }
     let output = Output::open(args, &batch, &settings)?;
-    console.note(&selected.note);
+    console.note(&note);
     if let Some(provider) = &batch.via {
         return via::run(
             provider,
@@ -205,11 +207,9 @@ fn condition(text: &str) -> Result<Condition, CliError> {
     })
 }
 
-fn options(args: &BatchArgs, module: &Module, settings: &Settings) -> RunOptions {
-    let mut options = RunOptions::new()
-        .media(settings.access(module, []))
-        .strict(settings.strict.value)
-        .generation(args.generation.generation());
+fn options(args: &BatchArgs, settings: &Settings) -> RunOptions {
+    let mut options =
+        RunOptions::new().strict(settings.strict.value).generation(args.generation.generation());
     let timeout = &settings.timeout;
     options.timeout = matches!(timeout.source, SettingSource::Flag(_)).then_some(timeout.value);
     options.on_violation = args.check.on_violation;

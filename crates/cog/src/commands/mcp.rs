@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use cog_host::{providers, settings::Environment};
+use cog_host::{Hosted, Use, settings::Environment};
 use cog_mcp::{CallSettings, ModuleServer};
 use cog_spec::{Code, ErrorBody};
 
@@ -37,9 +37,8 @@ pub(crate) fn mcp(args: &McpArgs, environment: Environment, console: &Console) -
 /// Serves standard input and output until the client closes them, or Ctrl-C or SIGTERM.
 fn stdio(args: &McpServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = load_run_settings(args.model.flags(), environment, console)?;
-    let selected = providers::select(&settings, providers::RecordMode::Off)?;
-    let runtime = served::runtime(&args.paths, &settings, selected.providers, console)?;
-    console.note(&selected.note);
+    let Hosted { runtime, note, .. } = served::runtime(Use::Serve, &args.paths, &settings, console)?;
+    console.note(&note);
     let events = events(0)?;
     let served = events.block_on(async {
         let mut signals = Signals::new()?;

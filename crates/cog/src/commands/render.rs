@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use cog_flow::Answer;
 use cog_host::{
-    providers::{self, RecordMode},
+    Host, Hosted, NamedModule, Use,
     settings::{Environment, Settings},
 };
 use cog_json::Value;
-use cog_module::{Finder, Module};
+use cog_module::{Choice, Finder, Module};
 use cog_run::{Rendered, RunOptions};
 use cog_spec::ErrorBody;
 
@@ -46,14 +46,15 @@ pub(crate) fn render(
 }
 
 fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result<Rendered, ErrorBody> {
-    let selected = providers::select(settings, RecordMode::Off)?;
-    let runtime = settings.runtime_builder(selected.providers).build()?;
+    let named = NamedModule { name: args.request.input.module(), choice: Choice::User };
+    let Hosted { runtime, skipped_tools, .. } = Host::new(settings).runtime(Use::Render(named))?;
+    skipped_tools.iter().for_each(|sentence| console.note(sentence));
     let module = runtime::load(&runtime, args.request.input.module(), settings, console)?;
     let input = input::read(&args.request.input, &module, &settings.media)?;
     let generation = args.request.generation.generation();
     let options = RunOptions::new()
         .generation(generation)
-        .media(settings.access(&module, input::media_files(&args.request.input.media)));
+        .media(settings.local_access(input::media_files(&args.request.input.media)));
     let rendered = runtime::block_on(runtime.render(&module, input, options))?;
     let rendered = rendered.map_err(|refused| example::advise(refused, &args.request.input, &module))?;
     if let Some(note) = about_parts(&module, runtime.finder()) {

@@ -9,8 +9,8 @@ mod trace;
 use std::sync::Arc;
 
 use cog_host::{
-    context_store, mcp,
-    providers::{self, RecordMode},
+    Host, Hosted, NamedModule, Use,
+    providers::RecordMode,
     run_log::{Requested, RunLog},
     settings::{Environment, Flags, Settings, Source},
 };
@@ -166,18 +166,15 @@ impl Run<'_> {
             None => stored::opened(self.args, &self.settings)?,
         };
         let Named { name, choice } = self.module_name(stored.as_ref())?;
-        let selected = providers::select(&self.settings, self.record_mode())?;
-        let builder = self.settings.runtime_builder(selected.providers);
-        let builder = mcp::add_tools(builder, &self.settings, mcp::Needed::By(&name, choice), |note| {
-            self.console.note(note);
-        })?;
-        let builder = builder.context_store(context_store(self.args.state_dir.as_deref()));
-        // A recording contains a call to the provider.
-        let is_called = self.args.record.is_none() && self.args.replay.is_none();
-        let runtime = match is_called {
-            true => self.settings.add_cache(builder, self.args.cache.as_deref()).build()?,
-            false => builder.build()?,
+        let host = Host {
+            record_mode: self.record_mode(),
+            cache_dir: self.args.cache.as_deref(),
+            state_dir: self.args.state_dir.as_deref(),
+            ..Host::new(&self.settings)
         };
+        let used = Use::Run(NamedModule { name: &name, choice });
+        let Hosted { runtime, note, skipped_tools } = host.runtime(used)?;
+        skipped_tools.iter().for_each(|sentence| self.console.note(sentence));
         let load = match choice {
             Choice::User => runtime::load,
             Choice::Program => runtime::load_found,
@@ -192,7 +189,7 @@ impl Run<'_> {
             (None, Some(stored)) => stored.record().input.clone(),
             (None, None) => self.read_input(&module)?,
         };
-        Ok(Ready { runtime, module, input, note: selected.note, stored })
+        Ok(Ready { runtime, module, input, note, stored })
     }
 
     /// Returns the module by its name or path. A halted or interrupted run continues with its module, its provider and its
@@ -287,7 +284,7 @@ impl Run<'_> {
     fn start(&self, ready: Ready, is_streamed: bool) -> Result<Started, Box<Envelope>> {
         let Ready { runtime, module, input, note, stored } = ready;
         let cancellation = Cancellation::new();
-        let options = self.options(&module, cancellation.clone());
+        let options = self.options(cancellation.clone());
         let new =
             || stored::created(self.args, &module, (&input, options.clone()), &self.settings, self.console);
         let stored = stored.or_else(new);
@@ -335,10 +332,10 @@ impl Run<'_> {
         }
     }
 
-    fn options(&self, module: &Module, cancellation: Cancellation) -> RunOptions {
+    fn options(&self, cancellation: Cancellation) -> RunOptions {
         let RunArgs { stream, check, tools, .. } = self.args;
         let mut options = RunOptions::new()
-            .media(self.settings.access(module, input::media_files(&self.args.request.input.media)))
+            .media(self.settings.local_access(input::media_files(&self.args.request.input.media)))
             .delivery(self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory))
             .strict(self.settings.strict.value)
             .generation(self.args.request.generation.generation())

@@ -10,10 +10,9 @@ use std::{
 };
 
 use cog_host::{
-    context_store, mcp, providers,
+    Host, Hosted, Use,
     settings::{Environment, ServeSettings, Settings},
 };
-use cog_media::Access;
 use cog_run::sessions::{SessionError, SessionSettings, Sessions};
 use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
@@ -61,7 +60,6 @@ pub(super) fn listen(
     let (mut serving, _) = ServeSettings::read(&settings, args.flag)?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
     serving.server.access.check(serving.socket_addr()).map_err(|error| cannot_serve(&error))?;
-    let selected = providers::select(&settings, providers::RecordMode::Off)?;
     let metrics = Metrics::new();
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
     let finder = settings.finder();
@@ -69,14 +67,16 @@ pub(super) fn listen(
     // Nobody named the working directory: its module is served, and calls tools only if it is trusted.
     let finder = finder.with_paths(args.paths.iter().cloned())?.with_found_paths(here)?;
     note_served(&finder, console);
-    let context = context_store(serving.state_dir.as_deref()).owner_limits(serving.context);
-    let builder = settings.runtime_builder(selected.providers).context_store(context);
-    let builder = settings.add_cache(builder, None);
-    let runtime = mcp::add_tools(builder, &settings, mcp::Needed::ByAny, |note| console.note(note))?
-        .finder(finder)
-        .media(access(&settings, &media))
-        .observer(Arc::new(metrics.clone()))
-        .build()?;
+    let host = Host {
+        finder: Some(finder),
+        state_dir: serving.state_dir.as_deref(),
+        context_limits: Some(serving.context),
+        uploads: Some(Arc::new(media.clone())),
+        observer: Some(Arc::new(metrics.clone())),
+        ..Host::new(&settings)
+    };
+    let Hosted { runtime, note, skipped_tools } = host.runtime(Use::Serve)?;
+    skipped_tools.iter().for_each(|sentence| console.note(sentence));
     let mut stored = serving.sessions.clone();
     stored.state_dir = serving.state_dir.clone();
     stored.recovery = stored.recovery.filter(|_| serving.resume);
@@ -90,7 +90,7 @@ pub(super) fn listen(
         let address = listener.local_addr().map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
         let signals = Signals::new()?;
         let reloading = reload_tokens(&serving, ReloadSignal::new()?, console);
-        console.note(&selected.note);
+        console.note(&note);
         let path = if args.only_mcp { "/mcp" } else { "" };
         console.note(&format!("{modules} modules at http://{address}{path} (Ctrl-C ends it)"));
         let server =
@@ -136,19 +136,6 @@ async fn shared_sessions(_: &str, _: SessionSettings, _: &Settings) -> Result<Se
 
 #[cfg(feature = "nats")]
 use super::nats::shared_sessions;
-
-/// What remote callers may open: URLs, their own uploads, and files under the operator's roots.
-fn access(settings: &Settings, uploads: &MediaStore) -> Access {
-    Access {
-        fetcher: settings.media.fetcher(),
-        by_url: settings.media.by_url.value,
-        strip_metadata: settings.media.strip_metadata.value,
-        files: settings.media.files([]),
-        uploads: Some(Arc::new(uploads.clone())),
-        tool: Some(settings.media.tool()),
-        ..Access::default()
-    }
-}
 
 /// Reads the token file, if there is one.
 fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, CliError> {

@@ -15,10 +15,11 @@ mod update;
 use std::cell::RefCell;
 
 use cog_host::{
-    providers,
+    Host, Use, providers,
     settings::{Environment, Settings},
 };
-use cog_run::Providers;
+use cog_run::{Providers, Runtime};
+use cog_spec::ErrorBody;
 use futures_util::{StreamExt as _, stream};
 
 use self::{
@@ -46,9 +47,9 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     let judge = args.judge.as_ref().map(|name| providers::named(&settings, name)).transpose()?;
     let bench = Bench {
         args,
-        judge: judge.map(|providers| settings.runtime_builder(providers).build()).transpose()?,
+        judge: judge.map(|providers| runtime_with(providers, &settings)).transpose()?,
         settings: &settings,
-        runtime: settings.runtime_builder(Providers::offline()).build()?,
+        runtime: runtime_with(Providers::offline(), &settings)?,
         console,
     };
     let plan = bench.plan(targets)?;
@@ -56,6 +57,12 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     let report = bench.report(plan, attempts);
     bench.print(&report)?;
     Ok(report.exit())
+}
+
+/// Returns a runtime for what is not a case: loading modules, and judging answers.
+fn runtime_with(providers: Providers, settings: &Settings) -> Result<Runtime, ErrorBody> {
+    let host = Host { providers: Some(providers.into()), ..Host::new(settings) };
+    Ok(host.runtime(Use::Test)?.runtime)
 }
 
 /// Checks that a provider is selected whose answers can be recorded, and reports which.

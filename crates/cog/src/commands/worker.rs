@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cog_batch::nats::{Names, NatsError, NatsOptions, Queue, Stop, Worker, WorkerReport, connect};
 use cog_host::{
-    providers::{self, Selected},
+    Hosted, Use,
     settings::{Environment, Settings},
 };
 
@@ -23,10 +23,8 @@ pub(crate) fn worker(
     let settings = load_run_settings(args.model.flags(), environment, console)?;
     let options = nats::options(args.nats.as_deref(), &settings)?;
     let names = Names::new(&settings.nats.name.value).map_err(|error| nats::error(&error))?;
-    let selected = providers::select(&settings, providers::RecordMode::Off)?;
-    check_provider(&selected, &settings)?;
-    console.note(&selected.note);
-    let runtime = served::runtime(&args.paths, &settings, selected.providers, console)?;
+    let Hosted { runtime, note, .. } = served::runtime(Use::Worker, &args.paths, &settings, console)?;
+    console.note(&note);
     events(0)?.block_on(async {
         let mut signals = Signals::new()?;
         let opened = tokio::select! {
@@ -39,21 +37,6 @@ pub(crate) fn worker(
         let worker = worker.map_err(|error| nats::error(&error))?;
         console.note(&format!("waiting for jobs, at most {} at once (Ctrl-C ends it)", worker.concurrency()));
         run(worker, &stop, signals, args.shutdown_timeout, console).await
-    })
-}
-
-/// Checks that a model is called, unless the operator has chosen offline mode: its results are invented, and succeed.
-fn check_provider(selected: &Selected, settings: &Settings) -> Result<(), CliError> {
-    if settings.provider.value.is_some() || !selected.providers.default_order().is_empty() {
-        return Ok(());
-    }
-    Err(CliError::Usage {
-        message: "a worker requires a provider: offline mode calls no model".to_owned(),
-        suggestion: Some(
-            "Set the key of a provider, or name one with --provider; `cog doctor --all` lists them. Use `--provider offline` \
-             for invented results."
-                .to_owned(),
-        ),
     })
 }
 

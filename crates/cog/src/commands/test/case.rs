@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cog_host::providers::{self, RecordMode};
+use cog_host::{Host, Use, providers::RecordMode};
 use cog_json::{ToJson as _, Value};
 use cog_module::{
     Module, Origin,
@@ -57,9 +57,8 @@ impl Bench<'_> {
             AnswerSource::Record(directory) => RecordMode::Record(directory),
             AnswerSource::Replay(directory) => RecordMode::Replay(directory),
         };
-        let selected = providers::select(self.settings, tape)?;
-        let runtime = self.settings.runtime_builder(selected.providers).build()?;
-        Ok(Some(execute(&runtime, job).await))
+        let host = Host { record_mode: tape, tools: job.variant.tools.clone(), ..Host::new(self.settings) };
+        Ok(Some(execute(&host.runtime(Use::Test)?.runtime, job).await))
     }
 
     fn source<'a>(&self, job: &Job<'a>) -> Result<AnswerSource<'a>, ErrorBody> {

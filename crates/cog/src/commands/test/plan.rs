@@ -5,12 +5,16 @@ use std::{
     sync::Arc,
 };
 
-use cog_host::providers::{self, Contender, RecordMode};
+use cog_host::{
+    Host, Use,
+    mcp::{self, Needed},
+    providers::{self, Contender},
+};
 use cog_module::{
     Diagnostic, Module, Origin,
     golden::{self, GoldenCase},
 };
-use cog_run::Runtime;
+use cog_run::{Runtime, tools::Tool};
 use cog_spec::ErrorBody;
 
 use super::bench::Bench;
@@ -31,6 +35,8 @@ pub(super) struct Variant {
     pub(super) column: Option<Column>,
     /// The runtime that calls the provider; none if recordings answer, or each case is recorded.
     pub(super) runtime: Option<Runtime>,
+    /// The tools of MCP servers, for the runtime of a case.
+    pub(super) tools: Vec<Arc<dyn Tool>>,
 }
 
 /// A provider and its model, which are compared with others.
@@ -97,10 +103,8 @@ impl Bench<'_> {
     /// # Errors
     /// A provider is unknown or its settings are invalid, or no case has the requested name.
     pub(super) fn plan(&self, targets: Vec<Target>) -> Result<Plan, CliError> {
-        let plan = Plan {
-            variants: self.variants()?,
-            modules: targets.into_iter().map(|(name, origin)| self.planned(name, &origin)).collect(),
-        };
+        let modules: Vec<_> = targets.into_iter().map(|(name, origin)| self.planned(name, &origin)).collect();
+        let plan = Plan { variants: self.variants(&modules)?, modules };
         let has_errors = plan.modules.iter().any(|module| module.loaded.is_err());
         match &self.args.case {
             Some(text) if !has_errors && plan.jobs(1).next().is_none() => Err(no_case(text)),
@@ -108,22 +112,38 @@ impl Bench<'_> {
         }
     }
 
-    fn variants(&self) -> Result<Vec<Variant>, CliError> {
+    fn variants(&self, modules: &[PlannedModule]) -> Result<Vec<Variant>, CliError> {
+        let tools = self.server_tools(modules)?;
         if !self.args.model.names_provider() || self.args.record {
-            return Ok(vec![Variant { column: None, runtime: None }]);
+            return Ok(vec![Variant { column: None, runtime: None, tools }]);
         }
-        let create = |providers| self.settings.runtime_builder(providers).build();
-        if self.args.matrix {
-            let models = self.args.model.model.iter().flat_map(|names| names.split(','));
-            let models: Vec<_> = models.map(str::trim).filter(|name| !name.is_empty()).collect();
-            let variant = |Contender { provider, model, providers }| {
-                let column = Some(Column { provider, model });
-                Ok(Variant { column, runtime: Some(create(providers)?) })
-            };
-            return providers::each(self.settings, &models)?.into_iter().map(variant).collect();
+        let variant = |column, providers| {
+            let host = Host { providers, tools: tools.clone(), ..Host::new(self.settings) };
+            Ok(Variant { column, runtime: Some(host.runtime(Use::Test)?.runtime), tools: tools.clone() })
+        };
+        if !self.args.matrix {
+            return Ok(vec![variant(None, None)?]);
         }
-        let selected = providers::select(self.settings, RecordMode::Off)?;
-        Ok(vec![Variant { column: None, runtime: Some(create(selected.providers)?) }])
+        let models = self.args.model.model.iter().flat_map(|names| names.split(','));
+        let models: Vec<_> = models.map(str::trim).filter(|name| !name.is_empty()).collect();
+        let targets = providers::each(self.settings, &models)?.into_iter();
+        targets
+            .map(|Contender { provider, model, providers }| {
+                variant(Some(Column { provider, model }), Some(providers.into()))
+            })
+            .collect()
+    }
+
+    /// Starts the MCP servers whose tools the modules may call, once for all cases. Without an answer there are no calls.
+    fn server_tools(&self, modules: &[PlannedModule]) -> Result<Vec<Arc<dyn Tool>>, ErrorBody> {
+        let calls_model = self.args.record || self.args.model.names_provider();
+        let is_answered = |case: &GoldenCase| calls_model || case.cassette.is_some();
+        let loaded = modules.iter().filter_map(|module| module.loaded.as_ref().ok());
+        let answered = loaded.filter(|loaded| loaded.cases.iter().any(is_answered));
+        let answered: Vec<_> = answered.map(|loaded| Arc::clone(&loaded.module)).collect();
+        let started = mcp::start(self.settings, Needed::ByLoaded(&answered))?;
+        started.skipped.iter().for_each(|sentence| self.console.note(sentence));
+        Ok(started.tools)
     }
 
     fn planned(&self, name: String, origin: &Origin) -> PlannedModule {
