@@ -116,9 +116,17 @@ impl Conversion {
         if let Ok(number) = number.extract::<i64>() {
             return self.write(|w| number.write_json(w));
         }
-        match number.extract::<u64>() {
-            Ok(number) => self.write(|w| number.write_json(w)),
-            Err(_) => Err(ConversionError::value("the integer needs more than 64 bits; pass it as a string")),
+        // `str` of a member of an enumeration is its name.
+        match number.py().get_type::<PyInt>().call_method1("__repr__", (number,)) {
+            Ok(digits) => {
+                self.out.push_str(digits.cast::<PyString>()?.to_str()?);
+                Ok(())
+            }
+            // Python limits the digits, because writing them takes quadratic time.
+            Err(error) if error.is_instance_of::<PyValueError>(number.py()) => {
+                Err(ConversionError::value("the integer has too many digits for Python; pass it as a string"))
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
