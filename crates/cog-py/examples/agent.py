@@ -1,4 +1,4 @@
-"""A tool, a provider and a module written in Python, used together: ``python examples/agent.py``.
+"""A tool, a provider and a task written in Python, used together: ``python examples/agent.py``.
 
 The provider is a script, so that the example needs no key. In its place, any model that calls tools works:
 ``CognitiveRuntime(provider="openai", tools=[forecast])``.
@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from cognitive import CognitiveRuntime, ModelRequest, Provider, Reply, ToolCall, ToolError, module, tool
+from cognitive import CognitiveRuntime, ModelRequest, Provider, Reply, ToolCall, ToolError, task, tool
 
 CITIES = {"Bern": 21.5, "Oslo": 12.0}
 
@@ -29,7 +29,7 @@ class Advice:
     temperature: float
 
 
-@module(tools=["forecast"])
+@task(tools=["forecast"])
 def dress(city: str) -> Advice:
     """Recommend clothes for tomorrow. Ask for the forecast first."""
     raise NotImplementedError
@@ -57,8 +57,8 @@ def call(city: str) -> Reply:
 
 def main() -> None:
     runtime = CognitiveRuntime(providers={"scripted": Scripted()}, provider="scripted", tools=[forecast])
-    result = runtime.execute(dress, {"city": "Bern"})
-    print(result.raise_for_error().as_type(Advice))
+    result = dress.with_options(runtime=runtime).result(city="Bern")
+    print(result.raise_for_error().data)
     for error in result.exceptions:
         print(f"the model corrected: {error}")
 

@@ -26,7 +26,6 @@ from cognitive import (
     ErrorInfo,
     Module,
     ModelRequest,
-    ModuleFiles,
     Provider,
     Reply,
     Report,
@@ -34,7 +33,7 @@ from cognitive import (
     RunOptions,
     ToolCall,
     ToolError,
-    module as as_module,
+    task,
     tool,
 )
 
@@ -83,7 +82,7 @@ async def season(month: int) -> str:
     return ["winter", "spring", "summer", "autumn"][month % 12 // 3]
 
 
-@as_module(tools=["forecast", "season"])
+@task(tools=["forecast", "season"])
 def dress(city: str) -> list[str]:
     """Say what to wear in the city, after you have looked at the weather."""
     raise AssertionError("the function is never called")
@@ -197,15 +196,16 @@ async def concurrently(runtime: CognitiveRuntime, module: Module) -> None:
 
 def functions(runtime: CognitiveRuntime) -> None:
     """A module, a provider and tools in Python, used together, and what they send."""
-    made: ModuleFiles = dress
-    assert forecast("Oslo") == {"Oslo 0": 21.5} and runtime.validate(made, level="v2.2").valid
-    rendered: dict[str, Any] = runtime.render(made, {"city": "Bern"})
+    own = dress.with_options(runtime=runtime)
+    assert forecast("Oslo") == {"Oslo 0": 21.5} and runtime.validate(own, level="v2.2").valid
+    rendered: dict[str, Any] = runtime.render(own, {"city": "Bern"})
     assert [message["role"] for message in rendered["messages"]] == ["system", "user"]
-    result: Result = runtime.execute(made, {"city": "Bern"})
-    clothes: list[str] = result.as_type(list[str])
+    result: Result[list[str] | None] = own.result("Bern")
+    clothes: list[str] = result.raise_for_error().data
     failed = [str(error) for error in result.exceptions]
     print(f"{clothes} of {result.meta['model']}; the model corrected: {failed}")
-    assert runtime.verify(result, module=made).valid
+    assert runtime.verify(result, module=own).valid and own(city="Oslo") == clothes
+    assert [of_city.data for of_city in own.map([{"city": "Bern"}, {"city": "Oslo"}])] == [clothes, clothes]
     verdict = runtime.verify({"ok": True, "data": {}}, kind="envelope")
     assert not verdict.valid and verdict.violations
 

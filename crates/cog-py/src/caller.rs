@@ -52,12 +52,17 @@ impl Caller {
         CALLER.try_with(Arc::clone).map_err(missing)
     }
 
-    /// Lets asynchronous functions run in the event loop that runs this code.
+    /// Lets asynchronous functions run in the event loop that runs this code, if one does.
     pub(crate) fn use_running_loop(&self, py: Python<'_>) -> PyResult<()> {
         static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let running = RUNNING.import(py, "asyncio", "get_running_loop")?.call0()?.unbind();
-        let _ = self.event_loop.set(py, running);
-        Ok(())
+        match RUNNING.import(py, "asyncio", "get_running_loop")?.call0() {
+            Ok(running) => {
+                let _ = self.event_loop.set(py, running.unbind());
+                Ok(())
+            }
+            Err(error) if error.is_instance_of::<PyRuntimeError>(py) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns the event loop of asynchronous functions: that of the caller, otherwise one of the package.

@@ -25,12 +25,23 @@ pub(crate) struct RunResult {
     exceptions: Vec<Py<PyAny>>,
     /// Because of which the provider of the run failed.
     cause: Option<Py<PyAny>>,
+    /// The type of `data`; without one it is JSON.
+    kind: Option<Py<PyAny>>,
+    /// What continues the run if it waits for a confirmation.
+    origin: PyOnceLock<Py<PyAny>>,
 }
 
 impl RunResult {
     pub(crate) fn new(envelope: Envelope) -> Self {
-        let (data, meta) = (PyOnceLock::new(), PyOnceLock::new());
-        Self { envelope, data, meta, exceptions: Vec::new(), cause: None }
+        Self {
+            envelope,
+            data: PyOnceLock::new(),
+            meta: PyOnceLock::new(),
+            exceptions: Vec::new(),
+            cause: None,
+            kind: None,
+            origin: PyOnceLock::new(),
+        }
     }
 
     /// Returns the envelope as JSON.
@@ -49,9 +60,10 @@ impl RunResult {
 impl RunResult {
     /// Reads an envelope from JSON.
     #[new]
-    fn read(py: Python<'_>, json: &str) -> PyResult<Self> {
+    #[pyo3(signature = (json, kind = None))]
+    fn read(py: Python<'_>, json: &str, kind: Option<Py<PyAny>>) -> PyResult<Self> {
         match parse(py, json).map(|value| Envelope::read(value.node())) {
-            Ok(Some(envelope)) => Ok(Self::new(envelope)),
+            Ok(Some(envelope)) => Ok(Self { kind, ..Self::new(envelope) }),
             Ok(None) => Err(PyValueError::new_err("the text is not the envelope of a run")),
             Err(error) => Err(PyValueError::new_err(format!("the text is not JSON: {error}"))),
         }
@@ -68,8 +80,29 @@ impl RunResult {
     }
 
     /// How it is pickled and copied.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (String,)) {
-        (py.get_type::<Self>(), (self.envelope.to_json(),))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyType>, (String, Option<Py<PyAny>>)) {
+        let kind = self.kind.as_ref().map(|kind| kind.clone_ref(py));
+        (py.get_type::<Self>(), (self.envelope.to_json(), kind))
+    }
+
+    /// The same result with `data` of this type.
+    fn typed(&self, py: Python<'_>, kind: Py<PyAny>) -> Self {
+        let origin = PyOnceLock::new();
+        if let Some(own) = self.origin.get(py) {
+            let _ = origin.set(py, own.clone_ref(py));
+        }
+        Self {
+            exceptions: self.exceptions.iter().map(|error| error.clone_ref(py)).collect(),
+            cause: self.cause.as_ref().map(|cause| cause.clone_ref(py)),
+            kind: Some(kind),
+            origin,
+            ..Self::new(self.envelope.clone())
+        }
+    }
+
+    /// Sets what continues the run. The runtime calls it for a run that failed.
+    fn _set_origin(&self, py: Python<'_>, origin: Py<PyAny>) {
+        let _ = self.origin.set(py, origin);
     }
 
     /// Whether the run succeeded.
@@ -81,7 +114,10 @@ impl RunResult {
     /// The answer of a successful run, otherwise None.
     #[getter]
     pub(crate) fn data(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let data = || optional(py, self.envelope.data());
+        let data = || match (self.envelope.data(), &self.kind) {
+            (Some(data), Some(kind)) => converted(data, kind.bind(py)).map(Bound::unbind),
+            (data, _) => optional(py, data),
+        };
         Ok(self.data.get_or_try_init(py, data)?.clone_ref(py))
     }
 
@@ -107,6 +143,16 @@ impl RunResult {
         self.envelope.error().cloned().map(ErrorInfo)
     }
 
+    /// The calls that wait for a confirmation, which end a run with E4007; otherwise None.
+    #[getter]
+    fn pending<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        let details = self.envelope.error().and_then(|error| error.details.as_ref());
+        let Some(halted) = details.and_then(|details| details.get("halted")) else { return Ok(None) };
+        let class = CLASS.import(py, "cognitive._pending", "Pending")?;
+        class.call1((to_python(py, halted)?, self.origin.get(py), &self.kind)).map(Some)
+    }
+
     /// The warnings.
     #[getter]
     fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -129,11 +175,10 @@ impl RunResult {
 
     /// The answer as a Pydantic model, a dataclass, a `TypedDict`, or a type of these.
     fn as_type<'py>(slf: &Bound<'py, Self>, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        static CONVERT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let result = slf.get();
-        let Some(data) = result.envelope.data() else { return Err(exception_of(slf)?) };
-        let convert = CONVERT.import(slf.py(), "cognitive._types", "to_type")?;
-        convert.call1((result.data(slf.py())?, data.to_json(), kind))
+        match slf.get().envelope.data() {
+            Some(data) => converted(data, kind),
+            None => Err(exception_of(slf)?),
+        }
     }
 
     /// The envelope as a dict.
@@ -165,6 +210,17 @@ impl RunResult {
     fn __bool__(&self) -> PyResult<bool> {
         Err(PyTypeError::new_err("a result is neither true nor false; use result.ok or result.data"))
     }
+}
+
+/// Converts the data of an answer to a type.
+fn converted<'py>(data: &Value, kind: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static CONVERT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = kind.py();
+    CONVERT.import(py, "cognitive._types", "to_type")?.call1((
+        to_python(py, data.node())?,
+        data.to_json(),
+        kind,
+    ))
 }
 
 fn optional(py: Python<'_>, value: Option<&Value>) -> PyResult<Py<PyAny>> {

@@ -16,7 +16,7 @@ import pytest
 from conftest import ANSWER
 
 import cognitive.arrow
-from cognitive import CognitiveError, CognitiveRuntime, Result, _columns, module
+from cognitive import CognitiveError, CognitiveRuntime, Result, _columns, task
 from cognitive._batch import present
 from cognitive._columns import Choice, Items, Leaf, Struct, Type
 
@@ -104,7 +104,7 @@ def test_control_plane_has_columns(offline: CognitiveRuntime) -> None:
 
 
 def test_numbers_of_any_size_are_kept(offline: CognitiveRuntime) -> None:
-    @module
+    @task
     def count(text: str) -> dict[str, int]:  # type: ignore[empty-body]
         """Count."""
 
@@ -188,7 +188,7 @@ def test_function_of_a_module_has_columns(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_module_in_memory_is_pickled(offline: CognitiveRuntime) -> None:
-    @module
+    @task
     def count(text: str) -> list[int]:  # type: ignore[empty-body]
         """Count."""
 

@@ -23,7 +23,7 @@ from ray.cluster_utils import Cluster
 
 import cognitive.arrow
 import cognitive.daft
-from cognitive import CognitiveError, CognitiveRuntime, module
+from cognitive import CognitiveError, CognitiveRuntime, task
 from cognitive.ray import _Row, _Shape, map_batches
 
 ROWS = 1000
@@ -195,7 +195,7 @@ def test_ray_value_that_python_cannot_represent_fails_its_row(model: Model) -> N
 
 
 def test_job_is_checked_before_it_is_sent(offline: CognitiveRuntime) -> None:
-    @module
+    @task
     def echo(code: str) -> list[str]:  # type: ignore[empty-body]
         """Echo the code."""
 
@@ -266,7 +266,7 @@ def test_daft_refuses_what_cannot_run(offline: CognitiveRuntime) -> None:
 
 
 def test_module_in_memory_runs_on_workers(model: Model) -> None:
-    @module
+    @task
     def echo(code: str) -> list[str]:  # type: ignore[empty-body]
         """Echo the code."""
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from cognitive import _functions
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -21,18 +23,23 @@ def test_tour_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "['a jacket'] of adviser/adviser-1; the model corrected: ['InvalidDays: Ask for" in printed
 
 
-def run_readme(directory: Path) -> None:
+def run_readme(directory: Path, block: int) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (directory / "README.md").read_text(), re.DOTALL)
-    exec(blocks[0], {})
+    exec(blocks[block], {})
 
 
-def test_readme_of_the_package_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    run_readme(Path(__file__).parents[1])
+def test_readme_of_the_package_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_functions, "_default", None)
+    run_readme(Path(__file__).parents[1], 0)
+    assert capsys.readouterr().out.strip()
+    run_readme(Path(__file__).parents[1], 1)
     assert capsys.readouterr().out.strip() in {"approve", "change", "reject"}
 
 
 def test_readme_of_the_project_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    run_readme(Path(__file__).parents[3])
+    run_readme(Path(__file__).parents[3], 0)
     assert capsys.readouterr().out.startswith("high ")
 
 

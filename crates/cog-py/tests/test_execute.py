@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import pytest
 from conftest import ANSWER, Mock
 
-from cognitive import CognitiveError, CognitiveRuntime
+from scripted import Scripted
+
+from cognitive import CognitiveError, CognitiveRuntime, Runtime
 
 INPUT = {"code": "fn main() {}"}
 
@@ -107,6 +110,32 @@ def test_invalid_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         CognitiveRuntime()
     with pytest.raises(ValueError, match="timeout: found 0"):
         CognitiveRuntime(timeout=0)
+
+
+def test_offline_runtime_warns_unless_it_is_wanted(offline: CognitiveRuntime) -> None:
+    with pytest.warns(UserWarning, match='golden answers and samples.*provider="offline"') as warned:
+        result = CognitiveRuntime().run("code-reviewer", INPUT)
+    assert result.ok and warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert CognitiveRuntime(provider="offline").run("code-reviewer", INPUT).ok
+        assert CognitiveRuntime(providers={"mine": Scripted()}).load("code-reviewer")
+
+
+def test_short_names_are_those_of_the_specification(offline: CognitiveRuntime) -> None:
+    assert Runtime is CognitiveRuntime
+    answer = offline.execute("code-reviewer", INPUT).data
+    assert offline.run("code-reviewer", INPUT).data == answer
+    assert asyncio.run(offline.arun("code-reviewer", INPUT)).data == answer
+    assert list(offline.stream("code-reviewer", INPUT))[-1]["data"] == answer
+
+
+def test_providers_of_the_program_are_called_unless_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"first": Scripted(), "second": Scripted()}
+    assert "calling first" in repr(CognitiveRuntime(providers=own))
+    assert "calling second" in repr(CognitiveRuntime(providers=own, provider="second"))
+    monkeypatch.setenv("LLM_PROVIDER", "offline")
+    assert "offline mode" in repr(CognitiveRuntime(providers=own))
 
 
 def test_unknown_provider_is_named() -> None:

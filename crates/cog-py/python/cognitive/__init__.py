@@ -1,8 +1,8 @@
 """Runs Cognitive Modules: a model's answer as a checked envelope.
 
->>> from cognitive import CognitiveRuntime
->>> runtime = CognitiveRuntime()
->>> result = runtime.execute("code-reviewer", {"code": "eval(input())"})
+>>> from cognitive import Runtime
+>>> runtime = Runtime()
+>>> result = runtime.run("code-reviewer", {"code": "eval(input())"})
 >>> result.raise_for_error().data["verdict"]
 
 Providers, keys and limits come from environment variables and from the settings file of the command line ``cog``.
@@ -13,15 +13,20 @@ from ._errors import CognitiveError, DataError, ProviderError, ToolError
 from ._functions import ModuleFunction, default_runtime
 from ._runtime import ChunkStream, CognitiveRuntime, RunOptions
 
+#: The short name of the class.
+Runtime = CognitiveRuntime
+
 # Type checkers know this name.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from ._module import ModuleFiles, module
+    from ._pending import Pending, PendingCall
     from ._provider import Provider, Reply, ToolCall
+    from ._task import AsyncTask, ModuleFiles, Task, task
     from ._tool import Tool, tool
 
 __all__ = [
+    "AsyncTask",
     "ChunkStream",
     "CognitiveError",
     "CognitiveRuntime",
@@ -31,30 +36,38 @@ __all__ = [
     "Module",
     "ModuleFiles",
     "ModuleFunction",
+    "Pending",
+    "PendingCall",
     "Provider",
     "ProviderError",
     "Reply",
     "Report",
     "Result",
     "RunOptions",
+    "Runtime",
+    "Task",
     "Tool",
     "ToolCall",
     "ToolError",
     "Verdict",
     "__version__",
     "default_runtime",
-    "module",
+    "task",
     "tool",
 ]
 
 #: Names that are imported when they are used, so that other programs start faster.
 _LATER = {
-    "ModuleFiles": "_module",
+    "AsyncTask": "_task",
+    "ModuleFiles": "_task",
+    "Pending": "_pending",
+    "PendingCall": "_pending",
     "Provider": "_provider",
     "Reply": "_provider",
     "Tool": "_tool",
     "ToolCall": "_provider",
-    "module": "_module",
+    "Task": "_task",
+    "task": "_task",
     "tool": "_tool",
 }
 

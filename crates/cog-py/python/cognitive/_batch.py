@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 import weakref
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _columns
 from ._cognitive import Module, Result
 from ._functions import ModuleFunction, default_runtime
-from ._module import ModuleFiles
+from ._task import ModuleFiles
 from ._errors import CognitiveError
+from ._map import failure, refused
 from ._runtime import CognitiveRuntime, RunOptions
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ class Job:
                 loader.load(source.name)
             except CognitiveError as error:
                 raise ValueError(f"{source.name}: pass the module in memory itself, not what `load` returned") from error
-        named = source if isinstance(source, ModuleFiles) else str(loaded.directory or loaded.name)
+        # A task is pickled by its name, which another process may not have.
+        files = ModuleFiles(source.name, source.files) if isinstance(source, ModuleFiles) else None
+        named = files if files else str(loaded.directory or loaded.name)
         return cls(named, _columns.columns_of(loaded), runs, runtime, options), loaded
 
 
@@ -88,14 +90,13 @@ class Worker:
         try:
             found = present(make_input())
         except Exception as error:
-            return _failure("E1001", f"the input cannot be created from the row: {type(error).__name__}: {error}")
+            return failure("E1001", f"the input cannot be created from the row: {type(error).__name__}: {error}")
         try:
             return await self._runtime.execute_async(self._module, found, **self._job.options)
         except CognitiveError:
             raise
         except Exception as error:
-            # What converts an object of the row may raise anything, such as an image that is damaged.
-            return _failure("E1003", str(error) or type(error).__name__)
+            return refused(error)
 
 
 def present(value: Any) -> Any:
@@ -110,7 +111,3 @@ def input_fields(module: Module) -> list[str]:
     found: Mapping[str, Any] = (module.input_schema or {}).get("properties", {})
     return list(found)
 
-
-def _failure(code: str, message: str) -> Result:
-    meta = {"confidence": 0.0, "risk": "high", "explain": message[:280]}
-    return Result(json.dumps({"ok": False, "meta": meta, "error": {"code": code, "message": message}}))

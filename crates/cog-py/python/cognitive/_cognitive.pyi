@@ -8,8 +8,9 @@ from typing import Any, Generic, Literal, NoReturn, TypeAlias, final, overload
 
 from typing_extensions import Self, TypeVar
 
-from ._module import ModuleFiles
+from ._pending import Pending
 from ._provider import Reply
+from ._task import ModuleFiles
 
 __all__ = [
     "Call",
@@ -62,10 +63,10 @@ class ErrorInfo:
 class Result(Generic[_Data]):
     """The result of a run: the envelope, as an object. It can be created from an envelope as JSON, and pickled.
 
-    The functions of ``cognitive.modules`` return it with the type of their data: ``Result[CodeReviewerData | None]``.
+    ``Result[Summary | None]`` is the result of a task, whose ``data`` is a Summary. The functions of ``cognitive.modules`` return it with the type of their data: ``Result[CodeReviewerData | None]``.
     """
 
-    def __new__(cls, json: str) -> Self: ...
+    def __new__(cls, json: str, kind: object = None) -> Self: ...
     def __class_getitem__(cls, data: object) -> GenericAlias: ...
     @property
     def ok(self) -> bool:
@@ -88,6 +89,15 @@ class Result(Generic[_Data]):
     @property
     def exceptions(self) -> list[BaseException]:
         """What tools and providers written in Python raised, in order. A model may have answered nevertheless."""
+    @property
+    def pending(self) -> Pending[_Data] | None:
+        """The calls that wait for a confirmation, which end a run with E4007; otherwise None."""
+    @overload
+    def typed(self, kind: type[_T]) -> Result[_T | None]: ...
+    @overload
+    def typed(self, kind: object) -> Result[Any]:
+        """The same result with ``data`` of this type, which raises ``DataError`` if it does not fit."""
+    def _set_origin(self, origin: object) -> None: ...
     def raise_for_error(self: Result[_T | None]) -> Result[_T]:
         """Raises ``CognitiveError`` if the run failed; otherwise returns the result."""
     @overload

@@ -35,7 +35,7 @@ def result(result: Result) -> str:
     """The card of a result."""
     meta = result.meta
     if result.error is None:
-        parts = [_head("ok", _GREEN, meta["explain"]), _facts(meta), _json("data", result.data, is_open=True)]
+        parts = [_head("ok", _GREEN, meta["explain"]), _facts(meta), _json("data", result.to_dict()["data"], is_open=True)]
     else:
         parts = [*_error(result.error), _facts(meta)]
         if result.partial_data is not None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from . import _cognitive
 
 if TYPE_CHECKING:
     import asyncio
-    import os
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self, Unpack
 
     from ._cognitive import Module, Report, Result, Verdict
-    from ._module import ModuleFiles
+    from ._task import ModuleFiles
     from ._provider import Provider
 
-    _AnyModule = str | os.PathLike[str] | Module | ModuleFiles
+    ModuleSource = str | os.PathLike[str] | Module | ModuleFiles
 
 
 class RunOptions(TypedDict, total=False):
@@ -60,7 +60,7 @@ class CognitiveRuntime:
     """Loads and runs modules. It is created once, and can be used from any thread and any event loop.
 
     Providers, keys and limits come from environment variables, ``./cog.toml`` and ``~/.config/cog/config.toml``. The arguments
-    replace them.
+    replace them. Without a provider, no model is called: results are golden answers and samples, and a warning says so.
 
     Args:
         streaming: Whether ``execute_stream`` streams. Without it, a stream has one data chunk with the complete answer.
@@ -71,7 +71,8 @@ class CognitiveRuntime:
         strict: Whether every repair of an answer is a violation.
         modules: Directories of further modules, or directories that contain modules.
         tools: Functions that models may call, if the manifest of the module allows it (``Tool``).
-        providers: Providers of the program by name (``Provider``). ``provider`` or a run names the one that is called.
+        providers: Providers of the program by name (``Provider``). ``provider``, ``LLM_PROVIDER`` or a run names the one that is
+            called; otherwise they are called in this order.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class CognitiveRuntime:
         """The names of all modules, as ``cog list`` finds them."""
         return self._native.names()
 
-    def load(self, module: _AnyModule) -> Module:
+    def load(self, module: ModuleSource) -> Module:
         """Loads a module by name or path.
 
         Raises:
@@ -112,7 +113,7 @@ class CognitiveRuntime:
         return self._native.load(module)
 
     def validate(
-        self, module: _AnyModule, *, level: Literal["v2.2", "v2.5"] | None = None
+        self, module: ModuleSource, *, level: Literal["v2.2", "v2.5"] | None = None
     ) -> Report:
         """Checks the files of a module, and the modules that it calls.
 
@@ -122,7 +123,7 @@ class CognitiveRuntime:
         return self._native.validate(module, level)
 
     def render(
-        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
+        self, module: ModuleSource, input: Any, **options: Unpack[RunOptions]
     ) -> dict[str, Any]:
         """Returns what a run would send, without sending it: the messages, the request, and what the provider does not
         enforce. It is what ``cog render`` prints as JSON. The key is not in it.
@@ -137,7 +138,7 @@ class CognitiveRuntime:
         document: Any,
         *,
         kind: Literal["envelope", "chunk", "stream", "media", "messages", "handoff", "answer"] | None = None,
-        module: _AnyModule | None = None,
+        module: ModuleSource | None = None,
     ) -> Verdict:
         """Checks a document against the specification, as ``cog verify`` does. Nothing is repaired.
 
@@ -152,7 +153,7 @@ class CognitiveRuntime:
         return self._native.verify(document, kind, module)
 
     def execute(
-        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
+        self, module: ModuleSource, input: Any, **options: Unpack[RunOptions]
     ) -> Result:
         """Runs a module, and returns its result. Other threads run meanwhile; Ctrl-C cancels the run.
 
@@ -168,15 +169,21 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        return self._native.execute(module, input, _native_options(options))
+        return self._kept(self._native.execute(module, input, _native_options(options)), module)
 
     async def execute_async(
-        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
+        self, module: ModuleSource, input: Any, **options: Unpack[RunOptions]
     ) -> Result:
         """Runs a module as ``execute`` does, without blocking the event loop. Cancelling the task cancels the run."""
-        return await self._finished(module, input, options)
+        return self._kept(await self._finished(module, input, options), module)
 
-    async def _finished(self, module: _AnyModule | _cognitive.Halted, input: Any, options: RunOptions) -> Result:
+    def _kept(self, result: Result, module: ModuleSource | None) -> Result:
+        """Lets ``result.pending`` continue the run. A module by its name is stored with the halted run."""
+        if not result.ok:
+            result._set_origin((self, None if isinstance(module, (str, os.PathLike)) else module))
+        return result
+
+    async def _finished(self, module: ModuleSource | _cognitive.Halted, input: Any, options: RunOptions) -> Result:
         """Starts a run, and waits for its result."""
         import asyncio
 
@@ -194,7 +201,7 @@ class CognitiveRuntime:
             call.cancel()
 
     def execute_stream(
-        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
+        self, module: ModuleSource, input: Any, **options: Unpack[RunOptions]
     ) -> ChunkStream:
         """Runs a module, and returns its chunks: for ``for`` and for ``async for``. The run starts when the first one is read.
 
@@ -204,7 +211,40 @@ class CognitiveRuntime:
             TypeError: The input has an object that JSON cannot represent.
             ValueError: The input has a number that JSON cannot represent, or contains itself.
         """
-        return ChunkStream(self._native.stream(module, input, _native_options(options)))
+        chunks = self._native.stream(module, input, _native_options(options))
+        return ChunkStream(chunks, lambda result: self._kept(result, module))
+
+    #: Short names of the methods that the specification names.
+    run = execute
+    arun = execute_async
+    stream = execute_stream
+
+    def map(
+        self, module: ModuleSource, rows: Iterable[Any], *, concurrency: int = 16, **options: Unpack[RunOptions]
+    ) -> list[Result]:
+        """Runs a module for each input, at most ``concurrency`` at once. Other threads run meanwhile; Ctrl-C cancels the runs.
+
+        Returns:
+            The results in the order of the inputs, also of runs that failed. An input that cannot be converted fails with E1003.
+
+        Raises:
+            CognitiveError: E4006 if there is no such module, E4008 if its files are invalid.
+        """
+        from ._map import map_rows
+
+        loaded, native = self.load(module), _native_options(options)
+        results = map_rows(rows, concurrency, lambda row, notify: self._native.start(loaded, row, native, notify))
+        return [self._kept(result, module) for result in results]
+
+    async def amap(
+        self, module: ModuleSource, rows: Iterable[Any], *, concurrency: int = 16, **options: Unpack[RunOptions]
+    ) -> list[Result]:
+        """Runs a module for each input as ``map`` does, without blocking the event loop."""
+        from ._map import map_rows_async
+
+        loaded = self.load(module)
+        results = await map_rows_async(rows, concurrency, lambda row: self._finished(loaded, row, options))
+        return [self._kept(result, module) for result in results]
 
     def continue_run(
         self,
@@ -212,22 +252,22 @@ class CognitiveRuntime:
         *,
         confirm: str | None = None,
         deny: bool = False,
-        module: _AnyModule | None = None,
+        module: ModuleSource | None = None,
         **options: Unpack[RunOptions],
     ) -> Result:
         """Continues a run that waits for the confirmation of a tool call.
 
         Args:
-            id: ``result.error.details["halted"]["id"]``.
+            id: ``result.pending.id``.
             confirm: The text that a person typed. Only ``"YES"`` confirms the call; otherwise the run stays halted.
             deny: The call is not executed, and the model continues without it.
-            module: The module, if it is not found by its name: one that ``module`` made, or one at another path.
+            module: The module, if it is not found by its name: one that ``task`` made, or one at another path.
 
         Raises:
             CognitiveError: E4013 if no run has this id, E4014 if it has continued already.
         """
         halted = _cognitive.Halted(id, confirm=confirm, deny=deny, module=module)
-        return self._native.execute(halted, None, _native_options(options))
+        return self._kept(self._native.execute(halted, None, _native_options(options)), module)
 
     async def continue_run_async(
         self,
@@ -235,12 +275,12 @@ class CognitiveRuntime:
         *,
         confirm: str | None = None,
         deny: bool = False,
-        module: _AnyModule | None = None,
+        module: ModuleSource | None = None,
         **options: Unpack[RunOptions],
     ) -> Result:
         """Continues a run as ``continue_run`` does, without blocking the event loop."""
         halted = _cognitive.Halted(id, confirm=confirm, deny=deny, module=module)
-        return await self._finished(halted, None, options)
+        return self._kept(await self._finished(halted, None, options), module)
 
     def __repr__(self) -> str:
         return f"<CognitiveRuntime: {self._native.note}>"
@@ -253,13 +293,15 @@ class ChunkStream:
     ...     print(chunk)
     """
 
-    def __init__(self, chunks: _cognitive.Chunks) -> None:
+    def __init__(self, chunks: _cognitive.Chunks, kept: Callable[[Result], Result]) -> None:
         self._chunks = chunks
+        self._kept = kept
 
     @property
     def result(self) -> Result | None:
         """The result of the run; None before the last chunk was read."""
-        return self._chunks.result
+        result = self._chunks.result
+        return None if result is None else self._kept(result)
 
     @property
     def data(self) -> Any:

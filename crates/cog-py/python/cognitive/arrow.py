@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ._cognitive import Module, Result
-    from ._module import ModuleFiles
+    from ._task import ModuleFiles
     from ._runtime import CognitiveRuntime
 
     _AnyModule = str | os.PathLike[str] | Module | ModuleFiles | ModuleFunction

@@ -1,22 +1,35 @@
-"""Modules that are created from Python functions and types."""
+"""Typed functions that a model answers: modules that are created from Python functions and types."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import pathlib
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypedDict, TypeVar, overload
 
 from . import _cognitive, _schema
+from ._functions import default_runtime
 
 if TYPE_CHECKING:
     import os
 
-    from typing_extensions import Unpack
+    from typing_extensions import ParamSpec, Self, Unpack
 
-    from ._cognitive import Module
+    from ._cognitive import Module, Result
+    from ._runtime import ChunkStream, CognitiveRuntime, RunOptions
+
+    P = ParamSpec("P")
+else:
+    # `typing` has it since Python 3.10.
+    from typing import ParamSpec
+
+    P = ParamSpec("P")
+
+T = TypeVar("T")
 
 #: The input of a module that is made from the type of its answer alone.
 _QUERY = {
@@ -83,8 +96,98 @@ class ModuleFiles:
         return ModuleFiles, (self.name, self.files)
 
 
-class ModuleOptions(TypedDict, total=False):
-    """The arguments of ``module`` beside its source."""
+class _BaseTask(ModuleFiles, Generic[P, T]):
+    """What the calls of a task have in common."""
+
+    def __init__(self, files: ModuleFiles, source: Callable[..., Any], kind: Any) -> None:
+        super().__init__(files.name, files.files)
+        # It has the name, the docstring and the signature of its source.
+        functools.update_wrapper(self, source, updated=())
+        self._source = source
+        self._kind = kind
+        self._runtime: CognitiveRuntime | None = None
+        self._options: RunOptions = {}
+
+    def result(self, *args: P.args, **kwargs: P.kwargs) -> Result[T | None]:
+        """Runs the task, and returns the result with confidence, cost and warnings, also if the run failed. ``data`` has the
+        type of the answer."""
+        result = self.runtime.execute(self, self._input(args, kwargs), **self._options)
+        return result.typed(self._kind)
+
+    async def aio(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Returns the answer as a call does, without blocking the event loop."""
+        result = await self.runtime.execute_async(self, self._input(args, kwargs), **self._options)
+        answer: T = result.raise_for_error().as_type(self._kind)
+        return answer
+
+    def stream(self, *args: P.args, **kwargs: P.kwargs) -> ChunkStream:
+        """Runs the task, and returns its chunks: for ``for`` and for ``async for``."""
+        return self.runtime.execute_stream(self, self._input(args, kwargs), **self._options)
+
+    def map(self, rows: Iterable[Any], *, concurrency: int = 16) -> list[Result[T | None]]:
+        """Runs the task for each input, at most ``concurrency`` at once (``CognitiveRuntime.map``)."""
+        results = self.runtime.map(self, rows, concurrency=concurrency, **self._options)
+        return [result.typed(self._kind) for result in results]
+
+    def with_options(self, *, runtime: CognitiveRuntime | None = None, **options: Unpack[RunOptions]) -> Self:
+        """Returns the task with a runtime and options of its runs, such as ``provider`` and ``timeout``."""
+        other = type(self)(self, self._source, self._kind)
+        other._runtime = runtime or self._runtime
+        other._options = {**self._options, **options}
+        return other
+
+    @property
+    def runtime(self) -> CognitiveRuntime:
+        """The runtime of the calls: the one of ``with_options``, otherwise ``default_runtime()``."""
+        return self._runtime or default_runtime()
+
+    def _input(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Returns the input of a call. A default of None means that the field is absent."""
+        if isinstance(self._source, type):
+            if args:
+                raise TypeError(f"{self.name}: the fields of the input are keyword arguments")
+            return kwargs
+        bound = inspect.signature(self._source).bind(*args, **kwargs)
+        given = set(bound.arguments)
+        bound.apply_defaults()
+        return {name: value for name, value in bound.arguments.items() if name in given or value is not None}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r})"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """How it is pickled: by its name, as a function. One without a name becomes the module alone."""
+        owner = sys.modules.get(self.__module__)
+        if getattr(owner, self.__qualname__, None) is self:
+            return self.__qualname__
+        return super().__reduce__()
+
+
+class Task(_BaseTask[P, T]):
+    """A function that a model answers. It is a module, too: a runtime executes it, and ``save`` writes its directory."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Returns the answer.
+
+        Raises:
+            CognitiveError: The run failed.
+            DataError: The answer does not fit the type.
+        """
+        result = self.runtime.execute(self, self._input(args, kwargs), **self._options)
+        answer: T = result.raise_for_error().as_type(self._kind)
+        return answer
+
+
+class AsyncTask(_BaseTask[P, T]):
+    """An ``async def`` function that a model answers: a ``Task`` whose call is awaited."""
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Returns the answer. Raises as a call of ``Task``."""
+        return await self.aio(*args, **kwargs)
+
+
+class TaskOptions(TypedDict, total=False):
+    """The arguments of ``task`` in addition to its source."""
 
     name: str | None
     """The name of the module; otherwise that of the source, with hyphens."""
@@ -102,32 +205,50 @@ class ModuleOptions(TypedDict, total=False):
     """The names of tools that the model may call. What else they may do is up to the policies of the manifest."""
 
 
-@overload
-def module(source: Callable[..., Any], /, **options: Unpack[ModuleOptions]) -> ModuleFiles: ...
+class _Decorator(Protocol):
+    """What ``task`` returns without a source."""
+
+    @overload
+    def __call__(self, source: type[T], /) -> Task[..., T]: ...
+    @overload
+    def __call__(self, source: Callable[P, Coroutine[Any, Any, T]], /) -> AsyncTask[P, T]: ...
+    @overload
+    def __call__(self, source: Callable[P, T], /) -> Task[P, T]: ...
+    def __call__(self, source: Any, /) -> Any: ...
 
 
 @overload
-def module(
-    source: None = None, /, **options: Unpack[ModuleOptions]
-) -> Callable[[Callable[..., Any]], ModuleFiles]: ...
+def task(source: type[T], /, **options: Unpack[TaskOptions]) -> Task[..., T]: ...
 
 
-def module(
-    source: Callable[..., Any] | None = None, /, **options: Unpack[ModuleOptions]
-) -> ModuleFiles | Callable[[Callable[..., Any]], ModuleFiles]:
-    """Creates a module from a function, or from the type of its answer.
+@overload
+def task(
+    source: Callable[P, Coroutine[Any, Any, T]], /, **options: Unpack[TaskOptions]
+) -> AsyncTask[P, T]: ...
 
-    A function gives the input by its parameters, the answer by its return type, and the prompt by its docstring; it is never
-    called. A dataclass, a TypedDict or a Pydantic model is the type of the answer.
 
-    >>> @module
+@overload
+def task(source: Callable[P, T], /, **options: Unpack[TaskOptions]) -> Task[P, T]: ...
+
+
+@overload
+def task(source: None = None, /, **options: Unpack[TaskOptions]) -> _Decorator: ...
+
+
+def task(source: Any = None, /, **options: Unpack[TaskOptions]) -> Any:
+    """Creates a task from a function, or from the type of its answer.
+
+    A function gives the input by its parameters, the answer by its return type, and the prompt by its docstring; its body is
+    never executed. A dataclass, a TypedDict or a Pydantic model is the type of the answer.
+
+    >>> @task
     ... def summarize(text: str, sentences: int = 2) -> Summary:
     ...     '''Summarize the text in so many sentences.'''
-    >>> runtime.execute(summarize, {"text": "..."}).as_type(Summary)
+    >>> summarize(text="...")  # a Summary
 
     Args:
         source: The function, or the type of the answer.
-        options: ``name``, ``prompt``, ``input``, ``tier``, ``version``, ``excludes`` and ``tools`` (``ModuleOptions``).
+        options: ``name``, ``prompt``, ``input``, ``tier``, ``version``, ``excludes`` and ``tools`` (``TaskOptions``).
 
     Raises:
         TypeError: JSON cannot represent a parameter or the answer.
@@ -148,7 +269,7 @@ def _make(
     version: str = "0.1.0",
     excludes: Iterable[str] = ("inventing facts that are not in the input",),
     tools: Iterable[str] = (),
-) -> ModuleFiles:
+) -> Task[..., Any] | AsyncTask[..., Any]:
     own = name or _kebab(source.__name__)
     text = inspect.cleandoc(prompt or _docstring(source) or "")
     if not text:
@@ -170,7 +291,9 @@ def _make(
         "prompt.md": f"{text}\n",
         "schema.json": json.dumps(_contract(source, input, own), indent=2, ensure_ascii=False) + "\n",
     }
-    return ModuleFiles(own, files)
+    kind = source if isinstance(source, type) else _schema.return_type(source, own)
+    made = AsyncTask if inspect.iscoroutinefunction(source) else Task
+    return made(ModuleFiles(own, files), source, kind)
 
 
 def _contract(source: Callable[..., Any], given: Any, name: str) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
+import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +14,18 @@ import pydantic
 import pytest
 from scripted import ANSWER, INPUT, Scripted, agent, calls
 
-from cognitive import CognitiveError, CognitiveRuntime, DataError, ModuleFiles, Result, module, tool
+from cognitive import (
+    CognitiveError,
+    CognitiveRuntime,
+    DataError,
+    ModelRequest,
+    ModuleFiles,
+    Provider,
+    Result,
+    _functions,
+    task,
+    tool,
+)
 
 
 @dataclass
@@ -23,7 +36,7 @@ class Summary:
     sentences: Annotated[list[str], "One element each."]
 
 
-@module
+@task
 def summarize(text: str, sentences: int = 2) -> Summary:
     """Summarize the text in so many sentences.
 
@@ -69,6 +82,155 @@ def test_function_becomes_a_module() -> None:
     assert wrong.error is not None and wrong.error.code == "E1003"
 
 
+def model_with(*replies: Any) -> CognitiveRuntime:
+    return CognitiveRuntime(providers={"mine": Scripted(*replies)})
+
+
+def test_call_returns_the_type_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Scripted(REPLY)
+    own = summarize.with_options(runtime=CognitiveRuntime(providers={"mine": model}))
+    expected = Summary("A day", ["It rained."])
+    assert own("It rained.") == own(text="It rained.", sentences=3) == expected
+    assert '"sentences":2' in str(model.requests[0].messages).replace(" ", "")
+    assert asyncio.run(own.aio(text="It rained.")) == expected
+    result = own.result(text="It rained.")
+    assert result.data == expected and result.meta["confidence"] == 0.95 and result.pending is None
+    assert pickle.loads(pickle.dumps(result)).data == expected
+    assert [chunk["type"] for chunk in own.stream(text="It rained.")][-1] == "final"
+    monkeypatch.setattr(_functions, "_default", model_with(REPLY))
+    assert summarize(text="It rained.") == expected
+    assert str(inspect.signature(summarize)) == "(text: 'str', sentences: 'int' = 2) -> 'Summary'"
+    assert summarize.__name__ == "summarize" and "Keep names" in (summarize.__doc__ or "")
+    with pytest.raises(TypeError, match="txt"):
+        summarize(txt="It rained.")  # type: ignore[call-arg]
+
+
+def test_call_raises_the_error_of_the_run() -> None:
+    own = summarize.with_options(runtime=model_with(REPLY))
+    with pytest.raises(CognitiveError, match="E1003") as raised:
+        own(text=5)  # type: ignore[arg-type]
+    assert raised.value.result.data is None
+    failed = own.result(text=5)  # type: ignore[arg-type]
+    assert failed.data is None and failed.error is not None and failed.error.code == "E1003"
+    wrong = summarize_it_as_number.with_options(runtime=model_with(REPLY))
+    with pytest.raises(CognitiveError, match="E3001"):
+        wrong(text="It rained.")
+
+
+@task
+def summarize_it_as_number(text: str) -> int:
+    """Count the sentences."""
+    raise NotImplementedError
+
+
+def test_asynchronous_function_is_awaited() -> None:
+    @task(name="later", tier="exploration")
+    async def later(text: str, note: str | None = None) -> Summary:
+        """Summarize the text."""
+        raise NotImplementedError
+
+    model = Scripted(REPLY)
+    own = later.with_options(runtime=CognitiveRuntime(providers={"mine": model}))
+    assert asyncio.run(own(text="It rained.")) == Summary("A day", ["It rained."])
+    # A default of None is absent.
+    assert "note" not in str(model.requests[0].messages[-1])
+
+
+def test_type_of_the_answer_is_called_with_fields() -> None:
+    short = task(Summary).with_options(runtime=model_with(REPLY))
+    assert short(query="It rained.").title == "A day"
+    with pytest.raises(TypeError, match="keyword arguments"):
+        short("It rained.")
+
+
+def test_task_is_pickled_by_its_name() -> None:
+    assert pickle.loads(pickle.dumps(summarize)) is summarize
+    copy = pickle.loads(pickle.dumps(summarize.with_options(timeout=1)))
+    assert copy.files == summarize.files and not callable(copy)
+
+
+def test_rows_are_mapped_in_order() -> None:
+    class Slow(Provider):
+        """Answers with its row; the first ones take the longest."""
+
+        model = "slow-1"
+        now, most = 0, 0
+
+        async def complete(self, request: ModelRequest) -> str:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            number = int(str(request.messages[-1]["content"]).split("row ")[1].split(" ")[0])
+            await asyncio.sleep((9 - number) / 500)
+            self.now -= 1
+            return reply({"title": f"{number}", "sentences": [], "rationale": "It is so."})
+
+    model = Slow()
+    runtime = CognitiveRuntime(providers={"slow": model})
+    rows: list[Any] = [{"text": f"row {number} ."} for number in range(8)]
+    rows[3] = {"text": 3}
+    rows[5] = {"text": object()}
+    results = runtime.map(summarize, iter(rows), concurrency=2)
+    assert [result.data and result.data["title"] for result in results] == ["0", "1", "2", None, "4", None, "6", "7"]
+    assert [result.error.code for result in results if result.error] == ["E1003", "E1003"] and model.most == 2
+    typed = summarize.with_options(runtime=runtime).map(rows[:3], concurrency=3)
+    assert [result.data.title for result in typed if result.data] == ["0", "1", "2"]
+    later = asyncio.run(runtime.amap(summarize, rows, concurrency=3))
+    assert [result.to_dict()["data"] if result.ok else None for result in later] == [result.data for result in results]
+    assert runtime.map(summarize, []) == []
+    with pytest.raises(ValueError, match="concurrency: found 0"):
+        runtime.map(summarize, rows, concurrency=0)
+    with pytest.raises(CognitiveError, match="E4006"):
+        runtime.map("no-such-module", rows)
+
+
+def test_pending_call_is_approved_or_denied() -> None:
+    deleted: list[str] = []
+
+    @tool(confirm=True, side_effects=True)
+    def delete(name: str) -> str:
+        """Deletes it."""
+        deleted.append(name)
+        return "gone"
+
+    @task(tools=["delete"])
+    def clean(text: str) -> Summary:
+        """Delete what is old."""
+        raise NotImplementedError
+
+    files = {**clean.files, "module.yaml": clean.files["module.yaml"].replace(
+        '{"tools_allowed": true}', '{"tools_allowed": true, "side_effects": allow}'
+    )}
+    made = ModuleFiles("clean", files)
+
+    def halted() -> Result:
+        own = CognitiveRuntime(
+            providers={"mine": Scripted(calls(("delete", {"name": "old"})), REPLY)}, tools=[delete]
+        )
+        return own.run(made, {"text": "x"})
+
+    first = halted()
+    pending = first.pending
+    assert pending is not None and first.error is not None and pending.id == first.error.details["halted"]["id"]
+    (call,) = pending.calls
+    assert (call.tool, call.arguments, call.part) == ("delete", {"name": "old"}, None)
+    done = pending.approve()
+    assert done.ok and done.pending is None and deleted == ["old"]
+    assert pending.approve().error is not None
+    typed = halted().typed(Summary).pending
+    assert typed is not None and typed.deny().data == Summary("A day", ["It rained."])
+    waiting = halted()
+
+    async def decide() -> list[Result]:
+        approved, denied = waiting.pending, halted().pending
+        assert approved is not None and denied is not None
+        return [await approved.approve_async(), await denied.deny_async()]
+
+    assert all(result.ok for result in asyncio.run(decide())) and deleted == ["old", "old"]
+    without_runtime = pickle.loads(pickle.dumps(waiting)).pending
+    with pytest.raises(RuntimeError, match=f"continue_run\\('{without_runtime.id}'"):
+        without_runtime.approve()
+
+
 def test_module_is_saved_as_a_directory(offline: CognitiveRuntime, tmp_path: Path) -> None:
     directory = summarize.save(tmp_path)
     assert directory == tmp_path / "summarize"
@@ -80,12 +242,12 @@ def test_module_is_saved_as_a_directory(offline: CognitiveRuntime, tmp_path: Pat
 
 
 def test_type_of_the_answer_becomes_a_module(offline: CognitiveRuntime) -> None:
-    made = module(Summary, name="short", tier="exploration", version="2.0.0", excludes=["opinions"])
-    assert repr(made) == "ModuleFiles(name='short')"
+    made = task(Summary, name="short", tier="exploration", version="2.0.0", excludes=["opinions"])
+    assert repr(made) == "Task(name='short')"
     loaded = offline.load(made)
     assert (loaded.name, loaded.version, loaded.tier) == ("short", "2.0.0", "exploration")
     assert loaded.input_schema is not None and loaded.input_schema["required"] == ["query"]
-    named = module(prompt="Do it.", input=dict[str, int])(Summary)
+    named = task(prompt="Do it.", input=dict[str, int])(Summary)
     assert named.name == "summary" and '"additionalProperties"' in named.files["schema.json"]
 
 
@@ -94,9 +256,9 @@ def test_answer_that_is_no_object_is_its_result(offline: CognitiveRuntime) -> No
         """Count the words."""
         return 0
 
-    schema = offline.load(module(count_words)).data_schema
+    schema = offline.load(task(count_words)).data_schema
     assert schema is not None and schema["properties"]["result"] == {"type": "integer"}
-    assert module(count_words).name == "count-words"
+    assert task(count_words).name == "count-words"
 
 
 def reply(data: Any) -> str:
@@ -113,15 +275,15 @@ def test_answer_that_is_no_object_is_unwrapped() -> None:
 
     data = {"result": [{"title": "A", "sentences": []}], "rationale": "It is so."}
     own = CognitiveRuntime(providers={"mine": Scripted(reply(data))}, provider="mine")
-    result = own.execute(module(list_issues), {"text": "x"})
+    result = own.execute(task(list_issues), {"text": "x"})
     assert result.as_type(list[Summary]) == [Summary("A", [])]
     assert result.as_type(dict[str, Any]) == data
     with pytest.raises(DataError, match=r"^data\.result\[0\]: expected int"):
         result.as_type(list[int])
     titles = CognitiveRuntime(providers={"mine": Scripted(reply({"result": ["A"], "rationale": "So."}))}, provider="mine")
-    assert titles.execute(module(Titles), "x").as_type(Titles).root == ["A"]
+    assert titles.execute(task(Titles), "x").as_type(Titles).root == ["A"]
     either = CognitiveRuntime(providers={"mine": Scripted(reply({"result": None, "rationale": "So."}))}, provider="mine")
-    optional: Any = module(prompt="Find it.", name="find")(Summary)
+    optional: Any = task(prompt="Find it.", name="find")(Summary)
     assert either.execute(_optional(), {"text": "x"}).as_type(Summary | None) is None
     assert optional.name == "find"
 
@@ -130,7 +292,7 @@ def _optional() -> ModuleFiles:
     def find(text: str) -> Summary | None:
         """Find the summary."""
 
-    return module(find)
+    return task(find)
 
 
 class Strict(pydantic.BaseModel, extra="forbid"):
@@ -144,7 +306,7 @@ def test_model_that_forbids_other_fields_takes_the_answer() -> None:
     insights = {"insights": [{"text": "a", "suggested_mapping": "data.b"}]}
     data = {"title": "A", "why": "b", "rationale": "It is so.", "extensions": insights}
     own = CognitiveRuntime(providers={"mine": Scripted(reply(data))}, provider="mine")
-    result = own.execute(module(Strict), "x")
+    result = own.execute(task(Strict), "x")
     assert result.as_type(Strict) == Strict(title="A", why="b")
     with pytest.raises(DataError, match=r"data\.more: Extra inputs"):
         Result(reply({**data, "more": 1})).as_type(Strict)
@@ -166,7 +328,7 @@ def test_halted_run_of_a_made_module_continues() -> None:
         deleted.append(name)
         return "gone"
 
-    @module(tools=["delete"])
+    @task(tools=["delete"])
     def clean(text: str) -> Summary:
         """Delete what is old."""
         raise AssertionError
@@ -199,19 +361,19 @@ def test_what_makes_no_module_is_named() -> None:
         """Talk."""
 
     with pytest.raises(ValueError, match="silent: the model needs a prompt; write a docstring"):
-        module(silent)
+        task(silent)
     with pytest.raises(TypeError, match="endless: the function has no return type"):
-        module(endless)
+        task(endless)
     def same(one: NamedLeft) -> NamedRight:
         """Compare."""
         raise AssertionError
 
     with pytest.raises(TypeError, match="summarize: input is for a type; a function gives the input by its parameters"):
-        module(summarize_it, name="summarize", input=Summary)
+        task(summarize_it, name="summarize", input=Summary)
     with pytest.raises(TypeError, match="same: answer: two different types have the name Part"):
-        module(same)
+        task(same)
     with pytest.raises(CognitiveError, match="E4008"):
-        module(Summary, name="Not A Name")
+        task(Summary, name="Not A Name")
     with pytest.raises(CognitiveError, match="E4008"):
         ModuleFiles("empty", {})
 

@@ -1,0 +1,94 @@
+"""Runs for many inputs, with a limit of simultaneous ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from ._cognitive import Result
+from ._errors import CognitiveError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from ._cognitive import Call
+
+_END: Any = object()
+
+
+def map_rows(
+    rows: Iterable[Any], concurrency: int, start: Callable[[Any, Callable[[Any], object]], Call]
+) -> list[Result]:
+    """Runs each row, and returns the results in the order of the rows. ``start`` starts a run that notifies of its end."""
+    check(concurrency)
+    waiting = iter(rows)
+    finished: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+    results: list[Any] = []
+    running: dict[int, Call] = {}
+    try:
+        while True:
+            while len(running) < concurrency and (row := next(waiting, _END)) is not _END:
+                index = len(results)
+                results.append(None)
+                try:
+                    running[index] = start(row, lambda result, index=index: finished.put((index, result)))
+                except CognitiveError:
+                    raise
+                except Exception as error:
+                    results[index] = refused(error)
+            if not running:
+                return results
+            index, result = finished.get()
+            del running[index]
+            if isinstance(result, BaseException):
+                raise result
+            results[index] = result
+    finally:
+        for call in running.values():
+            call.cancel()
+
+
+async def map_rows_async(
+    rows: Iterable[Any], concurrency: int, run: Callable[[Any], Awaitable[Result]]
+) -> list[Result]:
+    """Runs each row as ``map_rows`` does, without blocking the event loop."""
+    check(concurrency)
+    waiting = enumerate(rows)
+    results: dict[int, Result] = {}
+
+    async def work() -> None:
+        # The workers share the iterator: each takes the next row when it is done with its last one.
+        for index, row in waiting:
+            try:
+                results[index] = await run(row)
+            except CognitiveError:
+                raise
+            except Exception as error:
+                results[index] = refused(error)
+
+    workers = [asyncio.ensure_future(work()) for _ in range(concurrency)]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+    return [results[index] for index in range(len(results))]
+
+
+def check(concurrency: int) -> None:
+    """Raises ``ValueError`` for a limit that allows no run."""
+    if concurrency < 1:
+        raise ValueError(f"concurrency: found {concurrency}; allowed: 1 and more")
+
+
+def refused(error: Exception) -> Result:
+    """Returns the result of an input that cannot be converted. What converts it may raise anything, such as for a damaged image."""
+    return failure("E1003", str(error) or type(error).__name__)
+
+
+def failure(code: str, message: str) -> Result:
+    """Returns the result of a run that failed."""
+    meta = {"confidence": 0.0, "risk": "high", "explain": message[:280]}
+    return Result(json.dumps({"ok": False, "meta": meta, "error": {"code": code, "message": message}}))
