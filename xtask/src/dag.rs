@@ -19,7 +19,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-answer", &["cog-json", "cog-spec", "cog-schema", "cog-harmony"]),
     // Sources are read in place, in the input, so that base64 is not copied; reports are written for meta.
     ("cog-media", &["cog-json", "cog-spec"]),
-    ("cog-module", &["cog-json", "cog-spec", "cog-schema"]),
+    ("cog-store", &[]),
+    // Its files are written as those of a store.
+    ("cog-module", &["cog-json", "cog-spec", "cog-schema", "cog-store"]),
     ("cog-provider", &["cog-json", "cog-spec", "cog-harmony"]),
     (
         "cog-run",
@@ -32,6 +34,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-media",
             "cog-module",
             "cog-provider",
+            "cog-store",
         ],
     ),
     ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-run"]),
@@ -54,12 +57,22 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-flow",
             "cog-mcp",
             "cog-server",
+            "cog-store",
             "cog-telemetry",
         ],
     ),
     (
         "cog-batch",
-        &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-provider", "cog-run", "cog-flow"],
+        &[
+            "cog-json",
+            "cog-spec",
+            "cog-schema",
+            "cog-module",
+            "cog-provider",
+            "cog-store",
+            "cog-run",
+            "cog-flow",
+        ],
     ),
     (
         "cogn",
@@ -77,6 +90,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-flow",
             "cog-mcp",
             "cog-server",
+            "cog-store",
             "cog-host",
         ],
     ),
