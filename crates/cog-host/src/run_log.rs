@@ -13,8 +13,9 @@ use cog_module::{
     Module,
     files::{self, FileError},
 };
-use cog_run::{RunInput, private_files};
+use cog_run::RunInput;
 use cog_spec::{Code, Envelope, ErrorBody};
+use cog_store::private;
 
 use crate::settings::{Redactor, Settings};
 
@@ -113,16 +114,10 @@ impl RunLog {
     /// Appends a line with one write, so that the lines of several programs do not mix.
     fn append(&self, line: &str) -> io::Result<()> {
         let path = self.directory.join(CURRENT);
-        let mut file = match private_files::open_options().append(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                private_files::create_directory(&self.directory)?;
-                private_files::open_options().append(true).open(&path)?
-            }
-            opened => opened?,
-        };
+        let mut file = private::append(&path)?;
         if self.is_full(file.metadata()?.len(), line) {
             self.rotate(line)?;
-            file = private_files::open_options().append(true).open(&path)?;
+            file = private::append(&path)?;
         }
         file.write_all(line.as_bytes())
     }
@@ -133,7 +128,7 @@ impl RunLog {
 
     /// Replaces the older file with the current one, unless another program has done it meanwhile.
     fn rotate(&self, line: &str) -> io::Result<()> {
-        let lock = private_files::open_options().write(true).open(self.directory.join(LOCK))?;
+        let lock = private::append(&self.directory.join(LOCK))?;
         lock.lock()?;
         let current = self.directory.join(CURRENT);
         match fs::metadata(&current) {

@@ -10,7 +10,7 @@ use cog_module::{
     TrustedDirectories,
     files::{self, FileError},
 };
-use cog_run::private_files;
+use cog_store::{Durability, private, write_durably};
 use thiserror::Error;
 
 use crate::settings::Settings;
@@ -130,19 +130,17 @@ impl TrustStore {
             .map(|path| path.to_str().ok_or_else(|| TrustError::NotText(path.clone())))
             .collect::<Result<_, _>>()?;
         let text = texts.to_json_pretty();
-        files::write_atomic(&self.path, format!("{text}\n")).map_err(|error| self.failed("write", &error))?;
+        // A link to the file, as in a directory of dotfiles, stays.
+        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        write_durably(&path, format!("{text}\n").as_bytes(), Durability::PowerCut)
+            .map_err(|error| self.failed("write", &error))?;
         drop(lock);
         Ok(())
     }
 
-    /// Creates the directory of the file, and waits for the lock. The replaced file keeps the permissions of the file
-    /// that it replaces, so the first one is created for this user alone.
+    /// Creates the directory of the file, and waits for the lock.
     fn lock(&self) -> io::Result<fs::File> {
-        if let Some(parent) = self.path.parent() {
-            private_files::create_directory(parent)?;
-        }
-        private_files::open_options().append(true).open(&self.path)?;
-        let lock = private_files::open_options().append(true).open(self.path.with_extension("lock"))?;
+        let lock = private::append(&self.path.with_extension("lock"))?;
         lock.lock()?;
         Ok(lock)
     }

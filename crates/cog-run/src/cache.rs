@@ -6,16 +6,16 @@ use std::{
     io,
     path::PathBuf,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use cog_json::{ToJson as _, Value};
-use cog_module::files::FileError;
+use cog_store::{Durability, Key, KeyedStore, Layout, Limits, Lookup, StoreError};
 use serde::Deserialize as _;
 
 use self::lookup::CachedReply;
 pub(crate) use self::lookup::{CacheSink, Cached, lookup};
-use crate::{clock, private_files::BoundedDirectory};
+use crate::clock;
 
 /// A cache of answers in a directory. Clones share it.
 ///
@@ -23,7 +23,7 @@ use crate::{clock, private_files::BoundedDirectory};
 /// manifest of the module allows the last with `cache: allow`.
 #[derive(Debug, Clone)]
 pub struct AnswerCache {
-    files: Arc<BoundedDirectory>,
+    answers: Arc<KeyedStore>,
     max_age: Duration,
 }
 
@@ -72,13 +72,11 @@ impl AnswerCache {
 
     /// Creates a cache whose answers expire after `max_age`, and whose oldest answers are removed over `max_bytes`.
     pub fn with_limits(directory: impl Into<PathBuf>, max_age: Duration, max_bytes: u64) -> Self {
-        let files = BoundedDirectory {
-            path: directory.into(),
-            max_files: Self::MAX_ANSWERS,
-            max_bytes,
-            max_file_bytes: Self::MAX_ANSWER_BYTES,
-        };
-        Self { files: Arc::new(files), max_age }
+        let limits =
+            Limits { entries: Self::MAX_ANSWERS, bytes: max_bytes, entry_bytes: Self::MAX_ANSWER_BYTES };
+        // Without a sync: after a power cut, an answer that is not whole is found to be damaged, and the model is called again.
+        let answers = KeyedStore::in_directory(directory, Layout::Flat, Durability::Kill, limits);
+        Self { answers: Arc::new(answers), max_age }
     }
 
     /// Returns the size of the cache. One whose directory does not exist is empty.
@@ -90,13 +88,11 @@ impl AnswerCache {
     }
 
     fn stats_at(&self, now: SystemTime) -> io::Result<CacheStats> {
-        self.files.check()?;
-        let files = self.files.files();
-        let oldest = files.iter().map(|file| file.modified).min();
+        let size = self.answers.size()?;
         Ok(CacheStats {
-            answers: files.len(),
-            bytes: files.iter().map(|file| file.bytes).sum(),
-            oldest: oldest.map(|oldest| now.duration_since(oldest).unwrap_or_default()),
+            answers: size.entries,
+            bytes: size.bytes,
+            oldest: size.oldest.map(|oldest| now.duration_since(oldest).unwrap_or_default()),
         })
     }
 
@@ -105,27 +101,29 @@ impl AnswerCache {
     /// # Errors
     /// The directory cannot be read, or a file cannot be removed.
     pub fn clear(&self) -> io::Result<usize> {
-        self.files.check()?;
-        self.files.clear()
+        self.answers.clear()
     }
 
     /// Returns a stored reply and its age, unless it has expired or is damaged.
     pub(crate) fn read(&self, key: &str, now: SystemTime) -> Stored {
-        let text = match self.files.read_file(key) {
-            Ok(text) => text,
-            Err(FileError::Missing) => return Stored::Missing,
-            Err(FileError::Io(error)) => return Stored::Unusable(error.to_string()),
-            Err(error) => return self.discard(key, &error.to_string()),
+        let bytes = match self.answers.get(&Key::new(None, key)) {
+            Ok(Lookup::Value(bytes)) => bytes,
+            Ok(Lookup::Missing | Lookup::Claimed) => return Stored::Missing,
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                return self.discard(key, &error.to_string());
+            }
+            Err(error) => return Stored::Unusable(error.to_string()),
         };
-        let reply = Value::parse(&text).ok().and_then(|value| CachedReply::deserialize(value.node()).ok());
+        let reply =
+            Value::parse_bytes(&bytes).ok().and_then(|value| CachedReply::deserialize(value.node()).ok());
         let Some(reply) = reply.filter(|reply| reply.is_intact(key)) else {
             return self.discard(key, "it is not as it was stored");
         };
         // A reply from the future was stored before the clock was set back: its age is unknown.
-        match millis(now).checked_sub(reply.stored_ms).map(Duration::from_millis) {
+        match clock::millis(now).checked_sub(reply.stored_ms).map(Duration::from_millis) {
             Some(age) if age <= self.max_age => Stored::Reply(reply, age),
             _ => {
-                self.files.remove(key);
+                self.answers.remove(&Key::new(None, key));
                 Stored::Missing
             }
         }
@@ -133,7 +131,7 @@ impl AnswerCache {
 
     fn discard(&self, key: &str, reason: &str) -> Stored {
         tracing::warn!(key, reason, "a stored answer is damaged");
-        self.files.remove(key);
+        self.answers.remove(&Key::new(None, key));
         Stored::Damaged
     }
 
@@ -141,19 +139,16 @@ impl AnswerCache {
     ///
     /// # Errors
     /// It is too large, or it cannot be written.
-    pub(crate) fn write(&self, key: &str, reply: &CachedReply) -> io::Result<()> {
-        self.files.write(key, &reply.to_json())
+    pub(crate) fn write(&self, key: &str, reply: &CachedReply) -> Result<(), StoreError> {
+        self.answers.insert(&Key::new(None, key), reply.to_json().as_bytes(), None, clock::now())
     }
-}
-
-/// Returns a time in milliseconds since 1970.
-fn millis(time: SystemTime) -> u64 {
-    u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "the tests damage files")]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
 
     const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";

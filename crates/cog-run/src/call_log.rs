@@ -4,8 +4,8 @@ use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
     fmt,
-    fs::{File, OpenOptions},
-    io::{self, Read as _, Write as _},
+    fs::File,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -13,8 +13,9 @@ use std::{
 use cog_json::ToJson as _;
 use cog_media::{Fetched, Media};
 use cog_spec::{Code, ErrorBody};
+use cog_store::private;
 
-use crate::private_files::{self, MediaFiles, StoredMedia};
+use crate::media_files::{MediaFiles, StoredMedia};
 
 /// The maximum length of a file that is read.
 const MAX_BYTES: u64 = 1 << 30;
@@ -236,8 +237,7 @@ impl Storage {
         let file = match &mut state.file {
             Some(file) => file,
             none => {
-                let path = self.path.clone().unwrap_or_default();
-                let mut file = private_files::open_options().append(true).open(path)?;
+                let mut file = private::append(&self.path.clone().unwrap_or_default())?;
                 if state.is_restored {
                     file.write_all(b"\n")?;
                 }
@@ -260,13 +260,11 @@ impl fmt::Debug for CallLog {
 
 /// Reads a file, whose last line may end anywhere. A file that does not exist is empty.
 fn read_file(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    match OpenOptions::new().read(true).open(path) {
-        Ok(file) => file.take(MAX_BYTES).read_to_end(&mut bytes)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-        Err(error) => return Err(error),
-    };
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    match private::read(path, MAX_BYTES) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(error),
+    }
 }
 
 fn unreadable(error: &io::Error) -> ErrorBody {

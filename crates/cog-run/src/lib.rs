@@ -11,7 +11,7 @@
 // `stream` and `sessions` are how an answer leaves: chunks, a log that several readers follow, and what is stored of it.
 //
 // `options` is what a caller says of a run; `budget`, `observe`, `spans` and `recorder` watch it; `offline` answers without a
-// provider. `private_files` writes the files that only their owner may read.
+// provider. `media_files` stores the media of inputs for sessions and halted runs.
 
 mod approval;
 mod budget;
@@ -27,6 +27,7 @@ mod drive;
 mod error;
 mod input;
 pub mod media;
+mod media_files;
 mod module_context;
 mod modules;
 mod observe;
@@ -37,7 +38,6 @@ mod parts_state;
 mod pipeline;
 mod plan;
 mod preflight;
-pub mod private_files;
 mod prompt;
 pub mod provider;
 mod providers;

@@ -1,24 +1,24 @@
 //! The context of a run: what a module reads beside its input, and what it emits for later runs (docs/spec/context.md).
 
-mod directory;
 mod input_context;
 mod key;
 mod shape;
 mod store;
 
 use std::{
-    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use cog_json::{Node, Value};
 use cog_spec::ContextTtl;
+use cog_store::{Key, OwnerLimits};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::input_context::{ContextSink, ContextSources, InputContext};
 use self::key::hex;
 pub use self::store::ContextStore;
+use crate::clock;
 
 // The limits of the context that one owner may store.
 
@@ -41,42 +41,9 @@ impl Default for ContextLimits {
     }
 }
 
-/// The stored context of one owner, without the value that is replaced.
-#[derive(Debug, Clone, Copy, Default)]
-struct Stored {
-    values: usize,
-    bytes: usize,
-}
-
 impl ContextLimits {
-    /// Checks whether the owner may store another value of this size.
-    ///
-    /// # Errors
-    /// The limit that is reached.
-    fn check(&self, stored: Stored, bytes: usize) -> io::Result<()> {
-        let Self { max_values, max_bytes } = *self;
-        if stored.values >= max_values {
-            return Err(full(format!("this client has stored {max_values} values, the maximum")));
-        }
-        if stored.bytes.saturating_add(bytes) > max_bytes {
-            let message = format!(
-                "this client has stored {} bytes, and {bytes} more exceed the maximum of {max_bytes}",
-                stored.bytes
-            );
-            return Err(full(message));
-        }
-        Ok(())
-    }
-}
-
-fn full(message: String) -> io::Error {
-    io::Error::new(io::ErrorKind::QuotaExceeded, format!("{message}; they are removed when they expire"))
-}
-
-impl Stored {
-    /// Adds a value.
-    fn add(self, bytes: usize) -> Self {
-        Self { values: self.values + 1, bytes: self.bytes + bytes }
+    fn of_owner(self) -> OwnerLimits {
+        OwnerLimits { entries: self.max_values, bytes: self.max_bytes as u64 }
     }
 }
 
@@ -182,13 +149,6 @@ impl ContextScope {
 
 // A stored context.
 
-/// The maximum number of entries; the oldest ones are removed.
-const MAX_ENTRIES: usize = 1_000;
-/// The maximum size of all entries in bytes; the oldest ones are removed.
-const MAX_BYTES: usize = 64 << 20;
-/// The maximum size of one entry in bytes, with its names.
-const MAX_ENTRY_BYTES: usize = 2 << 20;
-
 /// The target of log events about reading and storing context, which never have its contents.
 const AUDIT: &str = "cog::context";
 
@@ -213,24 +173,18 @@ struct Entry {
 }
 
 impl EntryId {
-    /// Returns a name for a file: no other id has it, and it contains nothing of the id itself. It ends with a hash of the
-    /// owner.
-    fn file_stem(&self) -> String {
+    /// Returns the key of the entry: no other id has it, and it contains nothing of the id itself.
+    fn key(&self) -> Key {
         let parts = [&self.owner, &self.module, &self.name, &self.key];
         let hash = hex(&parts.map(|part| format!("{}:{part}", part.len())).concat());
-        format!("{hash}-{}", hex(&self.owner))
-    }
-
-    /// Whether a file with this name is of the owner of this id.
-    fn has_owner_of(&self, file_stem: &str) -> bool {
-        file_stem.rsplit_once('-').is_some_and(|(_, owner)| owner == hex(&self.owner))
+        Key::new(Some(&self.owner), hash)
     }
 }
 
 impl Entry {
     /// Returns a new entry; none if it must not be stored.
     fn new(id: EntryId, ttl: ContextTtl, value: Value, now: SystemTime) -> Option<Self> {
-        let stored_ms = millis(now);
+        let stored_ms = clock::millis(now);
         let expires_ms = match ttl {
             ContextTtl::Request => return None,
             ContextTtl::Seconds(seconds) => Some(stored_ms.saturating_add(seconds.saturating_mul(1_000))),
@@ -241,16 +195,11 @@ impl Entry {
 
     /// Whether the entry may be read now, by a module that accepts this age.
     fn is_fresh(&self, max_age: Option<Duration>, now: SystemTime) -> bool {
-        let now = millis(now);
+        let now = clock::millis(now);
         let age = u128::from(now.saturating_sub(self.stored_ms));
         self.expires_ms.is_none_or(|expires| now < expires)
             && max_age.is_none_or(|max_age| age <= max_age.as_millis())
     }
-}
-
-fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ use std::{
     any::Any,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::SystemTime,
 };
 
 use cog_json::Node;
@@ -45,7 +44,7 @@ pub use self::{
     subscriber::{After, Batch, Entry, Subscriber},
 };
 use crate::{
-    CancelReason, ChunkStream, RunContext, RunInput, Runtime, parts_state::FinishedParts,
+    CancelReason, ChunkStream, RunContext, RunInput, Runtime, clock, parts_state::FinishedParts,
     session::generate_id,
 };
 
@@ -128,7 +127,8 @@ impl Sessions {
         let chunks = runtime.prepare(module, input, spec.options.clone(), context)?;
         let SessionOptions { owner, detached, slot } = options;
         let partial_allowed = module.manifest.failure.partial_allowed;
-        let header = Header { id, owner, detached, created_ms: now_ms(), partial_allowed, spec };
+        let header =
+            Header { id, owner, detached, created_ms: clock::millis(clock::now()), partial_allowed, spec };
         Ok(NewSession { sessions: self.clone(), chunks, header, slot, log })
     }
 
@@ -197,13 +197,6 @@ async fn sweep(store: Weak<SessionStore>) {
     while let Some(wait) = store.upgrade().map(|store| store.sweep()) {
         tokio::time::sleep(wait).await;
     }
-}
-
-/// Returns the wall clock time, for the creation time of a session.
-#[expect(clippy::disallowed_methods, reason = "clients see the creation time; no decision depends on it")]
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// An error of opening a store of sessions.

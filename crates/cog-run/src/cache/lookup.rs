@@ -7,7 +7,7 @@ use cog_spec::{CacheHit, FinishReason, Modality, ModelEvent, Usage, Warning, War
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{AnswerCache, Stored, millis};
+use super::{AnswerCache, Stored};
 use crate::{RunOptions, clock, input::CheckedInput, provider};
 
 /// What the cache has for a run. All fields are empty if the answer must not be cached.
@@ -210,7 +210,7 @@ impl CacheSink {
         if !self.is_complete {
             return None;
         }
-        let reply = CachedReply::new(&self.key, millis(now), self.model, self.texts);
+        let reply = CachedReply::new(&self.key, clock::millis(now), self.model, self.texts);
         let error = self.cache.write(&self.key, &reply).err()?;
         let message = format!("The answer was not stored in the cache: {error}.");
         Some(Warning::new(WarningCode::CacheUnusable, message))

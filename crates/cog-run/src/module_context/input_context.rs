@@ -6,6 +6,7 @@ use cog_json::{Node, Value};
 use cog_module::Module;
 use cog_schema::{Violation, nearest};
 use cog_spec::{AcceptedContext, Code, ContextRule, ErrorBody, Manifest, Warning, WarningCode};
+use cog_store::StoreError;
 
 use super::{AUDIT, ContextScope, ContextStore, key::RunKeys, shape};
 use crate::{
@@ -191,9 +192,15 @@ fn missing(accepted: &AcceptedContext) -> ErrorBody {
     ErrorBody::new(Code::MissingRequiredField, message).suggest(suggestion)
 }
 
-fn not_stored(name: &str, error: &std::io::Error) -> Warning {
+fn not_stored(name: &str, error: &StoreError) -> Warning {
+    let advice = match error {
+        StoreError::OwnerEntries { .. } | StoreError::OwnerBytes { .. } => {
+            "; they are removed when they expire"
+        }
+        _ => "",
+    };
     Warning::new(
         WarningCode::ContextNotStored,
-        format!("The emitted context `{name}` was not stored: {error}."),
+        format!("The emitted context `{name}` was not stored: {error}{advice}."),
     )
 }

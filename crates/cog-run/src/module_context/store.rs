@@ -1,36 +1,36 @@
 //! The store of emitted context: in memory, or in a directory.
 
 use std::{
-    io,
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Once},
     time::{Duration, SystemTime},
 };
 
 use cog_json::{ToJson as _, Value};
 use cog_spec::{ContextTtl, EmittedContext};
+use cog_store::{Durability, KeyedStore, Layout, Limits, Lookup, StoreError};
+use serde::Deserialize as _;
 
-use super::{
-    AUDIT, ContextLimits, Entry, EntryId,
-    directory::{Directory, Memory},
-    key::RunKeys,
-    shape,
-};
+use super::{AUDIT, ContextLimits, Entry, EntryId, key::RunKeys, shape};
+
+/// The maximum number and bytes of all entries, and the maximum bytes of one, with its names.
+const LIMITS: Limits = Limits { entries: 1_000, bytes: 64 << 20, entry_bytes: 2 << 20 };
 
 /// The store of the context that modules emit (docs/context.md). Clones share it.
 ///
 /// A module reads only what it declares with `from_module`, and only what runs of the same owner have stored.
 #[derive(Debug, Clone)]
 pub struct ContextStore {
-    storage: Arc<Storage>,
-    /// The limits of each owner; none if only those of all owners count.
+    shared: Arc<Shared>,
+    /// The limits of each owner; none if only the limits of all owners count.
     limits: Option<ContextLimits>,
 }
 
 #[derive(Debug)]
-enum Storage {
-    Memory(Memory),
-    Directory(Directory),
+struct Shared {
+    entries: KeyedStore,
+    /// Whether expired entries of earlier programs were removed.
+    swept: Once,
 }
 
 impl Default for ContextStore {
@@ -42,16 +42,20 @@ impl Default for ContextStore {
 impl ContextStore {
     /// Creates a store that ends with this process.
     pub fn in_memory() -> Self {
-        Self { storage: Arc::new(Storage::Memory(Memory::default())), limits: None }
+        Self::new(KeyedStore::in_memory(LIMITS))
     }
 
     /// Creates a store in a directory, which is created at the first use. Only this user may read its files.
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
-        Self { storage: Arc::new(Storage::Directory(Directory::new(directory.into()))), limits: None }
+        Self::new(KeyedStore::in_directory(directory, Layout::Flat, Durability::Kill, LIMITS))
     }
 
-    /// Sets the limits of each owner ([`RunOptions::owner`](crate::RunOptions::owner)). By default there are only those of all owners: 1,000
-    /// values and 64 MiB, of which the oldest are removed.
+    fn new(entries: KeyedStore) -> Self {
+        Self { shared: Arc::new(Shared { entries, swept: Once::new() }), limits: None }
+    }
+
+    /// Sets the limits of each owner ([`RunOptions::owner`](crate::RunOptions::owner)). By default there are only limits for all
+    /// owners: 1,000 values and 64 MiB. Beyond them, the owner who has the most loses the oldest value.
     #[must_use]
     pub fn owner_limits(mut self, limits: ContextLimits) -> Self {
         self.limits = Some(limits);
@@ -69,7 +73,7 @@ impl ContextStore {
         keys: &RunKeys,
         value: &Value,
         now: SystemTime,
-    ) -> io::Result<()> {
+    ) -> Result<(), StoreError> {
         if emitted.ttl == ContextTtl::Request {
             return Ok(());
         }
@@ -77,12 +81,9 @@ impl ContextStore {
         shape::clean(&mut value);
         let id = id_of(module, emitted, keys);
         let Some(entry) = Entry::new(id, emitted.ttl, Value::from(value), now) else { return Ok(()) };
-        let bytes = entry.to_json().len();
-        let written = match &*self.storage {
-            Storage::Memory(memory) => memory.write(entry, bytes, self.limits, now),
-            Storage::Directory(directory) => directory.write(&entry, self.limits, now),
-        };
-        let (name, owner) = (&emitted.name, &keys.owner);
+        let text = entry.to_json();
+        let written = self.insert(&entry.id, &text, now);
+        let (name, owner, bytes) = (&emitted.name, &keys.owner, text.len());
         match &written {
             Ok(()) => tracing::info!(target: AUDIT, module, name, owner, bytes, "context stored"),
             Err(error) => {
@@ -90,6 +91,21 @@ impl ContextStore {
             }
         }
         written
+    }
+
+    fn insert(&self, id: &EntryId, text: &str, now: SystemTime) -> Result<(), StoreError> {
+        let Shared { entries, swept } = &*self.shared;
+        let is_fresh = |bytes: &[u8]| parse(bytes).is_some_and(|entry| entry.is_fresh(None, now));
+        swept.call_once(|| entries.sweep(None, is_fresh));
+        let limits = self.limits.map(ContextLimits::of_owner);
+        match entries.insert(&id.key(), text.as_bytes(), limits, now) {
+            // Expired entries count until they are removed, which reads all files of the owner.
+            Err(StoreError::OwnerEntries { .. } | StoreError::OwnerBytes { .. }) => {
+                entries.sweep(Some(&id.owner), is_fresh);
+                entries.insert(&id.key(), text.as_bytes(), limits, now)
+            }
+            inserted => inserted,
+        }
     }
 
     /// Returns the context that a module has emitted, if it is not older than `max_age`. An expired one is removed.
@@ -102,22 +118,22 @@ impl ContextStore {
         now: SystemTime,
     ) -> Option<Value> {
         let id = id_of(module, emitted, keys);
-        let entry = match &*self.storage {
-            Storage::Memory(memory) => memory.read(&id),
-            Storage::Directory(directory) => directory.read(&id),
-        }?;
+        let entries = &self.shared.entries;
+        let bytes = match entries.get(&id.key()) {
+            Ok(Lookup::Value(bytes)) => bytes,
+            Ok(Lookup::Claimed | Lookup::Missing) => return None,
+            Err(error) => {
+                tracing::warn!(%error, "a stored context cannot be read");
+                return None;
+            }
+        };
+        // Only an edited file can be of another id.
+        let entry = parse(&bytes).filter(|entry| entry.id == id)?;
         if !entry.is_fresh(None, now) {
-            self.remove(&id);
+            entries.remove(&id.key());
             return None;
         }
         entry.is_fresh(max_age, now).then_some(entry.value)
-    }
-
-    fn remove(&self, id: &EntryId) {
-        match &*self.storage {
-            Storage::Memory(memory) => memory.remove(id),
-            Storage::Directory(directory) => directory.remove(id),
-        }
     }
 }
 
@@ -130,12 +146,16 @@ fn id_of(module: &str, emitted: &EmittedContext, keys: &RunKeys) -> EntryId {
     }
 }
 
+fn parse(bytes: &[u8]) -> Option<Entry> {
+    let value = Value::parse_bytes(bytes).ok()?;
+    Entry::deserialize(value.node()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::module_context::MAX_ENTRIES;
 
     const START: SystemTime = SystemTime::UNIX_EPOCH;
 
@@ -223,7 +243,7 @@ mod tests {
         let store = ContextStore::in_memory();
         let large = value(&format!("[\"{}\"]", "x y".repeat(3_000)));
         let mut last = emitted(ContextTtl::Unlimited);
-        for number in 0..=MAX_ENTRIES {
+        for number in 0..=LIMITS.entries {
             last.key_pattern = number.to_string();
             store.write("m", &last, &keys("a"), &large, START).unwrap();
         }
@@ -244,10 +264,7 @@ mod tests {
             write("a", "1", ContextTtl::Seconds(10), 0).unwrap();
             write("a", "2", ContextTtl::Unlimited, 0).unwrap();
             let error = write("a", "3", ContextTtl::Unlimited, 0).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                "this client has stored 2 values, the maximum; they are removed when they expire"
-            );
+            assert_eq!(error.to_string(), "this client has stored 2 values, the maximum");
             write("a", "2", ContextTtl::Unlimited, 0).unwrap();
             write("b", "3", ContextTtl::Unlimited, 0).unwrap();
             write("a", "3", ContextTtl::Unlimited, 10).unwrap();

@@ -2,13 +2,14 @@
 
 use std::{
     fs::OpenOptions,
-    io::{self, Read as _},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use cog_json::{Value, Writer};
+use cog_store::private::{self, ListedFile};
 
 use super::{
     SessionState,
@@ -16,7 +17,7 @@ use super::{
     session::RunSpec,
     shared::Shared,
 };
-use crate::{RunContext, RunOptions, call_log::CallLog, options::stored, private_files::MediaFiles};
+use crate::{RunContext, RunOptions, call_log::CallLog, clock, media_files::MediaFiles, options::stored};
 
 /// The format version of the header line.
 const VERSION: u64 = 1;
@@ -43,24 +44,8 @@ pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
 }
 
 /// Returns the session files of a directory, the least recently written first. Other files are skipped.
-pub(crate) fn list(directory: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        let is_ours = entry.file_name().to_str().and_then(id_of).is_some();
-        if !is_ours || !entry.file_type()?.is_file() {
-            continue;
-        }
-        match entry.metadata().and_then(|about| about.modified()) {
-            Ok(modified) => files.push((entry.path(), modified.elapsed().unwrap_or_default())),
-            // Another program has removed it in the meantime.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    files.sort_by(|(one, _), (other, _)| one.cmp(other));
-    files.sort_by_key(|(_, age)| std::cmp::Reverse(*age));
-    Ok(files)
+pub(crate) fn list(directory: &Path) -> io::Result<Vec<ListedFile>> {
+    private::list(directory, |name| id_of(name).is_some())
 }
 
 /// The extension of the file with the tool calls of a session's run.
@@ -94,10 +79,9 @@ pub(crate) fn id_of(name: &str) -> Option<&str> {
 
 /// Reads a session, and truncates a line that was written only in part. None when the file contains no
 /// session, or one without chunks, which no client has seen.
-pub(crate) fn read(path: &Path, age: Duration, media: &Arc<MediaFiles>) -> io::Result<Option<Found>> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
-    let mut bytes = Vec::new();
-    (&mut file).take(MAX_LEN).read_to_end(&mut bytes)?;
+pub(crate) fn read(file: &ListedFile, media: &Arc<MediaFiles>) -> io::Result<Option<Found>> {
+    let path = &file.path;
+    let bytes = private::read(path, MAX_LEN)?;
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').map(complete_line);
     let first = lines.next().flatten();
     let id = path.file_name().and_then(|name| id_of(name.to_str()?));
@@ -115,8 +99,10 @@ pub(crate) fn read(path: &Path, age: Duration, media: &Arc<MediaFiles>) -> io::R
         length += line.map_or(0, str::len) + 1;
     }
     if length < bytes.len() {
-        file.set_len(length as u64)?;
+        // The next program that writes the session appends to what is valid.
+        OpenOptions::new().write(true).open(path)?.set_len(length as u64)?;
     }
+    let age = file.age(clock::now());
     Ok(log.meta().is_some().then_some(Found { header, log, state, age }))
 }
 

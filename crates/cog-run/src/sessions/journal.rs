@@ -15,13 +15,13 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use cog_store::{private, sync_directory_of};
 use tokio::sync::oneshot;
 
 use super::{
     SessionError,
     shared::{Persistence, Shared, State},
 };
-use crate::private_files;
 
 /// The maximum number of open files. A run writes often for a short time.
 const OPEN_FILES: usize = 64;
@@ -48,8 +48,7 @@ impl Journal {
     /// Locks the directory for this program, and creates it when it does not exist.
     pub(crate) fn open(directory: &Path, max_bytes: usize) -> Result<Self, SessionError> {
         let failed = |source| SessionError::Directory { path: directory.to_owned(), source };
-        private_files::create_directory(directory).map_err(failed)?;
-        let lock = private_files::open_options().write(true).open(directory.join("lock")).map_err(failed)?;
+        let lock = private::append(&directory.join("lock")).map_err(failed)?;
         if let Err(error) = lock.try_lock() {
             return Err(match error {
                 std::fs::TryLockError::WouldBlock => SessionError::InUse { path: directory.to_owned() },
@@ -167,7 +166,7 @@ impl Writer {
         match self.files.get_mut(id) {
             Some(file) => file.write_all(entries.text.as_bytes())?,
             None => {
-                let mut file = private_files::open_options().append(true).open(&path)?;
+                let mut file = private::append(&path)?;
                 file.write_all(entries.text.as_bytes())?;
                 self.files.insert(id.to_owned(), file);
             }
@@ -213,11 +212,17 @@ fn store_in_memory_only(session: &Shared) {
     session.notify();
 }
 
-/// Syncs files to disk.
+/// Syncs files to disk, and their names once for all that wait. Errors are ignored: a file may be removed already.
 fn sync(files: &Receiver<PathBuf>) {
-    while let Ok(path) = files.recv() {
-        // An error is ignored: the file may be removed already.
-        let _ = OpenOptions::new().append(true).open(path).and_then(|file| file.sync_all());
+    while let Ok(mut path) = files.recv() {
+        loop {
+            let _ = OpenOptions::new().append(true).open(&path).and_then(|file| file.sync_all());
+            match files.try_recv() {
+                Ok(next) => path = next,
+                Err(_) => break,
+            }
+        }
+        let _ = sync_directory_of(&path);
     }
 }
 

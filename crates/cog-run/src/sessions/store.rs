@@ -27,7 +27,7 @@ use super::{
     shared::{Persistence, Shared, State, Wake},
     shared_log::SharedLog,
 };
-use crate::{CancelReason, Cancellation, call_log::CallLog, private_files::MediaFiles};
+use crate::{CancelReason, Cancellation, call_log::CallLog, media_files::MediaFiles};
 
 /// The maximum bytes of a log. Its marks are 32-bit offsets.
 const MAX_LOG: usize = 1 << 30;
@@ -90,12 +90,12 @@ impl SessionStore {
     }
 
     fn restore(&self, directory: &Path) -> io::Result<()> {
-        for (path, age) in file::list(directory)? {
-            match file::read(&path, age, &self.media) {
-                Ok(Some(found)) if age <= self.settings.ttl => self.restore_session(found),
-                Ok(_) => drop(std::fs::remove_file(&path)),
+        for file in file::list(directory)? {
+            match file::read(&file, &self.media) {
+                Ok(Some(found)) if found.age <= self.settings.ttl => self.restore_session(found),
+                Ok(_) => drop(std::fs::remove_file(&file.path)),
                 Err(error) => {
-                    tracing::warn!("cannot read {}; the session is skipped: {error}", path.display());
+                    tracing::warn!("cannot read {}; the session is skipped: {error}", file.path.display());
                 }
             }
         }

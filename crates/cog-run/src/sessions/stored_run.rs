@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fs::{self, File, TryLockError},
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -12,14 +12,16 @@ use std::{
 use cog_json::{Value, Writer};
 use cog_media::Fetched;
 use cog_spec::{Chunk, Code, ErrorBody, Progress};
+use cog_store::private::{self, ABANDONED};
 
 use super::{SessionState, file, part_answer, settings::SessionSettings};
 use crate::{
     RunContext, RunInput, RunOptions,
     call_log::CallLog,
+    clock,
+    media_files::MediaFiles,
     options::stored,
     parts_state::FinishedParts,
-    private_files::{self, MediaFiles},
     session::generate_id,
 };
 
@@ -135,11 +137,11 @@ impl StoredRuns {
     /// # Errors
     /// The file cannot be written.
     pub fn create(&self, record: RunRecord) -> io::Result<StoredRun> {
-        private_files::create_directory(&self.0)?;
+        private::create_directory(&self.0)?;
         self.prune();
         let id = generate_id().map_err(io::Error::other)?;
         let path = self.path_of(&id);
-        let mut file = private_files::open_options().create_new(true).write(true).open(&path)?;
+        let mut file = private::open_options().create_new(true).write(true).open(&path)?;
         let written = file.lock().and_then(|()| file.write_all(record.to_line().as_bytes()));
         written.inspect_err(|_| drop(fs::remove_file(&path)))?;
         let call_log = CallLog::new(Some(file::call_log(&path)), Arc::new(media_of(&path)));
@@ -158,7 +160,7 @@ impl StoredRuns {
         if name.and_then(file::id_of) != Some(id) {
             return Err(unknown(id, &self.0));
         }
-        let file = private_files::open_options().create(false).read(true).append(true).open(&path);
+        let file = private::open_options().create(false).read(true).append(true).open(&path);
         let file = file.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => unknown(id, &self.0),
             _ => unreadable(id, &error.to_string()),
@@ -171,7 +173,8 @@ impl StoredRuns {
         if !path.exists() {
             return Err(unknown(id, &self.0)); // it has ended after the file was opened
         }
-        let text = read_lines(&file).map_err(|error| unreadable(id, &error.to_string()))?;
+        let text = private::read_complete_lines(&file, MAX_BYTES)
+            .map_err(|error| unreadable(id, &error.to_string()))?;
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let Some(record) = RunRecord::read(first) else {
             return Err(unreadable(id, "it is not as it was stored"));
@@ -188,9 +191,10 @@ impl StoredRuns {
     fn prune(&self) {
         let files = file::list(&self.0).unwrap_or_default();
         let surplus = (files.len() + 1).saturating_sub(MAX_RUNS);
-        for (index, (path, age)) in files.into_iter().enumerate() {
-            if index < surplus || age > MAX_AGE {
-                remove_unlocked(&path);
+        let now = clock::now();
+        for (index, file) in files.into_iter().enumerate() {
+            if index < surplus || file.age(now) > MAX_AGE {
+                remove_unlocked(&file.path);
             }
         }
         self.remove_left_over();
@@ -295,26 +299,13 @@ fn remove_beside(path: &Path) {
     media_of(path).remove_all();
 }
 
-/// Reads the complete lines of a file, and removes a last one that was written only in part.
-fn read_lines(mut file: &File) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
-    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    if end < bytes.len() {
-        bytes.truncate(end);
-        file.set_len(end as u64)?;
-    }
-    file.flush()?;
-    String::from_utf8(bytes).map_err(io::Error::other)
-}
-
 /// Removes the files of a run that is not in progress, while no other program can open it. A file without content is that of a
 /// run which another program is about to lock.
 fn remove_unlocked(path: &Path) {
-    let Ok(file) = private_files::open_options().create(false).read(true).open(path) else { return };
+    let Ok(file) = private::open_options().create(false).read(true).open(path) else { return };
     let is_new = |about: fs::Metadata| {
         let age = about.modified().ok().and_then(|at| at.elapsed().ok()).unwrap_or_default();
-        about.len() == 0 && age < private_files::ABANDONED
+        about.len() == 0 && age < ABANDONED
     };
     if file.try_lock().is_ok() && !file.metadata().is_ok_and(is_new) {
         let _ = fs::remove_file(path);

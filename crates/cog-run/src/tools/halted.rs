@@ -1,31 +1,40 @@
 //! The store of halted runs: in memory, or in a directory that other processes read too.
 
-mod directory;
-mod memory;
-mod stored;
+mod media;
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use cog_json::{ToJson as _, Value};
 use cog_media::{Fetched, Media};
 use cog_spec::{Code, ErrorBody};
+use cog_store::{Durability, Key, KeyedStore, Layout, Limits, Lookup, StoreError, private::ABANDONED};
 
-use self::{
-    directory::Directory,
-    memory::Memory,
-    stored::{MAX_BYTES, Stored, is_id},
-};
+use self::media::MediaInMemory;
 use super::state::HaltedState;
-use crate::private_files::MediaFiles;
+use crate::{clock, media_files::MediaFiles};
+
+/// The maximum bytes of a state, and of the media of its input in a directory.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The extension of the directory with the media of a state.
+const MEDIA: &str = "media";
+
+/// The states of the operator's runs, and those of all clients, beyond which the oldest ones are removed.
+const LIMITS: Limits = Limits { entries: 1_000, bytes: 4 * MAX_BYTES, entry_bytes: MAX_BYTES };
 
 /// The store of runs that wait for a confirmation. Clones share it.
 #[derive(Debug, Clone)]
 pub struct HaltedRuns(Arc<Storage>);
 
 #[derive(Debug)]
-enum Storage {
-    Memory(Memory),
-    Directory(Directory),
+struct Storage {
+    states: KeyedStore,
+    /// The media of states in memory. In a directory, the media of a state are in `ID.media` next to it.
+    media: MediaInMemory,
 }
 
 /// A run that waits for a confirmation.
@@ -62,12 +71,19 @@ impl Default for HaltedRuns {
 impl HaltedRuns {
     /// Creates a store that ends with this process.
     pub fn in_memory() -> Self {
-        Self(Arc::new(Storage::Memory(Memory::default())))
+        Self::new(KeyedStore::in_memory(LIMITS))
     }
 
     /// Creates a store in a directory, which is created at the first use. Only this user may read its files.
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
-        Self(Arc::new(Storage::Directory(Directory::new(directory.into()))))
+        let limits = Limits { bytes: u64::MAX, ..LIMITS };
+        // On disk before the id is shown, and the claim before the confirmed call: after a power cut a confirmation counts once.
+        let (layout, durability) = (Layout::DirectoryPerOwner, Durability::PowerCut);
+        Self::new(KeyedStore::in_directory(directory, layout, durability, limits))
+    }
+
+    fn new(states: KeyedStore) -> Self {
+        Self(Arc::new(Storage { states, media: MediaInMemory::default() }))
     }
 
     /// Stores a state, with media of its input.
@@ -76,15 +92,7 @@ impl HaltedRuns {
     /// E4000 if the state is too large or cannot be written.
     async fn store(&self, state: HaltedState, media: Vec<(String, Media)>) -> Result<(), ErrorBody> {
         let storage = Arc::clone(&self.0);
-        let write = move || {
-            if let Storage::Memory(memory) = &*storage {
-                memory.make_room(state.owner.as_deref(), &media);
-            }
-            let files = storage.media_of(&state.id, state.owner.as_deref());
-            let state = HaltedState { media: files.add_all(&media), ..state };
-            storage.write(&state).inspect_err(|_| files.release(state.media_names()))
-        };
-        let written = tokio::task::spawn_blocking(write).await;
+        let written = tokio::task::spawn_blocking(move || storage.store(state, &media)).await;
         written.map_err(|error| crate::error::from_task(&error))?.map_err(|reason| {
             let message = format!("the run needs a confirmation, but its state cannot be stored: {reason}");
             ErrorBody::new(Code::InternalError, message)
@@ -106,17 +114,12 @@ impl HaltedRuns {
     /// # Errors
     /// E4013 for an id that is unknown or belongs to another owner, E4014 for one that was used.
     pub(super) fn open(&self, id: &str, owner: Option<&str>) -> Result<HaltedState, ErrorBody> {
-        let stored = match (&*self.0, is_id(id)) {
-            (_, false) => Stored::Unknown,
-            (Storage::Memory(memory), _) => memory.read(id),
-            (Storage::Directory(directory), _) => directory.of(owner).read(id),
-        };
-        match stored {
-            Stored::Used => Err(used(id)),
-            Stored::Unknown => Err(unknown(id)),
-            Stored::Text(text) => {
-                let state = HaltedState::read(&text).filter(|state| state.owner.as_deref() == owner);
-                state.ok_or_else(|| unknown(id))
+        match self.0.states.get(&Key::new(owner, id)) {
+            Ok(Lookup::Claimed) => Err(used(id)),
+            Ok(Lookup::Missing) | Err(_) => Err(unknown(id)),
+            Ok(Lookup::Value(text)) => {
+                let state = str::from_utf8(&text).ok().and_then(HaltedState::read);
+                state.filter(|state| state.owner.as_deref() == owner).ok_or_else(|| unknown(id))
             }
         }
     }
@@ -136,16 +139,14 @@ impl HaltedRuns {
         owner: Option<&str>,
         claimed: impl FnOnce(),
     ) -> Result<(), ErrorBody> {
-        let is_first = match &*self.0 {
-            Storage::Memory(memory) => memory.claim(id),
-            Storage::Directory(directory) => directory.of(owner).claim(id),
-        };
-        if !is_first {
+        let Storage { states, media } = &*self.0;
+        if !states.claim(&Key::new(owner, id)) {
             return Err(used(id));
         }
         claimed();
-        if let Storage::Directory(directory) = &*self.0 {
-            directory.of(owner).clear(id);
+        match states.directory_of(owner) {
+            Some(_) => self.0.media_of(id, owner).remove_all(),
+            None => media.release_removed(states),
         }
         Ok(())
     }
@@ -172,33 +173,46 @@ impl HaltedRuns {
 }
 
 impl Storage {
-    fn write(&self, state: &HaltedState) -> Result<(), String> {
-        let text = state.to_text();
-        if text.len() > MAX_BYTES {
-            return Err(format!("it has {} bytes; at most {MAX_BYTES} are stored", text.len()));
+    /// Stores a state with media of its input. Blocks on the disk.
+    fn store(&self, state: HaltedState, media: &[(String, Media)]) -> Result<(), StoreError> {
+        let owner = state.owner.clone();
+        let owner = owner.as_deref();
+        self.media.make_room(&self.states, owner, media);
+        let files = self.media_of(&state.id, owner);
+        let state = HaltedState { media: files.add_all(media), ..state };
+        let key = Key::new(owner, &*state.id);
+        let stored = self.states.insert(&key, state.to_text().as_bytes(), None, clock::now());
+        stored.inspect_err(|_| files.release(state.media_names()))?;
+        match self.states.directory_of(owner) {
+            Some(directory) => self.remove_left_media(&directory, owner),
+            None => self.media.keep(key, state.media_names().map(str::to_owned).collect(), &self.states),
         }
-        match self {
-            Self::Memory(memory) => {
-                let media = state.media_names().map(str::to_owned).collect();
-                memory.store(&state.id, state.owner.as_deref(), text, media);
-                Ok(())
-            }
-            Self::Directory(directory) => {
-                let owner = state.owner.as_deref();
-                directory.of(owner).store(&state.id, &text).map_err(|error| error.to_string())?;
-                if owner.is_some() {
-                    directory.prune_clients();
-                }
-                Ok(())
-            }
-        }
+        Ok(())
     }
 
     /// Returns where the media of a state are stored.
     fn media_of(&self, id: &str, owner: Option<&str>) -> Arc<MediaFiles> {
-        match self {
-            Self::Memory(memory) => memory.media(),
-            Self::Directory(directory) => Arc::new(directory.of(owner).media_of(id)),
+        match self.states.directory_of(owner) {
+            Some(directory) => {
+                Arc::new(MediaFiles::below(&directory.join(format!("{id}.{MEDIA}")), MAX_BYTES))
+            }
+            None => self.media.files(),
+        }
+    }
+
+    /// Removes media without a state, except media that a run is storing which is being halted.
+    fn remove_left_media(&self, directory: &Path, owner: Option<&str>) {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_media = path.extension().is_some_and(|extension| extension == MEDIA);
+            let Some(id) = path.file_stem().and_then(|name| name.to_str()).filter(|_| is_media) else {
+                continue;
+            };
+            let modified = entry.metadata().and_then(|about| about.modified());
+            let age = modified.ok().and_then(|at| clock::now().duration_since(at).ok()).unwrap_or_default();
+            if age > ABANDONED && !self.states.contains(&Key::new(owner, id)) {
+                self.media_of(id, owner).remove_all();
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 pub(super) mod text;
 
-use std::{sync::Arc, time::UNIX_EPOCH};
+use std::sync::Arc;
 
 use cog_harmony::{Conversation, Message, ToolCall};
 use cog_json::{ToJson as _, Value, Writer};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{Round, content::CONFIRMATION_REQUIRED};
-use crate::{RunOptions, clock, parts_state::PartsState, private_files::StoredMedia, session::random_id};
+use crate::{RunOptions, clock, media_files::StoredMedia, parts_state::PartsState, session::random_id};
 
 /// The number of messages that a run creates again from its input: the prompt and the input.
 pub(crate) const INITIAL_MESSAGES: usize = 2;
@@ -85,7 +85,6 @@ impl HaltedState {
         let id = random_id("halt_").map_err(|error| {
             ErrorBody::new(Code::InternalError, format!("cannot generate random numbers: {error}"))
         })?;
-        let created = clock::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let directory = match &module.origin {
             // The run may continue from another working directory.
             Origin::Directory(directory) => {
@@ -97,7 +96,7 @@ impl HaltedState {
         Ok(Self {
             id,
             owner: options.owner.clone(),
-            created_ms: u64::try_from(created.as_millis()).unwrap_or(u64::MAX),
+            created_ms: clock::millis(clock::now()),
             module: module.manifest.name.clone(),
             directory,
             is_trusted_for_run: module.trust == Trust::ForThisRun,

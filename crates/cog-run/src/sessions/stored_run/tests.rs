@@ -166,7 +166,7 @@ fn run_that_another_program_is_creating_stays() {
     let directory = tempfile::tempdir().unwrap();
     let runs = StoredRuns::in_directory(directory.path());
     let path = runs.path_of("sess_00000000000000000000000000000000");
-    for (age, stays) in [(Duration::ZERO, true), (private_files::ABANDONED * 2, false)] {
+    for (age, stays) in [(Duration::ZERO, true), (ABANDONED * 2, false)] {
         let file = File::create(&path).unwrap();
         file.set_modified(crate::clock::now() - age).unwrap();
         remove_unlocked(&path);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cog_json::ToJson as _;
-use cog_run::private_files;
+use cog_store::private;
 
 use super::Run;
 use crate::{commands::emit, error::CliError};
@@ -23,7 +23,7 @@ impl Run<'_> {
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = private_files::open_options().write(true).truncate(true).open(path)?;
+    let mut file = private::open_options().write(true).truncate(true).open(path)?;
     file.write_all(text.as_bytes())?;
     file.write_all(b"\n")
 }

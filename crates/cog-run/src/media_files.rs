@@ -8,9 +8,8 @@ use std::{
 };
 
 use cog_media::{Fetched, Media, MediaDirectory, MediaError, Stored};
+use cog_store::private::create_directory;
 use serde::{Deserialize, Serialize};
-
-use super::create_directory;
 
 /// The maximum bytes of all media: 256 MiB.
 const MAX_BYTES: u64 = 256 << 20;
