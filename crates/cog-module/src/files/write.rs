@@ -2,9 +2,11 @@
 
 use std::{
     fs,
-    io::{self, Write},
-    path::{Path, PathBuf},
+    io::{self, Write as _},
+    path::Path,
 };
+
+use cog_store::{Access, Destination, Durability, destination, replace};
 
 use super::{FileError, missing};
 
@@ -16,12 +18,8 @@ use super::{FileError, missing};
 /// # Errors
 /// If the file cannot be written; it is then unchanged.
 pub fn write_atomic(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileError> {
-    let Target::File(path) = target_of(path)? else { return Ok(fs::write(path, content)?) };
-    let mut sibling = sibling_file(parent_of(&path))?;
-    sibling.write_all(content.as_ref())?;
-    sibling.as_file().sync_all()?;
-    set_permissions_of(&path, sibling.path())?;
-    sibling.persist(&path).map_err(|error| FileError::Io(error.error))?;
+    let Destination::File(path) = destination_of(path)? else { return Ok(fs::write(path, content)?) };
+    replace(&path, Access::Shared, Durability::PowerCut, |file| file.write_all(content.as_ref()))?;
     Ok(())
 }
 
@@ -30,9 +28,9 @@ pub fn write_atomic(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileEr
 /// # Errors
 /// As [`write_atomic`].
 pub fn check_writable(path: &Path) -> Result<(), FileError> {
-    match target_of(path)? {
-        Target::File(path) => sibling_file(parent_of(&path)).map(drop),
-        Target::Stream => Ok(()),
+    match destination_of(path)? {
+        Destination::File(path) => tempfile::tempfile_in(parent_of(&path)).map(drop).map_err(without_name),
+        Destination::Stream => Ok(()),
     }
 }
 
@@ -42,35 +40,21 @@ pub fn check_writable(path: &Path) -> Result<(), FileError> {
 /// As [`write_atomic`].
 #[expect(clippy::disallowed_methods, reason = "a stream cannot be written at once")]
 pub fn create(path: &Path) -> Result<fs::File, FileError> {
-    target_of(path)?;
+    destination_of(path)?;
     Ok(fs::File::create(path)?)
 }
 
-/// The target of a write.
-enum Target {
-    /// A file that exists or will be created; links are resolved.
-    File(PathBuf),
-    /// A pipe or a device.
-    Stream,
-}
-
-fn target_of(path: &Path) -> Result<Target, FileError> {
-    match fs::metadata(path) {
-        Ok(about) if about.is_dir() => return Err(FileError::NotAFile),
-        Ok(about) if !about.is_file() => return Ok(Target::Stream),
-        Ok(_) => return Ok(Target::File(fs::canonicalize(path)?)),
-        Err(_) => {}
-    }
+/// Returns what a path leads to. The directory of a new file must exist.
+fn destination_of(path: &Path) -> Result<Destination, FileError> {
+    let destination = destination(path).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => FileError::NotAFile,
+        _ => FileError::Io(error),
+    })?;
     let directory = parent_of(path);
-    match fs::metadata(directory) {
-        Ok(about) if about.is_dir() => Ok(Target::File(path.to_owned())),
-        _ => Err(FileError::NoDirectory { directory: directory.to_owned() }),
+    if !path.exists() && !directory.is_dir() {
+        return Err(FileError::NoDirectory { directory: directory.to_owned() });
     }
-}
-
-/// Creates a temporary file in a directory. The error does not contain its generated name.
-fn sibling_file(directory: &Path) -> Result<tempfile::NamedTempFile, FileError> {
-    tempfile::Builder::new().prefix(".cog-").tempfile_in(directory).map_err(without_name)
+    Ok(destination)
 }
 
 /// Creates a temporary directory in a directory.
@@ -244,31 +228,11 @@ fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Temporary files are readable by their owner only; a replacement gets the permissions of the old file.
-fn set_permissions_of(path: &Path, sibling: &Path) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(about) => fs::set_permissions(sibling, about.permissions()),
-        Err(_) => readable(sibling),
-    }
-}
-
-/// Sets the usual permissions on a temporary file.
-#[cfg(unix)]
-fn readable(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o644))
-}
-
 /// Allows everyone to read and to enter a directory, or to run a script.
 #[cfg(unix)]
 fn make_readable(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755))
-}
-
-#[cfg(not(unix))]
-fn readable(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(not(unix))]
