@@ -298,7 +298,8 @@ fn duration(array: &dyn Array, unit: TimeUnit, index: usize) -> Result<String, A
         TimeUnit::Nanosecond => (primitive::<DurationNanosecondType>(array, index)?, 1_000_000_000, 9),
     };
     let sign = if count < 0 { "-" } else { "" };
-    let (seconds, rest) = (count.unsigned_abs() / per_second, count.unsigned_abs() % per_second);
+    let seconds = count.unsigned_abs() / per_second;
+    let rest = count.unsigned_abs() % per_second;
     let fraction = format!(".{rest:0digits$}");
     let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
     Ok(format!("{sign}PT{seconds}{fraction}S"))

@@ -16,6 +16,7 @@ mod lock;
 mod open;
 mod record;
 mod recover;
+mod results;
 mod writer;
 
 use std::{
@@ -33,7 +34,6 @@ pub(crate) use self::{
     description::DONE,
     error::suggestion_for_write,
     kept::{Kept, KeptResult},
-    lock::sync_directory_of,
     record::{RECORD_LEN, Record, Records, Slot, read_line},
     recover::remove_records,
 };
@@ -42,16 +42,14 @@ pub use self::{
     error::JournalError,
     finished::{Finished, FinishedRow},
     open::Resume,
+    results::{LeftOut, Lines, Order, ResultLine, Results},
 };
 use self::{
     lock::LockedFile,
     record::StoredLines,
     writer::{Added, Queue},
 };
-use crate::{
-    results::Results,
-    row::{Position, RowHash},
-};
+use crate::row::{Position, RowHash};
 
 /// The bytes of results that may wait for the writer.
 const QUEUE_BYTES: usize = 8 << 20;

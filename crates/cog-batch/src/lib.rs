@@ -16,6 +16,7 @@ mod columns;
 mod digest;
 mod duplicates;
 mod format;
+mod jobs;
 mod journal;
 #[cfg(feature = "nats")]
 pub mod nats;
@@ -23,7 +24,6 @@ mod pace;
 pub mod plan;
 mod rate;
 mod read;
-mod results;
 mod row;
 mod run;
 mod runner;
@@ -42,17 +42,18 @@ pub use columns::RecordBuilder;
 pub use columns::{Column, ColumnType, Columns};
 pub use digest::digest_of_files;
 pub use format::Format;
+pub use jobs::{Job, Jobs, ViaError, ViaProvider};
 pub use journal::{
-    Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, Resume,
+    Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, LeftOut, Lines,
+    Order, ResultLine, Results, Resume,
 };
 pub use pace::Pace;
-pub use read::{ColumnMap, ColumnsError, Place, ReadError, RowError, RowErrorKind, RowReader, Rows, Source};
-pub use results::{Lines, Order, ResultLine, Results};
-pub use row::{Position, Row, RowHash, RowInput, RowParser};
+pub use read::{ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
+pub use row::{Place, Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowParser};
 pub use run::{Batch, View};
 pub use runner::{RowFuture, Runner};
 pub use sink::{LineSink, RowResult, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};
 pub use summary::{RowCounts, Summary, TokenCounts};
-pub use via::{Job, Jobs, Via, ViaError, ViaProvider};
+pub use via::Via;
 pub use write::{Output, WriteError};

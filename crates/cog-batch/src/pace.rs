@@ -113,7 +113,8 @@ impl Observer for Pace {
         if !has_limits && !is_overload(head.status) {
             return;
         }
-        let (mut state, now) = (self.lock(), Instant::now());
+        let mut state = self.lock();
+        let now = Instant::now();
         state.rate.replied(head, now);
         if is_overload(head.status) {
             state.limit.overloaded(now);

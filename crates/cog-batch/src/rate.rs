@@ -54,9 +54,9 @@ impl Bucket {
 
 impl Rate {
     pub(crate) fn new(rpm: Option<u32>, tpm: Option<u64>, now: Instant) -> Self {
+        let requests = rpm.map(|rpm| Bucket::new(f64::from(rpm), now));
         #[expect(clippy::cast_precision_loss, reason = "limits are far below 2^53")]
-        let bucket = |per_minute: u64| Bucket::new(per_minute as f64, now);
-        let (requests, tokens) = (rpm.map(|rpm| bucket(rpm.into())), tpm.map(bucket));
+        let tokens = tpm.map(|tpm| Bucket::new(tpm as f64, now));
         Self { requests, tokens, paused_until: None, average: None }
     }
 
@@ -105,11 +105,6 @@ impl Rate {
         if is_overload(head.status) {
             self.pause(head.retry_after.unwrap_or_default(), now);
         }
-        let is_used_up = |quota: &Quota, needed: f64| {
-            #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-            let remaining = quota.remaining as f64;
-            remaining < needed
-        };
         let requests = head.requests.filter(|quota| is_used_up(quota, 1.0));
         let tokens = head.tokens.filter(|quota| is_used_up(quota, self.average.unwrap_or(1.0)));
         for quota in [requests, tokens].into_iter().flatten() {
@@ -126,6 +121,12 @@ impl Rate {
     fn tokens_per_row(&self) -> f64 {
         self.average.unwrap_or(FIRST_TOKENS)
     }
+}
+
+/// Whether less of a quota remains than is needed.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
+fn is_used_up(quota: &Quota, needed: f64) -> bool {
+    (quota.remaining as f64) < needed
 }
 
 /// Whether a status says that the vendor is overloaded.

@@ -15,7 +15,7 @@ mod table;
 
 pub use self::{
     columns::{ColumnMap, ColumnsError},
-    error::{Place, ReadError, RowError, RowErrorKind},
+    error::ReadError,
     source::{Rows, Source},
 };
 

@@ -1,5 +1,7 @@
 //! A row of the input.
 
+mod error;
+
 use std::{
     cell::OnceCell,
     fmt::{self, Debug, Formatter},
@@ -9,7 +11,8 @@ use std::{
 use bytes::Bytes;
 use cog_json::Value;
 
-use crate::{Place, RowError, RowErrorKind};
+pub(crate) use self::error::MAX_LINE;
+pub use self::error::{Place, RowError, RowErrorKind};
 
 /// A row of the input. A row that cannot be read is a row with an error, so that the batch continues.
 #[derive(Debug)]
@@ -114,8 +117,9 @@ impl RowHasher {
     }
 
     fn add_fnv(&mut self, bytes: &[u8]) {
-        let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        self.fnv = bytes.iter().fold(self.fnv, step);
+        for byte in bytes {
+            self.fnv = (self.fnv ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
     }
 }
 

@@ -215,8 +215,7 @@ impl<S: Sink> Running<'_, S> {
     }
 
     fn is_over(&self) -> bool {
-        let is_done = || self.is_read && self.queue.is_empty() && self.repeats.is_empty();
-        self.running.is_empty() && (self.stop.is_some() || is_done())
+        self.running.is_empty() && (self.stop.is_some() || self.is_read && !self.has_rows())
     }
 
     fn interrupt(&mut self) {
@@ -454,7 +453,8 @@ impl<S: Sink> Running<'_, S> {
     /// Counts the result of a row, and stops the batch if too many have failed.
     fn count(&mut self, envelope: &Envelope) {
         self.summary.add(envelope);
-        let (failed, done) = (self.summary.rows.failed, self.summary.rows.done());
+        let failed = self.summary.rows.failed;
+        let done = self.summary.rows.done();
         if let Some(limit) = self.batch.max_failures.filter(|limit| limit.is_exceeded(failed, done)) {
             self.stop.get_or_insert(Stop::MaxFailures { limit, failed, done });
         }

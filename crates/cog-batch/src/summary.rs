@@ -8,7 +8,7 @@ use std::{
 use cog_spec::{Amount, Envelope, Usage};
 use serde::{Serialize, Serializer};
 
-use crate::Stop;
+use crate::{LeftOut, Stop};
 
 /// What a batch did, since it was started.
 #[derive(Debug, Default, Serialize)]
@@ -33,17 +33,9 @@ pub struct Summary {
     pub stopped: Option<Stop>,
     #[serde(skip)]
     pub(crate) costs: Costs,
+    /// What the batch no longer has of the results of the journal ([`Results::leave_out`](crate::Results::leave_out)).
     #[serde(skip)]
-    pub(crate) left_out: LeftOut,
-}
-
-/// The results of the journal that are those of rows which the batch no longer has.
-#[derive(Debug, Default)]
-pub(crate) struct LeftOut {
-    /// Rows that are excluded, and were other rows before.
-    pub(crate) rows: Vec<u64>,
-    /// The first row after the input.
-    pub(crate) from: Option<u64>,
+    pub left_out: LeftOut,
 }
 
 /// What the runs have cost.

@@ -3,43 +3,24 @@
 //! A row is sent by a run that ends when its request is complete ([`ViaProvider`]). When its job has ended, the row runs
 //! again, and the model's reply is the one in the job. So both the request and the check are those of a live run.
 
-mod answers;
-mod jobs;
-mod provider;
 mod send;
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
 
 use cog_provider::{
-    BatchClient, HttpProvider, ProviderError, WireRequest,
-    batch::{BatchInterface, BatchLimits},
+    BatchClient, HttpProvider,
+    batch::{BatchJob, BatchLimits, BatchPhase},
 };
-use thiserror::Error;
+use cog_store::{Access, Durability, replace};
+use tokio::time::sleep;
 
-pub(crate) use self::answers::Answers;
-pub use self::{
-    jobs::{Job, Jobs},
-    provider::ViaProvider,
+use crate::{
+    Description,
+    jobs::{Answers, Job, Jobs, ViaError, ViaProvider, limits, write},
 };
-use crate::{Description, Difference, ReadError, RowHash};
 
-/// The size of a job in memory while it is created, whatever the vendor accepts.
-const MAX_BYTES: usize = 64 << 20;
 /// The first pause between two requests for the state of the jobs.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-
-/// Returns the limits of a job: those of the vendor and ours.
-fn limits(interface: &dyn BatchInterface) -> BatchLimits {
-    interface.limits().within(BatchLimits { requests: usize::MAX, bytes: MAX_BYTES })
-}
 
 /// A batch over the batch interface of a vendor. What it has done is in the file of its jobs, so that any process continues.
 pub struct Via {
@@ -92,159 +73,166 @@ impl Via {
     }
 }
 
-// The row for which the provider is called.
+// Jobs until they have ended, and their results.
 
-tokio::task_local! {
-    static SLOT: Arc<Slot>;
+/// How often the results of a job are read, if fewer arrive than the vendor has.
+const MAX_READS: u32 = 3;
+
+/// The results of a job, in a temporary file.
+struct Read {
+    spool: File,
+    /// The results of the job.
+    own: u64,
+    /// The results that belong to no row of the job.
+    strange: u64,
+    /// The lines without a result.
+    unreadable: u64,
 }
 
-/// The row that runs.
-pub(crate) struct Slot {
-    row: u64,
-    hash: RowHash,
-    /// The number of calls so far.
-    calls: AtomicU32,
-    /// Where the request goes that would be sent.
-    request: Option<Mutex<Option<WireRequest>>>,
+impl Read {
+    /// Returns whether as many results have arrived as the vendor has answers.
+    fn is_complete(&self, job: &BatchJob) -> bool {
+        self.unreadable == 0 && job.counts.succeeded.is_none_or(|answers| self.own >= answers)
+    }
 }
 
-impl Slot {
-    /// Creates the slot of a row that takes its reply from a job.
-    pub(crate) fn answered(row: u64, hash: RowHash) -> Arc<Self> {
-        Arc::new(Self { row, hash, calls: AtomicU32::new(0), request: None })
+impl Via {
+    /// Requests the state of each job that has not ended. A failure that can be temporary leaves the state as it is. Nothing is
+    /// stored, so that several programs may do this at the same time.
+    ///
+    /// # Errors
+    /// The vendor does not know a job or rejects the key.
+    pub async fn refresh(&mut self) -> Result<(), ViaError> {
+        let running: Vec<(usize, String)> = self.running();
+        for (number, id) in running {
+            let found = match self.client.job(&id).await {
+                Ok(found) => found,
+                Err(error) if error.recoverable() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(job) = self.jobs.list_mut().get_mut(number) {
+                (job.state, job.is_ended) = (found.state, found.phase == BatchPhase::Ended);
+                (job.succeeded, job.failed) = (found.counts.succeeded, found.counts.failed);
+                job.message = found.message;
+            }
+        }
+        Ok(())
     }
 
-    /// Creates the slot of a row whose request is captured.
-    fn captured(row: u64, hash: RowHash) -> Arc<Self> {
-        Arc::new(Self { row, hash, calls: AtomicU32::new(0), request: Some(Mutex::default()) })
+    fn running(&self) -> Vec<(usize, String)> {
+        let jobs = self.jobs.list().iter().enumerate().filter(|(_, job)| !job.is_ended);
+        jobs.filter_map(|(number, job)| Some((number, job.id.clone()?))).collect()
     }
 
-    /// Runs a future for this row.
-    pub(crate) async fn run<T>(self: Arc<Self>, run: impl Future<Output = T>) -> T {
-        SLOT.scope(self, run).await
-    }
-
-    /// Returns the row that runs.
-    fn current() -> Option<Arc<Self>> {
-        SLOT.try_with(Arc::clone).ok()
-    }
-
-    /// Counts a call. Returns the number of those before it.
-    fn count(&self) -> u32 {
-        self.calls.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn is_captured(&self) -> bool {
-        self.request.is_some()
-    }
-
-    /// Stores the request, unless there is one already.
-    fn put(&self, request: WireRequest) {
-        if let Some(slot) = &self.request {
-            slot.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(request);
+    /// Waits until all jobs have ended.
+    ///
+    /// # Errors
+    /// As [`Via::refresh`], or some rows have not been sent.
+    pub async fn wait(&mut self, mut show: impl FnMut(&Jobs)) -> Result<(), ViaError> {
+        if !self.jobs.is_complete() {
+            return Err(ViaError::Incomplete { path: self.jobs.path().to_owned() });
+        }
+        let mut pause = FIRST_PAUSE.min(self.max_pause);
+        loop {
+            self.refresh().await?;
+            show(&self.jobs);
+            if self.running().is_empty() {
+                return Ok(());
+            }
+            sleep(pause).await;
+            pause = (pause * 3 / 2).min(self.max_pause);
         }
     }
 
-    /// Returns the request.
-    fn take(&self) -> Option<WireRequest> {
-        self.request.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-// Errors of a batch over the batch interface of a vendor.
-
-/// Why a batch over the batch interface of a vendor cannot go on. What it has done so far is stored.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ViaError {
-    /// The vendor has no batch interface.
-    #[error("{vendor} has no batch interface that is supported")]
-    NoInterface {
-        /// The vendor.
-        vendor: &'static str,
-    },
-    /// The jobs are those of another vendor.
-    #[error("{}: the jobs are at {found}, not at {expected}", path.display())]
-    OtherVendor {
-        /// The file of the jobs.
-        path: PathBuf,
-        /// The vendor of the jobs.
-        found: String,
-        /// The vendor of the command.
-        expected: &'static str,
-    },
-    /// The jobs are those of another batch.
-    #[error("{}: the jobs belong to a different batch: {}", path.display(), list(differences))]
-    Changed {
-        /// The file of the jobs.
-        path: PathBuf,
-        /// What differs.
-        differences: Vec<Difference>,
-    },
-    /// There is no file of jobs.
-    #[error("{}: no batch jobs", path.display())]
-    NoJobs {
-        /// The file of the jobs.
-        path: PathBuf,
-    },
-    /// The file of the jobs has another version.
-    #[error("{}: the jobs have version {found}, which this program cannot read", path.display())]
-    Version {
-        /// The file of the jobs.
-        path: PathBuf,
-        /// The version.
-        found: u32,
-    },
-    /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// Some rows have not been sent yet.
-    #[error("{}: not all rows have been sent", path.display())]
-    Incomplete {
-        /// The file of the jobs.
-        path: PathBuf,
-    },
-    /// The vendor does not do what it is requested to.
-    #[error(transparent)]
-    Provider(#[from] ProviderError),
-    /// The input cannot be read any further.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-}
-
-impl ViaError {
-    /// Returns what to do about it.
-    #[must_use]
-    pub fn suggestion(&self) -> Option<String> {
-        match self {
-            Self::NoInterface { .. } => Some("Use --via openai, anthropic or gemini.".to_owned()),
-            Self::OtherVendor { found, .. } => {
-                let option = if found == "nats" { "--nats" } else { "--via" };
-                let name = if found == "nats" { "URL" } else { found };
-                Some(format!("Use {option} {name}, or begin a new batch with another output."))
+    /// Cancels the jobs that have not ended. Their rows without a result are errors.
+    ///
+    /// # Errors
+    /// The vendor rejects it.
+    pub async fn cancel(&mut self) -> Result<(), ViaError> {
+        // A vendor rejects the cancellation of a job that has ended.
+        self.refresh().await?;
+        for (_, id) in self.running() {
+            if let Err(error) = self.client.cancel(&id).await
+                && self.client.job(&id).await?.phase == BatchPhase::Running
+            {
+                return Err(error.into());
             }
-            Self::Changed { .. } => Some("Restore it, or begin a new batch with another output.".to_owned()),
-            Self::NoJobs { .. } => {
-                Some("Name the output of a batch that was started with --via and is not complete.".to_owned())
-            }
-            Self::Version { .. } => {
-                Some("Continue with the version of cog that started the batch.".to_owned())
-            }
-            Self::File { .. } => None,
-            Self::Incomplete { .. } => {
-                Some("The command that started the batch sends the others.".to_owned())
-            }
-            Self::Provider(error) => error.suggestion(),
-            Self::Read(error) => Some(error.suggestion()),
         }
+        self.refresh().await
     }
-}
 
-fn list(differences: &[Difference]) -> String {
-    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    /// Stores the results of the jobs, all of which have ended. Returns the number of results that belong to no row.
+    ///
+    /// # Errors
+    /// The vendor does not return them, or a file cannot be written.
+    pub async fn fetch(&mut self) -> Result<u64, ViaError> {
+        let mut strange = 0;
+        for number in 0..self.jobs.list().len() {
+            strange += self.fetch_job(number).await?;
+        }
+        let paths: Vec<_> = (0..self.jobs.list().len()).map(|number| self.jobs.replies(number)).collect();
+        let answers = Answers::open(self.jobs.list(), paths);
+        let answers =
+            answers.map_err(|source| ViaError::File { path: self.jobs.path().to_owned(), source })?;
+        self.provider.set_answers(answers);
+        Ok(strange)
+    }
+
+    async fn fetch_job(&mut self, number: usize) -> Result<u64, ViaError> {
+        let Some(job) = self.jobs.list().get(number).filter(|job| !job.is_fetched).cloned() else {
+            return Ok(0);
+        };
+        let path = self.jobs.replies(number);
+        let found = self.client.job(job.id.as_deref().unwrap_or_default()).await?;
+        let mut tries = 0;
+        let mut read = loop {
+            let read = self.read(&job, &found, &path).await;
+            let is_good = match &read {
+                Ok(read) => read.is_complete(&found),
+                Err(ViaError::Provider(error)) => !error.recoverable(),
+                Err(_) => true,
+            };
+            tries += 1;
+            if is_good || tries >= MAX_READS {
+                break read?;
+            }
+            sleep(self.pause(tries)).await;
+        };
+        replace(&path, Access::Private, Durability::PowerCut, |file| {
+            io::copy(&mut read.spool, file).map(drop)
+        })
+        .map_err(|source| ViaError::File { path, source })?;
+        if let Some(job) = self.jobs.list_mut().get_mut(number) {
+            job.is_fetched = true;
+        }
+        self.jobs.save()?;
+        Ok(read.strange + read.unreadable)
+    }
+
+    /// Reads the results of a job into a temporary file.
+    async fn read(&self, job: &Job, found: &BatchJob, path: &Path) -> Result<Read, ViaError> {
+        let error = |source: io::Error| ViaError::File { path: path.to_owned(), source };
+        let mut spool = tempfile::tempfile().map(io::BufWriter::new).map_err(error)?;
+        let mut own = 0;
+        let mut strange = 0;
+        let mut failed = None;
+        let unreadable = self.client.results(found, |result| match write(&mut spool, job, result) {
+            Ok(is_own) => {
+                own += u64::from(is_own);
+                strange += u64::from(!is_own);
+                true
+            }
+            Err(error) => {
+                failed = Some(error);
+                false
+            }
+        });
+        let unreadable = unreadable.await?;
+        if let Some(failed) = failed {
+            return Err(error(failed));
+        }
+        let mut spool = spool.into_inner().map_err(|failed| error(failed.into_error()))?;
+        io::Seek::rewind(&mut spool).map_err(error)?;
+        Ok(Read { spool, own, strange, unreadable })
+    }
 }

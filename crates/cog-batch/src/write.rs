@@ -13,7 +13,6 @@ mod parquet;
 mod records;
 
 use std::{
-    ffi::{OsStr, OsString},
     fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -21,12 +20,12 @@ use std::{
 
 use cog_json::SyntaxError;
 use cog_schema::Contract;
-use tempfile::{Builder, NamedTempFile};
+use cog_store::{Access, Destination, Durability, destination, remove_abandoned, replace};
 
 use crate::{
+    Order, ResultLine, Results,
     format::Format,
-    journal::{JournalError, suggestion_for_write, sync_directory_of},
-    results::{Order, ResultLine, Results},
+    journal::{JournalError, suggestion_for_write},
 };
 
 /// What an output contains, and how.
@@ -125,7 +124,8 @@ fn intact<'a>(
 /// Removes damaged rows from the journal, and fails if there are any.
 fn forget(results: &mut Results, damaged: Vec<u64>) -> Result<(), JournalError> {
     let Some(first) = damaged.iter().min().copied() else { return Ok(()) };
-    let (path, count) = (results.paths().results.clone(), damaged.len() as u64);
+    let path = results.paths().results.clone();
+    let count = damaged.len() as u64;
     results.forget(damaged)?;
     Err(JournalError::ResultsDamaged { path, count, first })
 }
@@ -217,10 +217,8 @@ impl WriteError {
     }
 }
 
-// The file of an output: written beside its path, synced, renamed.
+// The file of an output.
 
-/// The characters after the prefix of a temporary file.
-const RANDOM: usize = 6;
 /// The bytes that are written at once.
 const BUFFER: usize = 256 << 10;
 
@@ -230,97 +228,38 @@ fn write(
     content: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     let at = |source| WriteError::File { path: path.to_owned(), source };
-    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
-        let stream = OpenOptions::new().write(true).open(path).map_err(at)?;
-        return fill(stream, content).map(drop).map_err(|error| error.at(path));
-    }
-    let path = resolve(path).map_err(at)?;
-    remove_stale(&path);
-    let (file, temporary) = create_beside(&path).map_err(at)?.into_parts();
-    let file = fill(file, content).map_err(|error| error.at(&path))?;
-    file.sync_all().map_err(at)?;
-    temporary.persist(&path).map_err(|failed| at(failed.error))?;
-    sync_directory_of(&path).map_err(at)
+    let written = match destination(path).map_err(at)? {
+        Destination::Stream => fill(&mut OpenOptions::new().write(true).open(path).map_err(at)?, content),
+        Destination::File(file) => {
+            remove_stale(&file);
+            replace(&file, Access::Shared, Durability::PowerCut, |file| fill(file, content)).map(drop)
+        }
+    };
+    written.map_err(|error| error.at(path))
 }
 
 /// Gives a file a second name, which replaces the file there. Returns whether the file system supports it.
 fn link(from: &Path, to: &Path) -> bool {
-    let link = || {
-        let to = resolve(to)?;
-        remove_stale(&to);
-        let prefix = prefix(&to);
-        let temporary = builder(&prefix).make_in(directory_of(&to), |path| std::fs::hard_link(from, path))?;
-        let name = temporary.path().to_owned();
-        temporary.into_temp_path().persist(&to).map_err(|failed| failed.error)?;
-        let _ = std::fs::remove_file(name); // it remains if both names are of the same file already
-        sync_directory_of(&to)
-    };
-    let is_file = std::fs::metadata(to).map_or(true, |about| about.is_file());
-    is_file && link().is_ok()
+    let Ok(Destination::File(to)) = destination(to) else { return false };
+    remove_stale(&to);
+    cog_store::link(from, &to).is_ok()
 }
 
 fn fill(
-    file: File,
+    file: &mut File,
     content: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
-) -> Result<File, WriteError> {
+) -> Result<(), WriteError> {
     let mut out = BufWriter::with_capacity(BUFFER, file);
     content(&mut out)?;
-    Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)
-}
-
-/// Follows links to the file that is replaced.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
-    match std::fs::metadata(path) {
-        Ok(about) if about.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(_) => std::fs::canonicalize(path),
-        Err(_) => Ok(path.to_owned()),
-    }
-}
-
-/// Creates a temporary file in the directory of a file. The error does not contain its generated name.
-fn create_beside(path: &Path) -> io::Result<NamedTempFile> {
-    let prefix = prefix(path);
-    let created = builder(&prefix).tempfile_in(directory_of(path));
-    let file = created.map_err(|error| io::Error::from(error.kind()))?;
-    if let Ok(about) = std::fs::metadata(path) {
-        file.as_file().set_permissions(about.permissions())?;
-    }
-    Ok(file)
-}
-
-/// Temporary files have the permissions of any new file.
-fn builder(prefix: &OsStr) -> Builder<'_, 'static> {
-    let mut builder = Builder::new();
-    builder.prefix(prefix).rand_bytes(RANDOM);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder
-}
-
-/// Returns what the name of a temporary file of an output begins with.
-fn prefix(path: &Path) -> OsString {
-    let mut prefix = OsString::from(".");
-    prefix.push(path.file_name().unwrap_or_default());
-    prefix.push(".cog-");
-    prefix
+    Ok(out.flush()?)
 }
 
 /// Removes the temporary files of a batch that was killed while it wrote this output. No other batch writes it: its journal is
 /// locked.
 fn remove_stale(path: &Path) {
-    let prefix = prefix(path);
-    let Ok(entries) = std::fs::read_dir(directory_of(path)) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let random = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
-        if random.is_some_and(|random| random.len() == RANDOM) {
-            let _ = std::fs::remove_file(entry.path()); // one that stays does no harm
-        }
-    }
-}
-
-fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    remove_abandoned(directory, None, |replaced| replaced == name);
 }
 
 #[cfg(test)]

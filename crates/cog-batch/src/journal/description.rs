@@ -7,11 +7,9 @@ use std::{
 };
 
 use cog_json::{Value, Writer};
+use cog_store::{Access, Durability, replace};
 
-use super::{
-    JournalError, JournalPaths,
-    lock::{LockedFile, sync_directory_of},
-};
+use super::{JournalError, JournalPaths, lock::LockedFile};
 
 /// The description of a batch: named values, such as the module and its digest, the model and the input.
 ///
@@ -51,14 +49,12 @@ impl Description {
     pub fn differences(&self, now: &Self) -> Vec<Difference> {
         let added = now.fields.iter().filter(|(name, _)| self.get(name).is_none());
         let names = self.fields.iter().chain(added).map(|(name, _)| name);
-        let pairs = names.map(|name| (name, self.get(name), now.get(name)));
-        let changed = pairs.filter(|(_, before, now)| before != now);
-        let difference = |(name, before, now): (&String, Option<&str>, Option<&str>)| Difference {
+        let pairs = names.map(|name| Difference {
             name: name.clone(),
-            before: before.map(str::to_owned),
-            now: now.map(str::to_owned),
-        };
-        changed.map(difference).collect()
+            before: self.get(name).map(str::to_owned),
+            now: now.get(name).map(str::to_owned),
+        });
+        pairs.filter(|pair| pair.before != pair.now).collect()
     }
 
     /// Writes the description as a JSON object.
@@ -82,8 +78,9 @@ impl Description {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |value: &Option<String>| value.as_ref().map_or("none".to_owned(), |it| format!("`{it}`"));
-        write!(f, "{}: {} in the journal, {} now", self.name, text(&self.before), text(&self.now))
+        let [before, now] = [&self.before, &self.now]
+            .map(|value| value.as_ref().map_or("none".to_owned(), |value| format!("`{value}`")));
+        write!(f, "{}: {before} in the journal, {now} now", self.name)
     }
 }
 
@@ -178,24 +175,23 @@ pub(super) fn redescribe(
 ) -> Result<(LockedFile, u64), JournalError> {
     let failed = |error| JournalError::write(&paths.journal, error);
     let header = encode(description).map_err(failed)?;
-    let write = || -> io::Result<LockedFile> {
-        let parent = paths.journal.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let mut copy = tempfile::NamedTempFile::new_in(parent.unwrap_or(std::path::Path::new(".")))?;
-        copy.as_file().try_lock()?;
-        copy.as_file().set_permissions(journal.metadata()?.permissions())?;
+    let mut journal = Some(journal);
+    let copy = |copy: &mut File| {
+        copy.try_lock()?;
         copy.write_all(&header)?;
-        let mut from: &File = &journal;
-        from.seek(SeekFrom::Start(records))?;
-        io::copy(&mut from, copy.as_file_mut())?;
-        copy.as_file().sync_all()?;
-        // Where an open file cannot be replaced, the lock has to go first.
-        let held = cfg!(unix).then_some(journal);
-        let file = LockedFile::new(copy.persist(&paths.journal)?);
-        drop(held);
-        sync_directory_of(&paths.journal)?;
-        Ok(file)
+        if let Some(journal) = &journal {
+            let mut from: &File = journal;
+            from.seek(SeekFrom::Start(records))?;
+            io::copy(&mut from, copy)?;
+        }
+        // Where an open file cannot be replaced, its lock has to go before the rename. Elsewhere it goes after it, so that the
+        // journal is locked at every moment.
+        journal = journal.take().filter(|_| cfg!(unix));
+        Ok::<_, io::Error>(())
     };
-    let file = write().map_err(failed)?;
+    let file = replace(&paths.journal, Access::Shared, Durability::PowerCut, copy).map_err(failed)?;
+    let file = LockedFile::new(file);
+    drop(journal);
     Ok((file, header.len() as u64))
 }
 

@@ -77,12 +77,3 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 fn is_at(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true) // a file that is open cannot be removed
 }
-
-/// Waits until the names in the directory of a file are on disk.
-pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
-    if !cfg!(unix) {
-        return Ok(()); // a directory cannot be opened
-    }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    OpenOptions::new().read(true).open(parent)?.sync_all()
-}

@@ -3,10 +3,13 @@
 use std::{
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
+    path::Path,
 };
 
+use cog_store::sync_directory_of;
+
 use super::{
-    Append, Description, Files, Finished, JournalError, JournalPaths, Wrap,
+    Description, Files, Finished, JournalError, JournalPaths, Wrap,
     description::{self, DONE, Found, Header, redescribe},
     lock::{self, LockedFile},
     recover::{read_finished, recover},
@@ -51,7 +54,10 @@ pub(super) fn open(
     };
     let files = Files { paths: paths.clone(), header_len, journal, results };
     let recovered = recover(&files, resume, wrap)?;
-    let appenders = appenders(&files, (recovered.journal_len, recovered.results_len), wrap)?;
+    let appenders = Appenders {
+        journal: appender(&files.journal, &paths.journal, recovered.journal_len, wrap)?,
+        results: appender(&files.results, &paths.results, recovered.results_len, wrap)?,
+    };
     Ok(Opened { files, appenders, finished: recovered.finished })
 }
 
@@ -126,10 +132,13 @@ fn start(
     let results =
         lock::open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))?;
     let files = Files { paths: paths.clone(), header_len: header.len() as u64, journal, results };
-    let mut appenders = appenders(&files, (0, 0), wrap)?;
+    let mut appenders = Appenders {
+        journal: appender(&files.journal, &paths.journal, 0, wrap)?,
+        results: appender(&files.results, &paths.results, 0, wrap)?,
+    };
     appenders.journal.append(&header).map_err(|failed| failed.error)?;
     appenders.journal.sync()?;
-    lock::sync_directory_of(&paths.journal).map_err(|error| JournalError::write(&paths.journal, error))?;
+    sync_directory_of(&paths.journal).map_err(|error| JournalError::write(&paths.journal, error))?;
     Ok(Opened { files, appenders, finished: Finished::default() })
 }
 
@@ -177,17 +186,9 @@ fn open_results(journal: &File, header_len: u64, paths: &JournalPaths) -> Result
     lock::open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))
 }
 
-/// Continues both files at these lengths.
-fn appenders(files: &Files, lengths: (u64, u64), wrap: Wrap<'_>) -> Result<Appenders, JournalError> {
-    let paths = &files.paths;
-    let open = |file: &File, path: &std::path::Path, length| {
-        let mut clone = file.try_clone().map_err(|error| JournalError::read(path, error))?;
-        clone.seek(SeekFrom::Start(length)).map_err(|error| JournalError::read(path, error))?;
-        let file: Box<dyn Append> = wrap(clone);
-        Ok(Appender { file, path: path.to_owned(), length })
-    };
-    Ok(Appenders {
-        journal: open(&files.journal, &paths.journal, lengths.0)?,
-        results: open(&files.results, &paths.results, lengths.1)?,
-    })
+/// Continues a file at a length.
+fn appender(file: &File, path: &Path, length: u64, wrap: Wrap<'_>) -> Result<Appender, JournalError> {
+    let mut clone = file.try_clone().map_err(|error| JournalError::read(path, error))?;
+    clone.seek(SeekFrom::Start(length)).map_err(|error| JournalError::read(path, error))?;
+    Ok(Appender { file: wrap(clone), path: path.to_owned(), length })
 }

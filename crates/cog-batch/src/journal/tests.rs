@@ -15,7 +15,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::{Append, *};
-use crate::results::{Order, ResultLine};
+use crate::{Order, ResultLine};
 
 /// A journal in a directory of its own.
 struct Place {

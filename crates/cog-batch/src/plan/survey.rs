@@ -45,7 +45,9 @@ pub(super) struct Sample {
 impl Survey {
     /// Reads all rows.
     pub(super) async fn read(batch: &Batch, mut rows: Rows, finished: &Finished) -> Result<Self, ReadError> {
-        let (mut survey, mut seen, mut selected) = (Self::default(), SeenInputs::default(), 0);
+        let mut survey = Self::default();
+        let mut seen = SeenInputs::default();
+        let mut selected = 0;
         let mut kept = Kept::new(finished);
         while let Some(group) = rows.next().await? {
             for row in group {
@@ -105,8 +107,8 @@ impl Sample {
     }
 
     fn is_too_large(&self) -> bool {
-        let bytes = || self.rows.iter().map(|(_, length)| length).sum::<usize>();
-        self.rows.len() > SAMPLE || self.rows.len() > 1 && bytes() > SAMPLE_BYTES
+        let bytes: usize = self.rows.iter().map(|(_, length)| length).sum();
+        self.rows.len() > SAMPLE || self.rows.len() > 1 && bytes > SAMPLE_BYTES
     }
 
     /// Returns the rows.

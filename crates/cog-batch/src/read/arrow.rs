@@ -90,9 +90,9 @@ impl<R: Read> Batches<R> {
             let version = message.version();
             if let Some(batch) = message.header_as_record_batch() {
                 check_size(batch, &body)?;
-                let (schema, columns) = (SchemaRef::clone(&self.schema), self.columns.as_slice());
-                let dictionaries = &self.dictionaries;
-                return read_record_batch(&body, batch, schema, dictionaries, Some(columns), &version)
+                let schema = SchemaRef::clone(&self.schema);
+                let columns = Some(self.columns.as_slice());
+                return read_record_batch(&body, batch, schema, &self.dictionaries, columns, &version)
                     .map(Some);
             }
             let dictionary = message.header_as_dictionary_batch().ok_or_else(|| {
@@ -180,13 +180,16 @@ fn parse(header: &[u8]) -> Result<Message<'_>, ArrowError> {
 /// Checks how large compressed buffers say that they are: the decoder reserves memory for that.
 fn check_size(batch: EncodedBatch<'_>, body: &[u8]) -> Result<(), ArrowError> {
     let buffers = batch.buffers().filter(|_| batch.compression().is_some());
-    let length = |at: i64| {
-        let prefix = body.get(usize::try_from(at).ok()?..)?.first_chunk()?;
-        u64::try_from(i64::from_le_bytes(*prefix)).ok()
-    };
     let buffers = buffers.into_iter().flatten().filter(|buffer| buffer.length() > 0);
-    let total = buffers.filter_map(|buffer| length(buffer.offset())).fold(0, u64::saturating_add);
+    let total =
+        buffers.filter_map(|buffer| decoded_length(body, buffer.offset())).fold(0, u64::saturating_add);
     if total > MAX_BATCH { Err(too_large(total)) } else { Ok(()) }
+}
+
+/// Returns the length that a compressed buffer has once it is decoded: the eight bytes before it.
+fn decoded_length(body: &[u8], offset: i64) -> Option<u64> {
+    let prefix = body.get(usize::try_from(offset).ok()?..)?.first_chunk()?;
+    u64::try_from(i64::from_le_bytes(*prefix)).ok()
 }
 
 fn too_large(length: u64) -> ArrowError {

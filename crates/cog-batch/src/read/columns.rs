@@ -6,7 +6,7 @@ use cog_json::{Kind, SyntaxErrorKind, Value, Writer};
 use cog_schema::{Contract, InputField};
 use thiserror::Error;
 
-use super::RowErrorKind;
+use crate::RowErrorKind;
 
 /// Which column becomes which input field, where the names differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -12,13 +12,15 @@ use cog_schema::Contract;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 use super::{
-    ColumnMap, ColumnsError, Place, RowErrorKind, RowReader,
+    ColumnMap, ColumnsError, RowReader,
     columns::Columns,
-    error::MAX_LINE,
     json_lines::text_of,
     lines::{Line, Lines},
 };
-use crate::{Row, RowHash, RowInput, RowParser, row::RowHasher};
+use crate::{
+    Place, Row, RowErrorKind, RowHash, RowInput, RowParser,
+    row::{MAX_LINE, RowHasher},
+};
 
 /// The maximum number of further lines of a record. Those of a torn quote are read again.
 const MAX_LINES: usize = 100_000;

@@ -8,11 +8,10 @@ use std::{
 use cog_json::{Kind, Limits, SyntaxError, SyntaxErrorKind, Value};
 
 use super::{
-    Place, RowErrorKind, RowReader,
-    error::MAX_LINE,
+    RowReader,
     lines::{Line, Lines},
 };
-use crate::{Row, RowHash, RowInput, RowParser};
+use crate::{Place, Row, RowErrorKind, RowHash, RowInput, RowParser, row::MAX_LINE};
 
 /// Reads JSON Lines.
 pub(super) struct JsonLines<R> {

@@ -4,8 +4,10 @@ use std::io::{self, BufRead as _, BufReader, Read};
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
-use super::error::MAX_LINE;
-use crate::{RowHash, row::RowHasher};
+use crate::{
+    RowHash,
+    row::{MAX_LINE, RowHasher},
+};
 
 /// The bytes that are read at once, and of the lines after which a group of rows ends, so that rows that are read ahead take little
 /// memory.

@@ -16,11 +16,10 @@ use cog_schema::{Contract, InputField};
 
 use self::fit::{Form, write_cell};
 use super::{
-    ColumnMap, ColumnsError, Place, RowErrorKind, RowReader,
+    ColumnMap, ColumnsError, RowReader,
     columns::{Columns, parse_input},
-    error::MAX_LINE,
 };
-use crate::{ArrayError, Row, RowHash, RowInput, RowParser};
+use crate::{ArrayError, Place, Row, RowErrorKind, RowHash, RowInput, RowParser, row::MAX_LINE};
 
 /// The rows that are passed on at once.
 const GROUP: usize = 16;
@@ -87,8 +86,15 @@ impl Table {
     where
         I: Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     {
-        let (text, parser) = (String::new(), Arc::new(parse_input));
-        Box::new(TableRows { table: self, batches, count, batch: None, row: 0, text, parser })
+        Box::new(TableRows {
+            table: self,
+            batches,
+            count,
+            batch: None,
+            row: 0,
+            text: String::new(),
+            parser: Arc::new(parse_input),
+        })
     }
 
     /// Writes the input of a row.
@@ -142,7 +148,8 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
                 None => return self.end(),
             },
         };
-        let (mut next, mut bytes) = (from, 0);
+        let mut next = from;
+        let mut bytes = 0;
         while next < batch.num_rows() && next < from + GROUP && bytes < GROUP_BYTES {
             rows.push(self.row(&batch, next));
             next += 1;
@@ -155,7 +162,8 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
 
     fn row(&mut self, batch: &RecordBatch, index: usize) -> Row {
         let written = self.table.write(batch, index, &mut self.text);
-        let (number, hash) = (self.row, RowHash::from_bytes(self.text.as_bytes()));
+        let number = self.row;
+        let hash = RowHash::from_bytes(self.text.as_bytes());
         self.row += 1;
         let text = written.map(|()| Bytes::copy_from_slice(self.text.as_bytes()));
         Row { number, hash, input: RowInput::new(Place::Row(number), text, Arc::clone(&self.parser)) }

@@ -6,7 +6,7 @@ use cog_run::RunInput;
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::{Batch, Running};
-use crate::{RowHash, Sink, Stop, digest::Digest, via::Slot};
+use crate::{RowHash, Sink, Stop, digest::Digest, jobs::Slot};
 
 /// How often a row runs while the provider is overloaded.
 const MAX_TRIES: u32 = 5;
@@ -116,9 +116,12 @@ impl<S: Sink> Running<'_, S> {
         }
         let error = self.held.last().and_then(|(_, envelope)| envelope.error());
         if let Some(error) = error.filter(|_| self.held.len() >= MAX_FAILURES) {
-            let (rows, error) = (self.held.len(), Box::new(error.clone()));
-            let has_results = self.batch.runner.is_some();
-            self.stop.get_or_insert(Stop::Provider { rows, error, has_results });
+            let stop = Stop::Provider {
+                rows: self.held.len(),
+                error: Box::new(error.clone()),
+                has_results: self.batch.runner.is_some(),
+            };
+            self.stop.get_or_insert(stop);
         }
     }
 
@@ -137,7 +140,8 @@ impl<S: Sink> Running<'_, S> {
 
     /// Whether too many rows have failed, with those that are held.
     fn has_too_many_failures(&self) -> bool {
-        let (rows, held) = (self.summary.rows, self.held.len() as u64);
+        let rows = self.summary.rows;
+        let held = self.held.len() as u64;
         let limit = self.batch.max_failures;
         limit.is_some_and(|limit| limit.is_exceeded(rows.failed + held, rows.done() + held))
     }

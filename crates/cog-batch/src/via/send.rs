@@ -8,8 +8,14 @@ use cog_provider::{
 };
 use tokio::time::sleep;
 
-use super::{FIRST_PAUSE, Job, Slot, Via, ViaError, answers::entry_id};
-use crate::{Batch, Finished, Row, Rows, duplicates::SeenInputs, journal::Kept, run::run_input};
+use super::{FIRST_PAUSE, Via};
+use crate::{
+    Batch, Finished, Row, Rows,
+    duplicates::SeenInputs,
+    jobs::{Job, Slot, ViaError, entry_id},
+    journal::Kept,
+    run::run_input,
+};
 
 /// How often a job is created after temporary failures.
 const MAX_TRIES: u32 = 6;
@@ -36,7 +42,9 @@ impl Via {
         self.settle_last().await?;
         let start = self.jobs.list().last().map_or(0, |job| job.last + 1);
         let mut open = self.open_part(start);
-        let (mut selected, mut seen, mut kept) = (0, SeenInputs::default(), Kept::new(finished));
+        let mut selected = 0;
+        let mut seen = SeenInputs::default();
+        let mut kept = Kept::new(finished);
         while let Some(group) = rows.next().await? {
             for row in group.into_iter().filter(|row| batch.has_row(row, &mut selected)) {
                 let done = kept.take(&row).map(|kept| kept.result);
@@ -45,7 +53,8 @@ impl Via {
                 if row.number < start || done.is_some() || !is_first {
                     continue;
                 }
-                let (number, hash) = (row.number, row.hash);
+                let number = row.number;
+                let hash = row.hash;
                 if let Some(request) = self.request(batch, row).await
                     && !self.add(&mut open, number, hash, &request)
                 {

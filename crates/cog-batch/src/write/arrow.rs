@@ -5,7 +5,7 @@ use std::io::Write;
 use arrow_ipc::writer::FileWriter;
 
 use super::{WriteError, records};
-use crate::{columns::Columns, results::ResultLine};
+use crate::{ResultLine, columns::Columns};
 
 pub(super) fn write(
     columns: &Columns,

@@ -6,7 +6,7 @@ use cog_json::{Node, Value};
 use cog_schema::Contract;
 
 use super::WriteError;
-use crate::results::ResultLine;
+use crate::ResultLine;
 
 /// The maximum number of data fields.
 const MAX_FIELDS: usize = 4096;

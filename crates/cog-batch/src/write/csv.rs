@@ -8,7 +8,7 @@ use super::{
     WriteError,
     columns::{Columns, parse},
 };
-use crate::results::ResultLine;
+use crate::ResultLine;
 
 /// The columns after the data fields, with the place of their value in a result.
 const COMMON: [(&str, &str); 9] = [

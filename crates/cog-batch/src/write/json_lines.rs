@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::WriteError;
-use crate::results::ResultLine;
+use crate::ResultLine;
 
 pub(super) fn write(
     lines: impl Iterator<Item = Result<ResultLine, WriteError>>,

@@ -9,7 +9,7 @@ use parquet::{
 };
 
 use super::{WriteError, records};
-use crate::{columns::Columns, results::ResultLine};
+use crate::{ResultLine, columns::Columns};
 
 /// The bytes in memory after which a row group ends.
 const MAX_BUFFERED: usize = 32 << 20;

@@ -4,8 +4,8 @@ use arrow_array::RecordBatch;
 
 use super::{WriteError, columns::parse};
 use crate::{
+    ResultLine,
     columns::{Columns, RecordBuilder},
-    results::ResultLine,
 };
 
 /// The maximum number of rows in a record batch.

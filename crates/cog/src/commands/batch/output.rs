@@ -106,7 +106,7 @@ async fn write(journal: Journal, summary: &Summary, batch: &Batch, args: &BatchA
     if summary.stopped.is_some() {
         return Ok(());
     }
-    results.leave_out(summary)?;
+    results.leave_out(&summary.left_out)?;
     let path = &args.output;
     let output = OutputFile {
         format: format::output(args)?,

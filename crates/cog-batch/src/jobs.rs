@@ -1,14 +1,35 @@
-//! The jobs of a batch, in a file beside the output.
+//! The jobs of a batch over the batch interface of a vendor: their file, their replies, and the provider that reads them.
+
+mod provider;
+mod replies;
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
+use cog_provider::{
+    ProviderError,
+    batch::{BatchInterface, BatchLimits},
+};
+use cog_store::{Durability, write_durably};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-use super::ViaError;
-use crate::{Description, journal::with_suffix};
+pub use self::provider::ViaProvider;
+pub(crate) use self::{
+    provider::Slot,
+    replies::{Answers, entry_id, write},
+};
+use crate::{Description, Difference, ReadError, journal::with_suffix};
+
+/// The size of a job in memory while it is created, whatever the vendor accepts.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Returns the limits of a job: those of the vendor and ours.
+pub(crate) fn limits(interface: &dyn BatchInterface) -> BatchLimits {
+    interface.limits().within(BatchLimits { requests: usize::MAX, bytes: MAX_BYTES })
+}
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -118,7 +139,7 @@ impl Jobs {
         &self.state.name
     }
 
-    pub(super) fn describe(&mut self, now: &Description, command: Vec<String>) -> Result<(), ViaError> {
+    pub(crate) fn describe(&mut self, now: &Description, command: Vec<String>) -> Result<(), ViaError> {
         let before = Description::from_json(self.state.description.as_bytes());
         match before.map(|before| before.differences(now)) {
             Some(differences) if !differences.is_empty() => {
@@ -144,32 +165,32 @@ impl Jobs {
         &self.state.jobs
     }
 
-    pub(super) fn list_mut(&mut self) -> &mut Vec<Job> {
+    pub(crate) fn list_mut(&mut self) -> &mut Vec<Job> {
         &mut self.state.jobs
     }
 
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.state.is_complete
     }
 
-    pub(super) fn set_complete(&mut self, is_complete: bool) {
+    pub(crate) fn set_complete(&mut self, is_complete: bool) {
         self.state.is_complete = is_complete;
     }
 
     /// Returns the name of the next job.
-    pub(super) fn next_name(&self) -> String {
+    pub(crate) fn next_name(&self) -> String {
         format!("{}-{}", self.state.name, self.state.jobs.len())
     }
 
     /// Returns the path of the replies of a job.
-    pub(super) fn replies(&self, number: usize) -> PathBuf {
+    pub(crate) fn replies(&self, number: usize) -> PathBuf {
         with_suffix(&self.path, &format!("-{number}"))
     }
 
     /// Stores the jobs.
-    pub(super) fn save(&self) -> Result<(), ViaError> {
+    pub(crate) fn save(&self) -> Result<(), ViaError> {
         let text = serde_json::to_vec_pretty(&self.state).map_err(|error| self.error(error.into()))?;
-        replace(&self.path, |file| io::Write::write_all(file, &text)).map_err(|error| self.error(error))
+        write_durably(&self.path, &text, Durability::PowerCut).map_err(|error| self.error(error))
     }
 
     fn error(&self, source: io::Error) -> ViaError {
@@ -182,32 +203,6 @@ impl Jobs {
             let _ = fs::remove_file(self.replies(number));
         }
         let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// Writes a file beside its path, and then replaces the file at the path. Both are on disk afterwards.
-pub(super) fn replace(
-    path: &Path,
-    write: impl FnOnce(&mut io::BufWriter<&mut tempfile::NamedTempFile>) -> io::Result<()>,
-) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    let mut writer = io::BufWriter::new(&mut file);
-    write(&mut writer)?;
-    io::Write::flush(&mut writer)?;
-    drop(writer);
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    sync(directory)
-}
-
-/// Syncs a directory, where the system supports it.
-#[expect(clippy::disallowed_methods, reason = "a directory has no content to limit")]
-fn sync(directory: &Path) -> io::Result<()> {
-    match cfg!(unix) {
-        true => fs::File::open(directory)?.sync_all(),
-        false => Ok(()),
     }
 }
 
@@ -230,4 +225,102 @@ fn new_name(path: &Path) -> Result<String, ViaError> {
     let file = tempfile::Builder::new().prefix("cog-").rand_bytes(16).tempfile();
     let file = file.map_err(|source| ViaError::File { path: path.to_owned(), source })?;
     Ok(file.path().file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+// Errors of a batch over the batch interface of a vendor.
+
+/// Why a batch over the batch interface of a vendor cannot go on. What it has done so far is stored.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ViaError {
+    /// The vendor has no batch interface.
+    #[error("{vendor} has no batch interface that is supported")]
+    NoInterface {
+        /// The vendor.
+        vendor: &'static str,
+    },
+    /// The jobs are those of another vendor.
+    #[error("{}: the jobs are at {found}, not at {expected}", path.display())]
+    OtherVendor {
+        /// The file of the jobs.
+        path: PathBuf,
+        /// The vendor of the jobs.
+        found: String,
+        /// The vendor of the command.
+        expected: &'static str,
+    },
+    /// The jobs are those of another batch.
+    #[error("{}: the jobs belong to a different batch: {}", path.display(), list(differences))]
+    Changed {
+        /// The file of the jobs.
+        path: PathBuf,
+        /// What differs.
+        differences: Vec<Difference>,
+    },
+    /// There is no file of jobs.
+    #[error("{}: no batch jobs", path.display())]
+    NoJobs {
+        /// The file of the jobs.
+        path: PathBuf,
+    },
+    /// The file of the jobs has another version.
+    #[error("{}: the jobs have version {found}, which this program cannot read", path.display())]
+    Version {
+        /// The file of the jobs.
+        path: PathBuf,
+        /// The version.
+        found: u32,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Some rows have not been sent yet.
+    #[error("{}: not all rows have been sent", path.display())]
+    Incomplete {
+        /// The file of the jobs.
+        path: PathBuf,
+    },
+    /// The vendor does not do what it is requested to.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The input cannot be read any further.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+impl ViaError {
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn suggestion(&self) -> Option<String> {
+        match self {
+            Self::NoInterface { .. } => Some("Use --via openai, anthropic or gemini.".to_owned()),
+            Self::OtherVendor { found, .. } => {
+                let option = if found == "nats" { "--nats" } else { "--via" };
+                let name = if found == "nats" { "URL" } else { found };
+                Some(format!("Use {option} {name}, or begin a new batch with another output."))
+            }
+            Self::Changed { .. } => Some("Restore it, or begin a new batch with another output.".to_owned()),
+            Self::NoJobs { .. } => {
+                Some("Name the output of a batch that was started with --via and is not complete.".to_owned())
+            }
+            Self::Version { .. } => {
+                Some("Continue with the version of cog that started the batch.".to_owned())
+            }
+            Self::File { .. } => None,
+            Self::Incomplete { .. } => {
+                Some("The command that started the batch sends the others.".to_owned())
+            }
+            Self::Provider(error) => error.suggestion(),
+            Self::Read(error) => Some(error.suggestion()),
+        }
+    }
+}
+
+fn list(differences: &[Difference]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

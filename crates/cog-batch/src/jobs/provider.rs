@@ -1,6 +1,9 @@
 //! The provider of runs whose calls are batch jobs.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicU32, Ordering},
+};
 
 use cog_provider::{
     HttpProvider, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, WireRequest,
@@ -8,7 +11,8 @@ use cog_provider::{
 };
 use cog_spec::Code;
 
-use super::{Answers, Slot, limits};
+use super::{Answers, limits};
+use crate::RowHash;
 
 /// Takes the request of a run, or gives it the reply of its job. A call outside a row is an error.
 pub struct ViaProvider {
@@ -41,15 +45,15 @@ impl ViaProvider {
     }
 
     /// Sets the replies.
-    pub(super) fn set_answers(&self, answers: Answers) {
+    pub(crate) fn set_answers(&self, answers: Answers) {
         self.answers.get_or_init(|| Arc::new(answers));
     }
 
     /// Returns the reply of the job, or the reason why there is none.
     async fn reply(&self, slot: &Slot, request: &ModelRequest) -> Result<BatchReply, ProviderError> {
         let Some(answers) = self.answers.get().cloned() else { return Err(no_answer("its job is not read")) };
-        let (row, hash) = (slot.row, slot.hash);
-        if answers.has_changed(row, hash) {
+        let row = slot.row;
+        if answers.has_changed(row, slot.hash) {
             return Err(no_answer("it was another row when it was sent"));
         }
         let found = tokio::task::spawn_blocking(move || answers.get(row)).await;
@@ -62,11 +66,8 @@ impl ViaProvider {
 
     /// Returns why the request cannot be part of a job, if it cannot.
     fn refused(&self, request: &ModelRequest) -> Result<Option<ProviderError>, ProviderError> {
-        let (Some(wire), Some(interface)) =
-            (self.inner.render(request)?, batch_interface(self.inner.vendor().name))
-        else {
-            return Ok(None);
-        };
+        let Some(wire) = self.inner.render(request)? else { return Ok(None) };
+        let Some(interface) = batch_interface(self.inner.vendor().name) else { return Ok(None) };
         let mut part = cog_provider::batch::BatchPart::new(limits(interface));
         let error = interface.add(&mut part, "", &wire).err();
         Ok(error.map(|error| ProviderError::Other { code: error.code(), message: error.to_string() }))
@@ -122,4 +123,63 @@ impl Provider for ViaProvider {
 fn no_answer(reason: &str) -> ProviderError {
     let message = format!("the batch job has no answer for the row: {reason}");
     ProviderError::Other { code: Code::StreamInterrupted, message }
+}
+
+// The row for which the provider is called.
+
+tokio::task_local! {
+    static SLOT: Arc<Slot>;
+}
+
+/// The row that runs.
+pub(crate) struct Slot {
+    row: u64,
+    hash: RowHash,
+    /// The number of calls so far.
+    calls: AtomicU32,
+    /// Where the request goes that would be sent.
+    request: Option<Mutex<Option<WireRequest>>>,
+}
+
+impl Slot {
+    /// Creates the slot of a row that takes its reply from a job.
+    pub(crate) fn answered(row: u64, hash: RowHash) -> Arc<Self> {
+        Arc::new(Self { row, hash, calls: AtomicU32::new(0), request: None })
+    }
+
+    /// Creates the slot of a row whose request is captured.
+    pub(crate) fn captured(row: u64, hash: RowHash) -> Arc<Self> {
+        Arc::new(Self { row, hash, calls: AtomicU32::new(0), request: Some(Mutex::default()) })
+    }
+
+    /// Runs a future for this row.
+    pub(crate) async fn run<T>(self: Arc<Self>, run: impl Future<Output = T>) -> T {
+        SLOT.scope(self, run).await
+    }
+
+    /// Returns the row that runs.
+    fn current() -> Option<Arc<Self>> {
+        SLOT.try_with(Arc::clone).ok()
+    }
+
+    /// Counts a call. Returns the number of those before it.
+    fn count(&self) -> u32 {
+        self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn is_captured(&self) -> bool {
+        self.request.is_some()
+    }
+
+    /// Stores the request, unless there is one already.
+    fn put(&self, request: WireRequest) {
+        if let Some(slot) = &self.request {
+            slot.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(request);
+        }
+    }
+
+    /// Returns the request.
+    pub(crate) fn take(&self) -> Option<WireRequest> {
+        self.request.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }

@@ -5,10 +5,7 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
 };
 
-use crate::{
-    Summary,
-    journal::{DONE, Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records},
-};
+use super::{DONE, Files, JournalError, JournalPaths, RECORD_LEN, Records, Slot, remove_records};
 
 /// The results of a batch whose journal is closed. The journal is locked until they are dropped.
 #[derive(Debug)]
@@ -16,6 +13,15 @@ pub struct Results {
     files: Files,
     /// The first row whose result does not count, if the input may have changed.
     end: Option<u64>,
+}
+
+/// The rows whose results in the journal are of a row that the batch no longer has.
+#[derive(Debug, Default)]
+pub struct LeftOut {
+    /// Rows that are excluded, and were other rows before.
+    pub(crate) rows: Vec<u64>,
+    /// The first row after the input.
+    pub(crate) from: Option<u64>,
 }
 
 /// The order of results.
@@ -81,13 +87,13 @@ impl Results {
         Ok(Lines { entries: entries.into_iter(), file, position: 0, paths })
     }
 
-    /// Leaves out the results of rows that the input no longer has.
+    /// Leaves out the results of rows that the batch no longer has.
     ///
     /// # Errors
     /// As [`Results::forget`].
-    pub fn leave_out(&mut self, summary: &Summary) -> Result<(), JournalError> {
-        self.end = summary.left_out.from;
-        self.forget(summary.left_out.rows.clone())
+    pub fn leave_out(&mut self, rows: &LeftOut) -> Result<(), JournalError> {
+        self.end = rows.from;
+        self.forget(rows.rows.clone())
     }
 
     /// Removes rows whose results are damaged from the journal, so that the next batch sends them again.
