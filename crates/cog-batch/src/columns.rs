@@ -3,8 +3,6 @@
 //! `docs/arrow.md` has the rules. The Python package has the same columns, and the same cases in `tests/arrow`.
 
 #[cfg(feature = "arrow")]
-mod arrow;
-#[cfg(feature = "arrow")]
 mod cells;
 mod contract;
 #[cfg(feature = "arrow")]

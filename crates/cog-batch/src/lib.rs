@@ -26,7 +26,6 @@ mod rate;
 mod read;
 mod row;
 mod run;
-mod runner;
 mod sink;
 mod stop;
 mod summary;
@@ -50,8 +49,7 @@ pub use journal::{
 pub use pace::Pace;
 pub use read::{ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
 pub use row::{Place, Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowParser};
-pub use run::{Batch, View};
-pub use runner::{RowFuture, Runner};
+pub use run::{Batch, RowFuture, Runner, View};
 pub use sink::{LineSink, RowResult, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};
 pub use summary::{RowCounts, Summary, TokenCounts};

@@ -4,7 +4,6 @@
 mod arrow;
 mod columns;
 mod csv;
-mod error;
 mod json_lines;
 mod lines;
 #[cfg(feature = "arrow")]
@@ -13,12 +12,14 @@ mod source;
 #[cfg(feature = "arrow")]
 mod table;
 
+use std::io;
+
+use thiserror::Error;
+
 pub use self::{
     columns::{ColumnMap, ColumnsError},
-    error::ReadError,
     source::{Rows, Source},
 };
-
 use crate::Row;
 
 /// Reads the rows of an input, on a thread that may block.
@@ -28,10 +29,81 @@ pub trait RowReader: Send {
     ///
     /// # Errors
     /// The input cannot be read any further. A row that cannot be read is a row with an error.
-    fn read(&mut self, rows: &mut Vec<Row>) -> std::io::Result<bool>;
+    fn read(&mut self, rows: &mut Vec<Row>) -> io::Result<bool>;
 
     /// Returns the bytes that were read and that no row contains yet.
     fn buffered(&self) -> usize {
         0
+    }
+}
+
+/// Why an input cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file cannot be opened or read.
+    #[error("cannot read {name}: {source}")]
+    Io {
+        /// The name of the input.
+        name: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The path is that of a directory.
+    #[error("cannot read {name}: it is a directory")]
+    Directory {
+        /// The name of the input.
+        name: String,
+    },
+    /// The input is UTF-16.
+    #[error("cannot read {name}: it is UTF-16, not UTF-8")]
+    Utf16 {
+        /// The name of the input.
+        name: String,
+    },
+    /// The content is not what its format requires.
+    #[cfg(feature = "arrow")]
+    #[error("cannot read {name} as {format}: {reason}")]
+    NotATable {
+        /// The name of the input.
+        name: String,
+        /// The name of the format.
+        format: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The columns do not fit the module.
+    #[error("{name}: {source}")]
+    Columns {
+        /// The name of the input.
+        name: String,
+        /// The cause.
+        source: ColumnsError,
+    },
+}
+
+impl ReadError {
+    /// Returns what to do about it.
+    #[must_use]
+    pub fn suggestion(&self) -> String {
+        match self {
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                "Check the file name and the directory.".to_owned()
+            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+                "Write the file again: it is damaged or incomplete.".to_owned()
+            }
+            Self::Io { .. } => {
+                "Check that the file exists and that you have permission to read it.".to_owned()
+            }
+            Self::Directory { .. } => "Name a file, or `-` for stdin.".to_owned(),
+            Self::Utf16 { .. } => "Save it as UTF-8 text.".to_owned(),
+            #[cfg(feature = "arrow")]
+            Self::NotATable { .. } => {
+                "Check the file, or name its format with --format. Parquet must be a file that is complete and not encrypted."
+                    .to_owned()
+            }
+            Self::Columns { source, .. } => source.suggestion(),
+        }
     }
 }

@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use self::task::{Ended, Failure, Outage, Task};
 use crate::{
-    Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Runner, Sink, SinkError, Stop, Summary,
+    Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Sink, SinkError, Stop, Summary,
     ViaProvider,
     duplicates::{Duplicate, FirstRows},
     journal::{Kept, KeptResult},
@@ -64,6 +64,18 @@ pub struct Batch {
     pub runner: Option<Arc<dyn Runner>>,
     /// The provider, if the answers are those of batch jobs that have ended.
     pub via: Option<Arc<ViaProvider>>,
+}
+
+/// The result of a row that runs somewhere else.
+pub type RowFuture<'a> = Pin<Box<dyn Future<Output = Envelope> + Send + 'a>>;
+
+/// Runs rows somewhere else than in this process.
+pub trait Runner: Send + Sync {
+    /// Returns the envelope of a row. A future that is dropped no longer waits for it.
+    fn run<'a>(&'a self, row: u64, hash: RowHash, input: &'a RunInput) -> RowFuture<'a>;
+
+    /// Returns why no row can run now, if none can.
+    fn trouble(&self) -> Option<String>;
 }
 
 /// Where the progress is shown.

@@ -2,15 +2,9 @@
 //!
 //! A file is written beside its path, synced and renamed, so that it is always complete.
 
-#[cfg(feature = "arrow")]
-mod arrow;
-mod columns;
 mod csv;
-mod json_lines;
 #[cfg(feature = "arrow")]
-mod parquet;
-#[cfg(feature = "arrow")]
-mod records;
+mod tables;
 
 use std::{
     fs::{File, OpenOptions},
@@ -66,17 +60,17 @@ impl Output<'_> {
     pub fn write(&self, results: &mut Results, out: &mut (dyn Write + Send)) -> Result<(), WriteError> {
         let mut damaged = Vec::new();
         let written = match self.format {
-            Format::JsonLines => json_lines::write(intact(results, self.order, &mut damaged)?, out),
+            Format::JsonLines => write_json_lines(intact(results, self.order, &mut damaged)?, out),
             Format::Csv => self.write_csv(results, &mut damaged, out),
             #[cfg(feature = "arrow")]
             Format::Arrow => {
                 let columns = crate::Columns::from_contract(self.contract);
-                arrow::write(&columns, intact(results, self.order, &mut damaged)?, out)
+                tables::write_arrow(&columns, intact(results, self.order, &mut damaged)?, out)
             }
             #[cfg(feature = "arrow")]
             Format::Parquet => {
                 let columns = crate::Columns::from_contract(self.contract);
-                parquet::write(&columns, intact(results, self.order, &mut damaged)?, out)
+                tables::write_parquet(&columns, intact(results, self.order, &mut damaged)?, out)
             }
         };
         forget(results, damaged)?;
@@ -89,7 +83,7 @@ impl Output<'_> {
         damaged: &mut Vec<u64>,
         out: &mut (dyn Write + Send),
     ) -> Result<(), WriteError> {
-        let columns = columns::Columns::new(self.contract, intact(results, Order::Free, damaged)?)?;
+        let columns = csv::Columns::new(self.contract, intact(results, Order::Free, damaged)?)?;
         if damaged.is_empty() {
             csv::write(&columns, intact(results, self.order, damaged)?, out)?;
         }
@@ -104,6 +98,18 @@ impl Output<'_> {
         self.write(results, &mut io::sink())?; // each line is checked
         Ok(link(&results.paths().results, path))
     }
+}
+
+/// Writes the results as they are.
+fn write_json_lines(
+    lines: impl Iterator<Item = Result<ResultLine, WriteError>>,
+    out: &mut (dyn Write + Send),
+) -> Result<(), WriteError> {
+    for line in lines {
+        out.write_all(&line?.json)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
 }
 
 /// Returns the results that are not damaged, and collects the rows of the others.

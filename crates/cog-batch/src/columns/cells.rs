@@ -13,7 +13,7 @@ use cog_json::{Node, Number, ToJson, Writer};
 
 use super::{
     Column, ColumnType,
-    arrow::{fields, item_field},
+    records::{fields, item_field},
 };
 
 /// The cells of a column.

@@ -1,11 +1,13 @@
-//! Results as record batches.
+//! Columns as an Arrow schema, and results as record batches.
+
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use cog_json::{Node, ToJson as _, Value};
 
 use super::{
-    Columns,
+    Column, ColumnType, Columns,
     cells::{Cells, Unmapped},
 };
 
@@ -81,4 +83,33 @@ fn cell<'a>(name: &str, result: Node<'a>) -> Option<Node<'a>> {
         "error_message" => result.get("error")?.get("message"),
         name => meta()?.get(name),
     }
+}
+
+impl Columns {
+    /// Returns the Arrow schema. Every column can be null.
+    #[must_use]
+    pub fn to_arrow(&self) -> SchemaRef {
+        Arc::new(Schema::new(fields(&self.0)))
+    }
+}
+
+pub(super) fn fields(columns: &[Column]) -> Fields {
+    columns.iter().map(|column| Field::new(&column.name, data_type(&column.kind), true)).collect()
+}
+
+pub(super) fn data_type(kind: &ColumnType) -> DataType {
+    match kind {
+        ColumnType::Bool => DataType::Boolean,
+        ColumnType::Int => DataType::Int64,
+        ColumnType::Float => DataType::Float64,
+        ColumnType::Text | ColumnType::Open | ColumnType::Json => DataType::Utf8,
+        ColumnType::Choice(_) => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        ColumnType::List(item) => DataType::List(item_field(item)),
+        ColumnType::Struct(members) => DataType::Struct(fields(members)),
+    }
+}
+
+/// Returns the field of the items of a list.
+pub(super) fn item_field(item: &ColumnType) -> Arc<Field> {
+    Arc::new(Field::new_list_field(data_type(item), true))
 }

@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use super::{Job, JobId, NatsError, Queue, StoredResult, job::digest, queue::Added};
 use crate::{
     RowHash,
-    runner::{RowFuture, Runner},
+    run::{RowFuture, Runner},
 };
 
 /// The time after which the result of a job is looked for, in case its message is lost.

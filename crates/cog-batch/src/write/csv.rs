@@ -1,15 +1,20 @@
 //! CSV: a header, then a record per row. Text is written as it is, other values as JSON; null is an empty cell.
 
-use std::io::{self, Write};
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+};
 
 use cog_json::{Node, Value};
+use cog_schema::Contract;
 
-use super::{
-    WriteError,
-    columns::{Columns, parse},
-};
+use super::WriteError;
 use crate::ResultLine;
 
+/// The maximum number of data fields.
+const MAX_FIELDS: usize = 4096;
+/// The column of data that is not an object.
+const DATA: &str = "data";
 /// The columns after the data fields, with the place of their value in a result.
 const COMMON: [(&str, &str); 9] = [
     ("ok", "/ok"),
@@ -74,4 +79,82 @@ fn to_io(error: csv::Error) -> io::Error {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
     }
+}
+
+/// The columns of a table.
+pub(super) struct Columns {
+    /// The data fields: those of the contract, then others in the order in which they appear.
+    fields: Vec<String>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Columns {
+    /// Collects the columns from the contract and the results.
+    pub(super) fn new(
+        contract: &Contract,
+        lines: impl Iterator<Item = Result<ResultLine, WriteError>>,
+    ) -> Result<Self, WriteError> {
+        let mut columns = Self { fields: Vec::new(), by_name: HashMap::new() };
+        for name in contract.shape("data").iter().flat_map(|shape| shape.member_names()) {
+            columns.add(name)?;
+        }
+        for line in lines {
+            let value = parse(&line?)?;
+            match value.get("data") {
+                Some(data) if data.is_object() => {
+                    data.members().try_for_each(|(name, _)| columns.add(name))?;
+                }
+                Some(_) => columns.add(DATA)?,
+                None => {}
+            }
+        }
+        Ok(columns)
+    }
+
+    /// Returns the data fields.
+    pub(super) fn fields(&self) -> &[String] {
+        &self.fields
+    }
+
+    /// Returns a name for a column beside the data fields: this one, unless a field has it.
+    pub(super) fn free_name(&self, name: &str) -> String {
+        let mut name = name.to_owned();
+        while self.by_name.contains_key(&name) {
+            name.insert(0, '_');
+        }
+        name
+    }
+
+    /// Puts the fields of a result in the order of the columns.
+    pub(super) fn arrange<'a>(&self, result: &'a Value, cells: &mut Vec<Option<Node<'a>>>) {
+        cells.clear();
+        cells.resize(self.fields.len(), None);
+        let mut set = |name: &str, value| {
+            if let Some(cell) = self.by_name.get(name).and_then(|index| cells.get_mut(*index)) {
+                *cell = Some(value);
+            }
+        };
+        match result.get("data") {
+            Some(data) if data.is_object() => data.members().for_each(|(name, value)| set(name, value)),
+            Some(data) => set(DATA, data),
+            None => {}
+        }
+    }
+
+    fn add(&mut self, name: &str) -> Result<(), WriteError> {
+        if self.by_name.contains_key(name) {
+            return Ok(());
+        }
+        if self.fields.len() == MAX_FIELDS {
+            return Err(WriteError::TooManyColumns { max: MAX_FIELDS });
+        }
+        self.by_name.insert(name.to_owned(), self.fields.len());
+        self.fields.push(name.to_owned());
+        Ok(())
+    }
+}
+
+/// Parses a result.
+pub(super) fn parse(line: &ResultLine) -> Result<Value, WriteError> {
+    Value::parse_bytes(&line.json).map_err(|source| WriteError::NotJson { row: line.row, source })
 }
