@@ -16,7 +16,7 @@ use cog_store::{Durability, write_durably};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use self::provider::ViaProvider;
+pub use self::provider::VendorBatchProvider;
 pub(crate) use self::{
     provider::Slot,
     replies::{Answers, entry_id, write},
@@ -90,11 +90,11 @@ impl Jobs {
     ///
     /// # Errors
     /// The jobs are those of another vendor, or their file cannot be read.
-    pub fn open(out: &Path, vendor: &'static str) -> Result<Self, ViaError> {
+    pub fn open(out: &Path, vendor: &'static str) -> Result<Self, VendorBatchError> {
         let path = Self::path_beside(out);
         let state = match read(&path)? {
             Some(state) if state.vendor == vendor => state,
-            Some(state) => return Err(ViaError::OtherVendor { path, found: state.vendor, expected: vendor }),
+            Some(state) => return Err(VendorBatchError::OtherVendor { path, found: state.vendor, expected: vendor }),
             None => State {
                 version: VERSION,
                 vendor: vendor.to_owned(),
@@ -115,9 +115,9 @@ impl Jobs {
     ///
     /// # Errors
     /// There are no jobs, or their file cannot be read.
-    pub fn command(out: &Path) -> Result<Vec<String>, ViaError> {
+    pub fn command(out: &Path) -> Result<Vec<String>, VendorBatchError> {
         let path = Self::path_beside(out);
-        let state = read(&path)?.ok_or(ViaError::NoJobs { path })?;
+        let state = read(&path)?.ok_or(VendorBatchError::NoJobs { path })?;
         Ok(state.command)
     }
 
@@ -125,7 +125,7 @@ impl Jobs {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn begin(&mut self, command: Vec<String>) -> Result<(), ViaError> {
+    pub fn begin(&mut self, command: Vec<String>) -> Result<(), VendorBatchError> {
         if self.state.command.is_empty() {
             self.state.command = command;
             self.save()?;
@@ -139,11 +139,11 @@ impl Jobs {
         &self.state.name
     }
 
-    pub(crate) fn describe(&mut self, now: &Description, command: Vec<String>) -> Result<(), ViaError> {
+    pub(crate) fn describe(&mut self, now: &Description, command: Vec<String>) -> Result<(), VendorBatchError> {
         let before = Description::from_json(self.state.description.as_bytes());
         match before.map(|before| before.differences(now)) {
             Some(differences) if !differences.is_empty() => {
-                Err(ViaError::Changed { path: self.path.clone(), differences })
+                Err(VendorBatchError::Changed { path: self.path.clone(), differences })
             }
             Some(_) => Ok(()),
             None => {
@@ -188,13 +188,13 @@ impl Jobs {
     }
 
     /// Stores the jobs.
-    pub(crate) fn save(&self) -> Result<(), ViaError> {
+    pub(crate) fn save(&self) -> Result<(), VendorBatchError> {
         let text = serde_json::to_vec_pretty(&self.state).map_err(|error| self.error(error.into()))?;
         write_durably(&self.path, &text, Durability::PowerCut).map_err(|error| self.error(error))
     }
 
-    fn error(&self, source: io::Error) -> ViaError {
-        ViaError::File { path: self.path.clone(), source }
+    fn error(&self, source: io::Error) -> VendorBatchError {
+        VendorBatchError::File { path: self.path.clone(), source }
     }
 
     /// Removes the file of the jobs and the replies, after the output is complete.
@@ -207,12 +207,12 @@ impl Jobs {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the file is the batch's own")]
-fn read(path: &Path) -> Result<Option<State>, ViaError> {
-    let error = |source| ViaError::File { path: path.to_owned(), source };
+fn read(path: &Path) -> Result<Option<State>, VendorBatchError> {
+    let error = |source| VendorBatchError::File { path: path.to_owned(), source };
     match fs::read(path) {
         Ok(text) => match serde_json::from_slice::<State>(&text) {
             Ok(state) if state.version == VERSION => Ok(Some(state)),
-            Ok(state) => Err(ViaError::Version { path: path.to_owned(), found: state.version }),
+            Ok(state) => Err(VendorBatchError::Version { path: path.to_owned(), found: state.version }),
             Err(invalid) => Err(error(invalid.into())),
         },
         Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -221,9 +221,9 @@ fn read(path: &Path) -> Result<Option<State>, ViaError> {
 }
 
 /// Returns a name that no other batch has, from the name of a temporary file.
-fn new_name(path: &Path) -> Result<String, ViaError> {
+fn new_name(path: &Path) -> Result<String, VendorBatchError> {
     let file = tempfile::Builder::new().prefix("cog-").rand_bytes(16).tempfile();
-    let file = file.map_err(|source| ViaError::File { path: path.to_owned(), source })?;
+    let file = file.map_err(|source| VendorBatchError::File { path: path.to_owned(), source })?;
     Ok(file.path().file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
@@ -232,7 +232,7 @@ fn new_name(path: &Path) -> Result<String, ViaError> {
 /// Why a batch over the batch interface of a vendor cannot go on. What it has done so far is stored.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum ViaError {
+pub enum VendorBatchError {
     /// The vendor has no batch interface.
     #[error("{vendor} has no batch interface that is supported")]
     NoInterface {
@@ -293,7 +293,7 @@ pub enum ViaError {
     Read(#[from] ReadError),
 }
 
-impl ViaError {
+impl VendorBatchError {
     /// Returns what to do about it.
     #[must_use]
     pub fn suggestion(&self) -> Option<String> {

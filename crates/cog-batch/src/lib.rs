@@ -7,7 +7,7 @@
 //! * [`Journal`] stores each result, so that a batch continues: it has the [`Finished`] rows, and then the [`Results`].
 //! * [`Output`] writes a file from the results: JSON Lines or CSV, and with the feature `arrow` Arrow IPC or Parquet.
 //! * `nats` (feature): jobs in NATS JetStream, the workers that run them, and the sessions of servers.
-//! * [`Via`] sends the rows as jobs to the batch interface of a vendor, and reads their answers.
+//! * [`VendorBatch`] sends the rows as jobs to the batch interface of a vendor, and reads their answers.
 //! * [`Progress`] says how far a batch is, and [`Summary`] what it did. [`plan`] says before what it will need.
 
 #[cfg(feature = "arrow")]
@@ -41,17 +41,17 @@ pub use columns::RecordBuilder;
 pub use columns::{Column, ColumnType, Columns};
 pub use digest::digest_of_files;
 pub use format::Format;
-pub use jobs::{Job, Jobs, ViaError, ViaProvider};
+pub use jobs::{Job, Jobs, VendorBatchError, VendorBatchProvider};
 pub use journal::{
     Description, Difference, Finished, FinishedRow, Journal, JournalError, JournalPaths, LeftOut, Lines,
     Order, ResultLine, Results, Resume,
 };
 pub use pace::Pace;
 pub use read::{ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
-pub use row::{Place, Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowParser};
+pub use row::{RowLocation, Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowParser};
 pub use run::{Batch, RowFuture, Runner, View};
 pub use sink::{LineSink, RowResult, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};
 pub use summary::{RowCounts, Summary, TokenCounts};
-pub use via::Via;
+pub use via::VendorBatch;
 pub use write::{Output, WriteError};

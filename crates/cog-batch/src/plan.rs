@@ -1,8 +1,8 @@
 //! What a batch will need: rows, tokens, money and time, before anything is sent.
 
+mod strategies;
 mod survey;
 mod tokens;
-mod ways;
 
 use std::{fs::File, io::BufReader, time::SystemTime};
 
@@ -10,9 +10,9 @@ use cog_json::{Node, Value};
 use serde::Serialize;
 
 pub use self::{
+    strategies::{PlannedTime, Strategy, StrategyName},
     survey::PlannedRows,
     tokens::{InputTokens, OutputTokens},
-    ways::{PlannedTime, Way, WayName},
 };
 use self::{survey::Survey, tokens::Counted};
 use crate::{
@@ -38,10 +38,10 @@ pub struct Plan {
     pub output: OutputTokens,
     /// What the time of live calls is calculated from.
     pub time: PlannedTime,
-    /// The ways to run the batch. A row that is repeated, or corrected after a violation, costs more.
-    pub ways: Vec<Way>,
-    /// The way that costs least; none if no price is known.
-    pub cheapest: Option<WayName>,
+    /// The strategies with which the batch can run. A row that is repeated, or corrected after a violation, costs more.
+    pub ways: Vec<Strategy>,
+    /// The strategy that costs least; none if no price is known.
+    pub cheapest: Option<StrategyName>,
 }
 
 impl Batch {
@@ -59,14 +59,14 @@ impl Batch {
         let counted = Counted::new(self, &survey).await;
         let output = tokens::output(self, earlier, &counted, limits);
         let time = PlannedTime::new(&counted, &output, earlier, limits);
-        let ways = ways::list(self, &counted, &output, &time, limits);
+        let ways = strategies::list(self, &counted, &output, &time, limits);
         let info = self.runtime.providers().default_order().first().map(|provider| provider.info());
         let manifest = &self.module.manifest;
         Ok(Plan {
             module: format!("{} {}", manifest.name, manifest.version),
             provider: info.map(|info| info.name.to_string()),
             model: info.map(|info| info.model.to_string()),
-            cheapest: ways::cheapest(&ways),
+            cheapest: strategies::cheapest(&ways),
             rows: counted.rows,
             input: counted.input,
             output,

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use cog_json::Value;
 
 pub(crate) use self::error::MAX_LINE;
-pub use self::error::{Place, RowError, RowErrorKind};
+pub use self::error::{RowLocation, RowError, RowErrorKind};
 
 /// A row of the input. A row that cannot be read is a row with an error, so that the batch continues.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Row {
 /// The rows of an input share their parser, and many rows the memory of their texts. So the thread that reads them allocates
 /// nothing for each row that another thread frees, which takes a lock.
 pub struct RowInput {
-    place: Place,
+    place: RowLocation,
     text: Result<Bytes, RowErrorKind>,
     parser: Arc<RowParser>,
     parsed: OnceCell<Result<Value, RowError>>,
@@ -41,7 +41,7 @@ pub type RowParser = dyn Fn(&[u8]) -> Result<Value, RowErrorKind> + Send + Sync;
 
 impl RowInput {
     /// Creates an input from its text, or the reason why there is none.
-    pub fn new(place: Place, text: Result<Bytes, RowErrorKind>, parser: Arc<RowParser>) -> Self {
+    pub fn new(place: RowLocation, text: Result<Bytes, RowErrorKind>, parser: Arc<RowParser>) -> Self {
         Self { place, text, parser, parsed: OnceCell::new() }
     }
 
@@ -171,7 +171,7 @@ mod tests {
             count.fetch_add(1, Ordering::Relaxed);
             Ok(Value::parse_bytes(text).unwrap())
         });
-        let input = || RowInput::new(Place::Line(1), Ok(Bytes::from_static(b"1")), Arc::clone(&parser));
+        let input = || RowInput::new(RowLocation::Line(1), Ok(Bytes::from_static(b"1")), Arc::clone(&parser));
         drop(input());
         assert_eq!(parsed.load(Ordering::Relaxed), 0);
         let input = input();

@@ -21,7 +21,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use self::task::{Ended, Failure, Outage, Task};
 use crate::{
     Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Sink, SinkError, Stop, Summary,
-    ViaProvider,
+    VendorBatchProvider,
     duplicates::{Duplicate, FirstRows},
     journal::{Kept, KeptResult},
     pace::RunPace,
@@ -63,7 +63,7 @@ pub struct Batch {
     /// Where the rows run, if not in this process.
     pub runner: Option<Arc<dyn Runner>>,
     /// The provider, if the answers are those of batch jobs that have ended.
-    pub via: Option<Arc<ViaProvider>>,
+    pub via: Option<Arc<VendorBatchProvider>>,
 }
 
 /// The result of a row that runs somewhere else.

@@ -1,6 +1,6 @@
 //! Batches over the batch interface of a vendor: rows are sent as jobs, and their answers are checked as live ones.
 //!
-//! A row is sent by a run that ends when its request is complete ([`ViaProvider`]). When its job has ended, the row runs
+//! A row is sent by a run that ends when its request is complete ([`VendorBatchProvider`]). When its job has ended, the row runs
 //! again, and the model's reply is the one in the job. So both the request and the check are those of a live run.
 
 mod send;
@@ -16,30 +16,30 @@ use tokio::time::sleep;
 
 use crate::{
     Description,
-    jobs::{Answers, Job, Jobs, ViaError, ViaProvider, limits, write},
+    jobs::{Answers, Job, Jobs, VendorBatchError, VendorBatchProvider, limits, write},
 };
 
 /// The first pause between two requests for the state of the jobs.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A batch over the batch interface of a vendor. What it has done is in the file of its jobs, so that any process continues.
-pub struct Via {
+pub struct VendorBatch {
     client: BatchClient,
-    provider: Arc<ViaProvider>,
+    provider: Arc<VendorBatchProvider>,
     jobs: Jobs,
     limits: BatchLimits,
     max_pause: Duration,
 }
 
-impl Via {
+impl VendorBatch {
     /// Opens the jobs of an output, or begins without any.
     ///
     /// # Errors
     /// The vendor has no batch interface, or the jobs are those of another batch.
-    pub fn open(provider: &Arc<ViaProvider>, out: &Path, max_pause: Duration) -> Result<Self, ViaError> {
+    pub fn open(provider: &Arc<VendorBatchProvider>, out: &Path, max_pause: Duration) -> Result<Self, VendorBatchError> {
         let inner: &Arc<HttpProvider> = provider.inner();
         let name = inner.vendor().name;
-        let client = BatchClient::new(Arc::clone(inner)).ok_or(ViaError::NoInterface { vendor: name })?;
+        let client = BatchClient::new(Arc::clone(inner)).ok_or(VendorBatchError::NoInterface { vendor: name })?;
         let jobs = Jobs::open(out, name)?;
         let limits = limits(client.interface());
         Ok(Self { client, provider: Arc::clone(provider), jobs, limits, max_pause })
@@ -49,7 +49,7 @@ impl Via {
     ///
     /// # Errors
     /// The jobs are those of another batch.
-    pub fn describe(&mut self, description: &Description, command: Vec<String>) -> Result<(), ViaError> {
+    pub fn describe(&mut self, description: &Description, command: Vec<String>) -> Result<(), VendorBatchError> {
         self.jobs.describe(description, command)
     }
 
@@ -96,13 +96,13 @@ impl Read {
     }
 }
 
-impl Via {
+impl VendorBatch {
     /// Requests the state of each job that has not ended. A failure that can be temporary leaves the state as it is. Nothing is
     /// stored, so that several programs may do this at the same time.
     ///
     /// # Errors
     /// The vendor does not know a job or rejects the key.
-    pub async fn refresh(&mut self) -> Result<(), ViaError> {
+    pub async fn refresh(&mut self) -> Result<(), VendorBatchError> {
         let running: Vec<(usize, String)> = self.running();
         for (number, id) in running {
             let found = match self.client.job(&id).await {
@@ -127,10 +127,10 @@ impl Via {
     /// Waits until all jobs have ended.
     ///
     /// # Errors
-    /// As [`Via::refresh`], or some rows have not been sent.
-    pub async fn wait(&mut self, mut show: impl FnMut(&Jobs)) -> Result<(), ViaError> {
+    /// As [`VendorBatch::refresh`], or some rows have not been sent.
+    pub async fn wait(&mut self, mut show: impl FnMut(&Jobs)) -> Result<(), VendorBatchError> {
         if !self.jobs.is_complete() {
-            return Err(ViaError::Incomplete { path: self.jobs.path().to_owned() });
+            return Err(VendorBatchError::Incomplete { path: self.jobs.path().to_owned() });
         }
         let mut pause = FIRST_PAUSE.min(self.max_pause);
         loop {
@@ -148,7 +148,7 @@ impl Via {
     ///
     /// # Errors
     /// The vendor rejects it.
-    pub async fn cancel(&mut self) -> Result<(), ViaError> {
+    pub async fn cancel(&mut self) -> Result<(), VendorBatchError> {
         // A vendor rejects the cancellation of a job that has ended.
         self.refresh().await?;
         for (_, id) in self.running() {
@@ -165,7 +165,7 @@ impl Via {
     ///
     /// # Errors
     /// The vendor does not return them, or a file cannot be written.
-    pub async fn fetch(&mut self) -> Result<u64, ViaError> {
+    pub async fn fetch(&mut self) -> Result<u64, VendorBatchError> {
         let mut strange = 0;
         for number in 0..self.jobs.list().len() {
             strange += self.fetch_job(number).await?;
@@ -173,12 +173,12 @@ impl Via {
         let paths: Vec<_> = (0..self.jobs.list().len()).map(|number| self.jobs.replies(number)).collect();
         let answers = Answers::open(self.jobs.list(), paths);
         let answers =
-            answers.map_err(|source| ViaError::File { path: self.jobs.path().to_owned(), source })?;
+            answers.map_err(|source| VendorBatchError::File { path: self.jobs.path().to_owned(), source })?;
         self.provider.set_answers(answers);
         Ok(strange)
     }
 
-    async fn fetch_job(&mut self, number: usize) -> Result<u64, ViaError> {
+    async fn fetch_job(&mut self, number: usize) -> Result<u64, VendorBatchError> {
         let Some(job) = self.jobs.list().get(number).filter(|job| !job.is_fetched).cloned() else {
             return Ok(0);
         };
@@ -189,7 +189,7 @@ impl Via {
             let read = self.read(&job, &found, &path).await;
             let is_good = match &read {
                 Ok(read) => read.is_complete(&found),
-                Err(ViaError::Provider(error)) => !error.recoverable(),
+                Err(VendorBatchError::Provider(error)) => !error.recoverable(),
                 Err(_) => true,
             };
             tries += 1;
@@ -201,7 +201,7 @@ impl Via {
         replace(&path, Access::Private, Durability::PowerCut, |file| {
             io::copy(&mut read.spool, file).map(drop)
         })
-        .map_err(|source| ViaError::File { path, source })?;
+        .map_err(|source| VendorBatchError::File { path, source })?;
         if let Some(job) = self.jobs.list_mut().get_mut(number) {
             job.is_fetched = true;
         }
@@ -210,8 +210,8 @@ impl Via {
     }
 
     /// Reads the results of a job into a temporary file.
-    async fn read(&self, job: &Job, found: &BatchJob, path: &Path) -> Result<Read, ViaError> {
-        let error = |source: io::Error| ViaError::File { path: path.to_owned(), source };
+    async fn read(&self, job: &Job, found: &BatchJob, path: &Path) -> Result<Read, VendorBatchError> {
+        let error = |source: io::Error| VendorBatchError::File { path: path.to_owned(), source };
         let mut spool = tempfile::tempfile().map(io::BufWriter::new).map_err(error)?;
         let mut own = 0;
         let mut strange = 0;

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use cog_batch::{JournalError, Stop, ViaError, WriteError};
+use cog_batch::{JournalError, Stop, VendorBatchError, WriteError};
 use cog_host::settings::SettingsError;
 use cog_module::{
     FindError, LoadError, export::ExportError, files::FileError, import::ImportError, migrate::MigrateError,
@@ -70,7 +70,7 @@ pub(crate) enum CliError {
     Journal(#[from] JournalError),
     /// The jobs of a batch cannot go on.
     #[error(transparent)]
-    Via(ViaError),
+    Via(VendorBatchError),
     /// The results of a batch cannot be written.
     #[error(transparent)]
     Results(#[from] WriteError),
@@ -129,11 +129,11 @@ impl CliError {
             | CliError::Batch(Stop::Changed { .. })
             | CliError::Journal(JournalError::Changed { .. } | JournalError::InUse { .. })
             | CliError::Via(
-                ViaError::NoInterface { .. }
-                | ViaError::OtherVendor { .. }
-                | ViaError::Changed { .. }
-                | ViaError::NoJobs { .. }
-                | ViaError::Incomplete { .. },
+                VendorBatchError::NoInterface { .. }
+                | VendorBatchError::OtherVendor { .. }
+                | VendorBatchError::Changed { .. }
+                | VendorBatchError::NoJobs { .. }
+                | VendorBatchError::Incomplete { .. },
             )
             | CliError::Scaffold(ScaffoldError::Name { .. }) => Exit::Usage,
             _ => Exit::Failed,
@@ -201,10 +201,10 @@ impl CliError {
 }
 
 /// An error of the vendor has its code.
-impl From<ViaError> for CliError {
-    fn from(error: ViaError) -> Self {
+impl From<VendorBatchError> for CliError {
+    fn from(error: VendorBatchError) -> Self {
         match error {
-            ViaError::Provider(error) => ErrorBody::from(&error).into(),
+            VendorBatchError::Provider(error) => ErrorBody::from(&error).into(),
             error => CliError::Via(error),
         }
     }

@@ -99,7 +99,9 @@ impl Cells {
             (Self::List(cells), Some(value)) => cells.append(value, unmapped),
             (Self::Struct(cells), Some(value)) => cells.append(value, unmapped),
         };
-        if let (false, Some(value)) = (fits, value) {
+        if let Some(value) = value
+            && !fits
+        {
             unmapped.push(value);
         }
     }
@@ -216,8 +218,12 @@ pub(super) struct ListCells {
 
 impl ListCells {
     fn new(item: &ColumnType) -> Self {
-        let (field, items) = (item_field(item), Cells::new(item));
-        Self { field, items, ends: Vec::new(), nulls: NullBufferBuilder::new(0) }
+        Self {
+            field: item_field(item),
+            items: Cells::new(item),
+            ends: Vec::new(),
+            nulls: NullBufferBuilder::new(0),
+        }
     }
 
     fn append<'a>(&mut self, value: Node<'a>, unmapped: &mut Unmapped<'a>) -> bool {
@@ -247,8 +253,8 @@ impl ListCells {
             return Err(ArrowError::InvalidArgumentError("a batch has too many list items".to_owned()));
         }
         let offsets: ScalarBuffer<i32> = std::iter::once(0).chain(self.ends.drain(..)).collect();
-        let (offsets, nulls) = (OffsetBuffer::new(offsets), self.nulls.finish());
-        Ok(Arc::new(ListArray::try_new(Arc::clone(&self.field), offsets, items, nulls)?))
+        let offsets = OffsetBuffer::new(offsets);
+        Ok(Arc::new(ListArray::try_new(Arc::clone(&self.field), offsets, items, self.nulls.finish())?))
     }
 }
 

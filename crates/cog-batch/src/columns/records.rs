@@ -70,18 +70,18 @@ impl RecordBuilder {
 
 /// Returns the value of a column other than `data`.
 fn cell<'a>(name: &str, result: Node<'a>) -> Option<Node<'a>> {
-    let meta = || result.get("meta");
-    let usage = || meta()?.get("usage").filter(|usage| !usage.is_empty());
+    let meta = result.get("meta");
+    let usage = meta.and_then(|meta| meta.get("usage")).filter(|usage| !usage.is_empty());
     match name {
         "row" => result.get("row"),
-        "usage" => usage(),
+        "usage" => usage,
         "cost_usd" => {
-            let cost = usage()?.get("cost")?;
+            let cost = usage?.get("cost")?;
             cost.get("amount").filter(|_| cost.get("currency").and_then(Node::as_str) == Some("USD"))
         }
         "error_code" => result.get("error")?.get("code"),
         "error_message" => result.get("error")?.get("message"),
-        name => meta()?.get(name),
+        name => meta?.get(name),
     }
 }
 

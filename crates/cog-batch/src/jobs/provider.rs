@@ -15,13 +15,13 @@ use super::{Answers, limits};
 use crate::RowHash;
 
 /// Takes the request of a run, or gives it the reply of its job. A call outside a row is an error.
-pub struct ViaProvider {
+pub struct VendorBatchProvider {
     inner: Arc<HttpProvider>,
     answers: OnceLock<Arc<Answers>>,
     retries_live: bool,
 }
 
-impl ViaProvider {
+impl VendorBatchProvider {
     /// Creates the provider. If `retries_live` is set, a request without a good reply is sent live.
     #[must_use]
     pub fn new(inner: HttpProvider, retries_live: bool) -> Self {
@@ -87,7 +87,7 @@ impl ViaProvider {
     }
 }
 
-impl Provider for ViaProvider {
+impl Provider for VendorBatchProvider {
     fn info(&self) -> &ProviderInfo {
         self.inner.info()
     }

@@ -96,8 +96,8 @@ impl<'a> Kept<'a> {
         // Those that were passed are not looked at again, so that many equal rows take no longer than others.
         let from = start + self.taken.get(start)?.passed as usize;
         let open = by_hash.entries.get(from..)?.iter().take_while(|entry| entry.hash == row.hash);
-        let is_open = |(_, at): &(&Entry, usize)| self.taken.get(*at).is_some_and(|taken| !taken.is_taken);
-        let (entry, at) = open.zip(from..).find(is_open)?;
+        let mut open = open.zip(from..);
+        let (entry, at) = open.find(|(_, at)| self.taken.get(*at).is_some_and(|taken| !taken.is_taken))?;
         self.taken.get_mut(at)?.is_taken = true;
         self.taken.get_mut(start)?.passed = u32::try_from(at + 1 - start).unwrap_or(u32::MAX);
         let result =
@@ -124,7 +124,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::{Place, RowInput};
+    use crate::{RowLocation, RowInput};
 
     /// Returns the results of rows with these texts, of which `!` failed.
     fn finished(rows: &[(u64, &str)], allows_changes: bool) -> Finished {
@@ -139,7 +139,7 @@ mod tests {
 
     fn row(number: u64, text: &str) -> Row {
         let parser: Arc<crate::RowParser> = Arc::new(|_| Err(crate::RowErrorKind::Empty));
-        let input = RowInput::new(Place::Row(number), Ok(Bytes::new()), parser);
+        let input = RowInput::new(RowLocation::Row(number), Ok(Bytes::new()), parser);
         Row { number, hash: RowHash::from_bytes(text.as_bytes()), input }
     }
 

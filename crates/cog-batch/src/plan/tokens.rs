@@ -73,7 +73,9 @@ impl Counted {
         let info = batch.runtime.providers().default_order().first().map(|provider| provider.info());
         let model = info.map_or("", |info| &info.model);
         let counter = TokenCounter::new(model);
-        let (mut sample, mut first, mut looked_at) = (Vec::new(), None, 0_u64);
+        let mut sample = Vec::new();
+        let mut first = None;
+        let mut looked_at = 0_u64;
         for input in survey.sample.rows() {
             looked_at += 1;
             let run = batch.runtime.render(&batch.module, run_input(input.clone()), batch.options.clone());

@@ -18,7 +18,7 @@ use super::{
     lines::{Line, Lines},
 };
 use crate::{
-    Place, Row, RowErrorKind, RowHash, RowInput, RowParser,
+    RowLocation, Row, RowErrorKind, RowHash, RowInput, RowParser,
     row::{MAX_LINE, RowHasher},
 };
 
@@ -89,7 +89,7 @@ impl<R: Read + Send> Csv<R> {
         let Some(Record { line, hash, text }) = self.record()? else { return Ok(None) };
         let number = self.row;
         self.row += 1;
-        let input = RowInput::new(Place::Line(line), text, Arc::clone(&self.parser));
+        let input = RowInput::new(RowLocation::Line(line), text, Arc::clone(&self.parser));
         Ok(Some(Row { number, hash, input }))
     }
 
@@ -103,7 +103,8 @@ impl<R: Read + Send> Csv<R> {
             Err(hash) => return Ok(Some(Record { line, hash, text: Err(RowErrorKind::TooLarge) })),
         };
         let mut state = QuoteState::after(&first, QuoteState::Start);
-        let (mut length, mut more) = (first.len(), Vec::new());
+        let mut length = first.len();
+        let mut more = Vec::new();
         while state == QuoteState::Quoted {
             let next = if more.len() < MAX_LINES { self.line()? } else { None };
             let fits = |line: &Physical| line.text.as_ref().is_ok_and(|next| length + next.len() < MAX_LINE);
@@ -156,7 +157,8 @@ impl Cells {
     fn parse(&mut self, record: &[u8]) -> Result<Value, RowErrorKind> {
         let text = text_of(record)?;
         let cells = self.fields.split(text.as_bytes());
-        let (expected, found) = (self.columns.len(), cells.clone().count());
+        let expected = self.columns.len();
+        let found = cells.clone().count();
         if found != expected {
             return Err(RowErrorKind::FieldCount { expected, found });
         }
@@ -232,13 +234,16 @@ impl Fields {
         self.reader.reset();
         self.text.resize(record.len(), 0);
         self.ends.resize(self.ends.len().max(16), 0);
-        let (mut input, mut written, mut fields) = (record, 0, 0);
-        loop {
-            let (text, ends) = (self.text.get_mut(written..), self.ends.get_mut(fields..));
-            let (Some(text), Some(ends)) = (text, ends) else { break };
+        let mut input = record;
+        let mut written = 0;
+        let mut fields = 0;
+        while let Some(text) = self.text.get_mut(written..)
+            && let Some(ends) = self.ends.get_mut(fields..)
+        {
             let (result, read, wrote, ended) = self.reader.read_record(input, text, ends);
-            (input, written, fields) =
-                (input.get(read..).unwrap_or_default(), written + wrote, fields + ended);
+            input = input.get(read..).unwrap_or_default();
+            written += wrote;
+            fields += ended;
             match result {
                 ReadRecordResult::Record | ReadRecordResult::End => break,
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
@@ -250,10 +255,9 @@ impl Fields {
         let ends = self.ends.get(..fields).unwrap_or_default();
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let text = self.text.as_slice();
-        let field = move |(start, end): (usize, &usize)| {
+        starts.zip(ends).map(move |(start, end)| {
             text.get(start..*end).and_then(|field| std::str::from_utf8(field).ok()).unwrap_or_default()
-        };
-        starts.zip(ends).map(field)
+        })
     }
 }
 

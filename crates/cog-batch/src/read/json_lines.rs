@@ -11,7 +11,7 @@ use super::{
     RowReader,
     lines::{Line, Lines},
 };
-use crate::{Place, Row, RowErrorKind, RowHash, RowInput, RowParser, row::MAX_LINE};
+use crate::{RowLocation, Row, RowErrorKind, RowHash, RowInput, RowParser, row::MAX_LINE};
 
 /// Reads JSON Lines.
 pub(super) struct JsonLines<R> {
@@ -31,7 +31,7 @@ impl<R: Read + Send> JsonLines<R> {
             Some(Line::TooLarge(hash)) => (hash, Err(RowErrorKind::TooLarge)),
             Some(Line::Text(line)) => (RowHash::from_bytes(&line), Ok(line)),
         };
-        let place = Place::Line(self.lines.number());
+        let place = RowLocation::Line(self.lines.number());
         let number = self.row;
         self.row += 1;
         let input = RowInput::new(place, text, Arc::clone(&self.parser));

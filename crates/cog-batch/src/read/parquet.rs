@@ -110,7 +110,6 @@ fn check_tail(file: &mut File) -> Result<(), TableError> {
 /// Returns how many rows to decode at once. Values that are stored once for many rows need more memory than they have bytes in
 /// the file, so each has a least size.
 pub(super) fn batch_size(metadata: &ParquetMetaData, mask: &ProjectionMask) -> usize {
-    let at_least_zero = |number: i64| u64::try_from(number).unwrap_or(0);
     let row_size = metadata.row_groups().iter().map(|group| {
         let columns = group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
         let sizes = columns.map(|(_, column)| {
@@ -122,6 +121,11 @@ pub(super) fn batch_size(metadata: &ParquetMetaData, mask: &ProjectionMask) -> u
     });
     let rows = BATCH_BYTES / row_size.max().unwrap_or(0).max(1);
     usize::try_from(rows.clamp(1, MAX_BATCH)).unwrap_or(1)
+}
+
+/// Returns a number of the index of a file, which a damaged one may have below zero.
+fn at_least_zero(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
 }
 
 /// A file whose bytes are counted as they are read.

@@ -19,7 +19,7 @@ use super::{
     ColumnMap, ColumnsError, RowReader,
     columns::{Columns, parse_input},
 };
-use crate::{ArrayError, Place, Row, RowErrorKind, RowHash, RowInput, RowParser, row::MAX_LINE};
+use crate::{ArrayError, RowLocation, Row, RowErrorKind, RowHash, RowInput, RowParser, row::MAX_LINE};
 
 /// The rows that are passed on at once.
 const GROUP: usize = 16;
@@ -166,7 +166,7 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
         let hash = RowHash::from_bytes(self.text.as_bytes());
         self.row += 1;
         let text = written.map(|()| Bytes::copy_from_slice(self.text.as_bytes()));
-        Row { number, hash, input: RowInput::new(Place::Row(number), text, Arc::clone(&self.parser)) }
+        Row { number, hash, input: RowInput::new(RowLocation::Row(number), text, Arc::clone(&self.parser)) }
     }
 
     /// Ends the rows, of which none may be missing.

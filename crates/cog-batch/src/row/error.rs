@@ -12,7 +12,7 @@ pub(crate) const MAX_LINE: usize = 16 << 20;
 #[error("{} {}: {kind}", place.parts().0, place.parts().1)]
 pub struct RowError {
     /// Where it is in the input.
-    pub place: Place,
+    pub place: RowLocation,
     /// What is wrong with it.
     pub kind: RowErrorKind,
 }
@@ -20,14 +20,14 @@ pub struct RowError {
 /// The place of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum RowLocation {
     /// The line of a text, from 1.
     Line(u64),
     /// The row of a table, from 0.
     Row(u64),
 }
 
-impl Place {
+impl RowLocation {
     /// Returns the unit and the number.
     fn parts(self) -> (&'static str, u64) {
         match self {

@@ -5,7 +5,7 @@ use std::sync::{
 
 use super::*;
 use crate::{
-    Concurrency, Description, Journal, JournalPaths, LineSink, Order, Place, Resume, RowHash, RowInput,
+    Concurrency, Description, Journal, JournalPaths, LineSink, Order, RowLocation, Resume, RowHash, RowInput,
     RowParser,
 };
 
@@ -20,7 +20,7 @@ fn rows(count: u64, parsed: &Arc<AtomicU64>) -> Rows {
     });
     let row = |number: u64| {
         let text = format!("{{\"code\": \"{number}\"}}");
-        let input = RowInput::new(Place::Line(number + 1), Ok(text.into()), Arc::clone(&parser));
+        let input = RowInput::new(RowLocation::Line(number + 1), Ok(text.into()), Arc::clone(&parser));
         Row { number, hash: RowHash::from_bytes(b"row"), input }
     };
     Rows::from_vec((0..count).map(row).collect())

@@ -8,11 +8,11 @@ use cog_provider::{
 };
 use tokio::time::sleep;
 
-use super::{FIRST_PAUSE, Via};
+use super::{FIRST_PAUSE, VendorBatch};
 use crate::{
     Batch, Finished, Row, Rows,
     duplicates::SeenInputs,
-    jobs::{Job, Slot, ViaError, entry_id},
+    jobs::{Job, Slot, VendorBatchError, entry_id},
     journal::Kept,
     run::run_input,
 };
@@ -27,7 +27,7 @@ struct Open {
     last: u64,
 }
 
-impl Via {
+impl VendorBatch {
     /// Sends the rows that have no job and no result. It can be interrupted at any time, and continues when it is called again.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Via {
         mut rows: Rows,
         finished: &Finished,
         mut show: impl FnMut(&Job),
-    ) -> Result<(), ViaError> {
+    ) -> Result<(), VendorBatchError> {
         self.settle_last().await?;
         let start = self.jobs.list().last().map_or(0, |job| job.last + 1);
         let mut open = self.open_part(start);
@@ -94,7 +94,7 @@ impl Via {
         self.client.interface().add(&mut open.part, &id, request).unwrap_or(true)
     }
 
-    async fn create(&mut self, open: Open, show: &mut impl FnMut(&Job)) -> Result<(), ViaError> {
+    async fn create(&mut self, open: Open, show: &mut impl FnMut(&Job)) -> Result<(), VendorBatchError> {
         let name = self.jobs.next_name();
         let after = match self.client.interface().has_names() {
             true => None,
@@ -113,7 +113,7 @@ impl Via {
     }
 
     /// Creates a job. After a temporary failure the job may exist, so it is looked for first.
-    async fn create_once(&self, job: &Job, part: &BatchPart) -> Result<BatchJob, ViaError> {
+    async fn create_once(&self, job: &Job, part: &BatchPart) -> Result<BatchJob, VendorBatchError> {
         let mut tries = 0;
         loop {
             match self.client.create(&job.name, part).await {
@@ -133,7 +133,7 @@ impl Via {
     }
 
     /// Looks for the last job, if it is not known whether it exists. A job that does not is sent again.
-    async fn settle_last(&mut self) -> Result<(), ViaError> {
+    async fn settle_last(&mut self) -> Result<(), VendorBatchError> {
         let Some(job) = self.jobs.list().last().filter(|job| job.id.is_none()).cloned() else {
             return Ok(());
         };
@@ -146,14 +146,14 @@ impl Via {
         }
     }
 
-    fn set_last(&mut self, found: BatchJob) -> Result<(), ViaError> {
+    fn set_last(&mut self, found: BatchJob) -> Result<(), VendorBatchError> {
         if let Some(job) = self.jobs.list_mut().last_mut() {
             (job.id, job.state) = (Some(found.id), found.state);
         }
         self.jobs.save()
     }
 
-    async fn find(&self, job: &Job) -> Result<Option<BatchJob>, ViaError> {
+    async fn find(&self, job: &Job) -> Result<Option<BatchJob>, VendorBatchError> {
         match self.client.interface().has_names() {
             true => {
                 let is_it = |found: &BatchJob| found.name.as_deref() == Some(&job.name);
@@ -165,7 +165,7 @@ impl Via {
 
     /// Finds a job without a name: one that is newer than the last one before it, with as many requests, and with results
     /// of this job. Only a job that has ended has results.
-    async fn find_by_results(&self, job: &Job) -> Result<Option<BatchJob>, ViaError> {
+    async fn find_by_results(&self, job: &Job) -> Result<Option<BatchJob>, VendorBatchError> {
         let is_before = |found: &BatchJob| Some(&found.id) == job.after.as_ref();
         let is_known = |id: &String| self.jobs.list().iter().any(|job| job.id.as_ref() == Some(id));
         let newer = self.client.newest(is_before).await?.into_iter();

@@ -2,7 +2,7 @@
 
 use cog_batch::{
     Batch, JournalPaths, Resume, Rows, Stop,
-    plan::{EarlierRuns, Plan, PlanLimits, Way, WayName},
+    plan::{EarlierRuns, Plan, PlanLimits, Strategy, StrategyName},
 };
 use cog_host::settings::Settings;
 
@@ -113,15 +113,15 @@ fn output(plan: &Plan) -> String {
     format!("{} tokens, {:.1} a row; {basis}", output.total, output.per_row)
 }
 
-fn name(way: WayName) -> &'static str {
+fn name(way: StrategyName) -> &'static str {
     match way {
-        WayName::LiveCached => "live, cached",
-        WayName::Batch => "batch jobs",
+        StrategyName::LiveCached => "live, cached",
+        StrategyName::Batch => "batch jobs",
         _ => "live",
     }
 }
 
-fn cost(way: &Way) -> String {
+fn cost(way: &Strategy) -> String {
     way.cost_usd.map_or("unknown".to_owned(), dollars)
 }
 
@@ -129,13 +129,13 @@ fn dollars(cost: f64) -> String {
     if cost < 1.0 { format!("${cost:.4}") } else { format!("${cost:.2}") }
 }
 
-fn time(way: &Way) -> String {
+fn time(way: &Strategy) -> String {
     let time = std::time::Duration::try_from_secs_f64(way.seconds).unwrap_or(std::time::Duration::MAX);
-    let bound = if way.name == WayName::Batch { "at most " } else { "" };
+    let bound = if way.name == StrategyName::Batch { "at most " } else { "" };
     format!("{bound}{}", view::duration(time))
 }
 
-fn limit(way: &Way) -> &'static str {
+fn limit(way: &Strategy) -> &'static str {
     match way.limited_by {
         "rpm" => "--rpm",
         "tpm" => "--tpm",
@@ -161,8 +161,8 @@ fn cheapest(plan: &Plan) -> String {
     let way = plan.cheapest.and_then(|name| plan.ways.iter().find(|way| way.name == name));
     let Some(way) = way else { return "The price of the model is unknown.".to_owned() };
     let how = match (way.name, &plan.provider) {
-        (WayName::Batch, Some(provider)) => format!(", with --via {provider}"),
-        (WayName::LiveCached, _) => ", which caches the beginning without an option".to_owned(),
+        (StrategyName::Batch, Some(provider)) => format!(", with --via {provider}"),
+        (StrategyName::LiveCached, _) => ", which caches the beginning without an option".to_owned(),
         _ => String::new(),
     };
     format!("Cheapest: {}, {}{how}.", name(way.name), cost(way))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Parser as _;
-use cog_batch::{Batch, Description, Finished, Job, Jobs, Rows, Source, Via, ViaProvider};
+use cog_batch::{Batch, Description, Finished, Job, Jobs, Rows, Source, VendorBatch, VendorBatchProvider};
 use cog_host::{
     providers::{Rank, Selected, provider_settings},
     settings::{Environment, Settings},
@@ -44,7 +44,7 @@ pub(super) struct Opened<'a> {
 }
 
 /// Creates the provider for `--via`.
-pub(super) fn provider(args: &BatchArgs, settings: &Settings) -> Result<Option<Arc<ViaProvider>>, CliError> {
+pub(super) fn provider(args: &BatchArgs, settings: &Settings) -> Result<Option<Arc<VendorBatchProvider>>, CliError> {
     let Some(vendor) = args.via.via.as_deref().and_then(Vendor::by_name) else { return Ok(None) };
     if emit::is_stdout(&args.output) || emit::is_stdout(&args.input) {
         return Err(CliError::Usage {
@@ -54,11 +54,11 @@ pub(super) fn provider(args: &BatchArgs, settings: &Settings) -> Result<Option<A
     }
     let inner = HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::First));
     let inner = inner.map_err(|error| ErrorBody::from(&error))?;
-    Ok(Some(Arc::new(ViaProvider::new(inner, args.via.retry.is_some()))))
+    Ok(Some(Arc::new(VendorBatchProvider::new(inner, args.via.retry.is_some()))))
 }
 
 /// Returns the providers of the batch: this one.
-pub(super) fn selected(provider: &Arc<ViaProvider>) -> Selected {
+pub(super) fn selected(provider: &Arc<VendorBatchProvider>) -> Selected {
     let info = provider.info();
     let note = format!("sending batch jobs to {}, model {}", info.name, info.model);
     Selected { providers: Providers::single(Arc::clone(provider) as _), note }
@@ -66,7 +66,7 @@ pub(super) fn selected(provider: &Arc<ViaProvider>) -> Selected {
 
 /// Sends the rows, waits for their jobs, and runs each row with its answer.
 pub(super) fn run(
-    provider: &Arc<ViaProvider>,
+    provider: &Arc<VendorBatchProvider>,
     opened: Opened<'_>,
     (args, mode): (&BatchArgs, Mode),
     (settings, console): (&Settings, &Console),
@@ -109,7 +109,7 @@ pub(super) fn run(
 
 /// Returns the exit code if the batch continues later, none once the answers are stored.
 async fn steps(
-    via: &mut Via,
+    via: &mut VendorBatch,
     (batch, rows, finished): (&Batch, Rows, &Finished),
     (args, mode): (&BatchArgs, Mode),
     console: &Console,
@@ -129,7 +129,7 @@ async fn steps(
 }
 
 /// Waits until the jobs have ended, and shows each change.
-async fn wait(via: &mut Via, console: &Console) -> Result<(), CliError> {
+async fn wait(via: &mut VendorBatch, console: &Console) -> Result<(), CliError> {
     let mut last = String::new();
     via.wait(|jobs| {
         let now = states(jobs);
@@ -191,8 +191,8 @@ fn began(args: &JobsArgs) -> Result<Box<BatchArgs>, CliError> {
     run.ok_or_else(|| CliError::usage("the command that started the batch is not valid in this version"))
 }
 
-fn open(provider: &Arc<ViaProvider>, args: &BatchArgs) -> Result<Via, CliError> {
-    let via = Via::open(provider, &args.output, args.via.poll)?;
+fn open(provider: &Arc<VendorBatchProvider>, args: &BatchArgs) -> Result<VendorBatch, CliError> {
+    let via = VendorBatch::open(provider, &args.output, args.via.poll)?;
     Ok(via.max_requests(args.via.job_rows.and_then(|rows| usize::try_from(rows).ok())))
 }
 

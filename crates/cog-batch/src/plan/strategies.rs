@@ -1,4 +1,4 @@
-//! The ways to run a batch: what they cost, and how long they take.
+//! The strategies of a batch: what they cost, and how long they take.
 
 use cog_provider::{ProviderInfo, batch::batch_interface};
 use cog_spec::Usage;
@@ -21,11 +21,11 @@ const JOB_SECONDS: f64 = 24.0 * 3600.0;
 /// The part of the price that batch jobs cost, if the price list does not have it.
 const JOB_PRICE: f64 = 0.5;
 
-/// A way to run a batch.
+/// How a batch runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum WayName {
+pub enum StrategyName {
     /// Live calls, for which the provider caches nothing.
     Live,
     /// Live calls, for which the provider caches the beginning of requests.
@@ -34,12 +34,12 @@ pub enum WayName {
     Batch,
 }
 
-/// What a way costs, and how long it takes.
+/// What a strategy costs, and how long it takes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Way {
-    /// The way.
-    pub name: WayName,
+pub struct Strategy {
+    /// The strategy.
+    pub name: StrategyName,
     /// The cost in US dollars; none if the price of the model is unknown.
     pub cost_usd: Option<f64>,
     /// The time.
@@ -61,7 +61,14 @@ pub struct PlannedTime {
     /// Whether these are assumed, and not the average of earlier results.
     pub assumes_seconds: bool,
     #[serde(skip)]
-    live: (f64, &'static str),
+    live: LiveTime,
+}
+
+/// The time of live calls, and what determines it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct LiveTime {
+    seconds: f64,
+    limited_by: &'static str,
 }
 
 impl PlannedTime {
@@ -81,13 +88,20 @@ impl PlannedTime {
         let tokens = (counted.input.total + output.total) as f64;
         let rounds = (counted.sent() / f64::from(concurrency)).ceil();
         let limits = [
-            (rounds * seconds_per_row, "concurrency"),
-            (limits.rpm.map_or(0.0, |rpm| counted.sent() / f64::from(rpm) * 60.0), "rpm"),
-            (limits.tpm.map_or(0.0, |tpm| tokens / tpm as f64 * 60.0), "tpm"),
+            LiveTime { seconds: rounds * seconds_per_row, limited_by: "concurrency" },
+            LiveTime {
+                seconds: limits.rpm.map_or(0.0, |rpm| counted.sent() / f64::from(rpm) * 60.0),
+                limited_by: "rpm",
+            },
+            LiveTime {
+                seconds: limits.tpm.map_or(0.0, |tpm| tokens / tpm as f64 * 60.0),
+                limited_by: "tpm",
+            },
         ];
+        let none = LiveTime { seconds: 0.0, limited_by: "concurrency" };
         let live = limits
             .into_iter()
-            .fold((0.0, "concurrency"), |longest, limit| if limit.0 > longest.0 { limit } else { longest });
+            .fold(none, |longest, limit| if limit.seconds > longest.seconds { limit } else { longest });
         Self {
             concurrency,
             assumes_concurrency,
@@ -98,50 +112,38 @@ impl PlannedTime {
     }
 }
 
-/// Returns the ways in which the batch can run.
+/// Returns the strategies with which the batch can run.
 pub(super) fn list(
     batch: &Batch,
     counted: &Counted,
     output: &OutputTokens,
     time: &PlannedTime,
     limits: &PlanLimits,
-) -> Vec<Way> {
+) -> Vec<Strategy> {
     let info = batch.runtime.providers().default_order().first().map(|provider| provider.info());
-    let price = |kind: &dyn Fn(u64, bool) -> Usage| price(info?, counted, limits, kind);
     let per_row = whole(output.per_row);
-    let plain =
-        |input_tokens: u64, _: bool| Usage { input_tokens, output_tokens: per_row, ..Usage::default() };
-    let live = price(&plain);
-    let (seconds, limited_by) = time.live;
-    let mut ways = vec![Way { name: WayName::Live, cost_usd: live, seconds, limited_by }];
+    let LiveTime { seconds, limited_by } = time.live;
+    let live = price(StrategyName::Live, info, counted, per_row, limits);
+    let mut strategies = vec![Strategy { name: StrategyName::Live, cost_usd: live, seconds, limited_by }];
     if counted.has_cache && reaches_minimum(&counted.input) {
-        let prefix = counted.input.prefix;
-        let cached = |input_tokens: u64, is_first: bool| {
-            let prefix = prefix.min(input_tokens);
-            let written = (is_first && counted.marks_cache).then_some(prefix);
-            let read = (!is_first).then_some(prefix);
-            Usage {
-                cached_input_tokens: read,
-                cache_write_input_tokens: written,
-                ..plain(input_tokens, is_first)
-            }
-        };
-        let cost_usd = price(&cached);
-        ways.push(Way { name: WayName::LiveCached, cost_usd, seconds, limited_by });
+        let cost_usd = price(StrategyName::LiveCached, info, counted, per_row, limits);
+        strategies.push(Strategy { name: StrategyName::LiveCached, cost_usd, seconds, limited_by });
     }
     if info.is_some_and(|info| batch_interface(&info.name).is_some()) {
-        let tier = Some("batch".to_owned());
-        let job =
-            |tokens: u64, is_first: bool| Usage { service_tier: tier.clone(), ..plain(tokens, is_first) };
-        let cost_usd = price(&job).or(live.map(|live| live * JOB_PRICE));
-        ways.push(Way { name: WayName::Batch, cost_usd, seconds: JOB_SECONDS, limited_by: "vendor" });
+        let listed = price(StrategyName::Batch, info, counted, per_row, limits);
+        strategies.push(Strategy {
+            name: StrategyName::Batch,
+            cost_usd: listed.or(live.map(|live| live * JOB_PRICE)),
+            seconds: JOB_SECONDS,
+            limited_by: "vendor",
+        });
     }
-    ways
+    strategies
 }
 
-/// Returns the way that costs least.
-pub(super) fn cheapest(ways: &[Way]) -> Option<WayName> {
-    let costs = ways.iter().filter_map(|way| Some((way.name, way.cost_usd?)));
+/// Returns the strategy that costs least.
+pub(super) fn cheapest(strategies: &[Strategy]) -> Option<StrategyName> {
+    let costs = strategies.iter().filter_map(|strategy| Some((strategy.name, strategy.cost_usd?)));
     costs.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
@@ -150,20 +152,48 @@ fn reaches_minimum(input: &InputTokens) -> bool {
     input.prefix > 0 && input.min_prefix.is_none_or(|min| input.prefix >= min)
 }
 
-/// Returns the cost of all rows: each row of the sample has its own price, as long prompts can have a higher one.
+/// Returns the cost of all rows; none if the price of the model is unknown. Each row of the sample has its own price, as long
+/// prompts can have a higher one.
 fn price(
-    info: &ProviderInfo,
+    name: StrategyName,
+    info: Option<&ProviderInfo>,
     counted: &Counted,
+    output_tokens: u64,
     limits: &PlanLimits,
-    usage: &dyn Fn(u64, bool) -> Usage,
 ) -> Option<f64> {
-    let cost = |tokens, is_first| {
-        Some(info.cost(&info.model, &usage(tokens, is_first), limits.now)?.amount.as_f64())
+    let info = info?;
+    let cost = |input_tokens, is_first| {
+        let usage = usage(name, counted, input_tokens, output_tokens, is_first);
+        Some(info.cost(&info.model, &usage, limits.now)?.amount.as_f64())
     };
     let Some(first) = counted.sample.first() else { return cost(0, false).map(|_| 0.0) };
     let rows: f64 = counted.sample.iter().map(|tokens| cost(*tokens, false)).sum::<Option<f64>>()?;
+    // Only the first row writes the cache; the weight must not multiply that.
     let cost = rows * counted.weight + cost(*first, true)? - cost(*first, false)?;
     Some((cost * 1e6).round() / 1e6)
+}
+
+/// Returns the usage of one row. The first row writes what the others read from the provider's cache.
+fn usage(
+    name: StrategyName,
+    counted: &Counted,
+    input_tokens: u64,
+    output_tokens: u64,
+    is_first: bool,
+) -> Usage {
+    let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+    match name {
+        StrategyName::Live => usage,
+        StrategyName::LiveCached => {
+            let prefix = counted.input.prefix.min(input_tokens);
+            Usage {
+                cached_input_tokens: (!is_first).then_some(prefix),
+                cache_write_input_tokens: (is_first && counted.marks_cache).then_some(prefix),
+                ..usage
+            }
+        }
+        StrategyName::Batch => Usage { service_tier: Some("batch".to_owned()), ..usage },
+    }
 }
 
 #[expect(
