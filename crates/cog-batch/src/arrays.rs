@@ -24,7 +24,7 @@ pub enum ArrayError {
     /// A number is NaN or infinite.
     #[error("the number is NaN or infinite")]
     NotFinite,
-    /// Binary data where a text is needed.
+    /// Binary data where a string is needed.
     #[error("the binary data is not UTF-8")]
     NotUtf8,
     /// A date or time that the calendar does not have.
@@ -46,7 +46,7 @@ pub enum ArrayError {
 
 type Written = Result<(), ArrayError>;
 
-/// The maximum length of a text or of binary data: that of a row.
+/// The maximum length of a string or of binary data: the maximum of a row.
 const MAX_CELL: usize = 16 << 20;
 
 /// Writes a value; null if it is missing.
@@ -97,7 +97,7 @@ fn write_scalar(array: &dyn Array, index: usize, w: &mut Writer<'_>) -> Written 
     match array.data_type() {
         kind if kind.is_integer() => write_integer(array, index, w),
         DataType::Float16 => write_float(f64::from(primitive::<Float16Type>(array, index)?), w),
-        // The shortest decimal of the float, not that of the nearest one of 64 bits.
+        // The shortest decimal of the float, not of the nearest one of 64 bits.
         DataType::Float32 => {
             let text = primitive::<Float32Type>(array, index)?.to_string();
             write_float(text.parse().unwrap_or(f64::NAN), w)
@@ -146,7 +146,7 @@ fn entries(entries: &StructArray, w: &mut Writer<'_>) -> Written {
     written
 }
 
-/// Returns a text; none if it is null.
+/// Returns a string; none if it is null.
 pub(crate) fn text(array: &dyn Array, index: usize) -> Result<Option<&str>, ArrayError> {
     if is_missing(array, index) {
         return Ok(None);
@@ -159,7 +159,7 @@ pub(crate) fn text(array: &dyn Array, index: usize) -> Result<Option<&str>, Arra
     std::str::from_utf8(bytes).map(Some).map_err(|_| ArrayError::NotUtf8)
 }
 
-/// Returns the bytes of a text or of binary data.
+/// Returns the bytes of a string or of binary data.
 pub(crate) fn bytes(array: &dyn Array, index: usize) -> Result<&[u8], ArrayError> {
     let bytes = any_bytes(array, index).ok_or(ArrayError::Type)?;
     if bytes.len() > MAX_CELL { Err(ArrayError::TooLarge) } else { Ok(bytes) }

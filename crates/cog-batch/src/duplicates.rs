@@ -9,7 +9,7 @@ use crate::{FinishedRow, Row, RowHash, RowResult, digest::Digest, row::Position}
 /// The duplicates that may wait for rows that run.
 const MAX_WAITING: usize = 65_536;
 
-/// A row whose input equals that of an earlier one.
+/// A row whose input equals the input of an earlier row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Duplicate {
     pub(crate) row: u64,
@@ -107,7 +107,7 @@ impl First {
 }
 
 impl SeenInputs {
-    /// Adds the input of a row. Returns false if there was an equal one. The stored result can be that of another input, if the
+    /// Adds the input of a row. Returns false if there was an equal one. The stored result can be of another input, if the
     /// input has changed.
     pub(crate) fn is_first(&mut self, row: &Row, done: Option<FinishedRow>) -> bool {
         match row.input.get() {

@@ -26,7 +26,7 @@ use crate::{Description, Difference, ReadError, journal::with_suffix};
 /// The size of a job in memory while it is created, whatever the vendor accepts.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Returns the limits of a job: those of the vendor and ours.
+/// Returns the limits of a job: the vendor's, and ours.
 pub(crate) fn limits(interface: &dyn BatchInterface) -> BatchLimits {
     interface.limits().within(BatchLimits { requests: usize::MAX, bytes: MAX_BYTES })
 }
@@ -89,7 +89,7 @@ impl Jobs {
     /// Reads the jobs of an output, or begins without any.
     ///
     /// # Errors
-    /// The jobs are those of another vendor, or their file cannot be read.
+    /// The jobs are of another vendor, or their file cannot be read.
     pub fn open(out: &Path, vendor: &'static str) -> Result<Self, VendorBatchError> {
         let path = Self::path_beside(out);
         let state = match read(&path)? {
@@ -105,7 +105,7 @@ impl Jobs {
         Ok(Self { path, state })
     }
 
-    /// Returns the path beside an output: `OUT.jobs`. The path of the replies of a job begins with it.
+    /// Returns the path next to an output: `OUT.jobs`. The path of the replies of a job begins with it.
     #[must_use]
     pub fn path_beside(out: &Path) -> PathBuf {
         with_suffix(out, ".jobs")
@@ -239,7 +239,7 @@ pub enum VendorBatchError {
         /// The vendor.
         vendor: &'static str,
     },
-    /// The jobs are those of another vendor.
+    /// The jobs are of another vendor.
     #[error("{}: the jobs are at {found}, not at {expected}", path.display())]
     OtherVendor {
         /// The file of the jobs.
@@ -249,7 +249,7 @@ pub enum VendorBatchError {
         /// The vendor of the command.
         expected: &'static str,
     },
-    /// The jobs are those of another batch.
+    /// The jobs are of another batch.
     #[error("{}: the jobs belong to a different batch: {}", path.display(), list(differences))]
     Changed {
         /// The file of the jobs.

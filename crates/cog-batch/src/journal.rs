@@ -1,6 +1,6 @@
 //! The journal: what a batch has done, on disk, so that it continues after any interruption.
 //!
-//! Two files grow beside the output. `OUT.results` contains the results in the order in which they finish, one
+//! Two files grow next to the output. `OUT.results` contains the results in the order in which they finish, one
 //! JSON line each. `OUT.journal` contains a header that describes the batch, then a record of 36 bytes per
 //! result. A line is written before its record, so that each record has its line. One thread writes both
 //! files, and syncs them in groups: the results first.
@@ -247,13 +247,13 @@ pub struct JournalPaths {
 }
 
 impl JournalPaths {
-    /// Returns the paths beside an output: `OUT.journal` and `OUT.results`.
+    /// Returns the paths next to an output: `OUT.journal` and `OUT.results`.
     #[must_use]
     pub fn beside(out: &Path) -> Self {
         Self { journal: with_suffix(out, ".journal"), results: with_suffix(out, ".results") }
     }
 
-    /// Returns the paths for a journal at any path (`--journal`), with the results beside it.
+    /// Returns the paths for a journal at any path (`--journal`), with the results next to it.
     #[must_use]
     pub fn from_journal(journal: &Path) -> Self {
         let out = journal.extension().filter(|extension| *extension == "journal");

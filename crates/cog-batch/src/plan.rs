@@ -34,7 +34,7 @@ pub struct Plan {
     pub rows: PlannedRows,
     /// The tokens of the inputs.
     pub input: InputTokens,
-    /// The tokens of the outputs, without those of reasoning unless earlier results are known.
+    /// The tokens of the outputs, without reasoning unless earlier results are known.
     pub output: OutputTokens,
     /// What the time of live calls is calculated from.
     pub time: PlannedTime,

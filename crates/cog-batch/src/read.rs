@@ -49,7 +49,7 @@ pub enum ReadError {
         /// The cause.
         source: io::Error,
     },
-    /// The path is that of a directory.
+    /// The path is a directory.
     #[error("cannot read {name}: it is a directory")]
     Directory {
         /// The name of the input.

@@ -94,7 +94,7 @@ impl RowHasher {
         Self { crc: crc32fast::Hasher::new(), fnv: 0xcbf2_9ce4_8422_2325 }
     }
 
-    /// Adds what all rows have in common, such as the names of their columns. The CRC is that of the row alone.
+    /// Adds what all rows have in common, such as the names of their columns. The CRC covers the row alone.
     pub(crate) fn with_common(mut self, bytes: &[u8]) -> Self {
         self.add_fnv(bytes);
         self

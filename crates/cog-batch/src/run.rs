@@ -62,7 +62,7 @@ pub struct Batch {
     pub allows_changes: bool,
     /// Where the rows run, if not in this process.
     pub runner: Option<Arc<dyn Runner>>,
-    /// The provider, if the answers are those of batch jobs that have ended.
+    /// The provider, if the answers come from batch jobs that have ended.
     pub via: Option<Arc<VendorBatchProvider>>,
 }
 
@@ -131,7 +131,7 @@ impl Batch {
         is_selected
     }
 
-    /// Checks the run of a row, and returns its chunks, of which only the fold is read.
+    /// Checks the run of a row, and returns its chunks. Only their fold is read.
     pub(crate) fn prepare(&self, input: RunInput) -> Result<ChunkStream, Box<Envelope>> {
         let mut context = self.context.clone();
         context.is_folded = true;
@@ -182,7 +182,7 @@ struct Running<'a, S> {
     selected: u64,
     /// Whether a row has ended, if the first one runs alone.
     is_warm: bool,
-    /// The last rows, all of which the provider failed.
+    /// The last rows, which the provider failed one after another.
     held: Vec<(Task, Envelope)>,
     outage: Outage,
     stop: Option<Stop>,
@@ -532,7 +532,7 @@ impl<S> Running<'_, S> {
     }
 }
 
-/// Returns the input of a run: a text goes to the text field of the module.
+/// Returns the input of a run: a string goes to the text field of the module.
 pub(crate) fn run_input(input: Value) -> RunInput {
     match input.as_str() {
         Some(text) => RunInput::text(text),

@@ -1,7 +1,7 @@
 //! Batches over the batch interface of a vendor: rows are sent as jobs, and their answers are checked as live ones.
 //!
 //! A row is sent by a run that ends when its request is complete ([`VendorBatchProvider`]). When its job has ended, the row runs
-//! again, and the model's reply is the one in the job. So both the request and the check are those of a live run.
+//! again, and the model's reply is the one in the job. So the request and the check are the same as for a live run.
 
 mod send;
 
@@ -35,7 +35,7 @@ impl VendorBatch {
     /// Opens the jobs of an output, or begins without any.
     ///
     /// # Errors
-    /// The vendor has no batch interface, or the jobs are those of another batch.
+    /// The vendor has no batch interface, or the jobs are of another batch.
     pub fn open(provider: &Arc<VendorBatchProvider>, out: &Path, max_pause: Duration) -> Result<Self, VendorBatchError> {
         let inner: &Arc<HttpProvider> = provider.inner();
         let name = inner.vendor().name;
@@ -48,7 +48,7 @@ impl VendorBatch {
     /// Sets what the batch is, and the command that started it.
     ///
     /// # Errors
-    /// The jobs are those of another batch.
+    /// The jobs are of another batch.
     pub fn describe(&mut self, description: &Description, command: Vec<String>) -> Result<(), VendorBatchError> {
         self.jobs.describe(description, command)
     }
@@ -161,7 +161,7 @@ impl VendorBatch {
         self.refresh().await
     }
 
-    /// Stores the results of the jobs, all of which have ended. Returns the number of results that belong to no row.
+    /// Stores the results of the jobs once all have ended. Returns how many results belong to no row.
     ///
     /// # Errors
     /// The vendor does not return them, or a file cannot be written.

@@ -1,6 +1,6 @@
 //! The output of a batch, written from its results when it ends.
 //!
-//! A file is written beside its path, synced and renamed, so that it is always complete.
+//! A file is written under a temporary name, synced and renamed, so that it is always complete.
 
 mod csv;
 #[cfg(feature = "arrow")]

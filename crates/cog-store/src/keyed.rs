@@ -215,7 +215,7 @@ impl KeyedStore {
         }
     }
 
-    /// Removes the values that are not current any more: those of one owner, or all.
+    /// Removes the values of one owner, or of all, that are not current any more.
     pub fn sweep(&self, owner: Option<&str>, is_current: impl Fn(&[u8]) -> bool) {
         match &self.backend {
             Backend::Memory(memory) => memory.sweep(owner, is_current),

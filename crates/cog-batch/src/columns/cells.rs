@@ -118,7 +118,7 @@ impl Cells {
         }
     }
 
-    /// Appends a text, or null if the type is another.
+    /// Appends a string, or null if the type is another.
     pub(super) fn append_text(&mut self, text: Option<&str>) {
         match self {
             Self::Text(cells, _) | Self::Json(cells) => cells.append_option(text),

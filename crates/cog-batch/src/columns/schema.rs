@@ -10,7 +10,7 @@ use super::{Column, ColumnType, Columns};
 const INDENT: usize = 2;
 
 /// The schema: an array of columns with `name` and `type`; `values` of a dictionary, `item` of a list, `fields` of a struct;
-/// `content` is `json` where a text may be that of a JSON value.
+/// `content` is `json` where a string may be the text of a JSON value.
 impl ToJson for Columns {
     fn write_json(&self, w: &mut Writer<'_>) {
         write_columns(&self.0, w);

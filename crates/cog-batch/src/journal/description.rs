@@ -165,7 +165,7 @@ pub(crate) fn decode(bytes: &[u8], paths: &JournalPaths) -> Result<Found, Journa
 
 // Giving a journal the description of the batch that continues it (`--allow-changes`).
 
-/// Writes the journal with another description beside its path, then renames it, so that it is always complete. Returns the
+/// Writes the journal with another description under a temporary name, then renames it, so that it is always complete. Returns the
 /// journal, locked, and the position of its first record.
 pub(super) fn redescribe(
     journal: LockedFile,

@@ -42,7 +42,7 @@ struct Taken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeptResult {
     pub(crate) result: FinishedRow,
-    /// The CRC-32 of the line with its line break, if it is that of a row which was at another position.
+    /// The CRC-32 of the line with its line break, if the row was at another position.
     pub(crate) moved: Option<u32>,
 }
 
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::{RowLocation, RowInput};
 
-    /// Returns the results of rows with these texts, of which `!` failed.
+    /// Returns the results of rows with these contents, of which `!` failed.
     fn finished(rows: &[(u64, &str)], allows_changes: bool) -> Finished {
         let mut finished = Finished::with_capacity(rows.len(), allows_changes);
         for (number, (row, text)) in (0..).zip(rows) {

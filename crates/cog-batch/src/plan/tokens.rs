@@ -32,7 +32,7 @@ pub struct InputTokens {
     pub counted_rows: u64,
     /// The tokenizer.
     pub tokenizer: &'static str,
-    /// Whether it is that of the model.
+    /// Whether it is the tokenizer of the model.
     pub exact: bool,
 }
 
@@ -131,7 +131,7 @@ impl Shared {
     }
 }
 
-/// Returns the tokens of the answers: as many as those of earlier results have, otherwise as the golden answers of the module or as a
+/// Returns the tokens of the answers: as many as earlier results have, otherwise as many as the golden answers of the module or a
 /// sample of the schema.
 pub(super) fn output(
     batch: &Batch,

@@ -51,7 +51,7 @@ pub(super) fn open_file(
     open_stream(input, contract, map)
 }
 
-/// Opens a stream, which may be that of a file.
+/// Opens a stream, which may be a file from its start.
 pub(super) fn open_stream(
     input: impl Read + Send + 'static,
     contract: &Contract,

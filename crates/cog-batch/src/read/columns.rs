@@ -191,7 +191,7 @@ pub(super) fn parse_input(text: &[u8]) -> Result<Value, RowErrorKind> {
     })
 }
 
-/// Writes a cell as its field. An empty cell has no value, unless the field must be a text.
+/// Writes a cell as its field. An empty cell has no value, unless the field must be a string.
 fn write_cell(w: &mut Writer<'_>, field: &InputField, cell: &str) {
     let types = field.types;
     if cell.is_empty() && !(field.is_required && (types.text || types.is_any())) {
@@ -203,12 +203,12 @@ fn write_cell(w: &mut Writer<'_>, field: &InputField, cell: &str) {
     }
     match typed(field, cell) {
         Some(value) => drop(w.field(&field.name, &value)),
-        // A cell of another type stays a text, so that the check of the input names its field.
+        // A cell of another type stays a string, so that the check of the input names its field.
         None => drop(w.field(&field.name, cell)),
     }
 }
 
-/// Returns a cell as a value that is not a text; none if it is one.
+/// Returns a cell as a value that is not a string; none if it is one.
 fn typed(field: &InputField, cell: &str) -> Option<Value> {
     let types = field.types;
     if !types.has_others() && !field.is_media {

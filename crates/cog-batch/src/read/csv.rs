@@ -184,7 +184,7 @@ impl<R: Read + Send> RowReader for Csv<R> {
 
 // The fields of a record, and its quotes.
 
-/// Where a record is, of which some bytes were read.
+/// Where in a record the reader is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QuoteState {
     /// At the start of a field.

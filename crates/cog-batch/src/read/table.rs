@@ -169,7 +169,7 @@ impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> TableRows<I> {
         Row { number, hash, input: RowInput::new(RowLocation::Row(number), text, Arc::clone(&self.parser)) }
     }
 
-    /// Ends the rows, of which none may be missing.
+    /// Ends the rows. None may be missing.
     fn end(&self) -> io::Result<bool> {
         match self.count {
             Some(count) if count != self.row => {

@@ -21,7 +21,7 @@ pub struct RowError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RowLocation {
-    /// The line of a text, from 1.
+    /// The line of a text file, from 1.
     Line(u64),
     /// The row of a table, from 0.
     Row(u64),
@@ -69,7 +69,7 @@ pub enum RowErrorKind {
         /// What the parser expected.
         reason: String,
     },
-    /// The JSON is neither an object nor a text.
+    /// The JSON is neither an object nor a string.
     #[error("a row is a JSON object or a string, not {found}")]
     NotAnInput {
         /// The kind of the value.
@@ -147,7 +147,7 @@ impl RowErrorKind {
 }
 
 impl RowError {
-    /// Converts the error to that of the row's envelope. `name` is the name of the input.
+    /// Returns the error of the row's envelope. `name` is the name of the input.
     #[must_use]
     pub fn to_body(&self, name: &str) -> ErrorBody {
         let Self { place, kind } = self;

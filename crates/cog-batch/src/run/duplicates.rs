@@ -28,7 +28,7 @@ impl<S: Sink> Running<'_, S> {
         Some(Task { row: row.row, hash: row.hash, digest, input: run_input(input), tries: 0 })
     }
 
-    /// Remembers the result of an earlier start, unless it is that of another input.
+    /// Remembers the result of an earlier start, unless it is of another input.
     pub(super) fn remember(&mut self, row: &Row, earlier: FinishedRow) {
         // In this order: the input of a row that is skipped is parsed only for its duplicates.
         if self.batch.dedupes
@@ -92,7 +92,7 @@ impl<S: Sink> Running<'_, S> {
         self.running.is_empty() || self.running.len() < self.sink.room()
     }
 
-    /// Writes the result of a duplicate. Returns false if that of the first row is damaged.
+    /// Writes the result of a duplicate. Returns false if the result of the first row is damaged.
     async fn copy(&mut self, row: Duplicate, position: Position) -> bool {
         let line = match self.sink.read(position).await {
             Ok(line) => line,

@@ -83,7 +83,7 @@ fn to_io(error: csv::Error) -> io::Error {
 
 /// The columns of a table.
 pub(super) struct Columns {
-    /// The data fields: those of the contract, then others in the order in which they appear.
+    /// The fields of the contract, then others in the order in which they appear.
     fields: Vec<String>,
     by_name: HashMap<String, usize>,
 }
@@ -116,7 +116,7 @@ impl Columns {
         &self.fields
     }
 
-    /// Returns a name for a column beside the data fields: this one, unless a field has it.
+    /// Returns a name for a column next to the data fields: this one, unless a field has it.
     pub(super) fn free_name(&self, name: &str) -> String {
         let mut name = name.to_owned();
         while self.by_name.contains_key(&name) {

@@ -20,7 +20,7 @@ pub(super) struct Group<T> {
     bytes: u64,
 }
 
-/// The values of one owner, the oldest first, each with its position among those of all owners.
+/// The values of one owner, the oldest first, each with its position among the values of all owners.
 struct Owned<T> {
     values: VecDeque<(usize, u64, T)>,
     bytes: u64,

@@ -61,7 +61,7 @@ async fn a_journal_has_the_description_that_was_accepted_last() {
     drop(journal.close().await.unwrap());
     assert!(
         matches!(refused(&place), JournalError::Changed { .. }),
-        "its first description is that of another batch"
+        "its first description is of another batch"
     );
     assert_eq!(Journal::finished(&place.paths, &other, Resume::Same).unwrap().len(), 5010);
     let (journal, _) = Journal::open(&place.paths, &other, Resume::Same).unwrap();
