@@ -109,12 +109,14 @@ pub fn list(directory: &Path, is_ours: impl Fn(&str) -> bool) -> io::Result<Vec<
     let mut files = Vec::new();
     for entry in entries {
         let entry = entry?;
-        if !entry.file_name().to_str().is_some_and(&is_ours) || !entry.file_type()?.is_file() {
+        if !entry.file_name().to_str().is_some_and(&is_ours) {
             continue;
         }
-        let modified = entry.metadata().and_then(|about| Ok((about.len(), about.modified()?)));
-        match modified {
-            Ok((bytes, modified)) => files.push(ListedFile { path: entry.path(), bytes, modified }),
+        match entry.metadata() {
+            Ok(about) if about.is_file() => {
+                files.push(ListedFile { path: entry.path(), bytes: about.len(), modified: about.modified()? });
+            }
+            Ok(_) => {}
             // Another program has removed it in the meantime.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),

@@ -68,8 +68,10 @@ impl Directory {
         let before = now.checked_sub(ABANDONED).unwrap_or(now);
         remove_abandoned(&directory, Some(before), is_ours_in_bytes);
         // The directory of an owner stays when it is empty: another program may be about to write to it.
-        for path in self.group(key.owner.is_some())?.surplus(limits) {
-            let _ = fs::remove_file(path);
+        if let Ok(group) = self.group(key.owner.is_some()) {
+            for path in group.surplus(limits) {
+                let _ = fs::remove_file(path);
+            }
         }
         Ok(written?)
     }
