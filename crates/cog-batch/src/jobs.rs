@@ -94,7 +94,9 @@ impl Jobs {
         let path = Self::path_beside(out);
         let state = match read(&path)? {
             Some(state) if state.vendor == vendor => state,
-            Some(state) => return Err(VendorBatchError::OtherVendor { path, found: state.vendor, expected: vendor }),
+            Some(state) => {
+                return Err(VendorBatchError::OtherVendor { path, found: state.vendor, expected: vendor });
+            }
             None => State {
                 version: VERSION,
                 vendor: vendor.to_owned(),
@@ -139,7 +141,11 @@ impl Jobs {
         &self.state.name
     }
 
-    pub(crate) fn describe(&mut self, now: &Description, command: Vec<String>) -> Result<(), VendorBatchError> {
+    pub(crate) fn describe(
+        &mut self,
+        now: &Description,
+        command: Vec<String>,
+    ) -> Result<(), VendorBatchError> {
         let before = Description::from_json(self.state.description.as_bytes());
         match before.map(|before| before.differences(now)) {
             Some(differences) if !differences.is_empty() => {

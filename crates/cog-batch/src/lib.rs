@@ -48,7 +48,7 @@ pub use journal::{
 };
 pub use pace::Pace;
 pub use read::{ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
-pub use row::{RowLocation, Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowParser};
+pub use row::{Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowLocation, RowParser};
 pub use run::{Batch, RowFuture, Runner, View};
 pub use sink::{LineSink, RowResult, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use cog_json::Value;
 
 pub(crate) use self::error::MAX_LINE;
-pub use self::error::{RowLocation, RowError, RowErrorKind};
+pub use self::error::{RowError, RowErrorKind, RowLocation};
 
 /// A row of the input. A row that cannot be read is a row with an error, so that the batch continues.
 #[derive(Debug)]

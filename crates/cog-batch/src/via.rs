@@ -36,10 +36,15 @@ impl VendorBatch {
     ///
     /// # Errors
     /// The vendor has no batch interface, or the jobs are of another batch.
-    pub fn open(provider: &Arc<VendorBatchProvider>, out: &Path, max_pause: Duration) -> Result<Self, VendorBatchError> {
+    pub fn open(
+        provider: &Arc<VendorBatchProvider>,
+        out: &Path,
+        max_pause: Duration,
+    ) -> Result<Self, VendorBatchError> {
         let inner: &Arc<HttpProvider> = provider.inner();
         let name = inner.vendor().name;
-        let client = BatchClient::new(Arc::clone(inner)).ok_or(VendorBatchError::NoInterface { vendor: name })?;
+        let client =
+            BatchClient::new(Arc::clone(inner)).ok_or(VendorBatchError::NoInterface { vendor: name })?;
         let jobs = Jobs::open(out, name)?;
         let limits = limits(client.interface());
         Ok(Self { client, provider: Arc::clone(provider), jobs, limits, max_pause })
@@ -49,7 +54,11 @@ impl VendorBatch {
     ///
     /// # Errors
     /// The jobs are of another batch.
-    pub fn describe(&mut self, description: &Description, command: Vec<String>) -> Result<(), VendorBatchError> {
+    pub fn describe(
+        &mut self,
+        description: &Description,
+        command: Vec<String>,
+    ) -> Result<(), VendorBatchError> {
         self.jobs.describe(description, command)
     }
 

@@ -114,7 +114,11 @@ pub fn list(directory: &Path, is_ours: impl Fn(&str) -> bool) -> io::Result<Vec<
         }
         match entry.metadata() {
             Ok(about) if about.is_file() => {
-                files.push(ListedFile { path: entry.path(), bytes: about.len(), modified: about.modified()? });
+                files.push(ListedFile {
+                    path: entry.path(),
+                    bytes: about.len(),
+                    modified: about.modified()?,
+                });
             }
             Ok(_) => {}
             // Another program has removed it in the meantime.

@@ -124,7 +124,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::{RowLocation, RowInput};
+    use crate::{RowInput, RowLocation};
 
     /// Returns the results of rows with these contents, of which `!` failed.
     fn finished(rows: &[(u64, &str)], allows_changes: bool) -> Finished {

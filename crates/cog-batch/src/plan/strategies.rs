@@ -93,10 +93,7 @@ impl PlannedTime {
                 seconds: limits.rpm.map_or(0.0, |rpm| counted.sent() / f64::from(rpm) * 60.0),
                 limited_by: "rpm",
             },
-            LiveTime {
-                seconds: limits.tpm.map_or(0.0, |tpm| tokens / tpm as f64 * 60.0),
-                limited_by: "tpm",
-            },
+            LiveTime { seconds: limits.tpm.map_or(0.0, |tpm| tokens / tpm as f64 * 60.0), limited_by: "tpm" },
         ];
         let none = LiveTime { seconds: 0.0, limited_by: "concurrency" };
         let live = limits

@@ -18,7 +18,7 @@ use super::{
     lines::{Line, Lines},
 };
 use crate::{
-    RowLocation, Row, RowErrorKind, RowHash, RowInput, RowParser,
+    Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser,
     row::{MAX_LINE, RowHasher},
 };
 

@@ -11,7 +11,7 @@ use super::{
     RowReader,
     lines::{Line, Lines},
 };
-use crate::{RowLocation, Row, RowErrorKind, RowHash, RowInput, RowParser, row::MAX_LINE};
+use crate::{Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser, row::MAX_LINE};
 
 /// Reads JSON Lines.
 pub(super) struct JsonLines<R> {

@@ -19,7 +19,7 @@ use super::{
     ColumnMap, ColumnsError, RowReader,
     columns::{Columns, parse_input},
 };
-use crate::{ArrayError, RowLocation, Row, RowErrorKind, RowHash, RowInput, RowParser, row::MAX_LINE};
+use crate::{ArrayError, Row, RowErrorKind, RowHash, RowInput, RowLocation, RowParser, row::MAX_LINE};
 
 /// The rows that are passed on at once.
 const GROUP: usize = 16;

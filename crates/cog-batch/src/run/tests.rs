@@ -5,7 +5,7 @@ use std::sync::{
 
 use super::*;
 use crate::{
-    Concurrency, Description, Journal, JournalPaths, LineSink, Order, RowLocation, Resume, RowHash, RowInput,
+    Concurrency, Description, Journal, JournalPaths, LineSink, Order, Resume, RowHash, RowInput, RowLocation,
     RowParser,
 };
 

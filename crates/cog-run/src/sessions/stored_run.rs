@@ -16,13 +16,8 @@ use cog_store::private::{self, ABANDONED};
 
 use super::{SessionState, file, part_answer, settings::SessionSettings};
 use crate::{
-    RunContext, RunInput, RunOptions,
-    call_log::CallLog,
-    clock,
-    media_files::MediaFiles,
-    options::stored,
-    parts_state::FinishedParts,
-    session::generate_id,
+    RunContext, RunInput, RunOptions, call_log::CallLog, clock, media_files::MediaFiles, options::stored,
+    parts_state::FinishedParts, session::generate_id,
 };
 
 /// The format version of the first line.

@@ -44,7 +44,10 @@ pub(super) struct Opened<'a> {
 }
 
 /// Creates the provider for `--via`.
-pub(super) fn provider(args: &BatchArgs, settings: &Settings) -> Result<Option<Arc<VendorBatchProvider>>, CliError> {
+pub(super) fn provider(
+    args: &BatchArgs,
+    settings: &Settings,
+) -> Result<Option<Arc<VendorBatchProvider>>, CliError> {
     let Some(vendor) = args.via.via.as_deref().and_then(Vendor::by_name) else { return Ok(None) };
     if emit::is_stdout(&args.output) || emit::is_stdout(&args.input) {
         return Err(CliError::Usage {
