@@ -105,9 +105,9 @@ impl Journal {
         let end = opened.appenders.results.length;
         let queue = Queue::new(end);
         let (said, written) = watch::channel(end);
-        let ends = (Arc::clone(&room), Arc::clone(&failure));
-        let writer = writer::start(opened.appenders, (queue.clone(), said), ends)
-            .map_err(|source| JournalError::write(&paths.journal, source))?;
+        let writer =
+            writer::start(opened.appenders, queue.clone(), said, Arc::clone(&room), Arc::clone(&failure))
+                .map_err(|source| JournalError::write(&paths.journal, source))?;
         let journal = Self {
             queue,
             room,

@@ -45,7 +45,7 @@ pub(super) fn open(
         let started = start(paths, journal, description, wrap);
         return started.inspect_err(|_| remove_new(paths));
     };
-    let is_same = check(&header, description, (paths, resume))?;
+    let is_same = check(&header, description, paths, resume)?;
     let header_len = header.length as u64;
     let results = open_results(&journal, header_len, paths)?;
     let (journal, header_len) = match is_same {
@@ -74,7 +74,7 @@ pub(super) fn read(
     let Found::Header(header) = description::decode(&first_bytes(&journal, paths)?, paths)? else {
         return Ok(Finished::default());
     };
-    check(&header, description, (paths, resume))?;
+    check(&header, description, paths, resume)?;
     let finished = read_finished(&journal, header.length as u64, resume);
     finished.map_err(|error| JournalError::read(&paths.journal, error))
 }
@@ -83,7 +83,8 @@ pub(super) fn read(
 fn check(
     header: &Header,
     description: &Description,
-    (paths, resume): (&JournalPaths, Resume),
+    paths: &JournalPaths,
+    resume: Resume,
 ) -> Result<bool, JournalError> {
     let differences = header.description.differences(description);
     match differences.is_empty() || resume == Resume::Changed {

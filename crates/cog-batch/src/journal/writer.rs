@@ -51,8 +51,10 @@ pub(super) struct Incomplete {
 /// Starts the thread, which says up to where the results are written. When it fails, it closes the queue and leaves the error.
 pub(super) fn start(
     files: Appenders,
-    (queue, written): (Queue, watch::Sender<u64>),
-    (room, failure): (Arc<Semaphore>, Arc<OnceLock<JournalError>>),
+    queue: Queue,
+    written: watch::Sender<u64>,
+    room: Arc<Semaphore>,
+    failure: Arc<OnceLock<JournalError>>,
 ) -> io::Result<JoinHandle<()>> {
     let mut writer = Writer {
         files,
@@ -137,9 +139,11 @@ impl Writer {
 
     /// Writes the lines, then their records. A group that they do not fit into is synced before.
     fn write(&mut self) -> Result<(), JournalError> {
+        // The bounds of a group are also what the next start checks line by line, so no group may exceed them.
         if !self.group.has_room(&self.chunk) {
             self.sync()?;
         }
+        // A record without its line would count as a result. A line without its record only takes space.
         if let Err(failed) = self.files.results.append(&self.chunk.lines) {
             self.keep_complete(failed.written);
             return Err(failed.error);
@@ -178,6 +182,7 @@ impl Writer {
 
     fn sync(&mut self) -> Result<(), JournalError> {
         if self.group.due.is_some() {
+            // In this order: a power cut between the two leaves lines without records, never records without lines.
             self.files.results.sync()?;
             self.files.journal.sync()?;
         }
