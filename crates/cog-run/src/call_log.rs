@@ -237,7 +237,8 @@ impl Storage {
         let file = match &mut state.file {
             Some(file) => file,
             none => {
-                let mut file = private::append(&self.path.clone().unwrap_or_default())?;
+                let path = self.path.clone().unwrap_or_default();
+                let mut file = private::open_options().append(true).open(path)?;
                 if state.is_restored {
                     file.write_all(b"\n")?;
                 }

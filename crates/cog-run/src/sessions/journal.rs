@@ -166,7 +166,7 @@ impl Writer {
         match self.files.get_mut(id) {
             Some(file) => file.write_all(entries.text.as_bytes())?,
             None => {
-                let mut file = private::append(&path)?;
+                let mut file = private::open_options().append(true).open(&path)?;
                 file.write_all(entries.text.as_bytes())?;
                 self.files.insert(id.to_owned(), file);
             }
