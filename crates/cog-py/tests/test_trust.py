@@ -41,7 +41,8 @@ def test_name_gets_tools_only_with_trust(monkeypatch: pytest.MonkeyPatch) -> Non
     assert result.ok and codes(result) == ["W4017"]
     assert "cog trust " in result.warnings[0]["message"]
     assert not model.requests[0].tools
-    for path in [module, "./cognitive/modules/agent"]:
+    paths: list[str | Path] = [module, "./cognitive/modules/agent"]
+    for path in paths:
         result, model = run(path)
         assert codes(result) == [] and [offered["name"] for offered in model.requests[0].tools] == ["add"]
     monkeypatch.setenv("COG_TRUST", "1")

@@ -33,7 +33,7 @@ def map_rows(
                 index = len(results)
                 results.append(None)
                 try:
-                    running[index] = start(row, lambda result, index=index: finished.put((index, result)))
+                    running[index] = start(row, _notify(finished, index))
                 except CognitiveError:
                     raise
                 except Exception as error:
@@ -48,6 +48,11 @@ def map_rows(
     finally:
         for call in running.values():
             call.cancel()
+
+
+def _notify(finished: SimpleQueue[tuple[int, Any]], index: int) -> Callable[[Any], object]:
+    """Returns what receives the result of a row."""
+    return lambda result: finished.put((index, result))
 
 
 async def map_rows_async(

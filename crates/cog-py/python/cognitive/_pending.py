@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
 
     from ._cognitive import Module, Result
-    from ._runtime import CognitiveRuntime, ModuleSource, RunOptions
+    from ._runtime import CognitiveRuntime, _AnyModule, RunOptions
 
     _Data = TypeVar("_Data", default=Any, covariant=True)
 else:
@@ -46,7 +46,7 @@ class Pending(Generic[_Data]):
         calls: The calls that wait.
     """
 
-    def __init__(self, halted: dict[str, Any], origin: tuple[CognitiveRuntime, ModuleSource | None] | None, kind: Any) -> None:
+    def __init__(self, halted: dict[str, Any], origin: tuple[CognitiveRuntime, _AnyModule | None] | None, kind: Any) -> None:
         self.id: str = halted["id"]
         call = PendingCall(halted["tool"], halted["arguments"], halted["call_id"], halted.get("part"))
         self.calls: tuple[PendingCall, ...] = (call,)
@@ -82,7 +82,7 @@ class Pending(Generic[_Data]):
         runtime, module = self._runtime()
         return self._typed(await runtime.continue_run_async(self.id, module=module, **decision, **options))
 
-    def _runtime(self) -> tuple[CognitiveRuntime, ModuleSource | None]:
+    def _runtime(self) -> tuple[CognitiveRuntime, _AnyModule | None]:
         if self._origin is None:
             raise RuntimeError(f"the result has no runtime; use runtime.continue_run({self.id!r}, ...)")
         return self._origin

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self, TypeAlias, Unpack
 
     from ._cognitive import Module, Report, Result, Verdict
     from ._task import ModuleFiles
     from ._provider import Provider
 
-    ModuleSource = str | os.PathLike[str] | Module | ModuleFiles
+    _AnyModule: TypeAlias = str | os.PathLike[str] | Module | ModuleFiles
 
 
 class RunOptions(TypedDict, total=False):
@@ -104,7 +104,7 @@ class CognitiveRuntime:
         """The names of all modules, as ``cog list`` finds them."""
         return self._native.names()
 
-    def load(self, module: ModuleSource) -> Module:
+    def load(self, module: _AnyModule) -> Module:
         """Loads a module by name or path.
 
         Raises:
@@ -113,7 +113,7 @@ class CognitiveRuntime:
         return self._native.load(module)
 
     def validate(
-        self, module: ModuleSource, *, level: Literal["v2.2", "v2.5"] | None = None
+        self, module: _AnyModule, *, level: Literal["v2.2", "v2.5"] | None = None
     ) -> Report:
         """Checks the files of a module, and the modules that it calls.
 
@@ -123,7 +123,7 @@ class CognitiveRuntime:
         return self._native.validate(module, level)
 
     def render(
-        self, module: ModuleSource, input: Any, **options: Unpack[RunOptions]
+        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> dict[str, Any]:
         """Returns what a run would send, without sending it: the messages, the request, and what the provider does not
         enforce. It is what ``cog render`` prints as JSON. The key is not in it.
@@ -138,7 +138,7 @@ class CognitiveRuntime:
         document: Any,
         *,
         kind: Literal["envelope", "chunk", "stream", "media", "messages", "handoff", "answer"] | None = None,
-        module: ModuleSource | None = None,
+        module: _AnyModule | None = None,
     ) -> Verdict:
         """Checks a document against the specification, as ``cog verify`` does. Nothing is repaired.
 
@@ -153,7 +153,7 @@ class CognitiveRuntime:
         return self._native.verify(document, kind, module)
 
     def execute(
-        self, module: ModuleSource, input: Any, **options: Unpack[RunOptions]
+        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> Result:
         """Runs a module, and returns its result. Other threads run meanwhile; Ctrl-C cancels the run.
 
@@ -172,18 +172,18 @@ class CognitiveRuntime:
         return self._kept(self._native.execute(module, input, _native_options(options)), module)
 
     async def execute_async(
-        self, module: ModuleSource, input: Any, **options: Unpack[RunOptions]
+        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> Result:
         """Runs a module as ``execute`` does, without blocking the event loop. Cancelling the task cancels the run."""
         return self._kept(await self._finished(module, input, options), module)
 
-    def _kept(self, result: Result, module: ModuleSource | None) -> Result:
+    def _kept(self, result: Result, module: _AnyModule | None) -> Result:
         """Lets ``result.pending`` continue the run. A module by its name is stored with the halted run."""
         if not result.ok:
             result._set_origin((self, None if isinstance(module, (str, os.PathLike)) else module))
         return result
 
-    async def _finished(self, module: ModuleSource | _cognitive.Halted, input: Any, options: RunOptions) -> Result:
+    async def _finished(self, module: _AnyModule | _cognitive.Halted, input: Any, options: RunOptions) -> Result:
         """Starts a run, and waits for its result."""
         import asyncio
 
@@ -201,7 +201,7 @@ class CognitiveRuntime:
             call.cancel()
 
     def execute_stream(
-        self, module: ModuleSource, input: Any, **options: Unpack[RunOptions]
+        self, module: _AnyModule, input: Any, **options: Unpack[RunOptions]
     ) -> ChunkStream:
         """Runs a module, and returns its chunks: for ``for`` and for ``async for``. The run starts when the first one is read.
 
@@ -220,7 +220,7 @@ class CognitiveRuntime:
     stream = execute_stream
 
     def map(
-        self, module: ModuleSource, rows: Iterable[Any], *, concurrency: int = 16, **options: Unpack[RunOptions]
+        self, module: _AnyModule, rows: Iterable[Any], *, concurrency: int = 16, **options: Unpack[RunOptions]
     ) -> list[Result]:
         """Runs a module for each input, at most ``concurrency`` at once. Other threads run meanwhile; Ctrl-C cancels the runs.
 
@@ -237,7 +237,7 @@ class CognitiveRuntime:
         return [self._kept(result, module) for result in results]
 
     async def amap(
-        self, module: ModuleSource, rows: Iterable[Any], *, concurrency: int = 16, **options: Unpack[RunOptions]
+        self, module: _AnyModule, rows: Iterable[Any], *, concurrency: int = 16, **options: Unpack[RunOptions]
     ) -> list[Result]:
         """Runs a module for each input as ``map`` does, without blocking the event loop."""
         from ._map import map_rows_async
@@ -252,7 +252,7 @@ class CognitiveRuntime:
         *,
         confirm: str | None = None,
         deny: bool = False,
-        module: ModuleSource | None = None,
+        module: _AnyModule | None = None,
         **options: Unpack[RunOptions],
     ) -> Result:
         """Continues a run that waits for the confirmation of a tool call.
@@ -275,7 +275,7 @@ class CognitiveRuntime:
         *,
         confirm: str | None = None,
         deny: bool = False,
-        module: ModuleSource | None = None,
+        module: _AnyModule | None = None,
         **options: Unpack[RunOptions],
     ) -> Result:
         """Continues a run as ``continue_run`` does, without blocking the event loop."""

@@ -91,7 +91,7 @@ class ModuleFiles:
     def __repr__(self) -> str:
         return f"ModuleFiles(name={self.name!r})"
 
-    def __reduce__(self) -> tuple[type[ModuleFiles], tuple[str, dict[str, str]]]:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         """How it is pickled and copied: the module is loaded again from its files."""
         return ModuleFiles, (self.name, self.files)
 
@@ -99,10 +99,14 @@ class ModuleFiles:
 class _BaseTask(ModuleFiles, Generic[P, T]):
     """What the calls of a task have in common."""
 
+    __name__: str
+    __qualname__: str
+
     def __init__(self, files: ModuleFiles, source: Callable[..., Any], kind: Any) -> None:
         super().__init__(files.name, files.files)
         # It has the name, the docstring and the signature of its source.
-        functools.update_wrapper(self, source, updated=())
+        wrapper: Any = self
+        functools.update_wrapper(wrapper, source, updated=())
         self._source = source
         self._kind = kind
         self._runtime: CognitiveRuntime | None = None
@@ -158,9 +162,8 @@ class _BaseTask(ModuleFiles, Generic[P, T]):
     def __reduce__(self) -> str | tuple[Any, ...]:
         """How it is pickled: by its name, as a function. One without a name becomes the module alone."""
         owner = sys.modules.get(self.__module__)
-        if getattr(owner, self.__qualname__, None) is self:
-            return self.__qualname__
-        return super().__reduce__()
+        is_named: bool = getattr(owner, self.__qualname__, None) is self
+        return self.__qualname__ if is_named else super().__reduce__()
 
 
 class Task(_BaseTask[P, T]):
@@ -209,20 +212,23 @@ class _Decorator(Protocol):
     """What ``task`` returns without a source."""
 
     @overload
-    def __call__(self, source: type[T], /) -> Task[..., T]: ...
+    def __call__(self, source: type[T], /) -> Task[..., T]: ...  # type: ignore[overload-overlap]
     @overload
-    def __call__(self, source: Callable[P, Coroutine[Any, Any, T]], /) -> AsyncTask[P, T]: ...
+    def __call__(  # type: ignore[overload-overlap]
+        self, source: Callable[P, Coroutine[Any, Any, T]], /
+    ) -> AsyncTask[P, T]: ...
     @overload
     def __call__(self, source: Callable[P, T], /) -> Task[P, T]: ...
     def __call__(self, source: Any, /) -> Any: ...
 
 
+# A class is callable too, and a coroutine is a type of answer: the order decides.
 @overload
-def task(source: type[T], /, **options: Unpack[TaskOptions]) -> Task[..., T]: ...
+def task(source: type[T], /, **options: Unpack[TaskOptions]) -> Task[..., T]: ...  # type: ignore[overload-overlap]
 
 
 @overload
-def task(
+def task(  # type: ignore[overload-overlap]
     source: Callable[P, Coroutine[Any, Any, T]], /, **options: Unpack[TaskOptions]
 ) -> AsyncTask[P, T]: ...
 
