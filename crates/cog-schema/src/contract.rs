@@ -8,6 +8,7 @@ use crate::engine::{Check, Engine};
 use crate::graph::{Id, SchemaGraph, SchemaNode};
 use crate::pattern::own_keywords;
 use crate::rules::Rules;
+use crate::subschema::names;
 use crate::violation::SchemaError;
 
 /// The contract of a module, compiled once and shared: its input, data, meta and error.
@@ -174,8 +175,7 @@ impl Contract {
 
     /// Returns whether this schema itself requires a field.
     pub(crate) fn requires_here(&self, schema: &SchemaNode, key: &str) -> bool {
-        let required = self.keyword(schema, "required").and_then(Value::as_array);
-        required.is_some_and(|keys| keys.iter().any(|other| other == key))
+        names(self.keyword(schema, "required")).any(|other| other == key)
     }
 
     /// Returns whether a value is valid, without caching verdicts: for documents that are not wide.

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::grammar::grammar_pattern;
 use crate::pattern::{is_simple, with_plain_classes};
+use crate::subschema::names_type;
 
 /// The types of a value that can be anything, in dialects whose objects and arrays must be described.
 const SCALARS: &[&str] = &["string", "number", "boolean", "null"];
@@ -278,9 +279,7 @@ fn is_scalar(value: &Value) -> bool {
 
 /// Returns whether a type has integers, but no other numbers.
 fn has_integers_only(kind: &Value) -> bool {
-    let has =
-        |name: &str| kind == name || kind.as_array().is_some_and(|kinds| kinds.iter().any(|one| one == name));
-    has("integer") && !has("number")
+    names_type(Some(kind), "integer") && !names_type(Some(kind), "number")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::contract::Contract;
 use crate::graph::{Id, PathStack, SchemaNode, Visit, WalkFilter};
+use crate::subschema::names_type;
 
 /// The property that has precedence for the text of `--args`.
 const ARGUMENTS: &str = "$ARGUMENTS";
@@ -168,11 +169,7 @@ impl Contract {
     }
 
     fn accepts_text(&self, id: Id) -> bool {
-        self.graph.certain(id).any(|shape| match self.keyword(shape, "type") {
-            Some(Value::String(kind)) => kind == "string",
-            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "string"),
-            _ => false,
-        })
+        self.graph.certain(id).any(|shape| names_type(self.keyword(shape, "type"), "string"))
     }
 
     /// Returns the top-level fields of the input that accept media, in the order of the schema.

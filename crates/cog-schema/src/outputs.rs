@@ -72,15 +72,14 @@ impl Contract {
 
     /// Returns the media fields of data that contain an object with content, in the order of the data.
     pub fn media_outputs(&self, data: Node<'_>) -> Vec<MediaSlot> {
+        let Some(part) = &self.data else { return Vec::new() };
         let mut walk = OutputWalk { paths: Vec::new() };
-        if let Some(part) = &self.data {
-            self.graph.walk(&[part.id], data, &PathStack::root("data"), &mut walk);
-        }
-        let slot = |path: Path| {
-            let schemas = self.schemas_at(&path, data);
+        self.graph.walk(&[part.id], data, &PathStack::root("data"), &mut walk);
+        let slots = walk.paths.into_iter().map(|path| {
+            let schemas = self.graph.follow_possible(part.id, path.segments().skip(1));
             MediaSlot { members: self.members_of(&schemas), forms: self.forms_of(&schemas), path }
-        };
-        walk.paths.into_iter().map(slot).collect()
+        });
+        slots.collect()
     }
 
     /// Returns a field for each media file: the first free field that accepts its type, in the order of the schema; none
@@ -150,21 +149,6 @@ impl Contract {
         names.reduce(|allowed: Vec<String>, other: Vec<String>| {
             allowed.into_iter().filter(|name| other.contains(name)).collect()
         })
-    }
-
-    /// Returns the schemas that can apply at a path of the data.
-    fn schemas_at(&self, path: &Path, data: Node<'_>) -> Vec<Id> {
-        let Some(part) = &self.data else { return Vec::new() };
-        let mut ids = self.graph.all_possible(&[part.id]);
-        let mut node = Some(data);
-        for step in path.segments().skip(1) {
-            ids = self.graph.all_possible(&self.graph.inside(&ids, step));
-            node = node.and_then(|node| match step {
-                Segment::Key(key) => node.get(key),
-                Segment::Index(index) => node.at(index),
-            });
-        }
-        ids
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::contract::Contract;
 use crate::graph::{Id, SchemaNode};
+use crate::subschema::names;
 
 pub use self::certain::CertainShape;
 
@@ -248,18 +249,18 @@ impl<'c> Shape<'c> {
     /// Returns the values of an enum, if the value has only these.
     pub fn listed_values(&self) -> Option<Vec<&'c Value>> {
         let [id] = self.ids.as_slice() else { return None };
-        let listed = |schema| self.contract.keyword(schema, "enum").and_then(Value::as_array);
-        let values = self.contract.graph.certain(*id).find_map(listed)?;
+        let mut certain = self.contract.graph.certain(*id);
+        let values = certain.find_map(|schema| self.contract.keyword(schema, "enum")?.as_array())?;
         Some(values.iter().collect())
     }
 
     /// Returns the members that an object certainly needs, each once.
     pub fn required_names(&self) -> Vec<&'c str> {
         let [id] = self.ids.as_slice() else { return Vec::new() };
-        let listed = |schema| self.contract.keyword(schema, "required").and_then(Value::as_array);
-        let names = self.contract.graph.certain(*id).filter_map(listed).flatten().filter_map(Value::as_str);
+        let certain = self.contract.graph.certain(*id);
+        let required = certain.flat_map(|schema| names(self.contract.keyword(schema, "required")));
         let mut seen = HashSet::new();
-        names.filter(|name| seen.insert(*name)).collect()
+        required.filter(|name| seen.insert(*name)).collect()
     }
 
     /// Returns whether an object with a member of this name is certainly invalid.

@@ -33,6 +33,16 @@ fn contained(keyword: &str) -> Option<Contains> {
     })
 }
 
+/// Returns the strings in the value of a keyword that is a list of names, such as `required`.
+pub(crate) fn names(list: Option<&Value>) -> impl Iterator<Item = &str> {
+    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Returns whether the value of `type` names this type, alone or in a list.
+pub(crate) fn names_type(kind: Option<&Value>, name: &str) -> bool {
+    kind.is_some_and(|kind| kind == name) || names(kind).any(|one| one == name)
+}
+
 /// Returns whether a keyword applies its schemas to the same value as the schema itself.
 pub(crate) fn is_in_place(keyword: &str) -> bool {
     matches!(keyword, "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependencies")

@@ -9,7 +9,7 @@ use super::{FastPath, Id, Links, Rest, SchemaGraph, SchemaNode, WalkFilter};
 use crate::{
     document::Document,
     engine::Pattern,
-    subschema::{target, token},
+    subschema::{names, target, token},
     violation::SchemaError,
 };
 
@@ -173,8 +173,7 @@ impl Builder<'_> {
     fn read_members(&self, pointer: &str, schema: &Value, shape: &mut SchemaNode) {
         let properties = self.named(schema, pointer, "properties");
         shape.properties = Names::new(properties.map(|(name, id)| (name.as_str().into(), id)).collect());
-        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-        let undefined = required.filter_map(Value::as_str).filter(|name| shape.property(name).is_none());
+        let undefined = names(schema.get("required")).filter(|name| shape.property(name).is_none());
         shape.required = undefined.map(Box::from).collect();
         let patterns = self.named(schema, pointer, "patternProperties");
         shape.patterns = patterns.filter_map(|(text, id)| Some((Pattern::new(text).ok()?, id))).collect();
@@ -277,8 +276,7 @@ fn is_enum(schema: &Value) -> bool {
 }
 
 fn is_custom(schema: &Value, tag: &str) -> bool {
-    let Some(required) = schema.get("required").and_then(Value::as_array) else { return false };
-    [tag, "reason"].iter().all(|key| required.iter().any(|other| other == key))
+    [tag, "reason"].into_iter().all(|key| names(schema.get("required")).any(|other| other == key))
 }
 
 // A fast map from property names to schemas.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::{Map, Value, json};
 
 use super::{Loss, LossKind};
-use crate::subschema::target;
+use crate::subschema::{names, target};
 
 /// The definitions that a projection refers to: finished, or still to be projected.
 #[derive(Debug, Default)]
@@ -104,10 +104,10 @@ fn references(schema: Option<&Value>, in_required: bool) -> Vec<String> {
 
 /// Returns the schemas of an object's members; with `in_required`, of the required ones.
 fn properties(members: &Map<String, Value>, in_required: bool) -> impl Iterator<Item = &Value> {
-    let required = members.get("required").and_then(Value::as_array);
-    let is_required = move |name: &String| required.is_some_and(|keys| keys.iter().any(|key| key == name));
+    let required: HashSet<&str> = names(members.get("required")).collect();
     let properties = members.get("properties").and_then(Value::as_object).into_iter().flatten();
-    properties.filter(move |(name, _)| !in_required || is_required(name)).map(|(_, schema)| schema)
+    let wanted = properties.filter(move |(name, _)| !in_required || required.contains(name.as_str()));
+    wanted.map(|(_, schema)| schema)
 }
 
 // Merges schemas that apply to the same value.

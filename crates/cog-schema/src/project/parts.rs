@@ -8,7 +8,7 @@ use super::{Loss, LossKind};
 use crate::{
     context_pointer::context_pointer,
     contract::Contract,
-    subschema::{is_annotation, reference},
+    subschema::{is_annotation, names, reference},
 };
 
 /// A part: its schema, and its pointer in the document.
@@ -96,8 +96,7 @@ pub(super) fn error(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
 /// Removes `details` if they are optional and may have any members: an engine would let a small model write them without end.
 fn omit_free_details(part: &mut PartSchema, lost: &mut Vec<Loss>) {
     const DETAILS: &str = "details";
-    let required = part.schema.get("required").and_then(Value::as_array);
-    let is_required = required.is_some_and(|keys| keys.iter().any(|key| key == DETAILS));
+    let is_required = names(part.schema.get("required")).any(|key| key == DETAILS);
     let Some(properties) = part.schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
     let has_any_members = properties.get(DETAILS).is_some_and(|details| {
         let mut keywords = details.as_object().into_iter().flat_map(Map::keys);

@@ -2,14 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::defs::flattened;
-use super::defs::{Defs, is_recursive};
+use super::defs::{Defs, flattened, is_recursive};
 use super::describe;
 use super::parts::{self, PartSchema};
 use super::{Loss, LossKind};
 use crate::contract::Contract;
 use crate::dialect::{Profile, Recursion};
-use crate::subschema::{children, is_enforced, target, token};
+use crate::subschema::{children, is_enforced, names_type, target, token};
 
 mod choices;
 mod containers;
@@ -60,11 +59,16 @@ impl<'a> Walk<'a> {
         let mut root = self.alone(input)?;
         self.require_excess(&mut root);
         types::check(&root, &self.profile.limits)?;
-        let is_object = root.get("type").is_some_and(|kind| kind == "object");
-        if self.profile.closes_objects && !is_object {
-            return Err("the root of the schema is not an object".to_owned());
-        }
+        self.require_object(&root)?;
         Ok(root)
+    }
+
+    fn require_object(&self, root: &Value) -> Result<(), Unsupported> {
+        let is_object = root.get("type").is_some_and(|kind| kind == "object");
+        match self.profile.closes_objects && !is_object {
+            true => Err("the root of the schema is not an object".to_owned()),
+            false => Ok(()),
+        }
     }
 
     /// Projects one part, with the definitions that it refers to.
@@ -164,10 +168,7 @@ impl<'a> Walk<'a> {
         let schema = self.document.pointer(&part.pointer).unwrap_or(&Value::Null);
         let flat = flattened(self.document, schema, &part.pointer, &mut self.lost);
         let root = self.schema(&flat, &part.pointer)?;
-        let is_object = root.get("type").is_some_and(|kind| kind == "object");
-        if self.profile.closes_objects && !is_object {
-            return Err("the root of the schema is not an object".to_owned());
-        }
+        self.require_object(&root)?;
         Ok(root)
     }
 
@@ -184,6 +185,7 @@ impl<'a> Walk<'a> {
         if let Some(pointer) = members.get("$ref").and_then(Value::as_str).and_then(target) {
             return Ok(self.defs.refer(&pointer));
         }
+        // No dialect combines schemas as `allOf` does. `verbatim` ones returned above.
         if members.contains_key("allOf") {
             let flat = flattened(self.document, schema, at, &mut self.lost);
             self.lose(at, "allOf", LossKind::Projected, "its parts are merged into one schema");
@@ -223,10 +225,10 @@ impl<'a> Walk<'a> {
         let mut projected = Map::from_iter([("type".to_owned(), kind)]);
         self.add_supported(members, at, &mut projected);
         let has_values = projected.contains_key("enum") || projected.contains_key("const");
-        if has_type(&projected, "object") && !has_values {
+        if names_type(projected.get("type"), "object") && !has_values {
             self.members(members, at, &mut projected)?;
         }
-        if has_type(&projected, "array") && !has_values {
+        if names_type(projected.get("type"), "array") && !has_values {
             self.items(members, at, &mut projected)?;
         }
         Ok(Value::Object(projected))
@@ -321,20 +323,9 @@ fn nullable(schema: Value) -> Value {
 
 /// Returns whether a schema allows null.
 fn allows_null(schema: &Value) -> bool {
-    let is_null = |kind: &Value| {
-        kind == "null" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|one| one == "null"))
-    };
     let branches = schema.get("anyOf").and_then(Value::as_array);
-    schema.get("type").is_some_and(is_null)
+    names_type(schema.get("type"), "null")
         || branches.is_some_and(|branches| branches.iter().any(allows_null))
-}
-
-fn has_type(members: &Map<String, Value>, name: &str) -> bool {
-    match members.get("type") {
-        Some(Value::String(kind)) => kind == name,
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == name),
-        _ => false,
-    }
 }
 
 /// Returns whether a keyword is projected by its own code.

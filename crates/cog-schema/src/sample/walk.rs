@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::scalars::{self, size};
 use crate::graph::is_output;
 use crate::project::{flattened, merge};
+use crate::subschema::names;
 
 /// The maximum depth of optional members.
 const OPTIONAL_DEPTH: usize = 5;
@@ -160,13 +161,7 @@ impl<'a> Sampler<'a> {
     }
 
     fn object(&mut self, members: &Map<String, Value>) -> Option<Value> {
-        let required: Vec<&str> = members
-            .get("required")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let required: Vec<&str> = names(members.get("required")).collect();
         let mut object = Map::new();
         for (name, schema) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let is_required = required.contains(&name.as_str());

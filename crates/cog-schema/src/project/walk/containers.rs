@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Unsupported, Walk, allows_null, member_pointer, nullable};
 use crate::dialect::{ALL_TYPES, Tuples};
-use crate::project::LossKind;
-use crate::project::describe;
+use crate::project::{LossKind, describe};
+use crate::subschema::names;
 
 impl Walk<'_> {
     pub(super) fn members(
@@ -15,7 +15,7 @@ impl Walk<'_> {
         projected: &mut Map<String, Value>,
     ) -> Result<(), Unsupported> {
         self.refuse_maps(members)?;
-        let mut required: Vec<String> = required(members);
+        let mut required: Vec<String> = names(members.get("required")).map(str::to_owned).collect();
         let mut properties = Map::new();
         for (name, schema) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let is_required = required.contains(name);
@@ -233,9 +233,4 @@ impl Lengths {
     fn allow_only(&self, length: usize) -> bool {
         self.min == length && self.max == Some(length)
     }
-}
-
-fn required(members: &Map<String, Value>) -> Vec<String> {
-    let keys = members.get("required").and_then(Value::as_array).into_iter().flatten();
-    keys.filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -1,11 +1,14 @@
 //! Projects the types of values.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{Unsupported, Walk};
 use crate::{
     dialect::{ALL_TYPES, LARGE_ENUM, Limits},
     project::LossKind,
+    subschema::names,
     wording::type_name,
 };
 
@@ -220,11 +223,11 @@ impl Count {
     }
 
     fn properties(&mut self, properties: &Map<String, Value>, members: &Map<String, Value>, depth: usize) {
-        let required = members.get("required").and_then(Value::as_array);
+        let required: HashSet<&str> = names(members.get("required")).collect();
         for (name, schema) in properties {
             self.members += 1;
             self.text += name.chars().count();
-            self.optional += usize::from(!required.is_some_and(|keys| keys.iter().any(|key| key == name)));
+            self.optional += usize::from(!required.contains(name.as_str()));
             self.unions += usize::from(is_union(schema));
             self.schema(schema, depth);
         }
