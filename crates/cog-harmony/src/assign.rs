@@ -36,12 +36,12 @@ pub(crate) fn assign(messages: &[Node<'_>]) -> Assigned {
     let mut assigned = Assigned { calls: HashMap::new(), orphans: Vec::new() };
     for (at, message) in messages.iter().enumerate() {
         for (index, call) in calls(*message).enumerate() {
-            if let Some(id) = call.get("id").and_then(Node::as_str) {
+            if let Some(id) = call.get_str("id") {
                 add(open.entry(id).or_default(), (at, index));
             }
         }
         if is_result(*message) {
-            match message.get("tool_call_id").and_then(Node::as_str) {
+            match message.get_str("tool_call_id") {
                 None => assigned.orphans.push(Orphan { message: at, rule: &RESULT_UNKNOWN }),
                 Some(id) => match open.get_mut(id).map(take) {
                     Some(Some(slot)) => drop(assigned.calls.insert(at, slot)),
@@ -82,11 +82,11 @@ fn take(open: &mut Vec<Open>) -> Option<Slot> {
 }
 
 pub(crate) fn is_result(message: Node<'_>) -> bool {
-    message.get("role").and_then(Node::as_str) == Some("tool")
+    message.get_str("role") == Some("tool")
 }
 
 /// Returns the calls of a message, if it is one of an assistant.
 pub(crate) fn calls(message: Node<'_>) -> impl Iterator<Item = Node<'_>> {
-    let is_caller = message.get("role").and_then(Node::as_str) == Some("assistant");
+    let is_caller = message.get_str("role") == Some("assistant");
     message.get("tool_calls").filter(|_| is_caller).into_iter().flat_map(Node::elements)
 }

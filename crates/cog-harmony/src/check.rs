@@ -48,7 +48,7 @@ fn each_text(message: Node<'_>, path: &Path<'_>, visit: &mut dyn FnMut(&str, &Pa
     }
     for (index, part) in content.elements().enumerate() {
         for key in ["text", "refusal"] {
-            if let Some(text) = part.get(key).and_then(Node::as_str) {
+            if let Some(text) = part.get_str(key) {
                 visit(text, &path.index(index).key(key));
             }
         }
@@ -57,7 +57,7 @@ fn each_text(message: Node<'_>, path: &Path<'_>, visit: &mut dyn FnMut(&str, &Pa
 
 /// Returns the role of a message.
 fn role(message: Node<'_>) -> &str {
-    message.get("role").and_then(Node::as_str).unwrap_or_default()
+    message.get_str("role").unwrap_or_default()
 }
 
 /// Returns the tool calls of a message.
@@ -83,7 +83,7 @@ fn check_ids(messages: Node<'_>, problems: &mut Problems) {
     let root = Path::root("messages");
     let mut seen: HashMap<&str, usize> = HashMap::new();
     for (index, message) in messages.elements().enumerate() {
-        let Some(id) = message.get("id").and_then(Node::as_str) else { continue };
+        let Some(id) = message.get_str("id") else { continue };
         match seen.get(id) {
             Some(first) => {
                 let message = format!("`{}` is also the id of messages[{first}]", shown(id));
@@ -99,7 +99,7 @@ fn check_ids(messages: Node<'_>, problems: &mut Problems) {
 /// Several names in one role show that several speakers share it.
 fn check_names(messages: Node<'_>, wanted: &str, problems: &mut Problems) {
     let speakers = || messages.elements().enumerate().filter(|(_, message)| role(*message) == wanted);
-    let mut names = speakers().filter_map(|(_, message)| message.get("name").and_then(Node::as_str));
+    let mut names = speakers().filter_map(|(_, message)| message.get_str("name"));
     let Some(first) = names.next() else { return };
     let second = names.find(|name| *name != first);
     let (rule, what) = match second {
@@ -183,7 +183,7 @@ fn check_media(message: Node<'_>, path: &Path<'_>, model: Option<&PartSupport>, 
     let parts = message.get("content").into_iter().flat_map(Node::elements);
     for (index, part) in parts.enumerate() {
         let path = path.index(index);
-        match part.get("type").and_then(Node::as_str) {
+        match part.get_str("type") {
             Some("image_url") => check_image(part, &path, problems),
             Some("input_audio") => check_audio(part, &path, problems),
             _ => {}
@@ -198,7 +198,7 @@ fn check_media(message: Node<'_>, path: &Path<'_>, model: Option<&PartSupport>, 
 const VIDEOS: [&str; 7] = [".mp4", ".mov", ".webm", ".mkv", ".avi", ".m4v", ".mpeg"];
 
 fn check_image(part: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
-    let Some(url) = part.get("image_url").and_then(|image| image.get("url")?.as_str()) else { return };
+    let Some(url) = part.get("image_url").and_then(|image| image.get_str("url")) else { return };
     let path = path.key("image_url");
     let path = path.key("url");
     if let Some((media_type, data)) = data_url(url) {
@@ -223,7 +223,7 @@ fn check_audio(part: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
     let path = path.key("input_audio");
     let is_base64 =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
-    let data = audio.get("data").and_then(Node::as_str).unwrap_or_default();
+    let data = audio.get_str("data").unwrap_or_default();
     if let Some(at) = data.bytes().position(|byte| !is_base64(byte)) {
         problems.add(
             &path.key("data"),
@@ -231,7 +231,7 @@ fn check_audio(part: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
             format!("found a character at byte {at} that is not base64"),
         );
     }
-    let format = audio.get("format").and_then(Node::as_str).unwrap_or_default();
+    let format = audio.get_str("format").unwrap_or_default();
     let is_raw = ["pcm", "l16", "raw"].iter().any(|raw| format.starts_with(raw));
     if is_raw && audio.get("sample_rate").is_none_or(Node::is_null) {
         problems.add(
@@ -246,10 +246,10 @@ impl PartSupport {
     /// Returns why the model refuses a part.
     fn refuses(&self, part: Node<'_>) -> Option<String> {
         let model = &self.model;
-        match part.get("type").and_then(Node::as_str)? {
+        match part.get_str("type")? {
             "image_url" if !self.images => Some(format!("{model} accepts no images")),
             "image_url" if !self.image_urls => {
-                let url = part.get("image_url")?.get("url")?.as_str()?;
+                let url = part.get("image_url")?.get_str("url")?;
                 data_url(url).is_none().then(|| format!("{model} accepts images only as base64"))
             }
             "input_audio" if !self.audio => Some(format!("{model} accepts no audio")),

@@ -64,7 +64,7 @@ pub fn source_ids(document: Node<'_>) -> HashSet<&str> {
 
 fn cited_in(map: Node<'_>) -> impl Iterator<Item = &str> {
     let entries = map.members().map(|(_, entry)| entry);
-    entries.flat_map(|entry| ["source_id", "url"].map(|key| entry.get(key)?.as_str())).flatten()
+    entries.flat_map(|entry| ["source_id", "url"].map(|key| entry.get_str(key))).flatten()
 }
 
 fn check_scope(scope: &Scope<'_>, sources: &Sources, min_score: f64, report: &mut CitationReport) {
@@ -150,7 +150,7 @@ fn sources_in(input: Node<'_>, cited: &HashSet<&str>) -> Sources {
 
 fn collect<'a>(node: Node<'a>, add: &mut impl FnMut(&'a str, &'a str)) {
     let [id, text] = [["id", "source_id"], ["text", "content"]]
-        .map(|keys| keys.into_iter().find_map(|key| node.get(key)?.as_str()));
+        .map(|keys| keys.into_iter().find_map(|key| node.get_str(key)));
     if let (Some(id), Some(text)) = (id, text) {
         add(id, text);
     }

@@ -134,7 +134,7 @@ fn detect_message(message: Node<'_>) -> Option<Format> {
     if message.get("type").is_some() {
         return Some(Format::OpenAiResponses);
     }
-    let mut kinds = message.get("content")?.elements().filter_map(|block| block.get("type")?.as_str());
+    let mut kinds = message.get("content")?.elements().filter_map(|block| block.get_str("type"));
     kinds.find_map(|kind| match kind {
         "input_text" | "output_text" | "input_image" | "input_file" => Some(Format::OpenAiResponses),
         "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image" | "document" => {

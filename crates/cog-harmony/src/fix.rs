@@ -122,7 +122,7 @@ impl Change {
 }
 
 fn call_id<'a>(messages: &[Node<'a>], at: usize) -> &'a str {
-    let id = messages.get(at).and_then(|message| message.get("tool_call_id")?.as_str());
+    let id = messages.get(at).and_then(|message| message.get_str("tool_call_id"));
     id.map_or("", crate::read::shown)
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn message(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) 
 
 /// Returns the members that a message does not name. `developer` is among them, and a `reasoning` of another form.
 fn unknown_members(node: Node<'_>, has_reasoning: bool) -> Option<Value> {
-    let is_developer = node.get("role").and_then(Node::as_str) == Some("developer");
+    let is_developer = node.get_str("role") == Some("developer");
     let has_other_form = !has_reasoning && node.get("reasoning").is_some();
     if !is_developer && !has_other_form {
         return other(node, &MESSAGE, &[]);
@@ -138,7 +138,7 @@ fn content(node: Node<'_>, role: Option<Role>, path: &Path<'_>, problems: &mut P
 
 /// Reads reasoning in the form of this format; members of the same name in other forms stay unknown members.
 fn reasoning(node: Node<'_>) -> Option<Reasoning> {
-    let provider = node.get("provider").and_then(Node::as_str)?;
+    let provider = node.get_str("provider")?;
     let items = node.get("items").filter(|items| items.is_array() && node.len() == 2)?;
     Some(Reasoning { provider: provider.to_owned(), items: items.elements().map(Node::to_value).collect() })
 }

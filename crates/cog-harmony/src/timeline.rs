@@ -167,7 +167,7 @@ fn set_result<'a>(content: &mut Vec<Content<'a>>, message: &'a Message, links: &
 /// Returns `status` of a result in the form of docs/tools.md.
 fn status(text: &str) -> Option<String> {
     let result = Value::parse(text).ok()?;
-    result.get("status")?.as_str().map(str::to_owned)
+    result.get_str("status").map(str::to_owned)
 }
 
 /// The totals of a timeline. A sum is null if one of its terms is unknown.

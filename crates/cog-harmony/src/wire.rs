@@ -31,7 +31,7 @@ pub fn steps<'a>(message: &'a Message, items: &'a [Value], id_key: &str) -> Vec<
     steps.push(Step::Content);
     let mut missing: Vec<&ToolCall> = message.tool_calls.iter().collect();
     for item in after {
-        let id = item.get(id_key).and_then(Node::as_str);
+        let id = item.get_str(id_key);
         match missing.iter().position(|call| Some(call.id.as_str()) == id) {
             Some(index) => steps.push(Step::Call(missing.remove(index), Some(item.node()))),
             None if is_call(item) => {}
@@ -68,7 +68,7 @@ pub fn write_object(w: &mut Writer<'_>, text: &str, otherwise: &str) -> bool {
 pub fn reports_error(message: &Message) -> bool {
     let text = message.content.iter().find_map(Part::as_text).unwrap_or_default();
     let value = text.contains("\"error\"").then(|| Value::parse(text).ok()).flatten();
-    value.is_some_and(|value| value.get("status").and_then(Node::as_str) == Some("error"))
+    value.is_some_and(|value| value.get_str("status") == Some("error"))
 }
 
 /// Returns the media type and the base64 data of a `data:` URL.
@@ -150,7 +150,7 @@ fn write_file(w: &mut Writer<'_>, file: &FilePart, filename: Option<&str>) {
 }
 
 fn write_image(w: &mut Writer<'_>, image: &ImagePart) {
-    let original = member(&image.other, "image_url").and_then(|image| image.get("detail")?.as_str());
+    let original = member(&image.other, "image_url").and_then(|image| image.get_str("detail"));
     w.field("url", &image.url).optional("detail", &image.detail.map(Detail::as_str).or(original));
 }
 

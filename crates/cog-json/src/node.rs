@@ -206,6 +206,12 @@ impl<'a> Node<'a> {
         self.find(key, fingerprint(key.as_bytes()))
     }
 
+    /// Returns the value of a key, if it is a string: `node.get(key)?.as_str()`.
+    #[must_use]
+    pub fn get_str(self, key: &str) -> Option<&'a str> {
+        self.get(key)?.as_str()
+    }
+
     /// Returns the value of a prepared key.
     #[inline]
     #[must_use]

@@ -85,6 +85,12 @@ impl Value {
         self.node().get(key)
     }
 
+    /// See [`Node::get_str`].
+    #[must_use]
+    pub fn get_str(&self, key: &str) -> Option<&str> {
+        self.node().get_str(key)
+    }
+
     /// See [`Node::at`].
     #[must_use]
     pub fn at(&self, index: usize) -> Option<Node<'_>> {

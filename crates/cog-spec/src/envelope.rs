@@ -248,7 +248,7 @@ impl Envelope {
 impl ErrorBody {
     /// Reads an error that was written as JSON. None if the node is not an error.
     pub fn read(error: Node<'_>) -> Option<Self> {
-        let text = |key: &str| error.get(key).and_then(Node::as_str).map(str::to_owned);
+        let text = |key: &str| error.get_str(key).map(str::to_owned);
         Some(Self {
             code: ErrorCode::read(&text("code")?)?,
             message: text("message")?,

@@ -69,7 +69,7 @@ impl Meta {
         let mut read = Self {
             confidence: meta.get("confidence").and_then(Node::as_f64),
             risk: RiskValue::read(meta.get("risk")?)?,
-            explain: meta.get("explain")?.as_str()?.to_owned(),
+            explain: meta.get_str("explain")?.to_owned(),
             extra: Vec::new(),
             runtime: RuntimeMeta::default(),
         };
@@ -161,7 +161,7 @@ pub struct Fallback {
 
 impl RuntimeMeta {
     fn read(meta: Node<'_>) -> Self {
-        let text = |key: &str| meta.get(key).and_then(Node::as_str).map(str::to_owned);
+        let text = |key: &str| meta.get_str(key).map(str::to_owned);
         let value = |key: &str| meta.get(key).map(Node::to_value);
         let time = meta.get("processing_time_ms").or_else(|| meta.get("latency_ms"));
         Self {

@@ -74,7 +74,7 @@ impl RiskValue {
                 Err(_) => Self::Custom { tag: CUSTOM.to_owned(), custom: name.to_owned(), reason: None },
             });
         }
-        let reason = node.get("reason")?.as_str()?.to_owned();
+        let reason = node.get_str("reason")?.to_owned();
         let (tag, custom) = match node.get(CUSTOM) {
             Some(custom) => (CUSTOM, custom),
             // The module's `enums.unknown_tag` is not known here: with two members, the other one is the name.

@@ -85,14 +85,14 @@ impl<'a> History<'a> {
     }
 
     fn add_call(&mut self, slot: Slot, call: Node<'a>, path: &Path<'_>, problems: &mut Problems) {
-        let Some(id) = call.get("id").and_then(Node::as_str) else { return };
+        let Some(id) = call.get_str("id") else { return };
         let (message, index) = slot;
         let first = self.by_id.get(id).and_then(|first| self.calls.get(*first));
         let reason = match first {
             Some(first) => Some(format!("`{}` is also the id of {}", shown(id), first.path())),
             None => id.is_empty().then(|| "the id is empty".to_owned()),
         };
-        let name = call.get("function").and_then(|function| function.get("name")?.as_str());
+        let name = call.get("function").and_then(|function| function.get_str("name"));
         self.by_id.entry(id).or_insert(self.calls.len());
         self.by_slot.insert(slot, self.calls.len());
         self.calls.push(Call { message, index, id, name, is_first: reason.is_none(), result: None });
@@ -110,7 +110,7 @@ impl<'a> History<'a> {
         let root = Path::root("messages");
         let path = root.index(at);
         check_error(message, &path, problems);
-        let Some(id) = message.get("tool_call_id").and_then(Node::as_str) else { return };
+        let Some(id) = message.get_str("tool_call_id") else { return };
         let call = self.assigned.get(&at).and_then(|slot| self.by_slot.get(slot)).copied();
         let Some(call) = call.and_then(|call| self.calls.get_mut(call)) else {
             return self.report_orphan(at, id, &path, problems);
@@ -128,7 +128,7 @@ impl<'a> History<'a> {
         } else {
             self.last = call.index;
         }
-        let name = message.get("name").and_then(Node::as_str);
+        let name = message.get_str("name");
         if let (Some(name), Some(function)) = (name, call.name.filter(|function| Some(*function) != name)) {
             let reason = format!("found `{}`, but `{}` was called", shown(name), shown(function));
             problems.add(&path.key("name"), &RESULT_NAME, reason);
@@ -169,15 +169,15 @@ fn check_error(message: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
     let content = message.get("content");
     let text = match content.and_then(Node::as_str) {
         Some(text) => Some(text),
-        None => content.and_then(|parts| parts.at(0)?.get("text")?.as_str()),
+        None => content.and_then(|parts| parts.at(0)?.get_str("text")),
     };
     let Some(text) = text.filter(|text| text.contains("\"error\"")) else { return };
     let Ok(value) = cog_json::Value::parse(text) else { return };
-    if value.get("status").and_then(Node::as_str) != Some("error") {
+    if value.get_str("status") != Some("error") {
         return;
     }
     for key in ["error_type", "message"] {
-        if value.get(key).and_then(Node::as_str).is_none_or(str::is_empty) {
+        if value.get_str(key).is_none_or(str::is_empty) {
             let reason = format!("the error has no `{key}`");
             problems.add(&path.key("content"), &RESULT_ERROR, reason);
         }

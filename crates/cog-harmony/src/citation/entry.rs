@@ -24,7 +24,7 @@ impl Checker<'_> {
             self.wrong("", "type", format!("found {}; allowed: an object", entry.kind()));
             return false;
         }
-        let is_web = entry.get("source_type").and_then(Node::as_str) == Some(WEB);
+        let is_web = entry.get_str("source_type") == Some(WEB);
         self.text(entry, "source_type", true);
         self.text(entry, "source_id", !is_web);
         self.text(entry, "source_name", false);

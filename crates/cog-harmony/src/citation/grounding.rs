@@ -41,7 +41,7 @@ pub(super) fn check(
 
 /// Returns the source by `source_id`, otherwise by `url`.
 fn source_of<'a>(entry: Node<'_>, sources: &'a Sources) -> Option<&'a Source> {
-    let keys = ["source_id", "url"].into_iter().filter_map(|key| entry.get(key)?.as_str());
+    let keys = ["source_id", "url"].into_iter().filter_map(|key| entry.get_str(key));
     keys.filter_map(|key| sources.get(key)).next()
 }
 

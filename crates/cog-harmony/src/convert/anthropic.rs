@@ -74,7 +74,7 @@ fn read_message(
     problems: &mut Problems,
     report: &mut LossReport,
 ) {
-    let role = match node.get("role").and_then(Node::as_str) {
+    let role = match node.get_str("role") {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("system") => Role::System,
@@ -90,7 +90,7 @@ fn read_message(
     let start = messages.len();
     for (block, at) in contents(content, &path, problems) {
         let path = path.index(at);
-        match block.get("type").and_then(Node::as_str).unwrap_or_default() {
+        match block.get_str("type").unwrap_or_default() {
             "tool_result" => {
                 flush(&mut current, messages);
                 messages.extend(read_result(block, &path, problems));
@@ -131,7 +131,7 @@ fn read_call(node: Node<'_>, path: &Path<'_>, message: &mut Message, problems: &
 }
 
 fn read_result(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Message> {
-    let Some(id) = node.get("tool_use_id").and_then(Node::as_str) else {
+    let Some(id) = node.get_str("tool_use_id") else {
         problems.add(&path.key("tool_use_id"), &REQUIRED, "missing, expected a string");
         return None;
     };
@@ -152,7 +152,7 @@ fn read_result(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Opti
 
 /// Reads a block. A block that Harmony has no part for stays as it is.
 fn part(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Part> {
-    if node.get("type").and_then(Node::as_str).is_none() {
+    if node.get_str("type").is_none() {
         problems.add(&path.key("type"), &REQUIRED, "missing, expected the type of the block");
         return None;
     }
@@ -160,7 +160,7 @@ fn part(node: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Part
 }
 
 fn known_part(node: Node<'_>) -> Option<Part> {
-    match node.get("type")?.as_str()? {
+    match node.get_str("type")? {
         "text" => {
             let other = VENDOR.read_extra(node, &["type", "text"]);
             Some(Part::Text(TextPart { text: text(node, "text")?, index: None, other }))
@@ -195,10 +195,10 @@ fn document(node: Node<'_>) -> Option<Part> {
 
 /// Reads a source as a URL or an identifier, with the media type if it is known.
 fn source(node: Node<'_>) -> Option<(FileSource, Option<String>)> {
-    match node.get("type")?.as_str()? {
+    match node.get_str("type")? {
         "base64" => {
-            let media_type = node.get("media_type")?.as_str()?;
-            let data = node.get("data")?.as_str()?;
+            let media_type = node.get_str("media_type")?;
+            let data = node.get_str("data")?;
             Some((FileSource::Url(format!("data:{media_type};base64,{data}")), None))
         }
         "url" => Some((FileSource::Url(text(node, "url")?), None)),

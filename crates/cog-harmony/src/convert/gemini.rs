@@ -85,7 +85,7 @@ impl Reader {
         problems: &mut Problems,
         report: &mut LossReport,
     ) {
-        let role = match node.get("role").and_then(Node::as_str) {
+        let role = match node.get_str("role") {
             Some("model") => Role::Assistant,
             Some("user" | "function") | None => Role::User,
             Some(_) => return problems.add(&path.key("role"), &ENUM, "expected `user` or `model`"),
@@ -127,7 +127,7 @@ impl Reader {
         path: &Path<'_>,
         problems: &mut Problems,
     ) {
-        let Some(name) = call.get("name").and_then(Node::as_str) else {
+        let Some(name) = call.get_str("name") else {
             return problems.add(&path.key("functionCall"), &REQUIRED, "expected `name`");
         };
         let id = text(call, "id").unwrap_or_else(|| {
@@ -150,11 +150,10 @@ impl Reader {
             let first = self.waiting.iter().position(|(function, _)| Some(function) == name.as_ref())?;
             Some(self.waiting.remove(first).1)
         });
-        let response =
-            node.get("response").map(|response| match response.get("output").and_then(Node::as_str) {
-                Some(output) if response.len() == 1 => output.to_owned(),
-                _ => response.to_string(),
-            });
+        let response = node.get("response").map(|response| match response.get_str("output") {
+            Some(output) if response.len() == 1 => output.to_owned(),
+            _ => response.to_string(),
+        });
         let mut message = Message::new(Role::Tool, response.map(Part::text).into_iter().collect());
         message.content.extend(parts(node).map(read_part));
         message.tool_call_id = id.or_else(|| name.clone());
@@ -170,14 +169,14 @@ fn read_part(node: Node<'_>) -> Part {
 }
 
 fn known_part(node: Node<'_>) -> Option<Part> {
-    if let Some(text) = node.get("text").and_then(Node::as_str) {
+    if let Some(text) = node.get_str("text") {
         let other = VENDOR.read_extra(node, &["text", "thought"]);
         return Some(Part::Text(TextPart { text: text.to_owned(), index: None, other }));
     }
     if let Some(blob) = member(node, "inlineData", "inline_data") {
         let other = VENDOR.read_extra(node, &["inlineData", "inline_data"]);
         let media_type = member(blob, "mimeType", "mime_type")?.as_str()?;
-        let data = blob.get("data")?.as_str()?.to_owned();
+        let data = blob.get_str("data")?.to_owned();
         let filename = None;
         return Some(match media_type.split_once('/') {
             Some(("image", _)) => read_image(format!("data:{media_type};base64,{data}"), node),
@@ -205,7 +204,7 @@ const LEVELS: [(&str, Detail); 2] =
 
 fn read_image(url: String, node: Node<'_>) -> Part {
     let level = member(node, "mediaResolution", "media_resolution");
-    let name = level.filter(|level| level.len() == 1).and_then(|level| level.get("level")?.as_str());
+    let name = level.filter(|level| level.len() == 1).and_then(|level| level.get_str("level"));
     let detail = LEVELS.iter().find(|(known, _)| Some(*known) == name).map(|(_, detail)| *detail);
     let known = ["inlineData", "inline_data", "fileData", "file_data", "mediaResolution", "media_resolution"];
     let known = known.get(..if detail.is_some() { 6 } else { 4 }).unwrap_or_default();

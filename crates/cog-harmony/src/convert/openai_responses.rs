@@ -37,7 +37,7 @@ fn takes(role: Role, part: &Part) -> bool {
 pub(super) fn read(node: Node<'_>, problems: &mut Problems, report: &mut LossReport) -> Conversation {
     let mut reader = Reader::default();
     report.other_members(node, &["input", "output", "instructions"]);
-    reader.messages.extend(node.get("instructions").and_then(Node::as_str).map(Message::system));
+    reader.messages.extend(node.get_str("instructions").map(Message::system));
     let input = node.get("input").or_else(|| node.get("output")).unwrap_or(node);
     reader.messages.extend(input.as_str().map(Message::user));
     let root = Path::root("input");
@@ -76,7 +76,7 @@ impl Reader {
         problems: &mut Problems,
         report: &mut LossReport,
     ) {
-        let kind = item.get("type").and_then(Node::as_str);
+        let kind = item.get_str("type");
         match kind.or_else(|| item.get("role").map(|_| "message")) {
             Some("message") => self.read_message(item, path, problems, report),
             Some("function_call") => self.read_call(item, path, problems),
@@ -115,7 +115,7 @@ impl Reader {
         problems: &mut Problems,
         report: &mut LossReport,
     ) {
-        let role = item.get("role").and_then(Node::as_str).unwrap_or_default();
+        let role = item.get_str("role").unwrap_or_default();
         if role != "assistant" {
             self.flush();
             self.messages.extend(read_input(item, role, path, problems));
@@ -134,7 +134,7 @@ impl Reader {
             report.add(path, "the place of the message", "it was after a call, and is before it");
         }
         message.content.extend(content);
-        message.id = item.get("id").and_then(Node::as_str).map(str::to_owned);
+        message.id = item.get_str("id").map(str::to_owned);
         message.other = VENDOR.read_extra(item, &["type", "role", "content", "id"]);
     }
 
@@ -181,7 +181,7 @@ fn read_input(item: Node<'_>, role: &str, path: &Path<'_>, problems: &mut Proble
 }
 
 fn read_output(item: Node<'_>, path: &Path<'_>, problems: &mut Problems) -> Option<Message> {
-    let Some(id) = item.get("call_id").and_then(Node::as_str) else {
+    let Some(id) = item.get_str("call_id") else {
         problems.add(&path.key("call_id"), &REQUIRED, "missing, expected a string");
         return None;
     };
@@ -202,7 +202,7 @@ fn read_content(content: Option<Node<'_>>, path: &Path<'_>, problems: &mut Probl
 }
 
 fn read_part(node: Node<'_>) -> Option<Part> {
-    match node.get("type")?.as_str()? {
+    match node.get_str("type")? {
         "input_text" | "output_text" | "text" => {
             // Every text of a model has a list of annotations.
             let is_plain = node.get("annotations").is_some_and(|list| list.is_array() && list.is_empty());
@@ -229,7 +229,7 @@ fn read_part(node: Node<'_>) -> Option<Part> {
 fn read_file(node: Node<'_>) -> Option<Part> {
     let filename = text(node, "filename");
     let other = VENDOR.read_extra(node, &["type", "filename", "file_data", "file_id", "file_url"]);
-    let data = node.get("file_data").and_then(Node::as_str).and_then(data_url);
+    let data = node.get_str("file_data").and_then(data_url);
     if let Some((media_type, data)) = data {
         return Some(Part::File(FilePart {
             media_type: media_type.to_owned(),

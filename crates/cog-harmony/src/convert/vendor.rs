@@ -201,7 +201,7 @@ pub(super) fn flush(current: &mut Message, messages: &mut Vec<Message>) {
 
 /// Returns a member that is a string.
 pub(super) fn text(node: Node<'_>, key: &str) -> Option<String> {
-    node.get(key).and_then(Node::as_str).map(str::to_owned)
+    node.get_str(key).map(str::to_owned)
 }
 
 /// Reads arguments that are an object.

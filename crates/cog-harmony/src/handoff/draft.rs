@@ -68,9 +68,7 @@ impl Draft {
             self.set_artifact(name, artifact.to_value());
         }
         for item in artifacts.into_iter().flat_map(Node::elements) {
-            if let (Some(name), Some(artifact)) =
-                (item.get("name").and_then(Node::as_str), item.get("reference"))
-            {
+            if let (Some(name), Some(artifact)) = (item.get_str("name"), item.get("reference")) {
                 self.set_artifact(name, artifact.to_value());
             }
         }
@@ -119,7 +117,7 @@ impl Draft {
 }
 
 fn text(context: Node<'_>, key: &str) -> Option<String> {
-    context.get(key)?.as_str().map(str::to_owned)
+    context.get_str(key).map(str::to_owned)
 }
 
 fn texts(context: Node<'_>, key: &str) -> Option<Vec<String>> {

@@ -67,7 +67,7 @@ impl Checker {
         self.text(meta, "source_agent", true);
         self.text(meta, "target_agent", true);
         self.text(meta, "timestamp", true);
-        let timestamp = meta.get("timestamp").and_then(Node::as_str).filter(|text| !text.is_empty());
+        let timestamp = meta.get_str("timestamp").filter(|text| !text.is_empty());
         if timestamp.is_some_and(|timestamp| !is_date_time(timestamp)) {
             self.wrong("timestamp", "timestamp", "allowed: a date with a time, such as 2024-03-20T10:00:00Z");
         }
@@ -121,7 +121,7 @@ impl Checker {
                 if let Err(message) = checked {
                     self.wrong("reference", "artifact", message);
                 }
-                let name = artifact.get("name").and_then(Node::as_str).unwrap_or_default();
+                let name = artifact.get_str("name").unwrap_or_default();
                 if !names.insert(name) {
                     self.wrong("name", "unique", "another artifact has this name");
                 }
@@ -319,7 +319,7 @@ fn without_query(url: &str) -> &str {
 }
 
 fn reference(artifact: &cog_json::Value) -> Option<&str> {
-    let members = ["url", "path"].into_iter().find_map(|key| artifact.get(key)?.as_str());
+    let members = ["url", "path"].into_iter().find_map(|key| artifact.get_str(key));
     artifact.as_str().or(members)
 }
 

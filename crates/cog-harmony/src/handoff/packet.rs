@@ -119,11 +119,11 @@ impl Handoff {
 
     /// Returns the summary of the history.
     pub fn history_summary(&self) -> Option<&str> {
-        self.value.get("history_summary")?.as_str()
+        self.value.get_str("history_summary")
     }
 
     fn meta(&self, key: &str) -> Option<&str> {
-        self.value.get("meta")?.get(key)?.as_str()
+        self.value.get("meta")?.get_str(key)
     }
 
     pub(super) fn context(&self, key: &str) -> Option<Node<'_>> {
@@ -206,7 +206,7 @@ impl<'a> Reference<'a> {
 impl<'a> Artifact<'a> {
     pub(super) fn read(name: &'a str, node: Node<'a>) -> Option<Self> {
         let [url, path, media_type, sha256] =
-            ["url", "path", "media_type", "sha256"].map(|key| node.get(key)?.as_str());
+            ["url", "path", "media_type", "sha256"].map(|key| node.get_str(key));
         let reference = Reference::new(node.as_str().or(url).or(path)?);
         Some(Self { name, reference, media_type, sha256 })
     }

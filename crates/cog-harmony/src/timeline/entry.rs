@@ -69,7 +69,7 @@ impl<'a> Entry<'a> {
             id: message.id.as_deref(),
             role: message.role,
             name: message.name.as_deref(),
-            model: metadata.and_then(|metadata| metadata.get("model_version")?.as_str()),
+            model: metadata.and_then(|metadata| metadata.get_str("model_version")),
             created_at,
             start_ms: None,
             first_token_ms: latency.and_then(|latency| latency.ttft),

@@ -216,7 +216,7 @@ fn media_of_results_follow_the_last_result_in_chat() {
         call("b")
     );
     let out = json(&converted(&text, Format::Harmony, Format::OpenAiChat).text);
-    let roles: Vec<_> = out.node().elements().filter_map(|message| message.get("role")?.as_str()).collect();
+    let roles: Vec<_> = out.node().elements().filter_map(|message| message.get_str("role")).collect();
     assert_eq!(roles, ["assistant", "tool", "tool", "user"]);
     assert_eq!(out.pointer("/2/content").and_then(Node::as_str), Some(""));
 }
