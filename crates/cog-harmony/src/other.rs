@@ -10,16 +10,21 @@ pub(crate) struct Inner<'a, 'k> {
     pub(crate) known: &'k [&'k str],
 }
 
+impl Inner<'_, '_> {
+    fn has_unknown(&self) -> bool {
+        self.object.is_some_and(|object| has_unknown(object, self.known))
+    }
+}
+
 /// Returns the members of an object that are not `known`, as an object; also the unknown members of the objects inside it.
 pub(crate) fn other(node: Node<'_>, known: &[&str], inner: &[Inner<'_, '_>]) -> Option<Value> {
-    let nested = |inner: &&Inner<'_, '_>| inner.object.is_some_and(|object| has_unknown(object, inner.known));
-    if !has_unknown(node, known) && !inner.iter().any(|inner| nested(&inner)) {
+    if !has_unknown(node, known) && !inner.iter().any(Inner::has_unknown) {
         return None;
     }
     let mut text = String::new();
     Writer::compact(&mut text).object(|w| {
         write_unknown(w, node, known);
-        for Inner { key, object, known } in inner.iter().filter(nested) {
+        for Inner { key, object, known } in inner.iter().filter(|inner| inner.has_unknown()) {
             w.key(key).object(|w| object.iter().for_each(|object| write_unknown(w, *object, known)));
         }
     });

@@ -157,11 +157,14 @@ fn set_result<'a>(content: &mut Vec<Content<'a>>, message: &'a Message, links: &
     });
     let call_id = message.tool_call_id.as_deref().unwrap_or_default();
     let name = message.name.as_deref().or_else(|| links.names.get(call_id).copied());
-    let result = |text| Content::ToolResult { call_id, name, status: status(text), text };
-    match text {
-        Some((at, text)) => content.splice(at..=at, [result(text)]).for_each(drop),
-        None => content.insert(0, result("")),
-    }
+    let (at, text) = match text {
+        Some((at, text)) => {
+            content.remove(at);
+            (at, text)
+        }
+        None => (0, ""),
+    };
+    content.insert(at, Content::ToolResult { call_id, name, status: status(text), text });
 }
 
 /// Returns `status` of a result in the form of docs/tools.md.

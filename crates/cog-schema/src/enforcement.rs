@@ -44,15 +44,16 @@ impl Enforcement {
 
     /// Returns the keywords of a schema that the engine does not enforce. The pointers start at this schema.
     pub fn losses(&self, schema: &Value) -> Vec<Loss> {
-        let lost = |constraint: &Constraint<'_>| {
+        let constraints = constraints(schema, "");
+        let losses = constraints.iter().filter_map(|constraint| {
             Some(Loss {
                 reason: self.reason(constraint)?,
                 pointer: constraint.pointer.clone(),
                 keyword: constraint.keyword.to_owned(),
                 kind: LossKind::NotEnforced,
             })
-        };
-        constraints(schema, "").iter().filter_map(lost).collect()
+        });
+        losses.collect()
     }
 
     /// Returns whether the engine enforces a constraint.
@@ -132,13 +133,15 @@ fn one_of(branches: &Value) -> &'static str {
     if are_disjoint { "one_of" } else { "one_of_overlap" }
 }
 
+/// The escapes of patterns for classes and word boundaries.
+const ESCAPES: [&str; 10] = ["\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "\\b", "\\B", "\\p", "\\P"];
+
 fn pattern(pattern: &str) -> &'static str {
-    let has_any = |parts: &[&str]| parts.iter().any(|part| pattern.contains(part));
-    if has_any(&["(?=", "(?!", "(?<"]) {
+    if ["(?=", "(?!", "(?<"].iter().any(|start| pattern.contains(start)) {
         "pattern_look_around"
     } else if !(pattern.starts_with('^') && pattern.ends_with('$')) {
         "pattern_unanchored"
-    } else if has_any(&["\\d", "\\D", "\\w", "\\W", "\\s", "\\S", "\\b", "\\B", "\\p", "\\P"]) {
+    } else if ESCAPES.iter().any(|escape| pattern.contains(escape)) {
         "pattern_escape"
     } else {
         "pattern"

@@ -204,8 +204,7 @@ impl SlotSearch<'_> {
         }
         for name in names {
             // An object with other required members cannot be created.
-            let is_only_required = |id: &Id| self.contract.requires_nothing_but(*id, name);
-            if node.is_some() || schemas.iter().all(is_only_required) {
+            if node.is_some() || schemas.iter().all(|id| self.contract.requires_nothing_but(*id, name)) {
                 let ids = graph.inside(schemas, Segment::Key(name));
                 path.push_key(name);
                 self.value(&ids, node.and_then(|node| node.get(name)), path);
@@ -239,17 +238,17 @@ impl Contract {
     }
 
     fn max_items(&self, schemas: &[Id]) -> usize {
-        let max = |id: &Id| usize::try_from(self.keyword(self.graph.get(*id), "maxItems")?.as_u64()?).ok();
-        schemas.iter().filter_map(max).min().unwrap_or(usize::MAX)
+        let limits = schemas
+            .iter()
+            .filter_map(|id| usize::try_from(self.keyword(self.graph.get(*id), "maxItems")?.as_u64()?).ok());
+        limits.min().unwrap_or(usize::MAX)
     }
 }
 
 /// Returns whether an object describes a media file without content.
 fn is_stub(node: Node<'_>) -> bool {
-    let has_content = |member: &str| {
-        node.get(member).is_some_and(|content| !content.is_null() && content.as_str() != Some(""))
-    };
-    node.is_object() && !CONTENT.iter().any(|member| has_content(member))
+    let mut content = CONTENT.iter().filter_map(|member| node.get(member));
+    node.is_object() && !content.any(|content| !content.is_null() && content.as_str() != Some(""))
 }
 
 struct OutputWalk {
@@ -292,8 +291,9 @@ impl Contract {
     }
 
     fn is_media_output(&self, id: Id) -> bool {
-        let is_output = |id: Id| self.graph.possible(id).any(|shape| shape.is_output);
-        is_output(id) || self.graph.possible(id).filter_map(SchemaNode::list_items).any(is_output)
+        let items = self.graph.possible(id).filter_map(SchemaNode::list_items);
+        let mut ids = std::iter::once(id).chain(items);
+        ids.any(|id| self.graph.possible(id).any(|shape| shape.is_output))
     }
 }
 

@@ -222,8 +222,7 @@ impl<'c> Shape<'c> {
     /// Returns whether the specification allows a member of `data` that the schema does not define. Insights are not checked
     /// against the schema.
     fn is_added(&self, name: &str) -> bool {
-        let is_allowed = || name == "extensions" || !self.forbids(name);
-        self.is_data && self.contract.is_known_in_data(name) && is_allowed()
+        self.is_data && self.contract.is_known_in_data(name) && (name == "extensions" || !self.forbids(name))
     }
 
     /// Returns the shape of the elements of an array; none if it says nothing about them, or not the same about each.

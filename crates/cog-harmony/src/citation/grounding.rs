@@ -91,13 +91,12 @@ impl Search<'_> {
         let Some(words) = Words::from_snippet(snippet) else {
             return Some(Finding::new(path, "text_snippet", "the snippet has no words"));
         };
-        let named = |page: &Page| self.page.is_none_or(|named| u64::from(page.number) == named);
-        if let Some(page) = self.find(&words, named) {
+        if let Some(page) = self.find(&words, |page| self.names(page)) {
             citation.score = Some(1.0);
             citation.page = Some(page);
             return None;
         }
-        let candidates = self.source.pages.iter().filter(|page| named(page));
+        let candidates = self.source.pages.iter().filter(|page| self.names(page));
         let score = candidates.map(|page| page.words.score(&words)).fold(0.0, f64::max);
         citation.score = Some(score);
         if score >= self.min_score {
@@ -110,6 +109,11 @@ impl Search<'_> {
         }
         let message = format!("the snippet is not in the source; the best passage has a score of {score}");
         Some(Finding::new(path, "text_snippet", message).suggest("Quote the source word by word."))
+    }
+
+    /// Returns whether the citation can mean this page.
+    fn names(&self, page: &Page) -> bool {
+        self.page.is_none_or(|named| u64::from(page.number) == named)
     }
 
     /// Returns the first of these pages on which the snippet is, or begins.

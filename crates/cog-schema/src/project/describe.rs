@@ -46,19 +46,22 @@ fn sentences(dropped: &Map<String, Value>) -> Vec<String> {
 }
 
 fn range(dropped: &Map<String, Value>, [low, high]: [&str; 2], unit: &str) -> Option<String> {
-    let units = |count: &Value| match unit {
+    Some(match (dropped.get(low), dropped.get(high)) {
+        (Some(low), Some(high)) if low == high => format!("Exactly {low}{}.", units(low, unit)),
+        (Some(low), Some(high)) => format!("Between {low} and {high}{}.", units(high, unit)),
+        (Some(low), None) if unit == "character" && low.as_u64() == Some(1) => "Not empty.".to_owned(),
+        (Some(low), None) => format!("At least {low}{}.", units(low, unit)),
+        (None, Some(high)) => format!("At most {high}{}.", units(high, unit)),
+        (None, None) => return None,
+    })
+}
+
+fn units(count: &Value, unit: &str) -> String {
+    match unit {
         "" => String::new(),
         unit if count.as_f64() == Some(1.0) => format!(" {unit}"),
         unit => format!(" {unit}s"),
-    };
-    Some(match (dropped.get(low), dropped.get(high)) {
-        (Some(low), Some(high)) if low == high => format!("Exactly {low}{}.", units(low)),
-        (Some(low), Some(high)) => format!("Between {low} and {high}{}.", units(high)),
-        (Some(low), None) if unit == "character" && low.as_u64() == Some(1) => "Not empty.".to_owned(),
-        (Some(low), None) => format!("At least {low}{}.", units(low)),
-        (None, Some(high)) => format!("At most {high}{}.", units(high)),
-        (None, None) => return None,
-    })
+    }
 }
 
 /// Returns a sentence for a keyword that is not a part of a range.
