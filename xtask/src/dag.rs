@@ -23,6 +23,7 @@ const TABLE: &[(&str, &[&str])] = &[
     // Its files are written as those of a store.
     ("cog-module", &["cog-json", "cog-spec", "cog-schema", "cog-store"]),
     ("cog-provider", &["cog-json", "cog-spec", "cog-harmony"]),
+    ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module"]),
     (
         "cog-run",
         &[
@@ -35,9 +36,9 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-module",
             "cog-provider",
             "cog-store",
+            "cog-flow",
         ],
     ),
-    ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module", "cog-run"]),
     // Its feature `server` adds cog-module.
     ("cog-mcp", &["cog-json", "cog-spec", "cog-module", "cog-run"]),
     // Its client is that of the operator's addresses.
@@ -100,7 +101,7 @@ const TABLE: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without clocks, files and sockets: what comes in is an argument, what goes out is a result.
-const PURE: &[&str] = &["cog-json", "cog-spec", "cog-schema", "cog-harmony", "cog-answer"];
+const PURE: &[&str] = &["cog-json", "cog-spec", "cog-schema", "cog-harmony", "cog-answer", "cog-flow"];
 
 /// What a pure crate may not depend on, however far down.
 const IMPURE_CRATES: &[&str] = &["tokio", "mio", "socket2", "hyper", "reqwest", "async-std", "smol"];

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use cog_module::{Finder, Module, load};
-use cog_run::composition::Modules;
-use cog_spec::{Code, ErrorBody, ErrorCode};
 use thiserror::Error;
 
 use crate::{Plan, PlanId};
@@ -80,19 +78,5 @@ impl Lookup for Finder {
 
     fn names(&self) -> Vec<String> {
         self.origins().into_iter().map(|(name, _)| name).collect()
-    }
-}
-
-/// The modules of a runtime, from its cache.
-impl Lookup for Modules {
-    fn find(&self, name: &str) -> Result<Arc<Module>, LookupError> {
-        self.load_name(name).map_err(|error: ErrorBody| match error.code {
-            ErrorCode::Standard(Code::ModuleNotFound | Code::PermissionDenied) => LookupError::NotFound,
-            _ => LookupError::Invalid(error.message),
-        })
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.finder().origins().into_iter().map(|(name, _)| name).collect()
     }
 }

@@ -11,7 +11,6 @@ mod json_path;
 mod mapping;
 mod plan;
 mod results;
-mod run;
 #[cfg(test)]
 mod testing;
 mod typing;
@@ -30,5 +29,4 @@ pub use flow::Flow;
 pub use json_path::PathError;
 pub use mapping::Mapping;
 pub use plan::{Iteration, Mention, Part, Plan, PromptCall, Route, called_modules};
-pub use results::Results;
-pub use run::Flows;
+pub use results::{Results, as_text};

@@ -69,7 +69,7 @@ impl Plan {
     }
 
     /// Returns the callee with a name: a part, or the own prompt.
-    pub(crate) fn callee_named(&self, name: &str) -> Option<Callee> {
+    pub fn callee_named(&self, name: &str) -> Option<Callee> {
         let part = self.part_names.get(name).copied().map(Callee::Part);
         part.or_else(|| (self.module.manifest.name == name).then_some(Callee::Own))
     }

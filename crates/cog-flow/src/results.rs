@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 
 use cog_json::{Limits, Node, Value, Writer};
+use cog_module::PromptPart;
 use cog_spec::Aggregate;
 
-use crate::{Callee, Iteration, PathError, Plan, Route, Selection, Source, Step};
+use crate::{
+    Callee, Iteration, PathError, Plan, Route, Selection, Source, Step, value_path::ValuePath,
+};
 
 /// The input of a composition, and the results so far. Values are shared, so that a clone is cheap.
 #[derive(Debug, Clone)]
@@ -199,8 +202,43 @@ impl Plan {
     }
 }
 
+// What the calls and references of a prompt insert.
+
+impl Plan {
+    /// Returns the texts in place of the calls and references of the module's prompt, in its order. A result that does not exist
+    /// is `null`.
+    pub fn prompt_texts(&self, results: &Results) -> Vec<String> {
+        let parts = self.module.prompt.parts().iter().enumerate();
+        parts
+            .filter_map(|(position, part)| match part {
+                PromptPart::Call(_) => Some(self.called_text(results, position)),
+                PromptPart::Reference { module, path, .. } => {
+                    Some(as_text(self.value_at(results, module, path).node()))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Returns the data that takes the place of a call of the prompt.
+    fn called_text(&self, results: &Results, position: usize) -> String {
+        let mention = self.mentions.binary_search_by_key(&position, |mention| mention.position).ok();
+        let mention = mention.and_then(|index| self.mentions.get(index));
+        let envelope = mention.map(|mention| results.get(Callee::Part(mention.part))).unwrap_or_default();
+        envelope.get("data").map_or_else(|| "null".to_owned(), as_text)
+    }
+
+    /// Returns a value of the envelope of a module, at a path such as `data.issues[0]`; null if it does not exist.
+    pub fn value_at(&self, results: &Results, module: &str, path: &str) -> Value {
+        let envelope = self.callee_named(module).map(|callee| results.get(callee)).unwrap_or_default();
+        let path = ValuePath::parse(&format!("$.{path}"));
+        let found = path.and_then(|path| path.find(envelope.node()));
+        found.map_or_else(Value::null, |found| envelope.child(found))
+    }
+}
+
 /// Returns a string as it is, and another value as JSON.
-pub(crate) fn as_text(value: Node<'_>) -> String {
+pub fn as_text(value: Node<'_>) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

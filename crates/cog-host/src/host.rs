@@ -7,10 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use cog_flow::Flows;
 use cog_media::{Access, Uploads};
 use cog_module::Finder;
-use cog_run::{ContextLimits, ContextStore, Observer, Runtime, RuntimeBuilder, tools::Tool};
+use cog_run::{ContextLimits, ContextStore, Observer, Runtime, RuntimeBuilder, composition::Flows, tools::Tool};
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 

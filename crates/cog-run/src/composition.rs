@@ -7,7 +7,15 @@
 //! find → ComposedModule → PendingParts → Parts → the run of each part (pipeline.rs) → PartsAnswer
 //! ```
 
+mod answer;
+mod call;
+mod error;
+mod execution;
+mod flows;
+mod part;
 mod parts;
+mod schedule;
+mod steps;
 
 use std::{any::Any, pin::Pin, sync::Arc};
 
@@ -20,7 +28,10 @@ pub use cog_spec::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};
 use thiserror::Error;
 
 pub(crate) use self::parts::{Composed, PartRun, PendingParts, StartPart};
-pub use self::parts::{ComposedModule, PartOptions, Parts};
+pub use self::{
+    flows::Flows,
+    parts::{ComposedModule, PartOptions, Parts},
+};
 use crate::provider::{COMPOSITION, reply};
 pub use crate::{
     modules::Modules,

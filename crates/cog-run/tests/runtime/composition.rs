@@ -1,4 +1,20 @@
-//! What the runtime does with the parts of a composed module, here those of a scripted composer.
+//! What the runtime does with the parts of a composed module, here those of a scripted composer. The tests of the modules below
+//! run compositions as a program does: modules on disk, and a provider that replies by module.
+
+mod budgets;
+mod cache;
+mod calls;
+mod confirmation;
+mod context;
+mod failures;
+mod limits;
+mod media;
+mod names;
+mod patterns;
+mod resume;
+mod streams;
+mod support;
+mod usage;
 
 use std::{
     fmt,

@@ -1,6 +1,11 @@
 //! The Rust API as a program uses it: a module, an input, a custom provider.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says what it expects by failing")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test says what it expects by failing"
+)]
 
 mod composition;
 mod context;

@@ -8,21 +8,19 @@ use std::{
     },
 };
 
+use cog_flow::{Callee, Plan};
 use cog_json::{ToJson as _, Value};
-use cog_run::{
-    ChunkStream,
-    composition::{PartOptions, Parts, PartsSummary},
-};
 use cog_spec::{
     Chunk, Code, Envelope, ErrorBody, PartProgress, PartReport, PartStatus, Progress, Risk, Usage, Warning,
 };
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
-    Composed,
+    PartOptions, Parts, PartsSummary,
     call::{Call, Ended},
+    flows::Composed,
 };
-use crate::{Callee, Plan};
+use crate::ChunkStream;
 
 /// What all calls of a composition share.
 pub(super) struct Context {

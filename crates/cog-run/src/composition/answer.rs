@@ -1,15 +1,12 @@
 //! The answer of a composition, from the results of its parts.
 
+use cog_flow::{Answer, Callee, Plan, Results, as_text};
 use cog_json::{Node, Value, Writer};
 use cog_module::{Prompt, PromptPart};
-use cog_run::{
-    RunInput,
-    composition::{Parts, PartsAnswer},
-};
 use cog_spec::{ErrorBody, Meta, Risk, RiskRule, RiskValue};
 
-use super::{error, part::Reports, texts, value_of};
-use crate::{Answer, Callee, Plan, Results, results::as_text};
+use super::{Parts, PartsAnswer, error, part::Reports};
+use crate::RunInput;
 
 /// Returns the answer. `ends_early` is whether a rule of the routing made the result so far the answer.
 ///
@@ -22,7 +19,7 @@ pub(super) fn answer(
     ends_early: bool,
 ) -> Result<PartsAnswer, ErrorBody> {
     let (meta, data) = match plan.answer {
-        Answer::OwnPrompt if !ends_early => return Ok(PartsAnswer::Texts(texts(plan, results))),
+        Answer::OwnPrompt if !ends_early => return Ok(PartsAnswer::Texts(plan.prompt_texts(results))),
         Answer::Output if !ends_early => output(plan, results, reports)?,
         _ => result_so_far(plan, results)?,
     };
@@ -126,7 +123,7 @@ pub(super) fn input(plan: &Plan, results: &Results, parts: &Parts, arguments: &P
                 literal.clone()
             }
             PromptPart::Reference { module, path, .. } => {
-                let found = value_of(plan, results, module, path);
+                let found = plan.value_at(results, module, path);
                 if is_json && !quotes.is_open { found.to_string() } else { as_text(found.node()) }
             }
             other => {

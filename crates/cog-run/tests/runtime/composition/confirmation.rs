@@ -13,7 +13,7 @@ use cog_run::{
 };
 use cog_spec::Envelope;
 
-use crate::support::{Bench, MAP, Says, answer, code, parts, result};
+use super::support::{Bench, MAP, Says, answer, code, parts, result};
 
 const TOOLS: &str = "policies: {tools_allowed: true}\ntools: {allowed: [delete]}";
 const CALL: Says = Says::Call("delete");
@@ -50,7 +50,7 @@ impl Confirmed {
     async fn run(&self) -> Envelope {
         let runtime = self.runtime();
         let module = runtime.load_name("whole").unwrap();
-        runtime.execute(&module, crate::support::input(), RunOptions::new()).await
+        runtime.execute(&module, super::support::input(), RunOptions::new()).await
     }
 
     async fn proceed(&self, id: &str, decision: Decision) -> Envelope {

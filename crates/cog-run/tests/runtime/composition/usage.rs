@@ -5,7 +5,7 @@ use std::time::Duration;
 use cog_run::{CancelReason, Cancellation, RunOptions};
 use cog_spec::Envelope;
 
-use crate::support::{Bench, MAP, Says, code, parts, result};
+use super::support::{Bench, MAP, Says, code, parts, result};
 
 fn invalid() -> [Says; 1] {
     [Says::Text("not JSON".to_owned())]

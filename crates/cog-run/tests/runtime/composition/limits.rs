@@ -2,10 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cog_flow::Flows;
-use cog_run::RunOptions;
+use cog_run::{RunOptions, composition::Flows};
 
-use crate::support::{Bench, Says, answer, parts};
+use super::support::{Bench, Says, answer, parts};
 
 fn late(text: &str) -> [Says; 1] {
     [Says::Late(Duration::from_millis(50), text.to_owned())]

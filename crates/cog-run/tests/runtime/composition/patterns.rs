@@ -2,7 +2,7 @@
 
 use cog_spec::Risk;
 
-use crate::support::{Bench, MAP, Says, answer, code, parts, result};
+use super::support::{Bench, MAP, Says, answer, code, parts, result};
 
 #[tokio::test]
 async fn steps_run_in_order_and_pass_their_values_on() {

@@ -2,7 +2,7 @@
 
 use cog_run::RunOptions;
 
-use crate::support::{Bench, MAP, Says, answer, code, partial_data, parts, result};
+use super::support::{Bench, MAP, Says, answer, code, partial_data, parts, result};
 
 /// Three pages are read, and merged.
 fn pages(pattern: &str) -> String {

@@ -5,7 +5,7 @@ use cog_run::{
     sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions},
 };
 
-use crate::support::{Bench, MAP, Says, answer, code, result};
+use super::support::{Bench, MAP, Says, answer, code, result};
 
 const EMITS: &str = "context: {emits: [{type: session_state}]}";
 const ACCEPTS: &str = "context: {accepts: [{type: session_state}, {type: previous_result}]}";

@@ -7,13 +7,6 @@
 //! Plan → tasks → calls → runs of parts → Ended → Results → the next tasks … → PartsAnswer
 //! ```
 
-mod answer;
-mod call;
-mod error;
-mod execution;
-mod part;
-mod schedule;
-
 use std::{
     collections::{BTreeSet, HashMap},
     fmt::{self, Write as _},
@@ -22,20 +15,15 @@ use std::{
     time::Duration,
 };
 
-use cog_json::{ToJson as _, Value};
-use cog_module::{Module, PromptPart};
-use cog_run::{
-    RunInput, RunOptions,
-    composition::{ComposedModule, Composer, Modules, Parts, PartsFuture},
-};
-use cog_spec::ErrorBody;
+use cog_flow::{Answer, Flow, Lookup, LookupError, Part, Plan, PlanId, check};
+use cog_json::ToJson as _;
+use cog_module::Module;
+use cog_spec::{Code, ErrorBody, ErrorCode};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
-use self::execution::Execution;
-use crate::{
-    Answer, Callee, Flow, Part, Plan, PlanId, Results, check, results::as_text, value_path::ValuePath,
-};
+use super::{ComposedModule, Composer, Modules, Parts, PartsFuture, error, execution::Execution};
+use crate::{RunInput, RunOptions};
 
 // A composition as the runtime sees it.
 
@@ -54,43 +42,11 @@ impl ComposedModule for Composed {
     }
 }
 
-// The texts in place of the calls and references of a prompt.
-
-/// Returns the texts in the order of the prompt. A result that does not exist is `null`.
-fn texts(plan: &Plan, results: &Results) -> Vec<String> {
-    let parts = plan.module.prompt.parts().iter().enumerate();
-    parts
-        .filter_map(|(position, part)| match part {
-            PromptPart::Call(_) => Some(result_of(plan, results, position)),
-            PromptPart::Reference { module, path, .. } => {
-                Some(as_text(value_of(plan, results, module, path).node()))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
-/// Returns the data that takes the place of a call of the prompt.
-fn result_of(plan: &Plan, results: &Results, position: usize) -> String {
-    let mention = plan.mentions.binary_search_by_key(&position, |mention| mention.position).ok();
-    let mention = mention.and_then(|index| plan.mentions.get(index));
-    let envelope = mention.map(|mention| results.get(Callee::Part(mention.part))).unwrap_or_default();
-    envelope.get("data").map_or_else(|| "null".to_owned(), as_text)
-}
-
-/// Returns a value of the envelope of a module; null if it does not exist.
-fn value_of(plan: &Plan, results: &Results, module: &str, path: &str) -> Value {
-    let envelope = plan.callee_named(module).map(|callee| results.get(callee)).unwrap_or_default();
-    let path = ValuePath::parse(&format!("$.{path}"));
-    let found = path.and_then(|path| path.find(envelope.node()));
-    found.map_or_else(Value::null, |found| envelope.child(found))
-}
-
 // What identifies the call of a part, so that its answer counts again after an interruption.
 
 /// The digest of a module and of all modules that it calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Digest(Vec<u8>);
+pub(super) struct Digest(Vec<u8>);
 
 impl Digest {
     /// Returns the digest of the module of a plan.
@@ -107,7 +63,7 @@ impl Digest {
     }
 
     /// Returns the key of a call: 128 bits in hexadecimal.
-    fn key(&self, input: &RunInput, texts: &[String], more: &str, options: &RunOptions) -> String {
+    pub(super) fn key(&self, input: &RunInput, texts: &[String], more: &str, options: &RunOptions) -> String {
         let mut hash = Sha256::new();
         hash.update(&self.0);
         match input {
@@ -154,8 +110,7 @@ fn field(hash: &mut Sha256, text: &str) {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use cog_flow::Flows;
-/// use cog_run::Runtime;
+/// use cog_run::{Runtime, composition::Flows};
 ///
 /// let runtime = Runtime::builder().offline().composer(Arc::new(Flows::new())).build()?;
 /// # let _ = runtime;
@@ -236,7 +191,7 @@ fn is_current(modules: &Modules, module: &Arc<Module>, flow: &Flow) -> bool {
 // A composed module that is ready to run.
 
 /// The composition of one module of a [`Flow`].
-struct Composed {
+pub(super) struct Composed {
     flow: Arc<Flow>,
     /// The plan of the module; none for the root.
     plan: Option<PlanId>,
@@ -266,7 +221,7 @@ impl Composed {
     }
 
     /// Returns the composition of a part; none if the part calls no modules.
-    fn part(&self, plan: PlanId, slots: &Arc<Semaphore>) -> Option<Arc<Self>> {
+    pub(super) fn part(&self, plan: PlanId, slots: &Arc<Semaphore>) -> Option<Arc<Self>> {
         if !self.flow.plan(plan).is_composed() {
             return None;
         }
@@ -275,35 +230,35 @@ impl Composed {
     }
 
     /// Returns the slots of a run.
-    fn slots(&self) -> Arc<Semaphore> {
+    pub(super) fn slots(&self) -> Arc<Semaphore> {
         self.slots.clone().unwrap_or_else(|| Arc::new(Semaphore::new(self.max_parallel)))
     }
 
-    fn flow(&self) -> &Flow {
+    pub(super) fn flow(&self) -> &Flow {
         &self.flow
     }
 
-    fn plan(&self) -> &Plan {
+    pub(super) fn plan(&self) -> &Plan {
         self.plan.map_or_else(|| self.flow.root(), |plan| self.flow.plan(plan))
     }
 
-    const fn max_parallel(&self) -> usize {
+    pub(super) const fn max_parallel(&self) -> usize {
         self.max_parallel
     }
 
     /// Returns whether one of the modules of the flow may call tools.
-    fn may_call_tools(&self) -> bool {
+    pub(super) fn may_call_tools(&self) -> bool {
         let may_call = |plan: &Plan| plan.module.manifest.policies.tools_allowed;
         *self.may_call_tools.get_or_init(|| self.flow.plans().any(|(_, plan)| may_call(plan)))
     }
 
     /// Returns the digest of this module and of all modules that it calls.
-    fn digest(&self) -> &Digest {
+    pub(super) fn digest(&self) -> &Digest {
         self.digest.get_or_init(|| Digest::new(&self.flow, self.plan()))
     }
 
     /// Returns the digest of a part; none if the part is missing.
-    fn part_digest(&self, part: usize) -> Option<&Digest> {
+    pub(super) fn part_digest(&self, part: usize) -> Option<&Digest> {
         let digest = |part: &Part| part.plan.map(|plan| Digest::new(&self.flow, self.flow.plan(plan)));
         let digests = self.part_digests.get_or_init(|| self.plan().parts.iter().map(digest).collect());
         digests.get(part)?.as_ref()
@@ -313,5 +268,19 @@ impl Composed {
 impl fmt::Debug for Composed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Composed").field(&self.plan().module.manifest.name).finish()
+    }
+}
+
+/// The modules of a runtime, from its cache.
+impl Lookup for Modules {
+    fn find(&self, name: &str) -> Result<Arc<Module>, LookupError> {
+        self.load_name(name).map_err(|error: ErrorBody| match error.code {
+            ErrorCode::Standard(Code::ModuleNotFound | Code::PermissionDenied) => LookupError::NotFound,
+            _ => LookupError::Invalid(error.message),
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.finder().origins().into_iter().map(|(name, _)| name).collect()
     }
 }

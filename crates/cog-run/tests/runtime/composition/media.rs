@@ -13,7 +13,7 @@ use cog_run::{
     tools::{Continuation, Decision, ToolInfo},
 };
 
-use crate::support::{Bench, MAP, Says, answer, code, result};
+use super::support::{Bench, MAP, Says, answer, code, result};
 
 /// An upload that can be opened so many times.
 struct Expiring(AtomicUsize);

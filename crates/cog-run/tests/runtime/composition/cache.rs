@@ -2,7 +2,7 @@
 
 use cog_run::{AnswerCache, RunOptions, Runtime};
 
-use crate::support::{Bench, MAP, answer};
+use super::support::{Bench, MAP, answer};
 
 fn composition() -> String {
     format!(

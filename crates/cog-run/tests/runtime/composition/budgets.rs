@@ -4,7 +4,7 @@ use cog_run::{Budget, BudgetLimits, RunOptions};
 use cog_spec::Chunk;
 use serde_json::json;
 
-use crate::support::{Bench, Says, answer, code, partial_data};
+use super::support::{Bench, Says, answer, code, partial_data};
 
 fn limited(limits: BudgetLimits) -> RunOptions {
     RunOptions::new().budget(Budget::new("test", limits))

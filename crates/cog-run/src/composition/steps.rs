@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
+use cog_flow::{Callee, Plan, PlanId, PromptCall, Target};
 use cog_json::Value;
 use cog_module::Module;
-use cog_run::RunInput;
 use cog_spec::Tier;
 
-use super::Execution;
-use crate::{
-    Callee, Plan, PromptCall, Target,
-    run::{
-        answer,
-        call::Call,
-        error::{self, Failure},
-        texts,
-    },
+use super::{
+    answer,
+    call::Call,
+    error::{self, Failure},
+    execution::Execution,
 };
+use crate::RunInput;
 
 impl Execution {
     /// Returns the calls of a step; none if its condition is not true.
@@ -77,7 +74,7 @@ impl Execution {
             Callee::Own => Some(Arc::clone(&plan.module)),
             Callee::Part(_) => part.and_then(|part| part.plan).map(|id| self.module_of(id)),
         };
-        let texts = if callee == Callee::Own { texts(plan, &self.results) } else { Vec::new() };
+        let texts = if callee == Callee::Own { plan.prompt_texts(&self.results) } else { Vec::new() };
         Call {
             task,
             callee,
@@ -117,7 +114,7 @@ impl Execution {
         }
     }
 
-    fn module_of(&self, id: crate::PlanId) -> Arc<Module> {
+    fn module_of(&self, id: PlanId) -> Arc<Module> {
         Arc::clone(&self.context.composed.flow().plan(id).module)
     }
 

@@ -4,7 +4,7 @@ use cog_json::ToJson as _;
 use cog_run::RunOptions;
 use cog_spec::{Chunk, Envelope, PartProgress, PartStatus};
 
-use crate::support::{Bench, answer, result};
+use super::support::{Bench, answer, result};
 
 fn progress(chunks: &[Chunk]) -> Vec<&PartProgress> {
     let parts = chunks.iter().filter_map(|chunk| match chunk {

@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use cog_flow::Callee;
 use cog_json::{Node, Value};
 use cog_module::Module;
-use cog_run::{CancelReason, RunInput, composition::HaltedPart, tools::CONFIRMATION_REQUIRED};
 use cog_spec::{Code, Meta, PartError, PartReport, PartStatus, WarningCode};
 
-use crate::Callee;
+use super::HaltedPart;
+use crate::{CancelReason, RunInput, tools::CONFIRMATION_REQUIRED};
 
 /// A call of a part, or of the module's own prompt.
 #[derive(Debug, Clone)]

@@ -1,7 +1,5 @@
 //! The execution of a composition: one loop over the calls in flight.
 
-mod steps;
-
 use std::{
     any::Any,
     collections::{HashMap, VecDeque},
@@ -11,39 +9,37 @@ use std::{
     time::Duration,
 };
 
+use cog_flow::{Callee, Plan, Results, Route};
 use cog_json::Value;
-use cog_run::{
-    CancelReason,
-    composition::{HaltedPart, Parts, PartsAnswer, PartsEnd, PartsError, PartsState},
-};
 use cog_spec::{ErrorBody, PartAnswer, PartProgress, PartReport, PartStatus, Warning, WarningCode};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{sync::OwnedSemaphorePermit, task::yield_now, time::timeout};
 
 use super::{
-    Composed, answer,
+    HaltedPart, Parts, PartsAnswer, PartsEnd, PartsError, PartsState, answer,
     call::{Call, Ended},
     error::{self, Failure},
+    flows::Composed,
     part::{Context, Reports},
     schedule::Schedule,
 };
-use crate::{Callee, Plan, Results, Route};
+use crate::CancelReason;
 
 /// The progress of a composition whose parts are done, in percent. The rest is its answer.
 const PARTS_PERCENT: usize = 90;
 
 /// The execution of one composition.
 pub(super) struct Execution {
-    context: Arc<Context>,
-    results: Results,
+    pub(super) context: Arc<Context>,
+    pub(super) results: Results,
     reports: Reports,
     /// Calls that wait because too many run.
     queue: VecDeque<Call>,
     running: FuturesUnordered<RunningCall>,
     /// The number of calls of each callee so far.
-    counts: HashMap<Callee, usize>,
+    pub(super) counts: HashMap<Callee, usize>,
     /// The step of the result so far.
-    latest_step: usize,
+    pub(super) latest_step: usize,
     /// The answers of the calls that are done, by their paths.
     finished: Vec<(String, PartAnswer)>,
     /// The calls that wait for a confirmation, with their errors.

@@ -9,11 +9,11 @@ use std::{
     time::Duration,
 };
 
-use cog_flow::Flows;
 use cog_json::{ToJson as _, Value};
 use cog_module::Finder;
 use cog_run::{
     RecoveryOffer, RunContext, RunInput, RunOptions, Runtime, RuntimeBuilder,
+    composition::Flows,
     provider::{
         Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, ToolCallDelta,
         Usage, reply,

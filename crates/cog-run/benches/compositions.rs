@@ -1,6 +1,6 @@
 //! The time that a composition takes beside its models.
 //!
-//! `cargo bench -p cog-flow --bench run` prints each figure with its limit, and fails if one exceeds it. The best of several
+//! `cargo bench -p cog-run --bench compositions` prints each figure with its limit, and fails if one exceeds it. The best of several
 //! runs counts.
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
@@ -12,11 +12,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cog_flow::Flows;
 use cog_json::Value;
 use cog_module::Finder;
 use cog_run::{
     RunInput, RunOptions, Runtime,
+    composition::Flows,
     provider::{FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, reply},
 };
 use cog_testkit::bench::limit;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cog_json::ToJson as _;
 use cog_run::{CancelReason, Cancellation, RunOptions};
 
-use crate::support::{Bench, MAP, Says, answer, code, input, parts, result};
+use super::support::{Bench, MAP, Says, answer, code, input, parts, result};
 
 fn chain(first: &str, more: &str) -> String {
     format!(

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use cog_flow::{Callee, Finding, PathError, Plan};
 use cog_json::{Node, Value};
 use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
 use super::call::{Call, Ended};
-use crate::{Callee, Finding, PathError, Plan};
 
 /// Why a composition ends without an answer.
 #[derive(Debug, Clone)]

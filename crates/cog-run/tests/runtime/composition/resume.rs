@@ -11,7 +11,7 @@ use cog_run::{
     tools::ToolInfo,
 };
 
-use crate::support::{Bench, MAP, Says, result};
+use super::support::{Bench, MAP, Says, result};
 
 fn chain(prompt: &str, replies: &[(&str, &[Says])]) -> Bench {
     let composition = format!(

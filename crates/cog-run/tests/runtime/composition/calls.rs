@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{Bench, Says, answer, code, parts, result};
+use super::support::{Bench, Says, answer, code, parts, result};
 
 #[tokio::test]
 async fn calls_pass_their_arguments_and_insert_their_results() {

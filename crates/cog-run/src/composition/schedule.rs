@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use cog_flow::{Callee, Plan, PromptCall, Source, Target};
 use cog_module::PromptPart;
 use cog_spec::Pattern;
-
-use crate::{Callee, Plan, PromptCall, Source, Target};
 
 /// The tasks of a phase, and which of them must end before another one starts.
 #[derive(Debug)]
