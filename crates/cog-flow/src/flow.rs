@@ -21,14 +21,18 @@ impl Flow {
         Self { plans }
     }
 
+    /// Returns the id of the root's plan.
+    pub fn root_id(&self) -> PlanId {
+        PlanId(0)
+    }
+
     /// Returns the plan of the module that was checked.
-    #[expect(clippy::indexing_slicing, reason = "a flow has at least the plan of its root")]
     pub fn root(&self) -> &Plan {
-        &self.plans[0]
+        self.plan(self.root_id())
     }
 
     /// Returns a plan.
-    #[expect(clippy::indexing_slicing, reason = "only the flow creates the ids of its plans")]
+    #[expect(clippy::indexing_slicing, reason = "only the flow creates the ids of its plans, and it has a root")]
     pub fn plan(&self, id: PlanId) -> &Plan {
         &self.plans[id.index()]
     }

@@ -9,7 +9,7 @@ use std::{
 
 use cog_media::{Access, Uploads};
 use cog_module::Finder;
-use cog_run::{ContextLimits, ContextStore, Observer, Runtime, RuntimeBuilder, composition::Flows, tools::Tool};
+use cog_run::{ContextLimits, ContextStore, Observer, Runtime, RuntimeBuilder, tools::Tool};
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
@@ -217,7 +217,6 @@ impl<'a> Host<'a> {
 /// Returns the builder with the limits and preferences of the settings.
 fn with_limits(settings: &Settings) -> RuntimeBuilder {
     Runtime::builder()
-        .composer(Arc::new(Flows::new()))
         .timeout(settings.timeout.value)
         .generation(settings.generation.preferred())
         .budget(settings.budget.limits())

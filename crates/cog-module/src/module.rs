@@ -3,7 +3,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use cog_schema::Contract;
 use cog_spec::{Code, Manifest};
 
-use crate::{Diagnostic, Origin, Prompt, Severity, Trust, layout};
+use crate::{Diagnostic, Origin, Prompt, PromptPart, Severity, Trust, layout};
 
 /// A loaded module: manifest with defaults resolved, contract compiled, prompt parsed.
 ///
@@ -28,6 +28,12 @@ pub struct Module {
 }
 
 impl Module {
+    /// Returns whether it calls other modules, in its prompt or with `composition` in its manifest.
+    pub fn calls_modules(&self) -> bool {
+        let is_call = |part: &PromptPart| matches!(part, PromptPart::Call(_) | PromptPart::Reference { .. });
+        self.manifest.composition.is_some() || self.prompt.parts().iter().any(is_call)
+    }
+
     /// Returns the path of its manifest.
     pub(crate) fn manifest_file(&self) -> PathBuf {
         self.origin.path_of(layout::family_of(self.manifest.format).manifest())

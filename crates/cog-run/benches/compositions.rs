@@ -16,7 +16,6 @@ use cog_json::Value;
 use cog_module::Finder;
 use cog_run::{
     RunInput, RunOptions, Runtime,
-    composition::Flows,
     provider::{FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, reply},
 };
 use cog_testkit::bench::limit;
@@ -72,8 +71,7 @@ async fn best(
 ) -> Result<Duration, Box<dyn std::error::Error>> {
     let finder = Finder::new(".", vec![directory.to_owned()], None);
     let provider = Arc::new(Model { info: ProviderInfo::new("bench", "one"), delay });
-    let runtime =
-        Runtime::builder().provider(provider).finder(finder).composer(Arc::new(Flows::new())).build()?;
+    let runtime = Runtime::builder().provider(provider).finder(finder).build()?;
     let module = runtime.load_name(name)?;
     let mut best = Duration::MAX;
     for _ in 0..runs {

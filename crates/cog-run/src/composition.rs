@@ -1,181 +1,272 @@
-//! The interface of composed modules: modules whose parts run before their own answer (docs/spec/composition.md).
+//! Composed modules: their parts run before their own answer (docs/spec/composition.md).
 //!
-//! The runtime runs a composed module like any other. A [`Composer`] finds and checks its parts, and the
-//! [`ComposedModule`] that it returns runs them. The crate `cog-flow` implements both.
+//! `cog-flow` compiles and checks the plan of a composition, and this module executes it. The runtime runs a composed module
+//! like any other; the driver waits for an [`Execution`] before it calls the provider. Each part is a run of the same pipeline.
 //!
 //! ```text
-//! find → ComposedModule → PendingParts → Parts → the run of each part (pipeline.rs) → PartsAnswer
+//! Module → Composition → PendingComposition → Execution: calls → runs of parts → CallResult → Results → … → CompositionResult
 //! ```
 
 mod answer;
 mod call;
 mod error;
 mod execution;
-mod flows;
 mod part;
-mod parts;
+mod pending;
+mod reports;
 mod schedule;
-mod steps;
 
-use std::{any::Any, pin::Pin, sync::Arc};
-
-pub use cog_answer::PartsSummary;
-use cog_json::Value;
-use cog_module::{Module, PromptPart};
-use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderInfo};
-use cog_spec::{Code, ErrorBody, FinishReason, Modality, ModelEvent};
-pub use cog_spec::{PartAnswer, PartError, PartProgress, PartReport, PartStatus};
-use thiserror::Error;
-
-pub(crate) use self::parts::{Composed, PartRun, PendingParts, StartPart};
-pub use self::{
-    flows::Flows,
-    parts::{ComposedModule, PartOptions, Parts},
-};
-use crate::provider::{COMPOSITION, reply};
-pub use crate::{
-    modules::Modules,
-    parts_state::{FinishedParts, HaltedPart, PartsState},
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt::Write as _,
+    path::PathBuf,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
 };
 
-// The interface that finds the parts of composed modules.
+use cog_flow::{Answer, Flow, Lookup, LookupError, Part, Plan, PlanId, check};
+use cog_json::ToJson as _;
+use cog_module::Module;
+use cog_spec::{Code, ErrorBody, ErrorCode};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 
-/// Finds the parts of composed modules. [`RuntimeBuilder::composer`](crate::RuntimeBuilder::composer) registers one.
-pub trait Composer: Send + Sync {
-    /// Loads the parts of a module with their own parts, and checks their graph. `modules` are those of the runtime. Returns none
-    /// for a module without parts.
+pub(crate) use self::{
+    answer::{CompositionAnswer, CompositionProvider},
+    error::CompositionError,
+    execution::{CompositionResult, Execution},
+    pending::{PartRun, PendingComposition, StartPart},
+};
+use crate::{RunInput, RunOptions, modules::Modules};
+
+/// The compositions of a runtime. Each is checked once, and again when one of its modules has changed.
+pub(crate) struct Compositions {
+    /// The maximum number of parts of one run that call a model at the same time.
+    max_parallel: usize,
+    /// The last check of the module in each directory.
+    checked: Mutex<HashMap<PathBuf, Arc<Composition>>>,
+}
+
+impl Compositions {
+    pub(crate) fn new(max_parallel: usize) -> Self {
+        Self { max_parallel, checked: Mutex::default() }
+    }
+
+    /// Loads the parts of a module with their own parts, and checks them. Returns none for a module that calls no other.
     ///
     /// # Errors
     /// E4004 for a cycle, E4005 for a graph that is too deep, E4006 for a missing part, E4008 for an invalid composition.
-    fn compose(
+    pub(crate) fn find(
         &self,
         modules: &Modules,
         module: &Arc<Module>,
-    ) -> Result<Option<Arc<dyn ComposedModule>>, ErrorBody>;
-}
+    ) -> Result<Option<Arc<Composition>>, ErrorBody> {
+        if !module.calls_modules() {
+            return Ok(None);
+        }
+        if let Some(known) = self.known(modules, module) {
+            return Ok(Some(known));
+        }
+        let flow = check(Arc::clone(module), modules)
+            .into_flow()
+            .map_err(|findings| error::from_check(module, &findings))?;
+        if !flow.is_composed() {
+            return Ok(None);
+        }
+        let composition = Arc::new(Composition::new(flow, self.max_parallel));
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        checked.insert(module.origin.path_of(""), Arc::clone(&composition));
+        Ok(Some(composition))
+    }
 
-// The answer of the parts of a composition as the reply of a provider, so that it is checked like any other.
-
-/// The name of the model in `meta.model`.
-const PARTS: &str = "parts";
-
-/// A provider whose reply is the answer of the parts.
-pub(crate) struct PartsReply {
-    info: ProviderInfo,
-    envelope: String,
-}
-
-impl PartsReply {
-    pub(crate) const MODEL: &str = PARTS;
-
-    /// Creates the provider of this answer.
-    pub(crate) fn new(envelope: String) -> Self {
-        let mut info = ProviderInfo::new(COMPOSITION, PARTS);
-        info.input = Modality::ALL;
-        Self { info, envelope }
+    /// Returns the composition of this module, if none of its modules has changed since it was checked.
+    fn known(&self, modules: &Modules, module: &Arc<Module>) -> Option<Arc<Composition>> {
+        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let composition = Arc::clone(checked.get(&module.origin.path_of(""))?);
+        // The comparison loads modules, which may read files: other runs must not wait for it.
+        drop(checked);
+        is_current(modules, module, &composition.checked.flow).then_some(composition)
     }
 }
 
-impl Provider for PartsReply {
-    fn info(&self) -> &ProviderInfo {
-        &self.info
-    }
-
-    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
-        let events = [ModelEvent::Text(self.envelope.clone()), ModelEvent::Finished(FinishReason::Stop)];
-        Box::pin(std::future::ready(Ok(reply(events))))
-    }
+/// Returns whether the runtime would load the same modules again.
+fn is_current(modules: &Modules, module: &Arc<Module>, flow: &Flow) -> bool {
+    let is_same = |part: &Part| {
+        let loaded = modules.load_name(&part.module);
+        match part.plan {
+            Some(id) => loaded.is_ok_and(|module| Arc::ptr_eq(&module, &flow.plan(id).module)),
+            None => loaded.is_err(),
+        }
+    };
+    Arc::ptr_eq(module, &flow.root().module) && flow.plans().flat_map(|(_, plan)| &plan.parts).all(is_same)
 }
 
-// Finds the parts of a module that runs.
+/// The modules of a runtime, from its cache.
+impl Lookup for Modules {
+    fn find(&self, name: &str) -> Result<Arc<Module>, LookupError> {
+        self.load_name(name).map_err(|error: ErrorBody| match error.code {
+            ErrorCode::Standard(Code::ModuleNotFound | Code::PermissionDenied) => LookupError::NotFound,
+            _ => LookupError::Invalid(error.message),
+        })
+    }
 
-/// Returns the parts of a module; none for a module that calls no other.
-///
-/// # Errors
-/// Those of [`Composer::compose`](Composer::compose), and E4008 if the runtime has no composer.
-pub(crate) fn composed_module(
-    composer: Option<&Arc<dyn Composer>>,
-    modules: &Modules,
-    module: &Arc<Module>,
-    composed: &Composed,
-) -> Result<Option<Arc<dyn ComposedModule>>, ErrorBody> {
-    match composed {
-        Composed::Loaded(composed) => Ok(Some(Arc::clone(composed))),
-        Composed::OwnPrompt(_) => Ok(None),
-        Composed::Unknown => match calls_modules(module) {
-            None => Ok(None),
-            Some(what) => match composer {
-                Some(composer) => composer.compose(modules, module),
-                None => Err(unsupported(module, &what)),
-            },
-        },
+    fn names(&self) -> Vec<String> {
+        self.finder().origins().into_iter().map(|(name, _)| name).collect()
     }
 }
 
-/// Returns whether a module calls other modules.
-pub fn is_composed(module: &Module) -> bool {
-    calls_modules(module).is_some()
+/// What a run executes of a module that may call others.
+pub(crate) enum CompositionMode {
+    /// The module with its parts, which are searched for.
+    Find,
+    /// The module with these parts.
+    Known(Arc<Composition>),
+    /// Only its own prompt, with these texts in place of its calls and references.
+    OwnPrompt(Arc<[String]>),
 }
 
-/// Returns how a module calls other modules; none if it does not.
-fn calls_modules(module: &Module) -> Option<String> {
-    let call = module.prompt.parts().iter().find_map(|part| match part {
-        PromptPart::Call(call) => Some(call.raw.clone()),
-        PromptPart::Reference { raw, .. } => Some(raw.clone()),
-        _ => None,
-    });
-    call.or_else(|| module.manifest.composition.as_ref().map(|_| "composition".to_owned()))
-}
+impl CompositionMode {
+    /// Returns the composition to execute, if there is one.
+    ///
+    /// # Errors
+    /// The errors of [`Compositions::find`].
+    pub(crate) fn composition(
+        &self,
+        compositions: &Compositions,
+        modules: &Modules,
+        module: &Arc<Module>,
+    ) -> Result<Option<Arc<Composition>>, ErrorBody> {
+        match self {
+            Self::Find => compositions.find(modules, module),
+            Self::Known(composition) => Ok(Some(Arc::clone(composition))),
+            Self::OwnPrompt(_) => Ok(None),
+        }
+    }
 
-fn unsupported(module: &Module, what: &str) -> ErrorBody {
-    let message = format!("{} calls other modules ({what})", module.manifest.name);
-    ErrorBody::new(Code::ModuleInvalid, message)
-        .suggest("This program does not support composition; run the modules separately, or use `cog`.")
-}
-
-// What a composition returns.
-
-/// The future of a composition.
-pub type PartsFuture = Pin<Box<dyn Future<Output = PartsEnd> + Send>>;
-
-/// The end of a composition.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct PartsEnd {
-    /// The reports about the parts.
-    pub summary: PartsSummary,
-    /// The answer. If a part waits for a confirmation, the error is that of the part.
-    pub answer: Result<PartsAnswer, PartsError>,
-    /// The data of the parts that are done, for a failure of the module.
-    pub partial_data: Option<Value>,
-    /// The state from which the composition continues if it is halted; empty if it records no answers.
-    pub state: PartsState,
-    /// A value that is held while the module's own prompt runs, such as a permit of a semaphore.
-    pub slot: Option<Box<dyn Any + Send>>,
-}
-
-impl PartsEnd {
-    /// Creates the end of a composition that records no answers.
-    pub fn new(summary: PartsSummary, answer: Result<PartsAnswer, PartsError>) -> Self {
-        Self { summary, answer, partial_data: None, state: PartsState::default(), slot: None }
+    /// Returns the texts in place of the calls and references of the prompt.
+    pub(crate) fn texts(&self) -> Arc<[String]> {
+        match self {
+            Self::OwnPrompt(texts) => Arc::clone(texts),
+            Self::Find | Self::Known(_) => Arc::default(),
+        }
     }
 }
 
-/// The answer of the parts.
-#[derive(Debug, Clone, PartialEq)]
-pub enum PartsAnswer {
-    /// The module's own prompt gives the answer, with these texts in place of its `@call:` and `{{…}}`, in their order.
-    Texts(Vec<String>),
-    /// The answer: an envelope, which is checked like the reply of a model.
-    Envelope(String),
+/// A composed module with its parts, loaded and checked.
+pub(crate) struct Composition {
+    checked: Arc<CheckedFlow>,
+    /// The plan of the module in the flow.
+    plan: PlanId,
+    /// The slots of the run; none for the root, each of whose runs has its own.
+    slots: Option<Arc<Semaphore>>,
 }
 
-/// The error of a composition.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[error("{error}")]
-pub struct PartsError {
-    /// The error.
-    pub error: ErrorBody,
-    /// Whether the same parts may succeed when the stream is resumed.
-    pub is_interrupted: bool,
+/// What the root of a flow and the compositions below it share.
+struct CheckedFlow {
+    flow: Flow,
+    max_parallel: usize,
+    /// Whether one of the modules may call tools.
+    may_call_tools: bool,
+    /// The digest of each plan, computed when it is needed.
+    digests: BTreeMap<PlanId, OnceLock<Digest>>,
+}
+
+impl Composition {
+    /// Returns the composition of the root of a flow.
+    fn new(flow: Flow, max_parallel: usize) -> Self {
+        let may_call_tools = flow.plans().any(|(_, plan)| plan.module.manifest.policies.tools_allowed);
+        let digests = flow.plans().map(|(id, _)| (id, OnceLock::new())).collect();
+        let plan = flow.root_id();
+        let checked = Arc::new(CheckedFlow { flow, max_parallel, may_call_tools, digests });
+        Self { checked, plan, slots: None }
+    }
+
+    /// Returns the composition of a part, whose calls take these slots; none if the part calls no modules.
+    fn part(&self, plan: PlanId, slots: &Arc<Semaphore>) -> Option<Arc<Self>> {
+        let (checked, slots) = (Arc::clone(&self.checked), Some(Arc::clone(slots)));
+        checked.flow.plan(plan).is_composed().then(|| Arc::new(Self { checked, plan, slots }))
+    }
+
+    /// Returns whether the module's own prompt may give the answer. Otherwise no provider is needed for it.
+    pub(crate) fn uses_own_prompt(&self) -> bool {
+        self.plan().answer == Answer::OwnPrompt
+    }
+
+    /// Returns the maximum duration of the composition.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.plan().timeout
+    }
+
+    /// Returns the slots of a run.
+    fn slots(&self) -> Arc<Semaphore> {
+        self.slots.clone().unwrap_or_else(|| Arc::new(Semaphore::new(self.checked.max_parallel)))
+    }
+
+    fn plan(&self) -> &Plan {
+        self.checked.flow.plan(self.plan)
+    }
+
+    fn module_of(&self, plan: PlanId) -> &Arc<Module> {
+        &self.checked.flow.plan(plan).module
+    }
+
+    /// Returns the digest of a plan; none if it is not of this flow.
+    fn digest(&self, plan: PlanId) -> Option<&Digest> {
+        let digest = self.checked.digests.get(&plan)?;
+        Some(digest.get_or_init(|| Digest::new(&self.checked.flow, plan)))
+    }
+}
+
+// What identifies the call of a part, so that its answer counts again after an interruption.
+
+/// The digest of a module and of all modules that it calls.
+struct Digest(Vec<u8>);
+
+impl Digest {
+    /// Returns the digest of the module of a plan.
+    fn new(flow: &Flow, plan: PlanId) -> Self {
+        let mut hash = Sha256::new();
+        let mut known = BTreeSet::new();
+        let mut open = vec![plan];
+        while let Some(id) = open.pop() {
+            let plan = flow.plan(id);
+            add_module(&mut hash, &plan.module);
+            open.extend(plan.parts.iter().filter_map(|part| part.plan).filter(|id| known.insert(*id)));
+        }
+        Self(hash.finalize().to_vec())
+    }
+
+    /// Returns the key of a call: 128 bits in hexadecimal. `tier` is the tier whose thresholds the answer must meet.
+    fn key(&self, input: &RunInput, texts: &[String], tier: &str, options: &RunOptions) -> String {
+        let mut hash = Sha256::new();
+        hash.update(&self.0);
+        match input {
+            RunInput::Args(text) => add_field(&mut hash, text),
+            RunInput::Json(value) => add_field(&mut hash, &value.to_string()),
+            other => add_field(&mut hash, &format!("{other:?}")),
+        }
+        texts.iter().for_each(|text| add_field(&mut hash, text));
+        add_field(&mut hash, tier);
+        // The answer of a part does not depend on these.
+        let settings = RunOptions { timeout: None, chunk_type: None, handoff_to: None, ..options.clone() };
+        add_field(&mut hash, &settings.to_json());
+        add_field(&mut hash, &format!("{:?}", options.generation));
+        let mut key = String::new();
+        for byte in hash.finalize().iter().take(16) {
+            let _ = write!(key, "{byte:02x}");
+        }
+        key
+    }
+}
+
+fn add_module(hash: &mut Sha256, module: &Module) {
+    add_field(hash, &format!("{:?}", module.manifest));
+    add_field(hash, module.prompt.text());
+    add_field(hash, &module.schema.to_string());
+}
+
+/// Adds a string with its length, so that two strings cannot be read as others.
+fn add_field(hash: &mut Sha256, text: &str) {
+    hash.update((text.len() as u64).to_le_bytes());
+    hash.update(text);
 }

@@ -4,7 +4,7 @@ mod reply;
 mod spend;
 mod tools;
 
-use std::{any::Any, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, Assembler, Finish, Step};
 use cog_harmony::{Message, Reasoning};
@@ -13,6 +13,7 @@ use cog_media::{media_processed, media_validation};
 use cog_provider::{ModelStream, ProviderError};
 use cog_spec::{Chunk, Code, ErrorBody, ErrorCode, Fallback, ModelEvent, ModelMedia, Progress, Usage};
 use tokio::{
+    sync::OwnedSemaphorePermit,
     task::consume_budget,
     time::{Instant, timeout_at},
 };
@@ -21,7 +22,7 @@ use self::reply::{Arrived, Reply};
 use crate::{
     budget::OpenCall,
     clock,
-    composition::PartsFuture,
+    composition::Execution,
     media::{self, CitedMedia, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
     preflight, request, spans,
@@ -52,8 +53,8 @@ pub(crate) struct Driver {
     counted: Option<OpenCall>,
     /// The span of the current call, if there is a tracer.
     span: Option<Box<spans::OpenCall>>,
-    /// What the composition of which the run is a part holds while its own prompt runs.
-    slot: Option<Box<dyn Any + Send>>,
+    /// What the run holds while its own prompt runs after the parts.
+    slot: Option<OwnedSemaphorePermit>,
     /// The outlet for the chunks.
     out: Outlet,
     started: Instant,
@@ -67,7 +68,7 @@ enum State {
     /// Prepares the media for the provider.
     Preparing(Box<Assembler>, Collected),
     /// Runs the parts of a composed module.
-    Composing(Box<Assembler>, PartsFuture),
+    Composing(Box<Assembler>, Box<Execution>),
     /// Calls the provider.
     Calling(Box<Assembler>),
     /// Executes the tool calls of the reply.
@@ -122,7 +123,7 @@ impl Driver {
                 State::Collecting(assembler, opening) => Box::pin(self.collect(assembler, opening)).await,
                 State::Claiming(assembler, media) => Box::pin(self.claim(assembler, media)).await,
                 State::Preparing(assembler, media) => Box::pin(self.prepare(assembler, media)).await,
-                State::Composing(assembler, parts) => Box::pin(self.compose(assembler, parts)).await,
+                State::Composing(assembler, parts) => Box::pin(self.compose(assembler, *parts)).await,
                 State::Calling(assembler) => self.call(assembler).await,
                 State::CallingTools(assembler, round) => Box::pin(self.call_tools(assembler, *round)).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,

@@ -13,7 +13,7 @@ use cog_spec::ErrorBody;
 use crate::error;
 
 /// The modules of a runtime, each loaded once while its files do not change.
-pub struct Modules {
+pub(crate) struct Modules {
     finder: Finder,
     /// The interval after which the files of a module are checked again.
     recheck: Duration,
@@ -70,12 +70,12 @@ impl Modules {
     ///
     /// # Errors
     /// E4006 when no module has this name, E4007 for a name outside the search path, E4008 when the module does not load.
-    pub fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
+    pub(crate) fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
         self.load(ModuleKey::Name, name)
     }
 
     /// Returns the finder that searches for modules.
-    pub fn finder(&self) -> &Finder {
+    pub(crate) fn finder(&self) -> &Finder {
         &self.finder
     }
 

@@ -11,29 +11,29 @@ use serde::{Deserialize, Serialize};
 
 /// The state from which a halted composition continues.
 #[derive(Debug, Clone, Default)]
-pub struct PartsState {
+pub(crate) struct CompositionState {
     /// The answers of the parts that are done.
-    pub finished: FinishedParts,
+    pub(crate) finished: FinishedParts,
     /// The parts that wait for a confirmation, in the order in which they were halted.
-    pub halted: Vec<HaltedPart>,
+    pub(crate) halted: Vec<HaltedPart>,
 }
 
 /// A part that waits for a confirmation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HaltedPart {
+pub(crate) struct HaltedPart {
     /// The path of the part in its composition.
-    pub path: String,
+    pub(crate) path: String,
     /// The hash of the module, its input and its settings. Only an equal call continues.
-    pub key: String,
+    pub(crate) key: String,
     /// The identifier of the part's own halted run.
-    pub id: String,
+    pub(crate) id: String,
 }
 
 /// The answers of the parts of an interrupted composition, by their paths. The composition continues from them.
 ///
 /// A run whose options have none does not record the answers of its parts.
 #[derive(Debug, Clone, Default)]
-pub struct FinishedParts {
+pub(crate) struct FinishedParts {
     answers: Arc<HashMap<String, PartAnswer>>,
     /// The path of the part whose own parts are meant, with a `/` at its end.
     prefix: String,
@@ -41,7 +41,7 @@ pub struct FinishedParts {
 
 impl FinishedParts {
     /// Returns the envelope of a part; none if it has none, or if its module, input or settings have changed since.
-    pub fn get(&self, path: &str, key: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, path: &str, key: &str) -> Option<&Value> {
         let answer = self.answers.get(&format!("{}{path}", self.prefix))?;
         (answer.key == key).then_some(&answer.envelope)
     }
@@ -65,7 +65,7 @@ impl FinishedParts {
 
     /// Returns the answers of the parts of a part.
     #[must_use]
-    pub fn within(&self, path: &str) -> Self {
+    pub(crate) fn within(&self, path: &str) -> Self {
         Self { answers: Arc::clone(&self.answers), prefix: format!("{}{path}/", self.prefix) }
     }
 }

@@ -21,7 +21,7 @@ use cog_spec::ErrorBody;
 pub(crate) use self::prepare::prepare;
 use crate::{
     ChunkStream, Observer, RunContext, RunInput, RunOptions,
-    composition::{Composed, PartRun, StartPart},
+    composition::{CompositionMode, PartRun, StartPart},
     drive::Driver,
     observe::RunObserver,
     plan::PreparedRun,
@@ -54,10 +54,10 @@ pub(crate) fn prepare_in_span(
     input: RunInput,
     options: &RunOptions,
     mut context: RunContext,
-    composed: &Composed,
+    mode: &CompositionMode,
 ) -> Result<PreparedRun, ErrorBody> {
     let Some(tracer) = &state.tracer else {
-        return prepare(state, module, input, options, context, composed);
+        return prepare(state, module, input, options, context, mode);
     };
     let span = OpenRun::start(tracer, context.parent_span.as_ref(), &input);
     context.parent_span = Some(span.context().clone());
@@ -66,7 +66,7 @@ pub(crate) fn prepare_in_span(
         // The envelope names the trace in which its run is found.
         options.to_mut().trace_id = Some(span.context().trace_id());
     }
-    match prepare(state, module, input, &options, context, composed) {
+    match prepare(state, module, input, &options, context, mode) {
         Ok(prepared) => Ok(PreparedRun { span: Some(span), ..prepared }),
         Err(error) => {
             span.refused(&error, module);
@@ -79,8 +79,8 @@ pub(crate) fn prepare_in_span(
 fn start_part(state: &Arc<RuntimeState>) -> StartPart {
     let state = Arc::clone(state);
     Arc::new(move |part| {
-        let PartRun { module, input, options, context, composed } = part;
-        let mut prepared = prepare_in_span(&state, &module, input, &options, context, &composed)?;
+        let PartRun { module, input, options, context, mode } = part;
+        let mut prepared = prepare_in_span(&state, &module, input, &options, context, &mode)?;
         prepared.rules.is_part = true;
         Ok(run(prepared, None))
     })
@@ -105,7 +105,7 @@ impl ModuleCalls for RuntimeState {
     ) -> ModuleCall {
         Box::pin(async move {
             let input = RunInput::Json(arguments);
-            let prepared = prepare_in_span(&self, &module, input, &options, context, &Composed::Unknown)?;
+            let prepared = prepare_in_span(&self, &module, input, &options, context, &CompositionMode::Find)?;
             Ok(run(prepared, None).fold().await)
         })
     }

@@ -13,11 +13,11 @@ use crate::{
     Budget, Cancellation, RunContext, RunOptions,
     cache::CacheSink,
     clock,
-    composition::PendingParts,
+    composition::PendingComposition,
     error,
     media::{self, Collected, MediaSink, Sources},
     module_context::ContextSink,
-    parts_state::PartsState,
+    parts_state::CompositionState,
     prompt,
     recorder::Recorder,
     request::{self, RequestSpec, instructions},
@@ -50,9 +50,9 @@ pub(crate) struct Plan {
     /// The handling of media that the model generates.
     pub(crate) media_sink: Arc<MediaSink>,
     /// The parts that run before the first call.
-    pub(crate) parts: Option<Box<PendingParts>>,
+    pub(crate) parts: Option<Box<PendingComposition>>,
     /// The parts that have run.
-    pub(crate) parts_state: Option<PartsState>,
+    pub(crate) parts_state: Option<CompositionState>,
     /// Stores the reply of a successful answer.
     pub(crate) cache: Option<CacheSink>,
     /// The budgets that the calls are counted in.

@@ -13,7 +13,7 @@ use crate::{
     RunOptions,
     approval::{Continuation, Decision},
     compiled::Compilations,
-    composition::{Composed, Composer},
+    composition::{CompositionMode, Compositions},
     modules::{ModuleKey, Modules},
     observe::{self, Observer},
     pipeline,
@@ -41,7 +41,7 @@ pub struct RuntimeBuilder {
     observer: Option<Arc<dyn Observer>>,
     tracer: Option<Arc<dyn Tracer>>,
     tools: ToolSettings,
-    composer: Option<Arc<dyn Composer>>,
+    max_parallel_parts: usize,
     context: ContextStore,
     budget: BudgetLimits,
     cache: Option<AnswerCache>,
@@ -53,6 +53,9 @@ impl Runtime {
 
     /// The default interval after which the files of a module are checked again.
     pub const DEFAULT_RECHECK: Duration = Duration::from_millis(500);
+
+    /// The default maximum number of parts of one composition that call a model at the same time, at all depths together.
+    pub const MAX_PARALLEL_PARTS: usize = 128;
 
     /// Returns a builder. It needs a provider, or [`RuntimeBuilder::offline`]. By default the runtime finds only the built-in
     /// modules.
@@ -67,7 +70,7 @@ impl Runtime {
             observer: None,
             tracer: None,
             tools: ToolSettings::default(),
-            composer: None,
+            max_parallel_parts: Self::MAX_PARALLEL_PARTS,
             context: ContextStore::default(),
             budget: BudgetLimits::default(),
             cache: None,
@@ -201,7 +204,7 @@ impl Runtime {
     ) -> Result<ChunkStream, Box<Envelope>> {
         let observer = self.state.observer.as_ref();
         let run =
-            pipeline::prepare_in_span(&self.state, module, input, &options, context, &Composed::Unknown);
+            pipeline::prepare_in_span(&self.state, module, input, &options, context, &CompositionMode::Find);
         match run {
             Ok(run) => Ok(pipeline::run(run, observer)),
             Err(error) => {
@@ -246,7 +249,7 @@ impl Runtime {
         options: RunOptions,
     ) -> Result<Rendered, ErrorBody> {
         let context = RunContext::default();
-        pipeline::prepare(&self.state, module, input, &options, context, &Composed::Unknown)?.render().await
+        pipeline::prepare(&self.state, module, input, &options, context, &CompositionMode::Find)?.render().await
     }
 }
 
@@ -363,9 +366,13 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets what finds the parts of composed modules. Without it, the runtime rejects them (E4008).
-    pub fn composer(mut self, composer: Arc<dyn Composer>) -> Self {
-        self.composer = Some(composer);
+    /// Sets the maximum number of parts of one composition that call a model at the same time, at least 1. By default it is
+    /// [`Runtime::MAX_PARALLEL_PARTS`].
+    ///
+    /// Parts of parts count, and a part that waits for its own parts does not. A composition that is called as a tool has its own
+    /// limit: the part that calls it keeps its place, so that with one limit both could wait for each other.
+    pub fn max_parallel_parts(mut self, parts: usize) -> Self {
+        self.max_parallel_parts = parts.max(1);
         self
     }
 
@@ -420,7 +427,7 @@ impl Runtime {
             observer,
             tracer,
             tools,
-            composer,
+            max_parallel_parts,
             context,
             budget,
             cache,
@@ -444,7 +451,7 @@ impl Runtime {
             context,
             budget,
             cache,
-            composer,
+            compositions: Compositions::new(max_parallel_parts),
         };
         Self { state: Arc::new(state) }
     }

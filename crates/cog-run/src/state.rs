@@ -6,7 +6,7 @@ use cog_media::Access;
 use cog_spec::Generation;
 
 use crate::{
-    AnswerCache, BudgetLimits, Providers, compiled::Compilations, composition::Composer,
+    AnswerCache, BudgetLimits, Providers, compiled::Compilations, composition::Compositions,
     module_context::ContextStore, modules::Modules, observe::Observer, spans::Tracer, tools::ToolSettings,
 };
 
@@ -31,6 +31,5 @@ pub(crate) struct RuntimeState {
     pub(crate) cache: Option<AnswerCache>,
     /// The context that modules have emitted.
     pub(crate) context: ContextStore,
-    /// Finds the parts of composed modules.
-    pub(crate) composer: Option<Arc<dyn Composer>>,
+    pub(crate) compositions: Compositions,
 }

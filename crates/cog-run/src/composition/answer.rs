@@ -3,10 +3,20 @@
 use cog_flow::{Answer, Callee, Plan, Results, as_text};
 use cog_json::{Node, Value, Writer};
 use cog_module::{Prompt, PromptPart};
-use cog_spec::{ErrorBody, Meta, Risk, RiskRule, RiskValue};
+use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderInfo};
+use cog_spec::{ErrorBody, FinishReason, Meta, Modality, ModelEvent, Risk, RiskRule, RiskValue};
 
-use super::{Parts, PartsAnswer, error, part::Reports};
-use crate::RunInput;
+use super::{error, part::Context, reports::Reports};
+use crate::{RunInput, provider::{COMPOSITION, reply}};
+
+/// The answer of the parts.
+#[derive(Debug)]
+pub(crate) enum CompositionAnswer {
+    /// The module's own prompt gives the answer, with these texts in place of its `@call:` and `{{…}}`, in their order.
+    Texts(Vec<String>),
+    /// The answer: an envelope, which is checked like the reply of a model.
+    Envelope(String),
+}
 
 /// Returns the answer. `ends_early` is whether a rule of the routing made the result so far the answer.
 ///
@@ -17,9 +27,9 @@ pub(super) fn answer(
     results: &Results,
     reports: &Reports,
     ends_early: bool,
-) -> Result<PartsAnswer, ErrorBody> {
+) -> Result<CompositionAnswer, ErrorBody> {
     let (meta, data) = match plan.answer {
-        Answer::OwnPrompt if !ends_early => return Ok(PartsAnswer::Texts(plan.prompt_texts(results))),
+        Answer::OwnPrompt if !ends_early => return Ok(CompositionAnswer::Texts(plan.prompt_texts(results))),
         Answer::Output if !ends_early => output(plan, results, reports)?,
         _ => result_so_far(plan, results)?,
     };
@@ -31,7 +41,7 @@ pub(super) fn answer(
         w.field("data", &data);
         w.optional("_emitted_context", &emitted);
     });
-    Ok(PartsAnswer::Envelope(envelope))
+    Ok(CompositionAnswer::Envelope(envelope))
 }
 
 /// Returns what the parts have emitted of the types that the module declares. Of several values of a type, that of the part
@@ -113,7 +123,7 @@ struct Quotes {
 ///
 /// In a text that begins with `{`, a placeholder inside a string is escaped, and one outside is a JSON value, so that no
 /// value can change the members of the object.
-pub(super) fn input(plan: &Plan, results: &Results, parts: &Parts, arguments: &Prompt) -> Option<RunInput> {
+pub(super) fn input(plan: &Plan, results: &Results, context: &Context, arguments: &Prompt) -> Option<RunInput> {
     let is_json = matches!(arguments.parts(), [PromptPart::Text(text), ..] if text.starts_with('{'));
     let (mut text, mut quotes) = (String::new(), Quotes::default());
     for part in arguments.parts() {
@@ -127,7 +137,7 @@ pub(super) fn input(plan: &Plan, results: &Results, parts: &Parts, arguments: &P
                 if is_json && !quotes.is_open { found.to_string() } else { as_text(found.node()) }
             }
             other => {
-                let filled = parts.fill(std::slice::from_ref(other))?;
+                let filled = context.fill(other)?;
                 if is_json && !quotes.is_open { value(filled) } else { filled }
             }
         };
@@ -163,5 +173,38 @@ impl Quotes {
             b'"' => Self { is_open: !quotes.is_open, ..quotes },
             _ => quotes,
         })
+    }
+}
+
+// The answer of the parts of a composition as the reply of a provider, so that it is checked like any other.
+
+/// The name of the model in `meta.model`.
+const PARTS: &str = "parts";
+
+/// A provider whose reply is the answer of the parts.
+pub(crate) struct CompositionProvider {
+    info: ProviderInfo,
+    envelope: String,
+}
+
+impl CompositionProvider {
+    pub(crate) const MODEL: &str = PARTS;
+
+    /// Creates the provider of this answer.
+    pub(crate) fn new(envelope: String) -> Self {
+        let mut info = ProviderInfo::new(COMPOSITION, PARTS);
+        info.input = Modality::ALL;
+        Self { info, envelope }
+    }
+}
+
+impl Provider for CompositionProvider {
+    fn info(&self) -> &ProviderInfo {
+        &self.info
+    }
+
+    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+        let events = [ModelEvent::Text(self.envelope.clone()), ModelEvent::Finished(FinishReason::Stop)];
+        Box::pin(std::future::ready(Ok(reply(events))))
     }
 }

@@ -7,19 +7,19 @@ use cog_json::{Node, Value};
 use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
-use super::call::{Call, Ended};
+use super::call::{Call, CallResult};
 
 /// Why a composition ends without an answer.
 #[derive(Debug, Clone)]
-pub(super) struct Failure {
-    pub(super) error: ErrorBody,
+pub(crate) struct CompositionError {
+    pub(crate) error: ErrorBody,
     /// Whether the stream may be resumed, because the same call may succeed later.
-    pub(super) is_interrupted: bool,
+    pub(crate) is_interrupted: bool,
     /// Whether parts wait for a confirmation.
     pub(super) is_halted: bool,
 }
 
-impl From<ErrorBody> for Failure {
+impl From<ErrorBody> for CompositionError {
     fn from(error: ErrorBody) -> Self {
         Self { error, is_interrupted: false, is_halted: false }
     }
@@ -42,7 +42,7 @@ pub(super) fn from_check(module: &Module, findings: &[Finding]) -> ErrorBody {
 
 /// Returns the error of a part that is required and has no answer (E3002). A budget is that of the composition: its error stays
 /// (E4002).
-pub(super) fn part_failed(plan: &Plan, ended: &Ended) -> Failure {
+pub(super) fn part_failed(plan: &Plan, ended: &CallResult) -> CompositionError {
     let path = &ended.call.path;
     let (code, message) = ended.error().unwrap_or(("E4000", "the part returned no envelope"));
     let given = |key: &str| ended.envelope.get("error").and_then(|error| error.get(key));
@@ -68,11 +68,11 @@ pub(super) fn part_failed(plan: &Plan, ended: &Ended) -> Failure {
         Some(recoverable) => body.with_recoverable(recoverable),
         None => body,
     };
-    Failure { error, is_interrupted: ended.is_interrupted(), is_halted: false }
+    CompositionError { error, is_interrupted: ended.is_interrupted(), is_halted: false }
 }
 
 /// Returns what to do about a part that its own time limit has ended.
-fn time_limit(plan: &Plan, ended: &Ended) -> Option<String> {
+fn time_limit(plan: &Plan, ended: &CallResult) -> Option<String> {
     let Call { callee: Callee::Part(part), timeout: Some(limit), name, .. } = &ended.call else {
         return None;
     };

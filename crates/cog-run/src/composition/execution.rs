@@ -1,7 +1,6 @@
 //! The execution of a composition: one loop over the calls in flight.
 
 use std::{
-    any::Any,
     collections::{HashMap, VecDeque},
     future::Future,
     pin::Pin,
@@ -9,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use cog_answer::PartsSummary;
 use cog_flow::{Callee, Plan, Results, Route};
 use cog_json::Value;
 use cog_spec::{ErrorBody, PartAnswer, PartProgress, PartReport, PartStatus, Warning, WarningCode};
@@ -16,20 +16,37 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{sync::OwnedSemaphorePermit, task::yield_now, time::timeout};
 
 use super::{
-    HaltedPart, Parts, PartsAnswer, PartsEnd, PartsError, PartsState, answer,
-    call::{Call, Ended},
-    error::{self, Failure},
-    flows::Composed,
-    part::{Context, Reports},
+    answer::{self, CompositionAnswer},
+    call::{Call, CallResult},
+    error::{self, CompositionError},
+    part::Context,
+    reports::{Reports, describe},
     schedule::Schedule,
 };
-use crate::CancelReason;
+use crate::{
+    CancelReason,
+    parts_state::{CompositionState, HaltedPart},
+};
 
 /// The progress of a composition whose parts are done, in percent. The rest is its answer.
 const PARTS_PERCENT: usize = 90;
 
+/// What a composition returns.
+pub(crate) struct CompositionResult {
+    /// The reports about the parts.
+    pub(crate) summary: PartsSummary,
+    /// The answer. If a part waits for a confirmation, the error is the one of the part.
+    pub(crate) answer: Result<CompositionAnswer, CompositionError>,
+    /// The data of the parts that are done, for a failure of the module.
+    pub(crate) partial_data: Option<Value>,
+    /// The state from which the composition continues.
+    pub(crate) state: CompositionState,
+    /// What the run holds while the module's own prompt runs, so that it counts as one of the parts that call a model.
+    pub(crate) slot: Option<OwnedSemaphorePermit>,
+}
+
 /// The execution of one composition.
-pub(super) struct Execution {
+pub(crate) struct Execution {
     pub(super) context: Arc<Context>,
     pub(super) results: Results,
     reports: Reports,
@@ -45,10 +62,10 @@ pub(super) struct Execution {
     /// The calls that wait for a confirmation, with their errors.
     halted: Vec<(HaltedPart, ErrorBody)>,
     /// What the own prompt holds while it runs after the parts.
-    slot: Option<Box<dyn Any + Send>>,
+    slot: Option<OwnedSemaphorePermit>,
 }
 
-type RunningCall = Pin<Box<dyn Future<Output = Ended> + Send>>;
+type RunningCall = Pin<Box<dyn Future<Output = CallResult> + Send>>;
 
 /// What a task calls: the calls of the prompt, or the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,11 +75,10 @@ enum Phase {
 }
 
 impl Execution {
-    pub(super) fn new(composed: Arc<Composed>, parts: Parts) -> Self {
-        let results = Results::new(composed.plan(), parts.input().to_value());
+    pub(super) fn new(context: Context) -> Self {
         Self {
-            context: Arc::new(Context::new(composed, parts)),
-            results,
+            results: Results::new(context.plan(), context.input().to_value()),
+            context: Arc::new(context),
             reports: Reports::default(),
             queue: VecDeque::new(),
             running: FuturesUnordered::new(),
@@ -75,13 +91,14 @@ impl Execution {
     }
 
     /// Runs the parts until there is an answer or an error, the run is cancelled, or its time has passed.
-    pub(super) async fn run(mut self) -> PartsEnd {
-        let cancellation = self.context.parts.options().cancellation.clone();
-        let (context, timeout) = (Arc::clone(&self.context), self.context.parts.timeout);
+    pub(crate) async fn run(mut self) -> CompositionResult {
+        let context = Arc::clone(&self.context);
+        let cancellation = context.options.cancellation.clone();
+        let timeout = context.timeout;
         let answer = tokio::select! {
             biased;
-            reason = cancellation.wait() => Err(Failure::from(reason.error())),
-            () = tokio::time::sleep(timeout) => Err(Failure::from(error::timeout(context.plan(), timeout))),
+            reason = cancellation.wait() => Err(CompositionError::from(reason.error())),
+            () = tokio::time::sleep(timeout) => Err(CompositionError::from(error::timeout(context.plan(), timeout))),
             answer = self.answer() => answer,
         };
         let answer = match answer {
@@ -95,7 +112,7 @@ impl Execution {
     }
 
     /// Cancels what still runs. A part that waits for a confirmation decides about the end, unless the run was cancelled.
-    async fn fail(&mut self, failure: Failure, cancelled: Option<CancelReason>) -> Failure {
+    async fn fail(&mut self, failure: CompositionError, cancelled: Option<CancelReason>) -> CompositionError {
         let context = Arc::clone(&self.context);
         self.stop(context.plan(), cancelled.unwrap_or(CancelReason::Cancelled)).await;
         match self.check_halted() {
@@ -104,19 +121,19 @@ impl Execution {
         }
     }
 
-    fn end(self, answer: Result<PartsAnswer, Failure>) -> PartsEnd {
-        let is_halted = matches!(&answer, Err(failure) if failure.is_halted);
-        let halted = self.halted.into_iter().filter(|_| is_halted).map(|(part, _)| part);
-        let state = PartsState { finished: self.finished.into_iter().collect(), halted: halted.collect() };
-        let partial_data = answer::partial(self.context.plan(), &self.results);
-        let answer =
-            answer.map_err(|Failure { error, is_interrupted, .. }| PartsError { error, is_interrupted });
-        let mut end = PartsEnd::new(self.reports.close(), answer);
-        (end.partial_data, end.state, end.slot) = (partial_data, state, self.slot);
-        end
+    fn end(self, answer: Result<CompositionAnswer, CompositionError>) -> CompositionResult {
+        let is_halted = matches!(&answer, Err(error) if error.is_halted);
+        let halted = self.halted.into_iter().filter(|_| is_halted).map(|(part, _)| part).collect();
+        CompositionResult {
+            summary: self.reports.close(),
+            answer,
+            partial_data: answer::partial(self.context.plan(), &self.results),
+            state: CompositionState { finished: self.finished.into_iter().collect(), halted },
+            slot: self.slot,
+        }
     }
 
-    async fn answer(&mut self) -> Result<PartsAnswer, Failure> {
+    async fn answer(&mut self) -> Result<CompositionAnswer, CompositionError> {
         self.announce();
         let context = Arc::clone(&self.context);
         let plan = context.plan();
@@ -131,15 +148,14 @@ impl Execution {
             None => false,
         };
         let answer = answer::answer(plan, &self.results, &self.reports, ends_early)?;
-        if matches!(answer, PartsAnswer::Texts(_)) {
-            let slot = Arc::clone(&context.slots).acquire_owned().await;
-            self.slot = slot.ok().map(|slot| Box::new(slot) as _);
+        if matches!(answer, CompositionAnswer::Texts(_)) {
+            self.slot = Arc::clone(&context.slots).acquire_owned().await.ok();
         }
         Ok(answer)
     }
 
     /// Runs the steps once, or in rounds until the condition of the iteration is true.
-    async fn perform_rounds(&mut self, plan: &Plan) -> Result<(), Failure> {
+    async fn perform_rounds(&mut self, plan: &Plan) -> Result<(), CompositionError> {
         let mut rounds = 0;
         loop {
             self.latest_step = 0;
@@ -153,7 +169,7 @@ impl Execution {
     }
 
     /// Runs the tasks of a phase, each as soon as those before it have ended.
-    async fn perform(&mut self, plan: &Plan, phase: Phase) -> Result<(), Failure> {
+    async fn perform(&mut self, plan: &Plan, phase: Phase) -> Result<(), CompositionError> {
         let mut schedule = match phase {
             Phase::PromptCalls => Schedule::calls(plan),
             Phase::Steps => Schedule::steps(plan),
@@ -174,7 +190,7 @@ impl Execution {
     }
 
     /// Queues the calls of the tasks that may start: none once a part waits for a confirmation.
-    fn queue_ready(&mut self, plan: &Plan, phase: Phase, schedule: &mut Schedule) -> Result<(), Failure> {
+    fn queue_ready(&mut self, plan: &Plan, phase: Phase, schedule: &mut Schedule) -> Result<(), CompositionError> {
         while self.halted.is_empty()
             && let Some((task, index)) = schedule.take_ready()
         {
@@ -189,15 +205,15 @@ impl Execution {
     }
 
     /// Returns the error of the first part that waits for a confirmation.
-    fn check_halted(&self) -> Result<(), Failure> {
+    fn check_halted(&self) -> Result<(), CompositionError> {
         match self.halted.first() {
-            Some((_, error)) => Err(Failure { error: error.clone(), is_interrupted: false, is_halted: true }),
+            Some((_, error)) => Err(CompositionError { error: error.clone(), is_interrupted: false, is_halted: true }),
             None => Ok(()),
         }
     }
 
     /// Runs the module that a rule of the routing names.
-    async fn perform_route(&mut self, plan: &Plan, next: Callee) -> Result<(), Failure> {
+    async fn perform_route(&mut self, plan: &Plan, next: Callee) -> Result<(), CompositionError> {
         let values = plan.routed_values(next, &self.results);
         let values = values.map_err(|found| error::mapping(&plan.module, &found))?;
         let call = self.call(plan, 0, next, values);
@@ -215,7 +231,7 @@ impl Execution {
     ///
     /// # Errors
     /// The part is required and failed (E3002).
-    fn finish(&mut self, plan: &Plan, ended: Ended) -> Result<bool, Failure> {
+    fn finish(&mut self, plan: &Plan, ended: CallResult) -> Result<bool, CompositionError> {
         self.record(plan, &ended);
         let Some(ended) = self.keep(ended) else { return Ok(self.halted.is_empty()) };
         if !self.halted.is_empty() {
@@ -236,7 +252,7 @@ impl Execution {
     }
 
     /// Keeps the result of a call, or the confirmation that it waits for. Returns a call that has neither.
-    fn keep(&mut self, ended: Ended) -> Option<Ended> {
+    fn keep(&mut self, ended: CallResult) -> Option<CallResult> {
         if ended.is_ok() {
             if let Some(emitted) = ended.emitted() {
                 self.reports.emit(&ended.call.path, emitted);
@@ -250,7 +266,7 @@ impl Execution {
     }
 
     /// Adds a call that has ended to the reports, and sends it as progress with its answer.
-    fn record(&mut self, plan: &Plan, ended: &Ended) {
+    fn record(&mut self, plan: &Plan, ended: &CallResult) {
         let reports = ended.reports();
         let Some(report) = reports.first().cloned() else { return };
         self.reports.end(reports);
@@ -299,21 +315,6 @@ impl Execution {
     }
 }
 
-/// Returns `style: done, confidence 0.93, $0.01`.
-fn describe(report: &PartReport) -> String {
-    let mut text = format!("{}: {}", report.path, report.status);
-    if let Some(error) = &report.error {
-        text += &format!(", {}: {}", error.code, error.message);
-    }
-    if let Some(confidence) = report.confidence {
-        text += &format!(", confidence {confidence:.2}");
-    }
-    if let Some(cost) = report.usage.as_ref().and_then(|usage| usage.cost) {
-        text += &format!(", {cost}");
-    }
-    text
-}
-
 // The calls in flight: they start within the limits, end, and are cancelled.
 
 /// The maximum time in which cancelled calls report their tokens. They end at once, unless they are writing a file.
@@ -321,7 +322,7 @@ const STOP_TIME: Duration = Duration::from_secs(1);
 
 impl Execution {
     /// Starts the calls of the queue within the limits, and returns the next call that ends; none if none runs.
-    async fn next_ended(&mut self) -> Option<Ended> {
+    async fn next_ended(&mut self) -> Option<CallResult> {
         loop {
             self.fill();
             if self.next_call().is_none() {
@@ -352,7 +353,7 @@ impl Execution {
 
     /// Returns the next call of the queue, unless too many run. Once a part waits for a confirmation, no other one starts.
     fn next_call(&self) -> Option<&Call> {
-        let may_start = self.halted.is_empty() && self.running.len() < self.context.composed.max_parallel();
+        let may_start = self.halted.is_empty() && self.running.len() < self.context.max_parallel();
         self.queue.front().filter(|_| may_start)
     }
 
@@ -371,7 +372,7 @@ impl Execution {
 
     /// Cancels the calls that run, and waits until they have reported their tokens.
     async fn stop(&mut self, plan: &Plan, reason: CancelReason) {
-        self.context.parts.cancellation.cancel(reason);
+        self.context.cancellation.cancel(reason);
         let ended = async {
             while let Some(ended) = self.running.next().await {
                 self.record(plan, &ended);

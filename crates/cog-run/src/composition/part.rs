@@ -1,77 +1,123 @@
 //! Runs one part: starts it, sends its chunks as progress, and waits for its envelope.
 
 use std::{
-    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicU8, Ordering},
     },
+    time::Duration,
 };
 
-use cog_flow::{Callee, Plan};
-use cog_json::{ToJson as _, Value};
-use cog_spec::{
-    Chunk, Code, Envelope, ErrorBody, PartProgress, PartReport, PartStatus, Progress, Risk, Usage, Warning,
-};
+use cog_flow::{Callee, Plan, PlanId};
+use cog_json::{Node, ToJson as _, Value};
+use cog_module::{Module, PromptPart};
+use cog_spec::{Chunk, Code, Envelope, ErrorBody, PartProgress, Progress};
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
-    PartOptions, Parts, PartsSummary,
-    call::{Call, Ended},
-    flows::Composed,
+    Composition, CompositionMode, PartRun, StartPart,
+    call::{Call, CallResult},
 };
-use crate::ChunkStream;
+use crate::{
+    Caller, Cancellation, ChunkStream, ContextScope, RunContext, RunOptions,
+    approval::Continuation,
+    input::CheckedInput,
+    prompt,
+    stream::Outlet,
+    tools::ContinuedPart,
+};
 
 /// What all calls of a composition share.
 pub(super) struct Context {
-    pub(super) composed: Arc<Composed>,
-    pub(super) parts: Parts,
+    pub(super) composition: Arc<Composition>,
+    /// The composed module. Its manifest may have another tier than in the plan.
+    pub(super) module: Arc<Module>,
+    pub(super) input: CheckedInput,
+    /// The options of the composed module's run.
+    pub(super) options: RunOptions,
+    pub(super) context: RunContext,
+    /// The context that the parts share (docs/context.md).
+    pub(super) scope: ContextScope,
+    /// The maximum duration of the composition.
+    pub(super) timeout: Duration,
+    /// Whether a caller reads the chunks as they arrive.
+    pub(super) is_streamed: bool,
+    /// Cancels the parts that run.
+    pub(super) cancellation: Cancellation,
+    pub(super) outlet: Outlet,
     /// The progress of the composition in percent.
     pub(super) percent: AtomicU8,
     /// The permits of the calls to models that run at the same time, in this composition and all others of the run.
     pub(super) slots: Arc<Semaphore>,
+    /// Whether the run can wait for a confirmation. A module that is called as a tool cannot.
+    pub(super) can_halt: bool,
+    /// The parts that were halted, and how they continue.
+    pub(super) halted: Vec<ContinuedPart>,
+    pub(super) start_part: StartPart,
 }
 
 impl Context {
-    pub(super) fn new(composed: Arc<Composed>, parts: Parts) -> Self {
-        let slots = composed.slots();
-        Self { composed, parts, percent: AtomicU8::new(0), slots }
+    pub(super) fn plan(&self) -> &Plan {
+        self.composition.plan()
     }
 
-    pub(super) fn plan(&self) -> &Plan {
-        self.composed.plan()
+    pub(super) fn input(&self) -> Node<'_> {
+        self.input.node()
+    }
+
+    /// Returns the maximum number of calls that run at the same time.
+    pub(super) fn max_parallel(&self) -> usize {
+        self.composition.checked.max_parallel
+    }
+
+    /// Returns the text of a part of the arguments of a call, filled from the input of the composed module. Returns none if it is
+    /// too long.
+    pub(super) fn fill(&self, part: &PromptPart) -> Option<String> {
+        prompt::text(std::slice::from_ref(part), &self.input)
     }
 
     /// Returns whether a call needs a slot. A composition needs none: its parts do, and it would wait for them with a slot that
     /// they need.
     pub(super) fn needs_slot(&self, call: &Call) -> bool {
-        let Callee::Part(index) = call.callee else { return true };
-        let plan = self.plan().parts.get(index).and_then(|part| part.plan);
-        plan.is_none_or(|plan| !self.composed.flow().plan(plan).is_composed())
-    }
-
-    /// Runs a part to its end.
-    pub(super) async fn run(self: Arc<Self>, call: Call) -> Ended {
-        let started = Instant::now();
-        let key = self.key(&call);
-        let (envelope, restored) = match self.former(&call, key.as_deref()) {
-            Some(envelope) => (envelope, true),
-            None => (self.answer(&call, key.as_deref()).await, false),
-        };
-        Ended { call, envelope, time: started.elapsed(), key, restored }
-    }
-
-    /// Returns the answer that a call had in an earlier run; none if it had none.
-    fn former(&self, call: &Call, key: Option<&str>) -> Option<Value> {
-        let finished = self.parts.finished()?;
-        let envelope = finished.get(&call.path, key?)?.clone();
-        self.parts.restore(call.module.as_ref()?, &envelope);
-        Some(envelope)
+        self.plan_of(call).is_none_or(|plan| !self.composition.checked.flow.plan(plan).is_composed())
     }
 
     /// Sends a progress chunk about a part.
     pub(super) fn report(&self, message: Option<String>, part: PartProgress) {
-        self.parts.progress(self.percent.load(Ordering::Relaxed), message, part);
+        if self.is_streamed {
+            self.outlet.push(Chunk::Progress(Progress {
+                percent: self.percent.load(Ordering::Relaxed),
+                stage: Some("part".to_owned()),
+                message,
+                part: Some(Box::new(part)),
+                ..Progress::default()
+            }));
+        }
+    }
+
+    /// Runs a call to its end.
+    pub(super) async fn run(self: Arc<Self>, call: Call) -> CallResult {
+        let started = Instant::now();
+        let key = self.key(&call);
+        let former = self.former(&call, key.as_deref());
+        let restored = former.is_some();
+        let envelope = match former {
+            Some(envelope) => envelope,
+            None => self.answer(&call, key.as_deref()).await,
+        };
+        CallResult { call, envelope, time: started.elapsed(), key, restored }
+    }
+
+    /// Returns the answer that a call had in an earlier run; none if it had none.
+    fn former(&self, call: &Call, key: Option<&str>) -> Option<Value> {
+        let finished = self.context.finished_parts.as_ref()?;
+        let envelope = finished.get(&call.path, key?)?.clone();
+        let member = |name: &str| envelope.get(name).map(|node| envelope.child(node));
+        let data = member("data").unwrap_or_default();
+        let name = &call.module.as_ref()?.manifest.name;
+        // Its run would have added its answer to the context for the parts after it.
+        self.part_scope().add(name, member("_emitted_context").as_ref(), &data);
+        Some(envelope)
     }
 
     async fn answer(&self, call: &Call, key: Option<&str>) -> Value {
@@ -82,33 +128,129 @@ impl Context {
         Value::parse(&envelope.to_json()).unwrap_or_default()
     }
 
+    /// Starts the run of a call.
+    ///
+    /// # Errors
+    /// The errors that are known before the provider is called, and E4014 for a part that was halted and is no longer the same call.
     fn start(&self, call: &Call, key: Option<&str>) -> Result<ChunkStream, ErrorBody> {
-        let input = call.input.clone();
-        let mut part = PartOptions::default();
-        part.timeout = call.timeout;
-        (part.path, part.key) = (call.path.clone(), key.map(str::to_owned));
-        let Callee::Part(index) = call.callee else {
-            return self.parts.start_own(input, call.texts.clone(), part);
+        let part = match call.callee {
+            Callee::Own => PartRun {
+                module: Arc::clone(&self.module),
+                input: call.input.clone(),
+                options: RunOptions { caller: self.options.caller, ..self.part_options(call, key)? },
+                context: RunContext {
+                    callers: self.context.callers.clone(),
+                    ..self.part_context(call, key)
+                },
+                mode: CompositionMode::OwnPrompt(call.texts.clone().into()),
+            },
+            Callee::Part(_) => {
+                let Some(module) = &call.module else { return Err(missing(&call.name)) };
+                let callers = self.context.callers.iter().chain([&self.module.manifest.name]);
+                let finished = self.context.finished_parts.as_ref();
+                let composition =
+                    self.plan_of(call).and_then(|plan| self.composition.part(plan, &self.slots));
+                PartRun {
+                    module: Arc::clone(module),
+                    input: call.input.clone(),
+                    options: RunOptions { caller: Caller::Agent, ..self.part_options(call, key)? },
+                    context: RunContext {
+                        callers: callers.cloned().collect(),
+                        finished_parts: finished.map(|parts| parts.within(&call.path)),
+                        ..self.part_context(call, key)
+                    },
+                    mode: composition
+                        .map_or_else(|| CompositionMode::OwnPrompt(Arc::default()), CompositionMode::Known),
+                }
+            }
         };
-        let Some(module) = &call.module else { return Err(missing(&call.name)) };
-        let plan = self.plan().parts.get(index).and_then(|part| part.plan);
-        let composed = plan.and_then(|plan| self.composed.part(plan, &self.slots));
-        part.composed = composed.map(|composed| composed as _);
-        self.parts.start(module, input, part)
+        (self.start_part)(part)
+    }
+
+    /// Returns the options of a call: those of the composition that do not concern its own answer, and where the call continues.
+    ///
+    /// # Errors
+    /// E4014 for a part that was halted and is no longer the same call.
+    fn part_options(&self, call: &Call, key: Option<&str>) -> Result<RunOptions, ErrorBody> {
+        let options = &self.options;
+        Ok(RunOptions {
+            timeout: call.timeout.or(Some(self.timeout)),
+            continuation: self.continuation(call, key)?,
+            provider: options.provider.clone(),
+            model: options.model.clone(),
+            strict: options.strict,
+            generation: options.generation.clone(),
+            on_violation: options.on_violation,
+            max_attempts: options.max_attempts,
+            media: options.media.clone(),
+            owner: options.owner.clone(),
+            delivery: options.delivery.clone(),
+            trace_id: options.trace_id.clone(),
+            cancellation: self.cancellation.clone(),
+            risk: options.risk,
+            max_tool_rounds: options.max_tool_rounds,
+            max_tool_calls: options.max_tool_calls,
+            budgets: options.budgets.clone(),
+            tools: options.tools.clone(),
+            context: Some(self.part_scope()),
+            ..RunOptions::default()
+        })
+    }
+
+    /// Returns the context of a call's run, without the modules that lead to it.
+    fn part_context(&self, call: &Call, key: Option<&str>) -> RunContext {
+        let context = &self.context;
+        let log = context.call_log.as_ref().zip(key);
+        RunContext {
+            parent_span: context.parent_span.clone(),
+            call_log: log.map(|(log, key)| log.within(&call.path, key)),
+            stored_media: Arc::clone(&context.stored_media),
+            is_folded: !self.is_streamed,
+            is_tool: context.is_tool,
+            is_uncached: context.is_uncached || !self.module.manifest.may_be_cached(),
+            ..RunContext::default()
+        }
+    }
+
+    /// Returns how a call continues that was halted; none if it was not.
+    ///
+    /// # Errors
+    /// E4014 if it is no longer the same call. From its beginning, its model would request anew what a person has denied or not
+    /// decided yet.
+    fn continuation(&self, call: &Call, key: Option<&str>) -> Result<Option<Continuation>, ErrorBody> {
+        let mut halted = self.halted.iter().filter(|halted| halted.part.path == call.path).peekable();
+        if halted.peek().is_none() {
+            return Ok(None);
+        }
+        match halted.find(|halted| Some(halted.part.key.as_str()) == key) {
+            Some(same) => Ok(Some(same.continuation.clone())),
+            None => Err(part_has_changed(&call.path)),
+        }
+    }
+
+    fn part_scope(&self) -> ContextScope {
+        self.scope.for_child(self.module.manifest.context.fork)
     }
 
     /// Returns the key under which the answer of a call is recorded; none if answers are not recorded.
     fn key(&self, call: &Call) -> Option<String> {
-        let may_halt = self.parts.can_halt() && self.composed.may_call_tools();
-        if !may_halt && self.parts.finished().is_none() {
+        let may_halt = self.can_halt && self.composition.checked.may_call_tools;
+        if !may_halt && self.context.finished_parts.is_none() {
             return None;
         }
-        let digest = match call.callee {
-            Callee::Own => self.composed.digest(),
-            Callee::Part(index) => self.composed.part_digest(index)?,
+        let plan = match call.callee {
+            Callee::Own => self.composition.plan,
+            Callee::Part(_) => self.plan_of(call)?,
         };
         let tier = call.module.as_ref().and_then(|module| module.manifest.tier);
-        Some(digest.key(&call.input, &call.texts, &format!("{tier:?}"), self.parts.options()))
+        let digest = self.composition.digest(plan)?;
+        Some(digest.key(&call.input, &call.texts, &format!("{tier:?}"), &self.options))
+    }
+
+    /// Returns the plan of the part that is called; none for the own prompt and for a missing part.
+    fn plan_of(&self, call: &Call) -> Option<PlanId> {
+        let Callee::Part(index) = call.callee else { return None };
+        self.plan().parts.get(index)?.plan
     }
 
     /// Sends a chunk of a part as progress. The violations of a part are not those of the composition.
@@ -151,100 +293,13 @@ fn missing(name: &str) -> ErrorBody {
         .suggest("Install it, or remove it from the composition; `cog list` shows all modules.")
 }
 
-// What became of each part.
-
-/// The reports about the calls of a composition, in the order in which they started.
-#[derive(Debug, Default)]
-pub(super) struct Reports {
-    entries: Vec<Vec<PartReport>>,
-    /// What each call has emitted, by its entry.
-    emitted: BTreeMap<usize, Value>,
-    /// The entry of each path.
-    by_path: HashMap<String, usize>,
-    /// The number of calls that have ended.
-    ended: usize,
-    warnings: Vec<Warning>,
-}
-
-impl Reports {
-    /// Adds a call that has started.
-    pub(super) fn start(&mut self, report: PartReport) {
-        self.by_path.insert(report.path.clone(), self.entries.len());
-        self.entries.push(vec![report]);
-    }
-
-    /// Replaces the report about a call by those about its end and its own parts.
-    pub(super) fn end(&mut self, reports: Vec<PartReport>) {
-        let Some(path) = reports.first().map(|report| &report.path) else { return };
-        let entry = self.by_path.get(path).and_then(|index| self.entries.get_mut(*index));
-        if let Some(entry) = entry {
-            *entry = reports;
-            self.ended += 1;
-        }
-    }
-
-    /// Adds what a call has emitted.
-    pub(super) fn emit(&mut self, path: &str, emitted: Value) {
-        if let Some(index) = self.by_path.get(path) {
-            self.emitted.insert(*index, emitted);
-        }
-    }
-
-    /// Returns what the calls have emitted, in the order in which they started.
-    pub(super) fn emitted(&self) -> impl Iterator<Item = &Value> {
-        self.emitted.values()
-    }
-
-    pub(super) fn warn(&mut self, warning: Warning) {
-        self.warnings.push(warning);
-    }
-
-    /// Returns the number of calls.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Returns the number of calls that have ended.
-    pub(super) fn ended(&self) -> usize {
-        self.ended
-    }
-
-    /// Returns the reports about the calls that are done, without those about their own parts.
-    pub(super) fn done(&self) -> impl Iterator<Item = &PartReport> {
-        self.entries
-            .iter()
-            .filter_map(|entry| entry.first())
-            .filter(|report| report.status == PartStatus::Done)
-    }
-
-    /// Ends the composition. Calls that still run are cancelled.
-    pub(super) fn close(mut self) -> PartsSummary {
-        self.entries.iter_mut().flatten().for_each(close);
-        let (usage, risk, warnings) = (self.usage(), self.max_risk(), self.warnings);
-        PartsSummary { reports: self.entries.into_iter().flatten().collect(), usage, risk, warnings }
-    }
-
-    /// Returns the tokens and the cost of all calls. The cost is unknown if that of one call is.
-    fn usage(&self) -> Option<Usage> {
-        let usages = self.entries.iter().filter_map(|entry| entry.first()?.usage.clone());
-        usages.reduce(|sum, usage| sum.plus(&usage))
-    }
-
-    /// Returns the smallest confidence of the calls that are done.
-    pub(super) fn min_confidence(&self) -> Option<f64> {
-        self.done().filter_map(|report| report.confidence).min_by(f64::total_cmp)
-    }
-
-    /// Returns the greatest risk of the calls that are done.
-    pub(super) fn max_risk(&self) -> Option<Risk> {
-        self.done().filter_map(|report| report.risk).max()
-    }
-}
-
-/// Ends a call that was dropped. Its tokens are unknown.
-fn close(report: &mut PartReport) {
-    if report.status == PartStatus::Running {
-        report.status = PartStatus::Cancelled;
-        report.usage = Some(Usage { uncounted_calls: Some(1), ..Usage::default() });
-    }
+fn part_has_changed(path: &str) -> ErrorBody {
+    let message = format!(
+        "the run cannot continue: the part `{path}` or its input changed since its tools were called"
+    );
+    let details = serde_json::json!({ "reason": "module_changed", "part": path });
+    ErrorBody::new(Code::CheckpointInvalid, message)
+        .with_recoverable(false)
+        .suggest("Run the module again, so that the calls of its parts are those of their current form.")
+        .with_details(Value::from(details))
 }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use cog_answer::Assembler;
+use cog_answer::{Assembler, PartsSummary};
 use cog_harmony::Reasoning;
 use cog_media::Media;
 use cog_spec::{ErrorBody, Usage};
 
 use super::{Driver, State};
 use crate::{
-    composition::{PartsAnswer, PartsEnd, PartsError, PartsFuture, PartsReply, PartsSummary, PendingParts},
-    parts_state::PartsState,
+    composition::{CompositionAnswer, CompositionProvider, CompositionResult, Execution, PendingComposition},
+    parts_state::CompositionState,
     plan::Plan,
     prompt,
     provider::COMPOSITION,
@@ -23,12 +23,11 @@ impl State {
     /// Returns the state of a run whose media are ready.
     pub(super) fn ready(assembler: Box<Assembler>, run: &mut Plan, out: &Outlet) -> Self {
         out.set_prepared();
-        let (module, timeout, is_streamed) = (&run.spec.module, run.timeout, assembler.is_streamed());
-        let parts = run.parts.as_mut().and_then(|parts| parts.start(module, timeout, is_streamed, out));
-        if let Some(parts) = parts {
-            return Self::Composing(assembler, parts);
+        let is_streamed = assembler.is_streamed();
+        match run.parts.as_mut().and_then(|parts| parts.start(run.timeout, is_streamed, out)) {
+            Some(parts) => Self::Composing(assembler, parts),
+            None => Self::calling(assembler, run),
         }
-        Self::calling(assembler, run)
     }
 
     /// Returns the state of a run whose messages are complete. One that was halted or interrupted in a round first executes
@@ -130,38 +129,39 @@ impl Driver {
 impl Driver {
     /// Waits for the parts. They watch the cancellation and the time limit of the run themselves, because a composition that
     /// is stopped reports the parts that are done.
-    pub(super) async fn compose(&mut self, mut assembler: Box<Assembler>, parts: PartsFuture) -> State {
-        let PartsEnd { mut summary, answer, partial_data, state, slot } = parts.await;
+    pub(super) async fn compose(&mut self, mut assembler: Box<Assembler>, parts: Execution) -> State {
+        let CompositionResult { mut summary, answer, partial_data, state, slot } = parts.run().await;
         if self.run.tools.as_ref().is_some_and(|tools| tools.has_earlier_usage()) {
             summary.usage = new_usage(&summary); // the halted run has counted the parts before it
         }
         assembler.add_parts(summary, partial_data);
         match answer {
-            Ok(PartsAnswer::Texts(texts)) => {
-                (self.run.parts_state, self.slot) = (Some(state), slot);
+            Ok(CompositionAnswer::Texts(texts)) => {
+                self.run.parts_state = Some(state);
+                self.slot = slot;
                 self.place(assembler, texts.into())
             }
-            Ok(PartsAnswer::Envelope(envelope)) => {
-                self.run.provider = Arc::new(PartsReply::new(envelope));
+            Ok(CompositionAnswer::Envelope(envelope)) => {
+                self.run.provider = Arc::new(CompositionProvider::new(envelope));
                 self.run.others.clear();
-                assembler.answer_from_parts(COMPOSITION, PartsReply::MODEL);
+                assembler.answer_from_parts(COMPOSITION, CompositionProvider::MODEL);
                 State::Calling(assembler)
             }
-            Err(PartsError { error, is_interrupted }) => {
-                let error = self.halt_parts(state).await.unwrap_or(error);
-                assembler.fail_parts(error, is_interrupted, self.started.elapsed(), &mut self.out);
+            Err(failed) => {
+                let error = self.halt_parts(state).await.unwrap_or(failed.error);
+                assembler.fail_parts(error, failed.is_interrupted, self.started.elapsed(), &mut self.out);
                 State::Ended
             }
         }
     }
 
     /// Stores the run if parts wait for a confirmation, and returns the error that ends it.
-    async fn halt_parts(&mut self, state: PartsState) -> Option<ErrorBody> {
+    async fn halt_parts(&mut self, state: CompositionState) -> Option<ErrorBody> {
         if state.halted.is_empty() {
             return None;
         }
         let media = self.expiring_media();
-        self.run.parts.as_ref()?.halt(&self.run.spec.module, state, media).await
+        self.run.parts.as_ref()?.halt(state, media).await
     }
 
     /// Builds the messages with these texts in place of the calls and references of the prompt.
@@ -170,7 +170,7 @@ impl Driver {
         let Some(parts) = run.parts.take() else { return State::Calling(assembler) };
         run.spec.texts = texts;
         let instructions = request::instructions(run.request.output.as_deref());
-        let PendingParts { input, media, .. } = *parts;
+        let PendingComposition { input, media, .. } = *parts;
         let messages = prompt::conversation(&run.spec.module, instructions, &input, &run.spec.texts, media);
         match messages {
             Ok(messages) => {

@@ -12,7 +12,7 @@ use super::providers::Chain;
 use crate::{
     Budget, RunContext, RunInput, RunOptions,
     cache::{self, Cached},
-    composition::{self, Composed, ComposedModule, PendingParts},
+    composition::{Composition, CompositionMode, PendingComposition},
     input::CheckedInput,
     media::{MediaSink, Sources},
     module_context::{ContextSink, ContextSources, InputContext},
@@ -24,10 +24,10 @@ use crate::{
     session,
     spans::SpanScope,
     state::RuntimeState,
-    tools::{self, Continued, Restored, RestoredParts, ToolRun, ToolSources},
+    tools::{self, Continued, ContinuedPart, Restored, ToolRun, ToolSources},
 };
 
-/// Runs every step before the call to the provider. `composed` is [`Composed::Unknown`] for a run that is not part of another.
+/// Runs every step before the call to the provider. `mode` is [`CompositionMode::Find`] for a run that is not part of another.
 ///
 /// # Errors
 /// Errors that are known before the provider is called: a caller without permission, an invalid input, or
@@ -38,12 +38,11 @@ pub(crate) fn prepare(
     input: RunInput,
     options: &RunOptions,
     context: RunContext,
-    composed: &Composed,
+    mode: &CompositionMode,
 ) -> Result<PreparedRun, ErrorBody> {
     preflight::caller(&module.manifest, options.caller)?;
-    let texts = composed.texts();
-    let composed = composition::composed_module(state.composer.as_ref(), &state.modules, module, composed)?;
-    let Restored { mut options, context, input, continued, parts } =
+    let composition = mode.composition(&state.compositions, &state.modules, module)?;
+    let Restored { mut options, context, input, continued, halted_parts } =
         tools::restore(&state.tools.halted, module, input, options, context)?;
     // The parts of the run and the modules that it calls as tools share its budget.
     if let Some(budget) = Budget::for_run(state.budget, &options.budgets) {
@@ -52,12 +51,13 @@ pub(crate) fn prepare(
     if let Some(access) = access_to_module(options.media.as_ref().unwrap_or(&state.media), module) {
         options.to_mut().media = Some(access);
     }
-    let run = Run { state, module, options: &options, context: &context, composed, texts };
+    let texts = mode.texts();
+    let run = Run { state, module, options: &options, context: &context, composition, texts };
     let accepted = run.accept(input)?;
     let call = run.call(&accepted, continued.as_deref())?;
     let cached = run.cached(&accepted.input, &call, continued.is_some());
     let rules = run.rules(&accepted, &call, &cached);
-    let plan = run.plan(accepted, call, cached, parts)?;
+    let plan = run.plan(accepted, call, cached, halted_parts)?;
     let claim = continued.and_then(|continued| continued.claim);
     Ok(PreparedRun { plan: Plan { claim, ..plan }, rules, span: None })
 }
@@ -79,8 +79,8 @@ struct Run<'a> {
     options: &'a RunOptions,
     context: &'a RunContext,
     /// The parts of the module, if it calls other modules.
-    composed: Option<Arc<dyn ComposedModule>>,
-    /// The texts in place of the calls and references of the prompt.
+    composition: Option<Arc<Composition>>,
+    /// The texts that replace the calls and references of the prompt.
     texts: Arc<[String]>,
 }
 
@@ -127,9 +127,9 @@ impl Run<'_> {
 
     /// Chooses the providers and the tools, checks that they have what the module requires, and builds the first request.
     fn call(&self, accepted: &Accepted, continued: Option<&Continued>) -> Result<Call, ErrorBody> {
-        let Self { state, module, options, composed, .. } = self;
+        let Self { state, module, options, composition, .. } = self;
         let input = &accepted.input;
-        let (chain, offline) = Chain::new(&state.providers, module, options, composed.as_deref(), input)?;
+        let (chain, offline) = Chain::new(&state.providers, module, options, composition.as_deref(), input)?;
         let mut warnings = Vec::from_iter(offline);
         warnings.extend(misaddressed(module, input.packet()));
         let media = self.media(input)?;
@@ -204,7 +204,7 @@ impl Run<'_> {
     fn cached(&self, input: &CheckedInput, call: &Call, is_continued: bool) -> Cached {
         let Self { options, context, .. } = self;
         let is_new = !is_continued && options.continuation.is_none() && context.resume_from.is_none();
-        let is_cached = self.composed.is_none() && is_new && !call.chain.is_offline && !context.is_uncached;
+        let is_cached = self.composition.is_none() && is_new && !call.chain.is_offline && !context.is_uncached;
         let answers = self.state.cache.as_ref().filter(|_| is_cached);
         let called = (call.chain.first.as_ref(), &call.request);
         cache::lookup(answers, self.module, input, called, options)
@@ -231,7 +231,7 @@ impl Run<'_> {
         accepted: Accepted,
         call: Call,
         cached: Cached,
-        restored: RestoredParts,
+        halted_parts: Vec<ContinuedPart>,
     ) -> Result<Plan, ErrorBody> {
         let Self { state, module, options, context, .. } = self;
         let spans = self.spans();
@@ -244,11 +244,18 @@ impl Run<'_> {
         );
         let Chain { first: provider, others, budgets, .. } = call.chain.or_replay(cached.replay);
         preflight::budgets(&budgets, (provider.as_ref(), self.model()), &others)?;
-        let parts = self.composed.map(|composed| {
-            let start = super::start_part(state);
-            let parts =
-                PendingParts::new(start, composed, options, context, accepted.input, &state.tools.halted);
-            Box::new(parts.restored(restored))
+        let parts = self.composition.map(|composition| {
+            Box::new(PendingComposition {
+                composition: Some(composition),
+                module: Arc::clone(module),
+                options: options.clone(),
+                context: context.clone(),
+                input: accepted.input,
+                media: Vec::new(),
+                halted_parts,
+                halted_runs: (!context.is_tool).then(|| state.tools.halted.clone()),
+                start_part: super::start_part(state),
+            })
         });
         Ok(Plan {
             provider,
@@ -289,7 +296,7 @@ impl Run<'_> {
     /// Returns the time limit of the run, and its setting.
     fn timeout(&self) -> (Duration, &'static str) {
         let of_run = self.options.timeout.unwrap_or(self.state.timeout);
-        match self.composed.as_ref().and_then(|composed| composed.timeout()) {
+        match self.composition.as_ref().map(|composition| composition.timeout()) {
             Some(limit) if limit <= of_run => (limit, "`composition.timeout_ms` in the manifest"),
             _ => (of_run, "--timeout"),
         }

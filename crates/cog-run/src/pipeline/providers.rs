@@ -8,7 +8,7 @@ use cog_spec::{ErrorBody, Secret, Warning};
 
 use crate::{
     Budget, Providers, RunOptions,
-    composition::{ComposedModule, PartsReply},
+    composition::{Composition, CompositionProvider},
     input::CheckedInput,
     offline, preflight,
 };
@@ -32,14 +32,14 @@ impl Chain {
         providers: &Providers,
         module: &Module,
         options: &RunOptions,
-        composed: Option<&dyn ComposedModule>,
+        composition: Option<&Composition>,
         input: &CheckedInput,
     ) -> Result<(Self, Option<Warning>), ErrorBody> {
         let mut others = VecDeque::from(providers.choose(options.provider.as_deref())?);
         let is_offline = others.is_empty();
         let chain = |first, others| Self { first, others, budgets: options.budgets.clone(), is_offline };
-        if composed.is_some_and(|composed| !composed.uses_own_prompt()) {
-            return Ok((chain(Arc::new(PartsReply::new(String::new())), VecDeque::new()), None));
+        if composition.is_some_and(|composition| !composition.uses_own_prompt()) {
+            return Ok((chain(Arc::new(CompositionProvider::new(String::new())), VecDeque::new()), None));
         }
         if let Some(first) = others.pop_front() {
             return Ok((chain(first, others), None));

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     RunOptions, error,
-    parts_state::{HaltedPart, PartsState},
+    parts_state::{HaltedPart, CompositionState},
 };
 
 /// Stores a composition whose parts wait for a confirmation, and returns the error that ends it: that of the first of these
@@ -21,9 +21,10 @@ use crate::{
 pub(crate) async fn halt_parts(
     halted: &HaltedRuns,
     module: &Arc<Module>,
-    (input, media): (&Value, Vec<(String, Media)>),
+    input: &Value,
+    media: Vec<(String, Media)>,
     options: &RunOptions,
-    parts: PartsState,
+    parts: CompositionState,
 ) -> ErrorBody {
     let Some(first) = parts.halted.first().cloned() else {
         return ErrorBody::new(Code::InternalError, "no part of the halted composition waits");

@@ -26,14 +26,14 @@ pub(crate) struct Restored<'a> {
     pub(crate) context: RunContext,
     pub(crate) input: RunInput,
     pub(crate) continued: Option<Box<Continued>>,
-    pub(crate) parts: RestoredParts,
+    /// The halted parts of a composition.
+    pub(crate) halted_parts: Vec<ContinuedPart>,
 }
 
-/// Where the parts of a halted composition continue.
-#[derive(Default)]
-pub(crate) struct RestoredParts {
-    /// The parts that wait for a confirmation, and how they continue.
-    pub(crate) halted: Vec<(HaltedPart, Continuation)>,
+/// A part of a halted composition that waits for a confirmation, and how it continues.
+pub(crate) struct ContinuedPart {
+    pub(crate) part: HaltedPart,
+    pub(crate) continuation: Continuation,
 }
 
 /// A run that continues after tool calls: one that was halted, or one that was interrupted and starts again.
@@ -81,7 +81,7 @@ pub(crate) fn restore<'a>(
     }
     let Some(Continuation { id, decision }) = &options.continuation else {
         let options = Cow::Borrowed(options);
-        return Ok(Restored { options, context, input, continued: None, parts: RestoredParts::default() });
+        return Ok(Restored { options, context, input, continued: None, halted_parts: Vec::new() });
     };
     let state = halted_runs.open(id, options.owner.as_deref())?;
     check_unchanged(&state, module)?;
@@ -141,20 +141,19 @@ fn continue_from(
         context,
         input: RunInput::Json(input),
         continued: Some(Box::new(continued)),
-        parts: RestoredParts { halted: halted_parts },
+        halted_parts,
     }
 }
 
 /// Returns how the halted parts of a composition continue. The decision is about the first; the others stay halted.
-fn decided(parts: Vec<HaltedPart>, decision: &Decision) -> Vec<(HaltedPart, Continuation)> {
-    let undecided = || Decision::Confirm(String::new());
-    let parts = parts.into_iter().enumerate();
-    let decided = parts.map(|(position, part)| {
-        let decision = if position == 0 { decision.clone() } else { undecided() };
-        let continuation = Continuation { id: part.id.clone(), decision };
-        (part, continuation)
+fn decided(parts: Vec<HaltedPart>, decision: &Decision) -> Vec<ContinuedPart> {
+    let others = std::iter::repeat(Decision::Confirm(String::new()));
+    let decisions = std::iter::once(decision.clone()).chain(others);
+    let continued = parts.into_iter().zip(decisions).map(|(part, decision)| ContinuedPart {
+        continuation: Continuation { id: part.id.clone(), decision },
+        part,
     });
-    decided.collect()
+    continued.collect()
 }
 
 /// Checks that the module is the one that was halted.
@@ -215,7 +214,7 @@ fn after_calls<'a>(
             context,
             input,
             continued: Some(Box::new(continued)),
-            parts: RestoredParts::default(),
+            halted_parts: Vec::new(),
         },
     }
 }

@@ -27,7 +27,7 @@ use crate::{
     RunContext, RunOptions,
     call_log::CallLog,
     input::CheckedInput,
-    parts_state::PartsState,
+    parts_state::CompositionState,
     recorder,
     spans::SpanScope,
     stream::Outlet,
@@ -258,7 +258,7 @@ impl ToolRun {
         round: Round,
         media: Vec<(String, Media)>,
         last: &LastCall<'_>,
-        parts: Option<PartsState>,
+        parts: Option<CompositionState>,
     ) -> ErrorBody {
         let mut progressed = self.progressed.clone();
         progressed.usage = last.usage.cloned();

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{Round, content::CONFIRMATION_REQUIRED};
-use crate::{RunOptions, clock, media_files::StoredMedia, parts_state::PartsState, session::random_id};
+use crate::{
+    RunOptions, clock, media_files::StoredMedia, parts_state::CompositionState, session::random_id,
+};
 
 /// The number of messages that a run creates again from its input: the prompt and the input.
 pub(crate) const INITIAL_MESSAGES: usize = 2;
@@ -66,7 +68,7 @@ pub(crate) struct HaltedState {
     pub(super) round: Round,
     pub(super) progressed: Progressed,
     /// The parts of a composition, which ran before.
-    pub(super) parts: Option<PartsState>,
+    pub(super) parts: Option<CompositionState>,
     /// The path of the part that waits for the confirmation; none if the module itself waits.
     pub(super) part: Option<String>,
 }

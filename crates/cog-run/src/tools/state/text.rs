@@ -6,7 +6,7 @@ use cog_spec::{PartAnswer, Usage};
 use serde::Deserialize;
 
 use super::{HaltedState, Progressed};
-use crate::{RunOptions, options::stored, parts_state::PartsState, tools::Round};
+use crate::{RunOptions, options::stored, parts_state::CompositionState, tools::Round};
 
 /// The format version.
 const VERSION: u64 = 1;
@@ -168,7 +168,7 @@ fn read_progressed(node: Node<'_>) -> Option<Progressed> {
 }
 
 /// Writes the parts of a composition: the answers of those that are done, and those that wait for a confirmation.
-fn write_parts(w: &mut Writer<'_>, parts: Option<&PartsState>) {
+fn write_parts(w: &mut Writer<'_>, parts: Option<&CompositionState>) {
     let Some(parts) = parts else { return };
     w.key("parts").object(|w| {
         w.key("finished").object(|w| {
@@ -181,11 +181,11 @@ fn write_parts(w: &mut Writer<'_>, parts: Option<&PartsState>) {
 }
 
 /// Reads the parts of a composition.
-fn read_parts(node: Node<'_>) -> Option<PartsState> {
+fn read_parts(node: Node<'_>) -> Option<CompositionState> {
     let finished = node.get("finished")?.members();
     let answer =
         |(path, answer): (&str, Node<'_>)| Some((path.to_owned(), PartAnswer::deserialize(answer).ok()?));
-    Some(PartsState {
+    Some(CompositionState {
         finished: finished.map(answer).collect::<Option<Vec<_>>>()?.into_iter().collect(),
         halted: Vec::deserialize(node.get("halted")?).ok()?,
     })

@@ -1,8 +1,8 @@
 //! The number of parts that run at the same time.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use cog_run::{RunOptions, composition::Flows};
+use cog_run::RunOptions;
 
 use super::support::{Bench, Says, answer, parts};
 
@@ -27,7 +27,7 @@ fn tree() -> Bench {
 async fn limit_is_that_of_the_run_at_all_depths() {
     for limit in [1, 2, 3] {
         let bench = tree();
-        let runtime = bench.builder().composer(Arc::new(Flows::new().max_parallel(limit))).build().unwrap();
+        let runtime = bench.builder().max_parallel_parts(limit).build().unwrap();
         let envelope = bench.run_in(&runtime, RunOptions::new()).await;
         assert_eq!(answer(&envelope), "whole");
         assert_eq!((bench.provider.max_open(), bench.provider.called().len()), (limit, 11), "{limit}");
@@ -39,7 +39,7 @@ async fn limit_is_that_of_the_run_at_all_depths() {
 #[tokio::test(start_paused = true)]
 async fn each_run_has_its_own_limit() {
     let bench = tree();
-    let runtime = bench.builder().composer(Arc::new(Flows::new().max_parallel(1))).build().unwrap();
+    let runtime = bench.builder().max_parallel_parts(1).build().unwrap();
     let run = || bench.run_in(&runtime, RunOptions::new());
     let (first, second) = tokio::join!(run(), run());
     assert_eq!((answer(&first).as_str(), answer(&second).as_str()), ("whole", "whole"));
@@ -49,7 +49,7 @@ async fn each_run_has_its_own_limit() {
 #[tokio::test(start_paused = true)]
 async fn part_that_waits_for_a_slot_is_not_running() {
     let bench = tree();
-    let runtime = bench.builder().composer(Arc::new(Flows::new().max_parallel(1))).build().unwrap();
+    let runtime = bench.builder().max_parallel_parts(1).build().unwrap();
     let options = RunOptions::new().timeout(Duration::from_millis(75));
     let statuses = parts(&bench.run_in(&runtime, options).await);
     let inner = ["left cancelled", "left/inner cancelled", "left/inner/leaf done", "left/inner/other done"];

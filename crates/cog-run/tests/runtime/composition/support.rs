@@ -13,7 +13,6 @@ use cog_json::{ToJson as _, Value};
 use cog_module::Finder;
 use cog_run::{
     RecoveryOffer, RunContext, RunInput, RunOptions, Runtime, RuntimeBuilder,
-    composition::Flows,
     provider::{
         Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, ToolCallDelta,
         Usage, reply,
@@ -256,7 +255,7 @@ fn builder(directory: &std::path::Path, provider: &Arc<Script>) -> RuntimeBuilde
         .provider(Arc::clone(provider) as Arc<dyn Provider>)
         .finder(Finder::new(".", vec![directory.to_owned()], None))
         .recheck(Duration::ZERO)
-        .composer(Arc::new(Flows::new().max_parallel(4)))
+        .max_parallel_parts(4)
 }
 
 /// Returns the events of a reply that calls a tool.

@@ -6,7 +6,6 @@ use cog_host::settings::Settings;
 use cog_module::{Module, Origin, Trust};
 use cog_run::{
     RunInput, RunOptions,
-    composition::is_composed,
     sessions::{RunRecord, StoredRun, StoredRuns},
 };
 use cog_spec::{Code, ErrorBody};
@@ -63,7 +62,7 @@ pub(super) fn created(
     console: &Console,
 ) -> Option<StoredRun> {
     let is_continued = options.continuation.is_some();
-    let is_stored = is_continued || is_composed(module) || module.manifest.policies.tools_allowed;
+    let is_stored = is_continued || module.calls_modules() || module.manifest.policies.tools_allowed;
     let directory = directory(args, settings, is_continued).filter(|_| is_stored)?;
     let mut record = RunRecord::new(target(module), input.clone(), options);
     record.provider.clone_from(&settings.provider.value);
