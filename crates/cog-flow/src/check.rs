@@ -1,6 +1,6 @@
 //! Finds and checks all modules of a composition, before anything runs.
 
-mod paths;
+mod graph;
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -32,7 +32,7 @@ pub fn check(module: Arc<Module>, modules: &dyn Lookup) -> Checked {
     let mut loader = Loader::new(module, modules);
     loader.load_all();
     let (plans, mut findings) = loader.finish();
-    findings.extend(paths::check(&plans));
+    findings.extend(graph::check(&plans));
     let flow = Flow::new(plans.into_iter().map(|loaded| loaded.plan).collect());
     findings.extend(typing::check(&flow));
     findings.sort_by_key(|finding| finding.severity);

@@ -20,7 +20,7 @@ pub(crate) use self::{
     ranges::Cases,
     values::{Decimal, Values},
 };
-use crate::{cursor::TextError, value_path::ValuePath};
+use crate::{cursor::TextError, json_path::ValuePath};
 
 /// A parsed condition.
 #[derive(Debug, Clone, PartialEq)]

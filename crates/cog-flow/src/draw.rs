@@ -3,14 +3,15 @@
 mod diagram;
 mod edges;
 mod layout;
-mod svg;
 
 use cog_json::{ToJson, Writer};
-use cog_module::PromptPart;
 
-use self::diagram::{Builder, INPUT, truncated};
 pub use self::diagram::{Diagram, DiagramEdge, DiagramField, DiagramNode, EdgeKind, NodeKind};
-use crate::{Callee, Flow, Source, value_path::ValuePath};
+use self::{
+    diagram::{Builder, truncated},
+    layout::{LINE, Point, Rectangle, backward, layout},
+};
+use crate::Flow;
 
 impl Diagram {
     /// Returns the drawing of a composition. The modules that its parts call are drawn as calls.
@@ -107,32 +108,6 @@ fn detail(node: &DiagramNode, width: usize) -> String {
     format!("  {:width$}  {}\n", node.name, node.detail)
 }
 
-// What is passed without a mapping: the fields that the target has.
-
-/// Adds the edge from a module whose result is the answer.
-fn gives_answer(builder: &mut Builder<'_>, callee: Callee, note: Option<String>) {
-    let (from, to, fields) = (builder.callee_node(callee), builder.output_node(), result(builder, callee));
-    builder.edge(DiagramEdge { from, to, kind: EdgeKind::Step, fields, note });
-}
-
-/// Returns the fields of a result that is the answer.
-fn result(builder: &Builder<'_>, callee: Callee) -> Vec<DiagramField> {
-    passed(builder, Source::Output(callee), None)
-}
-
-/// Returns the fields of the input or of the data of a result that the target has; without a target, the answer.
-fn passed(builder: &Builder<'_>, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
-    let payload = builder.sources.payload_of(source);
-    let target = target.map_or_else(|| builder.sources.answer(), |callee| builder.sources.input_of(callee));
-    let known = payload.member_names();
-    let field = |name: &str| {
-        let types = payload.member(name).filter(|_| known.contains(&name))?.describe();
-        Some(DiagramField { name: name.to_owned(), types, path: None })
-    };
-    let fields: Vec<DiagramField> = target.member_names().into_iter().filter_map(field).collect();
-    if fields.is_empty() { vec![DiagramField::complete(payload.describe())] } else { fields }
-}
-
 // A drawing for Mermaid.
 
 impl Diagram {
@@ -212,63 +187,122 @@ fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
-// The edges of the module's own prompt: the modules that it calls, and the values that it reads.
+// A drawing as an SVG image.
 
-/// Adds the calls of the prompt, and their results.
-fn calls(builder: &mut Builder<'_>) {
-    for call in &builder.plan.calls {
-        let callee = Callee::Part(call.part);
-        let node = builder.callee_node(callee);
-        let note = call.is_async.then(|| "async".to_owned());
-        let has_input = call.arguments.is_none();
-        let fields = if has_input { passed(builder, Source::Input, Some(callee)) } else { Vec::new() };
-        builder.edge(DiagramEdge { from: INPUT, to: node, kind: EdgeKind::Call, fields, note });
-        let types = builder.sources.payload_of(Source::Output(callee)).describe();
-        let data = DiagramField { name: "data".to_owned(), types, path: None };
-        reads(builder, callee, Some(data));
-    }
-}
+/// The space before the text of a label.
+const PADDING: usize = 4;
 
-/// Adds the prompt that gives the answer, with the results of the steps that it reads.
-fn answer(builder: &mut Builder<'_>) {
-    let Some(prompt) = builder.prompt_node() else { return };
-    let fields = passed(builder, Source::Input, Some(Callee::Own));
-    builder.edge(DiagramEdge { from: INPUT, to: prompt, kind: EdgeKind::Step, fields, note: None });
-    let plan = builder.plan;
-    for part in 0..plan.parts.len() {
-        if !plan.calls.iter().any(|call| call.part == part) {
-            reads(builder, Callee::Part(part), None);
+const STYLE: &str = "text{font:12px ui-monospace,monospace;fill:#1f2328}.name{font-weight:600}.detail,.label{fill:#59636e}\
+.node{fill:#fff;stroke:#59636e;stroke-width:1.2}.end{fill:#ddf4ff}.missing{stroke:#cf222e;stroke-dasharray:4 3}\
+.prompt{fill:#fff8c5}.edge{fill:none;stroke:#818b98;stroke-width:1.2}.dashed{stroke-dasharray:5 4}.back{fill:#fff}";
+
+const ARROW: &str = "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" \
+markerHeight=\"8\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#818b98\"/></marker></defs>\n";
+
+impl Diagram {
+    /// Returns the drawing as an SVG image without scripts, fonts or links.
+    pub fn to_svg(&self) -> String {
+        let layout = layout(self);
+        let backward = backward(self, &layout);
+        let bottom = backward.last().map_or(layout.height, |last| last.bottom);
+        let right = backward.iter().map(|edge| edge.label.x + edge.label.width + LINE).max();
+        let (width, height) = (layout.width.max(right.unwrap_or_default()), bottom);
+        let mut text = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n{ARROW}\
+             <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+            xml(&truncated(&self.name))
+        );
+        for (edge, route) in self.edges.iter().zip(&layout.routes) {
+            text += &curve(edge, route);
         }
-    }
-    gives_answer(builder, Callee::Own, None);
-}
-
-/// Adds the edge from a module whose result the prompt reads, if it reads anything: what a call inserts, and references.
-fn reads(builder: &mut Builder<'_>, callee: Callee, inserted: Option<DiagramField>) {
-    let Some(prompt) = builder.prompt_node() else { return };
-    let fields: Vec<DiagramField> = inserted.into_iter().chain(references(builder, callee)).collect();
-    if !fields.is_empty() {
-        let from = builder.callee_node(callee);
-        builder.edge(DiagramEdge { from, to: prompt, kind: EdgeKind::Call, fields, note: None });
-    }
-}
-
-/// Returns the values of a result that the prompt refers to.
-fn references(builder: &Builder<'_>, callee: Callee) -> Vec<DiagramField> {
-    let name = builder.plan.source_name(Source::Output(callee));
-    let field = |part: &PromptPart| match part {
-        PromptPart::Reference { module, path, .. } if module == name => {
-            let value = ValuePath::parse(&format!("$.{path}"))?;
-            let known = builder.sources.named(name)?.find(&value);
-            let types = known.map_or_else(|_| "unknown".to_owned(), |known| known.describe());
-            Some(DiagramField { name: path.clone(), types, path: None })
+        for back in &backward {
+            text += &path_of(back.edge, &back.path);
         }
-        _ => None,
+        let labels = self.edges.iter().zip(layout.labels.iter().copied());
+        for (edge, at) in labels.chain(backward.iter().map(|back| (back.edge, back.label))) {
+            text += &label(edge, at);
+        }
+        for (node, at) in self.nodes.iter().zip(&layout.nodes) {
+            text += &shape(node, *at);
+        }
+        text + "</svg>\n"
+    }
+}
+
+/// Returns the label of an edge; nothing for an empty one.
+fn label(edge: &DiagramEdge, at: Rectangle) -> String {
+    let Rectangle { x, y, width, height } = at;
+    if height == 0 {
+        return String::new();
+    }
+    let start = x + PADDING;
+    let mut text =
+        format!("<rect class=\"back\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>\n");
+    for (index, line) in edge.lines().iter().enumerate() {
+        let baseline = y + index * LINE + 12;
+        text += &format!("<text class=\"label\" x=\"{start}\" y=\"{baseline}\">{}</text>\n", xml(line));
+    }
+    text
+}
+
+fn shape(node: &DiagramNode, at: Rectangle) -> String {
+    let Rectangle { x, y, width, height } = at;
+    let (class, radius) = match node.kind {
+        NodeKind::Input | NodeKind::Output => ("node end", height / 2),
+        NodeKind::Module => ("node", 6),
+        NodeKind::Missing => ("node missing", 6),
+        NodeKind::Prompt => ("node prompt", 6),
     };
-    let mut fields: Vec<DiagramField> = builder.plan.module.prompt.parts().iter().filter_map(field).collect();
-    fields.sort_by(|one, other| one.name.cmp(&other.name));
-    fields.dedup();
-    fields
+    let middle = x + width / 2;
+    let first = y + if node.detail.is_empty() { height / 2 + 4 } else { height / 2 - 4 };
+    let mut text = format!(
+        "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"{radius}\"/>\
+         <text class=\"name\" x=\"{middle}\" y=\"{first}\" text-anchor=\"middle\">{}</text>\n",
+        xml(&truncated(&node.name))
+    );
+    if !node.detail.is_empty() {
+        let (second, detail) = (first + LINE, xml(&node.detail));
+        text += &format!(
+            "<text class=\"detail\" x=\"{middle}\" y=\"{second}\" text-anchor=\"middle\">{detail}</text>\n"
+        );
+    }
+    text
+}
+
+/// Returns the line of an edge through its points; nothing for an edge that leads back.
+fn curve(edge: &DiagramEdge, route: &[Point]) -> String {
+    let Some(((x, y), rest)) = route.split_first() else { return String::new() };
+    let mut path = format!("M{x} {y}");
+    let mut last = (*x, *y);
+    for (x, y) in rest {
+        let bend = usize::midpoint(last.0, *x);
+        path += &format!("C{bend} {} {bend} {y} {x} {y}", last.1);
+        last = (*x, *y);
+    }
+    path_of(edge, &path)
+}
+
+fn path_of(edge: &DiagramEdge, path: &str) -> String {
+    let class = if edge.kind.is_dashed() { "edge dashed" } else { "edge" };
+    format!("<path class=\"{class}\" d=\"{path}\" marker-end=\"url(#arrow)\"/>\n")
+}
+
+/// Returns text for XML.
+fn xml(text: &str) -> String {
+    let mut xml = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => xml.push_str("&amp;"),
+            '<' => xml.push_str("&lt;"),
+            '>' => xml.push_str("&gt;"),
+            '"' => xml.push_str("&quot;"),
+            '\'' => xml.push_str("&#39;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => xml.push(' '),
+            c => xml.push(c),
+        }
+    }
+    xml
 }
 
 #[cfg(test)]

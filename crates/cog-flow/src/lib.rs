@@ -6,7 +6,6 @@ mod cursor;
 mod draw;
 mod finding;
 mod flow;
-mod graph;
 mod json_path;
 mod mapping;
 mod plan;
@@ -14,12 +13,8 @@ mod results;
 #[cfg(test)]
 mod testing;
 mod typing;
-mod value_path;
 
 pub use self::flow::{Lookup, LookupError};
-pub use self::graph::{Callee, PlanId};
-pub use self::mapping::Answer;
-pub use self::mapping::{Selection, Source, Step, Target};
 pub use check::{Checked, check};
 pub use condition::Condition;
 pub use cursor::TextError;
@@ -27,6 +22,6 @@ pub use draw::{Diagram, DiagramEdge, DiagramField, DiagramNode, EdgeKind, NodeKi
 pub use finding::Finding;
 pub use flow::Flow;
 pub use json_path::PathError;
-pub use mapping::Mapping;
+pub use mapping::{Answer, Callee, Mapping, PlanId, Selection, Source, Step, Target};
 pub use plan::{Iteration, Mention, Part, Plan, PromptCall, Route, called_modules};
 pub use results::{Results, as_text};

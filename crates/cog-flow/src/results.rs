@@ -7,7 +7,7 @@ use cog_module::PromptPart;
 use cog_spec::Aggregate;
 
 use crate::{
-    Callee, Iteration, PathError, Plan, Route, Selection, Source, Step, value_path::ValuePath,
+    Callee, Iteration, PathError, Plan, Route, Selection, Source, Step, json_path::ValuePath,
 };
 
 /// The input of a composition, and the results so far. Values are shared, so that a clone is cheap.

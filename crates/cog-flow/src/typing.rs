@@ -1,7 +1,6 @@
 //! Compares mappings and conditions with the schemas of the modules.
 
 mod known;
-mod mapping;
 mod passed;
 mod reach;
 mod sources;
@@ -16,7 +15,7 @@ pub(crate) use self::{known::Known, sources::Sources};
 use crate::{
     Callee, Condition, Finding, Flow, Plan, Step,
     finding::{FindingLocation, Findings},
-    value_path::ValuePath,
+    json_path::ValuePath,
 };
 
 /// Returns the mappings, conditions and references that do not fit the schemas.
@@ -34,7 +33,7 @@ fn check_plan(flow: &Flow, plan: &Plan) -> Findings {
     for step in plan.steps.iter().chain(&plan.outputs) {
         check_step(&sources, step, &mut findings);
     }
-    findings.extend(mapping::check_answer(&sources));
+    findings.extend(passed::answer(&sources));
     reach::rules(&sources, &mut findings);
     if let Some(iteration) = &plan.iteration
         && let Some(until) = &iteration.until
@@ -58,7 +57,7 @@ fn check_step(sources: &Sources<'_>, step: &Step, findings: &mut Findings) {
         let (tested, effect) = (sources.tested(step), "this step never runs");
         findings.extend(check_condition(sources, &pointer, condition, &tested, effect));
     }
-    mapping::check(sources, &pointer, step, findings);
+    passed::step(sources, &pointer, step, findings);
 }
 
 /// Returns the parts of a condition that do not fit; otherwise whether it is never true, which has this effect.

@@ -7,7 +7,7 @@ use cog_json::Value;
 use super::{Comparison, Content, Expression, Operand};
 use crate::{
     cursor::{Cursor, TextError},
-    value_path::ValuePath,
+    json_path::ValuePath,
 };
 
 /// The maximum length of a condition, in bytes.

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::{
-    diagram::{Builder, DiagramEdge, DiagramField, EdgeKind, INPUT},
-    gives_answer, passed, result,
+use cog_module::PromptPart;
+
+use super::diagram::{Builder, DiagramEdge, DiagramField, EdgeKind, INPUT};
+use crate::{
+    Answer, Callee, Plan, PlanId, Source, Step, Target, json_path::ValuePath, mapping::MappedField,
 };
-use crate::draw;
-use crate::{Answer, Callee, Plan, PlanId, Source, Step, Target, mapping::MappedField};
 
 /// Returns whether the own prompt runs.
 pub(super) fn uses_prompt(plan: &Plan) -> bool {
@@ -20,9 +20,9 @@ pub(super) fn uses_prompt(plan: &Plan) -> bool {
 /// Adds all edges.
 pub(super) fn add(builder: &mut Builder<'_>) {
     let plan = builder.plan;
-    draw::calls(builder);
+    calls(builder);
     for step in plan.steps.iter().chain(&plan.outputs) {
-        self::step(builder, step);
+        add_step(builder, step);
     }
     rounds(builder);
     routes(builder);
@@ -31,7 +31,7 @@ pub(super) fn add(builder: &mut Builder<'_>) {
     nested(builder);
 }
 
-fn step(builder: &mut Builder<'_>, step: &Step) {
+fn add_step(builder: &mut Builder<'_>, step: &Step) {
     let targets = match &step.to {
         Target::Output => vec![None],
         Target::Modules(list) => list.iter().map(|callee| Some(*callee)).collect(),
@@ -157,7 +157,7 @@ fn outputs(sources: &[Source]) -> Vec<Callee> {
 fn answer(builder: &mut Builder<'_>) {
     match builder.plan.answer {
         Answer::Output => {}
-        Answer::OwnPrompt => draw::answer(builder),
+        Answer::OwnPrompt => own_prompt(builder),
         Answer::Result => {
             let note = (!builder.plan.routes.is_empty()).then(|| "otherwise".to_owned());
             let always = builder.plan.routes.iter().any(|route| route.condition.is_none());
@@ -204,4 +204,89 @@ fn nested(builder: &mut Builder<'_>) {
 
 const fn plain(from: usize, to: usize, kind: EdgeKind, note: Option<String>) -> DiagramEdge {
     DiagramEdge { from, to, kind, fields: Vec::new(), note }
+}
+
+// What is passed without a mapping: the fields that the target has.
+
+/// Adds the edge from a module whose result is the answer.
+fn gives_answer(builder: &mut Builder<'_>, callee: Callee, note: Option<String>) {
+    let (from, to, fields) = (builder.callee_node(callee), builder.output_node(), result(builder, callee));
+    builder.edge(DiagramEdge { from, to, kind: EdgeKind::Step, fields, note });
+}
+
+/// Returns the fields of a result that is the answer.
+fn result(builder: &Builder<'_>, callee: Callee) -> Vec<DiagramField> {
+    passed(builder, Source::Output(callee), None)
+}
+
+/// Returns the fields of the input or of the data of a result that the target has; without a target, the answer.
+fn passed(builder: &Builder<'_>, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
+    let payload = builder.sources.payload_of(source);
+    let target = target.map_or_else(|| builder.sources.answer(), |callee| builder.sources.input_of(callee));
+    let known = payload.member_names();
+    let field = |name: &str| {
+        let types = payload.member(name).filter(|_| known.contains(&name))?.describe();
+        Some(DiagramField { name: name.to_owned(), types, path: None })
+    };
+    let fields: Vec<DiagramField> = target.member_names().into_iter().filter_map(field).collect();
+    if fields.is_empty() { vec![DiagramField::complete(payload.describe())] } else { fields }
+}
+
+// The edges of the module's own prompt: the modules that it calls, and the values that it reads.
+
+/// Adds the calls of the prompt, and their results.
+fn calls(builder: &mut Builder<'_>) {
+    for call in &builder.plan.calls {
+        let callee = Callee::Part(call.part);
+        let node = builder.callee_node(callee);
+        let note = call.is_async.then(|| "async".to_owned());
+        let has_input = call.arguments.is_none();
+        let fields = if has_input { passed(builder, Source::Input, Some(callee)) } else { Vec::new() };
+        builder.edge(DiagramEdge { from: INPUT, to: node, kind: EdgeKind::Call, fields, note });
+        let types = builder.sources.payload_of(Source::Output(callee)).describe();
+        let data = DiagramField { name: "data".to_owned(), types, path: None };
+        reads(builder, callee, Some(data));
+    }
+}
+
+/// Adds the prompt that gives the answer, with the results of the steps that it reads.
+fn own_prompt(builder: &mut Builder<'_>) {
+    let Some(prompt) = builder.prompt_node() else { return };
+    let fields = passed(builder, Source::Input, Some(Callee::Own));
+    builder.edge(DiagramEdge { from: INPUT, to: prompt, kind: EdgeKind::Step, fields, note: None });
+    let plan = builder.plan;
+    for part in 0..plan.parts.len() {
+        if !plan.calls.iter().any(|call| call.part == part) {
+            reads(builder, Callee::Part(part), None);
+        }
+    }
+    gives_answer(builder, Callee::Own, None);
+}
+
+/// Adds the edge from a module whose result the prompt reads, if it reads anything: what a call inserts, and references.
+fn reads(builder: &mut Builder<'_>, callee: Callee, inserted: Option<DiagramField>) {
+    let Some(prompt) = builder.prompt_node() else { return };
+    let fields: Vec<DiagramField> = inserted.into_iter().chain(references(builder, callee)).collect();
+    if !fields.is_empty() {
+        let from = builder.callee_node(callee);
+        builder.edge(DiagramEdge { from, to: prompt, kind: EdgeKind::Call, fields, note: None });
+    }
+}
+
+/// Returns the values of a result that the prompt refers to.
+fn references(builder: &Builder<'_>, callee: Callee) -> Vec<DiagramField> {
+    let name = builder.plan.source_name(Source::Output(callee));
+    let field = |part: &PromptPart| match part {
+        PromptPart::Reference { module, path, .. } if module == name => {
+            let value = ValuePath::parse(&format!("$.{path}"))?;
+            let known = builder.sources.named(name)?.find(&value);
+            let types = known.map_or_else(|_| "unknown".to_owned(), |known| known.describe());
+            Some(DiagramField { name: path.clone(), types, path: None })
+        }
+        _ => None,
+    };
+    let mut fields: Vec<DiagramField> = builder.plan.module.prompt.parts().iter().filter_map(field).collect();
+    fields.sort_by(|one, other| one.name.cmp(&other.name));
+    fields.dedup();
+    fields
 }

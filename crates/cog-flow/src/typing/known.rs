@@ -5,8 +5,7 @@ use std::rc::Rc;
 use cog_schema::{Member, Shape, Types, nearest};
 
 use crate::{
-    json_path::{JsonPath, WildPath, WildStep},
-    value_path::{Step, ValuePath},
+    json_path::{JsonPath, PathStep, ValuePath, WildPath, WildStep},
 };
 
 /// The maximum number of alternatives that are compared. A value with more of them can be anything.
@@ -181,8 +180,8 @@ impl<'c> Known<'c> {
         let mut known = self.clone();
         for step in path.steps() {
             known = match step {
-                Step::Key(key) => known.member_or_absent(key.as_str(), self)?,
-                Step::Index(_) => known.elements_or_absent()?,
+                PathStep::Key(key) => known.member_or_absent(key.as_str(), self)?,
+                PathStep::Index(_) => known.elements_or_absent()?,
             };
         }
         Ok(known)

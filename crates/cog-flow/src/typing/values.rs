@@ -12,7 +12,7 @@ use crate::{
     Condition, Finding,
     condition::{Comparison, Content, Decimal, Expression, Operand, Values},
     cursor::TextError,
-    value_path::Step,
+    json_path::PathStep,
 };
 
 /// The maximum depth of alternatives in alternatives that are read.
@@ -30,7 +30,7 @@ pub(super) fn values(document: &Known<'_>, operand: &Content) -> Values {
 }
 
 /// Returns the values at the end of a path, or their lengths.
-fn find(known: &Known<'_>, path: &[Step], is_length: bool) -> Values {
+fn find(known: &Known<'_>, path: &[PathStep], is_length: bool) -> Values {
     let is_here = path.is_empty() && !is_length;
     match known {
         Known::Types(types) if is_here => Values::from_types(*types),
@@ -40,7 +40,7 @@ fn find(known: &Known<'_>, path: &[Step], is_length: bool) -> Values {
         }
         Known::Schema(shape) => of_path(&shape.certain(), path, is_length),
         Known::Object(members) => match path.split_first() {
-            Some((Step::Key(key), rest)) => {
+            Some((PathStep::Key(key), rest)) => {
                 let member = members.iter().find(|(name, _)| name == key.as_str());
                 member.map_or_else(Values::all, |(_, known)| find(known, rest, is_length))
             }
@@ -62,9 +62,9 @@ fn find(known: &Known<'_>, path: &[Step], is_length: bool) -> Values {
 
 /// Returns the values in `meta`. The runtime writes those that the last layer knows, except the confidence, after the first
 /// layer, the module's schema, was checked.
-fn of_layers(layers: &[Known<'_>], path: &[Step], is_length: bool) -> Values {
+fn of_layers(layers: &[Known<'_>], path: &[PathStep], is_length: bool) -> Values {
     let is_written = |layer: &Known<'_>| match path.first() {
-        Some(Step::Key(key)) => key.as_str() != "confidence" && layer.member(key.as_str()).is_some(),
+        Some(PathStep::Key(key)) => key.as_str() != "confidence" && layer.member(key.as_str()).is_some(),
         _ => true,
     };
     let Some((last, first)) = layers.split_last() else { return Values::all() };
@@ -75,12 +75,12 @@ fn of_layers(layers: &[Known<'_>], path: &[Step], is_length: bool) -> Values {
     first.iter().fold(known, |values, layer| values.and(&find(layer, path, is_length)))
 }
 
-fn of_path(shape: &CertainShape<'_>, path: &[Step], is_length: bool) -> Values {
+fn of_path(shape: &CertainShape<'_>, path: &[PathStep], is_length: bool) -> Values {
     let Some((step, rest)) = path.split_first() else {
         let mut left = MAX_READ;
         return if is_length { lengths(shape) } else { of_shape(shape, 0, &mut left) };
     };
-    let Step::Key(key) = step else { return Values::all() };
+    let PathStep::Key(key) = step else { return Values::all() };
     if !shape.types().meet(Types::OBJECT) {
         return Values::ABSENT;
     }

@@ -1,17 +1,85 @@
-//! Cycles and depths of a graph of calls, in linear time and without recursion.
+//! Checks the graph of calls: no path leads back, and none is too long. The search takes linear time, without recursion.
+
+use cog_module::Rule;
+use cog_spec::Code;
+
+use super::LoadedPlan;
+use crate::{Finding, Plan};
+
+/// The maximum number of modules of a path that a message lists.
+const MAX_SHOWN: usize = 40;
+
+/// Returns the cycles, and the paths that are longer than a `max_depth`.
+pub(super) fn check(plans: &[LoadedPlan]) -> Vec<Finding> {
+    let calls = |loaded: &LoadedPlan| {
+        loaded.plan.parts.iter().filter_map(|part| part.plan).map(|id| id.index()).collect()
+    };
+    let successors: Vec<Vec<usize>> = plans.iter().map(calls).collect();
+    let graph = Graph::new(&successors);
+    let search = graph.search();
+    let mut findings: Vec<Finding> =
+        search.cycles.iter().filter_map(|cycle| cycle_finding(plans, cycle)).collect();
+    for (index, loaded) in plans.iter().enumerate() {
+        let max = usize::try_from(loaded.plan.max_depth).unwrap_or(usize::MAX);
+        if search.heights.get(index).is_some_and(|height| *height > max) {
+            let path = graph.deepest_path(index, &search.heights);
+            findings.extend(depth_finding(plans, &path, max));
+            // The callers of this module are at least as deep; one finding is enough.
+            break;
+        }
+    }
+    findings
+}
+
+fn cycle_finding(plans: &[LoadedPlan], cycle: &[usize]) -> Option<Finding> {
+    let (last, first) = (plans.get(*cycle.last()?)?, *cycle.first()?);
+    let location = location_of(last, first)?;
+    let path: Vec<usize> = cycle.iter().chain([&first]).copied().collect();
+    let message = format!("modules call each other in a cycle: {}", names(plans, &path));
+    let finding = Finding::error(Rule::CompositionCycle, location, message).code(Code::CircularDependency);
+    let help = "Remove one of these calls, or move the common part into a module that calls no other.";
+    Some(finding.suggest(help.to_owned()).about(&last.plan.module))
+}
+
+fn depth_finding(plans: &[LoadedPlan], path: &[usize], max: usize) -> Option<Finding> {
+    let (from, next) = (plans.get(*path.first()?)?, *path.get(1)?);
+    let location = location_of(from, next)?;
+    let names = names(plans, path);
+    let message =
+        format!("{} modules call each other in a row, but `max_depth` is {max}: {names}", path.len());
+    let finding = Finding::error(Rule::CompositionDepth, location, message).code(Code::MaxDepthExceeded);
+    let help = "Flatten the composition, or raise `composition.max_depth` (at most 32).";
+    Some(finding.suggest(help.to_owned()).about(&from.plan.module))
+}
+
+/// Returns where a module names another one.
+fn location_of(caller: &LoadedPlan, called: usize) -> Option<crate::finding::FindingLocation> {
+    let is_called =
+        |plan: &Plan| plan.parts.iter().position(|part| part.plan.is_some_and(|id| id.index() == called));
+    caller.locations.get(is_called(&caller.plan)?).cloned()
+}
+
+fn names(plans: &[LoadedPlan], path: &[usize]) -> String {
+    let name =
+        |index: &usize| plans.get(*index).map_or("", |loaded| loaded.plan.module.manifest.name.as_str());
+    let shown: Vec<&str> = path.iter().take(MAX_SHOWN).map(name).collect();
+    let more = path.len().saturating_sub(MAX_SHOWN);
+    let rest = if more > 0 { format!(" → … ({more} more)") } else { String::new() };
+    shown.join(" → ") + &rest
+}
 
 /// A graph: the successors of each node, by index.
-pub(crate) struct Graph<'a> {
+struct Graph<'a> {
     successors: &'a [Vec<usize>],
 }
 
 /// What a search found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Search {
+struct Search {
     /// The cycles: one for each edge that leads back. The nodes of a cycle, the first one once.
-    pub(crate) cycles: Vec<Vec<usize>>,
+    cycles: Vec<Vec<usize>>,
     /// The maximum number of nodes on a path from each node, without the edges that lead back.
-    pub(crate) heights: Vec<usize>,
+    heights: Vec<usize>,
 }
 
 /// The state of a node.
@@ -27,12 +95,12 @@ enum State {
 const MAX_CYCLES: usize = 20;
 
 impl<'a> Graph<'a> {
-    pub(crate) const fn new(successors: &'a [Vec<usize>]) -> Self {
+    const fn new(successors: &'a [Vec<usize>]) -> Self {
         Self { successors }
     }
 
     /// Searches from the first node. Nodes that it does not reach have the height 0.
-    pub(crate) fn search(&self) -> Search {
+    fn search(&self) -> Search {
         let mut search = Search { cycles: Vec::new(), heights: vec![0; self.successors.len()] };
         let mut states = vec![State::New; self.successors.len()];
         // The path from the start: each node, and the index of its next successor.
@@ -59,7 +127,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns the longest path from a node, by the heights of a search.
-    pub(crate) fn deepest_path(&self, from: usize, heights: &[usize]) -> Vec<usize> {
+    fn deepest_path(&self, from: usize, heights: &[usize]) -> Vec<usize> {
         let height = |node: usize| heights.get(node).copied().unwrap_or_default();
         let next = |node: &usize| {
             let mut below = self.successors.get(*node)?.iter().copied();
@@ -98,38 +166,6 @@ impl Search {
 fn set<T>(list: &mut [T], index: usize, value: T) {
     if let Some(slot) = list.get_mut(index) {
         *slot = value;
-    }
-}
-
-// The names of plans and callees inside a composition.
-
-/// The index of a plan in its [`Flow`](crate::Flow).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PlanId(pub(crate) u32);
-
-/// What a step, a route or a prompt calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Callee {
-    /// The module's own prompt.
-    Own,
-    /// A part, by its index in [`Plan::parts`](crate::Plan::parts).
-    Part(usize),
-}
-
-impl PlanId {
-    /// Returns the index, from 0.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Callee {
-    /// Returns its index among the envelopes.
-    pub(crate) const fn slot(self) -> usize {
-        match self {
-            Callee::Own => 0,
-            Callee::Part(index) => index + 1,
-        }
     }
 }
 
