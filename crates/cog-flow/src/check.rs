@@ -18,7 +18,7 @@ use crate::{
 
 /// The result of a check.
 #[derive(Debug)]
-pub struct Checked {
+pub struct CheckResult {
     /// Everything that was found: errors first, in the order of the modules.
     pub findings: Vec<Finding>,
     flow: Flow,
@@ -28,7 +28,7 @@ pub struct Checked {
 /// calls are not nested too deeply, that mappings and conditions fit the schemas, and that every step can run.
 ///
 /// The time is linear in the number of modules and steps. No model is called.
-pub fn check(module: Arc<Module>, modules: &dyn Lookup) -> Checked {
+pub fn check(module: Arc<Module>, modules: &dyn Lookup) -> CheckResult {
     let mut loader = Loader::new(module, modules);
     loader.load_all();
     let (plans, mut findings) = loader.finish();
@@ -36,10 +36,10 @@ pub fn check(module: Arc<Module>, modules: &dyn Lookup) -> Checked {
     let flow = Flow::new(plans.into_iter().map(|loaded| loaded.plan).collect());
     findings.extend(typing::check(&flow));
     findings.sort_by_key(|finding| finding.severity);
-    Checked { findings, flow }
+    CheckResult { findings, flow }
 }
 
-impl Checked {
+impl CheckResult {
     /// Returns the composition, if it has no errors; otherwise the errors.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl<'a> Loader<'a> {
         found
     }
 
-    /// Returns the plan of a loaded module: that of the root, if it is the same module, otherwise a new one.
+    /// Returns the plan of a loaded module: the root's plan if it is the same module, otherwise a new one.
     fn identify(&mut self, module: Arc<Module>) -> Result<PlanId, LookupError> {
         if self.plans.first().is_some_and(|root| root.plan.module.origin == module.origin) {
             return Ok(PlanId(0));

@@ -94,8 +94,7 @@ fn quoted(text: &str) -> String {
 
 /// Returns the numbers of an interval: `1`, `a number from 0 to 1`.
 fn numbers(interval: &Interval<Decimal>) -> String {
-    let (lower, upper) = (end(&interval.0), end(&interval.1));
-    match (lower, upper) {
+    match (end(&interval.0), end(&interval.1)) {
         (None, None) => "a number".to_owned(),
         (Some(lower), None) => format!("a number from {lower}"),
         (None, Some(upper)) => format!("a number up to {upper}"),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A position in a text.
+/// A position in text.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor<'a> {
     text: &'a str,
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
         self.at = (self.at + bytes).min(self.text.len());
     }
 
-    /// Moves over a text, if it is next.
+    /// Moves over this text, if it is next.
     pub(crate) fn take(&mut self, text: &str) -> bool {
         let is_next = self.rest().starts_with(text);
         if is_next {

@@ -136,7 +136,7 @@ impl Diagram {
     }
 }
 
-/// Returns a text for a label in quotes. Everything that Mermaid or HTML reads is written by its number.
+/// Returns text for a label in quotes. Everything that Mermaid or HTML reads is written by its number.
 fn escaped(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || " -_.,:$[]()=+…".contains(c);
     let escape = |c: char| if plain(c) { c.to_string() } else { format!("#{};", u32::from(c)) };
@@ -204,9 +204,9 @@ impl Diagram {
     pub fn to_svg(&self) -> String {
         let layout = layout(self);
         let backward = backward(self, &layout);
-        let bottom = backward.last().map_or(layout.height, |last| last.bottom);
         let right = backward.iter().map(|edge| edge.label.x + edge.label.width + LINE).max();
-        let (width, height) = (layout.width.max(right.unwrap_or_default()), bottom);
+        let width = layout.width.max(right.unwrap_or_default());
+        let height = backward.last().map_or(layout.height, |last| last.bottom);
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n{ARROW}\
@@ -262,7 +262,8 @@ fn shape(node: &DiagramNode, at: Rectangle) -> String {
         xml(&truncated(&node.name))
     );
     if !node.detail.is_empty() {
-        let (second, detail) = (first + LINE, xml(&node.detail));
+        let second = first + LINE;
+        let detail = xml(&node.detail);
         text += &format!(
             "<text class=\"detail\" x=\"{middle}\" y=\"{second}\" text-anchor=\"middle\">{detail}</text>\n"
         );

@@ -102,8 +102,16 @@ pub(crate) enum FindingLocation {
 
 impl Finding {
     pub(crate) fn error(rule: Rule, location: FindingLocation, message: impl Into<String>) -> Self {
-        let (severity, code, message) = (Severity::Error, Code::ModuleInvalid, message.into());
-        Self { severity, rule, code, message, suggestion: None, location, also_at: None, module: None }
+        Self {
+            severity: Severity::Error,
+            rule,
+            code: Code::ModuleInvalid,
+            message: message.into(),
+            suggestion: None,
+            location,
+            also_at: None,
+            module: None,
+        }
     }
 
     pub(crate) fn warning(rule: Rule, location: FindingLocation, message: impl Into<String>) -> Self {
@@ -116,8 +124,13 @@ impl Finding {
     }
 
     #[must_use]
-    pub(crate) fn suggest(self, suggestion: impl Into<Option<String>>) -> Self {
-        Self { suggestion: suggestion.into(), ..self }
+    pub(crate) fn suggest(self, suggestion: impl Into<String>) -> Self {
+        self.with_suggestion(Some(suggestion.into()))
+    }
+
+    #[must_use]
+    pub(crate) fn with_suggestion(self, suggestion: Option<String>) -> Self {
+        Self { suggestion, ..self }
     }
 
     /// Adds another place of the module that it is about.
@@ -137,7 +150,7 @@ impl Finding {
         let column = text.get(..error.range.start).unwrap_or_default().chars().count() + 1;
         let message = format!("{what}, column {column}: {}", error.message);
         let location = FindingLocation::Manifest(pointer, Some(error.range));
-        Self::error(rule, location, message).suggest(error.suggestion)
+        Self::error(rule, location, message).with_suggestion(error.suggestion)
     }
 
     /// Sets the module that it is about.

@@ -32,7 +32,10 @@ impl Flow {
     }
 
     /// Returns a plan.
-    #[expect(clippy::indexing_slicing, reason = "only the flow creates the ids of its plans, and it has a root")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "only the flow creates the ids of its plans, and it has a root"
+    )]
     pub fn plan(&self, id: PlanId) -> &Plan {
         &self.plans[id.index()]
     }

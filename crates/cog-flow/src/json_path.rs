@@ -404,7 +404,8 @@ impl Counts {
             return Err(TextError::new(cursor.since(start), message)
                 .suggest("Compare with `==`, or map the complete list."));
         }
-        let (range, c) = (cursor.next_range(), cursor.peek().unwrap_or_default());
+        let range = cursor.next_range();
+        let c = cursor.peek().unwrap_or_default();
         cursor.skip(range.len());
         self.character(c, range)
     }
@@ -444,7 +445,8 @@ impl Counts {
     fn open(&mut self) {
         self.depth += 1;
         if self.depth == 1 {
-            (self.listed, self.is_wide) = (1, false);
+            self.listed = 1;
+            self.is_wide = false;
         }
     }
 
@@ -453,7 +455,8 @@ impl Counts {
         self.filter = self.filter.filter(|depth| *depth <= self.depth);
         if self.depth == 0 {
             self.selectors = self.selectors.saturating_mul(self.listed);
-            (self.listed, self.is_wide) = (1, false);
+            self.listed = 1;
+            self.is_wide = false;
         }
     }
 

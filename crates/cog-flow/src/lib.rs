@@ -15,7 +15,7 @@ mod testing;
 mod typing;
 
 pub use self::flow::{Lookup, LookupError};
-pub use check::{Checked, check};
+pub use check::{CheckResult, check};
 pub use condition::Condition;
 pub use cursor::TextError;
 pub use draw::{Diagram, DiagramEdge, DiagramField, DiagramNode, EdgeKind, NodeKind};

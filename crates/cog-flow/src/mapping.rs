@@ -4,7 +4,7 @@ use cog_json::{Limits, Value};
 use cog_spec::Aggregate;
 
 use crate::{
-    Callee, Condition, PathError,
+    Condition, PathError,
     json_path::{Document, JsonPath},
 };
 

@@ -13,7 +13,7 @@ use cog_spec::{Code, Composition, Pattern, Tier};
 
 pub(crate) use self::parts::PartDraft;
 use self::{
-    calls::{Called, written},
+    calls::{KnownCalls, written},
     names::{Names, only_named},
     parts::Parts,
 };
@@ -44,7 +44,7 @@ pub struct Plan {
     pub parts: Vec<Part>,
     /// The calls of the prompt, in its order.
     pub calls: Vec<PromptCall>,
-    /// The results that the prompt inserts, in its order: those of the calls, also where a call is named again.
+    /// The results that the prompt inserts, in its order: the results of the calls, also where a call is named again.
     pub mentions: Vec<Mention>,
     /// The steps to modules, in the order of the manifest. A step that [`Step::is_routed`] waits for its route.
     pub steps: Vec<Step>,
@@ -84,7 +84,7 @@ impl Plan {
 /// A module that a plan calls, for one result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The name of its result: that of its module, unless `as` gives it another one.
+    /// The name of its result: the name of its module, unless `as` gives it another one.
     pub name: String,
     /// The name of the module that runs.
     pub module: String,
@@ -115,7 +115,7 @@ pub struct PromptCall {
     /// The bytes of the prompt that are the call.
     pub range: Range<usize>,
     /// The text between the parentheses, parsed: its placeholders are filled first. If the text is a JSON object, it is the
-    /// input; other text is the arguments. Without text, the input is that of this module.
+    /// input; other text is the arguments. Without text, it is the input of this module.
     pub arguments: Option<cog_module::Prompt>,
     /// Whether later calls need not wait for this one.
     pub is_async: bool,
@@ -164,7 +164,7 @@ pub struct Route {
 
 /// A plan without the plans of its parts.
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub(crate) struct PlanDraft {
     pub(crate) plan: Plan,
     /// The parts, in the order of [`Plan::parts`].
     pub(crate) parts: Vec<PartDraft>,
@@ -178,7 +178,7 @@ struct Compiler<'m> {
     names: Names,
     calls: Vec<PromptCall>,
     mentions: Vec<Mention>,
-    called: Called,
+    called: KnownCalls,
     steps: Vec<Step>,
     outputs: Vec<Step>,
     routes: Vec<Route>,
@@ -189,14 +189,14 @@ struct Compiler<'m> {
 }
 
 /// Compiles a module. A module that calls no others has an empty plan.
-pub(crate) fn compile(module: &Arc<Module>) -> Compiled {
+pub(crate) fn compile(module: &Arc<Module>) -> PlanDraft {
     let mut compiler = Compiler {
         module,
         parts: Parts::default(),
         names: Names::default(),
         calls: Vec::new(),
         mentions: Vec::new(),
-        called: Called::default(),
+        called: KnownCalls::default(),
         steps: Vec::new(),
         outputs: Vec::new(),
         routes: Vec::new(),
@@ -230,7 +230,7 @@ impl Compiler<'_> {
         self.findings.is_enough()
     }
 
-    /// Returns whether a name can be that of another module; reports it otherwise.
+    /// Returns whether a name can be the name of another module; reports it otherwise.
     fn is_callable(&mut self, name: &str, location: &FindingLocation) -> bool {
         if name == self.module.manifest.name {
             let message = format!("the module calls itself: {name} → {name}");
@@ -250,16 +250,16 @@ impl Compiler<'_> {
         };
         let finding = Finding::error(Rule::CompositionModule, location.clone(), message);
         let help = "Use the name of a module, not a path; `cog list` shows all names.";
-        self.report(finding.suggest(help.to_owned()));
+        self.report(finding.suggest(help));
         false
     }
 
-    /// Returns whether the module's own prompt has a text.
+    /// Returns whether the module's own prompt has text.
     fn has_prompt(&self) -> bool {
         !self.module.prompt.text().trim().is_empty()
     }
 
-    fn finish(self, composition: &Composition) -> Compiled {
+    fn finish(self, composition: &Composition) -> PlanDraft {
         let answer = self.answer();
         let plan = Plan {
             module: Arc::clone(self.module),
@@ -277,7 +277,7 @@ impl Compiler<'_> {
             part_names: self.parts.by_name,
             is_complete: !self.findings.has_errors(),
         };
-        Compiled { plan, parts: self.parts.list, findings: self.findings }
+        PlanDraft { plan, parts: self.parts.list, findings: self.findings }
     }
 
     /// Returns where the answer comes from.

@@ -6,15 +6,13 @@ use cog_json::{Limits, Node, Value, Writer};
 use cog_module::PromptPart;
 use cog_spec::Aggregate;
 
-use crate::{
-    Callee, Iteration, PathError, Plan, Route, Selection, Source, Step, json_path::ValuePath,
-};
+use crate::{Callee, Iteration, PathError, Plan, Route, Selection, Source, Step, json_path::ValuePath};
 
 /// The input of a composition, and the results so far. Values are shared, so that a clone is cheap.
 #[derive(Debug, Clone)]
 pub struct Results {
     input: Value,
-    /// The envelope of the own prompt, then that of each part; null if it has none.
+    /// The envelope of the own prompt, then one for each part; null if it has none.
     envelopes: Vec<Value>,
     latest: Option<Callee>,
 }
@@ -205,7 +203,7 @@ impl Plan {
 // What the calls and references of a prompt insert.
 
 impl Plan {
-    /// Returns the texts in place of the calls and references of the module's prompt, in its order. A result that does not exist
+    /// Returns the texts that replace the calls and references of the module's prompt, in its order. A result that does not exist
     /// is `null`.
     pub fn prompt_texts(&self, results: &Results) -> Vec<String> {
         let parts = self.module.prompt.parts().iter().enumerate();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cog_module::{Module, ModuleFiles};
 
-use crate::{Checked, Lookup, LookupError, check};
+use crate::{CheckResult, Lookup, LookupError, check};
 
 /// The parts of a composition that tests use: `reader` reads a text, `judge` judges numbers.
 const PARTS: [(&str, &str); 3] = [
@@ -78,7 +78,7 @@ pub(crate) fn composed(name: &str, composition: &str, prompt: &str) -> Arc<Modul
 }
 
 /// Checks a composition named `root`.
-pub(crate) fn checked(composition: &str, prompt: &str) -> Checked {
+pub(crate) fn checked(composition: &str, prompt: &str) -> CheckResult {
     check(composed("root", composition, prompt), &Modules::new())
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn findings(composition: &str, prompt: &str) -> Vec<String> {
 }
 
 /// Returns the findings of a check as text.
-pub(crate) fn shown(checked: &Checked) -> Vec<String> {
+pub(crate) fn shown(checked: &CheckResult) -> Vec<String> {
     let show = |finding: &crate::Finding| {
         let help = finding.suggestion.as_ref().map_or_else(String::new, |help| format!(" ({help})"));
         format!("{} {}: {}{help}", finding.severity.as_str(), finding.rule, finding.message)

@@ -1,9 +1,9 @@
 //! Compares mappings and conditions with the schemas of the modules.
 
-mod known;
 mod passed;
 mod reach;
 mod sources;
+mod static_type;
 mod values;
 
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use cog_module::{PromptPart, Rule};
 use cog_schema::Types;
 
-pub(crate) use self::{known::Known, sources::Sources};
+pub(crate) use self::{sources::Sources, static_type::StaticType};
 use crate::{
     Callee, Condition, Finding, Flow, Plan, Step,
     finding::{FindingLocation, Findings},
@@ -54,8 +54,8 @@ fn check_step(sources: &Sources<'_>, step: &Step, findings: &mut Findings) {
     let pointer = format!("/dataflow/{}", step.index);
     if let Some(condition) = &step.condition {
         let pointer = format!("{pointer}/condition");
-        let (tested, effect) = (sources.tested(step), "this step never runs");
-        findings.extend(check_condition(sources, &pointer, condition, &tested, effect));
+        let tested = sources.tested(step);
+        findings.extend(check_condition(sources, &pointer, condition, &tested, "this step never runs"));
     }
     passed::step(sources, &pointer, step, findings);
 }
@@ -65,7 +65,7 @@ fn check_condition(
     sources: &Sources<'_>,
     pointer: &str,
     condition: &Condition,
-    document: &Known<'_>,
+    document: &StaticType<'_>,
     effect: &str,
 ) -> Vec<Finding> {
     let findings = values::check(pointer, condition, document);
@@ -100,7 +100,7 @@ fn reference(sources: &Sources<'_>, range: &Range<usize>, part: &PromptPart) -> 
         return Some(error(format!("`{raw}` is not a path to one value")).suggest(help));
     };
     let absent = sources.named(module)?.find(&path).err()?;
-    Some(error(format!("`{raw}`: {}", absent.message)).suggest(absent.suggestion))
+    Some(error(format!("`{raw}`: {}", absent.message)).with_suggestion(absent.suggestion))
 }
 
 // What receives values: a module, its fallbacks, or the answer.
@@ -109,7 +109,7 @@ fn reference(sources: &Sources<'_>, range: &Range<usize>, part: &PromptPart) -> 
 struct Receiver<'c> {
     /// Its name for a message: "the input of `reviewer`".
     name: String,
-    known: Known<'c>,
+    known: StaticType<'c>,
     /// Whether it is an input. An answer can be the result of several steps, and the runtime adds fields to it.
     is_input: bool,
     /// Whether it takes the place of another module, and ignores the fields that only that one has.
@@ -117,10 +117,10 @@ struct Receiver<'c> {
 }
 
 /// A complete value that is passed on.
-struct Passed<'c> {
+struct PassedValue<'c> {
     /// What passes it: "the step".
     by: &'static str,
-    value: Known<'c>,
+    value: StaticType<'c>,
     location: FindingLocation,
     rule: Rule,
     /// What to do about a value that does not fit.
@@ -129,8 +129,8 @@ struct Passed<'c> {
 
 impl<'c> Receiver<'c> {
     fn answer(sources: &Sources<'c>) -> Self {
-        let (name, known) = ("the answer".to_owned(), sources.answer());
-        Self { name, known, is_input: false, is_fallback: false }
+        let name = "the answer".to_owned();
+        Self { name, known: sources.answer(), is_input: false, is_fallback: false }
     }
 
     /// Returns the inputs of a callee and of its fallbacks, which receive the same values.
@@ -150,15 +150,16 @@ impl<'c> Receiver<'c> {
 
     /// Returns the required fields that are not given.
     fn missing(&self, gives: impl Fn(&str) -> bool) -> Vec<&str> {
-        let Known::Schema(shape) = &self.known else { return Vec::new() };
+        let StaticType::Schema(shape) = &self.known else { return Vec::new() };
         let is_missing = |name: &&str| self.is_input && !gives(name);
         shape.required_names().into_iter().filter(is_missing).collect()
     }
 
     /// Returns why a complete value does not fit.
-    fn check(&self, passed: &Passed<'c>) -> Vec<Finding> {
-        let Passed { by, value, .. } = passed;
-        let (name, mut messages) = (&self.name, Vec::new());
+    fn check(&self, passed: &PassedValue<'c>) -> Vec<Finding> {
+        let PassedValue { by, value, .. } = passed;
+        let name = &self.name;
+        let mut messages = Vec::new();
         if let Some((found, expected)) = mismatch(value, &self.known) {
             return vec![passed.error(format!("{name} is {expected}, but {by} passes {found}"))];
         }
@@ -181,20 +182,20 @@ impl<'c> Receiver<'c> {
     }
 }
 
-impl Passed<'_> {
+impl PassedValue<'_> {
     fn error(&self, message: String) -> Finding {
         Finding::error(self.rule, self.location.clone(), message).suggest(self.help.clone())
     }
 }
 
 /// Returns the types of a value and of a field, if no value can have both.
-fn mismatch(source: &Known<'_>, target: &Known<'_>) -> Option<(String, String)> {
-    let elements = || {
-        let (source, target) = (source.elements()?, target.elements()?);
-        (!source.types().meet(target.types())).then_some(())
+fn mismatch(source: &StaticType<'_>, target: &StaticType<'_>) -> Option<(String, String)> {
+    let fits = match (source.elements(), target.elements()) {
+        (Some(one), Some(other)) if source.types() == Types::ARRAY => {
+            target.types().meet(Types::ARRAY) && one.types().meet(other.types())
+        }
+        _ => source.types().meet(target.types()),
     };
-    let is_list = source.types() == Types::ARRAY;
-    let fits = source.types().meet(target.types()) && !(is_list && elements().is_some());
     (!fits).then(|| (source.describe(), target.describe()))
 }
 

@@ -33,7 +33,6 @@ use tokio::sync::Semaphore;
 
 pub(crate) use self::{
     answer::{CompositionAnswer, CompositionProvider},
-    error::CompositionError,
     execution::{CompositionResult, Execution},
     pending::{PartRun, PendingComposition, StartPart},
 };
@@ -121,7 +120,7 @@ pub(crate) enum CompositionMode {
     Find,
     /// The module with these parts.
     Known(Arc<Composition>),
-    /// Only its own prompt, with these texts in place of its calls and references.
+    /// Only its own prompt, with these texts instead of its calls and references.
     OwnPrompt(Arc<[String]>),
 }
 
@@ -143,7 +142,7 @@ impl CompositionMode {
         }
     }
 
-    /// Returns the texts in place of the calls and references of the prompt.
+    /// Returns the texts that replace the calls and references of the prompt.
     pub(crate) fn texts(&self) -> Arc<[String]> {
         match self {
             Self::OwnPrompt(texts) => Arc::clone(texts),

@@ -77,6 +77,7 @@ pub use cog_media::{AllowRule, FetchLimits, Fetcher, Proxy, UrlGuard};
 pub use cog_module::{Diagnostic, Finder, LoadError, Module, ModuleFiles, Origin, TrustedDirectories};
 pub use cog_spec::{
     CacheHit, Checkpoint, Chunk, ChunkType, Code, Cost, DataError, Effort, Envelope, ErrorBody, ErrorCode,
-    Fallback, Generation, Manifest, Meta, OnViolation, Outcome, PartProgress, PartReport, PartStatus, Progress, Recovery, Repair, Risk, RiskValue,
-    RuntimeMeta, ServiceTier, Tier, Verbosity, ViolationNote, Warning, WarningCode,
+    Fallback, Generation, Manifest, Meta, OnViolation, Outcome, PartProgress, PartReport, PartStatus,
+    Progress, Recovery, Repair, Risk, RiskValue, RuntimeMeta, ServiceTier, Tier, Verbosity, ViolationNote,
+    Warning, WarningCode,
 };

@@ -32,24 +32,26 @@ pub(super) fn check(plans: &[LoadedPlan]) -> Vec<Finding> {
 }
 
 fn cycle_finding(plans: &[LoadedPlan], cycle: &[usize]) -> Option<Finding> {
-    let (last, first) = (plans.get(*cycle.last()?)?, *cycle.first()?);
+    let last = plans.get(*cycle.last()?)?;
+    let first = *cycle.first()?;
     let location = location_of(last, first)?;
     let path: Vec<usize> = cycle.iter().chain([&first]).copied().collect();
     let message = format!("modules call each other in a cycle: {}", names(plans, &path));
     let finding = Finding::error(Rule::CompositionCycle, location, message).code(Code::CircularDependency);
     let help = "Remove one of these calls, or move the common part into a module that calls no other.";
-    Some(finding.suggest(help.to_owned()).about(&last.plan.module))
+    Some(finding.suggest(help).about(&last.plan.module))
 }
 
 fn depth_finding(plans: &[LoadedPlan], path: &[usize], max: usize) -> Option<Finding> {
-    let (from, next) = (plans.get(*path.first()?)?, *path.get(1)?);
+    let from = plans.get(*path.first()?)?;
+    let next = *path.get(1)?;
     let location = location_of(from, next)?;
     let names = names(plans, path);
     let message =
         format!("{} modules call each other in a row, but `max_depth` is {max}: {names}", path.len());
     let finding = Finding::error(Rule::CompositionDepth, location, message).code(Code::MaxDepthExceeded);
     let help = "Flatten the composition, or raise `composition.max_depth` (at most 32).";
-    Some(finding.suggest(help.to_owned()).about(&from.plan.module))
+    Some(finding.suggest(help).about(&from.plan.module))
 }
 
 /// Returns where a module names another one.
@@ -107,7 +109,8 @@ impl<'a> Graph<'a> {
         let mut path: Vec<(usize, usize)> = Vec::new();
         self.enter(0, &mut path, &mut states);
         while let Some((node, next)) = path.last_mut() {
-            let (node, index) = (*node, *next);
+            let node = *node;
+            let index = *next;
             *next += 1;
             match self.successor(node, index) {
                 Some(successor) => match states.get(successor) {

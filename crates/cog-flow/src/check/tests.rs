@@ -15,7 +15,7 @@ dataflow:
   - {from: reader.output, to: judge, mapping: {ids: '$.data.issues[*].id'}, condition: $.data.issues.length > 0}
   - {from: [reader.output, judge.output], to: output, mapping: {issues: $.reader.data.issues, score: $.judge.data.score}}";
 
-fn code(checked: &Checked) -> Code {
+fn code(checked: &CheckResult) -> Code {
     checked.findings.first().unwrap_or_else(|| panic!("no finding")).code
 }
 

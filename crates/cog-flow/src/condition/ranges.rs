@@ -50,14 +50,15 @@ impl<T: Ord + Clone> Ranges<T> {
         self.0.is_empty()
     }
 
-    /// Keeps the intervals of which this is true.
+    /// Keeps the intervals for which this is true.
     pub(crate) fn retain(&mut self, keep: impl Fn(&Interval<T>) -> bool) {
         self.0.retain(keep);
     }
 
     /// Returns the values that are in both sets, and possibly others of this set.
     pub(crate) fn and(&self, other: &Self) -> Self {
-        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let mut left = self.0.iter().peekable();
+        let mut right = other.0.iter().peekable();
         let mut common = Vec::new();
         while let (Some((left_lower, left_upper)), Some((right_lower, right_upper))) =
             (left.peek(), right.peek())
@@ -100,7 +101,8 @@ impl<T: Ord + Clone> Ranges<T> {
 
     /// Returns the values that are not in the set.
     pub(crate) fn complement(&self) -> Self {
-        let (mut gaps, mut start) = (Vec::new(), Some(Bound::Unbounded));
+        let mut gaps = Vec::new();
+        let mut start = Some(Bound::Unbounded);
         for (lower, upper) in &self.0 {
             gaps.extend(start.take().zip(opposite(lower)).filter(is_possible));
             start = opposite(upper);
@@ -153,7 +155,7 @@ fn upper_order<T: Ord>(left: &Bound<T>, right: &Bound<T>) -> Ordering {
     order(left, right, Ordering::Greater, Ordering::Greater)
 }
 
-/// Compares two ends, where an unbounded end, and an included one beside an excluded one, have these orders.
+/// Compares two ends, where an unbounded end, and an included one next to an excluded one, have these orders.
 fn order<T: Ord>(left: &Bound<T>, right: &Bound<T>, unbounded: Ordering, included: Ordering) -> Ordering {
     match (left, right) {
         (Bound::Unbounded, Bound::Unbounded) => Ordering::Equal,
@@ -190,7 +192,7 @@ pub(crate) type KnownValues<'k> = dyn Fn(&Content) -> (String, Values) + 'k;
 /// The maximum number of cases of a condition, and of pairs of cases that are compared.
 const MAX_CASES: usize = 16;
 const MAX_PAIRS: usize = 64;
-/// The maximum number of paths of a case; those of further paths count as all of their values.
+/// The maximum number of paths of a case; further paths count as having all of their values.
 const MAX_PATHS: usize = 32;
 
 impl Cases {
@@ -334,7 +336,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns sets with ends from 0 to 9, of which the odd numbers are values.
+    /// Returns sets with ends from 0 to 9; only the odd numbers are values.
     fn sets() -> impl Strategy<Value = Ranges<u8>> {
         let end = || {
             prop_oneof![

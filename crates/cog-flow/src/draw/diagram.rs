@@ -149,7 +149,7 @@ impl DiagramField {
     }
 }
 
-/// Returns a text of at most 60 characters without control characters.
+/// Returns text of at most 60 characters without control characters.
 pub(super) fn truncated(text: &str) -> String {
     const MAX: usize = 60;
     let plain = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c });

@@ -5,15 +5,12 @@ use std::collections::HashMap;
 use cog_module::PromptPart;
 
 use super::diagram::{Builder, DiagramEdge, DiagramField, EdgeKind, INPUT};
-use crate::{
-    Answer, Callee, Plan, PlanId, Source, Step, Target, json_path::ValuePath, mapping::MappedField,
-};
+use crate::{Answer, Callee, Plan, PlanId, Source, Step, Target, json_path::ValuePath, mapping::MappedField};
 
 /// Returns whether the own prompt runs.
 pub(super) fn uses_prompt(plan: &Plan) -> bool {
-    let is_own = |step: &Step| matches!(&step.to, Target::Modules(list) if list.contains(&Callee::Own));
     plan.answer == Answer::OwnPrompt
-        || plan.steps.iter().any(is_own)
+        || plan.steps.iter().any(|step| step.targets().contains(&Callee::Own))
         || plan.routes.iter().any(|route| route.next == Some(Callee::Own))
 }
 
@@ -90,7 +87,7 @@ fn fields(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Cal
     }
 }
 
-/// Returns the fields of a payload that the target has; those of several sources are members with their names.
+/// Returns the fields of a payload that the target has; with several sources, each is a member with its name.
 fn payload(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Callee>) -> Vec<DiagramField> {
     if step.from.sources.len() == 1 || step.from.aggregate.is_some() {
         return passed(builder, source, target);
@@ -102,18 +99,12 @@ fn rounds(builder: &mut Builder<'_>) {
     let Some(iteration) = &builder.plan.iteration else { return };
     let until = iteration.until.as_ref().map(|until| format!(" until {}", until.text())).unwrap_or_default();
     let note = format!("again{until}, at most {} rounds", iteration.max_rounds);
-    let first = builder.plan.steps.iter().find_map(target_of);
+    let first = builder.plan.steps.iter().find_map(|step| step.targets().first().copied());
     let last = builder.sources.latest().last().copied();
     if let (Some(first), Some(last)) = (first, last) {
-        let (from, to) = (builder.callee_node(last), builder.callee_node(first));
-        builder.edge(plain(from, to, EdgeKind::Round, Some(note)));
-    }
-}
-
-fn target_of(step: &Step) -> Option<Callee> {
-    match &step.to {
-        Target::Modules(targets) => targets.first().copied(),
-        Target::Output => None,
+        let from = builder.callee_node(last);
+        let to = builder.callee_node(first);
+        builder.edge(plain(from, to, EdgeKind::Round, note));
     }
 }
 
@@ -146,11 +137,11 @@ fn routes(builder: &mut Builder<'_>) {
 
 /// Returns the modules among the sources.
 fn outputs(sources: &[Source]) -> Vec<Callee> {
-    let callee = |source: &Source| match source {
+    let callees = sources.iter().filter_map(|source| match source {
         Source::Output(callee) => Some(*callee),
         Source::Input => None,
-    };
-    sources.iter().filter_map(callee).collect()
+    });
+    callees.collect()
 }
 
 /// Adds what gives the answer, apart from the steps to `output` and the routes.
@@ -171,9 +162,9 @@ fn answer(builder: &mut Builder<'_>) {
 fn fallbacks(builder: &mut Builder<'_>) {
     for (index, part) in builder.plan.parts.iter().enumerate() {
         let Some(fallback) = part.fallback else { continue };
-        let (from, to) =
-            (builder.callee_node(Callee::Part(index)), builder.callee_node(Callee::Part(fallback)));
-        builder.edge(plain(from, to, EdgeKind::Fallback, Some("fallback".to_owned())));
+        let from = builder.callee_node(Callee::Part(index));
+        let to = builder.callee_node(Callee::Part(fallback));
+        builder.edge(plain(from, to, EdgeKind::Fallback, "fallback"));
     }
 }
 
@@ -196,21 +187,24 @@ fn nested(builder: &mut Builder<'_>) {
             let from = builder.part_node(caller, flow.plan(caller), part);
             for part in 0..plan.parts.len() {
                 let to = builder.part_node(id, plan, part);
-                builder.edge(plain(from, to, EdgeKind::Call, Some("calls".to_owned())));
+                builder.edge(plain(from, to, EdgeKind::Call, "calls"));
             }
         }
     }
 }
 
-const fn plain(from: usize, to: usize, kind: EdgeKind, note: Option<String>) -> DiagramEdge {
-    DiagramEdge { from, to, kind, fields: Vec::new(), note }
+/// Returns an edge that passes no fields.
+fn plain(from: usize, to: usize, kind: EdgeKind, note: impl Into<String>) -> DiagramEdge {
+    DiagramEdge { from, to, kind, fields: Vec::new(), note: Some(note.into()) }
 }
 
 // What is passed without a mapping: the fields that the target has.
 
 /// Adds the edge from a module whose result is the answer.
 fn gives_answer(builder: &mut Builder<'_>, callee: Callee, note: Option<String>) {
-    let (from, to, fields) = (builder.callee_node(callee), builder.output_node(), result(builder, callee));
+    let from = builder.callee_node(callee);
+    let to = builder.output_node();
+    let fields = result(builder, callee);
     builder.edge(DiagramEdge { from, to, kind: EdgeKind::Step, fields, note });
 }
 

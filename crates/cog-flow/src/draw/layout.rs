@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::diagram::Diagram;
-use crate::draw::diagram::{DiagramEdge, NodeKind};
+use super::diagram::{Diagram, DiagramEdge, NodeKind};
 
 /// The space between two items of a column.
 const ROW_GAP: usize = 28;
-/// The space beside the labels of a gap between two columns.
+/// The space on both sides of the labels in a gap between two columns.
 const COLUMN_GAP: usize = 40;
 
 /// Returns the layout of a drawing.
@@ -20,7 +19,7 @@ pub(super) fn layout(diagram: &Diagram) -> Layout {
     let mut bands = Vec::new();
     for (column, label_width) in columns.iter().zip(label_widths(diagram, &columns)) {
         let width = column.iter().map(|item| item_width(diagram, *item)).max().unwrap_or_default();
-        place_column(diagram, &mut layout, column, (x, width));
+        place_column(diagram, &mut layout, column, x, width);
         layout.width = x + width + MARGIN;
         let band = Band { x: x + width + COLUMN_GAP, width: label_width };
         x = band.x + band.width + COLUMN_GAP;
@@ -39,7 +38,7 @@ fn bottom_of(layout: &Layout) -> usize {
 }
 
 /// Places the items of a column in its middle, and adds the bends of edges that pass it.
-fn place_column(diagram: &Diagram, layout: &mut Layout, column: &[Item], (x, width): (usize, usize)) {
+fn place_column(diagram: &Diagram, layout: &mut Layout, column: &[Item], x: usize, width: usize) {
     let mut y = MARGIN + layout.height.saturating_sub(height_of(diagram, column)) / 2;
     for item in column {
         let height = item_height(diagram, *item);
@@ -110,35 +109,35 @@ fn label_widths(diagram: &Diagram, columns: &[Vec<Item>]) -> Vec<usize> {
 // Positions and sizes.
 
 /// The width of a character.
-pub(in crate::draw) const CHARACTER: usize = 8;
+pub(super) const CHARACTER: usize = 8;
 /// The height of a line of text.
-pub(in crate::draw) const LINE: usize = 16;
+pub(super) const LINE: usize = 16;
 /// The space around the drawing.
 const MARGIN: usize = 24;
 
 /// The position and size of a node or a label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::draw) struct Rectangle {
-    pub(in crate::draw) x: usize,
-    pub(in crate::draw) y: usize,
-    pub(in crate::draw) width: usize,
-    pub(in crate::draw) height: usize,
+pub(super) struct Rectangle {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    pub(super) width: usize,
+    pub(super) height: usize,
 }
 
 /// A point of an edge.
-pub(in crate::draw) type Point = (usize, usize);
+pub(super) type Point = (usize, usize);
 
 /// The positions of everything in a drawing.
 #[derive(Debug, Default)]
-pub(in crate::draw) struct Layout {
+pub(super) struct Layout {
     /// The rectangle of each node.
-    pub(in crate::draw) nodes: Vec<Rectangle>,
+    pub(super) nodes: Vec<Rectangle>,
     /// The points of each edge, from its first node to its second; none for an edge that does not lead forward.
-    pub(in crate::draw) routes: Vec<Vec<Point>>,
+    pub(super) routes: Vec<Vec<Point>>,
     /// The rectangle of the label of each edge; empty for an edge without a label.
-    pub(in crate::draw) labels: Vec<Rectangle>,
-    pub(in crate::draw) width: usize,
-    pub(in crate::draw) height: usize,
+    pub(super) labels: Vec<Rectangle>,
+    pub(super) width: usize,
+    pub(super) height: usize,
 }
 
 impl Layout {
@@ -155,7 +154,7 @@ impl Layout {
 
 impl DiagramEdge {
     /// Returns the width and the height of its label.
-    pub(in crate::draw) fn label_size(&self) -> (usize, usize) {
+    pub(super) fn label_size(&self) -> (usize, usize) {
         let lines = self.lines();
         let width = lines.iter().map(|line| line.chars().count() * CHARACTER).max();
         (width.unwrap_or_default(), lines.len() * LINE)
@@ -226,7 +225,8 @@ fn lanes(diagram: &Diagram, layout: &Layout, columns: &[Vec<Item>]) -> Vec<Vec<L
 /// Moves the lanes apart, as little as possible.
 fn stack(lanes: &mut [Lane]) {
     lanes.sort_by_key(|lane| (lane.y, lane.edge));
-    let (mut free, mut moved) = (0, 0);
+    let mut free = 0;
+    let mut moved = 0;
     for lane in &mut *lanes {
         let middle = lane.y.max(free + lane.height() / 2);
         moved += middle - lane.y;
@@ -241,57 +241,67 @@ fn stack(lanes: &mut [Lane]) {
 // The edges that do not lead forward: between nodes of a column, or below the drawing, one inside another.
 
 /// An edge that does not lead forward.
-pub(in crate::draw) struct Backward<'d> {
-    pub(in crate::draw) edge: &'d DiagramEdge,
+pub(super) struct Backward<'d> {
+    pub(super) edge: &'d DiagramEdge,
     /// Its line, as the path of an SVG image.
-    pub(in crate::draw) path: String,
-    pub(in crate::draw) label: Rectangle,
+    pub(super) path: String,
+    pub(super) label: Rectangle,
     /// The bottom of the drawing if it is the last one.
-    pub(in crate::draw) bottom: usize,
+    pub(super) bottom: usize,
 }
 
 /// An edge with its nodes.
-type Ends<'d> = (&'d DiagramEdge, Rectangle, Rectangle);
+struct Ends<'d> {
+    edge: &'d DiagramEdge,
+    from: Rectangle,
+    to: Rectangle,
+}
 
-/// Returns the edges that do not lead forward: those of a column, then the others, the shortest first.
-pub(in crate::draw) fn backward<'d>(diagram: &'d Diagram, layout: &Layout) -> Vec<Backward<'d>> {
+/// Returns the edges that do not lead forward: the edges inside a column, then the others, the shortest first.
+pub(super) fn backward<'d>(diagram: &'d Diagram, layout: &Layout) -> Vec<Backward<'d>> {
     let edges = diagram.edges.iter().zip(&layout.routes).filter(|(_, route)| route.is_empty());
-    let ends =
-        |edge: &'d DiagramEdge| Some((edge, *layout.nodes.get(edge.from)?, *layout.nodes.get(edge.to)?));
-    let edges = edges.filter_map(|(edge, _)| ends(edge));
-    let (beside, mut below): (Vec<_>, Vec<_>) =
-        edges.partition(|(edge, from, to)| from.x == to.x && edge.from != edge.to);
-    below.sort_by_key(|(_, from, to)| from.x.abs_diff(to.x));
-    let beside = beside.into_iter().map(|ends| between(ends, layout.height));
+    let edges = edges.filter_map(|(edge, _)| {
+        Some(Ends { edge, from: *layout.nodes.get(edge.from)?, to: *layout.nodes.get(edge.to)? })
+    });
+    let (of_columns, mut below): (Vec<_>, Vec<_>) =
+        edges.partition(|ends| ends.from.x == ends.to.x && ends.edge.from != ends.edge.to);
+    below.sort_by_key(|ends| ends.from.x.abs_diff(ends.to.x));
+    let mut backward: Vec<Backward<'_>> =
+        of_columns.into_iter().map(|ends| between(&ends, layout.height)).collect();
     let count = below.len();
     let mut bottom = layout.height;
-    let below = below.into_iter().enumerate().map(|(row, ends)| {
-        let back = around(ends, (row + 1, count + 1), bottom);
-        bottom = back.bottom;
-        back
-    });
-    beside.chain(below).collect()
+    for (row, ends) in below.into_iter().enumerate() {
+        let edge = around(&ends, row, count, bottom);
+        bottom = edge.bottom;
+        backward.push(edge);
+    }
+    backward
 }
 
 /// Returns the edge between two nodes of a column.
-fn between((edge, from, to): Ends<'_>, bottom: usize) -> Backward<'_> {
+fn between<'d>(ends: &Ends<'d>, bottom: usize) -> Backward<'d> {
+    let Ends { edge, from, to } = *ends;
     let x = from.x + from.width.min(to.width) * 2 / 3;
     let (y1, y2) = if from.y < to.y { (from.y + from.height, to.y) } else { (from.y, to.y + to.height) };
     let label = label(edge, x, usize::midpoint(y1, y2));
     Backward { edge, path: format!("M{x} {y1}L{x} {y2}"), label, bottom }
 }
 
-/// Returns the edge below everything above `top`. A longer edge, with a greater share of the width of its nodes, is
-/// outside a shorter one.
-fn around((edge, from, to): Ends<'_>, (share, of): (usize, usize), top: usize) -> Backward<'_> {
+/// Returns the edge of a row below everything above `top`. Of `rows`, a later one has a longer edge, which takes a greater share of
+/// the width of its nodes, so that it is outside the shorter ones.
+fn around<'d>(ends: &Ends<'d>, row: usize, rows: usize, top: usize) -> Backward<'d> {
+    let Ends { edge, from, to } = *ends;
+    let share = row + 1;
+    let of = rows + 1;
     let bottom = top + edge.label_size().1.max(LINE) + LINE;
     let y = usize::midpoint(top, bottom);
     let x1 = from.x + from.width / 2 + from.width * share / (2 * of);
     let x2 = to.x + to.width / 2 - to.width * share / (2 * of);
-    let (y1, y2) = (from.y + from.height, to.y + to.height);
+    let y1 = from.y + from.height;
+    let y2 = to.y + to.height;
     let middle = usize::midpoint(x1, x2);
     let path = format!("M{x1} {y1}C{x1} {y} {x1} {y} {middle} {y}S{x2} {y} {x2} {y2}");
-    // The line of a node to itself has no room for a label, which is therefore beside it.
+    // The line of a node to itself has no room for a label, which is therefore next to it.
     let is_loop = edge.from == edge.to;
     let x = if is_loop { x1 } else { middle.saturating_sub(edge.label_size().0 / 2) };
     Backward { edge, path, label: label(edge, x, y), bottom }
@@ -339,7 +349,8 @@ fn add_bends(diagram: &Diagram, numbers: &[usize], columns: &mut [Vec<Item>]) ->
     let mut bends = 0;
     for (index, edge) in diagram.edges.iter().enumerate().filter(|(_, edge)| edge.is_forward()) {
         let (Some(from), Some(to)) = (numbers.get(edge.from), numbers.get(edge.to)) else { continue };
-        let (bend, mut last) = (Item::Bend(index), Item::Node(edge.from));
+        let bend = Item::Bend(index);
+        let mut last = Item::Node(edge.from);
         let passed = columns.get_mut(from + 1..*to).filter(|passed| bends + passed.len() <= MAX_BENDS);
         for column in passed.into_iter().flatten() {
             column.push(bend);

@@ -84,8 +84,7 @@ fn selected_values_are_bounded() {
 #[test]
 fn finds_members_and_elements() {
     let value = Value::parse(r#"{"a-b": [{"x y": 1}, {"é": 2}], "list": [1, 2]}"#).unwrap();
-    let find =
-        |path: &str| ValuePath::parse(path).unwrap().find(value.node()).map(|node| node.to_string());
+    let find = |path: &str| ValuePath::parse(path).unwrap().find(value.node()).map(|node| node.to_string());
     assert_eq!(find("$.a-b[0]['x y']").as_deref(), Some("1"));
     assert_eq!(find("$[\"a-b\"][-1].é").as_deref(), Some("2"));
     assert_eq!(find("$.list[ -2 ]").as_deref(), Some("1"));

@@ -16,9 +16,9 @@ use crate::{
 
 /// The calls of the prompt so far, for those that name a module again.
 #[derive(Debug, Default)]
-pub(super) struct Called {
+pub(super) struct KnownCalls {
     /// The part of each call, by what it says.
-    same: HashMap<Said, usize>,
+    same: HashMap<CallKey, usize>,
     /// The calls of each module whose results have names.
     named: HashMap<String, Vec<usize>>,
     /// The call of each module whose result has the module's name.
@@ -26,7 +26,7 @@ pub(super) struct Called {
 }
 
 /// A call, and where the prompt has it.
-pub(super) struct Written<'p> {
+pub(super) struct LocatedCall<'p> {
     /// Its index among the parts of the prompt.
     pub(super) position: usize,
     pub(super) range: Range<usize>,
@@ -34,9 +34,9 @@ pub(super) struct Written<'p> {
 }
 
 /// Returns the calls of a prompt.
-pub(super) fn written(prompt: &Prompt) -> Vec<Written<'_>> {
+pub(super) fn written(prompt: &Prompt) -> Vec<LocatedCall<'_>> {
     let calls = prompt.located().enumerate().filter_map(|(position, (range, part))| match part {
-        PromptPart::Call(call) => Some(Written { position, range, call }),
+        PromptPart::Call(call) => Some(LocatedCall { position, range, call }),
         _ => None,
     });
     calls.collect()
@@ -44,13 +44,13 @@ pub(super) fn written(prompt: &Prompt) -> Vec<Written<'_>> {
 
 /// What a call says: equal calls mean the same result.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Said {
+pub(super) struct CallKey {
     module: String,
     arguments: Option<String>,
     options: CallOptions,
 }
 
-impl Said {
+impl CallKey {
     pub(super) fn new(call: &Call) -> Self {
         let arguments = call.arguments.as_deref().map(str::trim).filter(|text| !text.is_empty());
         let arguments = arguments.map(str::to_owned);
@@ -76,21 +76,21 @@ struct FirstCall {
 
 impl Compiler<'_> {
     /// Adds the calls of the prompt.
-    pub(super) fn calls(&mut self, calls: &[Written<'_>]) {
+    pub(super) fn calls(&mut self, calls: &[LocatedCall<'_>]) {
         calls.iter().for_each(|written| self.call(written));
     }
 
-    fn call(&mut self, written: &Written<'_>) {
-        let Written { position, ref range, call } = *written;
+    fn call(&mut self, written: &LocatedCall<'_>) {
+        let LocatedCall { position, ref range, call } = *written;
         let location = FindingLocation::Prompt(range.clone());
         if !self.is_callable(&call.name, &location) {
             return;
         }
-        let said = Said::new(call);
+        let said = CallKey::new(call);
         match self.called_before(&said, &location) {
-            Before::Same(part) => return self.mentions.push(Mention { position, part }),
-            Before::Refused(finding) => return self.report(*finding),
-            Before::None => {}
+            CallMatch::Same(part) => return self.mentions.push(Mention { position, part }),
+            CallMatch::Refused(finding) => return self.report(*finding),
+            CallMatch::None => {}
         }
         let arguments = said.arguments.as_deref().map(Prompt::parse);
         if let Some(arguments) = &arguments {
@@ -101,27 +101,25 @@ impl Compiler<'_> {
         let Some(declared) = self.parts.list.get_mut(part) else { return };
         declared.is_called = true;
         declared.rule.optional |= call.options.optional;
-        let (optional, timeout) = (declared.rule.optional, call.options.timeout.or(declared.rule.timeout));
-        let (is_async, tier) = (call.options.is_async, call.options.tier);
-        self.called.same.insert(said, part);
-        self.mentions.push(Mention { position, part });
         self.calls.push(PromptCall {
             part,
             position,
             range: range.clone(),
             arguments,
-            is_async,
-            optional,
-            timeout,
-            tier,
+            is_async: call.options.is_async,
+            optional: declared.rule.optional,
+            timeout: call.options.timeout.or(declared.rule.timeout),
+            tier: call.options.tier,
         });
+        self.called.same.insert(said, part);
+        self.mentions.push(Mention { position, part });
     }
 
-    /// Returns the result that a call means if its module was called before: that of an equal call, or, for a call that says
-    /// nothing else than the module, that of the only one.
-    fn called_before(&self, said: &Said, location: &FindingLocation) -> Before {
+    /// Returns the result that a call means if its module was called before: the result of an equal call, or, for a call that
+    /// says nothing but the module, the only result of the module.
+    fn called_before(&self, said: &CallKey, location: &FindingLocation) -> CallMatch {
         if let Some(part) = self.called.same.get(said) {
-            return Before::Same(*part);
+            return CallMatch::Same(*part);
         }
         let module = said.module.as_str();
         let unnamed = self.called.unnamed.get(module);
@@ -129,15 +127,15 @@ impl Compiler<'_> {
         if said.is_bare() {
             let named = self.called.named.get(module).map(Vec::as_slice).unwrap_or_default();
             return match (unnamed, named) {
-                (Some(first), _) => Before::Same(first.part),
-                (None, []) => Before::None,
-                (None, [only]) => Before::Same(*only),
+                (Some(first), _) => CallMatch::Same(first.part),
+                (None, []) => CallMatch::None,
+                (None, [only]) => CallMatch::Same(*only),
                 (None, [first, ..]) => {
                     let name = self.name_of(Callee::Part(*first));
                     let count = named.len();
                     let message = format!("`@call:{module}` can mean {count} results, which have names");
                     let help = format!("Read one of them by its name, such as `{{{{{name}.data}}}}`.");
-                    Before::Refused(Box::new(error(message).suggest(help)))
+                    CallMatch::Refused(Box::new(error(message).suggest(help)))
                 }
             };
         }
@@ -149,14 +147,14 @@ impl Compiler<'_> {
                      `{{{{{module}.data}}}}`."
                 );
                 let finding = error(message).suggest(help).also_at(first.location.clone());
-                Before::Refused(Box::new(finding))
+                CallMatch::Refused(Box::new(finding))
             }
-            None => Before::None,
+            None => CallMatch::None,
         }
     }
 
     /// Returns the part of a call that is not known yet; none if its name was reported.
-    fn part_of_call(&mut self, position: usize, said: &Said, location: FindingLocation) -> Option<usize> {
+    fn part_of_call(&mut self, position: usize, said: &CallKey, location: FindingLocation) -> Option<usize> {
         let named = self.names.of_calls.get(&position).copied();
         if said.options.result_name.is_some() && named.is_none() {
             return None;
@@ -200,7 +198,8 @@ impl Compiler<'_> {
     /// Checks that the references of the prompt read the results of modules that run.
     pub(super) fn references(&mut self) {
         let module = self.module;
-        let (mut reported, with_results) = (HashSet::new(), self.with_results());
+        let mut reported = HashSet::new();
+        let with_results = self.with_results();
         for (range, part) in module.prompt.located() {
             let PromptPart::Reference { module: name, raw, .. } = part else { continue };
             if self.is_enough() {
@@ -239,7 +238,7 @@ impl Compiler<'_> {
 }
 
 /// What a call is to the calls before it.
-enum Before {
+enum CallMatch {
     /// It means the result of this part.
     Same(usize),
     /// It cannot be told which result it means.

@@ -7,7 +7,7 @@ use cog_spec::{Composition, DataflowStep};
 
 use super::{
     Compiler,
-    calls::{Said, Written},
+    calls::{CallKey, LocatedCall},
     steps::{INPUT, OUTPUT},
 };
 use crate::{
@@ -29,7 +29,7 @@ pub(super) struct Names {
 }
 
 /// A name that `as` gives.
-struct Given<'a> {
+struct ResultName<'a> {
     name: &'a str,
     module: &'a str,
     location: FindingLocation,
@@ -47,10 +47,10 @@ struct Run {
 }
 
 /// Returns the modules whose runs all have names: they need no part with the module's own name.
-pub(super) fn only_named(composition: &Composition, calls: &[Written<'_>]) -> HashSet<String> {
+pub(super) fn only_named(composition: &Composition, calls: &[LocatedCall<'_>]) -> HashSet<String> {
     let steps = || composition.dataflow.iter();
     let is_named = |step: &&DataflowStep| step.result_name.is_some();
-    let has_name = |written: &&Written<'_>| written.call.options.result_name.is_some();
+    let has_name = |written: &&LocatedCall<'_>| written.call.options.result_name.is_some();
     let named = steps().filter(is_named).flat_map(|step| &step.to);
     let named = named.chain(calls.iter().filter(has_name).map(|written| &written.call.name));
     let unnamed = steps().filter(|step| step.result_name.is_none()).flat_map(|step| &step.to);
@@ -65,13 +65,13 @@ pub(super) fn only_named(composition: &Composition, calls: &[Written<'_>]) -> Ha
 impl Compiler<'_> {
     /// Adds a part for each name, so that everything that follows can read its result. The parts are in the order in which they are
     /// written.
-    pub(super) fn names(&mut self, composition: &Composition, calls: &[Written<'_>]) {
-        let is_named = |call: &Written<'_>| call.call.options.result_name.is_some();
+    pub(super) fn names(&mut self, composition: &Composition, calls: &[LocatedCall<'_>]) {
+        let is_named = |call: &LocatedCall<'_>| call.call.options.result_name.is_some();
         if !calls.iter().any(is_named) && composition.dataflow.iter().all(|step| step.result_name.is_none()) {
             return;
         }
         self.names.modules = Self::named_modules(composition, calls);
-        let mut known: HashMap<Said, usize> = HashMap::new();
+        let mut known: HashMap<CallKey, usize> = HashMap::new();
         for written in calls {
             let call = written.call;
             let location = FindingLocation::Prompt(written.range.clone());
@@ -79,11 +79,11 @@ impl Compiler<'_> {
                 self.unnamed(&call.name, location);
                 continue;
             };
-            let said = Said::new(call);
+            let said = CallKey::new(call);
             // The same call again means the same result.
             let part = known.get(&said).copied().or_else(|| {
                 let runs_at = location.clone();
-                self.name(&Given { name, module: &call.name, location, runs_at }, Rule::PromptCall)
+                self.name(&ResultName { name, module: &call.name, location, runs_at }, Rule::PromptCall)
             });
             if let Some(part) = part {
                 known.insert(said, part);
@@ -112,7 +112,10 @@ impl Compiler<'_> {
     }
 
     /// Returns where each module is named that runs: in `requires`, in the steps, and in the prompt.
-    fn named_modules(composition: &Composition, calls: &[Written<'_>]) -> HashMap<String, FindingLocation> {
+    fn named_modules(
+        composition: &Composition,
+        calls: &[LocatedCall<'_>],
+    ) -> HashMap<String, FindingLocation> {
         let mut modules = HashMap::new();
         let mut add = |name: &str, location: FindingLocation| {
             modules.entry(name.to_owned()).or_insert(location);
@@ -138,7 +141,7 @@ impl Compiler<'_> {
     fn step_name(&mut self, index: usize, step: &DataflowStep, name: &str) -> Option<usize> {
         let location = FindingLocation::composition(format!("/dataflow/{index}/as"));
         let error = |message: String, help: &str| {
-            Finding::error(Rule::CompositionStep, location.clone(), message).suggest(help.to_owned())
+            Finding::error(Rule::CompositionStep, location.clone(), message).suggest(help)
         };
         let finding = match step.to.as_slice() {
             [only] if only == OUTPUT => {
@@ -150,7 +153,7 @@ impl Compiler<'_> {
             ),
             [module] => {
                 let runs_at = target_location(index, step, module);
-                return self.name(&Given { name, module, location, runs_at }, Rule::CompositionStep);
+                return self.name(&ResultName { name, module, location, runs_at }, Rule::CompositionStep);
             }
             targets => error(
                 format!("`as` names one result, but the step runs {} modules", targets.len()),
@@ -170,8 +173,8 @@ impl Compiler<'_> {
     }
 
     /// Returns the part for a name; none if the name cannot be given.
-    fn name(&mut self, given: &Given<'_>, rule: Rule) -> Option<usize> {
-        let Given { name, module, location, runs_at } = given;
+    fn name(&mut self, given: &ResultName<'_>, rule: Rule) -> Option<usize> {
+        let ResultName { name, module, location, runs_at } = given;
         if let Some(finding) = self.invalid_name(given, rule) {
             self.report(finding);
             return None;
@@ -183,8 +186,8 @@ impl Compiler<'_> {
         Some(self.parts.named_index(name, module, runs_at.clone()))
     }
 
-    fn invalid_name(&self, given: &Given<'_>, rule: Rule) -> Option<Finding> {
-        let Given { name, module, location, .. } = given;
+    fn invalid_name(&self, given: &ResultName<'_>, rule: Rule) -> Option<Finding> {
+        let ResultName { name, module, location, .. } = given;
         let error = |message: String| Finding::error(rule, location.clone(), message);
         let shown: String = name.chars().take(80).collect();
         let another = "Choose another name.".to_owned();
@@ -195,7 +198,7 @@ impl Compiler<'_> {
         if !cog_module::is_module_name(name) {
             let message = format!("`{}` is not a name for a result", shown.escape_debug());
             let help = "Use lower case letters, digits and hyphens, such as `first-page`.";
-            return Some(error(message).suggest(help.to_owned()));
+            return Some(error(message).suggest(help));
         }
         if *name == self.module.manifest.name {
             let message = format!("`{name}` cannot name a result: it is the name of this module");
@@ -207,7 +210,7 @@ impl Compiler<'_> {
         }
         let first = self.names.given.get(*name)?;
         let message = format!("two results have the name `{name}`");
-        Some(error(message).suggest("Give each result a name of its own.".to_owned()).also_at(first.clone()))
+        Some(error(message).suggest("Give each result a name of its own.").also_at(first.clone()))
     }
 
     /// Reports modules that run twice, although they have one result. In rounds, each step replaces the result of the one before.
@@ -260,7 +263,8 @@ impl Compiler<'_> {
     }
 
     fn repeated_run(&self, run: &Run, before: &Run) -> Finding {
-        let (name, module) = (self.name_of(run.callee), self.module_of(run.callee));
+        let name = self.name_of(run.callee);
+        let module = self.module_of(run.callee);
         let message = format!("`{name}` runs twice, but has one result");
         let help = if run.callee == Callee::Own {
             "Move the prompt into a module of its own, whose results `as` can name.".to_owned()

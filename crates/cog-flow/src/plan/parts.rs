@@ -15,7 +15,7 @@ use crate::finding::{Finding, FindingLocation};
 /// A part before its module is found.
 #[derive(Debug)]
 pub(crate) struct PartDraft {
-    /// The name of its result: that of its module, unless `as` gives it another one.
+    /// The name of its result: the name of its module, unless `as` gives it another one.
     pub(crate) name: String,
     /// The name of the module that runs.
     pub(crate) module: String,
@@ -156,8 +156,9 @@ impl Compiler<'_> {
         let rule = PartRule { version, optional: requirement.optional, fallback: None, timeout };
         if !self.parts.add_rule(name, rule) {
             let message = format!("`{name}` is listed twice in `requires`");
-            let finding = Finding::error(Rule::CompositionModule, location, message);
-            self.report(finding.suggest("Remove one of them.".to_owned()));
+            self.report(
+                Finding::error(Rule::CompositionModule, location, message).suggest("Remove one of them."),
+            );
             return;
         }
         if is_only_named {
@@ -179,9 +180,9 @@ impl Compiler<'_> {
                 let shown: String = trimmed.chars().take(40).collect();
                 let message = format!("`{shown}` is not a range of versions");
                 let location = FindingLocation::composition(format!("{pointer}/version"));
-                let finding = Finding::error(Rule::CompositionModule, location, message);
                 self.report(
-                    finding.suggest("Write `1.0.0`, `>=1.0.0`, `^1.0.0`, `~1.0.0` or `*`.".to_owned()),
+                    Finding::error(Rule::CompositionModule, location, message)
+                        .suggest("Write `1.0.0`, `>=1.0.0`, `^1.0.0`, `~1.0.0` or `*`."),
                 );
                 None
             }
@@ -209,9 +210,11 @@ impl Compiler<'_> {
             let location =
                 cycle.first().and_then(|part| self.parts.list.get(*part)).map(|part| part.location.clone());
             let location = location.unwrap_or_else(|| FindingLocation::composition("/requires"));
-            let finding =
-                Finding::error(Rule::CompositionCycle, location, message).code(Code::CircularDependency);
-            self.report(finding.suggest("Remove one of the fallbacks.".to_owned()));
+            self.report(
+                Finding::error(Rule::CompositionCycle, location, message)
+                    .code(Code::CircularDependency)
+                    .suggest("Remove one of the fallbacks."),
+            );
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) const INPUT: &str = "input";
 const MAX_LISTED: usize = 256;
 
 /// The sources of a rule were reported.
-struct Invalid;
+struct InvalidSources;
 
 impl Compiler<'_> {
     pub(super) fn dataflow(&mut self, composition: &Composition) {
@@ -73,9 +73,10 @@ impl Compiler<'_> {
         let next = match rule.next.as_deref() {
             None => None,
             Some(name @ (OUTPUT | "null" | "~")) => {
-                let finding =
-                    Finding::error(Rule::CompositionStep, location, format!("`{name}` is not a module"));
-                self.report(finding.suggest("Write `next: null` to return the result so far.".to_owned()));
+                self.report(
+                    Finding::error(Rule::CompositionStep, location, format!("`{name}` is not a module"))
+                        .suggest("Write `next: null` to return the result so far."),
+                );
                 return None;
             }
             Some(name) => Some(self.callee(name, location)?),
@@ -88,10 +89,10 @@ impl Compiler<'_> {
     }
 
     /// Reads the sources of a condition after the steps; none for the result so far.
-    fn judged(&mut self, pointer: &str, from: &[String]) -> Result<Option<Selection>, Invalid> {
+    fn judged(&mut self, pointer: &str, from: &[String]) -> Result<Option<Selection>, InvalidSources> {
         match from {
             [] => Ok(None),
-            from => self.selection(pointer, from, None).map(Some).ok_or(Invalid),
+            from => self.selection(pointer, from, None).map(Some).ok_or(InvalidSources),
         }
     }
 
@@ -101,14 +102,17 @@ impl Compiler<'_> {
             (None, false) => {}
             (None, true) => {
                 let message = "the pattern `iterative` has no `iteration`";
-                let finding =
-                    Finding::error(Rule::CompositionStep, FindingLocation::composition("/pattern"), message);
-                self.report(finding.suggest("Add `iteration:` with `until` and `max_rounds`.".to_owned()));
+                self.report(
+                    Finding::error(Rule::CompositionStep, FindingLocation::composition("/pattern"), message)
+                        .suggest("Add `iteration:` with `until` and `max_rounds`."),
+                );
             }
             (Some(_), false) => {
                 let message = format!("`iteration` has no effect in the pattern `{}`", composition.pattern);
-                let finding = Finding::warning(Rule::CompositionStep, location(), message);
-                self.report(finding.suggest("Write `pattern: iterative`.".to_owned()));
+                self.report(
+                    Finding::warning(Rule::CompositionStep, location(), message)
+                        .suggest("Write `pattern: iterative`."),
+                );
             }
             (Some(rule), true) => {
                 let from = self.judged("/iteration", &rule.from);
@@ -134,8 +138,9 @@ impl Compiler<'_> {
             let source = self.source(text, location.clone())?;
             if sources.contains(&source) {
                 let message = format!("`{text}` is listed twice in `from`");
-                let finding = Finding::warning(Rule::CompositionStep, location, message);
-                self.report(finding.suggest("Remove one of them.".to_owned()));
+                self.report(
+                    Finding::warning(Rule::CompositionStep, location, message).suggest("Remove one of them."),
+                );
             } else {
                 sources.push(source);
             }
@@ -149,8 +154,10 @@ impl Compiler<'_> {
         if sources.len() == 1 && matches!(aggregate, Some(Aggregate::Merge | Aggregate::First)) {
             let location = FindingLocation::composition(format!("{pointer}/aggregate"));
             let message = "`aggregate` has no effect: the step has one source";
-            let finding = Finding::warning(Rule::CompositionStep, location, message);
-            self.report(finding.suggest("Remove it, or add sources to `from`.".to_owned()));
+            self.report(
+                Finding::warning(Rule::CompositionStep, location, message)
+                    .suggest("Remove it, or add sources to `from`."),
+            );
         }
     }
 
@@ -159,8 +166,10 @@ impl Compiler<'_> {
             return Some(());
         }
         let message = format!("the list has {} items; the maximum is {MAX_LISTED}", list.len());
-        let finding = Finding::error(Rule::CompositionStep, FindingLocation::composition(pointer), message);
-        self.report(finding.suggest("Split the step into several steps.".to_owned()));
+        self.report(
+            Finding::error(Rule::CompositionStep, FindingLocation::composition(pointer), message)
+                .suggest("Split the step into several steps."),
+        );
         None
     }
 
@@ -204,7 +213,8 @@ impl Compiler<'_> {
             return Ok(Target::Output);
         }
         self.check_length(&format!("{pointer}/to"), &written.to).ok_or_else(Vec::new)?;
-        let (mut targets, mut is_valid) = (Vec::new(), !written.to.is_empty());
+        let mut targets = Vec::new();
+        let mut is_valid = !written.to.is_empty();
         for (index, name) in written.to.iter().enumerate() {
             let item = if written.to.len() > 1 { format!("/{index}") } else { String::new() };
             let location = FindingLocation::composition(format!("{pointer}/to{item}"));
@@ -214,8 +224,9 @@ impl Compiler<'_> {
             };
             if targets.contains(&target) {
                 let message = format!("`{name}` is listed twice in `to`");
-                let finding = Finding::error(Rule::CompositionStep, location, message);
-                self.report(finding.suggest("Remove one of them.".to_owned()));
+                self.report(
+                    Finding::error(Rule::CompositionStep, location, message).suggest("Remove one of them."),
+                );
             } else {
                 targets.push(target);
             }
@@ -225,7 +236,7 @@ impl Compiler<'_> {
 
     fn target_module(&mut self, name: &str, location: FindingLocation) -> Option<Callee> {
         let error = |message: String, help: &str| {
-            Finding::error(Rule::CompositionStep, location.clone(), message).suggest(help.to_owned())
+            Finding::error(Rule::CompositionStep, location.clone(), message).suggest(help)
         };
         let finding = match name {
             OUTPUT => error(
@@ -249,8 +260,10 @@ impl Compiler<'_> {
         if name == self.module.manifest.name {
             if !self.has_prompt() {
                 let message = format!("`{name}` is this module, whose prompt is empty");
-                let finding = Finding::error(Rule::CompositionStep, location, message);
-                self.report(finding.suggest("Write a `prompt.md`, or name another module.".to_owned()));
+                self.report(
+                    Finding::error(Rule::CompositionStep, location, message)
+                        .suggest("Write a `prompt.md`, or name another module."),
+                );
                 return None;
             }
             return Some(Callee::Own);
@@ -278,7 +291,8 @@ impl Compiler<'_> {
     }
 
     fn mapping(&mut self, pointer: &str, written: &DataflowStep) -> Option<Mapping> {
-        let (mut fields, mapping) = (Vec::new(), written.mapping.as_ref()?);
+        let mapping = written.mapping.as_ref()?;
+        let mut fields = Vec::new();
         for (name, text) in mapping {
             let token = name.replace('~', "~0").replace('/', "~1");
             match JsonPath::parse(text) {

@@ -17,8 +17,9 @@ impl Compiler<'_> {
         let mut findings = self.sources(composition);
         findings.extend(self.unused_parts());
         findings.extend(self.routed_steps(composition));
-        let written = (composition.dataflow.len(), composition.routing.len());
-        if written == (self.steps.len() + self.outputs.len(), self.routes.len()) {
+        let has_all_steps = composition.dataflow.len() == self.steps.len() + self.outputs.len();
+        // What an invalid step or rule would do is not known, so nothing is said about the answer.
+        if has_all_steps && composition.routing.len() == self.routes.len() {
             findings.extend(self.answers(composition));
         }
         findings.into_iter().for_each(|finding| self.report(finding));
@@ -68,7 +69,7 @@ impl Compiler<'_> {
         findings
     }
 
-    /// Returns what has a result of its own when the composition ends. A fallback has none: its result is that of the part.
+    /// Returns what has a result of its own when the composition ends. A fallback has none: its result is the result of the part.
     pub(super) fn with_results(&self) -> HashSet<Callee> {
         let called = self.calls.iter().map(|call| Callee::Part(call.part));
         let of_steps = self.steps.iter().flat_map(Step::targets).copied();
@@ -149,7 +150,8 @@ impl Compiler<'_> {
 
     /// Reports what has no effect in steps that wait for a rule of the routing.
     fn routed_steps(&self, composition: &Composition) -> Vec<Finding> {
-        let (mut findings, mut seen) = (Vec::new(), HashSet::new());
+        let mut findings = Vec::new();
+        let mut seen = HashSet::new();
         for step in self.steps.iter().filter(|step| step.is_routed) {
             if step.condition.is_some() {
                 let message = "the condition has no effect: a rule of the routing starts this step";
@@ -216,7 +218,7 @@ impl Compiler<'_> {
         let finding = |step: &Step| {
             let location = FindingLocation::composition(format!("/dataflow/{}/aggregate", step.index));
             Finding::error(Rule::CompositionStep, location, "an answer is an object, not a list")
-                .suggest("Add `mapping:` with a field for the list: `items: $`.".to_owned())
+                .suggest("Add `mapping:` with a field for the list: `items: $`.")
         };
         self.outputs.iter().filter(is_list).map(finding).collect()
     }
@@ -231,8 +233,10 @@ impl Compiler<'_> {
             true => "the composition has no answer: without steps, `next: null` returns nothing",
             false => "the composition has no answer: the prompt is empty, and there are no steps",
         };
-        let finding = Finding::error(Rule::CompositionStep, FindingLocation::composition(""), message);
-        Some(finding.suggest("Write a `prompt.md`, or add a step with `to: output`.".to_owned()))
+        Some(
+            Finding::error(Rule::CompositionStep, FindingLocation::composition(""), message)
+                .suggest("Write a `prompt.md`, or add a step with `to: output`."),
+        )
     }
 
     fn unused_prompt(&self, answer: Answer) -> Option<Finding> {
@@ -241,8 +245,7 @@ impl Compiler<'_> {
         }
         let message = "the prompt is not used: no step runs it";
         let help = format!("Add a step with `to: {}`, or empty the prompt.", self.module.manifest.name);
-        let finding = Finding::warning(Rule::CompositionStep, FindingLocation::Prompt(0..0), message);
-        Some(finding.suggest(help))
+        Some(Finding::warning(Rule::CompositionStep, FindingLocation::Prompt(0..0), message).suggest(help))
     }
 
     /// Reports an own prompt that reads no result of the steps before it.
@@ -271,14 +274,15 @@ impl Compiler<'_> {
             return None;
         }
         let message = "the pattern `conditional` has no conditions";
-        let finding =
-            Finding::warning(Rule::CompositionStep, FindingLocation::composition("/pattern"), message);
-        Some(finding.suggest("Add `routing:` or a `condition:` to a step.".to_owned()))
+        Some(
+            Finding::warning(Rule::CompositionStep, FindingLocation::composition("/pattern"), message)
+                .suggest("Add `routing:` or a `condition:` to a step."),
+        )
     }
 }
 
 /// Returns the warning about a key of a step that waits for a rule.
 fn routed(step: &Step, key: &str, message: String, help: &str) -> Finding {
     let location = FindingLocation::composition(format!("/dataflow/{}/{key}", step.index));
-    Finding::warning(Rule::CompositionStep, location, message).suggest(help.to_owned())
+    Finding::warning(Rule::CompositionStep, location, message).suggest(help)
 }

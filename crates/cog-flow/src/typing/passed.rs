@@ -6,7 +6,7 @@ use cog_json::{Node, Value};
 use cog_module::{Prompt, PromptPart, Rule};
 use cog_schema::{Types, Violation};
 
-use super::{Known, Passed, Receiver, Sources, mismatch, values};
+use super::{PassedValue, Receiver, Sources, StaticType, mismatch, values};
 use crate::{
     Callee, Finding, PromptCall, Source, Step, Target,
     finding::{FindingLocation, Findings},
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A field of a mapping, and what is known about its value; none if its path finds nothing.
-type Selected<'s, 'c> = (&'s MappedField, Option<Known<'c>>);
+type Selected<'s, 'c> = (&'s MappedField, Option<StaticType<'c>>);
 
 /// Adds the fields of a step that do not exist, or whose values cannot fit.
 pub(super) fn step(sources: &Sources<'_>, pointer: &str, step: &Step, findings: &mut Findings) {
@@ -44,7 +44,7 @@ pub(super) fn answer(sources: &Sources<'_>) -> Option<Finding> {
     let mapped = plan.outputs.iter().flat_map(|step| &step.mapping).flat_map(|mapping| mapping.fields());
     let mapped: HashSet<&str> = mapped.map(|field| field.name.as_str()).collect();
     let complete = plan.outputs.iter().filter(|step| step.mapping.is_none());
-    let payloads: Vec<Known<'_>> = complete.map(|step| sources.payload(&step.from)).collect();
+    let payloads: Vec<StaticType<'_>> = complete.map(|step| sources.payload(&step.from)).collect();
     let gives =
         |name: &str| mapped.contains(name) || payloads.iter().any(|known| known.member(name).is_some());
     let missing: Vec<&str> = shape.required_names().into_iter().filter(|name| !gives(name)).collect();
@@ -63,8 +63,8 @@ fn receivers<'c>(sources: &Sources<'c>, step: &Step) -> impl Iterator<Item = Rec
 }
 
 /// Returns what a step without a mapping passes on.
-fn passed_by_step<'c>(sources: &Sources<'c>, pointer: &str, step: &Step) -> Passed<'c> {
-    Passed {
+fn passed_by_step<'c>(sources: &Sources<'c>, pointer: &str, step: &Step) -> PassedValue<'c> {
+    PassedValue {
         by: "the step",
         value: sources.payload(&step.from),
         location: FindingLocation::composition(format!("{pointer}/from")),
@@ -77,15 +77,15 @@ fn passed_by_step<'c>(sources: &Sources<'c>, pointer: &str, step: &Step) -> Pass
 fn select<'c>(
     pointer: &str,
     field: &MappedField,
-    document: &Known<'c>,
+    document: &StaticType<'c>,
     findings: &mut Findings,
-) -> Option<Known<'c>> {
+) -> Option<StaticType<'c>> {
     let absent = match document.select(&field.path) {
         Ok(known) => return Some(known),
         Err(absent) => absent,
     };
     let finding = Finding::error(Rule::CompositionMapping, location(pointer, &field.name), absent.message);
-    findings.push(finding.suggest(absent.suggestion));
+    findings.push(finding.with_suggestion(absent.suggestion));
     None
 }
 
@@ -102,15 +102,13 @@ fn fields(pointer: &str, mapped: &[Selected<'_, '_>], receiver: &Receiver<'_>, f
                 continue;
             }
             let message = format!("{} has no field `{}`", receiver.name, field.name);
-            findings.push(error(message).suggest(receiver.known.similar(&field.name)));
+            findings.push(error(message).with_suggestion(receiver.known.similar(&field.name)));
             continue;
         };
         if let Some((found, expected)) = source.as_ref().and_then(|source| mismatch(source, &target)) {
             let message =
                 format!("`{}` in {} is {expected}, but the path selects {found}", field.name, receiver.name);
-            findings.push(
-                error(message).suggest("Select another value, or change one of the schemas.".to_owned()),
-            );
+            findings.push(error(message).suggest("Select another value, or change one of the schemas."));
         }
     }
 }
@@ -122,8 +120,10 @@ fn missing(pointer: &str, names: &HashSet<&str>, receiver: &Receiver<'_>) -> Opt
     let message =
         format!("{} requires `{}`, which the step does not give", receiver.name, missing.join("`, `"));
     let location = FindingLocation::composition(format!("{pointer}/mapping"));
-    let finding = Finding::error(Rule::CompositionMapping, location, message);
-    Some(finding.suggest(format!("Add `{first}:` with a path to `mapping`.")))
+    Some(
+        Finding::error(Rule::CompositionMapping, location, message)
+            .suggest(format!("Add `{first}:` with a path to `mapping`.")),
+    )
 }
 
 fn location(pointer: &str, field: &str) -> FindingLocation {
@@ -141,7 +141,7 @@ pub(super) fn routes(sources: &Sources<'_>, findings: &mut Findings) {
             continue;
         }
         let name = plan.module_of(next);
-        let passed = Passed {
+        let passed = PassedValue {
             by: "the rule",
             value: sources.payload_of(Source::Input),
             location: FindingLocation::composition(format!("/routing/{}/next", route.index)),
@@ -155,10 +155,10 @@ pub(super) fn routes(sources: &Sources<'_>, findings: &mut Findings) {
 /// The arguments of a call, as far as they are known.
 enum Arguments<'c> {
     /// An object with these members.
-    Object(Known<'c>),
+    Object(StaticType<'c>),
     /// A complete object.
     Literal(Value),
-    /// A text that is not an object.
+    /// Text that is not an object.
     Text,
     Unknown,
 }
@@ -167,7 +167,7 @@ enum Arguments<'c> {
 pub(super) fn call(sources: &Sources<'_>, range: &Range<usize>, call: &PromptCall) -> Vec<Finding> {
     let callee = Callee::Part(call.part);
     let name = sources.plan.module_of(callee);
-    let passed = |value| Passed {
+    let passed = |value| PassedValue {
         by: "the call",
         value,
         location: FindingLocation::Prompt(range.clone()),
@@ -183,13 +183,13 @@ pub(super) fn call(sources: &Sources<'_>, range: &Range<usize>, call: &PromptCal
             let passed = passed(value);
             Receiver::inputs(sources, callee).flat_map(|receiver| receiver.check(&passed)).collect()
         }
-        Arguments::Literal(value) => literal(sources, callee, &passed(Known::Any), &value),
-        Arguments::Text => without_text_field(sources, callee, &passed(Known::Any)),
+        Arguments::Literal(value) => literal(sources, callee, &passed(StaticType::Any), &value),
+        Arguments::Text => without_text_field(sources, callee, &passed(StaticType::Any)),
         Arguments::Unknown => Vec::new(),
     }
 }
 
-/// Returns what is known about arguments: a single placeholder, or a text with placeholders.
+/// Returns what is known about arguments: a single placeholder, or text with placeholders.
 fn arguments<'c>(sources: &Sources<'c>, prompt: &Prompt) -> Arguments<'c> {
     match prompt.parts() {
         [PromptPart::Input] => Arguments::Object(sources.payload_of(Source::Input)),
@@ -204,7 +204,7 @@ fn arguments<'c>(sources: &Sources<'c>, prompt: &Prompt) -> Arguments<'c> {
 }
 
 /// Returns what the value of a reference is as arguments. A string can be the text of an object.
-fn inserted(known: Known<'_>) -> Arguments<'_> {
+fn inserted(known: StaticType<'_>) -> Arguments<'_> {
     match known.types() {
         Types::OBJECT => Arguments::Object(known),
         types if types.meet(Types::OBJECT.or(Types::STRING)) => Arguments::Unknown,
@@ -212,7 +212,7 @@ fn inserted(known: Known<'_>) -> Arguments<'_> {
     }
 }
 
-/// Reads arguments that begin with a text, with one value and then another in place of their placeholders: what differs is
+/// Reads arguments that begin with text, with one value and then another instead of their placeholders: what differs is
 /// not known.
 fn template<'c>(text: &str, rest: &[PromptPart]) -> Arguments<'c> {
     if !text.trim_start().starts_with('{') {
@@ -234,20 +234,20 @@ fn template<'c>(text: &str, rest: &[PromptPart]) -> Arguments<'c> {
 }
 
 /// Returns what two values of a template have in common. A placeholder in the name of a member makes the members unknown.
-fn common<'c>(one: Node<'_>, other: Node<'_>) -> Known<'c> {
+fn common<'c>(one: Node<'_>, other: Node<'_>) -> StaticType<'c> {
     if one.kind() != other.kind() {
-        return Known::Any;
+        return StaticType::Any;
     }
     let names = |node: Node<'_>| node.members().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
     if one.is_object() && names(one) == names(other) {
         let pairs = one.members().zip(other.members());
-        return Known::object(pairs.map(|((name, one), (_, other))| (name, common(one, other))));
+        return StaticType::object(pairs.map(|((name, one), (_, other))| (name, common(one, other))));
     }
-    Known::Types(values::types_of(one.kind()))
+    StaticType::Types(values::types_of(one.kind()))
 }
 
 /// Returns the violations of a complete input.
-fn literal(sources: &Sources<'_>, callee: Callee, passed: &Passed<'_>, value: &Value) -> Vec<Finding> {
+fn literal(sources: &Sources<'_>, callee: Callee, passed: &PassedValue<'_>, value: &Value) -> Vec<Finding> {
     if value.get("_context").is_some() {
         return Vec::new();
     }
@@ -256,7 +256,7 @@ fn literal(sources: &Sources<'_>, callee: Callee, passed: &Passed<'_>, value: &V
         let name = sources.plan.name_of(receiving);
         let finding = move |found: Violation| {
             let message = format!("the input of `{name}`: `{}` {}", found.path, found.message);
-            passed.error(message).suggest(found.suggestion)
+            passed.error(message).with_suggestion(found.suggestion)
         };
         contract
             .map(|contract| contract.check_input(value.node()))
@@ -267,8 +267,8 @@ fn literal(sources: &Sources<'_>, callee: Callee, passed: &Passed<'_>, value: &V
     sources.answering(callee).flat_map(check).collect()
 }
 
-/// Returns the modules that receive a text, but have no field for it.
-fn without_text_field(sources: &Sources<'_>, callee: Callee, passed: &Passed<'_>) -> Vec<Finding> {
+/// Returns the modules that receive text, but have no field for it.
+fn without_text_field(sources: &Sources<'_>, callee: Callee, passed: &PassedValue<'_>) -> Vec<Finding> {
     let finding = |receiving: Callee| {
         let candidates = sources.module(receiving)?.contract.args_target().err()?;
         let name = sources.plan.name_of(receiving);

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use cog_module::Rule;
 
-use super::{Known, Sources, values::values};
+use super::{
+    Sources, StaticType,
+    values::{self, values},
+};
 use crate::{
     Condition, Finding, Selection, Source,
     condition::{Cases, Content, Expression, Values},
@@ -18,7 +21,7 @@ const MAX_UNREACHED: usize = 20;
 pub(super) fn check(
     pointer: &str,
     condition: &Condition,
-    document: &Known<'_>,
+    document: &StaticType<'_>,
     effect: &str,
 ) -> Option<Finding> {
     let cases = Cases::from_expression(condition.root(), true, &|operand| known("", document, operand));
@@ -30,8 +33,28 @@ struct RoutingRule<'r> {
     /// Its index in `routing`.
     index: usize,
     condition: Option<&'r Condition>,
-    /// What `$` is, and its name: rules with the same sources have the same one.
-    document: (String, Known<'r>),
+    document: RuleDocument<'r>,
+}
+
+/// What `$` is in a rule.
+#[derive(Clone)]
+struct RuleDocument<'r> {
+    /// Rules with the same sources have the same name.
+    name: String,
+    known: StaticType<'r>,
+}
+
+impl RoutingRule<'_> {
+    /// Returns the cases in which the rule decides, or those in which it does not.
+    fn cases(&self, decides: bool) -> Cases {
+        match self.condition {
+            Some(condition) => Cases::from_expression(condition.root(), decides, &|operand| {
+                known(&self.document.name, &self.document.known, operand)
+            }),
+            None if decides => Cases::every(),
+            None => Cases::never(),
+        }
+    }
 }
 
 /// Why a rule never decides.
@@ -49,16 +72,18 @@ enum Reason {
 /// Adds the findings about the rules of a routing: their conditions, and, if all of them are valid, rules that never decide.
 pub(super) fn rules(sources: &Sources<'_>, findings: &mut Findings) {
     let mut documents = Documents::default();
-    let (mut rules, mut is_valid) = (Vec::new(), sources.plan.is_complete);
+    let mut rules = Vec::new();
+    let mut is_valid = sources.plan.is_complete;
     for route in &sources.plan.routes {
         if findings.is_enough() {
             return;
         }
         let document = documents.document(sources, route.from.as_ref());
-        let (index, condition) = (route.index, route.condition.as_ref());
-        let invalid =
-            condition.map(|condition| super::values::check(&condition_of(index), condition, &document.1));
-        let invalid = invalid.unwrap_or_default();
+        let index = route.index;
+        let condition = route.condition.as_ref();
+        let invalid = condition
+            .map(|condition| values::check(&condition_of(index), condition, &document.known))
+            .unwrap_or_default();
         is_valid &= invalid.is_empty();
         findings.extend(invalid);
         rules.push(RoutingRule { index, condition, document });
@@ -71,7 +96,7 @@ pub(super) fn rules(sources: &Sources<'_>, findings: &mut Findings) {
 fn finding(rule: &RoutingRule<'_>, reason: &Reason) -> Finding {
     match (reason, rule.condition) {
         (Reason::NeverTrue, Some(condition)) => {
-            never(&condition_of(rule.index), condition, &rule.document.1, "this rule never decides")
+            never(&condition_of(rule.index), condition, &rule.document.known, "this rule never decides")
         }
         (reason, _) => covered(rule.index, reason),
     }
@@ -79,13 +104,13 @@ fn finding(rule: &RoutingRule<'_>, reason: &Reason) -> Finding {
 
 /// What `$` is in the rules of a routing, once for all rules that read the same sources.
 #[derive(Default)]
-struct Documents<'s, 'c>(HashMap<Option<&'s [Source]>, (String, Known<'c>)>);
+struct Documents<'s, 'c>(HashMap<Option<&'s [Source]>, RuleDocument<'c>>);
 
 impl<'s, 'c> Documents<'s, 'c> {
-    fn document(&mut self, sources: &Sources<'c>, from: Option<&'s Selection>) -> (String, Known<'c>) {
-        let next = self.0.len();
-        let known = self.0.entry(from.map(|from| from.sources.as_slice()));
-        known.or_insert_with(|| (format!("{next}"), sources.judged(from))).clone()
+    fn document(&mut self, sources: &Sources<'c>, from: Option<&'s Selection>) -> RuleDocument<'c> {
+        let name = self.0.len().to_string();
+        let document = self.0.entry(from.map(|from| from.sources.as_slice()));
+        document.or_insert_with(|| RuleDocument { name, known: sources.judged(from) }).clone()
     }
 }
 
@@ -103,14 +128,8 @@ fn unreached<'a, 'r>(rules: &'a [RoutingRule<'r>]) -> Vec<(&'a RoutingRule<'r>, 
         if unreached.len() == MAX_UNREACHED {
             break;
         }
-        let (name, document) = &rule.document;
-        let known = |operand: &Content| known(name, document, operand);
-        let cases = |value| match rule.condition {
-            Some(condition) => Cases::from_expression(condition.root(), value, &known),
-            None if value => Cases::every(),
-            None => Cases::never(),
-        };
-        let (decides, passes) = (cases(true), cases(false));
+        let decides = rule.cases(true);
+        let passes = rule.cases(false);
         if decides.is_empty() {
             unreached.push((rule, Reason::NeverTrue));
         } else if remaining.and(&decides).is_empty() {
@@ -133,7 +152,7 @@ fn reason(decides: &Cases, earlier: &[(usize, Cases)]) -> Reason {
 }
 
 /// Returns the name of an operand, and the values that it can have.
-fn known(prefix: &str, document: &Known<'_>, operand: &Content) -> (String, Values) {
+fn known(prefix: &str, document: &StaticType<'_>, operand: &Content) -> (String, Values) {
     let name = match operand {
         Content::Path(path) => format!("{prefix}{path}"),
         Content::Length(path) => format!("{prefix}{path} length"),
@@ -142,7 +161,7 @@ fn known(prefix: &str, document: &Known<'_>, operand: &Content) -> (String, Valu
     (name, values(document, operand))
 }
 
-fn never(pointer: &str, condition: &Condition, document: &Known<'_>, effect: &str) -> Finding {
+fn never(pointer: &str, condition: &Condition, document: &StaticType<'_>, effect: &str) -> Finding {
     let mut operands = Vec::new();
     operands_of(condition.root(), &mut operands);
     let help = match operands.as_slice() {
@@ -193,7 +212,7 @@ fn covered(index: usize, reason: &Reason) -> Finding {
     };
     let location = FindingLocation::composition(format!("/routing/{index}"));
     let message = format!("this rule never decides: {reason}");
-    Finding::warning(Rule::CompositionCondition, location, message).suggest(help.to_owned())
+    Finding::warning(Rule::CompositionCondition, location, message).suggest(help)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use cog_module::Module;
 use cog_schema::Types;
 use cog_spec::{Aggregate, RUNTIME_KEYS};
 
-use super::{Known, known::MAX_ALTERNATIVES};
+use super::{StaticType, static_type::MAX_ALTERNATIVES};
 use crate::{Callee, Flow, Plan, Selection, Source, Step, Target};
 
 /// The sources of one plan.
@@ -22,11 +22,11 @@ pub(crate) struct Sources<'c> {
     /// The steps that run in each of these runs, by their indices.
     certain_steps: HashSet<usize>,
     /// What is known about the envelope of each callee that was read.
-    envelopes: RefCell<HashMap<Callee, Known<'c>>>,
+    envelopes: RefCell<HashMap<Callee, StaticType<'c>>>,
     /// What is known about the `meta` of every envelope.
-    common_meta: OnceCell<Known<'c>>,
+    common_meta: OnceCell<StaticType<'c>>,
     /// What is known about the result so far after the steps.
-    latest: OnceCell<Known<'c>>,
+    latest: OnceCell<StaticType<'c>>,
 }
 
 impl<'c> Sources<'c> {
@@ -73,7 +73,7 @@ impl<'c> Sources<'c> {
     }
 
     /// Returns what `$` is in the mapping and the condition of a step. In rounds, the result can be missing in the first one.
-    pub(crate) fn document(&self, step: &Step) -> Known<'c> {
+    pub(crate) fn document(&self, step: &Step) -> StaticType<'c> {
         let is_once = self.plan.iteration.is_none();
         let is_last = step.is_routed || step.to == Target::Output;
         let before = if is_last { usize::MAX } else { step.index };
@@ -81,18 +81,18 @@ impl<'c> Sources<'c> {
     }
 
     /// Returns what `$` is in the condition of a step, which is evaluated only if one of its sources has a value.
-    pub(crate) fn tested(&self, step: &Step) -> Known<'c> {
+    pub(crate) fn tested(&self, step: &Step) -> StaticType<'c> {
         let document = self.document(step);
         if step.from.sources.len() == 1 { document.existing() } else { document }
     }
 
     /// Returns what a step without a mapping passes on.
-    pub(crate) fn payload(&self, from: &Selection) -> Known<'c> {
+    pub(crate) fn payload(&self, from: &Selection) -> StaticType<'c> {
         self.selected(from, |source| self.payload_of(source))
     }
 
     /// Returns the input, or the data of a result.
-    pub(crate) fn payload_of(&self, source: Source) -> Known<'c> {
+    pub(crate) fn payload_of(&self, source: Source) -> StaticType<'c> {
         match source {
             Source::Input => self.part_of(Callee::Own, "input"),
             Source::Output(callee) => self.data(callee),
@@ -100,12 +100,12 @@ impl<'c> Sources<'c> {
     }
 
     /// Returns what is known about the data of the answer.
-    pub(crate) fn answer(&self) -> Known<'c> {
+    pub(crate) fn answer(&self) -> StaticType<'c> {
         self.part_of(Callee::Own, "data")
     }
 
     /// Returns what `$` is after the steps: the selected sources, otherwise the result so far.
-    pub(crate) fn judged(&self, from: Option<&Selection>) -> Known<'c> {
+    pub(crate) fn judged(&self, from: Option<&Selection>) -> StaticType<'c> {
         match from {
             Some(from) => {
                 self.selected(from, |source| self.source(source, self.has_result(source, usize::MAX)))
@@ -114,19 +114,21 @@ impl<'c> Sources<'c> {
         }
     }
 
-    fn result_so_far(&self) -> Known<'c> {
+    fn result_so_far(&self) -> StaticType<'c> {
         let callees = self.latest();
         let envelope = match callees.len() {
-            0 => return Known::Any,
-            1..=MAX_ALTERNATIVES => Known::either(callees.into_iter().map(|callee| self.envelope(callee))),
-            _ => envelope(self.common_meta(), Known::Any),
+            0 => return StaticType::Any,
+            1..=MAX_ALTERNATIVES => {
+                StaticType::either(callees.into_iter().map(|callee| self.envelope(callee)))
+            }
+            _ => envelope(self.common_meta(), StaticType::Any),
         };
         let is_certain = self.steps().any(|step| self.certain_target(step).is_some());
         if is_certain { envelope } else { envelope.or_null() }
     }
 
     /// Returns the envelope of a module that runs, by its name; none if nothing is known about it.
-    pub(crate) fn named(&self, name: &str) -> Option<Known<'c>> {
+    pub(crate) fn named(&self, name: &str) -> Option<StaticType<'c>> {
         self.plan.callee_named(name).map(|callee| self.envelope(callee))
     }
 
@@ -139,27 +141,27 @@ impl<'c> Sources<'c> {
     }
 
     /// Returns what is known about the input of a callee.
-    pub(crate) fn input_of(&self, callee: Callee) -> Known<'c> {
+    pub(crate) fn input_of(&self, callee: Callee) -> StaticType<'c> {
         self.part_of(callee, "input")
     }
 
-    fn selected(&self, from: &Selection, known: impl Fn(Source) -> Known<'c>) -> Known<'c> {
+    fn selected(&self, from: &Selection, known: impl Fn(Source) -> StaticType<'c>) -> StaticType<'c> {
         if let ([only], None) = (from.sources.as_slice(), from.aggregate) {
             return known(*only);
         }
         // An aggregation leaves out what has no result.
-        let any_of = || Known::either(from.sources.iter().map(|source| known(*source).existing()));
+        let any_of = || StaticType::either(from.sources.iter().map(|source| known(*source).existing()));
         match from.aggregate {
             None => {
                 let named = |source: &Source| (self.plan.source_name(*source), known(*source));
-                Known::object(from.sources.iter().map(named))
+                StaticType::object(from.sources.iter().map(named))
             }
             Some(Aggregate::Merge | Aggregate::First) => any_of(),
-            Some(Aggregate::Array) => Known::List(Rc::new(any_of())),
+            Some(Aggregate::Array) => StaticType::List(Rc::new(any_of())),
         }
     }
 
-    fn source(&self, source: Source, is_certain: bool) -> Known<'c> {
+    fn source(&self, source: Source, is_certain: bool) -> StaticType<'c> {
         match source {
             Source::Input => self.part_of(Callee::Own, "input"),
             Source::Output(callee) if is_certain => self.envelope(callee),
@@ -167,12 +169,12 @@ impl<'c> Sources<'c> {
         }
     }
 
-    fn envelope(&self, callee: Callee) -> Known<'c> {
+    fn envelope(&self, callee: Callee) -> StaticType<'c> {
         if let Some(known) = self.envelopes.borrow().get(&callee) {
             return known.clone();
         }
-        let meta = match Known::either(self.answering(callee).map(|callee| self.meta(callee))) {
-            Known::Any => self.common_meta(),
+        let meta = match StaticType::either(self.answering(callee).map(|callee| self.meta(callee))) {
+            StaticType::Any => self.common_meta(),
             meta => meta,
         };
         let known = envelope(meta, self.data(callee));
@@ -180,28 +182,28 @@ impl<'c> Sources<'c> {
         known
     }
 
-    fn meta(&self, callee: Callee) -> Known<'c> {
+    fn meta(&self, callee: Callee) -> StaticType<'c> {
         match self.part_of(callee, "meta") {
-            Known::Any => self.common_meta(),
-            own => Known::Layers([own, self.common_meta()].into()),
+            StaticType::Any => self.common_meta(),
+            own => StaticType::Layers([own, self.common_meta()].into()),
         }
     }
 
-    fn common_meta(&self) -> Known<'c> {
-        let known = || {
-            let runtime = RUNTIME_KEYS.iter().map(|key| (*key, Known::Any));
+    fn common_meta(&self) -> StaticType<'c> {
+        let known = self.common_meta.get_or_init(|| {
+            let runtime = RUNTIME_KEYS.iter().map(|key| (*key, StaticType::Any));
             let fixed = [
-                ("confidence", Known::Confidence),
-                ("risk", Known::Types(Types::STRING.or(Types::OBJECT))),
-                ("explain", Known::Types(Types::STRING)),
+                ("confidence", StaticType::Confidence),
+                ("risk", StaticType::Types(Types::STRING.or(Types::OBJECT))),
+                ("explain", StaticType::Types(Types::STRING)),
             ];
-            Known::object(fixed.into_iter().chain(runtime))
-        };
-        self.common_meta.get_or_init(known).clone()
+            StaticType::object(fixed.into_iter().chain(runtime))
+        });
+        known.clone()
     }
 
-    fn data(&self, callee: Callee) -> Known<'c> {
-        Known::either(self.answering(callee).map(|callee| self.part_of(callee, "data")))
+    fn data(&self, callee: Callee) -> StaticType<'c> {
+        StaticType::either(self.answering(callee).map(|callee| self.part_of(callee, "data")))
     }
 
     /// Returns the modules that can answer a call: the callee, and the fallbacks in their order, at most one more than are
@@ -217,14 +219,17 @@ impl<'c> Sources<'c> {
         all.take_while(move |callee| seen.insert(*callee)).take(MAX_ALTERNATIVES + 1)
     }
 
-    fn part_of(&self, callee: Callee, part: &str) -> Known<'c> {
-        self.module(callee).and_then(|module| module.contract.shape(part)).map_or(Known::Any, Known::Schema)
+    fn part_of(&self, callee: Callee, part: &str) -> StaticType<'c> {
+        self.module(callee)
+            .and_then(|module| module.contract.shape(part))
+            .map_or(StaticType::Any, StaticType::Schema)
     }
 
     /// Returns the modules whose result can be the result so far after the steps: of a list of targets, the last one with a
     /// result.
     pub(crate) fn latest(&self) -> Vec<Callee> {
-        let (mut latest, mut seen) = (Vec::new(), HashSet::new());
+        let mut latest = Vec::new();
+        let mut seen = HashSet::new();
         for step in self.steps() {
             let certain = self.certain_target(step);
             if certain.is_some() {
@@ -250,6 +255,6 @@ impl<'c> Sources<'c> {
 }
 
 /// Returns what is known about an envelope with these parts. An error is not a result.
-fn envelope<'c>(meta: Known<'c>, data: Known<'c>) -> Known<'c> {
-    Known::object([("ok", Known::True), ("meta", meta), ("data", data)])
+fn envelope<'c>(meta: StaticType<'c>, data: StaticType<'c>) -> StaticType<'c> {
+    StaticType::object([("ok", StaticType::True), ("meta", meta), ("data", data)])
 }

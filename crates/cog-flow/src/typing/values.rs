@@ -7,7 +7,7 @@ use cog_module::Rule;
 use cog_schema::{CertainShape, Types, nearest};
 use serde_json::Value as Json;
 
-use super::Known;
+use super::StaticType;
 use crate::{
     Condition, Finding,
     condition::{Comparison, Content, Decimal, Expression, Operand, Values},
@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 4;
 const MAX_READ: usize = 256;
 
 /// Returns the values that an operand of a condition can have.
-pub(super) fn values(document: &Known<'_>, operand: &Content) -> Values {
+pub(super) fn values(document: &StaticType<'_>, operand: &Content) -> Values {
     match operand {
         Content::Path(path) => find(document, path.steps(), false),
         Content::Length(path) => find(document, path.steps(), true),
@@ -30,16 +30,16 @@ pub(super) fn values(document: &Known<'_>, operand: &Content) -> Values {
 }
 
 /// Returns the values at the end of a path, or their lengths.
-fn find(known: &Known<'_>, path: &[PathStep], is_length: bool) -> Values {
+fn find(known: &StaticType<'_>, path: &[PathStep], is_length: bool) -> Values {
     let is_here = path.is_empty() && !is_length;
     match known {
-        Known::Types(types) if is_here => Values::from_types(*types),
-        Known::True if is_here => Values::truth(),
-        Known::Confidence if is_here => {
+        StaticType::Types(types) if is_here => Values::from_types(*types),
+        StaticType::True if is_here => Values::truth(),
+        StaticType::Confidence if is_here => {
             Values::from_types(Types::NUMBER).and(&Values::between(included(0), included(1)))
         }
-        Known::Schema(shape) => of_path(&shape.certain(), path, is_length),
-        Known::Object(members) => match path.split_first() {
+        StaticType::Schema(shape) => of_path(&shape.certain(), path, is_length),
+        StaticType::Object(members) => match path.split_first() {
             Some((PathStep::Key(key), rest)) => {
                 let member = members.iter().find(|(name, _)| name == key.as_str());
                 member.map_or_else(Values::all, |(_, known)| find(known, rest, is_length))
@@ -47,23 +47,27 @@ fn find(known: &Known<'_>, path: &[PathStep], is_length: bool) -> Values {
             None if !is_length => Values::from_types(Types::OBJECT),
             _ => Values::all(),
         },
-        Known::Either(all) => {
+        StaticType::Either(all) => {
             let values = all.iter().map(|one| find(one, path, is_length));
             values.reduce(Values::or).unwrap_or_else(Values::all)
         }
-        Known::Layers(layers) => of_layers(layers, path, is_length),
-        Known::Maybe(inner) => {
+        StaticType::Layers(layers) => of_layers(layers, path, is_length),
+        StaticType::Maybe(inner) => {
             let null = if is_here { Values::from_types(Types::NULL) } else { Values::ABSENT };
             find(inner, path, is_length).or(null)
         }
-        Known::Any | Known::Types(_) | Known::True | Known::Confidence | Known::List(_) => Values::all(),
+        StaticType::Any
+        | StaticType::Types(_)
+        | StaticType::True
+        | StaticType::Confidence
+        | StaticType::List(_) => Values::all(),
     }
 }
 
 /// Returns the values in `meta`. The runtime writes those that the last layer knows, except the confidence, after the first
 /// layer, the module's schema, was checked.
-fn of_layers(layers: &[Known<'_>], path: &[PathStep], is_length: bool) -> Values {
-    let is_written = |layer: &Known<'_>| match path.first() {
+fn of_layers(layers: &[StaticType<'_>], path: &[PathStep], is_length: bool) -> Values {
+    let is_written = |layer: &StaticType<'_>| match path.first() {
         Some(PathStep::Key(key)) => key.as_str() != "confidence" && layer.member(key.as_str()).is_some(),
         _ => true,
     };
@@ -149,7 +153,7 @@ fn included(number: u32) -> Bound<Decimal> {
 // Compares a condition with the schemas of the values that it reads.
 
 /// Returns the parts of a condition that do not fit.
-pub(super) fn check(pointer: &str, condition: &Condition, document: &Known<'_>) -> Vec<Finding> {
+pub(super) fn check(pointer: &str, condition: &Condition, document: &StaticType<'_>) -> Vec<Finding> {
     let mut errors = Vec::new();
     visit(condition.root(), document, &mut errors);
     let pointer = format!("/composition{pointer}");
@@ -166,7 +170,7 @@ pub(super) fn check(pointer: &str, condition: &Condition, document: &Known<'_>) 
 }
 
 /// Visits the parts of a condition, whose nesting is limited.
-fn visit(expression: &Expression, document: &Known<'_>, errors: &mut Vec<TextError>) {
+fn visit(expression: &Expression, document: &StaticType<'_>, errors: &mut Vec<TextError>) {
     match expression {
         Expression::Any(parts) | Expression::All(parts) => {
             parts.iter().for_each(|part| visit(part, document, errors));
@@ -190,7 +194,7 @@ fn compare(
     left: &Operand,
     comparison: Comparison,
     right: &Operand,
-    document: &Known<'_>,
+    document: &StaticType<'_>,
     errors: &mut Vec<TextError>,
 ) {
     match (types(left, document), types(right, document)) {
@@ -223,12 +227,12 @@ fn mismatch(left: Types, comparison: Comparison, right: Types) -> Option<(String
 }
 
 /// Returns the error for a literal that is not a value of the enum with which it is compared.
-fn unlisted(literal: &Operand, other: &Operand, document: &Known<'_>) -> Option<TextError> {
+fn unlisted(literal: &Operand, other: &Operand, document: &StaticType<'_>) -> Option<TextError> {
     let (Content::Literal(value), Content::Path(path)) = (&literal.content, &other.content) else {
         return None;
     };
     let text = value.as_str()?;
-    let Ok(Known::Schema(shape)) = document.find(path) else { return None };
+    let Ok(StaticType::Schema(shape)) = document.find(path) else { return None };
     let listed = shape.listed_values()?;
     let names: Vec<&str> = listed.iter().filter_map(|value| value.as_str()).collect();
     if names.len() != listed.len() || names.contains(&text) {
@@ -243,7 +247,7 @@ fn unlisted(literal: &Operand, other: &Operand, document: &Known<'_>) -> Option<
 }
 
 /// Returns the types of an operand.
-fn types(operand: &Operand, document: &Known<'_>) -> Result<Types, TextError> {
+fn types(operand: &Operand, document: &StaticType<'_>) -> Result<Types, TextError> {
     let find = |path| {
         document.find(path).map_err(|absent| TextError {
             range: operand.range.clone(),

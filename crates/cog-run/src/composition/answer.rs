@@ -12,7 +12,7 @@ use crate::{RunInput, provider::{COMPOSITION, reply}};
 /// The answer of the parts.
 #[derive(Debug)]
 pub(crate) enum CompositionAnswer {
-    /// The module's own prompt gives the answer, with these texts in place of its `@call:` and `{{…}}`, in their order.
+    /// The module's own prompt gives the answer, with these texts instead of its `@call:` and `{{…}}`, in their order.
     Texts(Vec<String>),
     /// The answer: an envelope, which is checked like the reply of a model.
     Envelope(String),
@@ -44,8 +44,8 @@ pub(super) fn answer(
     Ok(CompositionAnswer::Envelope(envelope))
 }
 
-/// Returns what the parts have emitted of the types that the module declares. Of several values of a type, that of the part
-/// counts that started last.
+/// Returns what the parts have emitted of the types that the module declares. Of several values of a type, the one counts whose
+/// part started last.
 fn emitted(plan: &Plan, reports: &Reports) -> Option<Value> {
     let rule = &plan.module.manifest.context;
     let mut emitted = serde_json::Map::new();
@@ -61,7 +61,6 @@ fn emitted(plan: &Plan, reports: &Reports) -> Option<Value> {
 fn output(plan: &Plan, results: &Results, reports: &Reports) -> Result<(Meta, Value), ErrorBody> {
     let data = plan.output(results).map_err(|error| error::mapping(&plan.module, &error))?;
     let Some(data) = data else { return Err(error::no_result(&plan.module)) };
-    let meta_of = |envelope: &Value| envelope.get("meta").and_then(Meta::read);
     let own = meta_of(&results.get(Callee::Own));
     let confidence = own.as_ref().map_or_else(|| reports.min_confidence(), |meta| meta.confidence);
     let risk = match plan.module.manifest.risk_rule {
@@ -77,11 +76,14 @@ fn output(plan: &Plan, results: &Results, reports: &Reports) -> Result<(Meta, Va
     Ok((meta, data))
 }
 
+fn meta_of(envelope: &Value) -> Option<Meta> {
+    envelope.get("meta").and_then(Meta::read)
+}
+
 /// Returns the result so far as the answer.
 fn result_so_far(plan: &Plan, results: &Results) -> Result<(Meta, Value), ErrorBody> {
     let latest = results.latest().ok_or_else(|| error::no_result(&plan.module))?.1;
-    let meta = latest.get("meta").and_then(Meta::read);
-    let (Some(meta), Some(data)) = (meta, latest.get("data")) else {
+    let (Some(meta), Some(data)) = (meta_of(&latest), latest.get("data")) else {
         return Err(error::no_result(&plan.module));
     };
     let mut own = Meta::new(meta.confidence, meta.risk, meta.explain);
@@ -112,20 +114,26 @@ pub(super) fn partial(plan: &Plan, results: &Results) -> Option<Value> {
 /// The maximum length of filled arguments: 64 MB.
 const MAX_LEN: usize = 64 << 20;
 
-/// Where a text of JSON ends: inside a string, or between values.
+/// Where JSON text ends: inside a string, or between values.
 #[derive(Debug, Clone, Copy, Default)]
 struct Quotes {
     is_open: bool,
     is_escaped: bool,
 }
 
-/// Returns the input of a call: a JSON object as it is, another text as arguments. None if the text is too long.
+/// Returns the input of a call: a JSON object as it is, other text as arguments. None if the text is too long.
 ///
-/// In a text that begins with `{`, a placeholder inside a string is escaped, and one outside is a JSON value, so that no
+/// In text that begins with `{`, a placeholder inside a string is escaped, and one outside is a JSON value, so that no
 /// value can change the members of the object.
-pub(super) fn input(plan: &Plan, results: &Results, context: &Context, arguments: &Prompt) -> Option<RunInput> {
+pub(super) fn input(
+    plan: &Plan,
+    results: &Results,
+    context: &Context,
+    arguments: &Prompt,
+) -> Option<RunInput> {
     let is_json = matches!(arguments.parts(), [PromptPart::Text(text), ..] if text.starts_with('{'));
-    let (mut text, mut quotes) = (String::new(), Quotes::default());
+    let mut text = String::new();
+    let mut quotes = Quotes::default();
     for part in arguments.parts() {
         let inserted = match part {
             PromptPart::Text(literal) => {
@@ -138,7 +146,7 @@ pub(super) fn input(plan: &Plan, results: &Results, context: &Context, arguments
             }
             other => {
                 let filled = context.fill(other)?;
-                if is_json && !quotes.is_open { value(filled) } else { filled }
+                if is_json && !quotes.is_open { as_json(filled) } else { filled }
             }
         };
         let is_escaped = is_json && quotes.is_open && !matches!(part, PromptPart::Text(_));
@@ -151,15 +159,15 @@ pub(super) fn input(plan: &Plan, results: &Results, context: &Context, arguments
     Some(object.map_or(RunInput::Args(text), RunInput::Json))
 }
 
-/// Returns a text that is not JSON as a JSON string.
-fn value(text: String) -> String {
+/// Returns JSON as it is, and other text as a JSON string.
+fn as_json(text: String) -> String {
     match Value::parse(&text) {
         Ok(_) => text,
         Err(_) => serde_json::Value::from(text).to_string(),
     }
 }
 
-/// Returns a text for the inside of a JSON string.
+/// Returns text as it stands inside a JSON string.
 fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default().to_owned()

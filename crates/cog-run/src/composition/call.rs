@@ -31,7 +31,7 @@ pub(super) struct Call {
     pub(super) path: String,
     /// The input of the part.
     pub(super) input: RunInput,
-    /// The texts in place of the calls and references of the own prompt.
+    /// The texts that replace the calls and references of the own prompt.
     pub(super) texts: Vec<String>,
     /// The maximum duration.
     pub(super) timeout: Option<Duration>,
@@ -81,7 +81,7 @@ impl Execution {
         }])
     }
 
-    /// Returns the input of a call of the prompt; without arguments that of the module.
+    /// Returns the input of a call of the prompt: without arguments, it is the input of the module.
     fn input_of(&self, plan: &Plan, call: &PromptCall) -> Result<RunInput, CompositionError> {
         let Some(arguments) = &call.arguments else {
             return Ok(RunInput::Json(self.results.input().clone()));
@@ -167,7 +167,7 @@ pub(super) struct CallResult {
     pub(super) time: Duration,
     /// The key under which the answer is recorded; none if it is not recorded.
     pub(super) key: Option<String>,
-    /// Whether the answer is that of an earlier, interrupted run.
+    /// Whether the answer comes from an earlier, interrupted run.
     pub(super) restored: bool,
 }
 
@@ -182,8 +182,9 @@ impl CallResult {
         let details = self.envelope.get("error").and_then(|error| error.get("details"));
         let reason = details.and_then(|details| details.get("reason")?.as_str());
         let reasons = [CancelReason::Cancelled, CancelReason::ClientGone, CancelReason::Shutdown];
-        let is_interrupted = |(code, _)| code == Code::StreamInterrupted.as_str();
-        self.error().is_some_and(is_interrupted) && reasons.iter().any(|known| reason == Some(known.as_str()))
+        // A stream that the provider cut has the same code, without one of these reasons: that part failed.
+        self.error().is_some_and(|(code, _)| code == Code::StreamInterrupted.as_str())
+            && reasons.iter().any(|known| reason == Some(known.as_str()))
     }
 
     fn status(&self) -> PartStatus {
@@ -265,11 +266,12 @@ impl CallResult {
 /// of its part.
 fn may_pass(error: Node<'_>) -> bool {
     let Some(code) = error.get("code").and_then(Node::as_str) else { return false };
-    let is = |known: Code| known.as_str() == code;
-    if is(Code::PartialResult) {
+    if code == Code::PartialResult.as_str() {
         return error.get("details").and_then(|details| details.get("error")).is_some_and(may_pass);
     }
-    let recoverable = error.get("recoverable").and_then(Node::as_bool);
+    if code == Code::ProviderUnavailable.as_str() {
+        return error.get("recoverable").and_then(Node::as_bool) != Some(false);
+    }
     let passing = [Code::Timeout, Code::StreamInterrupted, Code::StreamTimeout, Code::RateLimited];
-    passing.into_iter().any(is) || is(Code::ProviderUnavailable) && recoverable != Some(false)
+    passing.into_iter().any(|known| known.as_str() == code)
 }

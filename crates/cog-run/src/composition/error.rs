@@ -40,31 +40,32 @@ pub(super) fn from_check(module: &Module, findings: &[Finding]) -> ErrorBody {
     error
 }
 
-/// Returns the error of a part that is required and has no answer (E3002). A budget is that of the composition: its error stays
-/// (E4002).
+/// Returns the error of a required part that has no answer (E3002). A budget belongs to the composition as a whole, so its error
+/// stays as it is (E4002).
 pub(super) fn part_failed(plan: &Plan, ended: &CallResult) -> CompositionError {
     let path = &ended.call.path;
     let (code, message) = ended.error().unwrap_or(("E4000", "the part returned no envelope"));
-    let given = |key: &str| ended.envelope.get("error").and_then(|error| error.get(key));
-    let refused = given("details").filter(|details| is_budget(code, *details));
+    let error = ended.envelope.get("error");
+    let details = error.and_then(|error| error.get("details"));
+    let refused = details.filter(|details| is_budget(code, *details));
     let body = match refused {
         Some(details) => {
             let message = format!("the part `{path}` cannot run: {message}");
             ErrorBody::new(Code::RateLimited, message).with_details(Value::from(details.to_serde()))
         }
         None => {
-            let error = ended.envelope.get("error").map(|error| error.to_serde());
+            let error = error.map(|error| error.to_serde());
             let details = serde_json::json!({ "part": path, "module": ended.call.name, "error": error });
             let message = format!("the part `{path}` failed: {code}: {message}");
             ErrorBody::new(Code::PartialResult, message).with_details(Value::from(details))
         }
     };
-    let suggestion = given("suggestion").and_then(|text| text.as_str()).map(str::to_owned);
-    let suggestion = time_limit(plan, ended).or(suggestion);
-    let body = body.suggest(
-        suggestion.unwrap_or_else(|| "Make the part `optional`, or give it a `fallback`.".to_owned()),
-    );
-    let error = match given("recoverable").and_then(|value| value.as_bool()) {
+    let suggestion = error.and_then(|error| error.get("suggestion")?.as_str()).map(str::to_owned);
+    let suggestion = time_limit(plan, ended)
+        .or(suggestion)
+        .unwrap_or_else(|| "Make the part `optional`, or give it a `fallback`.".to_owned());
+    let body = body.suggest(suggestion);
+    let error = match error.and_then(|error| error.get("recoverable")?.as_bool()) {
         Some(recoverable) => body.with_recoverable(recoverable),
         None => body,
     };
@@ -100,7 +101,7 @@ pub(super) fn timeout(plan: &Plan, limit: Duration) -> ErrorBody {
     ErrorBody::new(Code::StreamTimeout, message).suggest(format!("Raise {key}, or use faster parts."))
 }
 
-/// Returns the error of a composition of which no part has a result.
+/// Returns the error of a composition without a result.
 pub(super) fn no_result(module: &Module) -> ErrorBody {
     let message = format!("no part of {} has a result", module.manifest.name);
     ErrorBody::new(Code::NoActionPossible, message).suggest(

@@ -96,6 +96,7 @@ impl Execution {
         let cancellation = context.options.cancellation.clone();
         let timeout = context.timeout;
         let answer = tokio::select! {
+            // The answer comes last: parts that all end at once must not outrun a cancellation or the time limit.
             biased;
             reason = cancellation.wait() => Err(CompositionError::from(reason.error())),
             () = tokio::time::sleep(timeout) => Err(CompositionError::from(error::timeout(context.plan(), timeout))),
@@ -190,7 +191,12 @@ impl Execution {
     }
 
     /// Queues the calls of the tasks that may start: none once a part waits for a confirmation.
-    fn queue_ready(&mut self, plan: &Plan, phase: Phase, schedule: &mut Schedule) -> Result<(), CompositionError> {
+    fn queue_ready(
+        &mut self,
+        plan: &Plan,
+        phase: Phase,
+        schedule: &mut Schedule,
+    ) -> Result<(), CompositionError> {
         while self.halted.is_empty()
             && let Some((task, index)) = schedule.take_ready()
         {
@@ -207,7 +213,9 @@ impl Execution {
     /// Returns the error of the first part that waits for a confirmation.
     fn check_halted(&self) -> Result<(), CompositionError> {
         match self.halted.first() {
-            Some((_, error)) => Err(CompositionError { error: error.clone(), is_interrupted: false, is_halted: true }),
+            Some((_, error)) => {
+                Err(CompositionError { error: error.clone(), is_interrupted: false, is_halted: true })
+            }
             None => Ok(()),
         }
     }
@@ -280,9 +288,16 @@ impl Execution {
         let answer = answer.filter(|_| !ended.restored);
         let status = Some(report.status);
         let message = describe(&report);
-        let (path, report) = (report.path.clone(), Some(Box::new(report)));
-        self.context
-            .report(Some(message), PartProgress { path, status, report, answer, ..PartProgress::default() });
+        self.context.report(
+            Some(message),
+            PartProgress {
+                path: report.path.clone(),
+                status,
+                report: Some(Box::new(report)),
+                answer,
+                ..PartProgress::default()
+            },
+        );
     }
 
     fn update_percent(&self, plan: &Plan) {
@@ -330,6 +345,7 @@ impl Execution {
             }
             let slots = Arc::clone(&self.context.slots);
             tokio::select! {
+                // A call that has ended comes first: what it returns may end the composition.
                 biased;
                 Some(ended) = self.running.next() => return Some(ended),
                 slot = slots.acquire_owned() => self.start_next(slot.ok()),

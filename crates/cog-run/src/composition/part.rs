@@ -112,11 +112,10 @@ impl Context {
     fn former(&self, call: &Call, key: Option<&str>) -> Option<Value> {
         let finished = self.context.finished_parts.as_ref()?;
         let envelope = finished.get(&call.path, key?)?.clone();
-        let member = |name: &str| envelope.get(name).map(|node| envelope.child(node));
-        let data = member("data").unwrap_or_default();
-        let name = &call.module.as_ref()?.manifest.name;
-        // Its run would have added its answer to the context for the parts after it.
-        self.part_scope().add(name, member("_emitted_context").as_ref(), &data);
+        let data = envelope.get("data").map(|node| envelope.child(node)).unwrap_or_default();
+        let emitted = envelope.get("_emitted_context").map(|node| envelope.child(node));
+        // The part does not run, but the parts after it read what its run would have added to their context.
+        self.part_scope().add(&call.module.as_ref()?.manifest.name, emitted.as_ref(), &data);
         Some(envelope)
     }
 
@@ -167,7 +166,7 @@ impl Context {
         (self.start_part)(part)
     }
 
-    /// Returns the options of a call: those of the composition that do not concern its own answer, and where the call continues.
+    /// Returns the options of a call: where it continues, and what the composition's options say about more than its own answer.
     ///
     /// # Errors
     /// E4014 for a part that was halted and is no longer the same call.
@@ -253,26 +252,25 @@ impl Context {
         self.plan().parts.get(index)?.plan
     }
 
-    /// Sends a chunk of a part as progress. The violations of a part are not those of the composition.
+    /// Sends a chunk of a part as progress. The violations of a part are not violations of the composition.
     fn forward(&self, path: &str, chunk: &Chunk) {
-        let own = || PartProgress { path: path.to_owned(), ..PartProgress::default() };
+        let part = PartProgress { path: path.to_owned(), ..PartProgress::default() };
         match chunk {
             Chunk::Delta { field, delta, .. } => {
-                let (field, delta) = (Some(field.clone()), Some(delta.clone()));
-                self.report(None, PartProgress { field, delta, ..own() });
+                let part = PartProgress { field: Some(field.clone()), delta: Some(delta.clone()), ..part };
+                self.report(None, part);
             }
             Chunk::Snapshot { field, data, .. } if field.as_deref() != Some("meta") => {
-                let (field, data) = (field.clone(), Some(data.clone()));
-                self.report(None, PartProgress { field, data, ..own() });
+                self.report(None, PartProgress { field: field.clone(), data: Some(data.clone()), ..part });
             }
-            Chunk::Progress(Progress { part: Some(part), message, .. }) => {
-                self.report(message.as_ref().map(|message| format!("{path}/{message}")), inside(path, part));
+            Chunk::Progress(Progress { part: Some(inner), message, .. }) => {
+                self.report(message.as_ref().map(|message| format!("{path}/{message}")), inside(path, inner));
             }
             Chunk::Progress(progress) => {
                 let violation = progress.violation.as_ref();
                 let violation = violation.map(|found| format!("{}: {}", found.path, found.message));
                 let message = violation.or_else(|| progress.description());
-                self.report(message.map(|message| format!("{path}: {message}")), own());
+                self.report(message.map(|message| format!("{path}: {message}")), part);
             }
             Chunk::Meta { .. } | Chunk::Snapshot { .. } | Chunk::Final { .. } | Chunk::Error { .. } => {}
         }

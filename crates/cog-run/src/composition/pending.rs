@@ -82,7 +82,7 @@ impl PendingComposition {
     }
 
     /// Stores the run, whose parts wait for a confirmation, and returns the error that ends it. Returns none if it cannot wait.
-    /// `media` are those of the input whose sources can expire.
+    /// `media` are the media of the input whose sources can expire.
     pub(crate) async fn halt(
         &self,
         state: CompositionState,

@@ -81,7 +81,7 @@ impl Reports {
         }
     }
 
-    /// Returns the tokens and the cost of all calls. The cost is unknown if that of one call is.
+    /// Returns the tokens and the cost of all calls. The cost is unknown if the cost of one call is.
     fn usage(&self) -> Option<Usage> {
         let usages = self.entries.iter().filter_map(|entry| entry.first()?.usage.clone());
         usages.reduce(|sum, usage| sum.plus(&usage))

@@ -10,11 +10,12 @@ use cog_spec::Pattern;
 #[derive(Debug)]
 pub(super) struct Schedule {
     tasks: Vec<Task>,
-    /// The number of tasks at the beginning that have started.
+    /// The number of tasks at the beginning that have started. The search for the next one skips them, so that a long sequence of
+    /// steps takes linear time.
     started: usize,
 }
 
-/// A unit of work: its index is that of the call of the prompt, or of the step in the plan.
+/// A unit of work: a call of the prompt or a step, by its index in the plan.
 #[derive(Debug)]
 struct Task {
     index: usize,
@@ -74,10 +75,10 @@ impl Schedule {
         let ready = open.iter().position(is_ready).map(|position| self.started + position);
         let number = ready.or_else(|| self.first_waiting_if_idle())?;
         let task = self.tasks.get_mut(number)?;
+        // A task without calls is over at once; `start` corrects the state of one that has calls.
         task.state = State::Ended;
         let found = (number, task.index);
-        let has_started = |task: &Task| task.state != State::Waiting;
-        while self.tasks.get(self.started).is_some_and(has_started) {
+        while self.tasks.get(self.started).is_some_and(|task| task.state != State::Waiting) {
             self.started += 1;
         }
         Some(found)
@@ -120,8 +121,7 @@ fn read_calls(plan: &Plan, call: &PromptCall) -> Vec<usize> {
         PromptPart::Reference { module, .. } => plan.callee_named(module),
         _ => None,
     });
-    let task = |callee: Callee| plan.calls.iter().position(|other| Callee::Part(other.part) == callee);
-    read.filter_map(task).collect()
+    read.filter_map(|callee| plan.calls.iter().position(|other| Callee::Part(other.part) == callee)).collect()
 }
 
 /// Returns the tasks that run each callee.

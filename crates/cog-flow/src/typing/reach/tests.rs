@@ -5,12 +5,12 @@ use cog_module::Module;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Documents, RoutingRule, known, unreached};
+use super::{Documents, RoutingRule, RuleDocument, known, unreached};
 use crate::{
     Condition, check,
     condition::Cases,
     testing::{Modules, composed, module, shown},
-    typing::{Known, Sources},
+    typing::{Sources, StaticType},
 };
 
 /// A module whose data has a value for each kind of limit.
@@ -202,8 +202,8 @@ fn rules_with_the_same_sources_share_what_they_read() {
     let mut documents = Documents::default();
     let mut documents = plan.routes.iter().map(|rule| documents.document(&sources, rule.from.as_ref()));
     let mut next = || match documents.next().unwrap() {
-        (name, Known::Maybe(known)) => (name, known),
-        (name, known) => panic!("{name}: {known:?}"),
+        RuleDocument { name, known: StaticType::Maybe(known) } => (name, known),
+        RuleDocument { name, known } => panic!("{name}: {known:?}"),
     };
     let (first, second, other) = (next(), next(), next());
     assert!(first.0 == second.0 && Rc::ptr_eq(&first.1, &second.1));
@@ -234,7 +234,8 @@ fn condition_of_many_paths_is_compared_in_part() {
     };
     assert_eq!(plain(&[first, &all]).len(), 1, "the first path decides");
     let condition = Condition::parse(&all).unwrap();
-    let cases = Cases::from_expression(condition.root(), true, &|operand| known("", &Known::Any, operand));
+    let cases =
+        Cases::from_expression(condition.root(), true, &|operand| known("", &StaticType::Any, operand));
     assert!(format!("{cases:?}").matches("$.data.n").count() <= 32);
 }
 
@@ -331,7 +332,7 @@ proptest! {
     ) {
         let conditions: Vec<_> =
             texts.iter().map(|text| text.as_ref().map(|text| Condition::parse(text).unwrap())).collect();
-        let shape = Known::Schema(module.contract.shape("input").unwrap());
+        let shape = StaticType::Schema(module.contract.shape("input").unwrap());
         let document = if can_be_missing { shape.or_null() } else { shape };
         let rule = |(index, condition): (usize, &'_ Option<Condition>)| (index, condition.clone());
         let owned: Vec<_> = conditions.iter().enumerate().map(rule).collect();
@@ -340,7 +341,7 @@ proptest! {
             .map(|(index, condition)| RoutingRule {
                 index: *index,
                 condition: condition.as_ref(),
-                document: (String::new(), document.clone()),
+                document: RuleDocument { name: String::new(), known: document.clone() },
             })
             .collect();
         let reported: Vec<usize> = unreached(&rules).iter().map(|(rule, _)| rule.index).collect();
@@ -355,7 +356,7 @@ proptest! {
     #[test]
     fn a_condition_without_cases_is_true_for_no_document(module in modules(), text in conditions()) {
         let condition = Condition::parse(&text).unwrap();
-        let document = Known::Schema(module.contract.shape("input").unwrap());
+        let document = StaticType::Schema(module.contract.shape("input").unwrap());
         for value in [true, false] {
             let cases = Cases::from_expression(condition.root(), value, &|operand| known("", &document, operand));
             if cases.is_empty() {

@@ -29,8 +29,7 @@ async fn results_take_the_place_of_calls_and_are_not_expanded() {
     let bench = Bench::new("", PROMPT, &["part"], &[("part", &[result("$INPUT")])]);
     assert_eq!(answer(&bench.run().await), "whole");
     let own = &bench.provider.received("whole")[0];
-    let expected =
-        r#"Part: {"result":"$INPUT","rationale":"because"} Risk: low Input: {"query":"why?"}"#;
+    let expected = r#"Part: {"result":"$INPUT","rationale":"because"} Risk: low Input: {"query":"why?"}"#;
     assert!(own.starts_with(expected), "{own}");
 }
 
@@ -95,6 +94,9 @@ async fn failed_parts_end_the_run_with_the_answers_of_the_others() {
         let envelope = cog_answer::fold(chunks);
         assert_eq!(parts(&envelope), ["a done", "b failed"]);
         assert_eq!(partial_data(&envelope)["a"]["result"], "a");
-        assert_eq!(envelope.usage().map(|usage| usage.output_tokens), Some(if is_interrupted { 1 } else { 2 }));
+        assert_eq!(
+            envelope.usage().map(|usage| usage.output_tokens),
+            Some(if is_interrupted { 1 } else { 2 })
+        );
     }
 }

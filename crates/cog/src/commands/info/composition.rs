@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cog_flow::{Checked, Part, Plan};
+use cog_flow::{CheckResult, Part, Plan};
 use cog_host::settings::show_duration;
 use cog_json::{ToJson, Writer};
 use cog_module::{Finder, Module};
@@ -11,7 +11,7 @@ use cog_spec::{Composition, DataflowStep, IterationRule, Manifest, Requirement, 
 use crate::output::{Console, Table};
 
 /// The modules that a module calls.
-pub(super) struct Parts(Option<Checked>);
+pub(super) struct Parts(Option<CheckResult>);
 
 impl Parts {
     /// Finds the modules that a module calls.
@@ -50,7 +50,7 @@ impl Parts {
     }
 
     fn rows(&self) -> Vec<Row<'_>> {
-        let Some(flow) = self.0.as_ref().map(Checked::flow) else { return Vec::new() };
+        let Some(flow) = self.0.as_ref().map(CheckResult::flow) else { return Vec::new() };
         let plan = flow.root();
         let parts = plan.parts.iter().enumerate();
         let rows = parts.map(|(index, part)| Row {

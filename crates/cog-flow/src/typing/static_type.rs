@@ -4,9 +4,7 @@ use std::rc::Rc;
 
 use cog_schema::{Member, Shape, Types, nearest};
 
-use crate::{
-    json_path::{JsonPath, PathStep, ValuePath, WildPath, WildStep},
-};
+use crate::json_path::{JsonPath, PathStep, ValuePath, WildPath, WildStep};
 
 /// The maximum number of alternatives that are compared. A value with more of them can be anything.
 pub(super) const MAX_ALTERNATIVES: usize = 32;
@@ -16,7 +14,7 @@ const MAX_LISTED: usize = 12;
 
 /// What is known about a value. Clones share their members, so that they are cheap.
 #[derive(Debug, Clone)]
-pub(crate) enum Known<'c> {
+pub(crate) enum StaticType<'c> {
     /// Nothing.
     Any,
     /// Its types.
@@ -28,58 +26,58 @@ pub(crate) enum Known<'c> {
     /// The schema that it satisfies.
     Schema(Shape<'c>),
     /// It is an object with these members and no others.
-    Object(Rc<[(String, Known<'c>)]>),
+    Object(Rc<[(String, StaticType<'c>)]>),
     /// It is one of these, or all of them merged.
-    Either(Rc<[Known<'c>]>),
+    Either(Rc<[StaticType<'c>]>),
     /// It is all of these; the first that knows the type of a member decides.
-    Layers(Rc<[Known<'c>]>),
+    Layers(Rc<[StaticType<'c>]>),
     /// It is an array with these elements.
-    List(Rc<Known<'c>>),
+    List(Rc<StaticType<'c>>),
     /// It is this, or null if a module has no result.
-    Maybe(Rc<Known<'c>>),
+    Maybe(Rc<StaticType<'c>>),
 }
 
 /// A member that a value cannot have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Absent {
+pub(crate) struct AbsentMember {
     pub(crate) message: String,
     pub(crate) suggestion: Option<String>,
 }
 
-impl<'c> Known<'c> {
+impl<'c> StaticType<'c> {
     /// Returns what is known about an object with these members and no others.
     pub(super) fn object<N: Into<String>>(members: impl IntoIterator<Item = (N, Self)>) -> Self {
-        Known::Object(members.into_iter().map(|(name, known)| (name.into(), known)).collect())
+        StaticType::Object(members.into_iter().map(|(name, known)| (name.into(), known)).collect())
     }
 
     /// Returns what is known about a value that is one of these, or all of them merged.
     pub(super) fn either(all: impl IntoIterator<Item = Self>) -> Self {
         let mut all: Vec<_> = all.into_iter().take(MAX_ALTERNATIVES + 1).collect();
         match all.len() {
-            1 => all.pop().unwrap_or(Known::Any),
-            2..=MAX_ALTERNATIVES => Known::Either(all.into()),
-            _ => Known::Any,
+            1 => all.pop().unwrap_or(StaticType::Any),
+            2..=MAX_ALTERNATIVES => StaticType::Either(all.into()),
+            _ => StaticType::Any,
         }
     }
 
     /// Returns what is known about a value that is null if a module has no result.
     pub(super) fn or_null(self) -> Self {
-        Known::Maybe(Rc::new(self))
+        StaticType::Maybe(Rc::new(self))
     }
 
     /// Returns the types that the value can have.
     pub(crate) fn types(&self) -> Types {
         match self {
-            Known::Any => Types::ANY,
-            Known::Types(types) => *types,
-            Known::Confidence => Types::NUMBER.or(Types::NULL),
-            Known::True => Types::BOOLEAN,
-            Known::Schema(shape) => shape.types(),
-            Known::Object(_) => Types::OBJECT,
-            Known::Either(all) => all.iter().fold(Types::default(), |sum, one| sum.or(one.types())),
-            Known::Layers(all) => all.first().map_or(Types::ANY, Known::types),
-            Known::List(_) => Types::ARRAY,
-            Known::Maybe(known) => known.types(),
+            StaticType::Any => Types::ANY,
+            StaticType::Types(types) => *types,
+            StaticType::Confidence => Types::NUMBER.or(Types::NULL),
+            StaticType::True => Types::BOOLEAN,
+            StaticType::Schema(shape) => shape.types(),
+            StaticType::Object(_) => Types::OBJECT,
+            StaticType::Either(all) => all.iter().fold(Types::default(), |sum, one| sum.or(one.types())),
+            StaticType::Layers(all) => all.first().map_or(Types::ANY, StaticType::types),
+            StaticType::List(_) => Types::ARRAY,
+            StaticType::Maybe(known) => known.types(),
         }
     }
 
@@ -95,88 +93,94 @@ impl<'c> Known<'c> {
     }
 
     /// Returns what is known about a member; none if the value cannot have it.
-    pub(crate) fn member(&self, name: &str) -> Option<Known<'c>> {
+    pub(crate) fn member(&self, name: &str) -> Option<StaticType<'c>> {
         match self {
-            Known::Any => Some(Known::Any),
-            Known::Types(types) => types.meet(Types::OBJECT).then_some(Known::Any),
-            Known::Schema(shape) => match shape.member(name) {
-                Member::Known(member) => Some(Known::Schema(member)),
-                Member::Any => shape.types().meet(Types::OBJECT).then_some(Known::Any),
+            StaticType::Any => Some(StaticType::Any),
+            StaticType::Types(types) => types.meet(Types::OBJECT).then_some(StaticType::Any),
+            StaticType::Schema(shape) => match shape.member(name) {
+                Member::Known(member) => Some(StaticType::Schema(member)),
+                Member::Any => shape.types().meet(Types::OBJECT).then_some(StaticType::Any),
                 Member::Absent => None,
             },
-            Known::Object(members) => {
+            StaticType::Object(members) => {
                 members.iter().find(|(known, _)| known == name).map(|(_, member)| member.clone())
             }
-            Known::Either(all) => {
+            StaticType::Either(all) => {
                 let members: Vec<_> = all.iter().filter_map(|one| one.member(name)).collect();
-                (!members.is_empty()).then(|| Known::either(members))
+                (!members.is_empty()).then(|| StaticType::either(members))
             }
-            Known::Layers(all) => {
+            StaticType::Layers(all) => {
                 let members: Vec<_> = all.iter().filter_map(|one| one.member(name)).collect();
                 let first =
-                    members.iter().position(|member| !matches!(member, Known::Any)).unwrap_or_default();
+                    members.iter().position(|member| !matches!(member, StaticType::Any)).unwrap_or_default();
                 members.into_iter().nth(first)
             }
-            Known::Maybe(known) => known.member(name),
-            Known::List(_) | Known::Confidence | Known::True => None,
+            StaticType::Maybe(known) => known.member(name),
+            StaticType::List(_) | StaticType::Confidence | StaticType::True => None,
         }
     }
 
     /// Returns what is known about the elements of an array.
-    pub(crate) fn elements(&self) -> Option<Known<'c>> {
+    pub(crate) fn elements(&self) -> Option<StaticType<'c>> {
         match self {
-            Known::Any => Some(Known::Any),
-            Known::Types(types) => types.meet(Types::ARRAY).then_some(Known::Any),
-            Known::Schema(shape) => {
+            StaticType::Any => Some(StaticType::Any),
+            StaticType::Types(types) => types.meet(Types::ARRAY).then_some(StaticType::Any),
+            StaticType::Schema(shape) => {
                 let is_array = shape.types().meet(Types::ARRAY);
-                is_array.then(|| shape.elements().map_or(Known::Any, Known::Schema))
+                is_array.then(|| shape.elements().map_or(StaticType::Any, StaticType::Schema))
             }
-            Known::Object(_) | Known::Layers(_) | Known::Confidence | Known::True => None,
-            Known::Maybe(known) => known.elements(),
-            Known::Either(all) => {
-                let elements: Vec<_> = all.iter().filter_map(Known::elements).collect();
-                (!elements.is_empty()).then(|| Known::either(elements))
+            StaticType::Object(_) | StaticType::Layers(_) | StaticType::Confidence | StaticType::True => None,
+            StaticType::Maybe(known) => known.elements(),
+            StaticType::Either(all) => {
+                let elements: Vec<_> = all.iter().filter_map(StaticType::elements).collect();
+                (!elements.is_empty()).then(|| StaticType::either(elements))
             }
-            Known::List(elements) => Some((**elements).clone()),
+            StaticType::List(elements) => Some((**elements).clone()),
         }
     }
 
     /// Returns the names of the known members.
     pub(crate) fn member_names(&self) -> Vec<&str> {
         match self {
-            Known::Schema(shape) => shape.member_names(),
-            Known::Object(members) => members.iter().map(|(name, _)| name.as_str()).collect(),
-            Known::Either(all) | Known::Layers(all) => all.iter().flat_map(Known::member_names).collect(),
-            Known::Maybe(known) => known.member_names(),
-            Known::Any | Known::Types(_) | Known::Confidence | Known::True | Known::List(_) => Vec::new(),
+            StaticType::Schema(shape) => shape.member_names(),
+            StaticType::Object(members) => members.iter().map(|(name, _)| name.as_str()).collect(),
+            StaticType::Either(all) | StaticType::Layers(all) => {
+                all.iter().flat_map(StaticType::member_names).collect()
+            }
+            StaticType::Maybe(known) => known.member_names(),
+            StaticType::Any
+            | StaticType::Types(_)
+            | StaticType::Confidence
+            | StaticType::True
+            | StaticType::List(_) => Vec::new(),
         }
     }
 
     /// Returns the members that the value certainly has.
     pub(crate) fn certain_members(&self) -> Vec<&str> {
         match self {
-            Known::Schema(shape) => shape.required_names(),
-            Known::Object(_) => self.member_names(),
+            StaticType::Schema(shape) => shape.required_names(),
+            StaticType::Object(_) => self.member_names(),
             _ => Vec::new(),
         }
     }
 
     /// Returns whether an object with a member of this name is certainly invalid.
     pub(crate) fn forbids(&self, name: &str) -> bool {
-        matches!(self, Known::Schema(shape) if shape.forbids(name))
+        matches!(self, StaticType::Schema(shape) if shape.forbids(name))
     }
 
     /// Returns what is known if the value is not null.
     #[must_use]
     pub(crate) fn existing(self) -> Self {
         match self {
-            Known::Maybe(known) => (*known).clone(),
+            StaticType::Maybe(known) => (*known).clone(),
             known => known,
         }
     }
 
     /// Follows a path to one value.
-    pub(crate) fn find(&self, path: &ValuePath) -> Result<Known<'c>, Absent> {
+    pub(crate) fn find(&self, path: &ValuePath) -> Result<StaticType<'c>, AbsentMember> {
         let mut known = self.clone();
         for step in path.steps() {
             known = match step {
@@ -188,26 +192,26 @@ impl<'c> Known<'c> {
     }
 
     /// Follows the path of a mapping. A path to several values selects a list.
-    pub(crate) fn select(&self, path: &JsonPath) -> Result<Known<'c>, Absent> {
+    pub(crate) fn select(&self, path: &JsonPath) -> Result<StaticType<'c>, AbsentMember> {
         match path {
             JsonPath::One(path) => self.find(path),
             JsonPath::Many(_, path) => self.select_many(path),
         }
     }
 
-    fn select_many(&self, path: &WildPath) -> Result<Known<'c>, Absent> {
+    fn select_many(&self, path: &WildPath) -> Result<StaticType<'c>, AbsentMember> {
         let mut known = self.clone();
         for step in &path.steps {
             known = match step {
                 WildStep::Key(key) => known.member_or_absent(key, self)?,
                 WildStep::Index => known.elements_or_absent()?,
-                WildStep::All => known.elements().unwrap_or(Known::Any),
+                WildStep::All => known.elements().unwrap_or(StaticType::Any),
             };
         }
-        Ok(Known::List(Rc::new(if path.is_complete { known } else { Known::Any })))
+        Ok(StaticType::List(Rc::new(if path.is_complete { known } else { StaticType::Any })))
     }
 
-    fn member_or_absent(&self, name: &str, root: &Known<'_>) -> Result<Known<'c>, Absent> {
+    fn member_or_absent(&self, name: &str, root: &StaticType<'_>) -> Result<StaticType<'c>, AbsentMember> {
         self.member(name).ok_or_else(|| {
             let types = self.types();
             if !types.meet(Types::OBJECT) {
@@ -215,18 +219,18 @@ impl<'c> Known<'c> {
                 let is_counted = name == "length" && types.meet(Types::ARRAY.or(Types::STRING));
                 let help = is_counted
                     .then(|| "`.length` counts only at the end of a path in a condition.".to_owned());
-                return Absent { message, suggestion: help };
+                return AbsentMember { message, suggestion: help };
             }
             let message = format!("no schema defines the member `{name}`");
             let help = self.similar(name).or_else(|| root.deeper(name)).or_else(|| self.listed());
-            Absent { message, suggestion: help }
+            AbsentMember { message, suggestion: help }
         })
     }
 
-    fn elements_or_absent(&self) -> Result<Known<'c>, Absent> {
+    fn elements_or_absent(&self) -> Result<StaticType<'c>, AbsentMember> {
         self.elements().ok_or_else(|| {
             let message = format!("the value has the type {}, so it has no elements", self.types());
-            Absent { message, suggestion: None }
+            AbsentMember { message, suggestion: None }
         })
     }
 
@@ -238,11 +242,11 @@ impl<'c> Known<'c> {
     /// Returns the suggestion of the members of an object that has no others.
     fn listed(&self) -> Option<String> {
         match self {
-            Known::Object(members) if (1..=MAX_LISTED).contains(&members.len()) => {
+            StaticType::Object(members) if (1..=MAX_LISTED).contains(&members.len()) => {
                 let names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
                 Some(format!("It has: {}.", names.join(", ")))
             }
-            Known::Maybe(known) => known.listed(),
+            StaticType::Maybe(known) => known.listed(),
             _ => None,
         }
     }
