@@ -162,6 +162,7 @@ impl<'a> Loader<'a> {
 
     /// Returns the plan of a loaded module: the root's plan if it is the same module, otherwise a new one.
     fn identify(&mut self, module: Arc<Module>) -> Result<PlanId, LookupError> {
+        // The root may be loaded by its path, and a part names it: it is one module, and its call a cycle.
         if self.plans.first().is_some_and(|root| root.plan.module.origin == module.origin) {
             return Ok(PlanId(0));
         }

@@ -36,7 +36,7 @@ const TOO_LARGE: PathError = PathError { max_bytes: MAX_RESULT };
 /// A document from which paths select values.
 pub(crate) struct Document<'v> {
     value: &'v Value,
-    /// The same document for paths to several values.
+    /// The same document for paths to several values, whose library reads another tree. Most mappings need no copy.
     copy: OnceCell<serde_json::Value>,
 }
 
@@ -97,6 +97,7 @@ impl JsonPath {
 }
 
 fn many(query: &Query, document: &serde_json::Value) -> Result<Value, PathError> {
+    // The selection holds references only, so the limit applies where the values are copied.
     let mut text = BoundedText(Vec::new());
     serde_json::to_writer(&mut text, &query.query(document).all()).map_err(|_| TOO_LARGE)?;
     Value::parse_within(&text.0, Limits::unbounded()).map_err(|_| TOO_LARGE)
@@ -433,6 +434,7 @@ impl Counts {
                 self.outside_filter(c.encode_utf8(&mut [0; 4]), &range)?;
                 self.widen();
             }
+            // A comma at the depth at which a filter began ends it; one inside its parentheses is part of it.
             ',' if self.filter.is_none_or(|depth| depth == self.depth) => {
                 self.filter = None;
                 self.listed += 1;
@@ -461,6 +463,7 @@ impl Counts {
     }
 
     fn widen(&mut self) {
+        // Brackets count once, however many of their selectors select several values.
         self.wide += usize::from(!self.is_wide || self.depth == 0);
         self.is_wide = self.depth > 0;
     }

@@ -56,6 +56,7 @@ impl Mapping {
             text += &serde_json::Value::from(field.name.as_str()).to_string();
             text.push(':');
             value.node().write(&mut text);
+            // After each field, so that a mapping that selects too much stops before it has copied everything.
             if text.len() > max_bytes {
                 return Err(PathError { max_bytes });
             }

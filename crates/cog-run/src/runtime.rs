@@ -249,7 +249,9 @@ impl Runtime {
         options: RunOptions,
     ) -> Result<Rendered, ErrorBody> {
         let context = RunContext::default();
-        pipeline::prepare(&self.state, module, input, &options, context, &CompositionMode::Find)?.render().await
+        pipeline::prepare(&self.state, module, input, &options, context, &CompositionMode::Find)?
+            .render()
+            .await
     }
 }
 

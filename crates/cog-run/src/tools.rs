@@ -28,7 +28,7 @@ pub(crate) use self::{
     claim::Claim,
     halt_parts::halt_parts,
     module_tool::{ModuleCall, ModuleCalls},
-    restore::{Continued, Restored, ContinuedPart, restore},
+    restore::{Continued, ContinuedPart, Restored, restore},
     round::{Round, RoundEnd},
     run::{LastCall, ToolRun, ToolSources},
     set::ToolSet,

@@ -105,7 +105,8 @@ impl<'a> Graph<'a> {
     fn search(&self) -> Search {
         let mut search = Search { cycles: Vec::new(), heights: vec![0; self.successors.len()] };
         let mut states = vec![State::New; self.successors.len()];
-        // The path from the start: each node, and the index of its next successor.
+        // The path from the start: each node, and the index of its next successor. It takes the place of a recursion, which a long
+        // chain of modules would let overflow the stack.
         let mut path: Vec<(usize, usize)> = Vec::new();
         self.enter(0, &mut path, &mut states);
         while let Some((node, next)) = path.last_mut() {

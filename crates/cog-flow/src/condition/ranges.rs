@@ -63,6 +63,7 @@ impl<T: Ord + Clone> Ranges<T> {
         while let (Some((left_lower, left_upper)), Some((right_lower, right_upper))) =
             (left.peek(), right.peek())
         {
+            // A larger set is safe: a condition is reported only if no value is left for it.
             if common.len() == MAX_INTERVALS {
                 return self.clone();
             }
@@ -307,6 +308,7 @@ fn both(left: &Case, right: &Case) -> Option<Case> {
                 return None;
             }
         } else if case.len() < MAX_PATHS {
+            // Without a further path the case contains more, so that less is reported.
             case.insert(name.clone(), values.clone());
         }
     }

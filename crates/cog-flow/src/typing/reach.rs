@@ -153,6 +153,7 @@ fn reason(decides: &Cases, earlier: &[(usize, Cases)]) -> Reason {
 
 /// Returns the name of an operand, and the values that it can have.
 fn known(prefix: &str, document: &StaticType<'_>, operand: &Content) -> (String, Values) {
+    // Rules with other sources have another `$`, and the prefix keeps their paths apart.
     let name = match operand {
         Content::Path(path) => format!("{prefix}{path}"),
         Content::Length(path) => format!("{prefix}{path} length"),

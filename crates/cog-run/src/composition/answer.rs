@@ -7,7 +7,10 @@ use cog_provider::{ModelFuture, ModelRequest, Provider, ProviderInfo};
 use cog_spec::{ErrorBody, FinishReason, Meta, Modality, ModelEvent, Risk, RiskRule, RiskValue};
 
 use super::{error, part::Context, reports::Reports};
-use crate::{RunInput, provider::{COMPOSITION, reply}};
+use crate::{
+    RunInput,
+    provider::{COMPOSITION, reply},
+};
 
 /// The answer of the parts.
 #[derive(Debug)]

@@ -19,12 +19,8 @@ use super::{
     call::{Call, CallResult},
 };
 use crate::{
-    Caller, Cancellation, ChunkStream, ContextScope, RunContext, RunOptions,
-    approval::Continuation,
-    input::CheckedInput,
-    prompt,
-    stream::Outlet,
-    tools::ContinuedPart,
+    Caller, Cancellation, ChunkStream, ContextScope, RunContext, RunOptions, approval::Continuation,
+    input::CheckedInput, prompt, stream::Outlet, tools::ContinuedPart,
 };
 
 /// What all calls of a composition share.
@@ -137,10 +133,7 @@ impl Context {
                 module: Arc::clone(&self.module),
                 input: call.input.clone(),
                 options: RunOptions { caller: self.options.caller, ..self.part_options(call, key)? },
-                context: RunContext {
-                    callers: self.context.callers.clone(),
-                    ..self.part_context(call, key)
-                },
+                context: RunContext { callers: self.context.callers.clone(), ..self.part_context(call, key) },
                 mode: CompositionMode::OwnPrompt(call.texts.clone().into()),
             },
             Callee::Part(_) => {

@@ -204,7 +204,8 @@ impl Run<'_> {
     fn cached(&self, input: &CheckedInput, call: &Call, is_continued: bool) -> Cached {
         let Self { options, context, .. } = self;
         let is_new = !is_continued && options.continuation.is_none() && context.resume_from.is_none();
-        let is_cached = self.composition.is_none() && is_new && !call.chain.is_offline && !context.is_uncached;
+        let is_cached =
+            self.composition.is_none() && is_new && !call.chain.is_offline && !context.is_uncached;
         let answers = self.state.cache.as_ref().filter(|_| is_cached);
         let called = (call.chain.first.as_ref(), &call.request);
         cache::lookup(answers, self.module, input, called, options)

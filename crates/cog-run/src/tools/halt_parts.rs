@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     RunOptions, error,
-    parts_state::{HaltedPart, CompositionState},
+    parts_state::{CompositionState, HaltedPart},
 };
 
 /// Stores a composition whose parts wait for a confirmation, and returns the error that ends it: that of the first of these

@@ -13,9 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{Round, content::CONFIRMATION_REQUIRED};
-use crate::{
-    RunOptions, clock, media_files::StoredMedia, parts_state::CompositionState, session::random_id,
-};
+use crate::{RunOptions, clock, media_files::StoredMedia, parts_state::CompositionState, session::random_id};
 
 /// The number of messages that a run creates again from its input: the prompt and the input.
 pub(crate) const INITIAL_MESSAGES: usize = 2;
