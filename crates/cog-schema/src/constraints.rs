@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::subschema::{is_annotation, is_enforced, target, token};
+use crate::subschema::{is_annotation, is_enforced, referred, token};
 
 /// The maximum number of schemas that are visited. References to schemas that refer to others twice multiply the fields.
 const MAX_SCHEMAS: usize = 4_000;
@@ -50,7 +50,7 @@ impl<'a> Walk<'a> {
         self.remaining = remaining;
         let Some(schema) = self.document.pointer(pointer) else { return };
         let Some(members) = schema.as_object() else { return };
-        if let Some(local) = members.get("$ref").and_then(Value::as_str).and_then(target) {
+        if let Some(local) = referred(schema) {
             if !self.open.contains(&local) {
                 self.open.push(local.clone());
                 self.schema(&local, path);

@@ -193,6 +193,20 @@ pub(crate) fn target(reference: &str) -> Option<String> {
     (fragment.is_empty() || fragment.starts_with('/')).then(|| percent_decoded(fragment))
 }
 
+/// Returns the JSON pointer that a schema refers to with `$ref`.
+pub(crate) fn referred(schema: &Value) -> Option<String> {
+    schema.get("$ref")?.as_str().and_then(target)
+}
+
+/// Returns the schema at the end of a chain of references.
+pub(crate) fn followed<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Value {
+    // The chain ends: a document with circular references is refused before any schema is read.
+    while let Some(next) = referred(schema).and_then(|pointer| document.pointer(&pointer)) {
+        schema = next;
+    }
+    schema
+}
+
 /// Returns the local reference to a JSON pointer. Characters that are not allowed in a URI are percent-encoded.
 pub(crate) fn reference(pointer: &str) -> String {
     let mut reference = String::with_capacity(pointer.len() + 1);

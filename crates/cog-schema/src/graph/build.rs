@@ -9,7 +9,7 @@ use super::{FastPath, Id, Links, Rest, SchemaGraph, SchemaNode, WalkFilter};
 use crate::{
     document::Document,
     engine::Pattern,
-    subschema::{names, target, token},
+    subschema::{followed, names, referred, token},
     violation::SchemaError,
 };
 
@@ -134,7 +134,7 @@ impl SchemaGraph {
 
 /// Returns the target of a schema that is a reference.
 fn reference_at(document: &Document, pointer: &str) -> Option<String> {
-    document.value.pointer(pointer)?.get("$ref").and_then(Value::as_str).and_then(target)
+    document.value.pointer(pointer).and_then(referred)
 }
 
 /// Maps a chain of references to the schema at its end; there are no circular references.
@@ -217,22 +217,9 @@ impl Builder<'_> {
     fn is_extensible_enum(&self, schema: &Value) -> bool {
         let branches = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
         let Some([first, second]) = branches.map(Vec::as_slice) else { return false };
-        let first = self.followed(first);
-        let second = self.followed(second);
+        let first = followed(&self.document.value, first);
+        let second = followed(&self.document.value, second);
         (is_enum(first) && is_custom(second, self.tag)) || (is_enum(second) && is_custom(first, self.tag))
-    }
-
-    /// Returns the target of a chain of references; there are no circular references.
-    fn followed<'b>(&'b self, mut schema: &'b Value) -> &'b Value {
-        while let Some(next) = schema
-            .get("$ref")
-            .and_then(Value::as_str)
-            .and_then(target)
-            .and_then(|pointer| self.document.value.pointer(&pointer))
-        {
-            schema = next;
-        }
-        schema
     }
 
     fn id(&self, pointer: &str) -> Option<Id> {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::{Map, Value, json};
 
 use super::{Loss, LossKind};
-use crate::subschema::{names, target};
+use crate::subschema::{followed, names};
 
 /// The definitions that a projection refers to: finished, or still to be projected.
 #[derive(Debug, Default)]
@@ -133,6 +133,7 @@ pub(crate) fn merge(
                 let new: Vec<Value> = more.iter().filter(|key| !present.contains(key)).cloned().collect();
                 present.extend(new);
             }
+            // Both schemas apply, so the stricter one decides.
             ("additionalProperties", present, Value::Bool(false)) => *present = Value::Bool(false),
             ("description" | "title" | "default" | "examples", ..) => {}
             _ => lost.push(Loss {
@@ -173,19 +174,6 @@ pub(crate) fn flattened(document: &Value, schema: &Value, at: &str, lost: &mut V
         }
     }
     Value::Object(flat)
-}
-
-/// Returns the target of a chain of references.
-fn followed<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Value {
-    while let Some(next) = schema
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(target)
-        .and_then(|pointer| document.pointer(&pointer))
-    {
-        schema = next;
-    }
-    schema
 }
 
 #[cfg(test)]

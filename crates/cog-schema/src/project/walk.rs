@@ -8,7 +8,7 @@ use super::parts::{self, PartSchema};
 use super::{Loss, LossKind};
 use crate::contract::Contract;
 use crate::dialect::{Profile, Recursion};
-use crate::subschema::{children, is_enforced, names_type, target, token};
+use crate::subschema::{children, is_enforced, names_type, referred, token};
 
 mod choices;
 mod containers;
@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
             Value::Bool(false) => return Err("the schema `false` matches nothing".to_owned()),
             _ => return Ok(self.anything(at)),
         };
-        if let Some(pointer) = members.get("$ref").and_then(Value::as_str).and_then(target) {
+        if let Some(pointer) = referred(schema) {
             return Ok(self.defs.refer(&pointer));
         }
         // No dialect combines schemas as `allOf` does. `verbatim` ones returned above.
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
         let mut open = vec![String::new()];
         while let Some(pointer) = open.pop() {
             let Some(schema) = copy.pointer_mut(&pointer) else { continue };
-            if let Some(local) = schema.get("$ref").and_then(Value::as_str).and_then(target) {
+            if let Some(local) = referred(schema) {
                 *schema = self.defs.refer(&local);
                 continue;
             }
@@ -312,6 +312,7 @@ fn nullable(schema: Value) -> Value {
     }
     let is_scalar =
         matches!(members.get("type"), Some(Value::String(kind)) if kind != "object" && kind != "array");
+    // A `const` or `enum` excludes null, whatever the type allows.
     if !is_scalar || members.contains_key("const") || members.contains_key("enum") {
         return json!({ "anyOf": [Value::Object(members), null_type()] });
     }
