@@ -31,6 +31,7 @@ fn write(node: Node<'_>, out: &mut String) {
     match node.kind() {
         Kind::Object => {
             let mut members: Vec<_> = node.members().collect();
+            // RFC 8785 sorts as JavaScript does, by UTF-16: `😀` comes before `\u{fb33}`, unlike in UTF-8.
             members.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
             list(members, ['{', '}'], out, |(key, member), out| {
                 out.push_str(&key.to_json());
@@ -61,8 +62,10 @@ fn list<T>(
 }
 
 fn number(number: Number<'_>) -> String {
+    // Every number of JavaScript is a double, so an integer of more than 53 bits is rounded here too.
     let value = number.as_f64();
     match value.abs() {
+        // Also for `-0`, whose sign JavaScript does not write.
         0.0 => "0".to_owned(),
         1e-6..1e21 => value.to_string(),
         _ => {

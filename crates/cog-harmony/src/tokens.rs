@@ -229,7 +229,8 @@ fn file_tokens(part: &FilePart) -> u64 {
 
 // The dimensions of an image, from the header in its `data:` URL.
 
-/// The lengths of the beginning of an image that are decoded, in characters of base64. Metadata may come before the dimensions.
+/// The lengths of the beginning of an image that are decoded, in characters of base64.
+// Nearly all images have their dimensions in the first kilobytes. In a JPEG, a preview and color profiles may come before.
 const HEADS: [usize; 2] = [4 << 10, 1 << 20];
 
 /// Returns the width and height of an image in a `data:` URL; none for any other URL, and for a header that is damaged.
@@ -243,6 +244,7 @@ pub(crate) fn image_size(url: &str) -> Option<Size> {
 }
 
 fn size_of(head: &str) -> Option<Size> {
+    // A head may end inside a group of four characters, which cannot be decoded.
     let groups = head.len() - head.len() % 4;
     let head = head.get(..groups)?.trim_end_matches('=');
     let bytes = base64_simd::STANDARD_NO_PAD.decode_to_vec(head).ok()?;

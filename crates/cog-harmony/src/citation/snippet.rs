@@ -70,6 +70,8 @@ impl Words {
     /// Returns the maximum number of wanted pairs in a passage of the snippet's length.
     fn best_passage(&self, wanted: &Pairs<'_>) -> usize {
         let pairs: Vec<_> = self.pairs().collect();
+        // A window of the snippet's length slides over the pairs. A count below zero is a surplus: the window has the pair
+        // more often than the snippet, and the surplus counts neither when it enters nor when it leaves.
         let mut counts = wanted.counts.clone();
         let mut found = 0;
         let mut best = 0;
@@ -114,9 +116,12 @@ impl<'a> Pairs<'a> {
 /// Adds a character to the words.
 fn push(c: char, last: Option<char>, rest: &mut Peekable<Iter<'_, char>>, words: &mut String) {
     let follows_letter = last.is_some_and(char::is_alphabetic);
+    // The text of a PDF has `in-` and `creased` on two lines. Whether the word has a hyphen without the break cannot be seen,
+    // so hyphens between letters go in both texts.
     if c == '-' && follows_letter && skip_to_letter(rest) {
         return;
     }
+    // `1,500` and `20.5` are one word each, so that a snippet with `500` is not found in them.
     let is_between_digits = last.is_some_and(|last| last.is_ascii_digit())
         && rest.peek().is_some_and(|next| next.is_ascii_digit());
     if c.is_whitespace() {

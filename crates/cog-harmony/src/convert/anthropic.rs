@@ -38,14 +38,12 @@ pub(super) fn read(node: Node<'_>, problems: &mut Problems, report: &mut LossRep
     let root = Path::root("messages");
     if let Some(system) = node.get("system").filter(|system| !system.is_null()) {
         let path = Path::root("system");
-        let content = contents(system, &path, problems)
-            .into_iter()
-            .filter_map(|(block, at)| part(block, &path.index(at), problems));
-        let content = content.collect();
-        conversation.0.push(Message::new(Role::System, content));
-        if let Some(text) = system.as_str() {
-            conversation.0 = vec![Message::system(text)];
+        let mut message = Message::new(Role::System, Vec::new());
+        message.content.extend(system.as_str().map(Part::text));
+        for (block, at) in contents(system, &path, problems) {
+            message.content.extend(part(block, &path.index(at), problems));
         }
+        conversation.0.push(message);
     }
     report.other_members(node, &["system", "messages"]);
     let messages = node.get("messages").unwrap_or(node);
@@ -91,6 +89,7 @@ fn read_message(
     for (block, at) in contents(content, &path, problems) {
         let path = path.index(at);
         match block.get_str("type").unwrap_or_default() {
+            // Results are messages of their own in Harmony, and blocks of the next user turn here.
             "tool_result" => {
                 flush(&mut current, messages);
                 messages.extend(read_result(block, &path, problems));
@@ -210,6 +209,7 @@ fn source(node: Node<'_>) -> Option<(FileSource, Option<String>)> {
 fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
     let messages = conversation.messages();
     let leading = messages.iter().take_while(|message| message.role == Role::System).count();
+    // Later system messages stay where they are: Anthropic accepts the role inside `messages`.
     let (system, turns) = messages.split_at(leading);
     if leading > 1 {
         let why = "Anthropic has one system prompt";

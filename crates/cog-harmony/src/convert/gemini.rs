@@ -73,8 +73,13 @@ struct Reader {
     messages: Vec<Message>,
     /// The calls without an identifier, which get one.
     unnamed: usize,
-    /// The identifiers that were given to calls without a result, by the name of the function.
-    waiting: Vec<(String, String)>,
+    /// The calls that got an identifier and have no result yet, in their order.
+    open: Vec<OpenCall>,
+}
+
+struct OpenCall {
+    function: String,
+    id: String,
 }
 
 impl Reader {
@@ -133,7 +138,7 @@ impl Reader {
         let id = text(call, "id").unwrap_or_else(|| {
             self.unnamed += 1;
             let id = format!("call_{}", self.unnamed);
-            self.waiting.push((name.to_owned(), id.clone()));
+            self.open.push(OpenCall { function: name.to_owned(), id: id.clone() });
             id
         });
         let signature = member(part, "thoughtSignature", "thought_signature").and_then(Node::as_str);
@@ -147,8 +152,8 @@ impl Reader {
     fn read_result(&mut self, node: Node<'_>) -> Message {
         let name = text(node, "name");
         let id = text(node, "id").or_else(|| {
-            let first = self.waiting.iter().position(|(function, _)| Some(function) == name.as_ref())?;
-            Some(self.waiting.remove(first).1)
+            let first = self.open.iter().position(|call| Some(&call.function) == name.as_ref())?;
+            Some(self.open.remove(first).id)
         });
         let response = node.get("response").map(|response| match response.get_str("output") {
             Some(output) if response.len() == 1 => output.to_owned(),
@@ -188,6 +193,7 @@ fn known_part(node: Node<'_>) -> Option<Part> {
     let url = member(file, "fileUri", "file_uri")?.as_str()?.to_owned();
     let media_type = member(file, "mimeType", "mime_type").and_then(Node::as_str).map(str::to_owned);
     match media_type {
+        // Only an image is written without a media type: one whose URL does not show it.
         None => Some(read_image(url, node)),
         Some(kind) if image_type(&url) == Some(kind.as_str()) => Some(read_image(url, node)),
         media_type => {
@@ -207,18 +213,21 @@ fn read_image(url: String, node: Node<'_>) -> Part {
     let name = level.filter(|level| level.len() == 1).and_then(|level| level.get_str("level"));
     let detail = LEVELS.iter().find(|(known, _)| Some(*known) == name).map(|(_, detail)| *detail);
     let known = ["inlineData", "inline_data", "fileData", "file_data", "mediaResolution", "media_resolution"];
+    // A level that Harmony has no name for stays with the other members.
     let known = known.get(..if detail.is_some() { 6 } else { 4 }).unwrap_or_default();
     Part::Image(ImagePart { url, detail, other: VENDOR.read_extra(node, known), ..ImagePart::default() })
 }
 
 /// Reads `wav` or `L16;rate=24000`.
 fn read_audio(subtype: &str, data: String, other: Option<Value>) -> AudioPart {
-    let (format, rate) = match subtype.split_once(";rate=") {
-        Some((format, rate)) => (format, rate.parse().ok()),
-        None => (subtype, None),
-    };
-    let format = if rate.is_none() { subtype } else { format };
-    AudioPart { data, format: format.to_owned(), sample_rate: rate, other }
+    let mut audio = AudioPart { data, format: subtype.to_owned(), sample_rate: None, other };
+    if let Some((format, rate)) = subtype.split_once(";rate=")
+        && let Ok(rate) = rate.parse()
+    {
+        audio.format = format.to_owned();
+        audio.sample_rate = Some(rate);
+    }
+    audio
 }
 
 fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossReport) {
@@ -235,8 +244,8 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossRepor
             "Gemini has one system instruction",
         );
     }
-    let turns: Vec<Placed<'_>> =
-        messages.iter().enumerate().filter(|(_, message)| message.role != Role::System).collect();
+    let placed = messages.iter().enumerate().map(|(index, message)| Placed { index, message });
+    let turns: Vec<Placed<'_>> = placed.filter(|placed| placed.message.role != Role::System).collect();
     let calls = messages.iter().flat_map(|message| &message.tool_calls);
     let names: Names<'_> = calls.map(|call| (call.id.as_str(), call.name.as_str())).collect();
     w.object(|w| {
@@ -247,13 +256,18 @@ fn write(conversation: &Conversation, w: &mut Writer<'_>, report: &mut LossRepor
             });
         }
         w.key("contents").array(|w| {
-            turns.chunk_by(|(_, a), (_, b)| joins(a, b)).for_each(|turn| write_turn(w, turn, &names, report));
+            for turn in turns.chunk_by(|previous, next| joins(previous.message, next.message)) {
+                write_turn(w, turn, &names, report);
+            }
         });
     });
 }
 
 /// A message with its index in the conversation.
-type Placed<'a> = (usize, &'a Message);
+struct Placed<'a> {
+    index: usize,
+    message: &'a Message,
+}
 
 /// The function of each call, by its identifier. A response requires it.
 type Names<'a> = HashMap<&'a str, &'a str>;
@@ -269,20 +283,20 @@ fn joins(previous: &Message, next: &Message) -> bool {
 }
 
 fn write_turn(w: &mut Writer<'_>, turn: &[Placed<'_>], names: &Names<'_>, report: &mut LossReport) {
-    let Some((_, first)) = turn.first() else { return };
+    let Some(Placed { message: first, .. }) = turn.first() else { return };
     w.object(|w| {
         w.field("role", if first.role == Role::Assistant { "model" } else { "user" });
-        w.key("parts").array(|w| turn.iter().for_each(|placed| write_parts(w, *placed, names, report)));
+        w.key("parts").array(|w| turn.iter().for_each(|placed| write_parts(w, placed, names, report)));
         if first.role != Role::Tool {
             VENDOR.write_extra(w, &first.other);
         }
     });
 }
 
-fn write_parts(w: &mut Writer<'_>, placed: Placed<'_>, names: &Names<'_>, report: &mut LossReport) {
-    let (index, message) = placed;
+fn write_parts(w: &mut Writer<'_>, placed: &Placed<'_>, names: &Names<'_>, report: &mut LossReport) {
+    let message = placed.message;
     let root = Path::root("messages");
-    let path = root.index(index);
+    let path = root.index(placed.index);
     if message.role == Role::Tool {
         return write_result(w, message, &path, names, report);
     }

@@ -87,6 +87,7 @@ impl Checker {
         self.texts(context, "constraints");
         if let Some(artifacts) = context.get("artifacts").filter(|artifacts| !artifacts.is_null()) {
             self.path.push_key("artifacts");
+            // A model writes a list: most vendors' schemas cannot express an object whose names are free.
             match artifacts.is_array() && !is_complete {
                 true => self.artifact_list(artifacts),
                 false => self.artifact_map(artifacts),
