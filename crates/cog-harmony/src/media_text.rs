@@ -1,6 +1,9 @@
 //! Media as text.
 
-use crate::{AudioPart, FilePart, FileReferencePart, FileSource, ImagePart, Part, tokens::image_size};
+use crate::{
+    AudioPart, FilePart, FileReferencePart, FileSource, ImagePart, Part,
+    tokens::{Size, image_size},
+};
 
 /// The maximum characters of a URL or name.
 const MAX_CHARS: usize = 120;
@@ -28,7 +31,7 @@ fn source_of(url: &str) -> String {
     let Some(media_type) = url.strip_prefix("data:").and_then(|rest| rest.split([';', ',']).next()) else {
         return short(url.split(['?', '#']).next().unwrap_or_default());
     };
-    let size = image_size(url).map(|(width, height)| format!(", {width}x{height}"));
+    let size = image_size(url).map(|Size { width, height }| format!(", {width}x{height}"));
     format!("{}{}", short(media_type), size.unwrap_or_default())
 }
 

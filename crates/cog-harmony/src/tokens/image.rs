@@ -2,8 +2,12 @@
 
 use crate::Detail;
 
-/// Width and height in pixels.
-pub(crate) type Size = (u32, u32);
+/// The size of an image in pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+}
 
 /// How the models of a vendor count an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +46,7 @@ impl ImageRule {
             Self::Gemini3 if detail == Some(Detail::Low) => 280,
             Self::Gemini3 => 1120,
             Self::Gemini2 => 258 * gemini_tiles(size),
-            Self::Grok => 256 * (tiles(size, 448).min(6) + 1),
+            Self::Grok => 256 * (size.tiles(448).min(6) + 1),
             Self::Largest => Self::ALL.iter().map(|rule| rule.tokens(size, detail)).max().unwrap_or_default(),
         }
     }
@@ -50,67 +54,91 @@ impl ImageRule {
     /// Returns the tokens of the image that costs the maximum.
     pub(crate) fn maximum(self, detail: Option<Detail>) -> u64 {
         match self {
-            Self::OpenAi => self.tokens((2048, 768), detail),
+            Self::OpenAi => self.tokens(Size { width: 2048, height: 768 }, detail),
             Self::Claude { max_tokens, .. } => max_tokens,
-            Self::Gemini3 | Self::Grok => self.tokens((3072, 3072), detail),
-            Self::Gemini2 => self.tokens((3072, 384), detail),
+            Self::Gemini3 | Self::Grok => self.tokens(Size::square(3072), detail),
+            Self::Gemini2 => self.tokens(Size { width: 3072, height: 384 }, detail),
             Self::Largest => Self::ALL.iter().map(|rule| rule.maximum(detail)).max().unwrap_or_default(),
         }
     }
 }
 
-fn tiles((width, height): Size, side: u32) -> u64 {
-    u64::from(width.div_ceil(side).max(1)) * u64::from(height.div_ceil(side).max(1))
-}
-
 fn openai_tiles(size: Size) -> u64 {
-    let (width, height) = fit(size, 2048.0 / f64::from(size.0.max(size.1).max(1)));
-    tiles(fit((width, height), 768.0 / f64::from(width.min(height).max(1))), 512)
+    let fitted = size.fit_long_side(2048);
+    fitted.scaled_down(768.0 / f64::from(fitted.short_side())).tiles(512)
 }
 
 fn claude_patches(size: Size, max_side: u32, max_tokens: u64) -> u64 {
     const PATCH: u32 = 28;
-    let (width, height) = fit(size, f64::from(max_side) / f64::from(size.0.max(size.1).max(1)));
-    tiles((width, height), PATCH).min(max_tokens)
+    size.fit_long_side(max_side).tiles(PATCH).min(max_tokens)
 }
 
 /// Images are scaled down to 3072×3072. A tile is a crop of 256 to 768 pixels, two thirds of the short side.
 fn gemini_tiles(size: Size) -> u64 {
-    if size.0 <= 384 && size.1 <= 384 {
+    if size.width <= 384 && size.height <= 384 {
         return 1;
     }
-    let (width, height) = fit(size, 3072.0 / f64::from(size.0.max(size.1).max(1)));
-    tiles((width, height), (width.min(height) * 2 / 3).clamp(256, 768))
+    let fitted = size.fit_long_side(3072);
+    fitted.tiles((fitted.short_side() * 2 / 3).clamp(256, 768))
 }
 
-/// Scales a size down; it is never scaled up.
-fn fit((width, height): Size, factor: f64) -> Size {
-    if factor >= 1.0 {
-        return (width, height);
+impl Size {
+    pub(crate) const PIXEL: Self = Self::square(1);
+
+    const fn square(side: u32) -> Self {
+        Self { width: side, height: side }
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "smaller than the side of an image"
-    )]
-    let scaled = |side: u32| (f64::from(side) * factor).round().max(1.0) as u32;
-    (scaled(width), scaled(height))
+
+    /// Returns the number of tiles with this side that cover the image.
+    fn tiles(self, side: u32) -> u64 {
+        u64::from(self.width.div_ceil(side).max(1)) * u64::from(self.height.div_ceil(side).max(1))
+    }
+
+    fn short_side(self) -> u32 {
+        self.width.min(self.height).max(1)
+    }
+
+    /// Scales the size down until no side is longer.
+    fn fit_long_side(self, max_side: u32) -> Self {
+        self.scaled_down(f64::from(max_side) / f64::from(self.width.max(self.height).max(1)))
+    }
+
+    /// Scales the size by a factor; it is never scaled up.
+    fn scaled_down(self, factor: f64) -> Self {
+        if factor >= 1.0 {
+            return self;
+        }
+        Self { width: scaled(self.width, factor), height: scaled(self.height, factor) }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "smaller than the side of an image"
+)]
+fn scaled(side: u32, factor: f64) -> u32 {
+    (f64::from(side) * factor).round().max(1.0) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn pixels(width: u32, height: u32) -> Size {
+        Size { width, height }
+    }
+
     #[test]
     fn low_detail_is_85_tokens_and_high_detail_counts_tiles() {
         let openai = ImageRule::OpenAi;
         for (size, tokens) in [
-            ((512, 512), 255),
-            ((1024, 1024), 765),
-            ((2048, 4096), 1105),
-            ((4096, 2048), 1105),
-            ((1, 1), 255),
-            ((u32::MAX, 1), 85 + 170 * 4),
+            (pixels(512, 512), 255),
+            (pixels(1024, 1024), 765),
+            (pixels(2048, 4096), 1105),
+            (pixels(4096, 2048), 1105),
+            (pixels(1, 1), 255),
+            (pixels(u32::MAX, 1), 85 + 170 * 4),
         ] {
             assert_eq!(openai.tokens(size, Some(Detail::Low)), 85);
             for detail in [Some(Detail::High), Some(Detail::Auto), None] {
@@ -123,12 +151,12 @@ mod tests {
     #[test]
     fn claude_counts_patches_up_to_a_maximum() {
         for (size, before, now) in [
-            ((200, 200), 64, 64),
-            ((1000, 1000), 1296, 1296),
-            ((1092, 1092), 1521, 1521),
-            ((2000, 1500), 1568, 3888),
-            ((8000, 8000), 1568, 4784),
-            ((3136, 28), 56, 92),
+            (pixels(200, 200), 64, 64),
+            (pixels(1000, 1000), 1296, 1296),
+            (pixels(1092, 1092), 1521, 1521),
+            (pixels(2000, 1500), 1568, 3888),
+            (pixels(8000, 8000), 1568, 4784),
+            (pixels(3136, 28), 56, 92),
         ] {
             assert_eq!(ImageRule::CLAUDE_BEFORE_4_7.tokens(size, None), before, "{size:?}");
             assert_eq!(ImageRule::CLAUDE.tokens(size, None), now, "{size:?}");
@@ -137,17 +165,19 @@ mod tests {
 
     #[test]
     fn gemini_counts_tiles_or_has_a_fixed_number() {
-        for (size, tiles) in [((384, 384), 1), ((960, 540), 6), ((3072, 3072), 16), ((8192, 8192), 16)] {
+        for (size, tiles) in
+            [(pixels(384, 384), 1), (pixels(960, 540), 6), (pixels(3072, 3072), 16), (pixels(8192, 8192), 16)]
+        {
             assert_eq!(ImageRule::Gemini2.tokens(size, None), 258 * tiles, "{size:?}");
         }
-        assert_eq!(ImageRule::Gemini3.tokens((8192, 8192), Some(Detail::Low)), 280);
-        assert_eq!(ImageRule::Gemini3.tokens((10, 10), None), 1120);
+        assert_eq!(ImageRule::Gemini3.tokens(pixels(8192, 8192), Some(Detail::Low)), 280);
+        assert_eq!(ImageRule::Gemini3.tokens(pixels(10, 10), None), 1120);
     }
 
     #[test]
     fn grok_has_at_most_six_tiles_and_one_more() {
-        assert_eq!(ImageRule::Grok.tokens((448, 448), None), 512);
-        assert_eq!(ImageRule::Grok.tokens((4000, 4000), None), 1792);
+        assert_eq!(ImageRule::Grok.tokens(pixels(448, 448), None), 512);
+        assert_eq!(ImageRule::Grok.tokens(pixels(4000, 4000), None), 1792);
     }
 
     #[test]
@@ -156,7 +186,7 @@ mod tests {
         for rule in ImageRule::ALL.into_iter().chain([ImageRule::Largest]) {
             for (width, height) in sides.iter().flat_map(|width| sides.map(|height| (*width, height))) {
                 for detail in [None, Some(Detail::Low), Some(Detail::High)] {
-                    let tokens = rule.tokens((width, height), detail);
+                    let tokens = rule.tokens(pixels(width, height), detail);
                     assert!(tokens <= rule.maximum(detail), "{rule:?} {width}x{height} {detail:?}: {tokens}");
                 }
             }
