@@ -92,6 +92,8 @@ impl Order {
     fn report(&self, messages: &[Node<'_>], changes: &mut Vec<Change>) {
         let is_orphan: HashMap<usize, &'static Rule> =
             self.orphans.iter().map(|orphan| (orphan.message, orphan.rule)).collect();
+        // A result has moved if it follows another message than before. Its index says less: that changes for every message
+        // behind a result that moved.
         let mut before = HashMap::new();
         let mut last = None;
         for at in (0..messages.len()).filter(|at| !is_orphan.contains_key(at)) {

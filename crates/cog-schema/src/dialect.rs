@@ -200,6 +200,7 @@ const ANTHROPIC: Profile = Profile {
     },
     pattern: |pattern| Some(with_plain_classes(pattern)).filter(|pattern| is_simple(pattern)),
     limits: Limits { optional_members: 24, union_members: 16, ..Limits::NONE },
+    // Anthropic has no mode for any JSON object.
     weaker: Dialect::Prompt,
 };
 
@@ -248,6 +249,7 @@ const LLAMACPP: Profile = Profile {
             let has_form = sent.contains_key("pattern") || sent.contains_key("format");
             value.as_u64().is_some_and(|size| size <= MAX_LENGTH) && !has_form
         }
+        // The grammar writes bounds as alternatives of digits, which it has for integers only.
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
             (value.is_i64() || value.is_u64()) && sent.get("type").is_some_and(has_integers_only)
         }

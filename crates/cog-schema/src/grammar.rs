@@ -116,6 +116,7 @@ fn class_of(class: &ClassUnicode) -> Option<String> {
     let mut class = class.clone();
     class.difference(&escaped_by_json());
     let is_open = class.ranges().last().is_some_and(|range| range.end() == char::MAX);
+    // A class such as `[^a]` has a range up to the last character of Unicode. Negated it is as short as it was written.
     if is_open {
         class.negate();
     }

@@ -21,6 +21,15 @@ struct Walk<'a> {
     rest: Elements<'a>,
 }
 
+/// A step into a value.
+#[derive(Default)]
+struct Step<'a> {
+    /// The index, if the value is an array.
+    index: Option<usize>,
+    /// The inner value, if there is one.
+    node: Option<Node<'a>>,
+}
+
 impl<'a> Locator<'a> {
     pub(crate) fn new(root: Node<'a>) -> Self {
         Self { root, walks: RefCell::default() }
@@ -28,7 +37,7 @@ impl<'a> Locator<'a> {
 
     /// Returns the value at a pointer, if there is one.
     pub(crate) fn find(&self, pointer: &str) -> Option<Node<'a>> {
-        tokens(pointer).try_fold(self.root, |here, token| self.step(here, &token).1)
+        tokens(pointer).try_fold(self.root, |here, token| self.step(here, &token).node)
     }
 
     /// Returns the path of a pointer below `base`. The value decides whether a token is an index or a key.
@@ -36,18 +45,17 @@ impl<'a> Locator<'a> {
         let mut path = base.clone();
         let mut here = Some(self.root);
         for token in tokens(pointer) {
-            let (index, next) = here.map_or((None, None), |here| self.step(here, &token));
-            path.extend([index.map_or(Segment::Key(&token), Segment::Index)]);
-            here = next;
+            let step = here.map(|here| self.step(here, &token)).unwrap_or_default();
+            path.extend([step.index.map_or(Segment::Key(&token), Segment::Index)]);
+            here = step.node;
         }
         path
     }
 
-    /// Takes one step: returns the index, if this is an array, and the inner value.
-    fn step(&self, here: Node<'a>, token: &str) -> (Option<usize>, Option<Node<'a>>) {
+    fn step(&self, here: Node<'a>, token: &str) -> Step<'a> {
         match token.parse() {
-            Ok(index) if here.is_array() => (Some(index), self.element(here, index)),
-            _ => (None, here.get(token)),
+            Ok(index) if here.is_array() => Step { index: Some(index), node: self.element(here, index) },
+            _ => Step { index: None, node: here.get(token) },
         }
     }
 

@@ -24,6 +24,7 @@ pub(super) fn check(messages: Node<'_>, problems: &mut Problems) {
         repeated: repeated.map(|orphan| orphan.message).collect(),
         ..History::default()
     };
+    // All calls first: a result may be before its call, which is an error of its own.
     for (index, message) in all.iter().enumerate() {
         history.add_calls(index, *message, problems);
     }
@@ -171,6 +172,7 @@ fn check_error(message: Node<'_>, path: &Path<'_>, problems: &mut Problems) {
         Some(text) => Some(text),
         None => content.and_then(|parts| parts.at(0)?.get_str("text")),
     };
+    // Results can be long, and most report no error. Only one that may do so is parsed.
     let Some(text) = text.filter(|text| text.contains("\"error\"")) else { return };
     let Ok(value) = cog_json::Value::parse(text) else { return };
     if value.get_str("status") != Some("error") {

@@ -13,6 +13,7 @@ const OPTIONAL_DEPTH: usize = 5;
 /// The maximum depth.
 const MAX_DEPTH: usize = 40;
 /// The maximum number of values.
+// Required members can branch at every level, so a bounded depth alone would allow an exponential number.
 const MAX_VALUES: usize = 2_000;
 
 /// A seeded sampler over one document.
@@ -141,6 +142,7 @@ impl<'a> Sampler<'a> {
             items.push(self.value(schema, name)?);
         }
         let is_unique = members.get("uniqueItems") == Some(&Value::Bool(true));
+        // There may be too few different items: an enum of two values, and `minItems` of three.
         let mut tries = 0;
         while items.len() < count && tries < 4 * count {
             tries += 1;

@@ -31,16 +31,22 @@ pub(super) fn find(Field { text, start, name, by_colon, rest }: Field<'_>) -> Op
 /// The secrets of a list.
 #[derive(Default)]
 struct Items {
-    /// Where they are, and whether each can be a word of a sentence.
-    found: Vec<(Range<usize>, bool)>,
+    found: Vec<Item>,
     /// Whether an item is a sentence.
     is_prose: bool,
+}
+
+/// A secret of a list.
+struct Item {
+    range: Range<usize>,
+    /// Whether it can be a word of a sentence.
+    is_word: bool,
 }
 
 impl Items {
     fn add_quoted(&mut self, value: &str, start: usize) {
         if !is_elsewhere(value) {
-            self.found.push((start..start + value.len(), false));
+            self.found.push(Item { range: start..start + value.len(), is_word: false });
         }
     }
 
@@ -48,7 +54,7 @@ impl Items {
     fn add_plain(&mut self, value: &str, start: usize, name: &str) -> bool {
         let is_secret = is_item(value, name);
         if is_secret {
-            self.found.push((start..start + value.len(), !has_signs(value)));
+            self.found.push(Item { range: start..start + value.len(), is_word: !has_signs(value) });
         }
         self.is_prose |= value.contains(char::is_whitespace);
         is_secret
@@ -57,8 +63,8 @@ impl Items {
     /// Returns the secrets. In a list that has sentences about tokens, single words are none.
     fn into_secrets(self, name: &str, end: usize) -> FieldSecrets {
         let is_prose = self.is_prose && may_be_prose(name);
-        let secrets = self.found.into_iter().filter(|(_, is_word)| !(is_prose && *is_word));
-        FieldSecrets { found: secrets.map(|(range, _)| range).collect(), end }
+        let secrets = self.found.into_iter().filter(|item| !(is_prose && item.is_word));
+        FieldSecrets { found: secrets.map(|item| item.range).collect(), end }
     }
 }
 

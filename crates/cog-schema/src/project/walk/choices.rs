@@ -11,6 +11,13 @@ use crate::project::{
     defs::{flattened, merge},
 };
 
+/// A branch of a choice.
+pub(super) struct Branch {
+    pub(super) schema: Value,
+    /// Its pointer in the document.
+    pub(super) at: String,
+}
+
 impl Walk<'_> {
     /// Projects a choice. Its other keywords are merged into each branch.
     pub(super) fn alternatives(
@@ -29,15 +36,15 @@ impl Walk<'_> {
         let mut merged = Vec::new();
         for (index, branch) in branches.iter().enumerate() {
             let at = format!("{at}/{keyword}/{index}");
-            merged.push((self.merged(&others, branch, &at), at));
+            merged.push(Branch { schema: self.merged(&others, branch, &at), at });
         }
         self.choice(merged, members, at, keyword)
     }
 
-    /// Projects the branches of a choice, each with its pointer. A branch that the dialect cannot express is omitted.
+    /// Projects the branches of a choice. A branch that the dialect cannot express is omitted.
     pub(super) fn choice(
         &mut self,
-        branches: Vec<(Value, String)>,
+        branches: Vec<Branch>,
         members: &Map<String, Value>,
         at: &str,
         keyword: &str,
@@ -47,8 +54,8 @@ impl Walk<'_> {
             labels.map(|(name, value)| (name.clone(), value.clone())).collect();
         let mut schemas = Vec::new();
         let mut refused = None;
-        for (index, (branch, branch_at)) in branches.iter().enumerate() {
-            match self.schema(branch, branch_at) {
+        for (index, branch) in branches.iter().enumerate() {
+            match self.schema(&branch.schema, &branch.at) {
                 Ok(schema) => schemas.push(schema),
                 Err(reason) => {
                     let text = format!("branch {index} is not sent: {reason}");

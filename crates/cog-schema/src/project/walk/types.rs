@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{Unsupported, Walk};
+use super::{Unsupported, Walk, choices::Branch};
 use crate::{
     dialect::{ALL_TYPES, LARGE_ENUM, Limits},
     project::LossKind,
@@ -64,8 +64,8 @@ impl Walk<'_> {
         let scalars: Vec<&str> = scalars.into_iter().filter_map(Value::as_str).collect();
         let scalars = Some(scalars).filter(|scalars| !scalars.is_empty());
         let branches = containers.into_iter().cloned().chain(scalars.map(|scalars| one_or_list(&scalars)));
-        let branches = branches.map(|kind| (branch(members, kind), at.to_owned())).collect();
-        self.choice(branches, members, at, "type")
+        let branches = branches.map(|kind| Branch { schema: branch(members, kind), at: at.to_owned() });
+        self.choice(branches.collect(), members, at, "type")
     }
 }
 
