@@ -113,8 +113,8 @@ impl<'v> Reporter<'_, 'v> {
             Reason::NoBranch(branches) => self.report_branches(error, branches, into),
             Reason::Name(inner) => into.push(self.misnamed(error, inner)),
             reason => {
-                let (message, suggestion) = self.sentence(error, reason);
-                into.push(finding(error, error.at.clone(), message, suggestion));
+                let suggestion = self.suggest(error, reason);
+                into.push(finding(error, error.at.clone(), self.message(error, reason), suggestion));
             }
         }
     }
@@ -142,35 +142,37 @@ impl<'v> Reporter<'_, 'v> {
     }
 
     fn misnamed(&self, error: &EngineError, inner: &EngineError) -> Finding {
-        let (sentence, _) = self.sentence(error, &inner.reason);
-        let message = format!("invalid field name: {sentence}");
+        let message = format!("invalid field name: {}", self.message(error, &inner.reason));
         finding(error, error.at.clone(), message, None)
     }
 
-    fn sentence(&self, error: &EngineError, reason: &Reason) -> (String, Option<String>) {
+    fn message(&self, error: &EngineError, reason: &Reason) -> String {
         let node = self.at(error);
         let found = node.map_or_else(|| "nothing".to_owned(), found);
         match reason {
-            Reason::Type(types) => (
-                format!("found {found}; allowed: {}", either(types.iter().map(|name| with_article(name)))),
-                None,
-            ),
+            Reason::Type(types) => {
+                format!("found {found}; allowed: {}", either(types.iter().map(|name| with_article(name))))
+            }
             Reason::Allowed(allowed) => {
                 let values: Vec<&Value> = allowed.iter().flat_map(Allowed::values).collect();
-                let suggestion = node.and_then(Node::as_str).and_then(|text| self.suggest(text, &values));
-                (format!("found {found}; allowed: {}", either(values.into_iter().map(literal))), suggestion)
+                format!("found {found}; allowed: {}", either(values.into_iter().map(literal)))
             }
-            Reason::Bound(bound) => (bounded(node, &found, bound), None),
-            Reason::Pattern(pattern) => {
-                (format!("{found} does not match the pattern {}", quoted(pattern)), None)
-            }
-            Reason::Format(format) => (format!("{found} is not a valid {format}"), None),
-            Reason::ManyBranches => {
-                (format!("{found} matches several alternatives; exactly one is allowed"), None)
-            }
-            Reason::Other(message) => (message.clone(), None),
-            _ => (format!("{found} is not valid"), None),
+            Reason::Bound(bound) => bounded(node, &found, bound),
+            Reason::Pattern(pattern) => format!("{found} does not match the pattern {}", quoted(pattern)),
+            Reason::Format(format) => format!("{found} is not a valid {format}"),
+            Reason::ManyBranches => format!("{found} matches several alternatives; exactly one is allowed"),
+            Reason::Other(message) => message.clone(),
+            _ => format!("{found} is not valid"),
         }
+    }
+
+    /// Suggests the allowed value that the author probably meant.
+    fn suggest(&self, error: &EngineError, reason: &Reason) -> Option<String> {
+        let Reason::Allowed(allowed) = reason else { return None };
+        let text = self.at(error)?.as_str()?;
+        let values = allowed.iter().flat_map(Allowed::values).filter_map(Value::as_str);
+        let near = self.suggestions.nearest(text, values)?;
+        Some(format!("Did you mean {}?", quoted(near)))
     }
 
     fn report_branches(&self, error: &EngineError, branches: &[Arc<[EngineError]>], into: &mut Vec<Finding>) {
@@ -185,11 +187,6 @@ impl<'v> Reporter<'_, 'v> {
                 into.push(finding(error, error.at.clone(), message, None));
             }
         }
-    }
-
-    fn suggest(&self, text: &str, values: &[&Value]) -> Option<String> {
-        let near = self.suggestions.nearest(text, values.iter().filter_map(|value| value.as_str()))?;
-        Some(format!("Did you mean {}?", quoted(near)))
     }
 
     fn at(&self, error: &EngineError) -> Option<Node<'v>> {

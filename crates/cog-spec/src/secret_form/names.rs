@@ -76,6 +76,7 @@ pub fn is_secret_list_name(name: &str) -> bool {
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
+    // Keys of foreign JSON are names too, and can be megabytes long.
     for letter in name.chars().take(256) {
         let starts_word = letter.is_uppercase() && was_lower;
         if (starts_word || !letter.is_alphanumeric()) && words.last().is_some_and(|word| !word.is_empty()) {
