@@ -135,7 +135,7 @@ impl fmt::Display for Cost {
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let amount = self.as_f64();
-        let zeros = if amount > 0.0 { (-amount.log10()).floor().clamp(0.0, 9.0) } else { 0.0 };
+        let zeros = if amount > 0.0 { ((-amount.log10()).ceil() - 1.0).clamp(0.0, 9.0) } else { 0.0 };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 9")]
         let digits = if zeros < 1.0 { 2 } else { zeros as usize + 3 };
         write!(f, "{amount:.digits$}")
@@ -185,9 +185,20 @@ mod tests {
 
     #[test]
     fn text_has_the_digits_that_count() {
-        let shown =
-            [0.0, 0.000_000_123_4, 0.001_234, 0.05, 1.5, 1234.567].map(|amount| cost(amount).to_string());
-        assert_eq!(shown, ["$0.00", "$0.000000123", "$0.00123", "$0.0500", "$1.50", "$1234.57"]);
+        for (amount, shown) in [
+            (0.0, "$0.00"),
+            (0.000_000_123_4, "$0.000000123"),
+            (0.001, "$0.00100"),
+            (0.001_234, "$0.00123"),
+            (0.01, "$0.0100"),
+            (0.05, "$0.0500"),
+            (0.1, "$0.10"),
+            (0.11, "$0.11"),
+            (1.5, "$1.50"),
+            (1234.567, "$1234.57"),
+        ] {
+            assert_eq!(cost(amount).to_string(), shown);
+        }
     }
 
     #[test]

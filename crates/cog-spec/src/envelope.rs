@@ -91,8 +91,8 @@ impl ErrorBody {
     /// Masks a secret in the message, the suggestion and the details.
     #[must_use]
     pub fn without(self, secret: &Secret) -> Self {
-        let details =
-            self.details.map(|details| Value::parse(&secret.redact(&details.to_json())).unwrap_or_default());
+        // A secret of digits only may be a number, and the mask is none: then the details go.
+        let details = self.details.and_then(|details| Value::parse(&secret.redact(&details.to_json())).ok());
         Self {
             message: secret.redact(&self.message),
             suggestion: self.suggestion.map(|suggestion| secret.redact(&suggestion)),
@@ -282,6 +282,10 @@ mod tests {
         assert_eq!(error.message, "401 for ***");
         assert_eq!(error.suggestion.as_deref(), Some("Replace ***."));
         assert_eq!(error.details.unwrap().to_json(), r#"{"reason":"key *** is wrong"}"#);
+
+        let number = Value::parse(r#"{"key": 1234567890}"#).unwrap();
+        let error = ErrorBody::new(Code::ProviderUnavailable, "401").with_details(number);
+        assert_eq!(error.without(&Secret::new("1234567890")).details, None);
     }
 
     #[test]
