@@ -75,10 +75,13 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-flow",
         ],
     ),
+    ("cog-nats", &["cog-json", "cog-spec", "cog-module", "cog-run", "cog-batch"]),
+    // Its feature `nats` adds that one.
     (
         "cogn",
         &[
             "cog-batch",
+            "cog-nats",
             "cog-json",
             "cog-spec",
             "cog-schema",

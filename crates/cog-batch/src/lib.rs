@@ -6,7 +6,6 @@
 //! * A [`Sink`] receives each [`RowResult`].
 //! * [`Journal`] stores each result, so that a batch continues: it has the [`Finished`] rows, and then the [`Results`].
 //! * [`Output`] writes a file from the results: JSON Lines or CSV, and with the feature `arrow` Arrow IPC or Parquet.
-//! * `nats` (feature): jobs in NATS JetStream, the workers that run them, and the sessions of servers.
 //! * [`VendorBatch`] sends the rows as jobs to the batch interface of a vendor, and reads their answers.
 //! * [`Progress`] says how far a batch is, and [`Summary`] what it did. [`plan`] says before what it will need.
 
@@ -18,8 +17,6 @@ mod duplicates;
 mod format;
 mod jobs;
 mod journal;
-#[cfg(feature = "nats")]
-pub mod nats;
 mod pace;
 pub mod plan;
 mod rate;
@@ -49,7 +46,7 @@ pub use journal::{
 pub use pace::Pace;
 pub use read::{ColumnMap, ColumnsError, ReadError, RowReader, Rows, Source};
 pub use row::{Position, Row, RowError, RowErrorKind, RowHash, RowInput, RowLocation, RowParser};
-pub use run::{Batch, RowFuture, Runner, View};
+pub use run::{Batch, RowFuture, Runner, View, run_input};
 pub use sink::{LineSink, RowResult, Sink, SinkError};
 pub use stop::{MaxFailures, Stop};
 pub use summary::{RowCounts, Summary, TokenCounts};

@@ -533,7 +533,7 @@ impl<S> Running<'_, S> {
 }
 
 /// Returns the input of a run: a string goes to the text field of the module.
-pub(crate) fn run_input(input: Value) -> RunInput {
+pub fn run_input(input: Value) -> RunInput {
     match input.as_str() {
         Some(text) => RunInput::text(text),
         None => RunInput::Json(input),

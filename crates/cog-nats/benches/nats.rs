@@ -1,6 +1,6 @@
-//! The rate of workers of a NATS queue, beside the same runs without one.
+//! The rate of workers of a NATS queue, next to the same runs without one.
 //!
-//! `cargo bench -p cog-batch --features nats --bench nats` prints jobs per second of one worker and of two, each on one thread, and
+//! `cargo bench -p cog-nats --bench nats` prints jobs per second of one worker and of two, each on one thread, and
 //! their ratio to runs on one thread of this process. The provider answers at once, so what counts is the cost of a job.
 //! It needs `nats-server`: beside the interpreter that `COG_TEST_PYTHON` names, or in `PATH`.
 
@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cog_batch::nats::{Job, JobId, Names, NatsOptions, Queue, QueueSettings, Stop, Worker, connect};
+use cog_nats::{Job, JobId, Names, NatsOptions, Queue, QueueSettings, Stop, Worker, connect};
 use cog_json::Value;
 use cog_module::Module;
 use cog_run::{RunInput, RunOptions, Runtime};

@@ -12,7 +12,7 @@ use async_nats::{Client, ClientError, ConnectError, ConnectErrorKind, ConnectOpt
 use cog_spec::Secret;
 use url::Url;
 
-use super::NatsError;
+use crate::NatsError;
 
 /// The address of a NATS server, and what the operator has set for the connection.
 #[derive(Debug, Clone, Default)]

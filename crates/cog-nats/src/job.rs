@@ -1,6 +1,6 @@
 //! A job: one run of a module.
 
-use std::{fmt, io, path::PathBuf};
+use std::fmt;
 
 use async_nats::HeaderMap;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use cog_run::RunOptions;
 use cog_spec::{Code, ErrorBody};
 use sha2::{Digest as _, Sha256};
 
-use super::Names;
+use crate::Names;
 
 /// The maximum length of an id in bytes.
 const MAX_ID: usize = 128;
@@ -21,7 +21,7 @@ const KEYS: [&str; 5] = ["module", "version", "input", "options", "reply"];
 pub struct JobId(String);
 
 impl JobId {
-    /// Returns the id of a text of letters, digits and `-_=.`, without empty parts between dots.
+    /// Returns the id for a string of letters, digits and `-_=.`, without empty parts between dots.
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
         let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=".contains(&byte);
@@ -29,13 +29,13 @@ impl JobId {
         (text.len() <= MAX_ID && text.split('.').all(is_part)).then_some(Self(text))
     }
 
-    /// Returns the id as text.
+    /// Returns the id as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the id of a message.
-    pub(super) fn from_headers(headers: Option<&HeaderMap>) -> Option<Self> {
+    pub(crate) fn from_headers(headers: Option<&HeaderMap>) -> Option<Self> {
         let id = headers?.get(async_nats::header::NATS_MESSAGE_ID)?;
         Self::new(id.as_str())
     }
@@ -71,7 +71,7 @@ impl Job {
     /// Reads the text of a message.
     ///
     /// # Errors
-    /// E1000 for a text that is not JSON; E1001 to E1004 for one that is not a valid job.
+    /// E1000 for bytes that are not JSON; E1001 to E1004 for JSON that is not a valid job.
     pub fn read(text: &[u8], names: &Names) -> Result<Self, ErrorBody> {
         let job = Value::parse_bytes(text)
             .map_err(|error| ErrorBody::new(Code::ParseError, format!("the job is not JSON: {error}")))?;
@@ -117,13 +117,13 @@ impl Job {
 }
 
 /// Returns the subject for the result of a job that is not valid, if it names an allowed one.
-pub(super) fn reply_of(text: &[u8], names: &Names) -> Option<String> {
+pub(crate) fn reply_of(text: &[u8], names: &Names) -> Option<String> {
     let job = Value::parse_bytes(text).ok()?;
     allowed(job.get("reply")?.as_str()?, names).ok()
 }
 
 /// Returns the beginning of the SHA-256 of the text, which differs between two jobs with the same id.
-pub(super) fn digest(text: &[u8]) -> String {
+pub(crate) fn digest(text: &[u8]) -> String {
     Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -145,118 +145,6 @@ fn missing(key: &str) -> ErrorBody {
 
 fn wrong_type(key: &str, kind: &str) -> ErrorBody {
     ErrorBody::new(Code::TypeMismatch, format!("{key}: must be {kind}")).suggest(FORM)
-}
-
-/// An error of the connection to NATS, or of JetStream.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NatsError {
-    /// The URL cannot be used.
-    #[error("the NATS URL cannot be used: {reason}")]
-    Url {
-        /// The reason. It does not repeat the URL.
-        reason: String,
-    },
-    /// The name of the queue cannot be used.
-    #[error("`{name}` is not a name of a queue: use 1 to 32 of a-z, 0-9 and -")]
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// A file of the settings cannot be read.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// The server cannot be reached.
-    #[error("cannot reach NATS at {server}: {reason}")]
-    Unreachable {
-        /// The host and the port.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
-    /// The server rejects the connection.
-    #[error("NATS at {server} rejects the connection: {reason}")]
-    Rejected {
-        /// The host and the port.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
-    /// The encrypted connection fails.
-    #[error("the TLS connection to NATS at {server} fails: {reason}")]
-    Tls {
-        /// The host and the port.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
-    /// JetStream rejects an operation, or does not reply.
-    #[error("NATS JetStream: cannot {operation}: {reason}")]
-    JetStream {
-        /// The operation, such as `create the stream cog-jobs`.
-        operation: String,
-        /// The reason.
-        reason: String,
-    },
-    /// A job is over the maximum of the server.
-    #[error("the job of {bytes} bytes is over the maximum of the NATS server, {limit}")]
-    TooLarge {
-        /// The size of the job, in bytes.
-        bytes: usize,
-        /// The maximum size of a message, in bytes.
-        limit: usize,
-    },
-}
-
-impl NatsError {
-    pub(super) fn jet_stream(operation: impl Into<String>, reason: &dyn std::error::Error) -> Self {
-        Self::JetStream { operation: operation.into(), reason: reason.to_string() }
-    }
-
-    /// Returns whether the same call can succeed later.
-    pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::JetStream { .. })
-    }
-
-    /// Returns the code of the error.
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Url { .. } | Self::Name { .. } => Code::UnsupportedValue,
-            Self::File { .. } => Code::InvalidReference,
-            Self::TooLarge { .. } => Code::InputTooLarge,
-            Self::Rejected { .. } | Self::Tls { .. } => Code::PermissionDenied,
-            Self::Unreachable { .. } | Self::JetStream { .. } => Code::ProviderUnavailable,
-        }
-    }
-
-    /// Returns what to do about the error.
-    pub fn suggestion(&self) -> &'static str {
-        match self {
-            Self::Url { .. } => "Use a URL such as nats://host:4222 or tls://host:4222.",
-            Self::Name { .. } => "Set COG_NATS_NAME to a valid name.",
-            Self::File { .. } => "Set COG_NATS_CREDENTIALS and COG_NATS_CA to files that you can read.",
-            Self::Unreachable { .. } => "Check that nats-server runs there, and the firewall.",
-            Self::Rejected { .. } => {
-                "Set COG_NATS_CREDENTIALS to a credentials file, or COG_NATS_USER and COG_NATS_PASSWORD."
-            }
-            Self::Tls { .. } => {
-                "Set COG_NATS_CA to the certificates that the server's is signed by. Without it and with nats://, a server \
-                 without TLS is used."
-            }
-            Self::TooLarge { .. } => "Raise max_payload of nats-server, or name media by URLs.",
-            Self::JetStream { reason, .. } if reason.contains("replicas") => {
-                "Set COG_NATS_REPLICAS to at most the number of servers in the cluster."
-            }
-            Self::JetStream { .. } => {
-                "Start nats-server with JetStream (-js), and allow the account its streams (docs/nats.md)."
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use async_nats::{
-    Client, HeaderMap, header,
+    Client, HeaderMap, HeaderValue, header,
     jetstream::{
-        self, Context,
+        self, Context, Message,
         consumer::{AckPolicy, PullConsumer, pull},
         context::{ConsumerInfoErrorKind, PublishErrorKind},
         kv::{self, CreateErrorKind, Store},
@@ -13,10 +13,10 @@ use async_nats::{
     },
 };
 use bytes::Bytes;
-use cog_json::{Value, Writer};
+use cog_json::{ToJson as _, Value, Writer};
 use cog_spec::{Code, Envelope, ErrorBody};
 
-use super::{Job, JobId, Names, NatsError};
+use crate::{Job, JobId, Names, NatsError};
 
 /// The name of the consumer that all workers share.
 const CONSUMER: &str = "workers";
@@ -43,7 +43,7 @@ impl Default for QueueSettings {
 
 /// How a job was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Added {
+pub(crate) enum AddOutcome {
     /// It was not in the queue.
     New,
     /// It is in the queue, or was added within an hour.
@@ -53,11 +53,11 @@ pub(super) enum Added {
 /// The jobs and their results.
 #[derive(Debug, Clone)]
 pub struct Queue {
-    pub(super) client: Client,
-    pub(super) context: Context,
-    pub(super) names: Names,
-    pub(super) settings: QueueSettings,
-    pub(super) results: Store,
+    pub(crate) client: Client,
+    pub(crate) context: Context,
+    pub(crate) names: Names,
+    pub(crate) settings: QueueSettings,
+    pub(crate) results: Store,
 }
 
 impl Queue {
@@ -75,7 +75,7 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::open`].
-    pub(super) async fn restore(&self) -> Result<(), NatsError> {
+    pub(crate) async fn restore(&self) -> Result<(), NatsError> {
         create(&self.context, &self.names, &self.settings).await.map(drop)
     }
 
@@ -88,7 +88,7 @@ impl Queue {
     }
 
     /// Adds a job with a subject of its own, unless it is in the queue or was added within an hour.
-    pub(super) async fn add_once(&self, id: &JobId, text: Bytes) -> Result<Added, NatsError> {
+    pub(crate) async fn add_once(&self, id: &JobId, text: Bytes) -> Result<AddOutcome, NatsError> {
         let mut headers = HeaderMap::new();
         // A subject without a message has this number.
         headers.insert(header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, "0");
@@ -101,7 +101,7 @@ impl Queue {
         group: &str,
         text: Bytes,
         mut headers: HeaderMap,
-    ) -> Result<Added, NatsError> {
+    ) -> Result<AddOutcome, NatsError> {
         let failed =
             |error: &dyn std::error::Error| NatsError::jet_stream(format!("add the job {id}"), error);
         let limit = self.client.max_payload();
@@ -113,15 +113,15 @@ impl Queue {
         let sent = self.context.publish_with_headers(self.names.job_subject(group), headers, text).await;
         let stored = sent.map_err(|error| failed(&error))?.await;
         match stored {
-            Ok(stored) if stored.duplicate => Ok(Added::Duplicate),
-            Ok(_) => Ok(Added::New),
-            Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(Added::Duplicate),
+            Ok(stored) if stored.duplicate => Ok(AddOutcome::Duplicate),
+            Ok(_) => Ok(AddOutcome::New),
+            Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(AddOutcome::Duplicate),
             Err(error) => Err(failed(&error)),
         }
     }
 
     /// Returns whether a job that has a subject of its own is in the queue, also while it runs.
-    pub(super) async fn has_job(&self, id: &JobId) -> Result<bool, NatsError> {
+    pub(crate) async fn has_job(&self, id: &JobId) -> Result<bool, NatsError> {
         let failed =
             |error: &dyn std::error::Error| NatsError::jet_stream(format!("look for the job {id}"), error);
         let stream = self.context.get_stream_no_info(self.names.jobs()).await;
@@ -146,7 +146,7 @@ impl Queue {
     }
 
     /// Returns whether a worker waits for jobs, or has some.
-    pub(super) async fn has_workers(&self) -> Result<bool, NatsError> {
+    pub(crate) async fn has_workers(&self) -> Result<bool, NatsError> {
         let failed = |error: &dyn std::error::Error| NatsError::jet_stream("look for workers", error);
         let stream = self.context.get_stream_no_info(self.names.jobs()).await;
         match stream.map_err(|error| failed(&error))?.consumer_info(CONSUMER).await {
@@ -158,7 +158,7 @@ impl Queue {
     }
 
     /// Returns the consumer that all workers share.
-    pub(super) async fn consumer(&self) -> Result<PullConsumer, NatsError> {
+    pub(crate) async fn consumer(&self) -> Result<PullConsumer, NatsError> {
         let stream = self.names.jobs();
         let failed = |error: &dyn std::error::Error| {
             NatsError::jet_stream(format!("open the consumer {CONSUMER} of {stream}"), error)
@@ -168,7 +168,7 @@ impl Queue {
             description: Some("The workers that run the jobs".to_owned()),
             ack_policy: AckPolicy::Explicit,
             ack_wait: self.settings.ack_wait,
-            // Workers move a job aside; a job over this number would stay in the stream for ever.
+            // Workers move such a job to the failed ones; a job over this number would stay in the stream for ever.
             max_deliver: -1,
             max_ack_pending: -1,
             ..pull::Config::default()
@@ -207,11 +207,11 @@ fn jobs(names: &Names, settings: &QueueSettings) -> stream::Config {
     }
 }
 
-/// The stream of the jobs that were moved aside.
+/// The stream of the jobs that cannot be run.
 fn failed_jobs(names: &Names, settings: &QueueSettings) -> stream::Config {
     stream::Config {
         name: names.failed(),
-        description: Some("Jobs that were moved aside, with their envelopes".to_owned()),
+        description: Some("Jobs that failed, with their envelopes".to_owned()),
         subjects: vec![names.failed_subject()],
         max_age: settings.max_age,
         storage: StorageType::File,
@@ -257,7 +257,7 @@ impl StoredResult {
 }
 
 /// Writes a result. One over the maximum of the server becomes an error. A job without a valid id has a result without one.
-pub(super) fn write(id: Option<&JobId>, job: &str, envelope: &Envelope, max_bytes: usize) -> Bytes {
+pub(crate) fn write(id: Option<&JobId>, job: &str, envelope: &Envelope, max_bytes: usize) -> Bytes {
     let text = write_any(id, job, envelope);
     // The server counts the headers too.
     if text.len() + 1024 <= max_bytes {
@@ -291,11 +291,80 @@ impl Queue {
     }
 
     /// Stores the result of a job. The first one stays.
-    pub(super) async fn store(&self, id: &JobId, result: Bytes) -> Result<(), NatsError> {
+    pub(crate) async fn store(&self, id: &JobId, result: Bytes) -> Result<(), NatsError> {
         match self.results.create(id.as_str(), result).await {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == CreateErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(NatsError::jet_stream(format!("store the result {id}"), &error)),
         }
+    }
+}
+
+// Jobs that cannot be run move to a stream of their own, so that they do not come back for ever.
+
+/// The header with the envelope of the job.
+const ENVELOPE: &str = "Cog-Envelope";
+/// The header with the number of times that the job was delivered.
+const DELIVERIES: &str = "Cog-Deliveries";
+
+/// The bytes of a message that are left for its other headers.
+const RESERVED: usize = 1024;
+
+/// Returns the text of an envelope, within a length: without its partial data, or with a part of the message.
+fn header_text(envelope: &Envelope, room: usize) -> String {
+    let text = envelope.to_json();
+    let Some(error) = envelope.error().filter(|_| text.len() > room) else { return text };
+    let short = |error: ErrorBody| Envelope::failure(error).to_json();
+    let whole = short(error.clone());
+    if whole.len() <= room {
+        return whole;
+    }
+    short(ErrorBody::with_code(error.code.clone(), error.message.chars().take(200).collect::<String>()))
+}
+
+impl Queue {
+    /// Publishes a job to the stream of failed jobs, as it was received and with its envelope in a header.
+    pub(crate) async fn dead_letter(
+        &self,
+        message: &Message,
+        id: Option<&JobId>,
+        envelope: &Envelope,
+        deliveries: u64,
+    ) -> Result<(), NatsError> {
+        let failed = |error: &dyn std::error::Error| NatsError::jet_stream("store a failed job", error);
+        let mut headers = HeaderMap::new();
+        if let Some(id) = id {
+            headers.insert(header::NATS_MESSAGE_ID, id.as_str());
+        }
+        let room = self.client.max_payload().saturating_sub(RESERVED);
+        let text = header_text(envelope, room);
+        let fits = text.len() + message.payload.len() <= room;
+        let payload = if fits { message.payload.clone() } else { Bytes::new() };
+        headers.insert(ENVELOPE, HeaderValue::from(text));
+        headers.insert(DELIVERIES, deliveries.to_string().as_str());
+        let sent = self.context.publish_with_headers(self.names.failed_subject(), headers, payload).await;
+        sent.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error)).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::Value;
+    use cog_spec::{Code, Outcome};
+
+    use super::*;
+
+    #[test]
+    fn envelope_is_shortened_to_the_room_of_a_message() {
+        let mut envelope = Envelope::failure(ErrorBody::new(Code::RateLimited, "x".repeat(10_000)));
+        let whole = envelope.to_json();
+        assert_eq!(header_text(&envelope, whole.len()), whole);
+        let partial = Value::from(serde_json::json!({ "a": "y".repeat(100_000) }));
+        if let Outcome::Failure { partial_data, .. } = &mut envelope.outcome {
+            *partial_data = Some(partial);
+        }
+        assert_eq!(header_text(&envelope, whole.len()), whole, "without the partial data");
+        let short = header_text(&envelope, 2_000);
+        assert!(short.len() <= 2_000 && short.contains("E4002"), "{short}");
     }
 }

@@ -10,24 +10,27 @@ use std::{
 
 use async_nats::Subscriber;
 use bytes::Bytes;
+use cog_batch::{RowFuture, RowHash, Runner};
 use cog_json::{Node, Value};
 use cog_run::{RunInput, RunOptions};
 use cog_spec::{Code, Envelope, ErrorBody, Manifest};
 use futures_util::StreamExt as _;
 use tokio::time::sleep;
 
-use super::{Job, JobId, NatsError, Queue, StoredResult, job::digest, queue::Added};
 use crate::{
-    RowHash,
-    run::{RowFuture, Runner},
+    Job, JobId, NatsError, Queue, StoredResult,
+    job::digest,
+    queue::AddOutcome,
 };
 
 /// The time after which the result of a job is looked for, in case its message is lost.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// The time after which a job that is neither in the queue nor done is added again.
 const MISSING: Duration = Duration::from_secs(2);
-/// The minimum and the maximum time before a failed operation is tried again.
-const TRY_AGAIN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// The minimum time before a failed operation is tried again.
+const MIN_BACKOFF: Duration = Duration::from_millis(500);
+/// The maximum time before a failed operation is tried again.
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// Runs rows as jobs of a queue.
 pub struct NatsRows {
@@ -52,29 +55,28 @@ struct RowJob {
 
 /// What is known about a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
-    /// Nothing.
-    Nothing,
+enum JobState {
+    /// Nothing yet.
+    Unknown,
     /// It was in the queue.
     Queued,
     /// It was neither in the queue nor done.
     Missing,
 }
 
-/// What was found about a job.
-enum Found {
+/// What looking for the result of a job has shown.
+enum Lookup {
     /// Its result.
     Result(StoredResult),
-    /// The id belongs to a job that does not count.
-    Used,
+    /// Its id belongs to a job that does not count.
+    IdInUse,
     /// It is in the queue.
-    Waiting,
+    Queued,
 }
 
 impl NatsRows {
-    /// Creates the runner of a batch. `batch` is the beginning of the ids of its jobs, which run with this version of the module
-    /// only. With `retries_failed`, a stored result
-    /// counts only if it is not an error.
+    /// Creates the runner of a batch. `batch` is the beginning of the ids of its jobs, which run only with this version of the
+    /// module. With `retries_failed`, a stored result counts only if it is not an error.
     #[must_use]
     pub fn new(
         queue: Queue,
@@ -129,28 +131,31 @@ impl NatsRows {
 
     /// Returns the result of a job, which is added unless it was added before. None if its id cannot be used.
     async fn result(&self, job: &RowJob) -> Result<Option<StoredResult>, NatsError> {
+        // Before the job is added: a worker may answer at once.
         let replies = self.queue.client.subscribe(job.reply.clone()).await;
         let mut replies = replies.map_err(|error| NatsError::jet_stream("wait for results", &error))?;
-        let (mut known, mut wait) = (Known::Nothing, TRY_AGAIN.0);
+        let mut state = JobState::Unknown;
+        let mut backoff = MIN_BACKOFF;
         loop {
-            let pause = match self.look(job, &mut known).await {
-                Ok(Found::Result(result)) => return Ok(Some(result)),
-                Ok(Found::Used) => return Ok(None),
-                Ok(Found::Waiting) => {
-                    wait = TRY_AGAIN.0;
+            let pause = match self.look(job, &mut state).await {
+                Ok(Lookup::Result(result)) => return Ok(Some(result)),
+                Ok(Lookup::IdInUse) => return Ok(None),
+                Ok(Lookup::Queued) => {
+                    backoff = MIN_BACKOFF;
                     self.set_trouble(None);
                     self.workers.look(&self.queue).await;
-                    if known == Known::Missing { MISSING } else { LOOK_AGAIN }
+                    if state == JobState::Missing { MISSING } else { LOOK_AGAIN }
                 }
                 Err(error) if error.is_temporary() => {
                     self.set_trouble(Some(format!("{error}; trying again")));
                     self.restore().await;
-                    let pause = wait;
-                    wait = (wait * 2).min(TRY_AGAIN.1);
+                    let pause = backoff;
+                    backoff = (backoff * 2).min(MAX_BACKOFF);
                     pause
                 }
                 Err(error) => return Err(error),
             };
+            // A reply can be lost, so the bucket is looked at too; at random times, since all rows began at once.
             tokio::select! {
                 result = reply(&mut replies, job) => return Ok(Some(result)),
                 () = sleep(pause.mul_f64(fastrand::f64().mul_add(0.5, 0.75))) => {}
@@ -159,29 +164,29 @@ impl NatsRows {
     }
 
     /// Looks for the result of a job, and adds the job if it is neither done nor in the queue.
-    async fn look(&self, job: &RowJob, known: &mut Known) -> Result<Found, NatsError> {
-        let before = *known;
+    async fn look(&self, job: &RowJob, state: &mut JobState) -> Result<Lookup, NatsError> {
+        let before = *state;
         // In this order: a job leaves the queue after its result is stored.
-        let is_queued = before != Known::Nothing && self.queue.has_job(&job.id).await?;
+        let is_queued = before != JobState::Unknown && self.queue.has_job(&job.id).await?;
         if let Some(result) = self.queue.result(&job.id).await? {
-            let counts = before != Known::Nothing || !self.retries_failed || is_ok(&result);
+            let counts = before != JobState::Unknown || !self.retries_failed || is_ok(&result);
             let is_own = result.job == job.digest && counts;
-            return Ok(if is_own { Found::Result(result) } else { Found::Used });
+            return Ok(if is_own { Lookup::Result(result) } else { Lookup::IdInUse });
         }
-        *known = match before {
-            _ if is_queued => Known::Queued,
+        *state = match before {
+            _ if is_queued => JobState::Queued,
             // Another server of a cluster may have the result a moment later.
-            Known::Queued => Known::Missing,
-            Known::Nothing | Known::Missing => {
+            JobState::Queued => JobState::Missing,
+            JobState::Unknown | JobState::Missing => {
                 // An addition that fails may have been stored.
-                *known = Known::Missing;
+                *state = JobState::Missing;
                 match self.queue.add_once(&job.id, job.text.clone()).await? {
-                    Added::Duplicate if before == Known::Missing => return Ok(Found::Used),
-                    Added::New | Added::Duplicate => Known::Queued,
+                    AddOutcome::Duplicate if before == JobState::Missing => return Ok(Lookup::IdInUse),
+                    AddOutcome::New | AddOutcome::Duplicate => JobState::Queued,
                 }
             }
         };
-        Ok(Found::Waiting)
+        Ok(Lookup::Queued)
     }
 
     /// Creates the streams again where the server has lost them. One row does it for all.
@@ -218,7 +223,7 @@ async fn reply(replies: &mut Subscriber, job: &RowJob) -> StoredResult {
     std::future::pending().await
 }
 
-/// Returns the input of a job: a text is the text field of the module.
+/// Returns the input of a job: a string is the text field of the module.
 fn value(input: &RunInput) -> Value {
     match input {
         RunInput::Json(value) => value.clone(),
@@ -247,7 +252,7 @@ fn read(id: &JobId, result: &StoredResult) -> Envelope {
 const QUIET: Duration = Duration::from_secs(5);
 
 /// Notices that no worker takes jobs.
-pub(super) struct WorkerWatch(Mutex<State>);
+struct WorkerWatch(Mutex<State>);
 
 struct State {
     next: Instant,
@@ -261,17 +266,17 @@ impl State {
 }
 
 impl WorkerWatch {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self(Mutex::new(State::new()))
     }
 
     /// Notes that a result has arrived.
-    pub(super) fn has_result(&self) {
+    fn has_result(&self) {
         *self.state() = State::new();
     }
 
     /// Looks for workers. Of the rows that wait, one looks for all.
-    pub(super) async fn look(&self, queue: &Queue) {
+    async fn look(&self, queue: &Queue) {
         if !self.begin() {
             return;
         }
@@ -291,7 +296,7 @@ impl WorkerWatch {
     }
 
     /// Returns whether no worker took jobs when they were looked for.
-    pub(super) fn is_absent(&self) -> bool {
+    fn is_absent(&self) -> bool {
         self.state().is_absent
     }
 

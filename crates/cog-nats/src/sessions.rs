@@ -21,7 +21,7 @@ use bytes::Bytes;
 use cog_run::sessions::{AppendError, LogFuture, LogReading, LogRecord, LogRequest, LogStream, SharedLog};
 use futures_util::{StreamExt as _, future, stream as streams};
 
-use super::{Names, NatsError};
+use crate::{Names, NatsError};
 
 /// The header with the server that wrote a record.
 const SERVER: &str = "Cog-Server";

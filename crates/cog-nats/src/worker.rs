@@ -1,5 +1,8 @@
 //! The worker: fetches jobs and runs them until it is stopped.
 
+mod handler;
+mod refusals;
+
 use std::{
     collections::HashSet,
     sync::{
@@ -9,28 +12,31 @@ use std::{
     time::Duration,
 };
 
-use async_nats::{
-    HeaderMap, HeaderValue,
-    jetstream::{Message, consumer::PullConsumer},
+use async_nats::jetstream::{
+    AckKind, Message,
+    consumer::{PullConsumer, pull::Batch},
 };
-use bytes::Bytes;
-use cog_json::ToJson as _;
 use cog_run::Runtime;
-use cog_spec::{Envelope, ErrorBody};
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{JobId, NatsError, Queue, Refusals, handle::Handler};
-use crate::nats;
+use self::{handler::Handler, refusals::Refusals};
+use crate::{NatsError, Queue};
 
-/// The minimum and the maximum time before jobs are fetched again after an error.
-const FETCH_AGAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// The minimum time before jobs are fetched again after an error.
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+/// The maximum time before jobs are fetched again after an error.
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// The maximum number of jobs that are fetched together.
 const MAX_FETCHED: usize = 64;
+
+/// The time for which the server waits for jobs.
+const EXPIRES: Duration = Duration::from_secs(5);
 
 /// The time for the last acknowledgements, when the worker ends.
 const FLUSH: Duration = Duration::from_secs(5);
@@ -39,7 +45,7 @@ const FLUSH: Duration = Duration::from_secs(5);
 pub struct Worker {
     handler: Arc<Handler>,
     consumer: PullConsumer,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     concurrency: usize,
 }
 
@@ -65,7 +71,7 @@ impl Stop {
 
 impl Worker {
     /// Opens the consumer of a queue. At most `concurrency` jobs run together. A job that was delivered `max_deliveries` times
-    /// is moved aside.
+    /// is moved to the stream of failed jobs.
     ///
     /// # Errors
     /// [`NatsError::JetStream`].
@@ -77,7 +83,8 @@ impl Worker {
         stop: &Stop,
     ) -> Result<Self, NatsError> {
         let consumer = queue.consumer().await?;
-        // The consumer may be older than these settings.
+        // The consumer may be older than these settings. A renewal that is too frequent does no harm; one that is late lets
+        // another worker run the job too.
         let ack_wait = consumer.cached_info().config.ack_wait.min(queue.settings.ack_wait);
         let handler = Handler {
             queue,
@@ -90,8 +97,8 @@ impl Worker {
             refusals: Refusals::default(),
         };
         let concurrency = concurrency.clamp(1, Semaphore::MAX_PERMITS);
-        let places = Arc::new(Semaphore::new(concurrency));
-        Ok(Self { handler: Arc::new(handler), consumer, places, concurrency })
+        let slots = Arc::new(Semaphore::new(concurrency));
+        Ok(Self { handler: Arc::new(handler), consumer, slots, concurrency })
     }
 
     /// Returns the maximum number of jobs that run together.
@@ -102,29 +109,25 @@ impl Worker {
     /// Runs jobs until it is stopped, and returns once none runs. Errors of the connection are logged, and the worker continues.
     pub async fn run(mut self, stop: &Stop) -> WorkerReport {
         let mut tasks = JoinSet::new();
-        let mut wait = FETCH_AGAIN.0;
-        while let Some(places) = self.places(&stop.drain).await {
+        let mut backoff = MIN_BACKOFF;
+        while let Some(slots) = self.free_slots(&stop.drain).await {
             while tasks.try_join_next().is_some() {}
-            let fetched = nats::fetch(&self.consumer, places, &stop.drain, |message, place| {
+            let fetched = fetch(&self.consumer, slots, &stop.drain, |message, slot| {
                 let handling = Arc::clone(&self.handler).handle(message);
                 tasks.spawn(async move {
                     handling.await;
-                    drop(place);
+                    drop(slot);
                 });
             });
             match fetched.await {
-                Ok(()) => wait = FETCH_AGAIN.0,
+                Ok(()) => backoff = MIN_BACKOFF,
                 Err(error) => {
                     tracing::warn!(error, "cannot fetch jobs; trying again");
-                    let restore = async {
-                        self.restore().await;
-                        tokio::time::sleep(wait).await;
-                    };
                     tokio::select! {
                         () = stop.drain.cancelled() => {}
-                        () = restore => {}
+                        () = self.restore_after(backoff) => {}
                     }
-                    wait = (wait * 2).min(FETCH_AGAIN.1);
+                    backoff = (backoff * 2).min(MAX_BACKOFF);
                 }
             }
         }
@@ -137,20 +140,36 @@ impl Worker {
         self.handler.counts.report()
     }
 
-    /// Returns places for jobs; none after a stop. While the provider refuses this worker, it is one after a pause.
-    async fn places(&self, stop: &CancellationToken) -> Option<Vec<OwnedSemaphorePermit>> {
-        let Some(pause) = self.handler.refusals.pause() else {
-            return nats::places(&self.places, MAX_FETCHED, stop).await;
-        };
-        tracing::warn!(?pause, "the provider refuses this worker: check its key and its account; it pauses");
-        tokio::select! {
-            () = stop.cancelled() => None,
-            () = tokio::time::sleep(pause) => nats::places(&self.places, 1, stop).await,
+    /// Waits until a job can run, and takes as many slots as are free, up to [`MAX_FETCHED`]. Returns none after a stop.
+    ///
+    /// While the provider refuses this worker, it takes one slot after a pause: it would end jobs faster than any other worker
+    /// runs them, and fail the whole queue.
+    async fn free_slots(&self, stop: &CancellationToken) -> Option<Vec<OwnedSemaphorePermit>> {
+        let mut max = MAX_FETCHED;
+        if let Some(pause) = self.handler.refusals.pause() {
+            tracing::warn!(
+                ?pause,
+                "the provider refuses this worker: check its key and its account; it pauses"
+            );
+            tokio::select! {
+                () = stop.cancelled() => return None,
+                () = tokio::time::sleep(pause) => max = 1,
+            }
         }
+        let first = tokio::select! {
+            () = stop.cancelled() => return None,
+            slot = Arc::clone(&self.slots).acquire_owned() => slot.ok()?,
+        };
+        let mut slots = vec![first];
+        while slots.len() < max {
+            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else { break };
+            slots.push(slot);
+        }
+        Some(slots)
     }
 
-    /// Creates the streams again where the server has lost them.
-    async fn restore(&mut self) {
+    /// Creates the streams again where the server has lost them, and waits.
+    async fn restore_after(&mut self, backoff: Duration) {
         let queue = &self.handler.queue;
         let restored = match queue.restore().await {
             Ok(()) => queue.consumer().await,
@@ -163,53 +182,46 @@ impl Worker {
                 tracing::warn!(%error, help, "the queue cannot be opened");
             }
         }
+        tokio::time::sleep(backoff).await;
     }
 }
 
-// Jobs that cannot be run are moved aside, so that they do not come back for ever.
-
-/// The header with the envelope of the job.
-const ENVELOPE: &str = "Cog-Envelope";
-/// The header with the number of times that the job was delivered.
-const DELIVERIES: &str = "Cog-Deliveries";
-
-/// The bytes of a message that are left for its other headers.
-const RESERVED: usize = 1024;
-
-/// Returns the text of an envelope, within a length: without its partial data, or with a part of the message.
-fn header_text(envelope: &Envelope, room: usize) -> String {
-    let text = envelope.to_json();
-    let Some(error) = envelope.error().filter(|_| text.len() > room) else { return text };
-    let short = |error: ErrorBody| Envelope::failure(error).to_json();
-    let whole = short(error.clone());
-    if whole.len() <= room {
-        return whole;
-    }
-    short(ErrorBody::with_code(error.code.clone(), error.message.chars().take(200).collect::<String>()))
-}
-
-impl Queue {
-    /// Publishes a job to the stream of failed jobs, as it was received and with its envelope in a header.
-    pub(super) async fn move_aside(
-        &self,
-        message: &Message,
-        id: Option<&JobId>,
-        envelope: &Envelope,
-        deliveries: u64,
-    ) -> Result<(), NatsError> {
-        let failed = |error: &dyn std::error::Error| NatsError::jet_stream("store a failed job", error);
-        let mut headers = HeaderMap::new();
-        if let Some(id) = id {
-            headers.insert(async_nats::header::NATS_MESSAGE_ID, id.as_str());
+/// Fetches at most one job for each slot, and starts each.
+///
+/// # Errors
+/// The error of the client, as text.
+async fn fetch(
+    consumer: &PullConsumer,
+    mut slots: Vec<OwnedSemaphorePermit>,
+    stop: &CancellationToken,
+    mut start: impl FnMut(Message, OwnedSemaphorePermit),
+) -> Result<(), String> {
+    // Never more than can run: a job that waits in this process is missing to other workers.
+    let batch = consumer.batch().max_messages(slots.len()).expires(EXPIRES).messages();
+    let mut batch = batch.await.map_err(|error| error.to_string())?;
+    while let Some(slot) = slots.pop() {
+        let message = tokio::select! {
+            () = stop.cancelled() => {
+                give_back(&mut batch).await;
+                return Ok(());
+            }
+            message = batch.next() => message,
+        };
+        match message {
+            Some(Ok(message)) => start(message, slot),
+            Some(Err(error)) => return Err(error.to_string()),
+            None => return Ok(()),
         }
-        let room = self.client.max_payload().saturating_sub(RESERVED);
-        let text = header_text(envelope, room);
-        let fits = text.len() + message.payload.len() <= room;
-        let payload = if fits { message.payload.clone() } else { Bytes::new() };
-        headers.insert(ENVELOPE, HeaderValue::from(text));
-        headers.insert(DELIVERIES, deliveries.to_string().as_str());
-        let sent = self.context.publish_with_headers(self.names.failed_subject(), headers, payload).await;
-        sent.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error)).map(drop)
+    }
+    Ok(())
+}
+
+/// Returns the jobs that have arrived but are not started, so that other workers receive them at once.
+async fn give_back(batch: &mut Batch) {
+    while let Some(Some(Ok(message))) = batch.next().now_or_never() {
+        if let Err(error) = message.ack_with(AckKind::Nak(None)).await {
+            tracing::warn!(%error, "a job cannot be returned; it will be delivered again");
+        }
     }
 }
 
@@ -220,65 +232,33 @@ pub struct WorkerReport {
     pub succeeded: u64,
     /// Runs whose result is an error.
     pub failed: u64,
-    /// Jobs that were moved aside.
-    pub moved_aside: u64,
+    /// Jobs that were moved to the stream of failed jobs.
+    pub dead_letters: u64,
     /// Jobs that had a result already.
     pub repeated: u64,
 }
 
 /// The same while the worker runs.
 #[derive(Debug, Default)]
-pub(super) struct Counts([AtomicU64; 4]);
+struct Counts {
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+    dead_letters: AtomicU64,
+    repeated: AtomicU64,
+}
 
 impl Counts {
-    pub(super) fn add(&self, is_ok: bool) {
-        self.increment(usize::from(!is_ok));
-    }
-
-    pub(super) fn aside(&self) {
-        self.increment(2);
-    }
-
-    pub(super) fn repeat(&self) {
-        self.increment(3);
-    }
-
-    fn increment(&self, index: usize) {
-        if let Some(count) = self.0.get(index) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    pub(super) fn report(&self) -> WorkerReport {
-        let [succeeded, failed, moved_aside, repeated] = &self.0;
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    fn report(&self) -> WorkerReport {
         WorkerReport {
-            succeeded: read(succeeded),
-            failed: read(failed),
-            moved_aside: read(moved_aside),
-            repeated: read(repeated),
+            succeeded: self.succeeded.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            dead_letters: self.dead_letters.load(Ordering::Relaxed),
+            repeated: self.repeated.load(Ordering::Relaxed),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use cog_json::Value;
-    use cog_spec::{Code, Outcome};
-
-    use super::*;
-
-    #[test]
-    fn envelope_is_shortened_to_the_room_of_a_message() {
-        let mut envelope = Envelope::failure(ErrorBody::new(Code::RateLimited, "x".repeat(10_000)));
-        let whole = envelope.to_json();
-        assert_eq!(header_text(&envelope, whole.len()), whole);
-        let partial = Value::from(serde_json::json!({ "a": "y".repeat(100_000) }));
-        if let Outcome::Failure { partial_data, .. } = &mut envelope.outcome {
-            *partial_data = Some(partial);
-        }
-        assert_eq!(header_text(&envelope, whole.len()), whole, "without the partial data");
-        let short = header_text(&envelope, 2_000);
-        assert!(short.len() <= 2_000 && short.contains("E4002"), "{short}");
-    }
+/// Counts one more.
+fn increment(count: &AtomicU64) {
+    count.fetch_add(1, Ordering::Relaxed);
 }

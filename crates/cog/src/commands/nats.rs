@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cog_batch::nats::{Names, NatsError, NatsOptions, NatsSessions, QueueSettings, connect};
+use cog_nats::{Names, NatsError, NatsOptions, NatsSessions, QueueSettings, connect};
 use cog_host::settings::Settings;
 use cog_run::sessions::{SessionSettings, Sessions};
 use cog_spec::ErrorBody;

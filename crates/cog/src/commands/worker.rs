@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cog_batch::nats::{Names, NatsError, NatsOptions, Queue, Stop, Worker, WorkerReport, connect};
+use cog_nats::{Names, NatsError, NatsOptions, Queue, Stop, Worker, WorkerReport, connect};
 use cog_host::{
     Hosted, Use,
     settings::{Environment, Settings},
@@ -87,10 +87,10 @@ async fn run(
 }
 
 fn end(report: &WorkerReport, exit: Exit, console: &Console) -> Exit {
-    let WorkerReport { succeeded, failed, moved_aside, repeated, .. } = report;
+    let WorkerReport { succeeded, failed, dead_letters, repeated, .. } = report;
     let jobs = if *succeeded == 1 { "job" } else { "jobs" };
     console.note(&format!(
-        "{succeeded} {jobs} succeeded, {failed} failed, {moved_aside} moved aside, {repeated} had a result already"
+        "{succeeded} {jobs} succeeded, {failed} failed, {dead_letters} dead-lettered, {repeated} had a result already"
     ));
     exit
 }

@@ -19,7 +19,7 @@ use std::{
 };
 
 use async_nats::jetstream;
-use cog_batch::nats::{Job, JobId, Names, NatsOptions, Queue, QueueSettings, connect};
+use cog_nats::{Job, JobId, Names, NatsOptions, Queue, QueueSettings, connect};
 use cog_json::Value;
 use cog_testkit::{Mock, Wire};
 use tempfile::TempDir;

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use cog_batch::{
-    Batch, Jobs, JournalPaths, Rows, Summary,
-    nats::{Names, NatsRows, Queue, connect},
-};
+use cog_batch::{Batch, Jobs, JournalPaths, Rows, Summary};
 use cog_host::settings::Settings;
+use cog_nats::{Names, NatsRows, Queue, connect};
 use cog_run::RunOptions;
 
 use super::{describe, output::Output};

@@ -78,7 +78,7 @@ fn rows_survive_a_killed_worker_and_a_killed_batch() {
     // The worker that was killed may have paid for the four jobs that it ran.
     let asked = mock.requests().len();
     assert!((ROWS..=ROWS + 4).contains(&asked), "{asked}");
-    assert!(other.stop().contains("0 moved aside"));
+    assert!(other.stop().contains("0 dead-lettered"));
     assert_eq!(client.messages("cog-jobs"), Some(0));
 }
 
@@ -138,7 +138,7 @@ fn failed_rows_are_jobs_again_and_others_are_not() {
 }
 
 #[test]
-fn job_that_is_moved_aside_is_a_failed_row() {
+fn job_that_is_dead_lettered_is_a_failed_row() {
     let (nats, place) = (Nats::start(), place());
     let mock = Mock::start([Reply::error(429, "slow down").when("row 1."), Reply::text(ANSWER)]);
     let mut command = cog(place.path(), &mock, &["worker", "--nats", &nats.url()]);
@@ -148,7 +148,7 @@ fn job_that_is_moved_aside_is_a_failed_row() {
     let found = results(place.path());
     assert_eq!(found[1]["error"]["code"], "E4002", "{}", messages(&output));
     assert_eq!((&found[0]["ok"], &found[2]["ok"]), (&true.into(), &true.into()));
-    assert!(worker.stop().contains("1 moved aside"));
+    assert!(worker.stop().contains("1 dead-lettered"));
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn job_runs_once_and_is_acknowledged_after_its_result_is_stored() {
     assert_eq!(published.payload, stored.text);
     client.all_done();
     let messages = worker.stop();
-    assert!(messages.contains("2 jobs succeeded, 1 failed, 1 moved aside, 0 had a result"), "{messages}");
+    assert!(messages.contains("2 jobs succeeded, 1 failed, 1 dead-lettered, 0 had a result"), "{messages}");
     assert_eq!((mock.requests().len(), client.messages("cog-failed")), (2, Some(1)));
 }
 
@@ -96,7 +96,7 @@ fn jobs_that_are_delivered_again_are_not_paid_twice() {
 }
 
 #[test]
-fn job_that_is_moved_aside_is_logged_without_verbose() {
+fn job_that_is_dead_lettered_is_logged_without_verbose() {
     let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
     let client = Client::new(&nats);
     client.publish(Some("w.1"), "no JSON");
@@ -105,7 +105,7 @@ fn job_that_is_moved_aside_is_logged_without_verbose() {
     client.envelope("w.2");
     client.all_done();
     let messages = worker.stop();
-    assert!(messages.contains("WARN a job was moved aside"), "{messages}");
+    assert!(messages.contains("WARN a job was dead-lettered"), "{messages}");
     assert!(!messages.contains("INFO"), "{messages}");
 }
 
@@ -131,12 +131,12 @@ fn worker_logs_no_contents() {
         ids.iter().for_each(|id| drop(client.envelope(id)));
         let messages = worker.stop();
         assert!(!messages.contains("canary-"), "{log:?}: {messages}");
-        assert!(messages.contains("a job was moved aside"), "{messages}");
+        assert!(messages.contains("a job was dead-lettered"), "{messages}");
     }
 }
 
 #[test]
-fn job_that_cannot_be_run_is_moved_aside() {
+fn job_that_cannot_be_run_is_dead_lettered() {
     let (nats, place, mock) = (Nats::start(), place(), Mock::start([Reply::text(ANSWER)]));
     let client = Client::new(&nats);
     client.publish(Some("c.1"), "not JSON \u{0}");
@@ -153,7 +153,7 @@ fn job_that_cannot_be_run_is_moved_aside() {
     assert_eq!(client.envelope("c.1")["error"]["code"], "E1000");
     assert_eq!(client.envelope("c.2")["error"]["code"], "E4007");
     let messages = worker.stop();
-    assert!(messages.contains("5 moved aside"), "{messages}");
+    assert!(messages.contains("5 dead-lettered"), "{messages}");
     assert_eq!((mock.requests().len(), client.messages("cog-failed")), (0, Some(5)));
     let replies = client.runtime.block_on(replies.by_ref().take(2).collect::<Vec<_>>());
     let reply = |number: usize| {
@@ -163,7 +163,7 @@ fn job_that_cannot_be_run_is_moved_aside() {
     };
     assert_eq!((&reply(4)["id"], &reply(4)["envelope"]["error"]["code"]), (&().into(), &"E1002".into()));
     assert_eq!((&reply(5)["id"], &reply(5)["envelope"]["error"]["code"]), (&"c.5".into(), &"E1001".into()));
-    let aside = client.runtime.block_on(async {
+    let dead_letters = client.runtime.block_on(async {
         let stream = client.context.get_stream("cog-failed").await.unwrap();
         futures_util::future::join_all([1, 2, 3, 4, 5].map(|number| stream.get_raw_message(number))).await
     });
@@ -171,11 +171,11 @@ fn job_that_cannot_be_run_is_moved_aside() {
         let envelope = message.headers.get("Cog-Envelope").unwrap().as_str();
         envelope.contains("E1000") && message.payload == "not JSON \u{0}".as_bytes()
     };
-    assert!(aside.iter().flatten().any(of_first), "{aside:?}");
+    assert!(dead_letters.iter().flatten().any(of_first), "{dead_letters:?}");
 }
 
 #[test]
-fn overloaded_provider_is_asked_again_later_until_the_job_is_moved_aside() {
+fn overloaded_provider_is_asked_again_later_until_the_job_is_dead_lettered() {
     let (nats, place) = (Nats::start(), place());
     let mock = Mock::start([
         Reply::error(429, "slow down").when("often"),
@@ -191,7 +191,7 @@ fn overloaded_provider_is_asked_again_later_until_the_job_is_moved_aside() {
     client.add("d.2", "often");
     assert_eq!(client.envelope("d.2")["error"]["code"], "E4002");
     client.all_done();
-    assert!(worker.stop().contains("1 moved aside"));
+    assert!(worker.stop().contains("1 dead-lettered"));
     assert_eq!((mock.requests().len(), client.messages("cog-failed")), (4, Some(1)));
 }
 

@@ -7,18 +7,18 @@ use std::{
 };
 
 use async_nats::jetstream::{AckKind, Message};
+use cog_batch::run_input;
 use cog_module::Module;
 use cog_run::Runtime;
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Job, JobId, NatsError, Queue, Refusals,
+use super::{Counts, increment, refusals::Refusals};
+use crate::{
+    Job, JobId, NatsError, Queue,
     job::{self, digest},
     queue::{self, StoredResult},
-    worker::Counts,
 };
-use crate::run::run_input;
 
 /// The maximum delay before a job is delivered again.
 const MAX_DELAY: Duration = Duration::from_secs(60);
@@ -47,8 +47,8 @@ pub(super) struct Handler {
     pub(super) refusals: Refusals,
 }
 
-/// A received job.
-struct Received<'a> {
+/// A message with a valid id.
+struct Delivery<'a> {
     message: &'a Message,
     id: JobId,
     digest: String,
@@ -57,7 +57,7 @@ struct Received<'a> {
 
 /// Why another worker, or a later attempt, may have a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Obstacle {
+enum RetryReason {
     /// The provider cannot take the request now.
     Overload,
     /// The provider rejects the key of this worker, or its account is used up.
@@ -66,12 +66,12 @@ enum Obstacle {
     NoModule,
 }
 
-/// How the handling of a message ends.
-enum End {
-    /// The job is done.
-    Ack,
-    /// The job is to be delivered again after this time.
-    Again(Duration),
+/// What the server does with a message that was handled.
+enum Disposition {
+    /// It removes the message: the job is done.
+    Remove,
+    /// It delivers the job again after this time.
+    Redeliver(Duration),
 }
 
 impl Handler {
@@ -79,89 +79,91 @@ impl Handler {
     pub(super) async fn handle(self: Arc<Self>, message: Message) {
         let end = tokio::select! {
             end = self.outcome(&message) => end,
-            () = self.abort.cancelled() => End::Again(Duration::ZERO),
+            () = self.abort.cancelled() => Disposition::Redeliver(Duration::ZERO),
         };
         let kind = match end {
-            End::Ack => AckKind::Ack,
-            End::Again(Duration::ZERO) => AckKind::Nak(None),
-            End::Again(delay) => AckKind::Nak(Some(delay)),
+            Disposition::Remove => AckKind::Ack,
+            Disposition::Redeliver(Duration::ZERO) => AckKind::Nak(None),
+            Disposition::Redeliver(delay) => AckKind::Nak(Some(delay)),
         };
         if let Err(error) = message.ack_with(kind).await {
             tracing::warn!(%error, "a job cannot be acknowledged; it will be delivered again");
         }
     }
 
-    async fn outcome(&self, message: &Message) -> End {
+    async fn outcome(&self, message: &Message) -> Disposition {
         let deliveries = message.info().map_or(1, |info| u64::try_from(info.delivered).unwrap_or(1));
         let Some(id) = JobId::from_headers(message.headers.as_ref()) else {
-            let moved = self.aside_without_result(message, None, &no_id(), deliveries).await;
-            return self.or_again(moved, None, deliveries);
+            let moved = self.dead_letter_without_result(message, None, &no_id(), deliveries).await;
+            return self.or_redeliver(moved, None, deliveries);
         };
-        let Some(_running) = self.claim(&id) else { return End::Again(self.ack_wait) };
-        let job = Received { message, digest: digest(&message.payload), id, deliveries };
+        // The server delivers a job again that this worker still runs, if a report came late.
+        let Some(_running) = self.claim(&id) else { return Disposition::Redeliver(self.ack_wait) };
+        let job = Delivery { message, digest: digest(&message.payload), id, deliveries };
         let ended = renewing(message, self.ack_wait, self.decide(&job)).await;
-        self.or_again(ended, Some(&job.id), deliveries)
+        self.or_redeliver(ended, Some(&job.id), deliveries)
     }
 
     /// Returns how the handling of a job ends; after an error of NATS it is delivered again.
-    fn or_again(&self, ended: Result<End, NatsError>, id: Option<&JobId>, deliveries: u64) -> End {
+    fn or_redeliver(&self, ended: Result<Disposition, NatsError>, id: Option<&JobId>, deliveries: u64) -> Disposition {
         ended.unwrap_or_else(|error| {
             tracing::warn!(job = id.map(JobId::as_str), %error, "a job will be delivered again");
-            End::Again(self.delay(deliveries))
+            Disposition::Redeliver(self.delay(deliveries))
         })
     }
 
     /// Runs a job unless its result is stored.
-    async fn decide(&self, received: &Received<'_>) -> Result<End, NatsError> {
-        match self.queue.result(&received.id).await? {
-            Some(result) if result.job == received.digest => return self.repeat(received, &result).await,
+    async fn decide(&self, delivery: &Delivery<'_>) -> Result<Disposition, NatsError> {
+        match self.queue.result(&delivery.id).await? {
+            Some(result) if result.job == delivery.digest => return self.repeat(delivery, &result).await,
             Some(_) => {
-                let (message, id) = (received.message, &received.id);
-                return self.aside_without_result(message, Some(id), &used_id(id), received.deliveries).await;
+                let (message, id) = (delivery.message, &delivery.id);
+                return self.dead_letter_without_result(message, Some(id), &used_id(id), delivery.deliveries).await;
             }
             None => {}
         }
-        let job = match Job::read(&received.message.payload, &self.queue.names) {
+        let job = match Job::read(&delivery.message.payload, &self.queue.names) {
             Ok(job) => job,
             Err(error) => {
-                let reply = job::reply_of(&received.message.payload, &self.queue.names);
-                return self.aside(received, reply.as_deref(), &Envelope::failure(error)).await;
+                let reply = job::reply_of(&delivery.message.payload, &self.queue.names);
+                return self.dead_letter(delivery, reply.as_deref(), &Envelope::failure(error)).await;
             }
         };
         let reply = job.reply.clone();
-        if received.deliveries > self.max_deliveries {
-            return self.aside(received, reply.as_deref(), &never_done(received.deliveries - 1)).await;
+        // A job that ends its worker never gets a result: only the number of deliveries shows it.
+        if delivery.deliveries > self.max_deliveries {
+            return self.dead_letter(delivery, reply.as_deref(), &never_done(delivery.deliveries - 1)).await;
         }
-        let (envelope, obstacle) = self.run(job).await;
-        let Some(obstacle) = obstacle else {
-            self.finish(received, reply.as_deref(), &envelope).await;
-            self.counts.add(envelope.is_ok());
-            return Ok(End::Ack);
+        let (envelope, retry) = self.run(job).await;
+        let Some(retry) = retry else {
+            self.finish(delivery, reply.as_deref(), &envelope).await;
+            increment(if envelope.is_ok() { &self.counts.succeeded } else { &self.counts.failed });
+            return Ok(Disposition::Remove);
         };
-        if received.deliveries >= obstacle.deliveries(self.max_deliveries) {
-            return self.aside(received, reply.as_deref(), &envelope).await;
+        if delivery.deliveries >= retry.deliveries(self.max_deliveries) {
+            return self.dead_letter(delivery, reply.as_deref(), &envelope).await;
         }
-        let delay = retry_after(&envelope).max(self.delay(received.deliveries));
-        tracing::warn!(job = %received.id, ?delay, code = code(&envelope), "{}; the job returns to the queue", obstacle.reason());
-        Ok(End::Again(delay))
+        let delay = retry_after(&envelope).max(self.delay(delivery.deliveries));
+        tracing::warn!(job = %delivery.id, ?delay, code = code(&envelope), "{}; the job returns to the queue", retry.reason());
+        Ok(Disposition::Redeliver(delay))
     }
 
-    async fn run(&self, job: Job) -> (Envelope, Option<Obstacle>) {
+    async fn run(&self, job: Job) -> (Envelope, Option<RetryReason>) {
         let module = match self.module(&job).await {
             Ok(module) => module,
             Err(error) => {
                 let is_missing = error.code == Code::ModuleNotFound.into();
-                return (Envelope::failure(error), is_missing.then_some(Obstacle::NoModule));
+                return (Envelope::failure(error), is_missing.then_some(RetryReason::NoModule));
             }
         };
         let envelope = self.runtime.execute(&module, run_input(job.input), job.options).await;
-        let obstacle = Obstacle::of(&envelope);
-        match obstacle {
-            Some(Obstacle::Refusal) => self.refusals.refused(),
+        let retry = RetryReason::of(&envelope);
+        match retry {
+            Some(RetryReason::Refusal) => self.refusals.refused(),
             Some(_) => {}
             None => self.refusals.answered(),
         }
-        (envelope, obstacle)
+        (envelope, retry)
     }
 
     /// Returns the module of a job, in the version that it names.
@@ -175,27 +177,28 @@ impl Handler {
     }
 
     /// Stores a result until the server confirms it, because it is paid for.
-    async fn finish(&self, received: &Received<'_>, reply: Option<&str>, envelope: &Envelope) {
+    async fn finish(&self, delivery: &Delivery<'_>, reply: Option<&str>, envelope: &Envelope) {
         let max_bytes = self.queue.client.max_payload();
-        let result = queue::write(Some(&received.id), &received.digest, envelope, max_bytes);
-        while let Err(error) = self.queue.store(&received.id, result.clone()).await {
-            tracing::warn!(job = %received.id, %error, "storing the result again");
+        let result = queue::write(Some(&delivery.id), &delivery.digest, envelope, max_bytes);
+        while let Err(error) = self.queue.store(&delivery.id, result.clone()).await {
+            tracing::warn!(job = %delivery.id, %error, "storing the result again");
             tokio::time::sleep(STORE_AGAIN).await;
-            let _ = self.queue.restore().await; // the server may have lost the bucket
+            // The server may have lost the bucket.
+            let _ = self.queue.restore().await;
         }
         if let Some(reply) = reply {
-            self.reply(reply, Some(&received.id), result).await;
+            self.reply(reply, Some(&delivery.id), result).await;
         }
     }
 
     /// Publishes the result of a job that is done, whose acknowledgement was lost.
-    async fn repeat(&self, received: &Received<'_>, result: &StoredResult) -> Result<End, NatsError> {
-        let job = Job::read(&received.message.payload, &self.queue.names).ok();
+    async fn repeat(&self, delivery: &Delivery<'_>, result: &StoredResult) -> Result<Disposition, NatsError> {
+        let job = Job::read(&delivery.message.payload, &self.queue.names).ok();
         if let Some(reply) = job.and_then(|job| job.reply) {
-            self.reply(&reply, Some(&received.id), result.text.clone()).await;
+            self.reply(&reply, Some(&delivery.id), result.text.clone()).await;
         }
-        self.counts.repeat();
-        Ok(End::Ack)
+        increment(&self.counts.repeated);
+        Ok(Disposition::Remove)
     }
 
     /// Publishes the result of a job.
@@ -210,38 +213,39 @@ impl Handler {
         }
     }
 
-    /// Moves a job aside, and stores its envelope as the result.
-    async fn aside(
+    /// Moves a job to the stream of failed jobs, and stores its envelope as the result.
+    async fn dead_letter(
         &self,
-        received: &Received<'_>,
+        delivery: &Delivery<'_>,
         reply: Option<&str>,
         envelope: &Envelope,
-    ) -> Result<End, NatsError> {
-        let (message, id) = (received.message, &received.id);
-        self.queue.move_aside(message, Some(id), envelope, received.deliveries).await?;
-        self.finish(received, reply, envelope).await;
-        self.counts.aside();
-        tracing::warn!(job = %id, code = code(envelope), "a job was moved aside");
-        Ok(End::Ack)
+    ) -> Result<Disposition, NatsError> {
+        let (message, id) = (delivery.message, &delivery.id);
+        self.queue.dead_letter(message, Some(id), envelope, delivery.deliveries).await?;
+        self.finish(delivery, reply, envelope).await;
+        increment(&self.counts.dead_letters);
+        tracing::warn!(job = %id, code = code(envelope), "a job was dead-lettered");
+        Ok(Disposition::Remove)
     }
 
-    /// Moves a job aside whose id is missing, or has the result of another job. Only a reply can say so.
-    async fn aside_without_result(
+    /// Moves a job whose id is missing, or has the result of another job. Only a reply can say so.
+    async fn dead_letter_without_result(
         &self,
         message: &Message,
         id: Option<&JobId>,
         envelope: &Envelope,
         deliveries: u64,
-    ) -> Result<End, NatsError> {
-        self.queue.move_aside(message, None, envelope, deliveries).await?;
+    ) -> Result<Disposition, NatsError> {
+        // Without the id: the stream would drop a second message with it as a duplicate.
+        self.queue.dead_letter(message, None, envelope, deliveries).await?;
         if let Some(reply) = job::reply_of(&message.payload, &self.queue.names) {
             let max_bytes = self.queue.client.max_payload();
             let result = queue::write(id, &digest(&message.payload), envelope, max_bytes);
             self.reply(&reply, id, result).await;
         }
-        self.counts.aside();
-        tracing::warn!(job = id.map(JobId::as_str), code = code(envelope), "a job was moved aside");
-        Ok(End::Ack)
+        increment(&self.counts.dead_letters);
+        tracing::warn!(job = id.map(JobId::as_str), code = code(envelope), "a job was dead-lettered");
+        Ok(Disposition::Remove)
     }
 
     /// Returns the delay before the next delivery: it doubles, with a random part.
@@ -270,7 +274,8 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Waits for a future, and reports to the server meanwhile that the job still runs.
+/// Waits for a future, and reports to the server meanwhile that the job still runs: three times per `ack_wait`, so that one
+/// report may be lost.
 async fn renewing<T>(message: &Message, ack_wait: Duration, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     loop {
@@ -285,7 +290,7 @@ async fn renewing<T>(message: &Message, ack_wait: Duration, work: impl Future<Ou
     }
 }
 
-impl Obstacle {
+impl RetryReason {
     /// Returns what the provider has against the request, if it did not answer it.
     fn of(envelope: &Envelope) -> Option<Self> {
         let error = envelope.error()?;
@@ -299,7 +304,7 @@ impl Obstacle {
         }
     }
 
-    /// Returns the deliveries after which a job is moved aside.
+    /// Returns the deliveries after which a job is moved to the stream of failed jobs.
     fn deliveries(self, max: u64) -> u64 {
         if self == Self::NoModule { max.min(WITHOUT_MODULE) } else { max }
     }
