@@ -22,6 +22,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-store", &[]),
     // Its files are written as those of a store.
     ("cog-module", &["cog-json", "cog-spec", "cog-schema", "cog-store"]),
+    ("cog-contract", &["cog-module"]),
     ("cog-provider", &["cog-json", "cog-spec", "cog-harmony"]),
     ("cog-flow", &["cog-json", "cog-spec", "cog-schema", "cog-module"]),
     (
@@ -82,6 +83,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "cog-batch",
             "cog-nats",
+            "cog-contract",
             "cog-json",
             "cog-spec",
             "cog-schema",
@@ -104,7 +106,8 @@ const TABLE: &[(&str, &[&str])] = &[
 ];
 
 /// Crates without clocks, files and sockets: what comes in is an argument, what goes out is a result.
-const PURE: &[&str] = &["cog-json", "cog-spec", "cog-schema", "cog-harmony", "cog-answer", "cog-flow"];
+const PURE: &[&str] =
+    &["cog-json", "cog-spec", "cog-schema", "cog-harmony", "cog-answer", "cog-contract", "cog-flow"];
 
 /// What a pure crate may not depend on, however far down.
 const IMPURE_CRATES: &[&str] = &["tokio", "mio", "socket2", "hyper", "reqwest", "async-std", "smol"];

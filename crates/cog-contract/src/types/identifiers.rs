@@ -1,4 +1,4 @@
-//! Names and comments in the forms of languages.
+//! Identifiers and comments in the forms of languages.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub(super) fn camel(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Returns `suggestedMapping` as `suggested_mapping`; a text without letters and digits is `x`.
+/// Returns `suggestedMapping` as `suggested_mapping`; without letters and digits it is `x`.
 pub(super) fn snake(text: &str) -> String {
     let mut word = String::new();
     for part in parts(text) {
@@ -57,7 +57,7 @@ pub(super) fn unique(name: String, taken: &mut HashSet<String>) -> String {
     free
 }
 
-/// Whether the text is an identifier of ASCII letters, digits and `_`.
+/// Returns whether this is an identifier of ASCII letters, digits and `_`.
 pub(super) fn is_identifier(text: &str) -> bool {
     text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
         && text.chars().next().is_some_and(|first| !first.is_ascii_digit())
@@ -84,16 +84,13 @@ mod tests {
     #[test]
     fn forms_of_names() {
         for (text, expected) in [
-            ("code-reviewer", ("CodeReviewer", "codeReviewer", "code_reviewer")),
-            ("suggestedMapping", ("SuggestedMapping", "suggestedMapping", "suggested_mapping")),
-            ("HTTPStatus", ("HTTPStatus", "hTTPStatus", "httpstatus")),
-            ("2nd try", ("2ndTry", "2ndTry", "n2nd_try")),
-            ("日本", ("X", "x", "x")),
+            ("code-reviewer", ["CodeReviewer", "codeReviewer", "code_reviewer"]),
+            ("suggestedMapping", ["SuggestedMapping", "suggestedMapping", "suggested_mapping"]),
+            ("HTTPStatus", ["HTTPStatus", "hTTPStatus", "httpstatus"]),
+            ("2nd try", ["2ndTry", "2ndTry", "n2nd_try"]),
+            ("日本", ["X", "x", "x"]),
         ] {
-            assert_eq!(
-                (pascal(text), camel(text), snake(text)),
-                (expected.0.to_owned(), expected.1.to_owned(), expected.2.to_owned())
-            );
+            assert_eq!([pascal(text), camel(text), snake(text)], expected);
         }
     }
 

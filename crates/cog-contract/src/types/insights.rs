@@ -1,4 +1,4 @@
-//! The insights that an answer may have beside the fields of its schema (`data.extensions.insights`).
+//! The insights that an answer may have in addition to the fields of its schema (`data.extensions.insights`).
 
 use super::{
     model::{Field, Object, Type},
@@ -10,12 +10,11 @@ const INSIGHTS: &str = "insights";
 
 /// Returns the field of the data that contains insights.
 pub(super) fn field(requires_mapping: bool) -> Field {
-    let text = |key: &str| Field { key: key.to_owned(), about: None, kind: Type::Text };
     let mut required = vec!["text".to_owned()];
     if requires_mapping {
         required.push("suggested_mapping".to_owned());
     }
-    let fields = vec![text("text"), text("suggested_mapping")];
+    let fields = ["text", "suggested_mapping"].map(|key| Field { key: key.to_owned(), about: None, kind: Type::Text }).to_vec();
     let insight = Type::Object(Box::new(Object { fields, required, ..Object::default() }));
     let insights = Field { key: INSIGHTS.to_owned(), about: None, kind: Type::list(insight) };
     Field {
@@ -25,7 +24,7 @@ pub(super) fn field(requires_mapping: bool) -> Field {
     }
 }
 
-/// Adds the field to the type of data. Insights are valid beside every schema, so the type is not closed.
+/// Adds the field to the type of data. Insights are valid with every schema, so the type is not closed.
 pub(super) fn with_insights(kind: Type, field: &Field, reader: &mut Reader<'_>) -> Type {
     match kind {
         Type::Object(object) => Type::Object(Box::new(extended(*object, field, reader))),
@@ -42,7 +41,8 @@ pub(super) fn with_insights(kind: Type, field: &Field, reader: &mut Reader<'_>) 
 }
 
 fn extended(mut object: Object, field: &Field, reader: &mut Reader<'_>) -> Object {
-    let (is_map, was_closed) = (object.fields.is_empty(), std::mem::take(&mut object.is_closed));
+    let is_map = object.fields.is_empty();
+    let was_closed = std::mem::take(&mut object.is_closed);
     match (object.fields.iter_mut().find(|known| known.key == EXTENSIONS), &mut object.rest) {
         (Some(known), _) => {
             if !takes_insights(&reader.open(known.kind.clone())) {

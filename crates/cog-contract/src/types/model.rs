@@ -1,7 +1,9 @@
-//! The types of a module, independent of the language that they are printed in.
+//! The types of a module, independent of the language that they are printed in, and what two types have in common.
 
 use serde_json::{Number, Value};
 
+/// The maximum number of arms of a union that is combined with another.
+const MAX_ARMS: usize = 32;
 /// A type. It contains every valid value, and as few others as the languages allow.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Type {
@@ -12,7 +14,7 @@ pub(super) enum Type {
     Integer,
     Number,
     Text,
-    /// One text, number or boolean.
+    /// One string, number or boolean.
     Literal(Value),
     List(Box<Type>),
     /// Exactly these items.
@@ -112,10 +114,11 @@ impl Type {
 
     /// Whether a condition on objects or lists narrows another type.
     pub(super) fn concerns(&self, other: &Type) -> bool {
-        let is_list = |kind: &Type| matches!(kind, Type::List(_) | Type::Tuple(_));
         match self {
             Self::Union(arms) => arms.iter().any(|arm| arm.concerns(other)),
-            Self::List(_) | Self::Tuple(_) => is_list(other) || matches!(other, Self::Reference(_)),
+            Self::List(_) | Self::Tuple(_) => {
+                matches!(other, Self::List(_) | Self::Tuple(_) | Self::Reference(_))
+            }
             _ => matches!(other, Self::Object(_) | Self::Map(_) | Self::Reference(_)),
         }
     }
@@ -145,9 +148,75 @@ impl Type {
 
 /// Returns a number without a fraction as an integer, if every bit of it is exact.
 fn whole(number: &Number) -> Option<Value> {
-    let (float, limit) = (number.as_f64()?, 1_i64 << 53);
+    let float = number.as_f64()?;
+    let limit = 1_i64 << 53;
     let is_exact = float.fract() == 0.0 && float.abs() <= limit as f64;
     is_exact.then(|| Value::from(float as i64))
+}
+
+/// Returns a type that contains every value that both contain. A reference remains, and is not compared.
+pub(super) fn intersection(left: Type, right: Type) -> Type {
+    match (left, right) {
+        (Type::Any, other) | (other, Type::Any) => other,
+        (left, right) if left == right => left,
+        (Type::Union(arms), other) | (other, Type::Union(arms)) => intersect_arms(arms, other),
+        (Type::Object(left), Type::Object(right)) => Type::Object(Box::new(merge(*left, *right))),
+        (Type::List(left), Type::List(right)) => Type::list(intersection(*left, *right)),
+        (Type::Tuple(items), Type::List(each)) | (Type::List(each), Type::Tuple(items)) => {
+            Type::Tuple(items.into_iter().map(|item| intersection(item, (*each).clone())).collect())
+        }
+        (Type::Tuple(left), Type::Tuple(right)) if left.len() == right.len() => {
+            Type::Tuple(left.into_iter().zip(right).map(|(left, right)| intersection(left, right)).collect())
+        }
+        (reference @ Type::Reference(_), _) | (_, reference @ Type::Reference(_)) => reference,
+        (Type::Integer, Type::Number) | (Type::Number, Type::Integer) => Type::Integer,
+        (literal @ Type::Literal(_), other) | (other, literal @ Type::Literal(_)) => {
+            intersect_literal(literal, &other)
+        }
+        // A constant object or array is not compared in detail.
+        (Type::Map(_), object @ Type::Object(_)) | (object @ Type::Object(_), Type::Map(_)) => object,
+        _ => Type::Never,
+    }
+}
+
+fn intersect_literal(literal: Type, other: &Type) -> Type {
+    let is_within = Type::union([literal.clone(), other.clone()]) == *other;
+    if is_within { literal } else { Type::Never }
+}
+
+fn intersect_arms(arms: Vec<Type>, other: Type) -> Type {
+    let others = if let Type::Union(others) = &other { others.len() } else { 1 };
+    if arms.len().saturating_mul(others) > MAX_ARMS * MAX_ARMS {
+        return Type::Union(arms);
+    }
+    Type::union(arms.into_iter().map(|arm| intersection(arm, other.clone())))
+}
+
+/// Returns the object with the fields of both.
+fn merge(mut left: Object, right: Object) -> Object {
+    for field in right.fields {
+        match left.fields.iter_mut().find(|known| known.key == field.key) {
+            Some(known) => merge_field(known, field),
+            None => left.fields.push(field),
+        }
+    }
+    let added = right.required.into_iter().filter(|key| !left.required.contains(key)).collect::<Vec<_>>();
+    left.required.extend(added);
+    left.about = left.about.or(right.about);
+    left.is_closed &= right.is_closed;
+    left.rest = match (left.rest, right.rest) {
+        (Some(left), Some(right)) => Some(intersection(left, right)),
+        (left, right) => left.or(right),
+    };
+    left
+}
+
+fn merge_field(known: &mut Field, other: Field) {
+    let kind = std::mem::replace(&mut known.kind, Type::Any);
+    known.kind = intersection(kind, other.kind);
+    if known.about.is_none() {
+        known.about = other.about;
+    }
 }
 
 #[cfg(test)]
@@ -167,5 +236,38 @@ mod tests {
         assert_eq!(Type::union([Type::Literal(json!(1)), Type::Any]), Type::Any);
         assert_eq!(Type::union([text.clone(), Type::Never]), text);
         assert_eq!(Type::union([]), Type::Never);
+    }
+
+    #[test]
+    fn common_values() {
+        let (a, b) = (Type::Literal(json!("a")), Type::Literal(json!("b")));
+        let either = Type::union([a.clone(), b.clone()]);
+        assert_eq!(intersection(either.clone(), Type::Text), either);
+        assert_eq!(intersection(either.clone(), b.clone()), b);
+        assert_eq!(intersection(a, b), Type::Never);
+        assert_eq!(intersection(Type::union([Type::Text, Type::Null]), Type::Null), Type::Null);
+        assert_eq!(intersection(Type::Number, Type::Integer), Type::Integer);
+        assert_eq!(intersection(Type::list(Type::Any), Type::list(Type::Text)), Type::list(Type::Text));
+        let reference = Type::Reference("A".to_owned());
+        assert_eq!(
+            intersection(Type::list(reference.clone()), Type::list(Type::Text)),
+            Type::list(reference.clone())
+        );
+        let nullable = Type::union([reference.clone(), Type::Null]);
+        assert_eq!(intersection(nullable, Type::Object(Box::default())), reference);
+    }
+
+    #[test]
+    fn an_object_has_the_fields_of_both() {
+        let object = |key: &str, kind: Type| Object {
+            fields: vec![Field { key: key.to_owned(), about: None, kind }],
+            required: vec![key.to_owned()],
+            ..Object::default()
+        };
+        let merged = merge(object("a", Type::Text), object("b", Type::Number));
+        assert_eq!(merged.required, ["a", "b"]);
+        let merged = merge(merged, object("b", Type::Integer));
+        let kinds: Vec<_> = merged.fields.iter().map(|field| &field.kind).collect();
+        assert_eq!(kinds, [&Type::Text, &Type::Integer]);
     }
 }

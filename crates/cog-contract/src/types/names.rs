@@ -1,15 +1,69 @@
-//! Gives names to the types of a module.
+//! Names for the types of a module.
 
 use std::collections::{HashMap, HashSet};
 
+use cog_module::Module;
 use serde_json::Value;
 
 use super::{
-    insights::with_insights,
+    identifiers::pascal,
+    insights::{self, with_insights},
     model::{Definition, Field, Object, Type},
     schema::{Reader, about},
-    words::pascal,
 };
+
+/// A module with names for its types.
+#[derive(Debug)]
+pub(super) struct NamedModule {
+    /// The name of the module.
+    pub(super) name: String,
+    pub(super) responsibility: String,
+    /// The names of the types of its parts.
+    pub(super) input: String,
+    pub(super) data: String,
+    pub(super) meta: String,
+    pub(super) error: String,
+    /// The types, each after those that it uses.
+    pub(super) definitions: Vec<Definition>,
+}
+
+impl NamedModule {
+    /// Names the types of a module; `taken` has the names of other modules.
+    pub(super) fn new(module: &Module, style: Style, prefix: String, taken: &mut HashSet<String>) -> Self {
+        let contract = &module.contract;
+        let document = contract.document();
+        let input = pointer_of(contract.input_schema(), document);
+        let data = pointer_of(contract.data_schema(), document);
+        let meta = pointer_of(contract.meta_schema(), document);
+        let error = pointer_of(contract.error_schema(), document);
+        let mut namer = Namer::new(document, style, prefix, taken);
+        // All before the first definition: a `$defs/Data` must not take the name of the data.
+        for (word, pointer) in [("Input", &input), ("Data", &data), ("Meta", &meta), ("Error", &error)] {
+            pointer.iter().for_each(|pointer| namer.reserve(pointer, word));
+        }
+        if let Some(data) = &data
+            && contract.rules().overflow.enabled
+        {
+            namer.add_insights(data, insights::field(contract.rules().overflow.require_suggested_mapping));
+        }
+        Self {
+            name: module.manifest.name.clone(),
+            responsibility: module.manifest.responsibility.clone(),
+            input: namer.root_or_any(input, "Input"),
+            data: namer.root_or_any(data, "Data"),
+            meta: namer.root_or_any(meta, "Meta"),
+            error: namer.root_or_any(error, "Error"),
+            definitions: namer.finish(),
+        }
+    }
+}
+
+/// Returns the pointer of a schema that is a member of the document.
+fn pointer_of(schema: Option<&Value>, document: &Value) -> Option<String> {
+    let schema = schema?;
+    let members = document.as_object()?;
+    members.iter().find(|(_, value)| std::ptr::eq(*value, schema)).map(|(key, _)| format!("/{key}"))
+}
 
 /// How a language names types.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +75,7 @@ pub(super) struct Style {
 }
 
 /// Collects the named types of one module, each after those that it uses.
-pub(super) struct Namer<'a> {
+struct Namer<'a> {
     reader: Reader<'a>,
     style: Style,
     prefix: String,
@@ -35,24 +89,30 @@ pub(super) struct Namer<'a> {
 
 impl<'a> Namer<'a> {
     /// `prefix` begins every name; `taken` has the names of other modules.
-    pub(super) fn new(
+    fn new(
         document: &'a Value,
         style: Style,
         prefix: String,
         taken: &'a mut HashSet<String>,
     ) -> Self {
-        let reader = Reader::new(document);
-        let (named, definitions) = (HashMap::new(), Vec::new());
-        Self { reader, style, prefix, taken, named, definitions, insights: None }
+        Self {
+            reader: Reader::new(document),
+            style,
+            prefix,
+            taken,
+            named: HashMap::new(),
+            definitions: Vec::new(),
+            insights: None,
+        }
     }
 
     /// Adds the field of insights to the type of a schema whose name is reserved.
-    pub(super) fn add_insights(&mut self, pointer: &str, field: Field) {
+    fn add_insights(&mut self, pointer: &str, field: Field) {
         self.insights = self.named.get(pointer).map(|name| (name.clone(), field));
     }
 
     /// Reserves the name of a schema, so that no other gets it. The target of a reference gets the name itself.
-    pub(super) fn reserve(&mut self, pointer: &str, word: &str) {
+    fn reserve(&mut self, pointer: &str, word: &str) {
         let name = self.free(word);
         if let Some(target) = self.reader.target_of(pointer).filter(|target| !self.named.contains_key(target))
         {
@@ -62,7 +122,7 @@ impl<'a> Namer<'a> {
     }
 
     /// Defines the schema with a reserved name, and returns that name.
-    pub(super) fn root(&mut self, pointer: &str) -> String {
+    fn root(&mut self, pointer: &str) -> String {
         let name = self.named.get(pointer).cloned().unwrap_or_default();
         let target = self.reader.target_of(pointer).filter(|target| self.named.get(target) == Some(&name));
         let pointer = target.as_deref().unwrap_or(pointer);
@@ -72,14 +132,17 @@ impl<'a> Namer<'a> {
         name
     }
 
-    /// Defines a name for any value.
-    pub(super) fn any(&mut self, word: &str) -> String {
+    /// Defines the schema of a part as [`Self::root`] does. A part without a schema is any value.
+    fn root_or_any(&mut self, pointer: Option<String>, word: &str) -> String {
+        if let Some(pointer) = pointer {
+            return self.root(&pointer);
+        }
         let name = self.free(word);
         self.definitions.push(Definition { name: name.clone(), about: None, kind: Type::Any });
         name
     }
 
-    pub(super) fn finish(self) -> Vec<Definition> {
+    fn finish(self) -> Vec<Definition> {
         self.definitions
     }
 
@@ -171,15 +234,9 @@ impl<'a> Namer<'a> {
 
     /// An object that is one of several is named after its constant field: `MediaInputUrl`.
     fn arm(&mut self, arm: Type, name: &str) -> Type {
-        let constant = |object: &Object| {
-            object.fields.iter().find_map(|field| match &field.kind {
-                Type::Literal(Value::String(text)) => Some(pascal(text)),
-                _ => None,
-            })
-        };
         let word = match &arm {
             Type::Object(object) => {
-                constant(object).or_else(|| self.style.names_unions.then(|| "Object".to_owned()))
+                constant_word(object).or_else(|| self.style.names_unions.then(|| "Object".to_owned()))
             }
             Type::List(_) | Type::Tuple(_) => Some("Item".to_owned()),
             _ => None,
@@ -189,10 +246,6 @@ impl<'a> Namer<'a> {
 
     /// A language whose unions have names has no types of single numbers and booleans.
     fn widened(&self, kind: Type) -> Type {
-        let widen = |kind: Type| match kind {
-            Type::Literal(value) if !value.is_string() => Type::from_value(&value),
-            other => other,
-        };
         match kind {
             kind if !self.style.names_unions => kind,
             Type::Union(arms) => Type::union(arms.into_iter().map(widen)),
@@ -201,11 +254,11 @@ impl<'a> Namer<'a> {
     }
 
     fn fields(&mut self, object: Object, name: &str) -> Object {
-        let field = |namer: &mut Self, field: Field| {
-            let kind = namer.part(field.kind, &format!("{name}{}", pascal(&field.key)));
-            Field { kind, ..field }
-        };
-        let fields = object.fields.into_iter().map(|one| field(self, one)).collect();
+        let mut fields = Vec::with_capacity(object.fields.len());
+        for field in object.fields {
+            let kind = self.part(field.kind, &format!("{name}{}", pascal(&field.key)));
+            fields.push(Field { kind, ..field });
+        }
         let rest = object.rest.map(|kind| self.part(kind, &format!("{name}Value")));
         Object { fields, rest, ..object }
     }
@@ -242,6 +295,22 @@ impl<'a> Namer<'a> {
         let name = std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default();
         self.taken.insert(name.clone());
         name
+    }
+}
+
+/// Returns the name of the first constant field of an object.
+fn constant_word(object: &Object) -> Option<String> {
+    object.fields.iter().find_map(|field| match &field.kind {
+        Type::Literal(Value::String(text)) => Some(pascal(text)),
+        _ => None,
+    })
+}
+
+/// Returns the type of a constant that is not a string.
+fn widen(kind: Type) -> Type {
+    match kind {
+        Type::Literal(value) if !value.is_string() => Type::from_value(&value),
+        other => other,
     }
 }
 

@@ -2,10 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    meet::meet,
-    model::{Field, Object, Type},
-};
+use super::model::{Field, Object, Type, intersection};
 
 /// The maximum number of references that are replaced with their targets.
 const MAX_OPENED: usize = 2000;
@@ -130,7 +127,7 @@ impl<'a> Reader<'a> {
             kind => {
                 let arms = self.open(kind).into_arms().into_iter();
                 Type::union(
-                    arms.map(|arm| if condition.concerns(&arm) { meet(arm, condition.clone()) } else { arm }),
+                    arms.map(|arm| if condition.concerns(&arm) { intersection(arm, condition.clone()) } else { arm }),
                 )
             }
         })
@@ -139,10 +136,11 @@ impl<'a> Reader<'a> {
     /// Returns the values of both types; a reference is replaced with its target if it must be narrowed.
     fn both(&mut self, left: Type, right: Type) -> Type {
         if left == Type::Any || right == Type::Any || left == right {
-            return meet(left, right);
+            return intersection(left, right);
         }
-        let (left, right) = (self.open(left), self.open(right));
-        meet(left, right)
+        let left = self.open(left);
+        let right = self.open(right);
+        intersection(left, right)
     }
 
     /// Replaces references with their targets. One within itself remains.

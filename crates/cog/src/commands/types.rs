@@ -1,24 +1,13 @@
 //! `cog types`: the types of modules in other languages.
 
-mod columns;
-mod described;
-mod insights;
-mod meet;
-mod model;
-mod names;
-mod python;
-mod rust;
-mod schema;
-mod stubs;
-mod typescript;
-mod words;
-
 use std::{collections::HashSet, path::Path};
 
+use cog_batch::Columns;
+use cog_contract::types::{self, Contents};
 use cog_host::settings::Environment;
+use cog_json::{ToJson, Writer};
 use cog_module::{Finder, Module, files};
 
-use self::{described::Described, names::Style, words::pascal};
 use super::{
     emit,
     targets::{default_finder, targets},
@@ -43,14 +32,16 @@ pub(crate) fn types(args: &TypesArgs, environment: Environment, console: &Consol
     }
     let finder = default_finder(environment)?;
     if let Some(directory) = &args.stubs {
-        let modules = described(&stubbed(args, &finder, console)?, python::STYLE, true);
+        let modules = stubbed(args, &finder, console)?;
+        let stub = types::python_stub(&modules.iter().collect::<Vec<_>>());
         if !args.check {
             files::create_directory(directory).map_err(|source| emit::unwritable(directory, source))?;
         }
-        return finish(&directory.join(stubs::FILE), &stubs::file(&modules), args.check, console);
+        return finish(&directory.join(types::PYTHON_STUB), &stub, args.check, console);
     }
     let modules = load(&finder, args)?;
-    let text = text(&modules, args.lang.unwrap_or(Language::Python), !args.types_only);
+    let contents = if args.types_only { Contents::Types } else { Contents::TypesAndFunctions };
+    let text = printed(&modules, args.lang.unwrap_or(Language::Python), contents);
     match args.output.as_deref().filter(|path| !emit::is_stdout(path)) {
         Some(path) => finish(path, &text, args.check, console),
         None => {
@@ -61,29 +52,15 @@ pub(crate) fn types(args: &TypesArgs, environment: Environment, console: &Consol
 }
 
 /// Returns the file in a language.
-fn text(modules: &[Module], language: Language, with_functions: bool) -> String {
+fn printed(modules: &[Module], language: Language, contents: Contents) -> String {
+    let all: Vec<&Module> = modules.iter().collect();
     match language {
-        Language::Python => python::file(&described(modules, python::STYLE, true), with_functions),
-        Language::Typescript => {
-            typescript::file(&described(modules, typescript::STYLE, true), with_functions)
-        }
-        Language::Rust => rust::file(&described(modules, rust::STYLE, false), with_functions),
-        Language::Arrow => columns::text(modules),
-        Language::ArrowJson => columns::json(modules),
+        Language::Python => types::python(&all, contents),
+        Language::Typescript => types::typescript(&all, contents),
+        Language::Rust => types::rust(&all, contents),
+        Language::Arrow => columns(modules),
+        Language::ArrowJson => columns_as_json(modules),
     }
-}
-
-/// Names the types of modules; with prefixes, those of all modules are in one scope.
-fn described(modules: &[Module], style: Style, with_prefixes: bool) -> Vec<Described> {
-    let mut shared = HashSet::new();
-    let describe = |module: &Module| {
-        if with_prefixes {
-            Described::new(module, style, pascal(&module.manifest.name), &mut shared)
-        } else {
-            Described::new(module, style, String::new(), &mut HashSet::new())
-        }
-    };
-    modules.iter().map(describe).collect()
 }
 
 fn load(finder: &Finder, args: &TypesArgs) -> Result<Vec<Module>, CliError> {
@@ -131,4 +108,31 @@ fn finish(path: &Path, text: &str, check: bool, console: &Console) -> Result<Exi
         help: Some("Run the command without --check, and commit the file."),
     });
     Ok(Exit::Failed)
+}
+
+/// Returns the columns that results have in Parquet and Arrow, below the name of their module if there are several.
+fn columns(modules: &[Module]) -> String {
+    if let [only] = modules {
+        return Columns::from_contract(&only.contract).to_string();
+    }
+    let of_module =
+        |module: &Module| format!("# {}\n{}", module.manifest.name, Columns::from_contract(&module.contract));
+    modules.iter().map(of_module).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the columns as JSON: an object with those of each module.
+fn columns_as_json(modules: &[Module]) -> String {
+    format!("{}\n", ColumnsOfModules(modules).to_json_pretty())
+}
+
+struct ColumnsOfModules<'a>(&'a [Module]);
+
+impl ToJson for ColumnsOfModules<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            for module in self.0 {
+                w.field(&module.manifest.name, &Columns::from_contract(&module.contract));
+            }
+        });
+    }
 }

@@ -1,0 +1,6 @@
+//! What the contracts of modules are to other programs.
+//!
+//! [`types`] prints the input, data, meta and error of modules as types of Python, Rust and TypeScript, with functions that run
+//! the modules. Everything here is a pure function of loaded modules.
+
+pub mod types;
