@@ -14,7 +14,7 @@ use crate::project::{Outcome, read_json, say, tracked, write};
 pub(crate) const PAGE: &str = "docs/conformance.md";
 
 /// The cases of `cog conformance`, which are part of the program.
-pub(crate) const LEVELS: &str = "crates/cog/src/commands/conformance/cases.json";
+pub(crate) const LEVELS: &str = "crates/cog-conformance/src/levels.json";
 
 /// The page whose anchors are numbers of rulings.
 const RULINGS: &str = "spec/rulings.md";
@@ -70,13 +70,18 @@ pub(crate) fn levels() -> Outcome<String> {
         cases.iter().for_each(|case| add(&group, case));
     }
     let titles = array(&own, "titles").iter().filter_map(Value::as_str);
-    let levels: Vec<Value> = by_level
-        .into_iter()
-        .zip(titles)
-        .map(|((level, cases), title)| json!({ "level": level, "title": title, "cases": cases }))
-        .collect();
-    let cases = json!({ "base": read_json("conformance/base.json")?, "levels": levels });
-    Ok(format!("{cases:#}\n"))
+    let mut levels = Vec::new();
+    for ((level, cases), title) in by_level.into_iter().zip(titles) {
+        // A case is a line, so that a change of one is a change of one line.
+        let cases: Vec<String> = cases.iter().map(Value::to_string).collect();
+        let title = Value::from(title);
+        levels.push(format!(
+            "{{\"level\":{level},\"title\":{title},\"cases\":[\n{}\n]}}",
+            cases.join(",\n")
+        ));
+    }
+    let base = read_json("conformance/base.json")?;
+    Ok(format!("{{\"base\":{base},\"levels\":[\n{}\n]}}\n", levels.join(",\n")))
 }
 
 struct Line {

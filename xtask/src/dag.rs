@@ -76,6 +76,9 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-flow",
         ],
     ),
+    ("cog-testkit", &[]),
+    // The mock of the test kit is the model of its cases.
+    ("cog-conformance", &["cog-json", "cog-spec", "cog-schema", "cog-answer", "cog-provider", "cog-testkit"]),
     ("cog-nats", &["cog-json", "cog-spec", "cog-module", "cog-run", "cog-batch"]),
     // Its feature `nats` adds that one.
     (
@@ -83,6 +86,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "cog-batch",
             "cog-nats",
+            "cog-conformance",
             "cog-contract",
             "cog-json",
             "cog-spec",
@@ -101,7 +105,6 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     ("cog-py", &["cog-json", "cog-spec", "cog-answer", "cog-media", "cog-module", "cog-run", "cog-host"]),
-    ("cog-testkit", &[]),
     ("xtask", &["cog-spec"]),
 ];
 
@@ -155,7 +158,7 @@ pub(crate) fn picture() -> Outcome<String> {
     let mut uses: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in list(&metadata, "packages") {
         let name = text(package, "name");
-        if name == "xtask" || name == "cog-testkit" {
+        if name == "xtask" {
             continue;
         }
         let dependencies = list(package, "dependencies").iter().filter(|one| text(one, "kind") != "dev");

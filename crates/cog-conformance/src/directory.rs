@@ -5,7 +5,7 @@ use std::path::Path;
 use base64_simd::STANDARD;
 use serde_json::Value;
 
-use crate::parts::{ModuleParts, text_of};
+use crate::base::{ModuleParts, text_of};
 
 /// Writes a module.
 pub(crate) fn write_module(parts: &ModuleParts, directory: &Path) -> Result<(), String> {
@@ -18,7 +18,7 @@ pub(crate) fn write_module(parts: &ModuleParts, directory: &Path) -> Result<(), 
     Ok(())
 }
 
-/// Text as it is, `{"$base64": "…"}` as the bytes that it stands for, `{"$bytes": [parts]}` as such bytes and zeros one
+/// Returns the content of a file: a string as it is, `{"$base64": "…"}` as the bytes that it stands for, `{"$bytes": [parts]}` as such bytes and zeros one
 /// after the other, anything else as JSON.
 pub(crate) fn bytes_of(content: &Value) -> Result<Vec<u8>, String> {
     if let Some(digits) = content.get("$base64").and_then(Value::as_str) {
@@ -30,7 +30,7 @@ pub(crate) fn bytes_of(content: &Value) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A text is base64, a number that many zeros.
+/// A string is base64, a number that many zeros.
 fn part_of(part: &Value) -> Result<Vec<u8>, String> {
     let zeros = part.as_u64().and_then(|zeros| usize::try_from(zeros).ok());
     match (part.as_str(), zeros) {
@@ -45,14 +45,14 @@ fn decoded(digits: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Writes a file and the directories above it.
-#[expect(clippy::disallowed_methods, reason = "a test fills its own directory")]
+#[expect(clippy::disallowed_methods, reason = "the runner fills a directory of its own")]
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     made.and_then(|()| std::fs::write(path, content)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Reads a file.
-#[expect(clippy::disallowed_methods, reason = "a test reads its own directory")]
+#[expect(clippy::disallowed_methods, reason = "the runner reads files of cases, and what its commands wrote")]
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }

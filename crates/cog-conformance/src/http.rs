@@ -1,18 +1,76 @@
 //! An HTTP client that shows what a library would hide: every header, the chunks of the body, and its end.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::{
+    io::{BufRead, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    time::Duration,
+};
 
+use cog_provider::{PlainClient, PlainRequest};
 use serde_json::{Map, Value};
 
-use crate::chunks::{self, Arrived};
-use crate::lines::read_lines;
-use crate::server::PATIENCE;
+use crate::{
+    server::{PATIENCE, Server},
+    stream::{Stream, read_events, read_lines},
+};
+
+/// The time limit for a request to another runtime.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The maximum bytes of its response.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// The server that requests are sent to.
+pub(crate) enum Endpoint {
+    /// `cog serve`, which the case started.
+    Server(Server),
+    /// Another runtime, possibly over TLS.
+    Remote(Remote),
+}
+
+/// A runtime at a URL.
+pub(crate) struct Remote {
+    /// The URL before `/v1`, without a final slash.
+    url: String,
+    client: PlainClient,
+    events: tokio::runtime::Runtime,
+}
+
+impl Remote {
+    /// Creates a client for a URL.
+    ///
+    /// # Errors
+    /// The reason why the URL cannot be used.
+    pub(crate) fn new(url: &str) -> Result<Self, String> {
+        let url = url.trim_end_matches('/').to_owned();
+        let client = PlainClient::new(&url, TIMEOUT, MAX_BYTES)?;
+        let events = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        Ok(Self { url, client, events: events.map_err(|error| error.to_string())? })
+    }
+
+    fn send(&self, request: &Request) -> Result<Response, String> {
+        let sent = PlainRequest {
+            method: request.method.clone(),
+            url: format!("{}{}", self.url, request.target),
+            headers: request.headers.clone(),
+            body: request.body.clone(),
+        };
+        let received = self.events.block_on(self.client.send(&sent))?;
+        let headers = received.headers.into_iter().map(|(name, value)| (name, Value::from(value)));
+        Ok(Response {
+            status: received.status,
+            headers: headers.collect(),
+            reader: Box::new(std::io::empty()),
+            frame: Frame::Ended,
+            body: received.body,
+        })
+    }
+}
 
 /// A request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: String,
+    /// The path and the query.
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
@@ -23,7 +81,7 @@ pub(crate) struct Response {
     pub(crate) status: u16,
     /// Names in lower case.
     pub(crate) headers: Map<String, Value>,
-    reader: BufReader<TcpStream>,
+    reader: Box<dyn BufRead>,
     frame: Frame,
     body: Vec<u8>,
 }
@@ -39,8 +97,13 @@ enum Frame {
 
 impl Request {
     /// Sends the request and reads the response headers.
-    pub(crate) fn send(&self, address: &str) -> Result<Response, String> {
-        self.try_send(address).map_err(|error| format!("{} {}: {error}", self.method, self.target))
+    pub(crate) fn send(&self, endpoint: &Endpoint) -> Result<Response, String> {
+        match endpoint {
+            Endpoint::Server(server) => self
+                .try_send(&server.address)
+                .map_err(|error| format!("{} {}: {error}", self.method, self.target)),
+            Endpoint::Remote(remote) => remote.send(self),
+        }
     }
 
     fn try_send(&self, address: &str) -> std::io::Result<Response> {
@@ -85,7 +148,7 @@ impl Response {
             None if header("transfer-encoding") == Some("chunked") => Frame::Chunked,
             None => Frame::Closed,
         };
-        Ok(Self { status, headers, reader, frame, body: Vec::new() })
+        Ok(Self { status, headers, reader: Box::new(reader), frame, body: Vec::new() })
     }
 
     /// Reads more bytes; returns false at the end.
@@ -134,12 +197,12 @@ impl Response {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The chunks so far, by the type of the body.
-    pub(crate) fn arrived(&self) -> Arrived {
+    /// Returns the chunks so far, by the type of the body.
+    pub(crate) fn stream(&self) -> Stream {
         match self.headers.get("content-type").and_then(Value::as_str) {
-            Some(kind) if kind.starts_with("text/event-stream") => chunks::read_events(&self.text()),
+            Some(kind) if kind.starts_with("text/event-stream") => read_events(&self.text()),
             Some(kind) if kind.starts_with("application/x-ndjson") => read_lines(&self.text()),
-            _ => Arrived::default(),
+            _ => Stream::default(),
         }
     }
 }

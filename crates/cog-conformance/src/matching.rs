@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// Lists where `found` does not match `expected`.
 ///
 /// An object fits if each member that is expected fits; an array must have as many items, each fitting; anything else must
-/// be equal. An object whose keys begin with `$` is a list of tests: `$type`, `$matches` (a text within), `$min`, `$max`,
+/// be equal. An object whose keys begin with `$` is a list of tests: `$type`, `$matches` (a string within), `$min`, `$max`,
 /// `$length`, `$has` (an item that fits), `$none` (no item fits), `$all` (every item fits), `$first`, `$last`,
 /// `$sequence` (items that fit these, in this order, with others between), `$any` (one of these fits), `$not`, `$absent`.
 pub(crate) fn differences(found: &Value, expected: &Value) -> Vec<String> {
@@ -49,19 +49,19 @@ fn tests(expected: &Value) -> Option<&Map<String, Value>> {
 
 fn passes(found: Option<&Value>, test: &str, argument: &Value) -> bool {
     let Some(found) = found else { return test == "$absent" || test == "$not" };
-    let (items, arguments) = (found.as_array(), argument.as_array().map_or(&[][..], Vec::as_slice));
-    let item = |item: Option<&Value>| item.is_some_and(|item| fits(item, argument));
+    let items = found.as_array();
+    let arguments = argument.as_array().map_or(&[][..], Vec::as_slice);
     match test {
         "$type" => argument.as_str() == Some(type_name(found)),
-        "$matches" => text(found).zip(argument.as_str()).is_some_and(|(found, part)| found.contains(part)),
+        "$matches" => found.as_str().zip(argument.as_str()).is_some_and(|(found, part)| found.contains(part)),
         "$min" => found.as_f64() >= argument.as_f64(),
         "$max" => found.as_f64() <= argument.as_f64(),
         "$length" => length(found) == argument.as_u64(),
         "$has" => items.is_some_and(|items| items.iter().any(|item| fits(item, argument))),
         "$none" => items.is_some_and(|items| !items.iter().any(|item| fits(item, argument))),
         "$all" => items.is_some_and(|items| items.iter().all(|item| fits(item, argument))),
-        "$first" => item(items.and_then(|items| items.first())),
-        "$last" => item(items.and_then(|items| items.last())),
+        "$first" => items.and_then(|items| items.first()).is_some_and(|item| fits(item, argument)),
+        "$last" => items.and_then(|items| items.last()).is_some_and(|item| fits(item, argument)),
         "$sequence" => items.is_some_and(|items| has_sequence(items, arguments)),
         "$any" => arguments.iter().any(|one| fits(found, one)),
         "$not" => !fits(found, argument),
@@ -89,10 +89,6 @@ fn length(value: &Value) -> Option<u64> {
     u64::try_from(length).ok()
 }
 
-fn text(value: &Value) -> Option<&str> {
-    value.as_str()
-}
-
 /// Equality of numbers by value, so that 1 and 1.0 are equal.
 fn equal(found: &Value, expected: &Value) -> bool {
     match (found.as_f64(), expected.as_f64()) {
@@ -105,7 +101,7 @@ fn shown(found: Option<&Value>) -> String {
     found.map_or_else(|| "nothing".to_owned(), Value::to_string)
 }
 
-/// Returns the texts that are missing.
+/// Returns the strings that are missing.
 pub(crate) fn missing<'a>(found: &str, texts: &'a [String]) -> Vec<&'a str> {
     texts.iter().map(String::as_str).filter(|text| !found.contains(text)).collect()
 }

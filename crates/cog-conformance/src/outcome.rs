@@ -1,99 +1,193 @@
-//! The outcome of a step, and its expectation.
+//! The outcome of a step, and how it differs from what the case expects.
 
 use std::path::Path;
 
+use cog_answer::verify::{self, Kind};
+use cog_json::ToJson as _;
 use serde_json::{Map, Value};
 
-use crate::directory;
-use crate::expect::{Received, absent, present, texts};
-use crate::matching::differences;
-use crate::scene::Scene;
-use crate::server::wait_until;
-use crate::site::Site;
+use crate::{
+    directory,
+    matching::{differences, missing},
+    scene::Scene,
+    server::wait_until,
+    site::Site,
+    stream::{self, Stream},
+};
 
-/// The outcome of a step.
-#[derive(Default)]
+/// The outcome of a step: a response, or what a command printed.
+#[derive(Debug, Default)]
 pub(crate) struct Outcome {
+    /// The exit code of a command, or of a server that was ended.
     pub(crate) exit: Option<i32>,
     pub(crate) stderr: String,
-    /// The response; of a command, its text is stdout.
-    pub(crate) received: Received,
+    /// The status of a response.
+    pub(crate) status: Option<u16>,
+    /// Names in lower case.
+    pub(crate) headers: Map<String, Value>,
+    /// The body, or stdout.
+    pub(crate) text: String,
+    /// The chunks of the text.
+    pub(crate) stream: Stream,
+    /// The bodies of the requests to the model until the step ended.
+    pub(crate) requests: Vec<Value>,
+    /// The sync answer to the same request, if it is compared.
+    pub(crate) sync: Option<Value>,
 }
 
 impl Outcome {
-    /// Returns all differences from the expectation.
-    pub(crate) fn check(&self, expect: &Map<String, Value>, scene: &Scene<'_>) -> Result<(), String> {
-        let expect = expect.iter().map(|(what, expected)| (what, scene.filled_in(expected)));
-        let faults: Vec<String> =
-            expect.flat_map(|(what, expected)| self.check_one(scene, what, &expected)).collect();
-        if faults.is_empty() {
-            return Ok(());
+    /// Returns every difference, each with the key of its expectation.
+    pub(crate) fn differences(&self, expect: &Map<String, Value>, scene: &Scene<'_>) -> Vec<String> {
+        let mut all = Vec::new();
+        for (key, expected) in expect {
+            let found = self.check(key, &scene.filled_in(expected), scene);
+            all.extend(found.into_iter().map(|difference| format!("{key}{difference}")));
         }
-        let received = &self.received;
-        Err(format!(
-            "{}\n-- exit {:?}, status {:?}, headers {}\n-- stdout or body\n{}\n-- chunks {}\n-- stderr\n{}\n-- requests {}",
-            faults.join("\n"),
+        all
+    }
+
+    /// Describes everything that the step gave, for a case that failed.
+    pub(crate) fn report(&self) -> String {
+        format!(
+            "-- exit {:?}, status {:?}, headers {}\n-- stdout or body\n{}\n-- chunks {}\n-- stderr\n{}\n-- requests {}",
             self.exit,
-            received.status,
-            Value::from(received.headers.clone()),
-            received.text,
-            Value::from(received.arrived.chunks.clone()),
+            self.status,
+            Value::from(self.headers.clone()),
+            self.text,
+            Value::from(self.stream.chunks.clone()),
             self.stderr,
-            received.requests.len(),
-        ))
+            self.requests.len(),
+        )
     }
 
-    fn check_one(&self, scene: &Scene<'_>, what: &str, expected: &Value) -> Vec<String> {
-        let alias = match what {
-            "stdout" => "body",
-            "stdout_text" => "body_text",
-            "stdout_without" => "body_without",
-            other => other,
-        };
-        let faults = self.received.check(alias, expected);
-        let faults = faults.unwrap_or_else(|| self.check_of_step(scene, what, expected));
-        faults.into_iter().map(|fault| format!("{what}{fault}")).collect()
-    }
-
-    /// Checks what is not about a response.
-    fn check_of_step(&self, scene: &Scene<'_>, what: &str, expected: &Value) -> Vec<String> {
-        let (wanted, received) = (texts(expected), &self.received);
-        match what {
-            "exit" => differences(&Value::from(self.exit), expected),
-            "stderr" => absent(&self.stderr, &wanted),
-            "stderr_without" => present(&self.stderr, &wanted),
-            "same_chunks" => scene.check_same(&received.arrived.chunks),
-            "distinct" => scene.check_distinct(&wanted),
+    /// Returns the differences from one expectation.
+    fn check(&self, key: &str, expected: &Value, scene: &Scene<'_>) -> Vec<String> {
+        let chunks = &self.stream.chunks;
+        match key {
+            "exit" => differences(&self.exit.into(), expected),
+            "status" => differences(&self.status.into(), expected),
+            "headers" => differences(&self.headers.clone().into(), expected),
+            "stdout" | "body" => match serde_json::from_str(&self.text) {
+                Ok(found) => differences(&found, expected),
+                Err(error) => vec![format!(": not JSON: {error}")],
+            },
+            "stdout_text" | "body_text" => absent(&self.text, &strings(expected)),
+            "stdout_without" | "body_without" => present(&self.text, &strings(expected)),
+            "stderr" => absent(&self.stderr, &strings(expected)),
+            "stderr_without" => present(&self.stderr, &strings(expected)),
+            "chunks" => differences(&chunks.clone().into(), expected),
+            "kinds" => differences(&stream::kinds(chunks), expected),
+            "events" => differences(&self.stream.events.clone().into(), expected),
+            "heartbeats" => differences(&self.stream.heartbeats.into(), expected),
+            "stream" => self.check_stream(expected),
+            "folds" => self.check_fold(),
+            "same_chunks" => scene.check_same(chunks),
+            "distinct" => scene.check_distinct(&strings(expected)),
+            "calls" => differences(&self.requests.len().into(), expected),
+            "request" => match self.requests.last() {
+                Some(request) => differences(request, expected),
+                None => vec![": no request".to_owned()],
+            },
+            "request_text" => absent(&self.last_request(), &strings(expected)),
+            "request_without" => present(&self.last_request(), &strings(expected)),
+            "same_request" if scene.last_request.as_ref() == self.requests.last() => Vec::new(),
+            "same_request" => vec![": the request differs from the one of the step before".to_owned()],
             "interrupted" => check_interrupted(scene, expected),
             "asked" => {
                 let asked = scene.site.as_ref().map(Site::asked).unwrap_or_default();
-                differences(&Value::from(asked), expected)
+                differences(&asked.into(), expected)
             }
-            "same_request" => match scene.earlier.as_ref() == received.requests.last() {
-                true => Vec::new(),
-                false => vec![": the request differs from that of the step before".to_owned()],
-            },
-            "files" => files(scene.directory, expected),
+            "files" => check_files(scene.directory, expected),
             _ => vec![": there is no such expectation".to_owned()],
         }
     }
+
+    /// Returns the violations of the stream, and its data if they are not equal to `final.data`.
+    fn check_stream(&self, expected: &Value) -> Vec<String> {
+        let chunks = &self.stream.chunks;
+        let lines: String = chunks.iter().map(|chunk| format!("{chunk}\n")).collect();
+        let verdict = verify::verify(&lines, Some(Kind::Stream), None).to_json();
+        let verdict: Value = serde_json::from_str(&verdict).unwrap_or_default();
+        let mut found = differences(&verdict, expected);
+        if !found.is_empty() {
+            let violations = verdict.get("violations").and_then(Value::as_array).into_iter().flatten();
+            found = violations.map(|violation| format!(": {violation}")).chain(found).collect();
+        }
+        if let Some(data) = chunks.last().and_then(|end| end.get("data")) {
+            found.extend(match stream::applied(chunks) {
+                Some(applied) if applied == *data => None,
+                Some(applied) => Some(format!(": the chunks give {applied}, and `final.data` is {data}")),
+                None => Some(": a chunk has an invalid path".to_owned()),
+            });
+        }
+        found
+    }
+
+    /// Returns the difference between the envelope of the chunks and the sync answer.
+    fn check_fold(&self) -> Vec<String> {
+        let sync = self.sync.clone().map(stream::folded).unwrap_or_default();
+        match stream::fold(&self.stream.chunks) {
+            Ok(fold) if fold == sync => Vec::new(),
+            Ok(fold) => vec![format!(": the chunks give {fold}, and the sync answer is {sync}")],
+            Err(error) => vec![format!(": {error}")],
+        }
+    }
+
+    /// Returns all strings of the last request, as the model reads them.
+    fn last_request(&self) -> String {
+        let mut text = String::new();
+        if let Some(request) = self.requests.last() {
+            collect_strings(request, &mut text);
+        }
+        text
+    }
+}
+
+fn collect_strings(value: &Value, into: &mut String) {
+    match value {
+        Value::String(text) => {
+            into.push_str(text);
+            into.push('\n');
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_strings(item, into)),
+        Value::Object(members) => members.values().for_each(|member| collect_strings(member, into)),
+        _ => {}
+    }
+}
+
+/// Returns the strings of a list.
+fn strings(expected: &Value) -> Vec<String> {
+    expected.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Returns the strings that must be contained and are not.
+fn absent(found: &str, strings: &[String]) -> Vec<String> {
+    missing(found, strings).into_iter().map(|text| format!(": no {text:?}")).collect()
+}
+
+/// Returns the strings that must not be contained and are.
+fn present(found: &str, strings: &[String]) -> Vec<String> {
+    strings.iter().filter(|text| found.contains(*text)).map(|text| format!(": has {text:?}")).collect()
 }
 
 /// The model may notice a disconnect later.
 fn check_interrupted(scene: &Scene<'_>, expected: &Value) -> Vec<String> {
-    let count = || Value::from(scene.model.as_ref().map(|model| model.interrupted()));
-    let is_so = wait_until(|| differences(&count(), expected).is_empty().then_some(()));
-    is_so.map_or_else(|| differences(&count(), expected), |()| Vec::new())
+    let found = || {
+        let count = scene.model.as_ref().map(|model| model.interrupted());
+        differences(&count.into(), expected)
+    };
+    wait_until(|| found().is_empty().then(Vec::new)).unwrap_or_else(found)
 }
 
-/// Files that must contain texts, or, with null, not be there.
-fn files(directory: &Path, expected: &Value) -> Vec<String> {
+/// Files that must contain strings, or, with null, not be there.
+fn check_files(directory: &Path, expected: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, expected) in expected.as_object().into_iter().flatten() {
         match (directory::read(&directory.join(name)), expected.is_null()) {
             (Ok(_), true) => faults.push(format!(" {name}: is there")),
             (Ok(found), false) => {
-                faults.extend(absent(&found, &texts(expected)).iter().map(|fault| format!(" {name}{fault}")));
+                faults
+                    .extend(absent(&found, &strings(expected)).iter().map(|fault| format!(" {name}{fault}")));
             }
             (Err(_), true) => {}
             (Err(error), false) => faults.push(format!(" {error}")),

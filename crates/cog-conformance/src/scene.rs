@@ -1,27 +1,35 @@
-//! The state that the steps of a case share.
+//! The state that the steps of a case share, and the scripted model behind it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
+use cog_testkit::{Mock, Wire};
 use serde_json::Value;
 
-use crate::lines::comparable;
-use crate::model::Model;
-use crate::reply::Reply;
-use crate::server::Server;
-use crate::site::Site;
+use crate::{
+    base::Reply,
+    http::Endpoint,
+    server::{Programs, Server},
+    site::Site,
+    stream::comparable,
+};
 
 /// The directory, the model, the server, and the values that earlier steps stored.
 pub(crate) struct Scene<'a> {
     pub(crate) directory: &'a Path,
+    pub(crate) programs: &'a Programs,
     pub(crate) replies: &'a [Reply],
+    /// The envelope that the replies change.
     pub(crate) base: &'a Value,
     /// The model of the server, or of the step.
     pub(crate) model: Option<Model>,
-    pub(crate) server: Option<Server>,
+    /// The server that requests are sent to.
+    pub(crate) endpoint: Option<Endpoint>,
     pub(crate) site: Option<Site>,
-    /// The last request of the steps so far.
-    pub(crate) earlier: Option<Value>,
+    /// The last request to the model in the steps so far.
+    pub(crate) last_request: Option<Value>,
     /// The chunks of the last step that had any.
     pub(crate) chunks: Vec<Value>,
     /// The stored values, by name.
@@ -30,23 +38,36 @@ pub(crate) struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// Creates the scene from a directory, the case's replies, and their base envelope.
-    pub(crate) fn new(directory: &'a Path, replies: &'a [Reply], base: &'a Value) -> Self {
+    pub(crate) fn new(
+        directory: &'a Path,
+        programs: &'a Programs,
+        replies: &'a [Reply],
+        base: &'a Value,
+    ) -> Self {
         Self {
             directory,
+            programs,
             replies,
             base,
             model: None,
-            server: None,
+            endpoint: None,
             site: None,
-            earlier: None,
+            last_request: None,
             chunks: Vec::new(),
             kept: BTreeMap::new(),
         }
     }
 
-    /// Returns the address of the server.
-    pub(crate) fn address(&self) -> Result<&str, String> {
-        self.server.as_ref().map(|server| &*server.address).ok_or_else(|| "no server runs".to_owned())
+    pub(crate) fn endpoint(&self) -> Result<&Endpoint, String> {
+        self.endpoint.as_ref().ok_or_else(|| "no server runs".to_owned())
+    }
+
+    /// Returns the server that the case started.
+    pub(crate) fn server(&self) -> Result<&Server, String> {
+        match self.endpoint()? {
+            Endpoint::Server(server) => Ok(server),
+            Endpoint::Remote(_) => Err("the server is not one of the case".to_owned()),
+        }
     }
 
     /// Starts a site as `{site}`; `{site_host}` is its form in `media.allow`.
@@ -56,7 +77,7 @@ impl<'a> Scene<'a> {
         self.site = Some(site);
     }
 
-    /// The bodies of the requests to the model so far.
+    /// Returns the bodies of the requests to the model so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
         self.model.as_ref().map(Model::requests).unwrap_or_default()
     }
@@ -70,7 +91,7 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// Replaces placeholders in a value; a text that is one placeholder becomes the stored value.
+    /// Replaces placeholders in a value; a string that is one placeholder becomes the stored value.
     pub(crate) fn filled_in(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {
@@ -87,29 +108,92 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Stores the value at a JSON pointer of the outcome.
-    pub(crate) fn keep(&mut self, names: &BTreeMap<String, String>, arrived: &Value) -> Result<(), String> {
+    /// Stores the values at JSON pointers of the outcome.
+    pub(crate) fn keep(&mut self, names: &BTreeMap<String, String>, outcome: &Value) -> Result<(), String> {
         for (name, pointer) in names {
             let found =
-                arrived.pointer(pointer).ok_or_else(|| format!("nothing at {pointer} of {arrived}"))?;
+                outcome.pointer(pointer).ok_or_else(|| format!("nothing at {pointer} of {outcome}"))?;
             self.kept.insert(name.clone(), found.clone());
         }
         Ok(())
     }
 
-    /// Whether the chunks equal those of the last step, except for members that differ from run to run.
+    /// Compares the chunks with those of the last step, except for members that differ from run to run.
     pub(crate) fn check_same(&self, chunks: &[Value]) -> Vec<String> {
-        let (now, before) = (comparable(chunks), comparable(&self.chunks));
+        let now = comparable(chunks);
+        let before = comparable(&self.chunks);
         if now == before && !now.is_empty() {
             return Vec::new();
         }
         vec![format!(": {}\n, before {}", Value::from(now), Value::from(before))]
     }
 
-    /// Whether the values stored under these names all differ.
+    /// Checks that the values stored under these names all differ.
     pub(crate) fn check_distinct(&self, names: &[String]) -> Vec<String> {
         let values: BTreeSet<String> =
             names.iter().filter_map(|name| self.kept.get(name)).map(Value::to_string).collect();
         if values.len() == names.len() { Vec::new() } else { vec![format!(": only {values:?}")] }
     }
+}
+
+/// The scripted model: a mock that listens on this machine until it is dropped.
+pub(crate) struct Model {
+    mock: Mock,
+    wire: Wire,
+}
+
+impl Model {
+    /// Starts the model, if there are replies. They are sent in order, and the last one repeats.
+    pub(crate) fn start(replies: &[Reply], base: &Value) -> Result<Option<Self>, String> {
+        let Some(first) = replies.first() else { return Ok(None) };
+        let scripts = replies.iter().map(|reply| cog_testkit::Reply::from_json(&reply.script(base)));
+        let scripts = scripts.collect::<Result<Vec<_>, _>>()?;
+        let mock = Mock::try_start(scripts).map_err(|error| error.to_string())?;
+        Ok(Some(Self { mock, wire: wire(first)? }))
+    }
+
+    /// Starts a model for OpenAI Chat Completions at this port, without replies. Port 0 is any free port.
+    pub(crate) fn listen(port: u16) -> std::io::Result<Self> {
+        Ok(Self { mock: Mock::try_start_at(port, [])?, wire: Wire::OpenAi })
+    }
+
+    /// Replaces the replies, and forgets the requests.
+    pub(crate) fn reset(&self, replies: Vec<cog_testkit::Reply>) {
+        self.mock.reset(replies);
+    }
+
+    /// Returns the environment variables that select it.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        let (key, address) = match self.wire {
+            Wire::OpenAi | Wire::OpenAiResponses | Wire::OpenAiImages => {
+                ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+            }
+            Wire::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+            Wire::Gemini => ("GEMINI_API_KEY", "GEMINI_BASE_URL"),
+            Wire::Ollama => ("OLLAMA_API_KEY", "OLLAMA_HOST"),
+        };
+        let protocol = self.wire.protocol_setting();
+        let always = [
+            ("LLM_PROVIDER", self.wire.provider().to_owned()),
+            (key, "key-of-a-test".to_owned()),
+            (address, self.mock.base_url(self.wire)),
+        ];
+        always.into_iter().chain(protocol.map(|name| ("OPENAI_PROTOCOL", name.to_owned()))).collect()
+    }
+
+    /// Returns the number of replies that the client interrupted.
+    pub(crate) fn interrupted(&self) -> usize {
+        self.mock.interrupted()
+    }
+
+    /// Returns the bodies of the requests so far.
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        let requests = self.mock.requests().into_iter().filter(|request| request.method == "POST");
+        requests.map(|request| request.body).collect()
+    }
+}
+
+fn wire(reply: &Reply) -> Result<Wire, String> {
+    let name = reply.0.get("protocol").and_then(Value::as_str).unwrap_or("openai");
+    Wire::ALL.into_iter().find(|wire| wire.name() == name).ok_or_else(|| format!("no such protocol: {name}"))
 }

@@ -1,16 +1,43 @@
-//! `cog serve`, as a process of its own.
+//! The programs of the runtime that is checked, and `cog serve` as a process of its own.
 
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
+};
 
-use crate::model::Model;
+use crate::scene::Model;
 
 /// The maximum time before the case fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+
+/// The paths of the programs that cases run.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// `cog`.
+    pub cog: PathBuf,
+    /// `cogn`, the same program under its other name.
+    pub cogn: PathBuf,
+}
+
+/// Returns a command in the directory of a case. Its environment has only what the case and the model need.
+pub(crate) fn command(program: &Path, directory: &Path, model: Option<&Model>) -> Command {
+    let mut command = Command::new(program);
+    command
+        .current_dir(directory)
+        .env_clear()
+        .env("COG_DETECT_OLLAMA", "off")
+        // The runner wrote the modules.
+        .env("COG_TRUST", "1")
+        .env("HOME", directory.join("home"))
+        .envs(model.map(Model::environment).into_iter().flatten());
+    command
+}
 
 /// A server on a free port of this machine, until it is dropped.
 pub(crate) struct Server {
@@ -23,20 +50,17 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts the server in a directory, and waits until it reports its URL.
+    ///
+    /// # Errors
+    /// What the server printed instead.
     pub(crate) fn start(
+        program: &Path,
         directory: &Path,
         arguments: &[String],
         model: Option<&Model>,
     ) -> Result<Self, String> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cog"));
+        let mut command = command(program, directory, model);
         command.arg("serve").args(["--port", "0"]).args(arguments);
-        command
-            .current_dir(directory)
-            .env_clear()
-            .env("COG_DETECT_OLLAMA", "off")
-            .env("COG_TRUST", "1") // the case wrote the modules
-            .env("HOME", directory.join("home"));
-        command.envs(model.map(Model::environment).into_iter().flatten());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let (send, receive) = mpsc::channel();
@@ -47,10 +71,8 @@ impl Server {
         let mut printed = Vec::new();
         while let Ok(line) = receive.recv_timeout(PATIENCE) {
             if let Some((_, address)) = line.split_once("http://") {
-                let end = address
-                    .find(|c: char| !(c.is_ascii_digit() || ".:".contains(c)))
-                    .unwrap_or(address.len());
-                address.split_at(end).0.clone_into(&mut server.address);
+                let is_part = |letter: char| letter.is_ascii_digit() || ".:".contains(letter);
+                server.address = address.chars().take_while(|letter| is_part(*letter)).collect();
                 return Ok(server);
             }
             printed.push(line);
@@ -71,7 +93,7 @@ impl Server {
     }
 
     /// Waits for the exit, and returns the exit code.
-    pub(crate) fn ended(mut self) -> Result<Option<i32>, String> {
+    pub(crate) fn wait(mut self) -> Result<Option<i32>, String> {
         wait_until(|| self.child.try_wait().ok().flatten())
             .map(|status| status.code())
             .ok_or_else(|| "the server does not end".to_owned())
@@ -102,12 +124,12 @@ impl Deadline {
 
 /// Polls until there is a value or the deadline passes.
 pub(crate) fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let begun = Instant::now();
+    let deadline = Deadline::begin();
     loop {
         match look() {
             Some(found) => return Some(found),
-            None if begun.elapsed() > PATIENCE => return None,
-            None => std::thread::park_timeout(Duration::from_millis(5)),
+            None if deadline.check().is_err() => return None,
+            None => std::thread::sleep(Duration::from_millis(5)),
         }
     }
 }

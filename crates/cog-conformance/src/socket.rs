@@ -11,17 +11,19 @@ use tokio_tungstenite::tungstenite::{
     protocol::{CloseFrame, frame::coding::CloseCode},
 };
 
-use crate::chunks::Arrived;
-use crate::matching::fits;
-use crate::server::{Deadline, PATIENCE};
+use crate::{
+    matching::fits,
+    server::{Deadline, PATIENCE},
+    stream::Stream,
+};
 
 /// One action on a socket.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Act {
-    /// Sends a text frame: text as it is, anything else as JSON.
+    /// Sends a text frame: a string as it is, anything else as JSON.
     Send(Value),
-    /// Sends the text as a binary frame.
+    /// Sends the string as a binary frame.
     SendBinary(String),
     /// Reads until a frame matches.
     Until(Value),
@@ -40,7 +42,7 @@ pub(crate) struct Conversation {
     pub(crate) status: u16,
     /// The response to a failed handshake.
     pub(crate) refusal: String,
-    pub(crate) arrived: Arrived,
+    pub(crate) stream: Stream,
 }
 
 /// Opens a socket and runs its actions.
@@ -56,7 +58,7 @@ pub(crate) fn converse(
         act.perform(&mut socket, &mut conversation).map_err(|error| {
             format!(
                 "{act:?}: {error}\n-- frames so far: {}",
-                Value::from(conversation.arrived.chunks.clone())
+                Value::from(conversation.stream.chunks.clone())
             )
         })?;
     }
@@ -119,12 +121,12 @@ fn read_until(
             Message::Text(text) => {
                 let chunk: Value = serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))?;
                 let is_it = fits(&chunk, expected);
-                into.arrived.chunks.push(chunk);
+                into.stream.chunks.push(chunk);
                 if is_it {
                     return Ok(());
                 }
             }
-            Message::Ping(_) => into.arrived.heartbeats += 1,
+            Message::Ping(_) => into.stream.heartbeats += 1,
             Message::Close(frame) => return Err(format!("closed: {frame:?}")),
             _ => {}
         }
@@ -141,7 +143,7 @@ fn read_to_close(
         deadline.check()?;
         match socket.read() {
             Ok(Message::Text(text)) => {
-                into.arrived.chunks.push(serde_json::from_str(&text).unwrap_or_default());
+                into.stream.chunks.push(serde_json::from_str(&text).unwrap_or_default());
             }
             Ok(Message::Close(Some(frame))) if u16::from(frame.code) == code => return Ok(()),
             Ok(Message::Close(frame)) => return Err(format!("closed: {frame:?}")),

@@ -88,7 +88,15 @@ impl Mock {
     /// # Errors
     /// Fails if no port is available.
     pub fn try_start(replies: impl IntoIterator<Item = Reply>) -> std::io::Result<Self> {
-        Self::try_start_with(replies, None)
+        Self::try_start_with(0, replies, None)
+    }
+
+    /// Starts a server at this port with these replies. Port 0 is any free port.
+    ///
+    /// # Errors
+    /// Fails if the port is not available.
+    pub fn try_start_at(port: u16, replies: impl IntoIterator<Item = Reply>) -> std::io::Result<Self> {
+        Self::try_start_with(port, replies, None)
     }
 
     /// Starts a server with these replies, which also answer the entries of batch jobs.
@@ -96,10 +104,11 @@ impl Mock {
     /// # Errors
     /// Fails if no port is available.
     pub fn with_batches(replies: impl IntoIterator<Item = Reply>, batches: Batches) -> std::io::Result<Self> {
-        Self::try_start_with(replies, Some(batches))
+        Self::try_start_with(0, replies, Some(batches))
     }
 
     fn try_start_with(
+        port: u16,
         replies: impl IntoIterator<Item = Reply>,
         batches: Option<Batches>,
     ) -> std::io::Result<Self> {
@@ -107,7 +116,8 @@ impl Mock {
         let listener = {
             let _entered = runtime.enter();
             let socket = TcpSocket::new_v4()?;
-            socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+            socket.set_reuseaddr(true)?;
+            socket.bind((Ipv4Addr::LOCALHOST, port).into())?;
             socket.listen(BACKLOG)?
         };
         let address = listener.local_addr()?;
@@ -144,6 +154,12 @@ impl Mock {
     pub fn counting(self, count: fn(&Value) -> u64) -> Self {
         self.shared.count.get_or_init(|| count);
         self
+    }
+
+    /// Replaces the replies, and forgets the requests.
+    pub fn reset(&self, replies: impl IntoIterator<Item = Reply>) {
+        *lock(&self.shared.replies) = replies.into_iter().collect();
+        lock(&self.shared.requests).clear();
     }
 
     /// Returns the URL without a path, `http://127.0.0.1:40123`.

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-/// The part of a stream that arrived.
+/// The part of a stream that has arrived.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Arrived {
+pub(crate) struct Stream {
     /// The chunks, heartbeats left out.
     pub(crate) chunks: Vec<Value>,
     /// `{event, id, data}` of each server-sent event.
@@ -14,45 +14,73 @@ pub(crate) struct Arrived {
 }
 
 /// Reads complete server-sent events.
-pub(crate) fn read_events(text: &str) -> Arrived {
-    let mut arrived = Arrived::default();
+pub(crate) fn read_events(text: &str) -> Stream {
+    let mut stream = Stream::default();
     let mut event = Map::new();
     for line in complete_lines(text) {
         if line.is_empty() {
             if let Some(data) = event.get("data").and_then(Value::as_str) {
                 let data: Value = serde_json::from_str(data).unwrap_or_default();
-                arrived.chunks.push(data.clone());
+                stream.chunks.push(data.clone());
                 event.insert("data".to_owned(), data);
-                arrived.events.push(Value::Object(std::mem::take(&mut event)));
+                stream.events.push(Value::Object(std::mem::take(&mut event)));
             }
             event.clear();
         } else if line.starts_with(':') {
-            arrived.heartbeats += 1;
+            stream.heartbeats += 1;
         } else if let Some((field, value)) = line.split_once(':') {
             event.insert(field.to_owned(), json!(value.strip_prefix(' ').unwrap_or(value)));
         }
     }
-    arrived
+    stream
+}
+
+/// Reads complete lines of JSON. Other lines are skipped: stdout may contain other output.
+pub(crate) fn read_lines(text: &str) -> Stream {
+    let mut stream = Stream::default();
+    for line in complete_lines(text) {
+        match serde_json::from_str(line) {
+            Ok(Value::Object(members)) if members.is_empty() => stream.heartbeats += 1,
+            Ok(chunk) => stream.chunks.push(chunk),
+            Err(_) if line.trim().is_empty() => stream.heartbeats += 1,
+            Err(_) => {}
+        }
+    }
+    stream
 }
 
 /// Returns the complete lines.
-pub(crate) fn complete_lines(text: &str) -> impl Iterator<Item = &str> {
+fn complete_lines(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'))
 }
 
 /// Returns the kind of each chunk: `meta`, `delta`, `snapshot`, `progress`, `final`, `error`.
 pub(crate) fn kinds(chunks: &[Value]) -> Value {
-    let kind = |chunk: &Value| {
-        let words = ["progress", "final", "error", "meta"];
-        let by_key = || words.into_iter().find(|key| chunk.get(key).is_some()).unwrap_or("?").to_owned();
-        let typed = chunk.pointer("/chunk/type").and_then(Value::as_str).map(str::to_owned);
-        Value::from(typed.unwrap_or_else(by_key))
-    };
-    chunks.iter().map(kind).collect()
+    chunks.iter().map(|chunk| Value::from(kind(chunk))).collect()
+}
+
+fn kind(chunk: &Value) -> &str {
+    if let Some(kind) = chunk.pointer("/chunk/type").and_then(Value::as_str) {
+        return kind;
+    }
+    let keys = ["progress", "final", "error", "meta"];
+    keys.into_iter().find(|key| chunk.get(key).is_some()).unwrap_or("?")
+}
+
+/// Returns the chunks without the members that differ from run to run.
+pub(crate) fn comparable(chunks: &[Value]) -> Vec<Value> {
+    let mut chunks = chunks.to_vec();
+    for chunk in &mut chunks {
+        forget(chunk, "session_id");
+        for place in ["/meta", "/chunk/data"] {
+            chunk.pointer_mut(place).into_iter().for_each(|meta| forget(meta, "processing_time_ms"));
+        }
+    }
+    chunks
 }
 
 /// Removes a member.
-pub(crate) fn forget(value: &mut Value, key: &str) {
+fn forget(value: &mut Value, key: &str) {
     if let Some(members) = value.as_object_mut() {
         members.remove(key);
     }
@@ -78,8 +106,13 @@ fn success(end: &Value) -> Value {
     if let (Some(usage), Some(meta)) = (end.get("usage"), meta.as_object_mut()) {
         meta.insert("usage".to_owned(), usage.clone());
     }
-    let (data, warnings, context) = (end.get("data"), end.get("_warnings"), end.get("_emitted_context"));
-    json!({ "ok": true, "meta": meta, "data": data, "_warnings": warnings, "_emitted_context": context })
+    json!({
+        "ok": true,
+        "meta": meta,
+        "data": end.get("data"),
+        "_warnings": end.get("_warnings"),
+        "_emitted_context": end.get("_emitted_context"),
+    })
 }
 
 fn failure(end: &Value, chunks: &[Value]) -> Value {
@@ -131,7 +164,8 @@ fn value_at<'a>(root: &'a mut Value, field: &str) -> Option<&'a mut Value> {
             };
         } else {
             let (key, after) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
-            (value, rest) = (member(value, key), after);
+            value = member(value, key);
+            rest = after;
         }
     }
     Some(value)
