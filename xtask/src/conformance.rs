@@ -75,10 +75,7 @@ pub(crate) fn levels() -> Outcome<String> {
         // A case is a line, so that a change of one is a change of one line.
         let cases: Vec<String> = cases.iter().map(Value::to_string).collect();
         let title = Value::from(title);
-        levels.push(format!(
-            "{{\"level\":{level},\"title\":{title},\"cases\":[\n{}\n]}}",
-            cases.join(",\n")
-        ));
+        levels.push(format!("{{\"level\":{level},\"title\":{title},\"cases\":[\n{}\n]}}", cases.join(",\n")));
     }
     let base = read_json("conformance/base.json")?;
     Ok(format!("{{\"base\":{base},\"levels\":[\n{}\n]}}\n", levels.join(",\n")))

@@ -164,8 +164,12 @@ impl Levels {
         let mut run = Run { scene, base: &self.base, calls: 0, is_missing: true };
         let mut levels = Vec::new();
         for level in &self.levels {
-            let mut report =
-                LevelReport { level: level.level, title: level.title.clone(), passed: true, cases: Vec::new() };
+            let mut report = LevelReport {
+                level: level.level,
+                title: level.title.clone(),
+                passed: true,
+                cases: Vec::new(),
+            };
             for (case, module) in level.named_cases() {
                 if progress(level.level, &case.name).is_break() {
                     return Ok(None);
@@ -259,7 +263,8 @@ impl Run<'_> {
     /// Returns what differs in a case.
     fn check(&mut self, level: u8, case: &Case, module: &str) -> Vec<String> {
         let replies = case.reply.iter().chain(&case.replies);
-        let scripts: Result<Vec<_>, _> = replies.map(|reply| script(reply.script(&self.base.reply))).collect();
+        let scripts: Result<Vec<_>, _> =
+            replies.map(|reply| script(reply.script(&self.base.reply))).collect();
         match (scripts, &self.scene.model) {
             (Ok(scripts), Some(model)) => model.reset(scripts),
             (Err(error), _) => return vec![error],

@@ -56,10 +56,7 @@ pub(crate) fn converse(
     let Some(mut socket) = open(address, path, headers, &mut conversation)? else { return Ok(conversation) };
     for act in acts {
         act.perform(&mut socket, &mut conversation).map_err(|error| {
-            format!(
-                "{act:?}: {error}\n-- frames so far: {}",
-                Value::from(conversation.stream.chunks.clone())
-            )
+            format!("{act:?}: {error}\n-- frames so far: {}", Value::from(conversation.stream.chunks.clone()))
         })?;
     }
     Ok(conversation)

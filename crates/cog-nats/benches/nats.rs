@@ -20,9 +20,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cog_nats::{Job, JobId, Names, NatsOptions, Queue, QueueSettings, Stop, Worker, connect};
 use cog_json::Value;
 use cog_module::Module;
+use cog_nats::{Job, JobId, Names, NatsOptions, Queue, QueueSettings, Stop, Worker, connect};
 use cog_run::{RunInput, RunOptions, Runtime};
 use futures_util::{StreamExt as _, stream};
 

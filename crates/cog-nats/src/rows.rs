@@ -17,11 +17,7 @@ use cog_spec::{Code, Envelope, ErrorBody, Manifest};
 use futures_util::StreamExt as _;
 use tokio::time::sleep;
 
-use crate::{
-    Job, JobId, NatsError, Queue, StoredResult,
-    job::digest,
-    queue::AddOutcome,
-};
+use crate::{Job, JobId, NatsError, Queue, StoredResult, job::digest, queue::AddOutcome};
 
 /// The time after which the result of a job is looked for, in case its message is lost.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);

@@ -14,7 +14,9 @@ pub(super) fn field(requires_mapping: bool) -> Field {
     if requires_mapping {
         required.push("suggested_mapping".to_owned());
     }
-    let fields = ["text", "suggested_mapping"].map(|key| Field { key: key.to_owned(), about: None, kind: Type::Text }).to_vec();
+    let fields = ["text", "suggested_mapping"]
+        .map(|key| Field { key: key.to_owned(), about: None, kind: Type::Text })
+        .to_vec();
     let insight = Type::Object(Box::new(Object { fields, required, ..Object::default() }));
     let insights = Field { key: INSIGHTS.to_owned(), about: None, kind: Type::list(insight) };
     Field {

@@ -89,12 +89,7 @@ struct Namer<'a> {
 
 impl<'a> Namer<'a> {
     /// `prefix` begins every name; `taken` has the names of other modules.
-    fn new(
-        document: &'a Value,
-        style: Style,
-        prefix: String,
-        taken: &'a mut HashSet<String>,
-    ) -> Self {
+    fn new(document: &'a Value, style: Style, prefix: String, taken: &'a mut HashSet<String>) -> Self {
         Self {
             reader: Reader::new(document),
             style,

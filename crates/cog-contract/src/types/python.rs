@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{
     Contents,
+    identifiers::{comment_lines, is_identifier, pascal, unique},
     model::{Definition, Field, Object, Type},
     names::{NamedModule, Style},
-    identifiers::{comment_lines, is_identifier, pascal, unique},
 };
 
 /// Names that the printed code uses.

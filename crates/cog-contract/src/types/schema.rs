@@ -126,9 +126,9 @@ impl<'a> Reader<'a> {
             Type::Any => condition,
             kind => {
                 let arms = self.open(kind).into_arms().into_iter();
-                Type::union(
-                    arms.map(|arm| if condition.concerns(&arm) { intersection(arm, condition.clone()) } else { arm }),
-                )
+                Type::union(arms.map(|arm| {
+                    if condition.concerns(&arm) { intersection(arm, condition.clone()) } else { arm }
+                }))
             }
         })
     }

@@ -105,7 +105,12 @@ impl Handler {
     }
 
     /// Returns how the handling of a job ends; after an error of NATS it is delivered again.
-    fn or_redeliver(&self, ended: Result<Disposition, NatsError>, id: Option<&JobId>, deliveries: u64) -> Disposition {
+    fn or_redeliver(
+        &self,
+        ended: Result<Disposition, NatsError>,
+        id: Option<&JobId>,
+        deliveries: u64,
+    ) -> Disposition {
         ended.unwrap_or_else(|error| {
             tracing::warn!(job = id.map(JobId::as_str), %error, "a job will be delivered again");
             Disposition::Redeliver(self.delay(deliveries))
@@ -118,7 +123,9 @@ impl Handler {
             Some(result) if result.job == delivery.digest => return self.repeat(delivery, &result).await,
             Some(_) => {
                 let (message, id) = (delivery.message, &delivery.id);
-                return self.dead_letter_without_result(message, Some(id), &used_id(id), delivery.deliveries).await;
+                return self
+                    .dead_letter_without_result(message, Some(id), &used_id(id), delivery.deliveries)
+                    .await;
             }
             None => {}
         }

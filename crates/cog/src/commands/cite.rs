@@ -1,14 +1,14 @@
 //! `cog cite`: checks the citations of answers.
 
-mod sources;
-
-use cog_harmony::citation::{self, Citation, CitationReport};
-use cog_host::settings::{Environment, Flags, Settings};
+use cog_harmony::citation::{self, Citation, CitationReport, Source, Sources};
+use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::{ToJson, Writer};
+use cog_media::{Expected, MediaError, MediaRules, sniff};
+use cog_run::media::citation_source;
 
-use super::{input, runtime};
+use super::{input, opened, runtime};
 use crate::{
-    args::{CiteArgs, CiteCheckArgs, CiteCommand},
+    args::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
@@ -25,7 +25,7 @@ pub(crate) fn cite(args: CiteArgs, environment: Environment, console: &Console) 
 fn check(args: &CiteCheckArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let answer = input::json_of(&args.answer)?;
     let settings = Settings::read(Flags::default(), environment)?;
-    let Some(sources) = runtime::wait(sources::open_all(&args.source, &settings.media))? else {
+    let Some(sources) = runtime::wait(open_sources(&args.source, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
     let report = citation::check(answer.node(), &sources, args.min_score);
@@ -55,8 +55,8 @@ fn describe(report: &CitationReport, palette: Palette) -> String {
         0 => palette.success("valid"),
         _ => palette.error("invalid"),
     };
-    let (anchors, citations) =
-        (counted(report.anchors, "anchor"), counted(report.citations.len(), "citation"));
+    let anchors = counted(report.anchors, "anchor");
+    let citations = counted(report.citations.len(), "citation");
     text + &format!("{verdict} {anchors}, {citations}\n")
 }
 
@@ -89,4 +89,25 @@ impl ToJson for Report<'_> {
             w.field("findings", findings);
         });
     }
+}
+
+/// Opens every source. One that cannot be read is a finding of the citations that name it.
+async fn open_sources(sources: &[CiteSource], settings: &MediaSettings) -> Sources {
+    let mut opened = Sources::new();
+    for CiteSource { id, file } in sources {
+        let source = open_source(file, settings).await;
+        opened.insert(id.clone(), source.unwrap_or_else(|error| Source::unreadable(error.to_string())));
+    }
+    opened
+}
+
+async fn open_source(file: &str, settings: &MediaSettings) -> Result<Source, MediaError> {
+    let rules = MediaRules::default();
+    let stored = opened::open(file, settings, rules.max_bytes_of_any()).await?;
+    let is_text = sniff(stored.head()).is_none_or(|media_type| media_type.starts_with("text/"));
+    if is_text && let Some(text) = opened::text(&stored)? {
+        return Ok(Source::from_text(&text));
+    }
+    let media = cog_media::check(stored, &Expected::default(), &rules, Some(&settings.tool())).await?;
+    citation_source(&media, Some(&settings.tool())).await
 }

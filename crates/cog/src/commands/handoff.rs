@@ -1,18 +1,25 @@
 //! `cog handoff`: creates, checks and renders handoff packets.
 
-mod apply;
 mod artifacts;
-mod check;
-mod create;
-mod packet;
 
-use cog_host::settings::Environment;
+use std::{path::Path, time::SystemTime};
 
+use cog_harmony::{
+    Conversation, Finding,
+    handoff::{ChainReport, Draft, Handoff, losses, verify_chain},
+};
+use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
+use cog_json::{ToJson, Value, Writer};
+use cog_spec::{Code, ErrorBody};
+
+use super::{emit, input, runtime};
 use crate::{
-    args::{HandoffArgs, HandoffCommand},
+    args::{
+        HandoffApplyArgs, HandoffArgs, HandoffCheckArgs, HandoffCommand, HandoffNewArgs, HandoffShowArgs,
+    },
     error::CliError,
     exit::Exit,
-    output::Console,
+    output::{Console, Palette},
 };
 
 /// Runs the subcommand.
@@ -22,9 +29,253 @@ pub(crate) fn handoff(
     console: &Console,
 ) -> Result<Exit, CliError> {
     match args.command {
-        HandoffCommand::New(args) => create::new(&args, environment, console),
-        HandoffCommand::Check(args) => check::check(&args, environment, console),
-        HandoffCommand::Apply(args) => apply::apply(&args, environment, console),
-        HandoffCommand::Show(args) => apply::show(&args, environment, console),
+        HandoffCommand::New(args) => new(&args, environment, console),
+        HandoffCommand::Check(args) => check(&args, environment, console),
+        HandoffCommand::Apply(args) => apply(&args, environment, console),
+        HandoffCommand::Show(args) => show(&args, environment, console),
     }
+}
+
+/// Creates a packet from the arguments, and lists what it loses.
+fn new(args: &HandoffNewArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = Settings::read(Flags::default(), environment)?;
+    let parent = match &args.parent {
+        Some(source) => match runtime::wait(read_valid_packet(source, &settings.media))? {
+            Some(parent) => Some(parent?),
+            None => return Ok(Exit::Interrupted),
+        },
+        None => None,
+    };
+    let draft = draft(args, parent.as_ref())?;
+    let history = args.history.as_deref().map(history).transpose()?.unwrap_or_default();
+    let lost = losses(&draft, parent.as_ref(), &history);
+    for loss in &lost {
+        console.note(&format!("lost: {}: {}", loss.path, loss.message));
+    }
+    let sealed = Handoff::seal(&draft, parent.as_ref()).map_err(|findings| invalid_packet(&findings))?;
+    if args.strict && !lost.is_empty() {
+        let message = format!("the handoff would lose {} things, and --strict refuses it", lost.len());
+        let error = ErrorBody::new(Code::ConstraintViolation, message);
+        return Err(error.suggest("Add a summary and the artifacts, or omit --strict.").into());
+    }
+    emit::json(&sealed, &args.output, console)?;
+    Ok(Exit::Ok)
+}
+
+fn draft(args: &HandoffNewArgs, parent: Option<&Handoff>) -> Result<Draft, CliError> {
+    let mut draft = parent.map(Draft::after).unwrap_or_default();
+    if let Some(file) = &args.answer {
+        draft = with_answer(draft, &input::json_of(file)?)?;
+    }
+    if let Some(source) = &args.from {
+        draft.source_agent.clone_from(source);
+    }
+    draft.target_agent.clone_from(&args.to);
+    draft.timestamp = now();
+    let replace = |field: &mut Option<String>, new: &Option<String>| *field = new.clone().or(field.take());
+    draft.primary_objective = args.objective.clone().unwrap_or(draft.primary_objective);
+    replace(&mut draft.status, &args.status);
+    replace(&mut draft.next_immediate_step, &args.next);
+    replace(&mut draft.history_summary, &args.summary);
+    draft.completed_steps.extend(args.done.iter().cloned());
+    draft.constraints.extend(args.constraint.iter().cloned());
+    for (name, reference) in &args.artifact {
+        draft.set_artifact(name, cog_json::to_value(reference).unwrap_or_default());
+    }
+    Ok(draft)
+}
+
+/// Adds `data.handoff` of an envelope, or `handoff` of data.
+fn with_answer(draft: Draft, answer: &Value) -> Result<Draft, CliError> {
+    let (node, path) = match answer.pointer("/data/handoff") {
+        Some(node) => (Some(node), "data.handoff"),
+        None => (answer.get("handoff"), "handoff"),
+    };
+    let Some(node) = node else {
+        let error = ErrorBody::new(Code::InvalidInput, "the answer has no `handoff` in its data");
+        return Err(error
+            .suggest("Use a module whose data have a member `handoff`, as docs/handoff.md describes.")
+            .into());
+    };
+    let path: cog_json::Path = path.parse().unwrap_or_default();
+    draft.with_context(node, &path).map_err(|findings| invalid_packet(&findings).into())
+}
+
+fn history(file: &Path) -> Result<Conversation, CliError> {
+    let value = input::json_of(file)?;
+    let messages = Conversation::read(value.get("messages").unwrap_or(value.node()));
+    Ok(messages.map_err(|problems| {
+        let list: Vec<_> =
+            problems.iter().take(20).map(|one| format!("{}: {}", one.path, one.message)).collect();
+        ErrorBody::new(Code::InvalidInput, format!("the history is invalid: {}", list.join("; ")))
+            .suggest("`cog verify --kind messages` lists every problem.")
+    })?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the command line is the edge")]
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+/// Checks a packet. The exit code is 0 if it is valid, otherwise 1.
+fn check(args: &HandoffCheckArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = Settings::read(Flags::default(), environment)?;
+    let Some(report) = runtime::wait(report(args, &settings.media, console))? else {
+        return Ok(Exit::Interrupted);
+    };
+    let report = Report(report?);
+    if console.prints_json(args.format) {
+        console.print_json(&report)?;
+    } else {
+        console.print(&report.describe(console.out().palette))?;
+    }
+    Ok(if report.0.findings.is_empty() { Exit::Ok } else { Exit::Failed })
+}
+
+async fn report(
+    args: &HandoffCheckArgs,
+    settings: &MediaSettings,
+    console: &Console,
+) -> Result<ChainReport, CliError> {
+    let last = match read_packet(&args.packet, settings).await? {
+        Ok(last) => last,
+        Err(findings) => return Ok(ChainReport { packets: Vec::new(), findings }),
+    };
+    let mut others = Vec::new();
+    for source in &args.chain {
+        others.push(read_packet(source, settings).await?.map_err(|findings| invalid_packet(&findings))?);
+    }
+    let mut report = match last.parent() {
+        // Without the earlier packets, only this one can be checked.
+        Some(_) if others.is_empty() => {
+            console.note("the earlier packets were not checked; name them with --chain");
+            ChainReport { packets: vec![last.hash().to_owned()], findings: last.check_seal() }
+        }
+        _ => verify_chain(&last, &others),
+    };
+    report.findings.extend(unsealed(&last).filter(|_| args.strict));
+    report.findings.extend(artifacts::check(&last, args, settings, console).await);
+    Ok(report)
+}
+
+fn unsealed(packet: &Handoff) -> Option<Finding> {
+    let is_sealed = packet.declared_hash().is_some();
+    (!is_sealed).then(|| Finding {
+        path: "meta.hash".to_owned(),
+        rule: "hash",
+        message: "the packet has no hash".to_owned(),
+        suggestion: Some("Create it with `cog handoff new`.".to_owned()),
+    })
+}
+
+struct Report(ChainReport);
+
+impl Report {
+    fn describe(&self, palette: Palette) -> String {
+        let line = |finding: &Finding| {
+            let rule = palette.dim(format_args!("[{}]", finding.rule));
+            format!("{}: {} {rule}\n", palette.name(&finding.path), finding.message)
+        };
+        let text: String = self.0.findings.iter().map(line).collect();
+        let is_valid = self.0.findings.is_empty();
+        let verdict = if is_valid { palette.success("valid") } else { palette.error("invalid") };
+        text + &format!("{verdict} chain of {}\n", self.0.packets.len())
+    }
+}
+
+/// Written by hand: the verdict is computed.
+impl ToJson for Report {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("valid", &self.0.findings.is_empty());
+            w.field("packets", &self.0.packets);
+            w.field("findings", &self.0.findings);
+        });
+    }
+}
+
+/// Prints the messages for the agent that receives the packet.
+fn apply(args: &HandoffApplyArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = Settings::read(Flags::default(), environment)?;
+    let Some(packet) = runtime::wait(read_valid_packet(&args.packet, &settings.media))? else {
+        return Ok(Exit::Interrupted);
+    };
+    let packet = packet?;
+    let other = args.agent.as_deref().filter(|agent| *agent != packet.target_agent());
+    if let Some(agent) = other {
+        let message = format!("the packet is for `{}`, not for `{agent}`", packet.target_agent());
+        return Err(ErrorBody::new(Code::InvalidInput, message).into());
+    }
+    emit::json(&packet.messages(), &args.output, console)?;
+    Ok(Exit::Ok)
+}
+
+/// Prints the packet as text.
+fn show(args: &HandoffShowArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = Settings::read(Flags::default(), environment)?;
+    let Some(packet) = runtime::wait(read_packet(&args.packet, &settings.media))? else {
+        return Ok(Exit::Interrupted);
+    };
+    let packet = packet?.map_err(|findings| invalid_packet(&findings))?;
+    console.print(&describe_packet(&packet, console.out().palette))?;
+    for finding in packet.check_seal() {
+        console.note(&format!("{}: {}", finding.path, finding.message));
+    }
+    Ok(Exit::Ok)
+}
+
+fn describe_packet(packet: &Handoff, palette: Palette) -> String {
+    let mut text = format!(
+        "{} {} → {}, {}\n",
+        palette.dim("handoff"),
+        palette.name(packet.source_agent()),
+        palette.name(packet.target_agent()),
+        packet.timestamp(),
+    );
+    let mut line = |name: &str, content: &str| text += &format!("{}: {content}\n", palette.dim(name));
+    line("hash", packet.hash());
+    line("parent", packet.parent().unwrap_or("none"));
+    line("objective", packet.primary_objective());
+    line("status", packet.status().unwrap_or("unknown"));
+    packet.completed_steps().for_each(|step| line("completed", step));
+    line("next", packet.next_immediate_step().unwrap_or("unknown"));
+    packet.constraints().for_each(|constraint| line("constraint", constraint));
+    packet.artifacts().for_each(|one| line("artifact", &format!("{} {}", one.name, one.reference.as_str())));
+    line("history", packet.history_summary().unwrap_or("none"));
+    text
+}
+
+/// Reads a packet from a file, an http(s) URL, or stdin for `-`. The inner error is what is wrong with its form.
+///
+/// # Errors
+/// A source that cannot be read, or is not JSON.
+async fn read_packet(
+    source: &str,
+    settings: &MediaSettings,
+) -> Result<Result<Handoff, Vec<Finding>>, CliError> {
+    let value = match source.contains("://") {
+        true => input::fetch(source, settings).await?,
+        false => input::json_of(Path::new(source))?,
+    };
+    Ok(Handoff::read(value))
+}
+
+/// As [`read_packet`], for a packet that must be valid and unchanged.
+///
+/// # Errors
+/// Also E1001 with every finding.
+async fn read_valid_packet(source: &str, settings: &MediaSettings) -> Result<Handoff, CliError> {
+    let packet = read_packet(source, settings).await?.map_err(|findings| invalid_packet(&findings))?;
+    let findings = packet.check_seal();
+    if findings.is_empty() { Ok(packet) } else { Err(invalid_packet(&findings).into()) }
+}
+
+/// Returns the error of an invalid packet.
+fn invalid_packet(findings: &[Finding]) -> ErrorBody {
+    let list: Vec<_> = findings.iter().take(20).map(|one| format!("{}: {}", one.path, one.message)).collect();
+    let message = format!("the handoff packet is invalid: {}", list.join("; "));
+    let details = Value::parse(&format!("{{\"violations\":{}}}", findings.to_json())).unwrap_or_default();
+    let mut error = ErrorBody::new(Code::InvalidInput, message).with_details(details);
+    error.suggestion = findings.iter().find_map(|finding| finding.suggestion.clone());
+    error
 }

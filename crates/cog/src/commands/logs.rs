@@ -1,23 +1,154 @@
-//! `cog logs`: the log of past runs.
+//! `cog logs`: lists, shows and repeats logged runs.
 
-mod list;
-mod replay;
-mod show;
-
-use cog_host::settings::Environment;
+use cog_host::{
+    run_log::{Contents, Entries, Entry},
+    settings::{Environment, Flags, Settings},
+};
+use cog_json::Value;
 
 use crate::{
-    args::{LogsArgs, LogsCommand},
+    args::{
+        HandoffToArgs, InputArgs, LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs,
+        MediaFlags, RequestArgs, RunArgs, ToolArgs,
+    },
+    commands::run::{self, Start},
     error::CliError,
     exit::Exit,
-    output::Console,
+    output::{Console, Layout, Table, wrap},
 };
 
 /// Lists the runs, or runs the subcommand.
 pub(crate) fn logs(args: LogsArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     match args.command {
-        None => list::list(&args.list, environment, console),
-        Some(LogsCommand::Show(args)) => show::show(&args, environment, console),
-        Some(LogsCommand::Replay(args)) => replay::replay(*args, environment, console),
+        None => list(&args.list, environment, console),
+        Some(LogsCommand::Show(args)) => show(&args, environment, console),
+        Some(LogsCommand::Replay(args)) => replay(*args, environment, console),
+    }
+}
+
+/// Lists the newest runs.
+fn list(args: &LogsListArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = Settings::read(Flags::default(), environment)?;
+    let entries = Entries::read(&settings)?;
+    let is_listed = |entry: &Entry| args.module.as_ref().is_none_or(|name| entry.module == *name);
+    let listed: Vec<_> = entries.newest_first().filter(is_listed).take(args.limit as usize).collect();
+    if args.format.is_json() {
+        console.print_json(&listed)?;
+        return Ok(Exit::Ok);
+    }
+    if listed.is_empty() {
+        console.note("the log contains no runs");
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new(["id", "time (utc)", "module", "result", "took", "tokens", "cost", "model"]);
+    listed.iter().for_each(|entry| table.row(cells(entry)));
+    console.print(&table.render(console.out().palette, console.out_columns()))?;
+    Ok(Exit::Ok)
+}
+
+fn cells(entry: &Entry) -> [String; 8] {
+    let usage = entry.usage.as_ref();
+    [
+        entry.id.clone(),
+        entry.time.replace('T', " ").trim_end_matches('Z').to_owned(),
+        entry.module.clone(),
+        entry.result().to_owned(),
+        or_dash(entry.time_ms.map(|time| format!("{time} ms"))),
+        or_dash(usage.map(|usage| format!("{}+{}", usage.input_tokens, usage.output_tokens))),
+        or_dash(usage.and_then(|usage| usage.cost).map(|cost| cost.to_string())),
+        or_dash(entry.model.clone()),
+    ]
+}
+
+fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+/// Shows one run.
+fn show(args: &LogsShowArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = Settings::read(Flags::default(), environment)?;
+    let entry = Entries::read(&settings)?.find(args.id.as_deref())?;
+    if args.format.is_json() {
+        console.print_json(&entry)?;
+        return Ok(Exit::Ok);
+    }
+    console.print(&describe(&entry, console))?;
+    if entry.contents.is_none() {
+        console.note("the input and the answer are not stored; logs.contents turns it on for later runs");
+    }
+    Ok(Exit::Ok)
+}
+
+fn describe(entry: &Entry, console: &Console) -> String {
+    let palette = console.out().palette;
+    let head = format!("{} {}", palette.bold(&entry.module), palette.dim(&entry.module_version));
+    let facts = facts(entry).into_iter();
+    let facts = facts.map(|(name, value)| format!("  {}  {value}\n", palette.dim(format_args!("{name:<9}"))));
+    let mut text = format!("{head}\n\n{}", facts.collect::<String>());
+    let layout = Layout { palette, width: console.width() };
+    if let Some(args) = entry.contents.as_ref().and_then(|contents| contents.args.as_ref()) {
+        let lines = wrap(args, layout.width.saturating_sub(2));
+        text += &format!("\n{}\n  {}\n", palette.bold("Text"), lines.join("\n  "));
+    }
+    for (title, value) in entry.contents.as_ref().map(sections).unwrap_or_default() {
+        text += &format!("\n{}\n{}", palette.bold(title), layout.tree(value.node(), 2));
+    }
+    text
+}
+
+fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
+    let mut facts =
+        vec![("id", entry.id.clone()), ("time", entry.time.clone()), ("result", entry.result().to_owned())];
+    facts.extend(entry.directory.clone().map(|directory| ("directory", directory)));
+    facts.extend(entry.model.clone().map(|model| ("model", model)));
+    facts.extend(entry.time_ms.map(|time| ("duration", format!("{time} ms"))));
+    if let Some(usage) = &entry.usage {
+        facts.push(("tokens", format!("{} input, {} output", usage.input_tokens, usage.output_tokens)));
+        facts.extend(usage.cost.map(|cost| ("cost", cost.to_string())));
+    }
+    facts
+}
+
+/// Returns the values of the contents with their titles.
+fn sections(contents: &Contents) -> Vec<(&'static str, Value)> {
+    let input = contents.input.clone().map(|input| ("Input", input));
+    let member = |title, name| contents.envelope.get(name).map(|value| (title, value.to_value()));
+    let answer =
+        [member("Answer", "data"), member("Error", "error"), member("Partial answer", "partial_data")];
+    input.into_iter().chain(answer.into_iter().flatten()).collect()
+}
+
+/// Runs the module of a logged run again.
+fn replay(args: LogsReplayArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let settings = Settings::read(Flags::default(), environment.clone())?;
+    let entry = Entries::read(&settings)?.find(args.id.as_deref())?;
+    let contents = entry.stored_contents()?;
+    let start = Start::Input(contents.run_input());
+    run::run_with(&run_args(args, &entry, contents), start, environment, console)
+}
+
+/// Returns the arguments of a run that is equal to the logged one, except where the given ones differ.
+fn run_args(mut args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs {
+    args.model.select_former(entry);
+    let input = InputArgs {
+        module: Some(entry.target().to_owned()),
+        input: None,
+        args: contents.args.clone(),
+        input_json: contents.input.as_ref().map(ToString::to_string),
+        media: MediaFlags::default(),
+    };
+    RunArgs {
+        request: RequestArgs { input, output: args.output, model: args.model, generation: args.generation },
+        continue_last: false,
+        stream: args.stream,
+        check: args.check,
+        tools: ToolArgs::default(),
+        state_dir: None,
+        handoff: HandoffToArgs::default(),
+        cache: None,
+        record: None,
+        trace: None,
+        media_dir: None,
+        replay: None,
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cog_nats::{Names, NatsError, NatsOptions, NatsSessions, QueueSettings, connect};
 use cog_host::settings::Settings;
+use cog_nats::{Names, NatsError, NatsOptions, NatsSessions, QueueSettings, connect};
 use cog_run::sessions::{SessionSettings, Sessions};
 use cog_spec::ErrorBody;
 

@@ -1,16 +1,14 @@
 //! `cog validate`: checks module files.
 
-mod github;
-mod sarif;
-mod span;
-
 use cog_host::settings::Environment;
 use cog_json::{Array, Value};
-use cog_module::{Level, Report, Severity};
+use cog_module::{Diagnostic, Level, Report, Rule, Severity};
+use serde_json::json;
 
 use super::targets::{default_finder, targets};
 use crate::{
     args::{LevelArgs, ValidateArgs, ValidateFormat},
+    commands::annotation::{Annotation, relative},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -29,8 +27,8 @@ pub(crate) fn validate(
     match (args.format, reports.as_slice()) {
         (ValidateFormat::Json, [only]) if !args.all => console.print_json(only)?,
         (ValidateFormat::Json, all) => console.print_json(&Array(all))?,
-        (ValidateFormat::Github, all) => console.print(&github::annotations(all))?,
-        (ValidateFormat::Sarif, all) => console.print_json(&Value::from(sarif::log(all)))?,
+        (ValidateFormat::Github, all) => console.print(&annotations(all))?,
+        (ValidateFormat::Sarif, all) => console.print_json(&Value::from(sarif_log(all)))?,
         (ValidateFormat::Human, all) => {
             let names = targets.iter().map(|(name, _)| name.as_str());
             let text: Vec<_> = names.zip(all).map(|(name, report)| describe(name, report, console)).collect();
@@ -73,5 +71,92 @@ fn count(number: usize, thing: &str) -> Option<String> {
         0 => None,
         1 => Some(format!("1 {thing}")),
         _ => Some(format!("{number} {thing}s")),
+    }
+}
+
+/// Formats one line per finding.
+fn annotations(reports: &[Report]) -> String {
+    reports.iter().flat_map(|report| &report.diagnostics).map(annotation).collect()
+}
+
+fn annotation(found: &Diagnostic) -> String {
+    let help = found.suggestion.as_ref().map(|help| format!("\nhelp: {help}")).unwrap_or_default();
+    let annotation = Annotation {
+        level: found.severity.as_str(),
+        file: Some(&found.file),
+        range: span(found),
+        title: found.rule.as_str(),
+        message: &format!("{}{help}", found.message),
+    };
+    format!("{annotation}\n")
+}
+
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// Returns a SARIF log with one run.
+fn sarif_log(reports: &[Report]) -> serde_json::Value {
+    let results: Vec<_> = reports.iter().flat_map(|report| &report.diagnostics).map(sarif_result).collect();
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{ "tool": { "driver": sarif_driver() }, "columnKind": "unicodeCodePoints", "results": results }],
+    })
+}
+
+fn sarif_driver() -> serde_json::Value {
+    let rule =
+        |rule: &Rule| json!({ "id": rule.as_str(), "shortDescription": { "text": rule.requirement() } });
+    let rules: Vec<_> = Rule::ALL.iter().map(rule).collect();
+    json!({ "name": "cog", "version": env!("CARGO_PKG_VERSION"), "rules": rules })
+}
+
+fn sarif_result(found: &Diagnostic) -> serde_json::Value {
+    let file = json!({ "uri": uri(&relative(&found.file)) });
+    let location = match span(found) {
+        Some((line, column, end)) => {
+            let region = json!({ "startLine": line, "startColumn": column, "endColumn": end });
+            json!({ "artifactLocation": file, "region": region })
+        }
+        None => json!({ "artifactLocation": file }),
+    };
+    let help = found.suggestion.as_ref().map(|help| format!(". {help}")).unwrap_or_default();
+    json!({
+        "ruleId": found.rule.as_str(),
+        "ruleIndex": Rule::ALL.iter().position(|rule| *rule == found.rule),
+        "level": found.severity.as_str(),
+        "message": { "text": format!("{}{help}", found.message) },
+        "locations": [{ "physicalLocation": location }],
+    })
+}
+
+/// Returns a path as a URI reference.
+fn uri(path: &str) -> String {
+    let escaped = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    let scheme = if path.starts_with('/') { "file://" } else { "" };
+    scheme.to_owned() + &path.bytes().map(escaped).collect::<String>()
+}
+
+/// Returns the line of a finding, and its first and last column; both in characters, from 1.
+fn span(found: &Diagnostic) -> Option<(u32, u32, u32)> {
+    let location = found.location.as_ref()?;
+    let marked = location.excerpt.get(location.marked.clone()).unwrap_or_default();
+    let length = u32::try_from(marked.chars().count()).unwrap_or(0);
+    Some((location.line, location.column, location.column.saturating_add(length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_uri_references() {
+        assert_eq!(uri("a b/ü.json"), "a%20b/%C3%BC.json");
+        assert_eq!(uri("/a:b"), "file:///a%3Ab");
     }
 }

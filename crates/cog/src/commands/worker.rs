@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cog_nats::{Names, NatsError, NatsOptions, Queue, Stop, Worker, WorkerReport, connect};
 use cog_host::{
     Hosted, Use,
     settings::{Environment, Settings},
 };
+use cog_nats::{Names, NatsError, NatsOptions, Queue, Stop, Worker, WorkerReport, connect};
 
 use super::{nats, serve::events, served, settings::load_run_settings, signals::Signals};
 use crate::{args::WorkerArgs, error::CliError, exit::Exit, output::Console};

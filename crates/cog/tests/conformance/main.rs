@@ -13,10 +13,8 @@ fn main() -> Result<ExitCode, String> {
     let arguments = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let suite = Arc::new(Suite::read(&root)?);
-    let programs = Arc::new(Programs {
-        cog: env!("CARGO_BIN_EXE_cog").into(),
-        cogn: env!("CARGO_BIN_EXE_cogn").into(),
-    });
+    let programs =
+        Arc::new(Programs { cog: env!("CARGO_BIN_EXE_cog").into(), cogn: env!("CARGO_BIN_EXE_cogn").into() });
     let trial = |name: String| {
         let suite = Arc::clone(&suite);
         let programs = Arc::clone(&programs);

@@ -19,8 +19,8 @@ use std::{
 };
 
 use async_nats::jetstream;
-use cog_nats::{Job, JobId, Names, NatsOptions, Queue, QueueSettings, connect};
 use cog_json::Value;
+use cog_nats::{Job, JobId, Names, NatsOptions, Queue, QueueSettings, connect};
 use cog_testkit::{Mock, Wire};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;

@@ -9,7 +9,7 @@ use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::{ToJson, Writer};
 use cog_media::{Access, MediaError, MediaLocation, MediaRules, MediaSource, UrlGuard, obtain};
 
-use super::{super::runtime, sources::classify};
+use super::{super::runtime, classify};
 use crate::{
     args::CheckArgs,
     error::CliError,
