@@ -2,14 +2,9 @@
 
 mod about;
 mod batch;
-mod cache;
-mod cite;
-mod conformance;
 mod export;
-mod graph;
 mod handoff;
 mod help;
-mod history;
 mod logs;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -19,9 +14,6 @@ mod model;
 mod module;
 mod run;
 mod serve;
-mod trace;
-mod trust;
-mod types;
 #[cfg(feature = "nats")]
 mod worker;
 
@@ -39,36 +31,32 @@ pub(crate) use self::mcp::{McpArgs, McpCommand, McpServeArgs};
 pub(crate) use self::worker::WorkerArgs;
 pub(crate) use self::{
     about::{
-        CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
-        SchemaArgs, SchemaName,
+        CapabilitiesArgs, CompletionsArgs, ConfigArgs, ConformanceArgs, DoctorArgs, ErrorsArgs, ListFormat,
+        ManArgs, SchemaArgs, SchemaName, TrustArgs,
     },
     batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat},
-    cache::{CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs},
-    cite::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource},
-    conformance::ConformanceArgs,
     export::{ExportArgs, ExportFormat, ImportArgs},
-    graph::{GraphArgs, GraphFormat},
     handoff::{
-        HandoffApplyArgs, HandoffArgs, HandoffCheckArgs, HandoffCommand, HandoffNewArgs, HandoffShowArgs,
+        CiteArgs, CiteCheckArgs, CiteCommand, CiteSource, HandoffApplyArgs, HandoffArgs, HandoffCheckArgs,
+        HandoffCommand, HandoffNewArgs, HandoffShowArgs,
     },
     help::command,
-    history::{ArchiveArgs, CountArgs, ExpandArgs, TrimArgs},
-    logs::{LogsArgs, LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs},
+    logs::{
+        CacheArgs, CacheClearArgs, CacheCommand, CacheStatsArgs, LogsArgs, LogsCommand, LogsListArgs,
+        LogsReplayArgs, LogsShowArgs, TraceArgs, TraceCommand, TraceFormat, TraceShowArgs,
+    },
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
-    messages::{ConvertArgs, FixArgs, MessagesArgs, MessagesCommand},
+    messages::{ArchiveArgs, ConvertArgs, CountArgs, ExpandArgs, FixArgs, MessagesArgs, MessagesCommand, TrimArgs},
     model::{GenerationArgs, ModelArgs},
     module::{
-        InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs, ValidateArgs, ValidateFormat,
-        VerifyArgs,
+        GraphArgs, GraphFormat, InfoArgs, Language, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs,
+        TypesArgs, ValidateArgs, ValidateFormat, VerifyArgs,
     },
     run::{
         HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs,
         TestArgs, ToolArgs,
     },
     serve::ServeArgs,
-    trace::{TraceArgs, TraceCommand, TraceFormat, TraceShowArgs},
-    trust::TrustArgs,
-    types::{Language, TypesArgs},
 };
 
 /// Runs Cognitive Modules: typed, validated answers from language models.

@@ -16,7 +16,6 @@ mod example;
 mod export;
 mod graph;
 mod handoff;
-mod import;
 mod info;
 mod input;
 mod list;
@@ -99,7 +98,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Graph(args) => graph::graph(&args, environment, console),
         Command::Types(args) => types::types(&args, environment, console),
         Command::Export(args) => export::export(&args, environment, console),
-        Command::Import(args) => import::import(&args, environment, console),
+        Command::Import(args) => export::import(&args, environment, console),
         Command::New(args) => new::new(&args, environment, console),
         Command::Migrate(args) => migrate::migrate(&args, environment, console),
     }

@@ -1,11 +1,10 @@
-//! Arguments of `logs`, which shows past runs.
+//! Arguments of `logs`, `trace` and `cache`, which show what past runs have stored.
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
-use super::{
-    GenerationArgs, ListFormat, ModelArgs, OutputArgs,
-    run::{CheckArgs, StreamArgs},
-};
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{run::{CheckArgs, StreamArgs}, GenerationArgs, ListFormat, ModelArgs, OutputArgs};
 
 /// `cog logs`.
 #[derive(Debug, Args)]
@@ -90,4 +89,106 @@ pub(crate) struct LogsReplayArgs {
     pub(crate) generation: GenerationArgs,
     #[command(flatten)]
     pub(crate) check: CheckArgs,
+}
+
+/// `cog trace`.
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    pub(crate) command: TraceCommand,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Show each message with its author, and a bar for its time
+    Show(TraceShowArgs),
+}
+
+/// The format of a timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TraceFormat {
+    /// Text, as wide as the terminal.
+    Text,
+    /// One JSON object.
+    Json,
+    /// One HTML page.
+    Html,
+}
+
+/// `cog trace show`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Shows each message with its author, model, time, tokens and cost, and with its text, tool calls, results and media. The \
+bar of a message is its time in the run. Unknown tokens and costs are shown as `unknown`. Any message history can be \
+shown.
+
+JSON is {\"messages\": [{\"index\", \"role\", \"name\", \"model\", \"start_ms\", \"duration_ms\", \"usage\", \"content\", …}], \
+\"totals\"}. HTML is one page without scripts or external files.
+
+Examples:
+  cog run code-reviewer --args \"eval(input())\" --trace trace.json
+  cog trace show trace.json
+  cog trace show trace.json --format html -o trace.html
+  cog trace show trace.json --format json | jq .totals")]
+pub(crate) struct TraceShowArgs {
+    /// Trace of a run, or `-` for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: TraceFormat,
+    /// Write to a file instead of stdout; the directory must exist
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `cog cache`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+`cog run --cache DIR` stores answers, and returns the stored answer for an identical request.
+
+Examples:
+  cog cache stats answers
+  cog cache stats answers --format json | jq .bytes
+  cog cache clear answers")]
+pub(crate) struct CacheArgs {
+    #[command(subcommand)]
+    pub(crate) command: CacheCommand,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// Show the number and the size of the stored answers
+    Stats(CacheStatsArgs),
+    /// Remove every stored answer
+    Clear(CacheClearArgs),
+}
+
+/// `cog cache stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cog cache stats answers
+  cog cache stats answers --format json")]
+pub(crate) struct CacheStatsArgs {
+    /// Directory of the cache [default: `cache.directory` in the settings]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+/// `cog cache clear`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Other files in the directory are kept.
+
+Examples:
+  cog cache clear answers")]
+pub(crate) struct CacheClearArgs {
+    /// Directory of the cache [default: `cache.directory` in the settings]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
 }

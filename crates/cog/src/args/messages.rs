@@ -1,19 +1,14 @@
-//! Arguments of `messages`, which changes histories of messages.
+//! Arguments of `messages`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use clap::{
-    Args, Subcommand,
-    builder::{PossibleValuesParser, TypedValueParser},
-};
+use clap::{builder::{PossibleValuesParser, TypedValueParser}, value_parser, Args, Subcommand};
 use cog_harmony::{Format, PartSupport};
-use cog_provider::{
-    provider_names,
-    vendors::{VENDORS, Vendor},
-};
+use cog_host::settings::parse_duration;
+use cog_provider::{provider_names, vendors::{VENDORS, Vendor}};
 use cog_spec::Modality;
 
-use super::history::{ArchiveArgs, CountArgs, ExpandArgs, TrimArgs};
+use super::ListFormat;
 
 /// `cog messages`.
 #[derive(Debug, Args)]
@@ -119,4 +114,108 @@ fn support(vendor: &Vendor, model: &str) -> PartSupport {
         audio: accepts(Modality::Audio),
         documents: accepts(Modality::Document),
     }
+}
+
+/// `cog messages count`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Text is counted with the model's tokenizer, and images by the vendor's rule. If no tokenizer is published, as for Claude \
+and Gemini, the highest count of all built-in tokenizers applies, and \"exact\" is false.
+
+Prints {\"model\", \"tokenizer\", \"exact\", \"tokens\", \"images\", \"image_tokens\", \"messages\": [{\"index\", \"role\", \
+\"tokens\", \"images\", \"image_tokens\", \"estimated\"}]}; on a terminal, a table.
+
+Examples:
+  cog messages count history.json --model gpt-4o
+  cog messages count history.json --model claude-sonnet-5-5 | jq .tokens")]
+pub(crate) struct CountArgs {
+    /// History, or `-` for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Model to count tokens for
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+/// `cog messages trim`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+First replaces the oldest images with text, then audio and files. Then removes the oldest messages: tool calls together \
+with their results, and replies together with their questions. Keeps system messages, the last user message and \
+summaries. A summary is a message with \"metadata\": {\"summary\": true}, or with the name `summary`.
+
+Prints the history to stdout, and what was removed to stderr. Exit code 1 with E1005 if the messages to keep exceed the \
+limit.
+
+Examples:
+  cog messages trim history.json --max-tokens 100000 --model gpt-4o -o trimmed.json
+  cog messages trim history.json --max-tokens 8000 --report removed.json > trimmed.json")]
+pub(crate) struct TrimArgs {
+    /// History, or `-` for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Maximum tokens of all messages, including the tokens around them
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) max_tokens: u64,
+    /// Model to count tokens for
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Write to a file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write {"tokenizer", "exact", "tokens_before", "tokens", "removed"} to this file, instead of the text on stderr
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// `cog messages archive`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Signed URLs of images often expire after 15 to 60 minutes. This command fetches each image behind an http(s) URL, under the \
+rules for the inputs of a run. It writes the image to DIR, named by its SHA-256. The history is written to DIR/messages.json, \
+with file names instead of URLs. `cog messages expand` reads the files.
+
+A URL that cannot be fetched stays in the history and is reported with its path. Prints one line of {\"path\", \"file\"} or \
+{\"path\", \"url\", \"code\", \"error\"} per image. Exit code 1 if an image was not fetched.
+
+Examples:
+  cog messages archive history.json archive
+  cog messages archive history.json archive | jq -r 'select(.error) | .path'")]
+pub(crate) struct ArchiveArgs {
+    /// History, or `-` for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Directory for messages.json and the images
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
+
+/// `cog messages expand`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A video in a message becomes its frames, as image parts with \"video_metadata\", and its audio, as \"input_audio\". The video can \
+be a part of type `file`, `input_audio` or `image_url`. An audio file becomes \"input_audio\". The file \
+names of an archive become `data:` URLs; only files in the directory of the history are read. Videos require ffmpeg.
+
+Prints the history to stdout, and each change to stderr. A part that cannot be expanded stays unchanged and is reported \
+with its path. The exit code is then 1.
+
+Examples:
+  cog messages expand archive/messages.json -o history.json
+  cog messages expand history.json --every 5s | cog verify - --kind messages")]
+pub(crate) struct ExpandArgs {
+    /// History, or `-` for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Time between the frames of a video [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) every: Option<Duration>,
+    /// Maximum number of frames of a video; the interval grows to fit [default: 60]
+    #[arg(long, value_name = "NUMBER", value_parser = value_parser!(u32).range(1..=500))]
+    pub(crate) max_frames: Option<u32>,
+    /// Write to a file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }

@@ -1,8 +1,8 @@
-//! Arguments of `verify`, `list`, `info`, `validate`, `new`, `migrate`.
+//! Arguments of `verify`, `list`, `info`, `validate`, `graph`, `types`, `new`, `migrate`.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, builder::PossibleValuesParser};
+use clap::{builder::PossibleValuesParser, Args, ValueEnum};
 use cog_answer::verify::Kind;
 use cog_harmony::PartSupport;
 use cog_provider::vendors::VENDORS;
@@ -197,4 +197,93 @@ pub(crate) struct MigrateArgs {
     pub(crate) no_backup: bool,
     #[command(flatten)]
     pub(crate) format: ListFormat,
+}
+
+/// `cog graph`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Draws the modules that a composition calls, with the types of the values that they pass. Exit code 3 if the composition \
+has errors, which are printed to stderr; the part that can be read is still drawn.
+
+Examples:
+  cog graph review-pipeline
+  cog graph review-pipeline --format mermaid >> README.md
+  cog graph review-pipeline --format svg > pipeline.svg
+  cog graph review-pipeline --format json | jq '.edges[] | [.from, .to]'")]
+pub(crate) struct GraphArgs {
+    /// Module name, or path of its directory
+    pub(crate) module: String,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: GraphFormat,
+}
+
+/// The format of a drawing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// One edge per line
+    Text,
+    /// Mermaid flowchart, for Markdown
+    Mermaid,
+    /// Graphviz DOT
+    Dot,
+    /// SVG image
+    Svg,
+    /// JSON
+    Json,
+}
+
+/// `cog types`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints the types of the input, data, meta and error of modules, and a function for each module that runs it. The \
+function uses the package `cognitive` in Python, `fetch` and a `cog serve` in TypeScript, and the crate `cog-run` in \
+Rust. With `arrow`, it prints the columns of a table of results.
+
+Exit code 1 if --check finds that a file is out of date.
+
+Examples:
+  cog types code-reviewer --lang python -o code_reviewer.py
+  cog types code-reviewer code-analyzer --lang typescript -o modules.ts
+  cog types ./my-module --lang rust --types-only
+  cog types code-reviewer --lang arrow
+  cog types code-reviewer --lang python -o code_reviewer.py --check
+  cog types --stubs typings")]
+pub(crate) struct TypesArgs {
+    /// Module names, or paths of their directories [default: the working directory; with --stubs, every module]
+    #[arg(value_name = "MODULE")]
+    pub(crate) modules: Vec<String>,
+    /// Every module in `cog list` that is not built in
+    #[arg(long, conflicts_with = "modules")]
+    pub(crate) all: bool,
+    /// Language to print
+    #[arg(long, short, value_name = "LANG", required_unless_present = "stubs")]
+    pub(crate) lang: Option<Language>,
+    /// Write to a file instead of stdout
+    #[arg(long, short, value_name = "FILE", conflicts_with = "stubs")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print only types, without functions
+    #[arg(long, conflicts_with = "stubs")]
+    pub(crate) types_only: bool,
+    /// Write the stub of the Python package `cognitive.modules` to this directory, for type checkers and editors
+    #[arg(long, value_name = "DIR", conflicts_with = "lang")]
+    pub(crate) stubs: Option<PathBuf>,
+    /// Compare with the file instead of writing it
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// A language that types are printed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    /// TypedDicts, checked by mypy and pyright
+    Python,
+    /// Interfaces
+    Typescript,
+    /// Types with serde
+    Rust,
+    /// The columns of results in Parquet and Arrow
+    Arrow,
+    /// The columns as JSON
+    ArrowJson,
 }

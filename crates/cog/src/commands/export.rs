@@ -1,23 +1,14 @@
-//! `cog export`: a module in the format of another program.
+//! `cog export` and `cog import`: a module in the format of another program.
 
 use std::path::{Path, PathBuf};
 
 use cog_host::settings::Environment;
-use cog_module::{
-    Module, Origin,
-    export::{self, CardServer, RegistryEntry, Skill},
-    files::{self, FileError},
-};
+use cog_module::{export::{self, CardServer, RegistryEntry, Skill}, files::{self, FileError}, import, Module, Origin};
 use cog_spec::{Code, ErrorBody};
 use serde_json::Value;
 
 use super::{emit, targets::default_finder};
-use crate::{
-    args::{ExportArgs, ExportFormat},
-    error::CliError,
-    exit::Exit,
-    output::Console,
-};
+use crate::{args::{ExportArgs, ExportFormat, ImportArgs}, error::CliError, exit::Exit, output::Console};
 
 /// The URL of a server that was started without options.
 const SERVER: &str = "http://127.0.0.1:8000";
@@ -190,4 +181,25 @@ fn directory(skill: &Skill, inner: &Path, args: &ExportArgs, console: &Console) 
 
 fn exists(path: &Path, help: &str) -> CliError {
     ErrorBody::new(Code::PermissionDenied, format!("{} already exists", path.display())).suggest(help).into()
+}
+
+/// Writes the module, prints its directory, and lists what to review.
+pub(crate) fn import(
+    args: &ImportArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
+    let finder = default_finder(environment)?;
+    let found_by_name = finder.roots().first().filter(|root| root.is_dir());
+    let parent = args.output.as_deref().or(found_by_name.map(PathBuf::as_path)).unwrap_or(Path::new("."));
+    let draft = import::skill(&args.skill)?;
+    let directory = draft.write(parent)?;
+    let shown = directory.strip_prefix(".").unwrap_or(&directory).display().to_string();
+    console.print(&shown)?;
+    for note in &draft.notes {
+        console.note(note);
+    }
+    let path = if shown.contains('/') { shown } else { format!("./{shown}") };
+    console.note(&format!("next: review {path}, then `cog validate {path}`"));
+    Ok(Exit::Ok)
 }

@@ -1,16 +1,9 @@
 //! The timeline as text.
 
-mod content;
-mod layout;
+use cog_harmony::timeline::{Content, Entry, Timeline};
 
-use cog_harmony::timeline::{Entry, Timeline};
-
-use self::{content::contents, layout::Layout};
-use super::{
-    bar::Bar,
-    words::{author, cost, counted, duration, facts, tokens},
-};
-use crate::output::{Palette, printable, wrap};
+use super::{bar::Bar, words::{author, cost, counted, duration, facts, short, tokens, without_status}};
+use crate::{output::{printable, truncate, width, wrap, Palette}};
 
 /// Draws the timeline in this many columns.
 pub(super) fn draw(timeline: &Timeline<'_>, palette: Palette, columns: usize) -> String {
@@ -77,6 +70,198 @@ impl Row {
     }
 }
 
+/// The maximum number of parts of a message that are shown.
+const MAX_PARTS: usize = 20;
+
+/// Returns the lines, each within `columns`.
+fn contents(entry: &Entry<'_>, palette: Palette, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = entry
+        .content
+        .iter()
+        .take(MAX_PARTS)
+        .map(|content| ContentLine::new(content, entry.is_answer).draw(palette, columns))
+        .collect();
+    let more = entry.content.len().saturating_sub(MAX_PARTS);
+    if more > 0 {
+        lines.push(palette.dim(truncate(&format!("… {more} more parts"), columns)));
+    }
+    if !entry.flagged.is_empty() {
+        let flags = printable(&entry.flagged.join(", ").replace('\n', " "));
+        lines.push(palette.error(truncate(&format!("flagged: {flags}"), columns)));
+    }
+    lines
+}
+
+/// The parts of a line: only the text is truncated before the note.
+struct ContentLine<'a> {
+    /// What it is: `→`, `answer`.
+    kind: &'a str,
+    style: Style,
+    /// A name.
+    head: &'a str,
+    text: &'a str,
+    /// What is wrong.
+    note: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Style {
+    Plain,
+    Good,
+    Halted,
+    Bad,
+}
+
+impl<'a> ContentLine<'a> {
+    fn new(content: &'a Content<'_>, is_answer: bool) -> Self {
+        let line = |kind, style, head, text| ContentLine { kind, style, head, text, note: "" };
+        match content {
+            Content::Text { text } if is_answer => line("answer", Style::Good, "", text),
+            Content::Text { text } => line("", Style::Plain, "", text),
+            Content::Refusal { text } => line("refusal", Style::Bad, "", text),
+            Content::Media { kind, description } => line("+", Style::Plain, kind, description),
+            Content::Native { provider } => line("+", Style::Plain, "part of", provider),
+            Content::ToolCall { name, arguments, has_result, .. } => {
+                let note = if *has_result { "" } else { "no result" };
+                ContentLine { note, ..line("→", Style::Plain, name, arguments) }
+            }
+            Content::ToolResult { status, text, .. } => {
+                let status = status.as_deref();
+                let text = without_status(text, status);
+                line("←", style_of(status), status.unwrap_or("result"), text)
+            }
+            _ => line("", Style::Plain, "", ""),
+        }
+    }
+
+    fn draw(&self, palette: Palette, columns: usize) -> String {
+        let mut left = columns;
+        let mut words = Vec::new();
+        let note = if self.note.is_empty() { 0 } else { width(self.note) + 1 };
+        let styled = |text: &str| match self.style {
+            Style::Plain => palette.bold(text),
+            Style::Good => palette.success(text),
+            Style::Halted => palette.warning(text),
+            Style::Bad => palette.error(text),
+        };
+        for (text, is_head) in [(self.kind, true), (self.head, true), (self.text, false)] {
+            let space = left.saturating_sub(note + usize::from(!words.is_empty()));
+            let text = short(text, space);
+            if !text.is_empty() && space > 0 {
+                left = left.saturating_sub(width(&text) + usize::from(!words.is_empty()));
+                words.push(if is_head { styled(&text) } else { text });
+            }
+        }
+        words.extend(Some(palette.warning(self.note)).filter(|_| note > 0 && note <= columns));
+        words.join(" ")
+    }
+}
+
+fn style_of(status: Option<&str>) -> Style {
+    match status {
+        Some("success") => Style::Good,
+        Some("halted") => Style::Halted,
+        Some("error") => Style::Bad,
+        _ => Style::Plain,
+    }
+}
+
+/// The minimum columns of a bar. In a narrower terminal there are none, and the figures have a line of their own.
+const MIN_BAR: usize = 10;
+/// The columns of a bar that the names of authors leave.
+const BAR: usize = 20;
+/// The columns between two cells.
+const GAP: usize = 2;
+const AUTHOR: &str = "MESSAGE";
+const FIGURES: [&str; 4] = ["TIME", "INPUT", "OUTPUT", "COST"];
+
+/// The columns of the timeline.
+struct Layout {
+    palette: Palette,
+    /// The columns of a bar; 0 if there are none.
+    bar: usize,
+    columns: usize,
+    index: usize,
+    author: usize,
+    figures: [usize; 4],
+}
+
+impl Layout {
+    fn new<'a>(rows: impl Iterator<Item = &'a Row>, palette: Palette, columns: usize) -> Self {
+        let (mut index, mut author, mut figures) = (1, AUTHOR.len(), FIGURES.map(str::len));
+        for row in rows {
+            index = index.max(row.index.len());
+            author = author.max(width(&row.author));
+            for (widest, cell) in figures.iter_mut().zip(&row.figures) {
+                *widest = width(cell).max(*widest);
+            }
+        }
+        let fixed = index + 2 * GAP + figures.iter().map(|columns| columns + GAP).sum::<usize>();
+        let author = author.min(columns.saturating_sub(fixed + BAR).max(AUTHOR.len()));
+        let bar = Some(columns.saturating_sub(fixed + author)).filter(|bar| *bar >= MIN_BAR);
+        Self { palette, bar: bar.unwrap_or_default(), columns, index, author, figures }
+    }
+
+    /// The titles of the columns, and the axis of the bars; nothing without bars.
+    fn header(&self, span: u64) -> String {
+        if self.bar == 0 {
+            return String::new();
+        }
+        let end = duration(span);
+        let space = self.bar.saturating_sub(width(&end) + 1);
+        let axis = if span > 0 { format!("0{}{end}", " ".repeat(space)) } else { " ".repeat(self.bar) };
+        let line = self.line("#", &self.padded(AUTHOR), &axis, &FIGURES);
+        format!("{}\n", self.palette.dim(line))
+    }
+
+    /// The line of a message, or two lines without a bar.
+    fn row(&self, row: &Row, bar: &Bar) -> String {
+        if self.bar == 0 {
+            return self.narrow(row);
+        }
+        let author = self.padded(&truncate(&row.author, self.author));
+        let author = self.palette.name(author);
+        let line = self.line(&row.index, &author, &bar.draw(self.palette, self.bar), &row.figures);
+        format!("{line}\n")
+    }
+
+    fn line(&self, index: &str, author: &str, bar: &str, figures: &[impl AsRef<str>; 4]) -> String {
+        let index = self.palette.dim(format_args!("{index:>0$}", self.index));
+        let mut line = format!("{index}  {author}  {bar}");
+        for (cell, columns) in figures.iter().map(AsRef::as_ref).zip(self.figures) {
+            line += &" ".repeat(GAP + columns.saturating_sub(width(cell)));
+            line += cell;
+        }
+        line.trim_end().to_owned()
+    }
+
+    /// The author, and the figures below.
+    fn narrow(&self, row: &Row) -> String {
+        let index = self.palette.dim(format_args!("{:>1$}", row.index, self.index));
+        let author = self.palette.name(truncate(&row.author, self.rest()));
+        let mut text = format!("{index}  {author}\n");
+        let units = ["", " input", " output", ""];
+        let figures = row.figures.iter().zip(units).filter(|(cell, _)| !cell.is_empty());
+        let figures: Vec<String> = figures.map(|(cell, unit)| format!("{cell}{unit}")).collect();
+        wrap(&figures.join(" · "), self.rest()).iter().for_each(|line| text += &self.indented(line));
+        text
+    }
+
+    fn padded(&self, author: &str) -> String {
+        format!("{author}{}", " ".repeat(self.author.saturating_sub(width(author))))
+    }
+
+    /// Returns the columns right of the index.
+    fn rest(&self) -> usize {
+        self.columns.saturating_sub(self.index + GAP)
+    }
+
+    /// Returns a line that begins right of the index.
+    fn indented(&self, line: &str) -> String {
+        format!("{}{line}\n", " ".repeat(self.index + GAP))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use cog_harmony::{Conversation, Document};
@@ -95,5 +280,17 @@ mod tests {
             let widest = text.lines().max_by_key(|line| width(line)).unwrap();
             assert!(width(widest) <= columns, "{columns}: {widest}");
         }
+    }
+
+    #[test]
+    fn lines_fit_in_any_width() {
+        let name = "审查".repeat(30);
+        let call = Content::ToolCall { id: "a", name: &name, arguments: "{\"q\": 1}", has_result: false };
+        for columns in 0..100 {
+            let line = ContentLine::new(&call, false).draw(Palette::new(false), columns);
+            assert!(width(&line) <= columns, "{columns}: {line}");
+        }
+        let line = ContentLine::new(&call, false).draw(Palette::new(false), 90);
+        assert!(line.ends_with(" no result"), "{line}");
     }
 }
