@@ -206,7 +206,8 @@ fn read_request(client: &Client, message: &Message) -> Option<LogRequest> {
         CANCEL => true,
         _ => return None,
     };
-    let (client, subject) = (client.clone(), message.reply.clone()?);
+    let client = client.clone();
+    let subject = message.reply.clone()?;
     let reply = Box::new(move |is_running: bool| {
         let text = if is_running { "true" } else { "false" };
         // The reply is small, so it is queued at once.

@@ -93,7 +93,9 @@ impl CliError {
         if let Some(error) = self.load_error() {
             console.diagnose(&error.diagnostics);
         }
-        let (message, location, help) = (self.to_string(), self.location(), self.suggestion());
+        let message = self.to_string();
+        let location = self.location();
+        let help = self.suggestion();
         console.error(&ErrorReport {
             code: self.code(),
             message: &message,

@@ -174,7 +174,8 @@ impl<'a> Namer<'a> {
                 Type::Map(Box::new(rest))
             }
             Type::Object(object) => {
-                let (name, about) = (self.free_whole(name), object.about.clone());
+                let name = self.free_whole(name);
+                let about = object.about.clone();
                 let object = self.fields(*object, &name);
                 self.add(name, about, Type::Object(Box::new(object)))
             }

@@ -122,7 +122,8 @@ impl Handler {
         match self.queue.result(&delivery.id).await? {
             Some(result) if result.job == delivery.digest => return self.repeat(delivery, &result).await,
             Some(_) => {
-                let (message, id) = (delivery.message, &delivery.id);
+                let message = delivery.message;
+                let id = &delivery.id;
                 return self
                     .dead_letter_without_result(message, Some(id), &used_id(id), delivery.deliveries)
                     .await;
@@ -227,7 +228,8 @@ impl Handler {
         reply: Option<&str>,
         envelope: &Envelope,
     ) -> Result<Disposition, NatsError> {
-        let (message, id) = (delivery.message, &delivery.id);
+        let message = delivery.message;
+        let id = &delivery.id;
         self.queue.dead_letter(message, Some(id), envelope, delivery.deliveries).await?;
         self.finish(delivery, reply, envelope).await;
         increment(&self.counts.dead_letters);

@@ -26,7 +26,7 @@ use cog_spec::Usage;
 
 use self::{
     output::Output,
-    via::{Mode, Opened},
+    via::{Mode, ReadyBatch},
 };
 use super::{emit, runtime};
 use crate::{
@@ -36,6 +36,14 @@ use crate::{
     exit::Exit,
     output::Console,
 };
+
+/// What a batch was started with.
+#[derive(Clone, Copy)]
+struct Invocation<'a> {
+    args: &'a BatchArgs,
+    settings: &'a Settings,
+    console: &'a Console,
+}
 
 /// Runs the module for each row, or a command about the jobs of a batch.
 pub(crate) fn batch(
@@ -107,24 +115,21 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         via,
     };
     let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
+    let invocation = Invocation { args, settings: &settings, console };
     if let Some(format) = args.plan {
-        return plan::plan(&batch, rows, (args, format), &settings, console);
+        return plan::plan(&batch, rows, format, invocation);
     }
     #[cfg(feature = "nats")]
     if let Some(url) = args.nats() {
         console.note(&note);
-        let summary = nats::run(url, (batch, rows), args, (&settings, console))?;
+        let summary = nats::run(url, batch, rows, invocation)?;
         return close(summary, args, console);
     }
     let output = Output::open(args, &batch, &settings)?;
     console.note(&note);
     if let Some(provider) = &batch.via {
-        return via::run(
-            provider,
-            Opened { batch: &batch, rows, output, source: &source },
-            (args, mode),
-            (&settings, console),
-        );
+        let ready = ReadyBatch { batch: &batch, rows, output, source: &source };
+        return via::run(provider, ready, mode, invocation);
     }
     let summary = runtime::block_on(output.run(&batch, rows, args, console))??;
     close_telemetry(&settings, console);
@@ -190,7 +195,8 @@ fn note_rows(summary: &Summary, args: &BatchArgs, console: &Console) {
 }
 
 fn source(args: &BatchArgs) -> Result<Source, CliError> {
-    let (rows, format) = (&args.rows, format::input(args)?);
+    let rows = &args.rows;
+    let format = format::input(args)?;
     let columns = ColumnMap { fields: rows.map.clone(), ignore_unknown: rows.ignore_unknown };
     if format == Format::JsonLines && columns != ColumnMap::default() {
         return Err(CliError::usage("--map and --ignore-unknown are for columns, and JSON Lines have none"));

@@ -185,7 +185,8 @@ impl<'a> HistoryCount<'a> {
         let line = |(index, message): (usize, &'a cog_harmony::Message)| {
             let MessageTokens { total, images, image_tokens, estimates } = counter.message(message);
             let estimated = estimates.into_iter().map(Estimate::as_str).collect();
-            let (id, role) = (message.id.as_deref(), message.role.as_str());
+            let id = message.id.as_deref();
+            let role = message.role.as_str();
             MessageCount { index, id, role, tokens: total, images, image_tokens, estimated }
         };
         let messages: Vec<MessageCount<'a>> = conversation.messages().iter().enumerate().map(line).collect();
@@ -207,7 +208,8 @@ impl<'a> HistoryCount<'a> {
                 0 => String::new(),
                 images => format!("{images} ({} tokens)", line.image_tokens),
             };
-            let (name, tokens) = (format!("[{}]", line.index), line.tokens.to_string());
+            let name = format!("[{}]", line.index);
+            let tokens = line.tokens.to_string();
             table.row([name, line.role.to_owned(), tokens, images, line.estimated.join("; ")]);
         }
         let kind = if self.exact { "exact" } else { "estimated" };

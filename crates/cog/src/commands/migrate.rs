@@ -24,7 +24,8 @@ pub(crate) fn migrate(
     console: &Console,
 ) -> Result<Exit, CliError> {
     let finder = default_finder(environment)?;
-    let (mut done, mut worst) = (Vec::new(), Exit::Ok);
+    let mut done = Vec::new();
+    let mut worst = Exit::Ok;
     for origin in origins(&finder, args)? {
         match one(&origin, args) {
             Ok(step) => done.push(step),

@@ -69,7 +69,8 @@ fn about_parts(module: &Arc<Module>, finder: &Finder) -> Option<String> {
     let plan = flow.root();
     let name = &module.manifest.name;
     let parts: Vec<&str> = plan.parts.iter().map(|part| part.name.as_str()).collect();
-    let (first, parts) = (*parts.first()?, parts.join(", "));
+    let first = *parts.first()?;
+    let parts = parts.join(", ");
     Some(match plan.answer {
         Answer::OwnPrompt => {
             format!(

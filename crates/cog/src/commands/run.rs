@@ -63,7 +63,8 @@ pub(super) fn run_with(
     let log = RunLog::new(&settings);
     let continuation = confirmation::from_args(&args.tools);
     let trace = args.trace.as_ref().map(|_| Trace::new());
-    let (module, input) = (None, None);
+    let module = None;
+    let input = None;
     let mut run = Run { args, settings, console, log, module, start, input, continuation, trace };
     loop {
         let result = run.run()?;
@@ -286,7 +287,7 @@ impl Run<'_> {
         let cancellation = Cancellation::new();
         let options = self.options(cancellation.clone());
         let new =
-            || stored::created(self.args, &module, (&input, options.clone()), &self.settings, self.console);
+            || stored::created(self.args, &module, &input, options.clone(), &self.settings, self.console);
         let stored = stored.or_else(new);
         let mut context = RunContext::default();
         context.parent_span = self.settings.parent_span();

@@ -45,7 +45,8 @@ pub(super) fn note_shadowing(finder: &Finder, name: &str, origin: &Origin, conso
 
 /// Notes the same about the modules that a module calls, itself or through others: its parts and its tools.
 fn note_parts(runtime: &Runtime, module: &Arc<Module>, console: &Console) {
-    let (mut found, mut waiting) = (HashSet::new(), vec![Arc::clone(module)]);
+    let mut found = HashSet::new();
+    let mut waiting = vec![Arc::clone(module)];
     while let Some(module) = waiting.pop() {
         let tools = module.manifest.tools.allowed.iter().filter(|_| module.trust.allows_tools());
         let names = called_modules(&module).into_iter().chain(tools.cloned());

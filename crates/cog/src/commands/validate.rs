@@ -55,7 +55,8 @@ fn describe(name: &str, report: &Report, console: &Console) -> String {
     for diagnostic in &report.diagnostics {
         text += &format!("{}\n\n", diagnostic.render(palette.is_on()));
     }
-    let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
+    let errors = report.count(Severity::Error);
+    let warnings = report.count(Severity::Warning);
     let verdict = if report.is_valid() { palette.success("valid") } else { palette.error("invalid") };
     let mut facts: Vec<String> = report.format().map(|format| format.to_string()).into_iter().collect();
     facts.extend(count(report.cases, "golden test"));

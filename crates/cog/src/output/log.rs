@@ -36,7 +36,8 @@ pub(crate) fn start(cli: &Cli, console: &Console) {
     let contents = if has_contents { level } else { LevelFilter::OFF };
     let ours = Targets::new().with_target("cog", level).with_target(CONTENTS, contents);
     let ours = if is_server { ours.with_target(AUDIT, level.max(LevelFilter::INFO)) } else { ours };
-    let (is_terminal, redactor) = (console.err().is_terminal, console.redactor().clone());
+    let is_terminal = console.err().is_terminal;
+    let redactor = console.redactor().clone();
     let safe = move || Safe { is_terminal, redactor: redactor.clone() };
     let lines = fmt::layer().with_writer(safe).with_ansi(console.err().palette.is_on());
     let registry = tracing_subscriber::registry();

@@ -90,7 +90,9 @@ impl Console {
 
 fn log(diagnostic: &Diagnostic) {
     let Diagnostic { severity, rule, message, file, location, suggestion } = diagnostic;
-    let (rule, file, help) = (rule.as_str(), file.to_string_lossy(), suggestion.as_deref());
+    let rule = rule.as_str();
+    let file = file.to_string_lossy();
+    let help = suggestion.as_deref();
     let line = location.as_ref().map(|location| location.line);
     match severity {
         Severity::Error => error!(rule, %file, line, help, "{message}"),

@@ -69,7 +69,8 @@ pub(super) fn for_terminal(text: &str) -> String {
 fn colour_at(text: &str) -> &str {
     let Some(body) = text.strip_prefix("\u{1b}[") else { return "" };
     let codes = body.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-    let (numbers, length) = (body.split_at(body.len() - codes.len()).0, text.len() - codes.len() + 1);
+    let numbers = body.split_at(body.len() - codes.len()).0;
+    let length = text.len() - codes.len() + 1;
     let is_plain = codes.starts_with('m') && numbers.split(';').all(is_colour);
     if is_plain { text.get(..length).unwrap_or_default() } else { "" }
 }

@@ -7,12 +7,11 @@ use cog_host::settings::Settings;
 use cog_nats::{Names, NatsRows, Queue, connect};
 use cog_run::RunOptions;
 
-use super::{describe, output::Output};
+use super::{Invocation, describe, output::Output};
 use crate::{
     args::BatchArgs,
     commands::{emit, nats, runtime},
     error::CliError,
-    output::Console,
 };
 
 /// The maximum of `--max-attempts` in the options of a job.
@@ -26,7 +25,8 @@ pub(super) fn check(args: &BatchArgs) -> Result<(), CliError> {
     if args.nats().is_none() {
         return Ok(());
     }
-    let (limits, generation) = (&args.limits, args.generation.generation());
+    let limits = &args.limits;
+    let generation = args.generation.generation();
     let vendor = "A job is run by a worker of yours, or by a vendor: use one of both.";
     let worker = "The workers call the provider: limit them with the --concurrency of `cog worker`.";
     let module = "Set it in the manifest of the module, which the workers read.";
@@ -53,10 +53,11 @@ pub(super) fn check(args: &BatchArgs) -> Result<(), CliError> {
 /// Adds the rows as jobs, and writes their results. Connects before it creates any file.
 pub(super) fn run(
     url: &str,
-    (mut batch, rows): (Batch, Rows),
-    args: &BatchArgs,
-    (settings, console): (&Settings, &Console),
+    mut batch: Batch,
+    rows: Rows,
+    invocation: Invocation<'_>,
 ) -> Result<Summary, CliError> {
+    let Invocation { args, settings, console } = invocation;
     let is_stored = !emit::is_stdout(&args.output);
     batch.warms_cache = false;
     let module = Arc::clone(&batch.module);

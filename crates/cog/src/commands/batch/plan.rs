@@ -4,11 +4,9 @@ use cog_batch::{
     Batch, JournalPaths, Resume, Rows, Stop,
     plan::{EarlierRuns, Plan, PlanLimits, Strategy, StrategyName},
 };
-use cog_host::settings::Settings;
-
-use super::{describe::describe, one_call::check_module, view};
+use super::{Invocation, describe::describe, one_call::check_module, view};
 use crate::{
-    args::{BatchArgs, PlanFormat},
+    args::PlanFormat,
     commands::{emit, runtime},
     error::CliError,
     exit::Exit,
@@ -19,10 +17,10 @@ use crate::{
 pub(super) fn plan(
     batch: &Batch,
     rows: Rows,
-    (args, format): (&BatchArgs, PlanFormat),
-    settings: &Settings,
-    console: &Console,
+    format: PlanFormat,
+    invocation: Invocation<'_>,
 ) -> Result<Exit, CliError> {
+    let Invocation { args, settings, console } = invocation;
     check_module("--plan", &batch.module)?;
     let earlier = match emit::is_stdout(&args.output) {
         true => EarlierRuns::default(),

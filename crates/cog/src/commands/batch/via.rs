@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Parser as _;
-use cog_batch::{Batch, Description, Finished, Job, Jobs, Rows, Source, VendorBatch, VendorBatchProvider};
+use cog_batch::{Batch, Description, Finished, Job, Jobs, Rows, Source, Summary, VendorBatch, VendorBatchProvider};
 use cog_host::{
     providers::{Rank, Selected, provider_settings},
     settings::{Environment, Settings},
@@ -13,7 +13,7 @@ use cog_run::Providers;
 use cog_spec::ErrorBody;
 
 use super::{
-    Output, close,
+    Invocation, Output, close,
     describe::{self, describe},
     one_call::check_module,
     unreadable,
@@ -36,7 +36,7 @@ pub(super) enum Mode {
 }
 
 /// A batch that is ready.
-pub(super) struct Opened<'a> {
+pub(super) struct ReadyBatch<'a> {
     pub(super) batch: &'a Batch,
     pub(super) rows: Rows,
     pub(super) output: Output,
@@ -70,11 +70,12 @@ pub(super) fn selected(provider: &Arc<VendorBatchProvider>) -> Selected {
 /// Sends the rows, waits for their jobs, and runs each row with its answer.
 pub(super) fn run(
     provider: &Arc<VendorBatchProvider>,
-    opened: Opened<'_>,
-    (args, mode): (&BatchArgs, Mode),
-    (settings, console): (&Settings, &Console),
+    ready: ReadyBatch<'_>,
+    mode: Mode,
+    invocation: Invocation<'_>,
 ) -> Result<Exit, CliError> {
-    let Opened { batch, rows, output, source } = opened;
+    let Invocation { args, settings, console } = invocation;
+    let ReadyBatch { batch, rows, output, source } = ready;
     check_module("--via", &batch.module)?;
     let mut via = open(provider, args)?;
     via.describe(&describe_jobs(args, batch, settings)?, describe::command())?;
@@ -85,21 +86,22 @@ pub(super) fn run(
         let early = tokio::select! {
             biased;
             () = signals.next() => Some(Exit::Interrupted),
-            done = steps(&mut via, (batch, rows, finished), (args, mode), console) => done?,
+            done = answers(&mut via, batch, rows, finished, mode, invocation) => done?,
         };
         if let Some(exit) = early {
-            return Ok(Err(exit));
+            return Ok(BatchEnd::Later(exit));
         }
         drop(signals);
+        // The rows are read again: each is now run with its stored answer.
         let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
-        Ok::<_, CliError>(Ok(output.run(batch, rows, args, console).await?))
+        Ok::<_, CliError>(BatchEnd::Done(output.run(batch, rows, args, console).await?))
     })??;
     match ended {
-        Err(exit) => {
+        BatchEnd::Later(exit) => {
             note_later(args, console);
             Ok(exit)
         }
-        Ok(summary) => {
+        BatchEnd::Done(summary) => {
             let is_done = summary.stopped.is_none();
             let exit = close(summary, args, console);
             if is_done {
@@ -110,13 +112,25 @@ pub(super) fn run(
     }
 }
 
-/// Returns the exit code if the batch continues later, none once the answers are stored.
-async fn steps(
+/// How far a batch came.
+enum BatchEnd {
+    /// Its jobs run on, and another command continues.
+    Later(Exit),
+    /// Its rows ran with the answers of their jobs.
+    Done(Summary),
+}
+
+/// Sends the rows and waits for the answers of their jobs. Returns the exit code if the batch continues later, none once the answers
+/// are stored.
+async fn answers(
     via: &mut VendorBatch,
-    (batch, rows, finished): (&Batch, Rows, &Finished),
-    (args, mode): (&BatchArgs, Mode),
-    console: &Console,
+    batch: &Batch,
+    rows: Rows,
+    finished: &Finished,
+    mode: Mode,
+    invocation: Invocation<'_>,
 ) -> Result<Option<Exit>, CliError> {
+    let Invocation { args, console, .. } = invocation;
     if mode == Mode::Complete {
         via.send(batch, rows, finished, |job| console.note(&sent(job))).await?;
     }
@@ -218,7 +232,8 @@ fn sent(job: &Job) -> String {
 }
 
 fn states(jobs: &Jobs) -> String {
-    let (all, ended) = (jobs.list().len(), jobs.list().iter().filter(|job| job.is_ended).count());
+    let all = jobs.list().len();
+    let ended = jobs.list().iter().filter(|job| job.is_ended).count();
     let answered: u64 = jobs.list().iter().filter_map(|job| job.succeeded).sum();
     let requests: u64 = jobs.list().iter().map(|job| job.requests).sum();
     format!("{ended} of {all} jobs have ended; {answered} of {requests} rows are answered")

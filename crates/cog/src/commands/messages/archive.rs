@@ -61,7 +61,8 @@ async fn store_all(
     urls.sort_unstable();
     urls.dedup();
     let fetch = |url: &str| {
-        let (url, access) = (url.to_owned(), access.clone());
+        let url = url.to_owned();
+        let access = access.clone();
         async move {
             let source = MediaSource::new(MediaLocation::Url(url.clone()));
             (url, obtain(source, MediaRules::default(), access).await)

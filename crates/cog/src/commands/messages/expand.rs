@@ -211,10 +211,12 @@ fn image(part: &Part, media: &Media) -> Result<Part, MediaError> {
 
 /// Returns a file part with its content in place of its file name.
 fn document(part: &Part, media: &Media) -> Result<Part, MediaError> {
-    let (media_type, data) = (media.media_type().to_owned(), encode_base64(media.bytes())?);
+    let media_type = media.media_type().to_owned();
+    let data = encode_base64(media.bytes())?;
     Ok(match part {
         Part::FileReference(file) => {
-            let (filename, other) = (file.filename.clone(), file.other.clone());
+            let filename = file.filename.clone();
+            let other = file.other.clone();
             Part::File(FilePart { media_type, data, filename, other })
         }
         _ => Part::media(&media_type, data),

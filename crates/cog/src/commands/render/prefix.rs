@@ -23,7 +23,8 @@ fn size(prefix: &StablePrefix) -> String {
         true => "the complete system message",
         false => "the system message up to the first placeholder for the input",
     };
-    let (tokens, bytes) = (prefix.estimated_tokens(), prefix.bytes());
+    let tokens = prefix.estimated_tokens();
+    let bytes = prefix.bytes();
     format!("about {tokens} tokens (estimated from {bytes} bytes): schema and {part}")
 }
 

@@ -57,7 +57,8 @@ fn directory(args: &RunArgs, settings: &Settings, is_continued: bool) -> Option<
 pub(super) fn created(
     args: &RunArgs,
     module: &Module,
-    (input, options): (&RunInput, RunOptions),
+    input: &RunInput,
+    options: RunOptions,
     settings: &Settings,
     console: &Console,
 ) -> Option<StoredRun> {

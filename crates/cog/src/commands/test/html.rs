@@ -98,7 +98,8 @@ fn section(suite: &Suite) -> String {
 /// A case; one that failed is open.
 fn details(suite: &Suite, case: &CaseReport) -> String {
     let verdict = case.verdict().as_str();
-    let (class, open) = (class_of(verdict), if verdict == "failed" { " open" } else { "" });
+    let class = class_of(verdict);
+    let open = if verdict == "failed" { " open" } else { "" };
     let mut text = format!(
         "<details{open} id=\"{}\"><summary><b class=\"{class}\">{verdict}</b> {} <small>{}</small></summary>\n",
         Escaped(&anchor(suite, case)),

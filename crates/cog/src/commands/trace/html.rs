@@ -57,7 +57,8 @@ fn head(timeline: &Timeline<'_>, span: u64) -> String {
 
 /// The figures of a message, and its content below.
 fn message(entry: &Entry<'_>, span: u64) -> String {
-    let (role, index) = (entry.role, entry.index);
+    let role = entry.role;
+    let index = entry.index;
     let [input, output, cost] = match &entry.usage {
         Some(usage) => [tokens(usage.input_tokens), tokens(usage.output_tokens), cost(usage.cost_usd)],
         None => Default::default(),
@@ -141,7 +142,8 @@ fn long(head: &str, start: &str, text: &str, is_open: bool) -> String {
     if start == text {
         return format!("<p>{head}<bdi>{}</bdi></p>\n", Escaped(text));
     }
-    let (open, pretty) = (if is_open { " open" } else { "" }, indented(text));
+    let open = if is_open { " open" } else { "" };
+    let pretty = indented(text);
     let text = pretty.as_deref().unwrap_or(text);
     let (shown, more) = match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => text.split_at(end),

@@ -188,7 +188,9 @@ struct Layout {
 
 impl Layout {
     fn new<'a>(rows: impl Iterator<Item = &'a Row>, palette: Palette, columns: usize) -> Self {
-        let (mut index, mut author, mut figures) = (1, AUTHOR.len(), FIGURES.map(str::len));
+        let mut index = 1;
+        let mut author = AUTHOR.len();
+        let mut figures = FIGURES.map(str::len);
         for row in rows {
             index = index.max(row.index.len());
             author = author.max(width(&row.author));

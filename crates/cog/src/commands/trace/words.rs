@@ -84,7 +84,8 @@ pub(super) fn facts(totals: &Totals<'_>) -> Vec<(&'static str, String)> {
         facts.push(("cost", cost_facts(totals)));
     }
     if let Some(ms) = totals.duration_ms {
-        let (model, tool) = (duration(totals.model_ms), duration(totals.tool_ms));
+        let model = duration(totals.model_ms);
+        let tool = duration(totals.tool_ms);
         facts.push(("time", format!("{}; sum of replies {model}, of tools {tool}", duration(ms))));
     }
     if totals.tool_calls > 0 || !totals.results.is_empty() {

@@ -87,7 +87,8 @@ impl Lines<'_> {
     }
 
     fn member(&mut self, key: &str, value: &Value, lead: Lead, indent: usize) {
-        let (palette, inner) = (self.draft.palette, self.next_level(indent));
+        let palette = self.draft.palette;
+        let inner = self.next_level(indent);
         let key = truncate(&printable(key), self.available(indent) / 2);
         let lead = lead.with(&format!("{}:", palette.name(&key)), width(&key) + 1);
         match value {
@@ -107,7 +108,8 @@ impl Lines<'_> {
 
     /// Lays out `- ` and the element; its first member goes on the same line if it fits.
     fn element(&mut self, value: &Value, lead: Lead, indent: usize) {
-        let (lead, inner) = (lead.with("- ", 2), self.next_level(indent));
+        let lead = lead.with("- ", 2);
+        let inner = self.next_level(indent);
         if !is_container(value) {
             self.scalar(value, lead, inner);
         } else if inner > indent {

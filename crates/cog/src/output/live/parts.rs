@@ -59,7 +59,8 @@ impl PartList {
         let mut lines: Vec<String> = shown.iter().map(|part| part.line(width, spinner)).collect();
         let count = |status| self.0.iter().filter(|part| part.status == status).count();
         if self.0.len() > shown.len() {
-            let (done, waiting) = (count(PartStatus::Done), count(PartStatus::Waiting));
+            let done = count(PartStatus::Done);
+            let waiting = count(PartStatus::Waiting);
             lines.push(format!("  {done} of {} parts done, {waiting} waiting", self.0.len()));
         }
         lines
@@ -69,7 +70,9 @@ impl PartList {
         let path = printable(path);
         let index = self.0.iter().position(|part| part.path == path).unwrap_or_else(|| {
             let index = self.place_of(&path);
-            let (status, field, result) = (PartStatus::Waiting, String::new(), String::new());
+            let status = PartStatus::Waiting;
+            let field = String::new();
+            let result = String::new();
             self.0.insert(index, Part { path, status, field, characters: 0, result });
             index
         });

@@ -72,7 +72,8 @@ impl Terminal {
     fn escape<'a>(&mut self, text: &'a str) -> &'a str {
         let body = text.strip_prefix('[').expect("only CSI");
         let end = body.find(|c: char| c.is_ascii_alphabetic()).expect("an escape ends");
-        let (parameter, number) = (&body[..end], body[..end].parse().unwrap_or(1));
+        let parameter = &body[..end];
+        let number = body[..end].parse().unwrap_or(1);
         // The cursor stops at the edge of the window.
         let top = self.cells.len().saturating_sub(self.height);
         match &body[end..=end] {

@@ -95,7 +95,8 @@ fn view_fits_any_window_size() {
     content.push(&violation("data.issues[0].x", text));
     for columns in [1, 2, 5, 10, 20, 39, 40, 80, 200] {
         for rows in [1, 2, 5, 24] {
-            let (mut terminal, mut screen) = (Terminal::new(columns.max(4), rows.max(4)), Screen::default());
+            let mut terminal = Terminal::new(columns.max(4), rows.max(4));
+            let mut screen = Screen::default();
             let lines = content.lines(columns.max(4), rows.max(4), Duration::ZERO);
             assert!(lines.len() < rows.max(4));
             terminal.write(&screen.show(lines, columns.max(4)));
