@@ -104,7 +104,20 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-host",
         ],
     ),
-    ("cog-py", &["cog-json", "cog-spec", "cog-answer", "cog-media", "cog-module", "cog-run", "cog-host"]),
+    (
+        "cog-py",
+        &[
+            "cog-json",
+            "cog-spec",
+            "cog-answer",
+            "cog-media",
+            "cog-module",
+            "cog-contract",
+            "cog-conformance",
+            "cog-run",
+            "cog-host",
+        ],
+    ),
     ("xtask", &["cog-spec"]),
 ];
 

@@ -5,6 +5,7 @@
 //! * `result`, `error`, `module`, `report`, `verdict`, `exception`: what Python receives;
 //! * `tool`, `provider`: tools and providers written in Python; `callback`, `caller` and `attach` call them;
 //! * `from_python`, `to_python`: objects as JSON, and JSON as objects;
+//! * `contracts`: the types of modules in other languages, and conformance levels;
 //! * `servers`, `reader`, `log`: MCP servers, the process that reads documents, audio and video, and the log of runs;
 //! * `events`: the async runtime of the process; `python/cognitive` adds signatures, event loops and exceptions.
 
@@ -13,6 +14,7 @@ mod call;
 mod callback;
 mod caller;
 mod chunks;
+mod contracts;
 mod deliveries;
 mod error;
 mod events;
@@ -40,6 +42,7 @@ mod _cognitive {
     use crate::{
         call::Call,
         chunks::Chunks,
+        contracts::{check_conformance, module_types},
         error::ErrorInfo,
         model_request::PythonRequest,
         module::{LoadedModule, load_files},

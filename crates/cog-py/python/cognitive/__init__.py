@@ -8,7 +8,17 @@
 Providers, keys and limits come from environment variables and from the settings file of the command line ``cog``.
 """
 
-from ._cognitive import ErrorInfo, ModelRequest, Module, Report, Result, Verdict, __version__
+from ._cognitive import (
+    ErrorInfo,
+    ModelRequest,
+    Module,
+    Report,
+    Result,
+    Verdict,
+    __version__,
+    check_conformance,
+    module_types,
+)
 from ._errors import CognitiveError, DataError, ProviderError, ToolError
 from ._functions import ModuleFunction, default_runtime
 from ._runtime import ChunkStream, CognitiveRuntime, RunOptions
@@ -51,7 +61,9 @@ __all__ = [
     "ToolError",
     "Verdict",
     "__version__",
+    "check_conformance",
     "default_runtime",
+    "module_types",
     "task",
     "tool",
 ]

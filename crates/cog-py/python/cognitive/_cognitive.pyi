@@ -26,8 +26,10 @@ __all__ = [
     "Result",
     "Runtime",
     "Verdict",
+    "check_conformance",
     "internal_media",
     "load_files",
+    "module_types",
     "__version__",
 ]
 
@@ -262,6 +264,24 @@ class ReplyParts:
     def push(self, part: str | Reply) -> bool: ...
 
 def load_files(files: Mapping[str, str]) -> Module: ...
+def module_types(
+    modules: Sequence[Module], language: Literal["python", "rust", "typescript"] = "python", *, functions: bool = True
+) -> str:
+    """Returns the types of modules as a file in a language, as ``cog types`` prints it.
+
+    Args:
+        functions: Also a function for each module that runs it.
+    """
+
+def check_conformance(url: str, *, mock_port: int = 9797, level: int | None = None) -> dict[str, Any]:
+    """Checks the runtime at a URL, and returns the report of ``cog conformance --format json``.
+
+    The runtime must have the modules of the cases and call the model at ``mock_port`` of this machine.
+
+    Raises:
+        CognitiveError: If the runtime does not respond, or the port is in use.
+    """
+
 def internal_media(arguments: Sequence[str]) -> int: ...
 @final
 class Halted:
