@@ -3,7 +3,6 @@
 mod card;
 mod console;
 mod html;
-mod lines;
 mod live;
 pub(crate) mod log;
 mod messages;
@@ -17,11 +16,10 @@ pub(crate) use self::{
     card::card,
     console::Console,
     html::{Escaped, page},
-    lines::LineView,
     live::{FRAME, LiveView},
     messages::ErrorReport,
     palette::Palette,
-    progress::Progress,
+    progress::{LineView, Progress},
     table::Table,
     text::{printable, truncate, width, wrap},
     tree::Layout,

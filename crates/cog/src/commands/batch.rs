@@ -2,10 +2,8 @@
 
 mod describe;
 mod files;
-mod format;
 #[cfg(feature = "nats")]
 mod nats;
-mod one_call;
 mod output;
 mod plan;
 mod via;
@@ -60,7 +58,7 @@ pub(crate) fn batch(
 fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     emit::check(args.results.summary.as_deref())?;
     emit::check(Some(&args.output))?;
-    format::output(args)?;
+    files::output_format(args)?;
     files::check(args)?;
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = load_run_settings(flags, environment, console)?;
@@ -196,7 +194,7 @@ fn note_rows(summary: &Summary, args: &BatchArgs, console: &Console) {
 
 fn source(args: &BatchArgs) -> Result<Source, CliError> {
     let rows = &args.rows;
-    let format = format::input(args)?;
+    let format = files::input_format(args)?;
     let columns = ColumnMap { fields: rows.map.clone(), ignore_unknown: rows.ignore_unknown };
     if format == Format::JsonLines && columns != ColumnMap::default() {
         return Err(CliError::usage("--map and --ignore-unknown are for columns, and JSON Lines have none"));

@@ -1,11 +1,12 @@
-//! The files of a batch: each is another one.
+//! What is checked before a batch: its files, their formats, and that a row has one call.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use cog_batch::{Jobs, JournalPaths};
+use cog_batch::{Format, Jobs, JournalPaths};
+use cog_module::Module;
 
 use crate::{args::BatchArgs, commands::emit, error::CliError};
 
@@ -82,4 +83,68 @@ fn resolve(path: &Path) -> Option<PathBuf> {
 
 fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The extensions of the formats that need the feature `arrow`.
+#[cfg(not(feature = "arrow"))]
+const TABLES: &[&str] = &["arrow", "arrows", "feather", "ipc", "parquet", "pq"];
+#[cfg(feature = "arrow")]
+const TABLES: &[&str] = &[];
+
+/// Returns the format of the input.
+///
+/// # Errors
+/// It has no name, and the extension of the file is none of a format.
+pub(super) fn input_format(args: &BatchArgs) -> Result<Format, CliError> {
+    named(args.rows.format, &args.input, "--format")
+}
+
+/// Returns the format of the output.
+///
+/// # Errors
+/// As [`input_format`]; a table cannot be written to stdout.
+pub(super) fn output_format(args: &BatchArgs) -> Result<Format, CliError> {
+    let format = args.results.output_format;
+    if !emit::is_stdout(&args.output) {
+        return named(format, &args.output, "--output-format");
+    }
+    match format {
+        None | Some(Format::JsonLines) => Ok(Format::JsonLines),
+        Some(_) => {
+            Err(CliError::usage("only JSON Lines can be written to stdout; name a file with --output"))
+        }
+    }
+}
+
+fn named(name: Option<Format>, path: &Path, flag: &str) -> Result<Format, CliError> {
+    let format = name.or_else(|| Format::from_path(path));
+    format.ok_or_else(|| CliError::Usage {
+        message: match emit::is_stdout(path) {
+            true => "the format of stdin is unknown".to_owned(),
+            false => format!("the format of {} is unknown", path.display()),
+        },
+        suggestion: Some(match is_table(path) {
+            true => "Parquet and Arrow need a program with the feature `arrow`: cargo install cogn --features arrow".to_owned(),
+            false => format!("Name it with {flag}: {}.", Format::NAMES.join(", ")),
+        }),
+    })
+}
+
+fn is_table(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    TABLES.contains(&extension.to_ascii_lowercase().as_str())
+}
+
+/// Checks that a row of the module has one call.
+pub(super) fn check_module(flag: &str, module: &Module) -> Result<(), CliError> {
+    let manifest = &module.manifest;
+    let reason = match () {
+        () if manifest.composition.is_some() => "it calls other modules",
+        () if manifest.policies.tools_allowed => "it calls tools",
+        () => return Ok(()),
+    };
+    Err(CliError::Usage {
+        message: format!("{flag}: the module {} needs several calls for each row: {reason}", manifest.name),
+        suggestion: Some(format!("Run the batch without {flag}.")),
+    })
 }

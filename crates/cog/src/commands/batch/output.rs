@@ -8,7 +8,7 @@ use cog_batch::{
 };
 use cog_host::settings::Settings;
 
-use super::{describe::describe, format, view::ProgressView};
+use super::{describe::describe, files, view::ProgressView};
 use crate::{
     args::BatchArgs,
     commands::{emit, signals::Signals},
@@ -109,7 +109,7 @@ async fn write(journal: Journal, summary: &Summary, batch: &Batch, args: &BatchA
     results.leave_out(&summary.left_out)?;
     let path = &args.output;
     let output = OutputFile {
-        format: format::output(args)?,
+        format: files::output_format(args)?,
         order: args.results.order,
         contract: &batch.module.contract,
     };

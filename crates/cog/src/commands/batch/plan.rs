@@ -4,7 +4,8 @@ use cog_batch::{
     Batch, JournalPaths, Resume, Rows, Stop,
     plan::{EarlierRuns, Plan, PlanLimits, Strategy, StrategyName},
 };
-use super::{Invocation, describe::describe, one_call::check_module, view};
+
+use super::{Invocation, describe::describe, files::check_module, view};
 use crate::{
     args::PlanFormat,
     commands::{emit, runtime},

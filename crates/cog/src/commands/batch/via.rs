@@ -15,7 +15,7 @@ use cog_spec::ErrorBody;
 use super::{
     Invocation, Output, close,
     describe::{self, describe},
-    one_call::check_module,
+    files::check_module,
     unreadable,
 };
 use crate::{
