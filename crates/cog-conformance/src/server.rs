@@ -71,8 +71,9 @@ impl Server {
         let mut printed = Vec::new();
         while let Ok(line) = receive.recv_timeout(PATIENCE) {
             if let Some((_, address)) = line.split_once("http://") {
-                let is_part = |letter: char| letter.is_ascii_digit() || ".:".contains(letter);
-                server.address = address.chars().take_while(|letter| is_part(*letter)).collect();
+                let letters = address.chars();
+                server.address =
+                    letters.take_while(|letter| letter.is_ascii_digit() || ".:".contains(*letter)).collect();
                 return Ok(server);
             }
             printed.push(line);

@@ -40,9 +40,8 @@ pub(crate) struct Site {
 impl Site {
     /// Starts the site. `{site}` in its headers is its own URL.
     pub(crate) fn start(pages: &BTreeMap<String, Page>) -> Result<Self, String> {
-        let fault = |error: std::io::Error| error.to_string();
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(fault)?;
-        let host = listener.local_addr().map_err(fault)?.to_string();
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
+        let host = listener.local_addr().map_err(|error| error.to_string())?.to_string();
         let written: BTreeMap<String, Vec<u8>> = pages
             .iter()
             .map(|(path, page)| Ok((path.clone(), response(page, &host)?)))

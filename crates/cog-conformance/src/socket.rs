@@ -68,15 +68,15 @@ fn open(
     headers: &[(String, String)],
     conversation: &mut Conversation,
 ) -> Result<Option<WebSocket<TcpStream>>, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let mut request = format!("ws://{address}{path}").into_client_request().map_err(|error| text(&error))?;
+    let mut request =
+        format!("ws://{address}{path}").into_client_request().map_err(|error| error.to_string())?;
     for (name, value) in headers {
-        let name: HeaderName = name.parse().map_err(|error| text(&error))?;
-        let value = HeaderValue::from_str(value).map_err(|error| text(&error))?;
+        let name: HeaderName = name.parse().map_err(|error| error.to_string())?;
+        let value = HeaderValue::from_str(value).map_err(|error| error.to_string())?;
         request.headers_mut().insert(name, value);
     }
-    let stream = TcpStream::connect(address).map_err(|error| text(&error))?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| text(&error))?;
+    let stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
     match client(request, stream) {
         Ok((socket, _)) => Ok(Some(socket)),
         Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {

@@ -124,8 +124,10 @@ fn failure(end: &Value, chunks: &[Value]) -> Value {
     let numbered = chunks.iter().rev().filter_map(|chunk| chunk.get("chunk"));
     let meta =
         numbered.filter(|chunk| member_of(chunk, "field") == "meta").find_map(|chunk| chunk.get("data"));
-    let own_meta = || json!({ "confidence": 0.0, "risk": "high", "explain": error.get("message") });
-    let meta = meta.cloned().unwrap_or_else(own_meta);
+    let meta = match meta {
+        Some(meta) => meta.clone(),
+        None => json!({ "confidence": 0.0, "risk": "high", "explain": error.get("message") }),
+    };
     json!({ "ok": false, "meta": meta, "error": error, "partial_data": end.get("partial_data") })
 }
 

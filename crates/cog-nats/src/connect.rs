@@ -58,8 +58,8 @@ pub async fn connect(options: &NatsOptions) -> Result<Client, NatsError> {
         connection = connection.user_and_password(user.clone(), password.expose().to_owned());
     }
     if let Some(path) = &options.credentials {
-        let failed = |source| NatsError::File { path: path.clone(), source };
-        connection = connection.credentials_file(path).await.map_err(failed)?;
+        let opened = connection.credentials_file(path).await;
+        connection = opened.map_err(|source| NatsError::File { path: path.clone(), source })?;
     }
     connection.connect(servers).await.map_err(|error| match error.kind() {
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => NatsError::Rejected {
@@ -86,17 +86,16 @@ fn is_tls_error(error: &ConnectError) -> bool {
 
 /// Returns the servers, and whether TLS is required. Credentials are not allowed in the URL, which other users can see.
 fn servers(urls: &str) -> Result<(Vec<async_nats::ServerAddr>, bool), NatsError> {
-    let failed = |reason: String| NatsError::Url { reason };
     // A password may contain commas, so no part of such a URL is shown.
     if urls.contains('@') {
         let settings = "COG_NATS_USER and COG_NATS_PASSWORD, or COG_NATS_CREDENTIALS";
-        return Err(failed(format!("it contains credentials; set {settings}")));
+        return Err(NatsError::Url { reason: format!("it contains credentials; set {settings}") });
     }
     let mut servers = Vec::new();
     for text in urls.split(',').map(str::trim) {
         let server = server(text).ok_or_else(|| match text {
-            "" => failed(format!("a part of `{urls}` is empty")),
-            _ => failed(format!("`{text}` is not of the form nats://HOST:4222")),
+            "" => NatsError::Url { reason: format!("a part of `{urls}` is empty") },
+            _ => NatsError::Url { reason: format!("`{text}` is not of the form nats://HOST:4222") },
         })?;
         servers.push(server);
     }
@@ -117,8 +116,10 @@ fn shown(servers: &[async_nats::ServerAddr]) -> String {
 }
 
 fn readable(path: &PathBuf) -> Result<(), NatsError> {
-    let failed = |source| NatsError::File { path: path.clone(), source };
-    std::fs::metadata(path).map(drop).map_err(failed)
+    match std::fs::metadata(path) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(NatsError::File { path: path.clone(), source }),
+    }
 }
 
 /// What was logged about the connection since it was lost.

@@ -75,6 +75,11 @@ impl NatsError {
         Self::JetStream { operation: operation.into(), reason: reason.to_string() }
     }
 
+    /// Returns what makes an error of JetStream from an error of the client, for `map_err`.
+    pub(crate) fn cannot<E: std::error::Error>(operation: impl Into<String>) -> impl FnOnce(E) -> Self {
+        |reason| Self::jet_stream(operation, &reason)
+    }
+
     /// Returns whether the same call can succeed later.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::JetStream { .. })

@@ -24,9 +24,7 @@ impl JobId {
     /// Returns the id for a string of letters, digits and `-_=.`, without empty parts between dots.
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
-        let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=".contains(&byte);
-        let is_part = |part: &str| !part.is_empty() && part.bytes().all(is_valid);
-        (text.len() <= MAX_ID && text.split('.').all(is_part)).then_some(Self(text))
+        (text.len() <= MAX_ID && text.split('.').all(is_part_of_id)).then_some(Self(text))
     }
 
     /// Returns the id as a string.
@@ -39,6 +37,10 @@ impl JobId {
         let id = headers?.get(async_nats::header::NATS_MESSAGE_ID)?;
         Self::new(id.as_str())
     }
+}
+
+fn is_part_of_id(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_=".contains(&byte))
 }
 
 impl fmt::Display for JobId {
@@ -85,11 +87,7 @@ impl Job {
         }
         let module = job.get("module").ok_or_else(|| missing("module"))?.as_str();
         let input = job.get("input").ok_or_else(|| missing("input"))?;
-        let text = |key: &str| {
-            let text = job.get(key).map(|value| value.as_str().ok_or_else(|| wrong_type(key, "a string")));
-            text.transpose()
-        };
-        let version = text("version")?.map(str::to_owned);
+        let version = optional_string(&job, "version")?.map(str::to_owned);
         Ok(Self {
             version,
             module: module.ok_or_else(|| wrong_type("module", "a string"))?.to_owned(),
@@ -98,7 +96,7 @@ impl Job {
                 Some(options) => RunOptions::read(options, &[])?,
                 None => RunOptions::default(),
             },
-            reply: text("reply")?.map(|reply| allowed(reply, names)).transpose()?,
+            reply: optional_string(&job, "reply")?.map(|reply| allowed(reply, names)).transpose()?,
         })
     }
 
@@ -114,6 +112,11 @@ impl Job {
         });
         text.into()
     }
+}
+
+fn optional_string<'a>(job: &'a Value, key: &str) -> Result<Option<&'a str>, ErrorBody> {
+    let Some(value) = job.get(key) else { return Ok(None) };
+    value.as_str().map(Some).ok_or_else(|| wrong_type(key, "a string"))
 }
 
 /// Returns the subject for the result of a job that is not valid, if it names an allowed one.

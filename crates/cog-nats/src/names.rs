@@ -15,8 +15,9 @@ impl Names {
     /// # Errors
     /// [`NatsError::Name`] for a name with other characters than a-z, 0-9 and `-`.
     pub fn new(name: &str) -> Result<Self, NatsError> {
-        let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_valid) {
+        let has_valid_bytes =
+            name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+        if name.is_empty() || name.len() > MAX_NAME || !has_valid_bytes {
             return Err(NatsError::Name { name: name.chars().take(64).collect() });
         }
         Ok(Self(name.to_owned()))

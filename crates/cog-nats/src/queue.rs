@@ -102,8 +102,7 @@ impl Queue {
         text: Bytes,
         mut headers: HeaderMap,
     ) -> Result<AddOutcome, NatsError> {
-        let failed =
-            |error: &dyn std::error::Error| NatsError::jet_stream(format!("add the job {id}"), error);
+        let operation = format!("add the job {id}");
         let limit = self.client.max_payload();
         // The server counts the headers too.
         if text.len() + 1024 > limit {
@@ -111,25 +110,24 @@ impl Queue {
         }
         headers.insert(header::NATS_MESSAGE_ID, id.as_str());
         let sent = self.context.publish_with_headers(self.names.job_subject(group), headers, text).await;
-        let stored = sent.map_err(|error| failed(&error))?.await;
+        let stored = sent.map_err(NatsError::cannot(&operation))?.await;
         match stored {
             Ok(stored) if stored.duplicate => Ok(AddOutcome::Duplicate),
             Ok(_) => Ok(AddOutcome::New),
             Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(AddOutcome::Duplicate),
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(NatsError::jet_stream(operation, &error)),
         }
     }
 
     /// Returns whether a job that has a subject of its own is in the queue, also while it runs.
     pub(crate) async fn has_job(&self, id: &JobId) -> Result<bool, NatsError> {
-        let failed =
-            |error: &dyn std::error::Error| NatsError::jet_stream(format!("look for the job {id}"), error);
+        let operation = format!("look for the job {id}");
         let stream = self.context.get_stream_no_info(self.names.jobs()).await;
-        let stream = stream.map_err(|error| failed(&error))?;
+        let stream = stream.map_err(NatsError::cannot(&operation))?;
         match stream.get_last_raw_message_by_subject(&self.names.job_subject(id.as_str())).await {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(false),
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(NatsError::jet_stream(operation, &error)),
         }
     }
 
@@ -139,30 +137,27 @@ impl Queue {
     /// [`NatsError::JetStream`].
     pub async fn waiting(&self) -> Result<u64, NatsError> {
         let name = self.names.jobs();
-        let failed =
-            |error: &dyn std::error::Error| NatsError::jet_stream(format!("read the state of {name}"), error);
-        let stream = self.context.get_stream(&name).await.map_err(|error| failed(&error))?;
+        let stream = self.context.get_stream(&name).await;
+        let stream = stream.map_err(NatsError::cannot(format!("read the state of {name}")))?;
         Ok(stream.cached_info().state.messages)
     }
 
     /// Returns whether a worker waits for jobs, or has some.
     pub(crate) async fn has_workers(&self) -> Result<bool, NatsError> {
-        let failed = |error: &dyn std::error::Error| NatsError::jet_stream("look for workers", error);
+        const OPERATION: &str = "look for workers";
         let stream = self.context.get_stream_no_info(self.names.jobs()).await;
-        match stream.map_err(|error| failed(&error))?.consumer_info(CONSUMER).await {
+        match stream.map_err(NatsError::cannot(OPERATION))?.consumer_info(CONSUMER).await {
             Ok(info) => Ok(info.num_waiting > 0 || info.num_ack_pending > 0),
             // The first worker creates it.
             Err(error) if error.kind() == ConsumerInfoErrorKind::NotFound => Ok(false),
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(NatsError::jet_stream(OPERATION, &error)),
         }
     }
 
     /// Returns the consumer that all workers share.
     pub(crate) async fn consumer(&self) -> Result<PullConsumer, NatsError> {
         let stream = self.names.jobs();
-        let failed = |error: &dyn std::error::Error| {
-            NatsError::jet_stream(format!("open the consumer {CONSUMER} of {stream}"), error)
-        };
+        let operation = format!("open the consumer {CONSUMER} of {stream}");
         let config = pull::Config {
             durable_name: Some(CONSUMER.to_owned()),
             description: Some("The workers that run the jobs".to_owned()),
@@ -173,8 +168,8 @@ impl Queue {
             max_ack_pending: -1,
             ..pull::Config::default()
         };
-        let stream = self.context.get_stream(&stream).await.map_err(|error| failed(&error))?;
-        stream.get_or_create_consumer(CONSUMER, config).await.map_err(|error| failed(&error))
+        let stream = self.context.get_stream(&stream).await.map_err(NatsError::cannot(&operation))?;
+        stream.get_or_create_consumer(CONSUMER, config).await.map_err(NatsError::cannot(operation))
     }
 }
 
@@ -314,12 +309,12 @@ const RESERVED: usize = 1024;
 fn header_text(envelope: &Envelope, room: usize) -> String {
     let text = envelope.to_json();
     let Some(error) = envelope.error().filter(|_| text.len() > room) else { return text };
-    let short = |error: ErrorBody| Envelope::failure(error).to_json();
-    let whole = short(error.clone());
+    let whole = Envelope::failure(error.clone()).to_json();
     if whole.len() <= room {
         return whole;
     }
-    short(ErrorBody::with_code(error.code.clone(), error.message.chars().take(200).collect::<String>()))
+    let message: String = error.message.chars().take(200).collect();
+    Envelope::failure(ErrorBody::with_code(error.code.clone(), message)).to_json()
 }
 
 impl Queue {
@@ -331,7 +326,7 @@ impl Queue {
         envelope: &Envelope,
         deliveries: u64,
     ) -> Result<(), NatsError> {
-        let failed = |error: &dyn std::error::Error| NatsError::jet_stream("store a failed job", error);
+        const OPERATION: &str = "store a failed job";
         let mut headers = HeaderMap::new();
         if let Some(id) = id {
             headers.insert(header::NATS_MESSAGE_ID, id.as_str());
@@ -343,7 +338,8 @@ impl Queue {
         headers.insert(ENVELOPE, HeaderValue::from(text));
         headers.insert(DELIVERIES, deliveries.to_string().as_str());
         let sent = self.context.publish_with_headers(self.names.failed_subject(), headers, payload).await;
-        sent.map_err(|error| failed(&error))?.await.map_err(|error| failed(&error)).map(drop)
+        let stored = sent.map_err(NatsError::cannot(OPERATION))?.await;
+        stored.map_err(NatsError::cannot(OPERATION)).map(drop)
     }
 }
 

@@ -83,6 +83,10 @@ impl NatsSessions {
     }
 }
 
+fn unavailable(error: impl std::fmt::Display) -> AppendError {
+    AppendError::Unavailable(error.to_string())
+}
+
 impl Shared {
     async fn stream(&self) -> Result<Stream, String> {
         self.context.get_or_create_stream(self.config.clone()).await.map_err(|error| error.to_string())
@@ -108,9 +112,9 @@ impl Shared {
             }
             PublishErrorKind::StreamNotFound => {
                 drop(self.stream().await);
-                Err(AppendError::Unavailable(error.to_string()))
+                Err(unavailable(error))
             }
-            _ => Err(AppendError::Unavailable(error.to_string())),
+            _ => Err(unavailable(error)),
         }
     }
 
@@ -128,7 +132,7 @@ impl Shared {
         match stream.get_last_raw_message_by_subject(&self.names.session_subject(id)).await {
             Ok(last) => Ok(Some((last.sequence, server_of(Some(&last.headers)), last.payload))),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-            Err(error) => Err(AppendError::Unavailable(error.to_string())),
+            Err(error) => Err(unavailable(error)),
         }
     }
 
@@ -136,12 +140,11 @@ impl Shared {
         let Some((last, ..)) = self.last(&id).await? else {
             return Ok(LogReading { last: 0, records: Box::pin(streams::empty()) });
         };
-        let unavailable = |error: &dyn std::error::Error| AppendError::Unavailable(error.to_string());
         let stream = self.stream().await.map_err(AppendError::Unavailable)?;
         let config =
             pull::OrderedConfig { filter_subject: self.names.session_subject(&id), ..Default::default() };
-        let consumer = stream.create_consumer(config).await.map_err(|error| unavailable(&error))?;
-        let messages = consumer.messages().await.map_err(|error| unavailable(&error))?;
+        let consumer = stream.create_consumer(config).await.map_err(unavailable)?;
+        let messages = consumer.messages().await.map_err(unavailable)?;
         let records = messages.filter_map(|message| {
             let record = message.map(|message| record(&message));
             future::ready(record.ok().flatten())

@@ -12,6 +12,7 @@ use cog_host::{
     run_log::{Entries, Entry},
     settings::{Environment, Flags, Settings},
 };
+use cog_module::ListedModule;
 
 use crate::{args::Cli, exit::Exit, parse::program};
 
@@ -47,12 +48,15 @@ fn command() -> Command {
 }
 
 fn with_candidates(command: Command) -> Command {
-    let add = |arg: Arg| match arg.get_value_names() {
+    command.mut_args(with_completer).mut_subcommands(with_candidates)
+}
+
+fn with_completer(arg: Arg) -> Arg {
+    match arg.get_value_names() {
         Some([name]) if name == "MODULE" => arg.add(ArgValueCompleter::new(modules)),
         Some([name]) if name == "ID" => arg.add(ArgValueCompleter::new(runs)),
         _ => arg,
-    };
-    command.mut_args(add).mut_subcommands(with_candidates)
+    }
 }
 
 /// Returns the logged runs whose IDs begin with `current`, the newest first.
@@ -64,11 +68,12 @@ fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
         return Vec::new();
     };
     let found = entries.newest_first().filter(|run| run.id.starts_with(&*text)).take(MAX_RUNS);
-    let candidate = |run: Entry| {
-        let help = format!("{} {} {}", run.time, run.module, run.result());
-        CompletionCandidate::new(run.id).help(Some(help.into()))
-    };
-    found.map(candidate).collect()
+    found.map(run_candidate).collect()
+}
+
+fn run_candidate(run: Entry) -> CompletionCandidate {
+    let help = format!("{} {} {}", run.time, run.module, run.result());
+    CompletionCandidate::new(run.id).help(Some(help.into()))
 }
 
 /// Returns the modules whose names begin with `current`, or directories if it is a path.
@@ -82,9 +87,10 @@ fn modules(current: &OsStr) -> Vec<CompletionCandidate> {
         return Vec::new();
     };
     let listed = settings.finder().list().into_iter().filter(|module| module.name.starts_with(&*text));
-    let candidate = |module: cog_module::ListedModule| {
-        let purpose = module.manifest.ok().map(|manifest| manifest.responsibility.into());
-        CompletionCandidate::new(module.name).help(purpose)
-    };
-    listed.map(candidate).collect()
+    listed.map(module_candidate).collect()
+}
+
+fn module_candidate(module: ListedModule) -> CompletionCandidate {
+    let purpose = module.manifest.ok().map(|manifest| manifest.responsibility.into());
+    CompletionCandidate::new(module.name).help(purpose)
 }

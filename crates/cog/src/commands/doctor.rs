@@ -54,13 +54,16 @@ fn selected_vendors(args: &DoctorArgs, settings: &Settings) -> Vec<&'static Vend
 }
 
 fn is_configured(vendor: &Vendor, settings: &Settings) -> bool {
-    let is_set = |names: &[&str]| names.iter().any(|name| settings.variable(name).is_some());
     let names = settings.provider.value.as_deref().unwrap_or_default().split(',');
     let is_named = names.into_iter().any(|name| name.trim() == vendor.name);
     is_named
         || providers::detected(settings, vendor).is_some()
-        || is_set(vendor.key_vars)
-        || (vendor.key == AuthRequirement::Optional && is_set(vendor.base_url_vars))
+        || has_variable(vendor.key_vars, settings)
+        || (vendor.key == AuthRequirement::Optional && has_variable(vendor.base_url_vars, settings))
+}
+
+fn has_variable(names: &[&str], settings: &Settings) -> bool {
+    names.iter().any(|name| settings.variable(name).is_some())
 }
 
 /// The result for one provider.

@@ -65,16 +65,18 @@ fn takes_text_alone(module: &Module) -> bool {
 
 /// Returns the shortest input of a golden test that succeeds, or an input generated from the schema, unless it is long.
 fn sample(module: &Module) -> Option<String> {
-    let succeeds = |case: &GoldenCase| {
-        let answer = case.expected.answer().and_then(|answer| answer.get("ok"));
-        answer.and_then(Node::as_bool) != Some(false)
-    };
     let golden = golden::discover(module).cases.into_iter().filter(succeeds).map(|case| case.input);
     let fits = |input: &Value| module.contract.check_input(input.node()).is_empty();
     let readable = |text: &String| text.len() <= READABLE && !text.contains('\'');
     let golden = golden.filter(fits).map(|input| input.to_string()).filter(readable);
     let made_up = || module.contract.sample_input(0).map(|input| input.to_string()).filter(readable);
     golden.min_by_key(String::len).or_else(made_up)
+}
+
+/// Returns whether the expected answer of a case is not an error.
+fn succeeds(case: &GoldenCase) -> bool {
+    let answer = case.expected.answer().and_then(|answer| answer.get("ok"));
+    answer.and_then(Node::as_bool) != Some(false)
 }
 
 /// Quotes an argument for a shell.

@@ -72,11 +72,10 @@ fn draft(args: &HandoffNewArgs, parent: Option<&Handoff>) -> Result<Draft, CliEr
     }
     draft.target_agent.clone_from(&args.to);
     draft.timestamp = now();
-    let replace = |field: &mut Option<String>, new: &Option<String>| *field = new.clone().or(field.take());
     draft.primary_objective = args.objective.clone().unwrap_or(draft.primary_objective);
-    replace(&mut draft.status, &args.status);
-    replace(&mut draft.next_immediate_step, &args.next);
-    replace(&mut draft.history_summary, &args.summary);
+    draft.status = args.status.clone().or(draft.status);
+    draft.next_immediate_step = args.next.clone().or(draft.next_immediate_step);
+    draft.history_summary = args.summary.clone().or(draft.history_summary);
     draft.completed_steps.extend(args.done.iter().cloned());
     draft.constraints.extend(args.constraint.iter().cloned());
     for (name, reference) in &args.artifact {
@@ -172,11 +171,11 @@ struct Report(ChainReport);
 
 impl Report {
     fn describe(&self, palette: Palette) -> String {
-        let line = |finding: &Finding| {
+        let mut text = String::new();
+        for finding in &self.0.findings {
             let rule = palette.dim(format_args!("[{}]", finding.rule));
-            format!("{}: {} {rule}\n", palette.name(&finding.path), finding.message)
-        };
-        let text: String = self.0.findings.iter().map(line).collect();
+            text += &format!("{}: {} {rule}\n", palette.name(&finding.path), finding.message);
+        }
         let is_valid = self.0.findings.is_empty();
         let verdict = if is_valid { palette.success("valid") } else { palette.error("invalid") };
         text + &format!("{verdict} chain of {}\n", self.0.packets.len())

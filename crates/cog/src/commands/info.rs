@@ -146,12 +146,15 @@ impl Fields {
             .filter_map(Value::as_str)
             .collect();
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        let field = |(name, schema): (&String, &Value)| Field {
-            name: if required.contains(&name.as_str()) { format!("{name}*") } else { name.clone() },
-            kind: kind(schema),
-            about: about(resolve(schema, document)),
-        };
-        Self(properties.map(field).collect())
+        let mut fields = Vec::new();
+        for (name, schema) in properties {
+            fields.push(Field {
+                name: if required.contains(&name.as_str()) { format!("{name}*") } else { name.clone() },
+                kind: kind(schema),
+                about: about(resolve(schema, document)),
+            });
+        }
+        Self(fields)
     }
 
     /// Returns the fields of a module's input.

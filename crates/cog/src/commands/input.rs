@@ -134,8 +134,7 @@ fn text_of(file: &Path) -> Result<String, ErrorBody> {
 
 /// Returns the http(s) URL that an input is, if it is one.
 fn url_of(file: &Path) -> Option<&str> {
-    let is_url = |url: &&str| url.starts_with("https://") || url.starts_with("http://");
-    file.to_str().filter(is_url)
+    file.to_str().filter(|url| url.starts_with("https://") || url.starts_with("http://"))
 }
 
 /// Reads a JSON document at a URL that the operator allows.

@@ -182,14 +182,19 @@ struct MessageCount<'a> {
 impl<'a> HistoryCount<'a> {
     fn new(model: Option<&'a str>, conversation: &'a Conversation) -> Self {
         let counter = TokenCounter::new(model.unwrap_or_default());
-        let line = |(index, message): (usize, &'a cog_harmony::Message)| {
+        let mut messages: Vec<MessageCount<'a>> = Vec::new();
+        for (index, message) in conversation.messages().iter().enumerate() {
             let MessageTokens { total, images, image_tokens, estimates } = counter.message(message);
-            let estimated = estimates.into_iter().map(Estimate::as_str).collect();
-            let id = message.id.as_deref();
-            let role = message.role.as_str();
-            MessageCount { index, id, role, tokens: total, images, image_tokens, estimated }
-        };
-        let messages: Vec<MessageCount<'a>> = conversation.messages().iter().enumerate().map(line).collect();
+            messages.push(MessageCount {
+                index,
+                id: message.id.as_deref(),
+                role: message.role.as_str(),
+                tokens: total,
+                images,
+                image_tokens,
+                estimated: estimates.into_iter().map(Estimate::as_str).collect(),
+            });
+        }
         Self {
             model,
             tokenizer: counter.tokenizer(),
@@ -268,20 +273,25 @@ struct TrimItemJson<'a> {
     marker: Option<&'a str>,
 }
 
-impl<'a> TrimJson<'a> {
-    fn new(trimmed: &'a TrimReport, counter: &TokenCounter) -> Self {
-        let entry = |removed: &'a TrimmedItem| TrimItemJson {
+impl<'a> TrimItemJson<'a> {
+    fn new(removed: &'a TrimmedItem) -> Self {
+        Self {
             path: &removed.path,
             kind: removed.kind,
             tokens: removed.tokens,
             marker: removed.marker.as_deref(),
-        };
+        }
+    }
+}
+
+impl<'a> TrimJson<'a> {
+    fn new(trimmed: &'a TrimReport, counter: &TokenCounter) -> Self {
         Self {
             tokenizer: counter.tokenizer(),
             exact: counter.is_exact(),
             tokens_before: trimmed.tokens_before,
             tokens: trimmed.tokens,
-            removed: trimmed.removed.iter().map(entry).collect(),
+            removed: trimmed.removed.iter().map(TrimItemJson::new).collect(),
         }
     }
 }

@@ -95,11 +95,15 @@ impl ToJson for Step {
 
 /// Colours the added and removed lines of a diff.
 fn colour(diff: &str, palette: Palette) -> String {
-    let line = |line: &str| match line.as_bytes().first() {
-        Some(b'+') => palette.success(line),
-        Some(b'-') => palette.error(line),
-        Some(b'@') => palette.dim(line),
-        _ => line.to_owned(),
-    };
-    diff.lines().map(|text| line(text) + "\n").collect()
+    let mut text = String::new();
+    for line in diff.lines() {
+        text += &match line.as_bytes().first() {
+            Some(b'+') => palette.success(line),
+            Some(b'-') => palette.error(line),
+            Some(b'@') => palette.dim(line),
+            _ => line.to_owned(),
+        };
+        text.push('\n');
+    }
+    text
 }

@@ -43,11 +43,9 @@ pub(super) fn fallback(module: &Module) -> Option<Warning> {
 
 /// Whether a signal to [`follow`] ended the run.
 pub(super) fn is_interrupted(envelope: &Envelope) -> bool {
-    let reason = |error: &ErrorBody| {
-        let reason = error.details.as_ref()?.get("reason")?.as_str()?;
-        Some(reason == CancelReason::Cancelled.as_str())
-    };
-    envelope.error().and_then(reason) == Some(true)
+    let details = envelope.error().and_then(|error| error.details.as_ref());
+    let reason = details.and_then(|details| details.get("reason")?.as_str());
+    reason == Some(CancelReason::Cancelled.as_str())
 }
 
 /// Passes every chunk to `store` and shows it as it arrives, and returns the envelope of the stream. A signal cancels the run,

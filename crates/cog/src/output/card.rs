@@ -110,13 +110,18 @@ fn without<'a>(violations: &[String], message: &'a str) -> &'a str {
 /// Returns `details.violations` if there are several; a single one is in the message.
 fn violations(error: &ErrorBody) -> Vec<String> {
     let list = error.details.as_ref().and_then(|details| details.get("violations"));
-    let text = |node: Node<'_>, key| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
     let lines: Vec<String> = list
         .into_iter()
         .flat_map(Node::elements)
-        .map(|violation| printable(&format!("{}: {}", text(violation, "path"), text(violation, "message"))))
+        .map(|violation| {
+            printable(&format!("{}: {}", string(violation, "path"), string(violation, "message")))
+        })
         .collect();
     if lines.len() > 1 { lines } else { Vec::new() }
+}
+
+fn string<'a>(node: Node<'a>, key: &str) -> &'a str {
+    node.get(key).and_then(Node::as_str).unwrap_or_default()
 }
 
 /// Formats warnings, repairs, time, tokens and cost.
@@ -141,10 +146,9 @@ fn notes(envelope: &Envelope, layout: Layout) -> String {
 
 /// Returns the time, the tokens, the cost and the attempts, as far as they are known.
 fn facts(runtime: &RuntimeMeta) -> Vec<String> {
-    let time = |ms: u64| show_duration(std::time::Duration::from_millis(ms.max(1)));
     let usage = runtime.usage.as_ref();
     let facts = [
-        runtime.processing_time_ms.map(time),
+        runtime.processing_time_ms.map(|ms| show_duration(std::time::Duration::from_millis(ms.max(1)))),
         usage.map(|usage| format!("{} + {} tokens", usage.input_tokens, usage.output_tokens)),
         usage.and_then(|usage| usage.cost).map(|cost| cost.to_string()),
         runtime.attempts.map(|attempts| format!("{attempts} attempts")),

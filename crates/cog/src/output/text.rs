@@ -4,33 +4,36 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Returns the columns of a text on a terminal.
+/// Returns the columns of text on a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Wraps a text into lines of at most `columns`, between words if possible. Keeps line breaks, and replaces control
+/// Wraps text into lines of at most `columns`, between words if possible. Keeps line breaks, and replaces control
 /// characters, so that no answer can send escape sequences to a terminal.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     text.lines().flat_map(|line| wrap_line(&printable(line), columns.max(1))).collect()
 }
 
-/// Replaces the control characters of a text.
+/// Replaces the control characters.
 pub(crate) fn printable(text: &str) -> String {
-    let show = |c: char| match c {
+    text.chars().map(printable_char).collect()
+}
+
+fn printable_char(c: char) -> char {
+    match c {
         '\t' => ' ',
         c if is_unsafe(c) => '\u{fffd}',
         c => c,
-    };
-    text.chars().map(show).collect()
+    }
 }
 
-/// Replaces the control characters of a text except line breaks.
+/// Replaces the control characters except line breaks.
 pub(super) fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// Truncates a text to some columns, with a final `…`.
+/// Truncates text to some columns, with a final `…`.
 pub(crate) fn truncate(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

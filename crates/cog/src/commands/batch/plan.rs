@@ -146,13 +146,11 @@ fn limit(way: &Strategy) -> &'static str {
 /// Returns what the time is calculated from.
 fn assumed(plan: &Plan) -> String {
     let time = plan.time;
-    let assumed = |is_assumed| if is_assumed { " (assumed)" } else { "" };
+    let slots = if time.assumes_concurrency { " (assumed)" } else { "" };
     let measured = if time.assumes_seconds { " (assumed)" } else { " (the average of earlier results)" };
     format!(
-        "The time is that of {} rows at once{} and {:.1} s for each{measured}. Rows that run again cost more.",
-        time.concurrency,
-        assumed(time.assumes_concurrency),
-        time.seconds_per_row,
+        "The time is that of {} rows at once{slots} and {:.1} s for each{measured}. Rows that run again cost more.",
+        time.concurrency, time.seconds_per_row,
     )
 }
 

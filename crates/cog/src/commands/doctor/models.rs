@@ -73,12 +73,11 @@ impl Models {
 
 /// Returns the facts about the called model in one line, if there are any.
 fn facts_of(model: &ListedModel) -> Option<String> {
-    let tokens = |count: Option<u64>, what: &str| count.map(|count| format!("{count} {what} tokens"));
     let supported =
         (!model.capabilities.is_empty()).then(|| format!("supports {}", model.capabilities.join(", ")));
     let facts = [
-        tokens(model.max_input_tokens, "input"),
-        tokens(model.max_output_tokens, "output"),
+        model.max_input_tokens.map(|count| format!("{count} input tokens")),
+        model.max_output_tokens.map(|count| format!("{count} output tokens")),
         model.lifecycle.clone(),
         model.retires_at.as_ref().map(|date| format!("not available from {date}")),
         supported,

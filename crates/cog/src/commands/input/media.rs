@@ -21,6 +21,18 @@ struct Kind {
     extensions: &'static [&'static str],
 }
 
+impl Kind {
+    /// Returns whether the name of a field says that it has this kind.
+    fn names(&self, field: &MediaField<'_>) -> bool {
+        let name = field.name.to_lowercase();
+        self.names.iter().any(|part| name.contains(part))
+    }
+
+    fn has_extension(&self, extension: &str) -> bool {
+        self.extensions.iter().any(|known| known.eq_ignore_ascii_case(extension))
+    }
+}
+
 const IMAGE: Kind = Kind {
     flag: "--image",
     names: &["image", "picture", "photo", "screenshot"],
@@ -112,13 +124,9 @@ fn field_of<'a>(
     fields: &[MediaField<'a>],
     missing: &[MediaField<'a>],
 ) -> Result<MediaField<'a>, ErrorBody> {
-    let has_kind = |field: &MediaField<'_>, kind: &Kind| {
-        let name = field.name.to_lowercase();
-        kind.names.iter().any(|kind_name| name.contains(kind_name))
-    };
-    let has_any_kind = |field: &MediaField<'_>| KINDS.iter().any(|kind| has_kind(field, kind));
-    let named: Vec<_> = fields.iter().copied().filter(|field| has_kind(field, kind)).collect();
-    let unnamed: Vec<_> = fields.iter().copied().filter(|field| !has_any_kind(field)).collect();
+    let named: Vec<_> = fields.iter().copied().filter(|field| kind.names(field)).collect();
+    let unnamed = fields.iter().copied().filter(|field| !KINDS.iter().any(|kind| kind.names(field)));
+    let unnamed: Vec<_> = unnamed.collect();
     match (named.as_slice(), missing, fields, unnamed.as_slice()) {
         ([only], ..) | ([], [only], ..) | ([], _, [only], _) | ([], _, _, [only]) => Ok(*only),
         _ => Err(no_field(kind.flag, fields)),
@@ -147,9 +155,8 @@ fn no_field(flag: &str, fields: &[MediaField<'_>]) -> ErrorBody {
 /// Rejects a file whose name has an extension of another kind only.
 fn check_kind(kind: &Kind, source: &OsStr) -> Result<(), ErrorBody> {
     let extension = Path::new(source).extension().and_then(OsStr::to_str).unwrap_or_default();
-    let is_of = |kind: &Kind| kind.extensions.iter().any(|known| known.eq_ignore_ascii_case(extension));
-    match KINDS.iter().find(|other| is_of(other)) {
-        Some(other) if !is_of(kind) => {
+    match KINDS.iter().find(|other| other.has_extension(extension)) {
+        Some(other) if !kind.has_extension(extension) => {
             let message =
                 format!("{} {}: .{extension} is not a file of this kind", kind.flag, source.display());
             let advice = format!("Use {}, or --file FIELD=FILE for any type.", other.flag);

@@ -94,15 +94,16 @@ fn bar(entry: &Entry<'_>, span: u64) -> String {
     let first = bar.start.min(BAR - MIN_BAR);
     let length = entry.duration_ms.map(|ms| format!(", {} long", duration(ms))).unwrap_or_default();
     let class = if entry.role == Role::Tool { "call" } else { "model" };
-    let rect = |class: &str, x: usize, width: usize| {
-        format!("<rect class=\"{class}\" x=\"{x}\" width=\"{width}\" height=\"10\"/>")
-    };
     format!(
         "<svg viewBox=\"0 0 {BAR} 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"at {}{length}\">{}{}</svg>",
         duration(start),
         if bar.waiting > 0 { rect("waiting", first, bar.waiting) } else { String::new() },
         rect(class, first + bar.waiting, active),
     )
+}
+
+fn rect(class: &str, x: usize, width: usize) -> String {
+    format!("<rect class=\"{class}\" x=\"{x}\" width=\"{width}\" height=\"10\"/>")
 }
 
 fn content(content: &Content<'_>, is_answer: bool) -> String {

@@ -100,13 +100,12 @@ pub(super) fn facts(totals: &Totals<'_>) -> Vec<(&'static str, String)> {
 /// `3248 input (2048 cached), 256 output (80 reasoning)`.
 fn token_facts(totals: &Totals<'_>) -> String {
     let known = &totals.known;
-    let part = |count: u64, word: &str| if count == 0 { String::new() } else { format!(" ({count} {word})") };
     let text = format!(
         "{} input{}, {} output{}",
         known.input_tokens,
-        part(known.cached_input_tokens, "cached"),
+        part_of_tokens(known.cached_input_tokens, "cached"),
         known.output_tokens,
-        part(known.reasoning_tokens, "reasoning"),
+        part_of_tokens(known.reasoning_tokens, "reasoning"),
     );
     match totals.without_tokens {
         0 => text,
@@ -115,6 +114,10 @@ fn token_facts(totals: &Totals<'_>) -> String {
         }
         missing => format!("at least {text}; unknown in {}", counted(missing, "message")),
     }
+}
+
+fn part_of_tokens(count: u64, word: &str) -> String {
+    if count == 0 { String::new() } else { format!(" ({count} {word})") }
 }
 
 fn cost_facts(totals: &Totals<'_>) -> String {

@@ -50,30 +50,36 @@ impl PartList {
 
     /// Returns one line for each part: `✓ style-reviewer  confidence 0.93 · $0.01`.
     pub(super) fn lines(&self, spinner: char) -> Vec<String> {
-        let is_urgent = |part: &&Part| matches!(part.status, PartStatus::Running | PartStatus::Failed);
         let width = self.0.iter().map(|part| part.path.chars().count()).max().unwrap_or_default();
         let shown: Vec<&Part> = match self.0.len() > MAX_SHOWN {
-            true => self.0.iter().filter(is_urgent).take(MAX_SHOWN).collect(),
+            true => self.0.iter().filter(|part| part.is_urgent()).take(MAX_SHOWN).collect(),
             false => self.0.iter().collect(),
         };
         let mut lines: Vec<String> = shown.iter().map(|part| part.line(width, spinner)).collect();
-        let count = |status| self.0.iter().filter(|part| part.status == status).count();
         if self.0.len() > shown.len() {
-            let done = count(PartStatus::Done);
-            let waiting = count(PartStatus::Waiting);
+            let done = self.count(PartStatus::Done);
+            let waiting = self.count(PartStatus::Waiting);
             lines.push(format!("  {done} of {} parts done, {waiting} waiting", self.0.len()));
         }
         lines
+    }
+
+    fn count(&self, status: PartStatus) -> usize {
+        self.0.iter().filter(|part| part.status == status).count()
     }
 
     fn part(&mut self, path: &str) -> &mut Part {
         let path = printable(path);
         let index = self.0.iter().position(|part| part.path == path).unwrap_or_else(|| {
             let index = self.place_of(&path);
-            let status = PartStatus::Waiting;
-            let field = String::new();
-            let result = String::new();
-            self.0.insert(index, Part { path, status, field, characters: 0, result });
+            let part = Part {
+                path,
+                status: PartStatus::Waiting,
+                field: String::new(),
+                characters: 0,
+                result: String::new(),
+            };
+            self.0.insert(index, part);
             index
         });
         #[expect(clippy::indexing_slicing, reason = "the part was found or added")]
@@ -91,6 +97,11 @@ impl PartList {
 }
 
 impl Part {
+    /// Returns whether the part is shown if there is no room for all.
+    fn is_urgent(&self) -> bool {
+        matches!(self.status, PartStatus::Running | PartStatus::Failed)
+    }
+
     fn line(&self, width: usize, spinner: char) -> String {
         let sign = match self.status {
             PartStatus::Waiting => '·',
