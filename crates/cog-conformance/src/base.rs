@@ -112,7 +112,7 @@ impl Reply {
     }
 }
 
-/// Expands every `{"$repeat": [text, times]}` and `{"$join": [texts]}` in a value.
+/// Expands every `{"$repeat": [text, times]}` and `{"$join": [strings]}` in a value.
 pub(crate) fn expanded(value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(expanded).collect(),

@@ -118,7 +118,7 @@ impl<'a> Scene<'a> {
         Ok(())
     }
 
-    /// Compares the chunks with those of the last step, except for members that differ from run to run.
+    /// Compares the chunks with the chunks of the last step, except for members that differ from run to run.
     pub(crate) fn check_same(&self, chunks: &[Value]) -> Vec<String> {
         let now = comparable(chunks);
         let before = comparable(&self.chunks);

@@ -319,7 +319,7 @@ fn reaches(edges: &HashMap<String, Vec<String>>, from: &str, to: &str) -> bool {
     false
 }
 
-/// Returns the names that a type uses; `in_lists` also those of items and values.
+/// Returns the names that a type uses; with `in_lists` also in items and values.
 fn references(kind: &Type, in_lists: bool) -> Vec<String> {
     match kind {
         Type::Reference(name) => vec![name.clone()],

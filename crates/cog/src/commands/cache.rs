@@ -41,7 +41,7 @@ fn clear(args: &CacheClearArgs, environment: Environment, console: &Console) -> 
     Ok(Exit::Ok)
 }
 
-/// Returns the cache in a directory, otherwise that of the settings.
+/// Returns the cache in a directory, otherwise the one of the settings.
 fn open(directory: Option<&Path>, environment: Environment) -> Result<AnswerCache, CliError> {
     let settings = Settings::read(Flags::default(), environment)?;
     settings.cache.cache(directory).ok_or_else(|| CliError::Usage {

@@ -213,7 +213,7 @@ impl ToJson for Report<'_> {
     }
 }
 
-/// Written by hand: its members are those of the provider and its state.
+/// Written by hand: it has the members of the provider and its state.
 impl ToJson for Finding {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

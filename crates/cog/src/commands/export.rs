@@ -123,7 +123,7 @@ fn pretty(document: &Value) -> String {
     format!("{document:#}\n")
 }
 
-/// Prints a text, or writes it to a file that does not exist yet.
+/// Prints text, or writes it to a file that does not exist yet.
 fn file(text: &str, args: &ExportArgs, console: &Console) -> Result<Exit, CliError> {
     let Some(path) = args.output.as_deref().filter(|path| !emit::is_stdout(path)) else {
         console.print(text.trim_end_matches('\n'))?;

@@ -40,7 +40,7 @@ impl Report {
     }
 }
 
-/// Written by hand: its members are those of a module.
+/// Written by hand: it has the members of a module.
 impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
         let Report { module, parts, tests } = self;

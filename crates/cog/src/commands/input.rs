@@ -81,7 +81,7 @@ fn argument(text: &str) -> Result<String, ErrorBody> {
     }
 }
 
-/// Returns what is piped into a run that has no input although its module requires a text: JSON if it is an object,
+/// Returns what is piped into a run that has no input although its module requires text: JSON if it is an object,
 /// otherwise the text. For a module that takes a handoff packet it is JSON. Empty stdin counts as no input.
 fn piped(args: &InputArgs, module: &Module) -> Result<Option<RunInput>, ErrorBody> {
     let has_input = args.input.is_some() || args.args.is_some() || args.input_json.is_some();
@@ -217,7 +217,7 @@ fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
     })
 }
 
-/// Returns whether the name of a file is that of a media file.
+/// Returns whether a file has the name of a media file.
 fn is_media_name(file: &Path) -> bool {
     const EXTENSIONS: [&str; 16] = [
         "png", "jpg", "jpeg", "gif", "webp", "heic", "avif", "mp3", "wav", "ogg", "m4a", "flac", "mp4",

@@ -147,7 +147,7 @@ fn strip(args: &StripArgs, environment: Environment, console: &Console) -> Resul
     Ok(Exit::Ok)
 }
 
-/// Returns the types that the image may have: that of the file name, or any if it names none.
+/// Returns the types that the image may have: the type of the file name, or any if the name has none.
 fn capabilities(file: Option<&Path>) -> MediaCapabilities {
     let any = MediaCapabilities::default();
     match file.and_then(type_of_name).filter(|named| any.media_types.contains(named)) {

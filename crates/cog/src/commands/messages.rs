@@ -130,7 +130,7 @@ impl ToJson for FixJson<'_> {
 /// A problem that is left.
 struct OpenProblem<'a>(&'a Problem);
 
-/// Written by hand: severity and suggestion are those of the rule.
+/// Written by hand: severity and suggestion come from the rule.
 impl ToJson for OpenProblem<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let Problem { path, rule, message } = self.0;

@@ -86,7 +86,7 @@ fn describe(found: &[Row], console: &Console) -> String {
     text
 }
 
-/// Lists constraints, those of a field together.
+/// Lists constraints, grouped by field.
 fn list<'a>(title: &str, listed: impl Iterator<Item = &'a PortableConstraint>, console: &Console) -> String {
     let mut fields: Vec<(&str, Vec<String>)> = Vec::new();
     for constraint in listed {

@@ -114,7 +114,7 @@ fn with_routes(server: Server, _only_mcp: bool) -> Server {
     server
 }
 
-/// Opens the sessions: those of this server, or those of all servers that share them through NATS.
+/// Opens the sessions of this server, or of all servers that share them through NATS.
 async fn open_sessions(
     serving: &ServeSettings,
     stored: SessionSettings,

@@ -120,7 +120,7 @@ fn columns(modules: &[Module]) -> String {
     modules.iter().map(of_module).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the columns as JSON: an object with those of each module.
+/// Returns the columns as JSON: an object with a member for each module.
 fn columns_as_json(modules: &[Module]) -> String {
     format!("{}\n", ColumnsOfModules(modules).to_json_pretty())
 }

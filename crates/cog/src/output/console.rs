@@ -98,7 +98,7 @@ impl Console {
         format.is_json() || !(self.out.is_terminal || format.is_human())
     }
 
-    /// Writes a text to stdout, with a final line break: in one write, so that the lines of parallel processes stay apart.
+    /// Writes text to stdout, with a final line break: in one write, so that the lines of parallel processes stay apart.
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
         let mut text = if self.is_interactive() { for_terminal(text) } else { text.to_owned() };
         if !text.is_empty() && !text.ends_with('\n') {

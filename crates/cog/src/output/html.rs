@@ -6,7 +6,7 @@ use super::text::is_unsafe;
 
 /// The style that all pages share.
 const STYLE: &str = include_str!("page.css");
-/// Nothing may be loaded, not even if a text were not escaped.
+/// Nothing may be loaded, not even if some text were not escaped.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// Formats a page. `title` is plain text; `style` and `body` are CSS and HTML.

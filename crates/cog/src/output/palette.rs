@@ -52,7 +52,7 @@ impl Palette {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }
 
-    /// Formats a text in the colour of a risk.
+    /// Formats text in the colour of a risk.
     pub(crate) fn risk(self, level: Risk, text: impl Display) -> String {
         match level {
             Risk::None | Risk::Low => self.success(text),

@@ -167,7 +167,7 @@ impl Fields {
     }
 }
 
-/// Returns `data.verdict: approve`, with spaces in place of line breaks.
+/// Returns `data.verdict: approve`, with spaces instead of line breaks.
 fn line(field: &str, value: &Value) -> String {
     match value.node().as_str() {
         Some(text) => printable(&format!("{field}: {}", text.replace('\n', " "))),

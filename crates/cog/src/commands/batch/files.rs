@@ -16,7 +16,7 @@ const MAX_LINKS: usize = 16;
 /// Checks that no file that is written is the input, and that the summary replaces no file of the results.
 ///
 /// # Errors
-/// A usage error, if two names are those of one file.
+/// A usage error if two names mean one file.
 pub(super) fn check(args: &BatchArgs) -> Result<(), CliError> {
     let summary = args.results.summary.as_deref();
     let input = resolve(&args.input);
@@ -58,7 +58,7 @@ fn is_of_results(path: &Path, output: &Path) -> bool {
     is_of_job || results(output).iter().any(|path| resolve(path).as_ref() == Some(&file))
 }
 
-/// Returns the output and the files beside it.
+/// Returns the output and the files next to it.
 fn results(output: &Path) -> Vec<PathBuf> {
     if emit::is_stdout(output) {
         return Vec::new();

@@ -90,7 +90,7 @@ async fn open(url: &str, settings: &Settings) -> Result<Queue, CliError> {
     open.await.map_err(|error| nats::error(&error))
 }
 
-/// Returns the options of the jobs. The provider and the model are those of the workers, unless the command names others.
+/// Returns the options of the jobs. The workers choose the provider and the model, unless the command names them.
 fn options(options: &RunOptions, args: &BatchArgs) -> RunOptions {
     let mut options = options.clone();
     options.model.clone_from(&args.model.model);

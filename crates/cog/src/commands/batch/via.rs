@@ -159,7 +159,7 @@ async fn wait(via: &mut VendorBatch, console: &Console) -> Result<(), CliError> 
     Ok(())
 }
 
-/// Runs a command about the jobs of a batch. The settings are those of the command that started it.
+/// Runs a command about the jobs of a batch. It uses the settings of the command that started it.
 pub(super) fn jobs(
     command: &JobsCommand,
     environment: Environment,

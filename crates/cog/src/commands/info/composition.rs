@@ -92,7 +92,7 @@ impl Row<'_> {
     }
 }
 
-/// Written by hand: its members are those of a part and of its manifest.
+/// Written by hand: it has the members of a part and of its manifest.
 impl ToJson for Row<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let millis = |timeout: Duration| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);

@@ -56,7 +56,7 @@ const KINDS: [Kind; 4] = [IMAGE, AUDIO, VIDEO, PDF];
 ///
 /// # Errors
 /// E1001 if there is no field for a flag, or more than one; E1006 for a path that is not UTF-8; E1010 for a file whose
-/// name is that of another kind.
+/// name belongs to another kind.
 pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Result<RunInput, ErrorBody> {
     let (text, mut object) = split(input)?;
     let fields = module.contract.media_fields();

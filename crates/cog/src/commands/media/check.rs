@@ -43,7 +43,7 @@ pub(crate) fn check(args: &CheckArgs, environment: Environment, console: &Consol
     })?
 }
 
-/// Returns the sources of the arguments, with the lines of stdin in place of `-`.
+/// Returns the sources of the arguments, with the lines of stdin instead of `-`.
 fn sources(arguments: &[String]) -> impl Iterator<Item = std::io::Result<String>> {
     arguments.iter().flat_map(|argument| -> Box<dyn Iterator<Item = std::io::Result<String>>> {
         match argument.as_str() {

@@ -93,7 +93,7 @@ fn url_of(part: &Part) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")).then_some(url)
 }
 
-/// Puts the file names in place of the URLs, and prints each with its path. Returns whether all were fetched.
+/// Replaces the URLs with the file names, and prints each with its path. Returns whether all were fetched.
 fn rewrite(conversation: &mut Conversation, stored: &Stored, console: &Console) -> Result<bool, CliError> {
     let mut is_complete = true;
     for (index, message) in conversation.0.iter_mut().enumerate() {

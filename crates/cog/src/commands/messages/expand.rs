@@ -41,7 +41,7 @@ pub(crate) fn expand(
     Ok(if is_complete { Exit::Ok } else { Exit::Failed })
 }
 
-/// Allows the files beside the history, and the URLs that the operator allows.
+/// Allows the files in the directory of the history, and the URLs that the operator allows.
 fn access(file: &Path, settings: &MediaSettings) -> Access {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = parent.map_or_else(|| PathBuf::from("."), Path::to_owned);
@@ -98,7 +98,7 @@ impl Expander<'_> {
         }
     }
 
-    /// Returns the parts in place of one; none for a part that models read as it is.
+    /// Returns the parts that replace one; none for a part that models read as it is.
     async fn part(&self, part: &Part) -> Result<Option<Vec<Part>>, MediaError> {
         let Some(location) = location_of(part) else { return Ok(None) };
         let media = obtain(MediaSource::new(location), MediaRules::default(), self.access.clone()).await?;
@@ -200,7 +200,7 @@ fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")
 }
 
-/// Returns an image part with its content in place of its file name.
+/// Returns an image part with its content instead of its file name.
 fn image(part: &Part, media: &Media) -> Result<Part, MediaError> {
     let url = data_url(media.media_type(), &encode_base64(media.bytes())?);
     Ok(match part {
@@ -209,7 +209,7 @@ fn image(part: &Part, media: &Media) -> Result<Part, MediaError> {
     })
 }
 
-/// Returns a file part with its content in place of its file name.
+/// Returns a file part with its content instead of its file name.
 fn document(part: &Part, media: &Media) -> Result<Part, MediaError> {
     let media_type = media.media_type().to_owned();
     let data = encode_base64(media.bytes())?;

@@ -62,7 +62,7 @@ fn accepting(finder: &Finder, name: &str) -> Result<Origin, ErrorBody> {
     }
 }
 
-/// Returns the context of the run that follows: that of the logged one, with its input and answer as the last turn.
+/// Returns the context of the run that follows: the logged context, with the input and the answer as the last turn.
 fn context_after(contents: &Contents) -> Map<String, serde_json::Value> {
     let mut input = contents.input.as_ref().map_or(serde_json::Value::Null, Value::to_serde);
     let context = input.as_object_mut().and_then(|input| input.remove(CONTEXT));
@@ -96,7 +96,7 @@ fn object(value: serde_json::Value) -> Map<String, serde_json::Value> {
 }
 
 impl Conversation {
-    /// Adds the conversation to the input of its next run. Other context of the input replaces that of the last run.
+    /// Adds the conversation to the input of its next run. Context in the input replaces the context of the last run.
     ///
     /// # Errors
     /// E1001 if the input has a conversation of its own.

@@ -8,7 +8,7 @@ use cog_spec::Envelope;
 use super::Run;
 use crate::{args::HandoffToArgs, commands::emit, error::CliError};
 
-/// Returns the file of the packet: that of --handoff-out, otherwise one with the name of the agent; none if the run hands
+/// Returns the file of the packet: the value of --handoff-out, otherwise one named after the agent; none if the run hands
 /// over to none.
 pub(super) fn file(args: &HandoffToArgs) -> Option<PathBuf> {
     Some(file_for(args.handoff_to.as_deref()?, args))

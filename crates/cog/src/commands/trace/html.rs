@@ -19,9 +19,9 @@ const STYLE: &str = include_str!("trace.css");
 const BAR: usize = 1000;
 /// The minimum width of a bar.
 const MIN_BAR: usize = 4;
-/// The columns of the summary of a text.
+/// The columns of a summary.
 const SUMMARY: usize = 110;
-/// The maximum characters of a text.
+/// The maximum characters of a part.
 const MAX_CHARS: usize = 100_000;
 
 /// Formats the page.
@@ -161,7 +161,7 @@ fn long(head: &str, start: &str, text: &str, is_open: bool) -> String {
     )
 }
 
-/// Returns JSON with line breaks; none for other texts.
+/// Returns JSON with line breaks; none for anything else.
 fn indented(text: &str) -> Option<String> {
     let is_json = text.len() <= MAX_CHARS && text.trim_start().starts_with(['{', '[']);
     let value = is_json.then(|| Value::parse(text).ok())??;

@@ -42,7 +42,7 @@ pub(super) fn author(entry: &Entry<'_>) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the name of the author; of a result, that of the tool.
+/// Returns the name of the author; for a result, the name of the tool.
 pub(super) fn author_name<'a>(entry: &Entry<'a>) -> Option<&'a str> {
     let tool = entry.content.iter().find_map(|content| match content {
         Content::ToolResult { name, .. } if entry.role == Role::Tool => *name,
@@ -54,7 +54,7 @@ pub(super) fn author_name<'a>(entry: &Entry<'a>) -> Option<&'a str> {
 /// Texts are read up to this many characters for each column.
 const CHARS_PER_COLUMN: usize = 8;
 
-/// Returns the start of a text on one line.
+/// Returns the start of the text on one line.
 pub(super) fn short(text: &str, columns: usize) -> String {
     let text = text.trim_start();
     let end = text.char_indices().nth((columns + 1) * CHARS_PER_COLUMN).map(|(end, _)| end);
@@ -76,7 +76,7 @@ pub(super) fn without_status<'a>(text: &'a str, status: Option<&str>) -> &'a str
     members.unwrap_or(text)
 }
 
-/// Returns the totals as lines: a title and a text each.
+/// Returns the totals as lines: each with a title.
 pub(super) fn facts(totals: &Totals<'_>) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if totals.replies > 0 {
