@@ -3,15 +3,12 @@
 mod annotation;
 mod batch;
 mod cache;
-mod capabilities;
 mod cite;
 mod complete;
-mod completions;
 mod config;
 mod conformance;
 mod doctor;
 mod emit;
-mod errors;
 mod example;
 mod export;
 mod graph;
@@ -20,12 +17,10 @@ mod info;
 mod input;
 mod list;
 mod logs;
-mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod media;
 mod messages;
-mod migrate;
 #[cfg(feature = "nats")]
 mod nats;
 mod new;
@@ -44,7 +39,6 @@ mod stream;
 mod targets;
 mod test;
 mod trace;
-mod trust;
 mod types;
 mod validate;
 mod verify;
@@ -77,15 +71,15 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Logs(args) => logs::logs(args, environment, console),
         Command::Trace(args) => trace::trace(&args, console),
         Command::Cache(args) => cache::cache(&args, environment, console),
-        Command::Trust(args) => trust::trust(&args, environment, console),
+        Command::Trust(args) => config::trust(&args, environment, console),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(args) => config::config(&args, environment, console),
-        Command::Capabilities(args) => capabilities::capabilities(&args, console),
+        Command::Capabilities(args) => schema::capabilities(&args, console),
         Command::Conformance(args) => conformance::conformance(&args, console),
         Command::Schema(args) => schema::schema(&args, console),
-        Command::Errors(args) => errors::errors(&args, console),
-        Command::Completions(args) => completions::completions(&args, console),
-        Command::Man(args) => man::man(&args, console),
+        Command::Errors(args) => schema::errors(&args, console),
+        Command::Completions(args) => complete::completions(&args, console),
+        Command::Man(args) => complete::man(&args, console),
         Command::Media(args) => media::media(args, environment, console),
         Command::Messages(args) => messages::messages(&args, environment, console),
         Command::Verify(args) => verify::verify(&args, environment, console),
@@ -100,6 +94,6 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Export(args) => export::export(&args, environment, console),
         Command::Import(args) => export::import(&args, environment, console),
         Command::New(args) => new::new(&args, environment, console),
-        Command::Migrate(args) => migrate::migrate(&args, environment, console),
+        Command::Migrate(args) => new::migrate(&args, environment, console),
     }
 }

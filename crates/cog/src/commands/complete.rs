@@ -1,4 +1,4 @@
-//! Completion: a shell calls the program for each tab, and gets the names of modules too.
+//! Completion and manual pages: a shell calls the program for each tab, and gets the names of modules too.
 
 use std::ffi::OsStr;
 
@@ -14,7 +14,13 @@ use cog_host::{
 };
 use cog_module::ListedModule;
 
-use crate::{args::Cli, exit::Exit, parse::program};
+use crate::{
+    args::{Cli, CompletionsArgs, ManArgs},
+    error::CliError,
+    exit::Exit,
+    output::Console,
+    parse::program,
+};
 
 /// The variable that the scripts of `cog completions` set to the name of the shell.
 const VARIABLE: &str = "COG_COMPLETE";
@@ -34,7 +40,7 @@ pub(crate) fn complete() -> Option<Exit> {
 }
 
 /// Returns the script that makes a shell call this program.
-pub(super) fn script(shell: &str) -> std::io::Result<Vec<u8>> {
+fn script(shell: &str) -> std::io::Result<Vec<u8>> {
     let mut script = Vec::new();
     if let Some(completer) = Shells::builtins().completer(shell) {
         completer.write_registration(VARIABLE, program(), program(), program(), &mut script)?;
@@ -93,4 +99,32 @@ fn modules(current: &OsStr) -> Vec<CompletionCandidate> {
 fn module_candidate(module: ListedModule) -> CompletionCandidate {
     let purpose = module.manifest.ok().map(|manifest| manifest.responsibility.into());
     CompletionCandidate::new(module.name).help(purpose)
+}
+
+/// Prints the script for a shell and for the name of this program.
+pub(crate) fn completions(args: &CompletionsArgs, console: &Console) -> Result<Exit, CliError> {
+    let script = script(&args.shell.to_string())?;
+    console.print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Ok)
+}
+
+/// Prints the overview, or the page of one command, as roff.
+pub(crate) fn man(args: &ManArgs, console: &Console) -> Result<Exit, CliError> {
+    let mut cog = Cli::command().name(program());
+    cog.build();
+    let mut page = &cog;
+    for wanted in &args.command {
+        page = page.find_subcommand(wanted).ok_or_else(|| unknown(wanted))?;
+    }
+    let mut roff = Vec::new();
+    clap_mangen::Man::new(page.clone()).render(&mut roff)?;
+    console.print(&String::from_utf8_lossy(&roff))?;
+    Ok(Exit::Ok)
+}
+
+fn unknown(name: &str) -> CliError {
+    CliError::Usage {
+        message: format!("unknown command `{name}`"),
+        suggestion: Some("`cog help` lists the commands.".to_owned()),
+    }
 }

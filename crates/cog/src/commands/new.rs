@@ -1,4 +1,4 @@
-//! `cog new`: a module from the template, or a copy of another one.
+//! `cog new` and `cog migrate`: write the files of a module.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,21 @@ use cog_host::{
     TrustStore,
     settings::{Environment, Flags, Settings},
 };
-use cog_module::{Trust, scaffold};
+use cog_json::{Array, ToJson, Writer};
+use cog_module::{
+    Finder, Origin, Trust,
+    migrate::{self, Migration, Target},
+    scaffold,
+};
 use cog_spec::Tier;
 
-use crate::{args::NewArgs, error::CliError, exit::Exit, output::Console};
+use super::targets::{default_finder, own, targets};
+use crate::{
+    args::{MigrateArgs, NewArgs},
+    error::CliError,
+    exit::Exit,
+    output::{Console, Palette},
+};
 
 /// Creates the module, prints its directory, and suggests the next step.
 pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
@@ -45,4 +56,95 @@ impl NewArgs {
     fn tier(&self) -> Result<Tier, CliError> {
         self.tier.parse().map_err(|word: cog_spec::ParseEnumError| CliError::usage(word.to_string()))
     }
+}
+
+/// Migrates each module, or shows the changes. After a failure it continues with the next module.
+pub(crate) fn migrate(
+    args: &MigrateArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
+    let finder = default_finder(environment)?;
+    let mut done = Vec::new();
+    let mut worst = Exit::Ok;
+    for origin in origins(&finder, args)? {
+        match one(&origin, args) {
+            Ok(step) => done.push(step),
+            Err(fault) => worst = fault.report(console),
+        }
+    }
+    if args.format.is_json() {
+        console.print_json(&Array(&done))?;
+    } else {
+        let text: String =
+            done.iter().map(|step| step.describe(args.dry_run, console.out().palette)).collect();
+        console.print(if text.is_empty() && worst == Exit::Ok { NOTHING } else { &text })?;
+    }
+    Ok(worst)
+}
+
+const NOTHING: &str = "no modules to migrate";
+
+/// Returns the modules to migrate; with `--all`, there may be none.
+fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<Origin>, CliError> {
+    let found = if args.all { own(finder) } else { targets(finder, &args.modules, false)? };
+    Ok(found.into_iter().map(|(_, origin)| origin).collect())
+}
+
+fn one(origin: &Origin, args: &MigrateArgs) -> Result<Step, CliError> {
+    let target = if args.to == "v2.2" { Target::V22 } else { Target::V25 };
+    let migration = migrate::plan(origin, target)?;
+    let backup = if args.dry_run { None } else { migration.apply(!args.no_backup)? };
+    Ok(Step { migration, backup })
+}
+
+/// The migration of one module.
+struct Step {
+    migration: Migration,
+    backup: Option<PathBuf>,
+}
+
+impl Step {
+    fn describe(&self, dry_run: bool, palette: Palette) -> String {
+        let Migration { name, from, to, notes, .. } = &self.migration;
+        let name = palette.name(name);
+        if self.migration.is_empty() {
+            return format!("{name}: already {to}, nothing to do\n");
+        }
+        let mut text = if dry_run { colour(&self.migration.diff(), palette) } else { String::new() };
+        let would = if dry_run { "would become" } else { "is now" };
+        text += &format!("{name}: {would} {to} (was {from})\n");
+        for note in notes {
+            text += &format!("  {} {note}\n", palette.warning("note:"));
+        }
+        if let Some(backup) = &self.backup {
+            text += &format!("  {}\n", palette.dim(format_args!("backup: {}", backup.display())));
+        }
+        text
+    }
+}
+
+/// Written by hand: the migration is written by hand.
+impl ToJson for Step {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("migration", &self.migration);
+            w.optional("backup", &self.backup.as_ref().map(|path| path.display().to_string()));
+        });
+    }
+}
+
+/// Colours the added and removed lines of a diff.
+fn colour(diff: &str, palette: Palette) -> String {
+    let mut text = String::new();
+    for line in diff.lines() {
+        text += &match line.as_bytes().first() {
+            Some(b'+') => palette.success(line),
+            Some(b'-') => palette.error(line),
+            Some(b'@') => palette.dim(line),
+            _ => line.to_owned(),
+        };
+        text.push('\n');
+    }
+    text
 }
