@@ -44,7 +44,7 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
 }
 
 /// What a program says that is compiled without the feature `nats`.
-const WITHOUT_NATS: &str = "this program is compiled without NATS; released programs have `cog worker` and `--nats`, \
+pub(crate) const WITHOUT_NATS: &str = "this program is compiled without NATS; released programs have `cog worker` and `--nats`, \
     and so does `cargo install --locked --path crates/cog --features nats`";
 
 /// Whether the command or option that is missing is one of the feature `nats`.

@@ -129,9 +129,7 @@ async fn open_sessions(
 /// Without the feature, no server shares sessions.
 #[cfg(not(feature = "nats"))]
 async fn shared_sessions(_: &str, _: SessionSettings, _: &Settings) -> Result<Sessions, CliError> {
-    Err(CliError::usage(
-        "--nats: this program is compiled without NATS; released programs have it, and so does `cargo install --locked --path crates/cog --features nats`",
-    ))
+    Err(CliError::usage(format!("--nats: {}", crate::parse::WITHOUT_NATS)))
 }
 
 #[cfg(feature = "nats")]
