@@ -71,7 +71,7 @@ fn open(
     let mut request =
         format!("ws://{address}{path}").into_client_request().map_err(|error| error.to_string())?;
     for (name, value) in headers {
-        let name: HeaderName = name.parse().map_err(|error| error.to_string())?;
+        let name = HeaderName::try_from(name.as_str()).map_err(|error| error.to_string())?;
         let value = HeaderValue::from_str(value).map_err(|error| error.to_string())?;
         request.headers_mut().insert(name, value);
     }

@@ -46,11 +46,13 @@ pub(crate) use self::{
         LogsReplayArgs, LogsShowArgs, TraceArgs, TraceCommand, TraceFormat, TraceShowArgs,
     },
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
-    messages::{ArchiveArgs, ConvertArgs, CountArgs, ExpandArgs, FixArgs, MessagesArgs, MessagesCommand, TrimArgs},
+    messages::{
+        ArchiveArgs, ConvertArgs, CountArgs, ExpandArgs, FixArgs, MessagesArgs, MessagesCommand, TrimArgs,
+    },
     model::{GenerationArgs, ModelArgs},
     module::{
-        GraphArgs, GraphFormat, InfoArgs, Language, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs,
-        TypesArgs, ValidateArgs, ValidateFormat, VerifyArgs,
+        GraphArgs, GraphFormat, InfoArgs, Language, LevelArgs, ListArgs, MigrateArgs, NewArgs,
+        PortabilityArgs, TypesArgs, ValidateArgs, ValidateFormat, VerifyArgs,
     },
     run::{
         HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs,

@@ -3,11 +3,16 @@
 
 use std::{ffi::OsStr, path::PathBuf};
 
-use clap::{builder::{PossibleValue, PossibleValuesParser, TypedValueParser}, error::Error, value_parser, Arg, Args, Command, ValueEnum};
+use clap::{
+    Arg, Args, Command, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+    error::Error,
+    value_parser,
+};
 use cog_provider::vendors::VENDORS;
 use cog_spec::Code;
 
-use super::{ListFormat, OutputArgs};
+use super::OutputArgs;
 
 /// The output format of a list or a report.
 #[derive(Debug, Clone, Copy, Args)]

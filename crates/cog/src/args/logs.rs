@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{run::{CheckArgs, StreamArgs}, GenerationArgs, ListFormat, ModelArgs, OutputArgs};
+use super::{
+    GenerationArgs, ListFormat, ModelArgs, OutputArgs,
+    run::{CheckArgs, StreamArgs},
+};
 
 /// `cog logs`.
 #[derive(Debug, Args)]

@@ -2,10 +2,17 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{builder::{PossibleValuesParser, TypedValueParser}, value_parser, Args, Subcommand};
+use clap::{
+    Args, Subcommand,
+    builder::{PossibleValuesParser, TypedValueParser},
+    value_parser,
+};
 use cog_harmony::{Format, PartSupport};
 use cog_host::settings::parse_duration;
-use cog_provider::{provider_names, vendors::{VENDORS, Vendor}};
+use cog_provider::{
+    provider_names,
+    vendors::{VENDORS, Vendor},
+};
 use cog_spec::Modality;
 
 use super::ListFormat;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{builder::PossibleValuesParser, Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use cog_answer::verify::Kind;
 use cog_harmony::PartSupport;
 use cog_provider::vendors::VENDORS;

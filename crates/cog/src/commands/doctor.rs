@@ -4,16 +4,28 @@ mod models;
 
 use std::{path::Path, process::Command, time::Duration};
 
-use cog_host::{providers::{self, Rank}, settings::{Environment, Flags, MediaSettings, Settings}};
+use cog_host::{
+    providers::{self, Rank},
+    settings::{Environment, Flags, MediaSettings, Settings},
+};
 use cog_json::{Array, ToJson, Writer};
 use cog_media::Programs;
-use cog_provider::{vendors::{AuthRequirement, VENDORS, Vendor}, HttpProvider, ProviderError};
+use cog_provider::{
+    HttpProvider, ProviderError,
+    vendors::{AuthRequirement, VENDORS, Vendor},
+};
 use cog_spec::{Code, ErrorBody};
 use futures_util::future::join_all;
 
 use self::models::Models;
 use super::runtime;
-use crate::{args::DoctorArgs, commands::settings::note_telemetry, error::CliError, exit::Exit, output::{wrap, Console, Progress, Table}};
+use crate::{
+    args::DoctorArgs,
+    commands::settings::note_telemetry,
+    error::CliError,
+    exit::Exit,
+    output::{Console, Progress, Table, wrap},
+};
 
 /// The maximum time for a provider to list its models.
 const TIMEOUT: Duration = Duration::from_secs(15);

@@ -3,12 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use cog_host::settings::Environment;
-use cog_module::{export::{self, CardServer, RegistryEntry, Skill}, files::{self, FileError}, import, Module, Origin};
+use cog_module::{
+    Module, Origin,
+    export::{self, CardServer, RegistryEntry, Skill},
+    files::{self, FileError},
+    import,
+};
 use cog_spec::{Code, ErrorBody};
 use serde_json::Value;
 
 use super::{emit, targets::default_finder};
-use crate::{args::{ExportArgs, ExportFormat, ImportArgs}, error::CliError, exit::Exit, output::Console};
+use crate::{
+    args::{ExportArgs, ExportFormat, ImportArgs},
+    error::CliError,
+    exit::Exit,
+    output::Console,
+};
 
 /// The URL of a server that was started without options.
 const SERVER: &str = "http://127.0.0.1:8000";

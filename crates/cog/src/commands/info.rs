@@ -7,12 +7,20 @@ use std::sync::Arc;
 
 use cog_host::settings::Environment;
 use cog_json::{Array, ToJson, Writer};
-use cog_module::{golden, Finder, Module};
+use cog_module::{Finder, Module, golden};
 use serde_json::Value;
 
 use self::{composition::Parts, manifest::ManifestJson};
-use super::{example, targets::{default_finder, location}};
-use crate::{args::InfoArgs, error::CliError, exit::Exit, output::{wrap, Console, Table}};
+use super::{
+    example,
+    targets::{default_finder, location},
+};
+use crate::{
+    args::InfoArgs,
+    error::CliError,
+    exit::Exit,
+    output::{Console, Table, wrap},
+};
 
 /// Prints a module with all defaults resolved.
 pub(crate) fn info(args: &InfoArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {

@@ -6,13 +6,22 @@ pub(super) mod history;
 
 use std::path::Path;
 
-use cog_harmony::{trim_messages, Change, Conversation, Estimate, FixReport, Loss, MessageTokens, Problem, TrimmedItem, Severity, TokenCounter, TrimError, TrimReport};
+use cog_harmony::{
+    Change, Conversation, Estimate, FixReport, Loss, MessageTokens, Problem, Severity, TokenCounter,
+    TrimError, TrimReport, TrimmedItem, trim_messages,
+};
 use cog_host::settings::Environment;
 use cog_json::{Array, ToJson, Writer};
 use cog_spec::{Code, ErrorBody};
 use serde::Serialize;
 
-use crate::{args::{ConvertArgs, CountArgs, FixArgs, MessagesArgs, MessagesCommand, TrimArgs}, commands::emit, error::CliError, exit::Exit, output::{Console, Table}};
+use crate::{
+    args::{ConvertArgs, CountArgs, FixArgs, MessagesArgs, MessagesCommand, TrimArgs},
+    commands::emit,
+    error::CliError,
+    exit::Exit,
+    output::{Console, Table},
+};
 
 /// Runs the subcommand.
 pub(crate) fn messages(

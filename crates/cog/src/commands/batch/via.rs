@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use clap::Parser as _;
-use cog_batch::{Batch, Description, Finished, Job, Jobs, Rows, Source, Summary, VendorBatch, VendorBatchProvider};
+use cog_batch::{
+    Batch, Description, Finished, Job, Jobs, Rows, Source, Summary, VendorBatch, VendorBatchProvider,
+};
 use cog_host::{
     providers::{Rank, Selected, provider_settings},
     settings::{Environment, Settings},
@@ -94,7 +96,7 @@ pub(super) fn run(
         drop(signals);
         // The rows are read again: each is now run with its stored answer.
         let rows = source.open(&batch.module.contract).map_err(|error| unreadable(&error))?;
-        Ok::<_, CliError>(BatchEnd::Done(output.run(batch, rows, args, console).await?))
+        Ok::<_, CliError>(BatchEnd::Done(Box::new(output.run(batch, rows, args, console).await?)))
     })??;
     match ended {
         BatchEnd::Later(exit) => {
@@ -103,7 +105,7 @@ pub(super) fn run(
         }
         BatchEnd::Done(summary) => {
             let is_done = summary.stopped.is_none();
-            let exit = close(summary, args, console);
+            let exit = close(*summary, args, console);
             if is_done {
                 via.remove();
             }
@@ -117,7 +119,7 @@ enum BatchEnd {
     /// Its jobs run on, and another command continues.
     Later(Exit),
     /// Its rows ran with the answers of their jobs.
-    Done(Summary),
+    Done(Box<Summary>),
 }
 
 /// Sends the rows and waits for the answers of their jobs. Returns the exit code if the batch continues later, none once the answers

@@ -2,8 +2,11 @@
 
 use cog_harmony::timeline::{Content, Entry, Timeline};
 
-use super::{bar::Bar, words::{author, cost, counted, duration, facts, short, tokens, without_status}};
-use crate::{output::{printable, truncate, width, wrap, Palette}};
+use super::{
+    bar::Bar,
+    words::{author, cost, counted, duration, facts, short, tokens, without_status},
+};
+use crate::output::{Palette, printable, truncate, width, wrap};
 
 /// Draws the timeline in this many columns.
 pub(super) fn draw(timeline: &Timeline<'_>, palette: Palette, columns: usize) -> String {
