@@ -64,12 +64,14 @@ impl<'a> Number<'a> {
     /// Returns the nearest finite float: the maximum or the minimum if the number is out of range.
     #[must_use]
     pub fn as_f64(self) -> f64 {
+        // The parser returns an infinity beyond the range, which JSON cannot write.
         self.literal.parse().unwrap_or(0.0_f64).clamp(f64::MIN, f64::MAX)
     }
 
     /// Returns an integer if the literal is one of 64 bits, otherwise the nearest float, which the parser of `serde_json`
     /// sometimes misses by a bit.
     pub(crate) fn to_serde(self) -> serde_json::Number {
+        // `-0` is a float, because an integer has no sign of zero.
         let integer = Some(self).filter(|it| it.is_plain_integer() && it.literal() != "-0");
         integer
             .and_then(|it| it.as_u64().map(Into::into).or_else(|| it.as_i64().map(Into::into)))
@@ -235,6 +237,7 @@ impl PartialEq for Decimal<'_> {
 }
 
 /// Parses an exponent; one out of range becomes the end of the range.
+// Two numbers with exponents of over 64 bits are therefore equal if their digits are. No calculation could use the difference.
 fn saturating(power: &str) -> i64 {
     let edge = if power.starts_with('-') { i64::MIN } else { i64::MAX };
     power.parse().unwrap_or(edge)

@@ -173,6 +173,7 @@ impl SerializeMap for &mut Writer<'_> {
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), SerializeError> {
         self.separate();
         let start = self.out.len();
+        // As after a key, so that the value is written without a comma and a line break.
         self.after_key = true;
         key.serialize(&mut **self)?;
         match self.out.as_bytes().get(start) {
