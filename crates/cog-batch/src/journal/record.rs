@@ -145,18 +145,18 @@ impl StoredLines {
         if self.written.wait_for(|end| *end > at.0).await.is_err() {
             return Ok(None);
         }
-        let file = self.file.take().map_or_else(|| lock::open_file(&self.path).map(BufReader::new), Ok);
-        let read = move |mut file: BufReader<File>| {
-            let line = read_line(&mut file, at)?;
-            Ok((file, line))
+        self.read_written(at).await.map(Some).map_err(|error| JournalError::read(&self.path, error))
+    }
+
+    async fn read_written(&mut self, at: Position) -> io::Result<Vec<u8>> {
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => BufReader::new(lock::open_file(&self.path)?),
         };
-        let read = async {
-            let file = file?;
-            tokio::task::spawn_blocking(move || read(file)).await.unwrap_or_else(|error| Err(error.into()))
-        };
-        let (file, line) = read.await.map_err(|error| JournalError::read(&self.path, error))?;
+        let read = tokio::task::spawn_blocking(move || read_line(&mut file, at).map(|line| (file, line)));
+        let (file, line) = read.await??;
         self.file = Some(file);
-        Ok(Some(line))
+        Ok(line)
     }
 }
 

@@ -105,17 +105,20 @@ impl Results {
             return Ok(());
         }
         rows.sort_unstable();
-        let forget = || {
-            let mut positions = Vec::new();
-            let numbers = (self.files.header_len..).step_by(RECORD_LEN);
-            for (position, slot) in numbers.zip(Records::read(&self.files.journal, self.files.header_len)?) {
-                if matches!(slot?, Slot::Record(record) if rows.binary_search(&record.row).is_ok()) {
-                    positions.push(position);
-                }
+        self.remove_rows(&rows).map_err(|error| JournalError::write(&self.files.paths.journal, error))
+    }
+
+    /// Removes the records of rows, which are sorted.
+    fn remove_rows(&self, rows: &[u64]) -> io::Result<()> {
+        let Files { journal, header_len, .. } = &self.files;
+        let mut positions = Vec::new();
+        for (position, slot) in (*header_len..).step_by(RECORD_LEN).zip(Records::read(journal, *header_len)?)
+        {
+            if matches!(slot?, Slot::Record(record) if rows.binary_search(&record.row).is_ok()) {
+                positions.push(position);
             }
-            remove_records(&self.files.journal, &positions)
-        };
-        forget().map_err(|error| JournalError::write(&self.files.paths.journal, error))
+        }
+        remove_records(journal, &positions)
     }
 
     /// Returns whether the file of the results contains the newest line of each row and nothing else.

@@ -129,21 +129,17 @@ impl Columns {
             return Err(ColumnsError::Missing { column: column.clone(), columns: header.to_vec() });
         }
         let names = || fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
-        let is_known = |name: &str| fields.is_empty() || fields.iter().any(|field| field.name == name);
-        if let Some((field, _)) = map.fields.iter().find(|(field, _)| !is_known(field)) {
+        let mut mapped = map.fields.iter().map(|(field, _)| field);
+        if let Some(field) = mapped.find(|name| !fields.iter().any(|field| field.name == **name))
+            && !fields.is_empty()
+        {
             return Err(ColumnsError::NoField { field: field.clone(), fields: names() });
         }
         let mut mapped = BTreeSet::new();
         if let Some((_, column)) = map.fields.iter().find(|(_, column)| !mapped.insert(column)) {
             return Err(ColumnsError::MappedTwice { column: column.clone() });
         }
-        let target = |column: &String| {
-            let mapped = map.fields.iter().find(|(_, mapped)| mapped == column).map(|(field, _)| field);
-            let name = mapped.unwrap_or(column);
-            let free = || fields.is_empty().then(|| InputField::text(name));
-            fields.iter().find(|field| field.name == *name).cloned().or_else(free)
-        };
-        let targets: Vec<_> = header.iter().map(target).collect();
+        let targets: Vec<_> = header.iter().map(|column| target(column, &fields, map)).collect();
         let unknown = header.iter().zip(&targets).filter(|(_, target)| target.is_none());
         let columns: Vec<_> = unknown.map(|(column, _)| column.clone()).collect();
         if !columns.is_empty() && !map.ignore_unknown {
@@ -179,6 +175,14 @@ impl Columns {
         });
         parse_input(self.text.as_bytes())
     }
+}
+
+/// Returns the input field of a column. A module whose input has no fields takes every column as a string.
+fn target(column: &str, fields: &[InputField], map: &ColumnMap) -> Option<InputField> {
+    let mapped = map.fields.iter().find(|(_, mapped)| mapped == column);
+    let name = mapped.map_or(column, |(field, _)| field.as_str());
+    let field = fields.iter().find(|field| field.name == name).cloned();
+    field.or_else(|| fields.is_empty().then(|| InputField::text(name)))
 }
 
 /// Parses the input that was written from the cells of a row.

@@ -81,21 +81,21 @@ pub(super) enum Failure {
 
 impl Failure {
     pub(super) fn from_error(error: &ErrorBody) -> Self {
-        let detail = |name: &str| error.details.as_ref().and_then(|details| details.get(name));
-        let reason = detail("reason").and_then(cog_json::Node::as_str);
+        let details = error.details.as_ref();
+        let reason = details.and_then(|details| details.get("reason")?.as_str());
         if matches!(reason, Some("budget" | "unknown_price")) {
             return Self::Budget;
         }
-        let wait = detail("retry_after_ms").and_then(cog_json::Node::as_u64).map(Duration::from_millis);
-        let is = |code: Code| error.code == code.into();
+        let wait = details.and_then(|details| details.get("retry_after_ms")?.as_u64());
+        let wait = wait.map(Duration::from_millis);
+        let is_limited = error.code == Code::RateLimited.into();
+        let is_unavailable = error.code == Code::ProviderUnavailable.into();
         match error.recoverable {
-            Some(true) if is(Code::RateLimited) && reason != Some("quota") => Self::Overloaded(wait),
-            Some(true)
-                if is(Code::ProviderUnavailable) && (wait.is_some() || reason == Some("unavailable")) =>
-            {
+            Some(true) if is_limited && reason != Some("quota") => Self::Overloaded(wait),
+            Some(true) if is_unavailable && (wait.is_some() || reason == Some("unavailable")) => {
                 Self::Overloaded(wait)
             }
-            _ if is(Code::RateLimited) || is(Code::ProviderUnavailable) => Self::Provider,
+            _ if is_limited || is_unavailable => Self::Provider,
             _ => Self::Row,
         }
     }

@@ -180,11 +180,13 @@ impl VendorBatch {
                 found = self.client.job(&found.id).await?;
             }
             let mut is_own = false;
-            let look = |result: cog_provider::batch::BatchResult| {
-                is_own = result.id.strip_prefix(&job.name).is_some_and(|rest| rest.starts_with('-'));
-                false
-            };
-            self.client.results(&found, look).await?;
+            // The first result says whose job it is.
+            self.client
+                .results(&found, |result| {
+                    is_own = result.id.strip_prefix(&job.name).is_some_and(|rest| rest.starts_with('-'));
+                    false
+                })
+                .await?;
             if is_own {
                 return Ok(Some(found));
             }

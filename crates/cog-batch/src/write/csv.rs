@@ -129,15 +129,20 @@ impl Columns {
     pub(super) fn arrange<'a>(&self, result: &'a Value, cells: &mut Vec<Option<Node<'a>>>) {
         cells.clear();
         cells.resize(self.fields.len(), None);
-        let mut set = |name: &str, value| {
-            if let Some(cell) = self.by_name.get(name).and_then(|index| cells.get_mut(*index)) {
-                *cell = Some(value);
-            }
-        };
         match result.get("data") {
-            Some(data) if data.is_object() => data.members().for_each(|(name, value)| set(name, value)),
-            Some(data) => set(DATA, data),
+            Some(data) if data.is_object() => {
+                for (name, value) in data.members() {
+                    self.set(cells, name, value);
+                }
+            }
+            Some(data) => self.set(cells, DATA, data),
             None => {}
+        }
+    }
+
+    fn set<'a>(&self, cells: &mut [Option<Node<'a>>], name: &str, value: Node<'a>) {
+        if let Some(cell) = self.by_name.get(name).and_then(|index| cells.get_mut(*index)) {
+            *cell = Some(value);
         }
     }
 

@@ -62,9 +62,6 @@ fn choose(class: Class, kind: &DataType, field: &InputField) -> Option<Form> {
         Class::Object => types.object,
         Class::Array => types.array,
     };
-    let is_media = |class, kind: &DataType| {
-        matches!(class, Class::Text | Class::Binary | Class::Object) && !is_temporal(kind)
-    };
     match class {
         _ if field.is_media && is_media(class, kind) => Some(Form::Media),
         Class::Array if field.is_list => {
@@ -77,11 +74,18 @@ fn choose(class: Class, kind: &DataType, field: &InputField) -> Option<Form> {
     }
 }
 
+/// Whether values of a type can name or contain a media file.
+fn is_media(class: Class, kind: &DataType) -> bool {
+    matches!(class, Class::Text | Class::Binary | Class::Object) && !is_temporal(kind)
+}
+
+/// Whether all types within another one are supported.
+fn are_supported<'a>(mut kinds: impl Iterator<Item = &'a DataType>, depth: usize) -> bool {
+    depth < MAX_DEPTH && kinds.all(|kind| class(kind, depth + 1).is_some())
+}
+
 /// Returns what a type becomes; none if it is not supported.
 fn class(kind: &DataType, depth: usize) -> Option<Class> {
-    let all = |mut kinds: Box<dyn Iterator<Item = &DataType> + '_>| {
-        depth < MAX_DEPTH && kinds.all(|kind| class(kind, depth + 1).is_some())
-    };
     match kind {
         DataType::Null => Some(Class::Null),
         DataType::Boolean => Some(Class::Bool),
@@ -93,19 +97,19 @@ fn class(kind: &DataType, depth: usize) -> Option<Class> {
         DataType::Interval(_) => None,
         kind if kind.is_temporal() => Some(Class::Text),
         DataType::Struct(members) => {
-            all(Box::new(members.iter().map(|member| member.data_type()))).then_some(Class::Object)
+            are_supported(members.iter().map(|member| member.data_type()), depth).then_some(Class::Object)
         }
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(pair) => {
                 let key = pair.first()?.data_type();
                 let is_text = class(key, depth + 1) == Some(Class::Text) && !is_temporal(key);
-                let kinds = Box::new(pair.iter().map(|member| member.data_type()));
-                (is_text && all(kinds)).then_some(Class::Object)
+                let kinds = pair.iter().map(|member| member.data_type());
+                (is_text && are_supported(kinds, depth)).then_some(Class::Object)
             }
             _ => None,
         },
         DataType::Dictionary(_, values) => class(values, depth + 1).filter(|_| depth < MAX_DEPTH),
-        list => all(Box::new(std::iter::once(item_type(list)?))).then_some(Class::Array),
+        list => are_supported(std::iter::once(item_type(list)?), depth).then_some(Class::Array),
     }
 }
 
