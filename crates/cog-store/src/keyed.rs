@@ -1,16 +1,32 @@
 //! A store of values by key, in memory or in a directory.
 
-mod directory;
 mod eviction;
-mod memory;
+mod files;
 
-use std::{io, path::PathBuf, time::SystemTime};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::SystemTime,
+};
 
+use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-pub use self::directory::Layout;
-use self::{directory::Directory, memory::Memory};
+use self::{
+    eviction::{Group, Item},
+    files::{Files, StoredFile},
+};
 use crate::Durability;
+
+/// The extension of values.
+const VALUE: &str = "json";
+
+/// The extension of empty files, whose values were claimed.
+const CLAIMED: &str = "used";
+
+/// The directory with a directory for each owner, for [`Layout::DirectoryPerOwner`].
+const CLIENTS: &str = "clients";
 
 /// A store of values by key.
 ///
@@ -19,14 +35,20 @@ use crate::Durability;
 /// removes what is the operator's.
 #[derive(Debug)]
 pub struct KeyedStore {
-    backend: Backend,
+    files: Files,
+    layout: Layout,
     limits: Limits,
+    /// Held while the limits of an owner are checked and its value is stored, so that several threads do not exceed them together.
+    checked: Mutex<()>,
 }
 
-#[derive(Debug)]
-enum Backend {
-    Memory(Memory),
-    Directory(Directory),
+/// Where the owner of a value appears in its path. The owner itself is a hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// `NAME.json`, and `NAME-OWNER.json` for a value with an owner.
+    Flat,
+    /// `NAME.json`, and `clients/OWNER/NAME.json` for a value with an owner.
+    DirectoryPerOwner,
 }
 
 /// What identifies a value.
@@ -120,35 +142,27 @@ impl Key {
     pub fn new(owner: Option<&str>, name: impl Into<String>) -> Self {
         Self { owner: owner.map(str::to_owned), name: name.into() }
     }
-
-    fn is_valid(&self) -> bool {
-        is_name(&self.name)
-    }
-}
-
-/// Whether a store gives this name to a value, so that it names no other file.
-fn is_name(name: &str) -> bool {
-    let (word, digits) = name.split_once('_').unwrap_or(("", name));
-    digits.len() >= 32
-        && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-        && word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 impl KeyedStore {
     /// Creates a store that ends with this process.
     pub fn in_memory(limits: Limits) -> Self {
-        Self { backend: Backend::Memory(Memory::default()), limits }
+        Self::new(Files::in_memory(), Layout::Flat, limits)
     }
 
     /// Creates a store in a directory, which is created with the first value. Only this user may read it. Other files in it are not
-    /// touched.
+    /// touched. A value that was claimed is an empty file `NAME.used`.
     pub fn in_directory(
         path: impl Into<PathBuf>,
         layout: Layout,
         durability: Durability,
         limits: Limits,
     ) -> Self {
-        Self { backend: Backend::Directory(Directory::new(path.into(), layout, durability)), limits }
+        Self::new(Files::in_directory(path.into(), durability), layout, limits)
+    }
+
+    fn new(files: Files, layout: Layout, limits: Limits) -> Self {
+        Self { files, layout, limits, checked: Mutex::default() }
     }
 
     /// Stores a value. `now` decides which incomplete files belong to programs that were killed.
@@ -166,13 +180,24 @@ impl KeyedStore {
         if bytes > self.limits.entry_bytes {
             return Err(StoreError::TooLarge { bytes, max: self.limits.entry_bytes });
         }
-        if !key.is_valid() {
-            return Err(StoreError::Name);
+        let path = self.path_of(key, VALUE).ok_or(StoreError::Name)?;
+        let written = match owner_limits {
+            None => self.files.write(&path, value, now),
+            Some(owner_limits) => {
+                let _checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+                let others =
+                    self.owned_by(key.owner.as_deref())?.into_iter().filter(|file| file.path != path);
+                owner_limits.check(others.map(|file| file.bytes), bytes)?;
+                self.files.write(&path, value, now)
+            }
+        };
+        // Also after an error, which a full disk may have caused.
+        if let Ok(group) = self.group(key.owner.is_some()) {
+            for path in group.surplus(&self.limits) {
+                let _ = self.files.remove(&path);
+            }
         }
-        match &self.backend {
-            Backend::Memory(memory) => memory.insert(key, value, owner_limits, &self.limits, now),
-            Backend::Directory(directory) => directory.insert(key, value, owner_limits, &self.limits, now),
-        }
+        Ok(written?)
     }
 
     /// Returns what the store has for a key.
@@ -180,56 +205,57 @@ impl KeyedStore {
     /// # Errors
     /// The file cannot be read, or is larger than a value may be (`FileTooLarge`).
     pub fn get(&self, key: &Key) -> io::Result<Lookup> {
-        match &self.backend {
-            _ if !key.is_valid() => Ok(Lookup::Missing),
-            Backend::Memory(memory) => Ok(memory.get(key)),
-            Backend::Directory(directory) => directory.get(key, self.limits.entry_bytes),
+        let Some(path) = self.path_of(key, VALUE) else { return Ok(Lookup::Missing) };
+        match self.files.read(&path, self.limits.entry_bytes) {
+            // Its directory may be a file.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                let is_claimed = self.files.exists(&path.with_extension(CLAIMED));
+                Ok(if is_claimed { Lookup::Claimed } else { Lookup::Missing })
+            }
+            read => read.map(Lookup::Value),
         }
     }
 
     /// Returns whether there is a value for a key. A claimed one is gone.
     pub fn contains(&self, key: &Key) -> bool {
-        match &self.backend {
-            _ if !key.is_valid() => false,
-            Backend::Memory(memory) => memory.contains(key),
-            Backend::Directory(directory) => directory.contains(key),
-        }
+        self.path_of(key, VALUE).is_some_and(|path| self.files.exists(&path))
     }
 
     /// Claims a value, which is removed; the store remembers the key as claimed. Returns whether there was a value: of all callers, in
     /// all processes that use the directory, one gets `true`.
     pub fn claim(&self, key: &Key) -> bool {
-        match &self.backend {
-            _ if !key.is_valid() => false,
-            Backend::Memory(memory) => memory.claim(key),
-            Backend::Directory(directory) => directory.claim(key),
-        }
+        let path = self.path_of(key, VALUE);
+        path.is_some_and(|path| self.files.rename_and_empty(&path, &path.with_extension(CLAIMED)))
     }
 
     /// Removes a value, if there is one.
     pub fn remove(&self, key: &Key) {
-        match &self.backend {
-            _ if !key.is_valid() => {}
-            Backend::Memory(memory) => memory.remove(key),
-            Backend::Directory(directory) => directory.remove(key),
+        if let Some(path) = self.path_of(key, VALUE) {
+            let _ = self.files.remove(&path);
         }
     }
 
     /// Removes the values of one owner, or of all, that are not current any more.
     pub fn sweep(&self, owner: Option<&str>, is_current: impl Fn(&[u8]) -> bool) {
-        match &self.backend {
-            Backend::Memory(memory) => memory.sweep(owner, is_current),
-            Backend::Directory(directory) => directory.sweep(owner, self.limits.entry_bytes, is_current),
+        let files = match owner {
+            Some(_) => self.owned_by(owner),
+            None => self.all_files(),
+        };
+        for StoredFile { path, .. } in files.unwrap_or_default() {
+            let is_value = path.extension().is_some_and(|extension| extension == VALUE);
+            if is_value
+                && !self.files.read(&path, self.limits.entry_bytes).is_ok_and(|value| is_current(&value))
+            {
+                let _ = self.files.remove(&path);
+            }
         }
     }
 
     /// Removes one value to make room for something of this owner: the oldest one of the owner who has the most; without an owner,
     /// the oldest of the operator's own. Returns whether there was one.
     pub fn remove_oldest(&self, owner: Option<&str>) -> bool {
-        match &self.backend {
-            Backend::Memory(memory) => memory.remove_oldest(owner),
-            Backend::Directory(directory) => directory.remove_oldest(owner),
-        }
+        let oldest = self.group(owner.is_some()).ok().and_then(Group::into_oldest);
+        oldest.is_some_and(|path| self.files.remove(&path).is_ok())
     }
 
     /// Returns the size of what is stored.
@@ -237,10 +263,12 @@ impl KeyedStore {
     /// # Errors
     /// The directory cannot be read. One that does not exist is empty.
     pub fn size(&self) -> io::Result<StoreSize> {
-        match &self.backend {
-            Backend::Memory(memory) => Ok(memory.size()),
-            Backend::Directory(directory) => directory.size(),
-        }
+        let files = self.all_files()?;
+        Ok(StoreSize {
+            entries: files.len(),
+            bytes: files.iter().map(|file| file.bytes).sum(),
+            oldest: files.iter().map(|file| file.modified).min(),
+        })
     }
 
     /// Removes every value. Returns how many there were.
@@ -248,19 +276,98 @@ impl KeyedStore {
     /// # Errors
     /// The directory cannot be read, or a file cannot be removed.
     pub fn clear(&self) -> io::Result<usize> {
-        match &self.backend {
-            Backend::Memory(memory) => Ok(memory.clear()),
-            Backend::Directory(directory) => directory.clear(),
-        }
+        let files = self.all_files()?;
+        files.iter().try_for_each(|file| self.files.remove(&file.path))?;
+        self.files.remove_abandoned();
+        Ok(files.len())
     }
 
     /// Returns the directory with the values of an owner, in which a caller keeps further files of them; none for a store in memory.
     pub fn directory_of(&self, owner: Option<&str>) -> Option<PathBuf> {
-        match &self.backend {
-            Backend::Memory(_) => None,
-            Backend::Directory(directory) => Some(directory.of_owner(owner)),
+        Some(self.files.directory()?.join(self.owner_directory(owner)))
+    }
+
+    /// Returns the path of a key within the store; none for a name that the store does not give.
+    fn path_of(&self, key: &Key, extension: &str) -> Option<PathBuf> {
+        let owner = key.owner.as_deref();
+        let stem = match owner.filter(|_| self.layout == Layout::Flat) {
+            Some(owner) => format!("{}-{}", key.name, hex(owner, 32)),
+            None => key.name.clone(),
+        };
+        is_name(&key.name).then(|| self.owner_directory(owner).join(format!("{stem}.{extension}")))
+    }
+
+    fn owner_directory(&self, owner: Option<&str>) -> PathBuf {
+        match owner.filter(|_| self.layout == Layout::DirectoryPerOwner) {
+            // The first half of the hash.
+            Some(owner) => Path::new(CLIENTS).join(hex(owner, 16)),
+            None => PathBuf::new(),
         }
     }
+
+    /// Returns the values that have an owner or have none, for the choice of what is removed.
+    fn group(&self, have_owner: bool) -> io::Result<Group<PathBuf>> {
+        let items = self.files_of(have_owner)?.into_iter().map(|file| Item {
+            owner: self.owner_in(&file.path).map(str::to_owned),
+            bytes: file.bytes,
+            handle: file.path,
+        });
+        Ok(Group::new(items))
+    }
+
+    /// Returns the files of one owner.
+    fn owned_by(&self, owner: Option<&str>) -> io::Result<Vec<StoredFile>> {
+        let mut files = self.files.list(&self.owner_directory(owner))?;
+        if self.layout == Layout::Flat {
+            let owner = owner.map(|owner| hex(owner, 32));
+            files.retain(|file| self.owner_in(&file.path) == owner.as_deref());
+        }
+        Ok(files)
+    }
+
+    fn all_files(&self) -> io::Result<Vec<StoredFile>> {
+        let mut files = self.files_of(false)?;
+        files.extend(self.files_of(true)?);
+        Ok(files)
+    }
+
+    /// Returns the files of the values that have an owner or have none, the oldest first.
+    fn files_of(&self, have_owner: bool) -> io::Result<Vec<StoredFile>> {
+        if have_owner && self.layout == Layout::DirectoryPerOwner {
+            return self.files.list_below(Path::new(CLIENTS));
+        }
+        let mut files = self.files.list(Path::new(""))?;
+        files.retain(|file| self.owner_in(&file.path).is_some() == have_owner);
+        Ok(files)
+    }
+
+    /// Returns what stands for the owner in the path of a value.
+    fn owner_in<'a>(&self, path: &'a Path) -> Option<&'a str> {
+        match self.layout {
+            Layout::Flat => path.file_stem()?.to_str()?.split_once('-').map(|(_, owner)| owner),
+            Layout::DirectoryPerOwner => path.parent()?.file_name()?.to_str(),
+        }
+    }
+}
+
+/// Whether a store gives this name to a value, so that it names no other file.
+fn is_name(name: &str) -> bool {
+    let (word, digits) = name.split_once('_').unwrap_or(("", name));
+    digits.len() >= 32
+        && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        && word.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Whether a store gives this name to a file.
+fn is_file_name(name: &str) -> bool {
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    let (name, owner) = stem.split_once('-').map_or((stem, None), |(name, owner)| (name, Some(owner)));
+    matches!(extension, VALUE | CLAIMED) && is_name(name) && owner.is_none_or(is_name)
+}
+
+/// Returns the first bytes of the SHA-256 of a string, in hexadecimal.
+fn hex(text: &str, bytes: usize) -> String {
+    Sha256::digest(text).iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl OwnerLimits {

@@ -27,11 +27,10 @@ struct Owned<T> {
 }
 
 impl<T> Group<T> {
-    /// Creates the group of the values, the oldest first, that have an owner or have none.
-    pub(super) fn new(items: impl IntoIterator<Item = Item<T>>, have_owner: bool) -> Self {
+    /// Creates a group of values, the oldest first.
+    pub(super) fn new(items: impl IntoIterator<Item = Item<T>>) -> Self {
         let mut group = Self { owners: BTreeMap::new(), entries: 0, bytes: 0 };
-        let members = items.into_iter().filter(|item| item.owner.is_some() == have_owner);
-        for (position, Item { owner, bytes, handle }) in members.enumerate() {
+        for (position, Item { owner, bytes, handle }) in items.into_iter().enumerate() {
             let owned =
                 group.owners.entry(owner).or_insert_with(|| Owned { values: VecDeque::new(), bytes: 0 });
             owned.values.push_back((position, bytes, handle));
