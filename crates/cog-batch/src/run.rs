@@ -210,6 +210,7 @@ impl<S: Sink> Running<'_, S> {
             }
             let wake = self.deadline.or(ready);
             tokio::select! {
+                // In this order: an interrupt counts also while rows end all the time, and an end makes room before more is read.
                 biased;
                 () = signals() => self.interrupt(),
                 Some(ended) = self.running.next() => self.end(ended).await,
@@ -266,6 +267,7 @@ impl<S: Sink> Running<'_, S> {
             let task = task?;
             let ready = self.batch.pace.ready_at(now);
             if ready > now {
+                // It has been taken from the queue, and goes first when the pace allows it.
                 self.repeats.push_front(task);
                 return Some(ready);
             }
@@ -385,6 +387,7 @@ impl<S: Sink> Running<'_, S> {
     }
 
     fn start(&mut self, task: Task, now: Instant) {
+        // A row whose result cannot be stored must not cost anything.
         if let Err(error) = self.sink.check() {
             self.stop_for_sink(error);
             return;
