@@ -7,8 +7,6 @@ pub mod mcp;
 pub mod providers;
 pub mod run_log;
 pub mod settings;
-#[cfg_attr(not(feature = "telemetry"), path = "telemetry/absent.rs")]
-mod telemetry;
 mod trust;
 mod validate;
 

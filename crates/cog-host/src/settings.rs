@@ -1,30 +1,24 @@
 //! Settings: read once from flags, environment and files, then passed as data (docs/spec/settings.md).
 
-mod amount;
 mod budget;
 mod cache;
-mod costly;
 mod detected;
-mod duration;
-mod environment;
 mod error;
 mod file;
 mod generation;
-mod layers;
 mod logs;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod media;
 mod nats;
-mod protocol;
-mod redactor;
-mod row;
+mod rows;
 #[cfg(feature = "server")]
 mod server;
-mod shown;
-mod source;
-mod table;
+mod sources;
+#[cfg_attr(not(feature = "telemetry"), path = "settings/telemetry/absent.rs")]
+mod telemetry;
 mod tools;
+mod values;
 
 use std::{path::PathBuf, sync::OnceLock, time::Duration};
 
@@ -35,11 +29,10 @@ use cog_provider::{
 use cog_run::spans::SpanContext;
 use cog_spec::Secret;
 
-use crate::telemetry::TelemetryExport;
-
 use self::{
     file::{Owner, SettingsFile},
-    layers::{Layers, Names},
+    sources::{Layers, Names},
+    telemetry::TelemetryExport,
 };
 
 #[cfg(feature = "server")]
@@ -48,18 +41,15 @@ pub use self::{
     budget::BudgetSettings,
     cache::CacheSettings,
     detected::{DetectUrl, DetectedServer, detectable},
-    duration::{parse as parse_duration, show as show_duration},
-    environment::Environment,
     error::SettingsError,
     generation::GenerationSettings,
     logs::LogsSettings,
     media::MediaSettings,
     nats::NatsSettings,
-    redactor::Redactor,
-    row::Row,
-    shown::Shown,
-    source::{Setting, Source},
+    rows::{Row, Shown},
+    sources::{Environment, Redactor, Setting, Source},
     tools::ToolsSettings,
+    values::{duration as parse_duration, show_duration},
 };
 
 /// The default maximum run time.
@@ -155,16 +145,16 @@ impl Settings {
         let text = |text: &str| Ok(text.to_owned());
         let provider = layers.pick(PROVIDER, flags.provider, text, |file| file.provider.clone())?;
         let model = layers.pick(MODEL, flags.model, text, |file| file.model.clone())?;
-        let timeout = layers.pick(TIMEOUT, flags.timeout, duration::parse, |file| Some(file.timeout?.0))?;
+        let timeout = layers.pick(TIMEOUT, flags.timeout, values::duration, |file| Some(file.timeout?.0))?;
         let first_token = layers
-            .pick(FIRST_TOKEN_TIMEOUT, None, duration::parse, |file| Some(file.first_token_timeout?.0))?;
-        let idle = layers.pick(IDLE_TIMEOUT, None, duration::parse, |file| Some(file.idle_timeout?.0))?;
-        let retries = layers.pick(RETRIES, None, amount::count, |file| file.retries)?;
-        let failures = layers.pick(BREAKER_FAILURES, None, amount::count, |file| file.breaker_failures)?;
+            .pick(FIRST_TOKEN_TIMEOUT, None, values::duration, |file| Some(file.first_token_timeout?.0))?;
+        let idle = layers.pick(IDLE_TIMEOUT, None, values::duration, |file| Some(file.idle_timeout?.0))?;
+        let retries = layers.pick(RETRIES, None, values::count, |file| file.retries)?;
+        let failures = layers.pick(BREAKER_FAILURES, None, values::count, |file| file.breaker_failures)?;
         let reset = layers
-            .pick(BREAKER_RESET_TIMEOUT, None, duration::parse, |file| Some(file.breaker_reset_timeout?.0))?;
-        let strict = layers.pick(STRICT, flags.strict, amount::switch, |file| file.strict)?;
-        let trust = layers.pick(TRUST, flags.trust, amount::switch, |file| file.trust)?;
+            .pick(BREAKER_RESET_TIMEOUT, None, values::duration, |file| Some(file.breaker_reset_timeout?.0))?;
+        let strict = layers.pick(STRICT, flags.strict, values::switch, |file| file.strict)?;
+        let trust = layers.pick(TRUST, flags.trust, values::switch, |file| file.trust)?;
         let modules = layers.directories(MODULES, home.as_deref(), |file| file.modules.as_ref());
         let detect = layers.pick(DETECT_OLLAMA, None, DetectUrl::parse, |file| file.detect_ollama.clone())?;
         let generation = GenerationSettings::read(&layers)?;
@@ -330,7 +320,7 @@ const MODULES: &str = "COGNITIVE_MODULES_PATH";
 fn check_protocols(environment: &Environment) -> Result<(), SettingsError> {
     for name in VENDORS.iter().filter_map(|vendor| vendor.protocol_var) {
         if let Some(text) = environment.get(name) {
-            protocol::parse(&text).map_err(|message| SettingsError::Variable { name, message })?;
+            values::protocol(&text).map_err(|message| SettingsError::Variable { name, message })?;
         }
     }
     Ok(())

@@ -3,8 +3,8 @@
 use cog_run::BudgetLimits;
 
 use super::{
-    Row, Setting, SettingsError, Shown, amount,
-    layers::{Layers, Names},
+    Row, Setting, SettingsError, Shown, values,
+    sources::{Layers, Names},
 };
 
 const MAX_COST: Names = Names { flag: "", variable: "COG_BUDGET_MAX_COST" };
@@ -25,9 +25,9 @@ impl BudgetSettings {
     /// # Errors
     /// A variable with an invalid value.
     pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
-        let cost = layers.pick(MAX_COST, None, amount::cost, |file| file.budget.max_cost)?;
-        let tokens = layers.pick(MAX_TOKENS, None, amount::count, |file| file.budget.max_tokens)?;
-        let calls = layers.pick(MAX_CALLS, None, amount::count, |file| file.budget.max_calls)?;
+        let cost = layers.pick(MAX_COST, None, values::cost, |file| file.budget.max_cost)?;
+        let tokens = layers.pick(MAX_TOKENS, None, values::count, |file| file.budget.max_tokens)?;
+        let calls = layers.pick(MAX_CALLS, None, values::count, |file| file.budget.max_calls)?;
         Ok(Self {
             max_cost: cost.map_or_else(|| Setting::default(None), Setting::some),
             max_tokens: tokens.map_or_else(|| Setting::default(None), Setting::some),

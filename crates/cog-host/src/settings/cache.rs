@@ -8,8 +8,8 @@ use std::{
 use cog_run::AnswerCache;
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, amount, duration,
-    layers::{Layers, Names, expand_home},
+    Row, Setting, SettingsError, Shown, Source, values,
+    sources::{Layers, Names, expand_home},
 };
 
 const MAX_AGE: Names = Names { flag: "", variable: "COG_CACHE_MAX_AGE" };
@@ -31,8 +31,8 @@ impl CacheSettings {
     /// # Errors
     /// A variable with an invalid value.
     pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
-        let age = layers.pick(MAX_AGE, None, duration::parse, |file| Some(file.cache.max_age?.0))?;
-        let bytes = layers.pick(MAX_BYTES, None, amount::bytes, |file| Some(file.cache.max_bytes?.0))?;
+        let age = layers.pick(MAX_AGE, None, values::duration, |file| Some(file.cache.max_age?.0))?;
+        let bytes = layers.pick(MAX_BYTES, None, values::bytes, |file| Some(file.cache.max_bytes?.0))?;
         let max_bytes = usize::try_from(AnswerCache::DEFAULT_MAX_BYTES).unwrap_or(usize::MAX);
         Ok(Self {
             directory: directory(layers, home),
@@ -51,8 +51,8 @@ impl CacheSettings {
     pub(super) fn rows(&self) -> [Row; 3] {
         [
             Row::new("cache.directory", &self.directory, |path| Shown::path(path.as_ref())),
-            Row::new("cache.max_age", &self.max_age, |it| Shown::Text(duration::show(*it))),
-            Row::new("cache.max_bytes", &self.max_bytes, |it| Shown::Text(amount::show_bytes(*it))),
+            Row::new("cache.max_age", &self.max_age, |it| Shown::Text(values::show_duration(*it))),
+            Row::new("cache.max_bytes", &self.max_bytes, |it| Shown::Text(values::show_bytes(*it))),
         ]
     }
 }

@@ -6,7 +6,7 @@ use cog_provider::{
 };
 use serde::Deserialize;
 
-use super::amount;
+use super::values;
 
 /// Where to look for a running Ollama if no provider is configured; none if that is off.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -22,7 +22,7 @@ impl DetectUrl {
         if text.starts_with("http://") || text.starts_with("https://") {
             return Ok(Self(Some(text.to_owned())));
         }
-        match amount::switch(text) {
+        match values::switch(text) {
             Ok(true) => Ok(Self::default()),
             Ok(false) => Ok(Self(None)),
             Err(_) => Err(format!("`{text}` is not valid: use `on`, `off` or a URL")),

@@ -1,25 +1,22 @@
 //! The settings files: `./cog.toml`, and the operator's `~/.config/cog/config.toml`.
 
-mod media;
-mod sections;
-
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     path::{Path, PathBuf},
+    str::FromStr,
 };
 
+use cog_media::{AllowRule, Proxy};
 use cog_module::files::{self, FileError};
 use cog_provider::vendors::Vendor;
 use cog_spec::{Effort, ServiceTier, Verbosity};
 use serde::Deserialize;
 
-#[cfg(feature = "mcp")]
-pub(super) use self::sections::McpContent;
-pub(super) use self::{
-    media::{MediaContent, Parsed, Size},
-    sections::{BudgetContent, CacheContent, LogsContent, NatsContent, ToolsContent},
+use super::{
+    DetectUrl, SettingsError,
+    values::{self, Span},
 };
-use super::{DetectUrl, SettingsError, duration::Span, protocol};
 
 /// The maximum size of a settings file.
 const LIMIT: u64 = 256 * 1024;
@@ -183,7 +180,7 @@ impl SettingsFile {
             let (Some(vendor), Some(protocol)) = (Vendor::by_name(name), &content.protocol) else { continue };
             let problem = match vendor.protocol_var {
                 None => Some(format!("{} has only one protocol", vendor.title)),
-                Some(_) => protocol::parse(protocol).err(),
+                Some(_) => values::protocol(protocol).err(),
             };
             if let Some(problem) = problem {
                 let message = format!("`providers.{name}.protocol`: {problem}");
@@ -199,4 +196,121 @@ fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> SettingsError {
     let line = before.map(|before| before.lines().count().max(1) + usize::from(before.ends_with('\n')));
     let message = error.message().replace('\n', " ").replacen("unknown field", "unknown key", 1);
     SettingsError::Syntax { path: path.to_owned(), line, message }
+}
+
+/// `[media]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MediaContent {
+    pub(super) fetch: Option<bool>,
+    pub(super) by_url: Option<bool>,
+    pub(super) strip_metadata: Option<bool>,
+    pub(super) allow: Option<Vec<Parsed<AllowRule>>>,
+    pub(super) proxy: Option<Parsed<Proxy>>,
+    pub(super) timeout: Option<Span>,
+    pub(super) redirects: Option<u32>,
+    pub(super) cache: Option<Size>,
+    pub(super) roots: Option<Vec<PathBuf>>,
+    pub(super) ffmpeg: Option<PathBuf>,
+}
+
+/// A value that is read from a string by its own rules.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String", bound = "T: FromStr<Err: Display>")]
+pub(super) struct Parsed<T>(pub(super) T);
+
+impl<T: FromStr> TryFrom<String> for Parsed<T> {
+    type Error = T::Err;
+
+    fn try_from(text: String) -> Result<Self, T::Err> {
+        text.parse().map(Self)
+    }
+}
+
+/// A size, written `256MiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Size(pub(super) usize);
+
+impl TryFrom<String> for Size {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        values::bytes(&text).map(Size)
+    }
+}
+
+/// `[budget]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BudgetContent {
+    pub(super) max_cost: Option<f64>,
+    pub(super) max_tokens: Option<u64>,
+    pub(super) max_calls: Option<u64>,
+}
+
+/// `[cache]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CacheContent {
+    pub(super) directory: Option<PathBuf>,
+    pub(super) max_age: Option<Span>,
+    pub(super) max_bytes: Option<Size>,
+}
+
+/// `[logs]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogsContent {
+    pub(super) enabled: Option<bool>,
+    pub(super) contents: Option<bool>,
+    pub(super) max_bytes: Option<Size>,
+    pub(super) directory: Option<PathBuf>,
+}
+
+/// `[nats]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NatsContent {
+    pub(super) url: Option<String>,
+    pub(super) credentials: Option<PathBuf>,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) ca: Option<PathBuf>,
+    pub(super) name: Option<String>,
+    pub(super) replicas: Option<usize>,
+    pub(super) ack_wait: Option<Span>,
+    pub(super) max_deliveries: Option<u64>,
+    pub(super) max_age: Option<Span>,
+}
+
+/// `[tools]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolsContent {
+    pub(super) confirm: Option<Vec<String>>,
+    pub(super) max_rounds: Option<u32>,
+    pub(super) max_calls: Option<u32>,
+    pub(super) max_parallel: Option<usize>,
+    pub(super) call_timeout: Option<Span>,
+    pub(super) max_result_bytes: Option<Size>,
+    pub(super) max_tokens: Option<u64>,
+    pub(super) max_cost: Option<f64>,
+    pub(super) state_dir: Option<PathBuf>,
+}
+
+/// `[mcp.NAME]` of a settings file.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct McpContent {
+    pub(super) command: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) args: Vec<String>,
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) directory: Option<PathBuf>,
+    pub(super) url: Option<String>,
+    pub(super) token: Option<String>,
+    pub(super) startup_timeout: Option<Span>,
 }

@@ -6,7 +6,7 @@ use cog_spec::{Effort, Generation, ParseEnumError, ServiceTier, Verbosity};
 
 use super::{
     Row, Setting, SettingsError, Shown,
-    layers::{Layers, Names},
+    sources::{Layers, Names},
 };
 
 /// The settings of the generation.

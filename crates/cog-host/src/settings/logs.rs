@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, amount,
-    layers::{Layers, Names, expand_home},
+    Row, Setting, SettingsError, Shown, Source, values,
+    sources::{Layers, Names, expand_home},
 };
 
 const ENABLED: Names = Names { flag: "", variable: "COG_LOGS_ENABLED" };
@@ -30,9 +30,9 @@ pub struct LogsSettings {
 
 impl LogsSettings {
     pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
-        let enabled = layers.pick(ENABLED, None, amount::switch, |file| file.logs.enabled)?;
-        let contents = layers.pick(CONTENTS, None, amount::switch, |file| file.logs.contents)?;
-        let max_bytes = layers.pick(MAX_BYTES, None, amount::bytes, |file| Some(file.logs.max_bytes?.0))?;
+        let enabled = layers.pick(ENABLED, None, values::switch, |file| file.logs.enabled)?;
+        let contents = layers.pick(CONTENTS, None, values::switch, |file| file.logs.contents)?;
+        let max_bytes = layers.pick(MAX_BYTES, None, values::bytes, |file| Some(file.logs.max_bytes?.0))?;
         Ok(Self {
             enabled: enabled.unwrap_or_else(|| Setting::default(true)),
             contents: contents.unwrap_or_else(|| Setting::default(false)),
@@ -52,7 +52,7 @@ impl LogsSettings {
         [
             Row::new("logs.enabled", &self.enabled, |is_on| Shown::Switch(*is_on)),
             Row::new("logs.contents", &self.contents, |is_on| Shown::Switch(*is_on)),
-            Row::new("logs.max_bytes", &self.max_bytes, |size| Shown::Text(amount::show_bytes(*size))),
+            Row::new("logs.max_bytes", &self.max_bytes, |size| Shown::Text(values::show_bytes(*size))),
             Row::new("logs.directory", &self.directory, |path| Shown::path(path.as_ref())),
         ]
     }

@@ -11,7 +11,7 @@ use cog_spec::Secret;
 use super::{
     Environment, SettingsError,
     file::{McpContent, SettingsFile},
-    layers::expand_home,
+    sources::expand_home,
 };
 
 /// The default time limit for starting a server.

@@ -12,9 +12,9 @@ use cog_media::{
 };
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, amount, duration,
+    Row, Setting, SettingsError, Shown, Source, values,
     file::Parsed,
-    layers::{Layers, Names, expand_home},
+    sources::{Layers, Names, expand_home},
 };
 
 const FETCH: Names = Names { flag: "", variable: "COG_MEDIA_FETCH" };
@@ -62,17 +62,17 @@ pub struct MediaSettings {
 impl MediaSettings {
     pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
         let limits = FetchLimits::default();
-        let fetch = layers.pick(FETCH, None, amount::switch, |file| file.media.fetch)?;
-        let by_url = layers.pick(BY_URL, None, amount::switch, |file| file.media.by_url)?;
+        let fetch = layers.pick(FETCH, None, values::switch, |file| file.media.fetch)?;
+        let by_url = layers.pick(BY_URL, None, values::switch, |file| file.media.by_url)?;
         let strip_metadata =
-            layers.pick(STRIP_METADATA, None, amount::switch, |file| file.media.strip_metadata)?;
+            layers.pick(STRIP_METADATA, None, values::switch, |file| file.media.strip_metadata)?;
         let unwrap = |rules: &Vec<Parsed<AllowRule>>| rules.iter().map(|rule| rule.0.clone()).collect();
         let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(unwrap))?;
         let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
         let proxy = layers.pick(PROXY, None, way, |file| Some(file.media.proxy.clone()?.0))?;
-        let timeout = layers.pick(TIMEOUT, None, duration::parse, |file| Some(file.media.timeout?.0))?;
-        let redirects = layers.pick(REDIRECTS, None, amount::count, |file| file.media.redirects)?;
-        let cache = layers.pick(CACHE, None, amount::bytes, |file| Some(file.media.cache?.0))?;
+        let timeout = layers.pick(TIMEOUT, None, values::duration, |file| Some(file.media.timeout?.0))?;
+        let redirects = layers.pick(REDIRECTS, None, values::count, |file| file.media.redirects)?;
+        let cache = layers.pick(CACHE, None, values::bytes, |file| Some(file.media.cache?.0))?;
         Ok(Self {
             fetch: fetch.unwrap_or_else(|| Setting::default(true)),
             by_url: by_url.unwrap_or_else(|| Setting::default(false)),
@@ -141,9 +141,9 @@ impl MediaSettings {
             }),
             Row::new("media.allow", &self.allow, |rules| Shown::list(rules)),
             Row::new("media.proxy", &self.proxy, |proxy| Shown::maybe(proxy.as_ref())),
-            Row::new("media.timeout", &self.timeout, |length| Shown::Text(duration::show(*length))),
+            Row::new("media.timeout", &self.timeout, |length| Shown::Text(values::show_duration(*length))),
             Row::new("media.redirects", &self.redirects, |count| Shown::Count(u64::from(*count))),
-            Row::new("media.cache", &self.cache, |size| Shown::Text(amount::show_bytes(*size))),
+            Row::new("media.cache", &self.cache, |size| Shown::Text(values::show_bytes(*size))),
             Row::new("media.roots", &self.roots, |roots| {
                 Shown::list(roots.iter().map(|root| root.display()))
             }),

@@ -8,10 +8,10 @@ use std::{
 use cog_spec::Secret;
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, amount, duration,
+    Row, Setting, SettingsError, Shown, Source, values,
     file::NatsContent,
-    layers::{Layers, Names, expand_home},
-    table,
+    sources::{Layers, Names, expand_home},
+    rows,
 };
 
 const URL: Names = Names { flag: "--nats", variable: "COG_NATS_URL" };
@@ -55,10 +55,10 @@ impl NatsSettings {
         let text = |text: &str| Ok(text.to_owned());
         let secret = |text: &str| Ok(Secret::new(text));
         let in_file = |file: &super::file::Content| file.nats.password.as_deref().map(Secret::new);
-        let replicas = layers.pick(REPLICAS, None, amount::count, |file| file.nats.replicas)?;
-        let deliveries = layers.pick(MAX_DELIVERIES, None, amount::count, |file| file.nats.max_deliveries)?;
-        let ack_wait = layers.pick(ACK_WAIT, None, duration::parse, |file| Some(file.nats.ack_wait?.0))?;
-        let max_age = layers.pick(MAX_AGE, None, duration::parse, |file| Some(file.nats.max_age?.0))?;
+        let replicas = layers.pick(REPLICAS, None, values::count, |file| file.nats.replicas)?;
+        let deliveries = layers.pick(MAX_DELIVERIES, None, values::count, |file| file.nats.max_deliveries)?;
+        let ack_wait = layers.pick(ACK_WAIT, None, values::duration, |file| Some(file.nats.ack_wait?.0))?;
+        let max_age = layers.pick(MAX_AGE, None, values::duration, |file| Some(file.nats.max_age?.0))?;
         let name = layers.pick(NAME, None, text, |file| file.nats.name.clone())?;
         Ok(Self {
             url: maybe(layers.pick(URL, None, text, |file| file.nats.url.clone())?),
@@ -76,7 +76,7 @@ impl NatsSettings {
 
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> [Row; 10] {
-        let time = |length: &Duration| Shown::Text(duration::show(*length));
+        let time = |length: &Duration| Shown::Text(values::show_duration(*length));
         let masked = |password: &Option<Secret>| Shown::maybe(password.as_ref().map(|_| "***"));
         [
             Row::new("nats.url", &self.url, |urls| Shown::maybe(urls.as_deref().map(without_credentials))),
@@ -95,7 +95,7 @@ impl NatsSettings {
 
 /// Removes what a URL should not contain.
 fn without_credentials(urls: &str) -> String {
-    urls.split(',').map(table::without_credentials).collect::<Vec<_>>().join(",")
+    urls.split(',').map(rows::without_credentials).collect::<Vec<_>>().join(",")
 }
 
 fn maybe<T>(found: Option<Setting<T>>) -> Setting<Option<T>> {

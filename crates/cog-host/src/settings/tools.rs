@@ -8,8 +8,8 @@ use std::{
 use cog_run::tools::{HaltedRuns, ToolLimits};
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, amount, duration,
-    layers::{Layers, Names, expand_home},
+    Row, Setting, SettingsError, Shown, Source, values,
+    sources::{Layers, Names, expand_home},
 };
 
 const CONFIRM: Names = Names { flag: "", variable: "COG_TOOLS_CONFIRM" };
@@ -45,17 +45,17 @@ impl ToolsSettings {
     /// A variable with an invalid value.
     pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
         let default = ToolLimits::default();
-        let names = |text: &str| Ok(amount::names(text));
+        let names = |text: &str| Ok(values::names(text));
         let confirm = layers.pick(CONFIRM, None, names, |file| file.tools.confirm.clone())?;
-        let rounds = layers.pick(MAX_ROUNDS, None, amount::count, |file| file.tools.max_rounds)?;
-        let calls = layers.pick(MAX_CALLS, None, amount::count, |file| file.tools.max_calls)?;
-        let parallel = layers.pick(MAX_PARALLEL, None, amount::count, |file| file.tools.max_parallel)?;
+        let rounds = layers.pick(MAX_ROUNDS, None, values::count, |file| file.tools.max_rounds)?;
+        let calls = layers.pick(MAX_CALLS, None, values::count, |file| file.tools.max_calls)?;
+        let parallel = layers.pick(MAX_PARALLEL, None, values::count, |file| file.tools.max_parallel)?;
         let timeout =
-            layers.pick(CALL_TIMEOUT, None, duration::parse, |file| Some(file.tools.call_timeout?.0))?;
+            layers.pick(CALL_TIMEOUT, None, values::duration, |file| Some(file.tools.call_timeout?.0))?;
         let bytes = layers
-            .pick(MAX_RESULT_BYTES, None, amount::bytes, |file| Some(file.tools.max_result_bytes?.0))?;
-        let tokens = layers.pick(MAX_TOKENS, None, amount::count, |file| file.tools.max_tokens)?;
-        let cost = layers.pick(MAX_COST, None, amount::cost, |file| file.tools.max_cost)?;
+            .pick(MAX_RESULT_BYTES, None, values::bytes, |file| Some(file.tools.max_result_bytes?.0))?;
+        let tokens = layers.pick(MAX_TOKENS, None, values::count, |file| file.tools.max_tokens)?;
+        let cost = layers.pick(MAX_COST, None, values::cost, |file| file.tools.max_cost)?;
         Ok(Self {
             confirm: confirm.unwrap_or_else(|| Setting::default(Vec::new())),
             max_rounds: rounds.unwrap_or_else(|| Setting::default(default.max_rounds)),
@@ -103,9 +103,9 @@ impl ToolsSettings {
             Row::new("tools.max_rounds", &self.max_rounds, |it| count(u64::from(*it))),
             Row::new("tools.max_calls", &self.max_calls, |it| count(u64::from(*it))),
             Row::new("tools.max_parallel", &self.max_parallel, |it| count(*it as u64)),
-            Row::new("tools.call_timeout", &self.call_timeout, |it| Shown::Text(duration::show(*it))),
+            Row::new("tools.call_timeout", &self.call_timeout, |it| Shown::Text(values::show_duration(*it))),
             Row::new("tools.max_result_bytes", &self.max_result_bytes, |it| {
-                Shown::Text(amount::show_bytes(*it))
+                Shown::Text(values::show_bytes(*it))
             }),
             Row::new("tools.max_tokens", &self.max_tokens, |it| it.map_or(Shown::Nothing, count)),
             Row::new("tools.max_cost", &self.max_cost, |it| Shown::maybe(*it)),

@@ -1,9 +1,13 @@
 //! The table of the settings of `cog serve`.
 
-use std::{net::IpAddr, path::PathBuf, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    path::PathBuf,
+    time::Duration,
+};
 
-use super::{ServeSettings, address};
-use crate::settings::{Shown, amount, parse_duration, show_duration, table::without_credentials};
+use super::ServeSettings;
+use crate::settings::{Shown, parse_duration, rows::without_credentials, show_duration, values};
 
 /// A setting of the server. The names of its key and variable follow from the flag.
 pub struct ServerSetting {
@@ -177,21 +181,21 @@ impl ServerSetting {
     /// Sets it to the value that `text` names.
     pub fn set(&self, serve: &mut ServeSettings, text: &str) -> Result<(), String> {
         match self.field {
-            Field::Ip(field) => *field(serve) = address::ip_address(text)?,
+            Field::Ip(field) => *field(serve) = ip_address(text)?,
             Field::Port(field) => {
                 *field(serve) =
                     text.parse().map_err(|_| format!("`{text}` is not a valid port: use 0 to 65535"))?;
             }
-            Field::Switch(field) => *field(serve) = amount::switch(text)?,
+            Field::Switch(field) => *field(serve) = values::switch(text)?,
             Field::Path(field) => *field(serve) = Some(PathBuf::from(text)),
-            Field::Names(field) | Field::Urls(field) => *field(serve) = amount::names(text),
-            Field::Url(field) => *field(serve) = Some(address::url(text)?),
-            Field::Count(field) => *field(serve) = amount::count(text)?,
-            Field::Rate(field) => *field(serve) = amount::count(text)?,
-            Field::Bytes(field) => *field(serve) = amount::bytes(text)?,
+            Field::Names(field) | Field::Urls(field) => *field(serve) = values::names(text),
+            Field::Url(field) => *field(serve) = Some(url(text)?),
+            Field::Count(field) => *field(serve) = values::count(text)?,
+            Field::Rate(field) => *field(serve) = values::count(text)?,
+            Field::Bytes(field) => *field(serve) = values::bytes(text)?,
             Field::Time(field) => *field(serve) = parse_duration(text)?,
-            Field::Limit(field) => *field(serve) = Some(amount::count(text)?),
-            Field::Cost(field) => *field(serve) = Some(amount::cost(text)?),
+            Field::Limit(field) => *field(serve) = Some(values::count(text)?),
+            Field::Cost(field) => *field(serve) = Some(values::cost(text)?),
         }
         Ok(())
     }
@@ -208,7 +212,7 @@ impl ServerSetting {
             Field::Path(field) => Shown::path(field(serve).as_ref()),
             Field::Count(field) => Shown::Count(*field(serve) as u64),
             Field::Rate(field) => Shown::Count(u64::from(*field(serve))),
-            Field::Bytes(field) => Shown::Text(amount::show_bytes(*field(serve))),
+            Field::Bytes(field) => Shown::Text(values::show_bytes(*field(serve))),
             Field::Time(field) => Shown::Text(show_duration(*field(serve))),
             Field::Limit(field) => field(serve).map_or(Shown::Nothing, Shown::Count),
             Field::Cost(field) => Shown::maybe(*field(serve)),
@@ -226,5 +230,63 @@ mod tests {
         let setting = SERVER_SETTINGS.iter().find(|setting| setting.flag == "nats").unwrap();
         setting.set(&mut serve, "nats://me:secret@a:4222,nats://b").unwrap();
         assert_eq!(setting.show(&mut serve).to_string(), "nats://***@a:4222, nats://b");
+    }
+}
+
+/// Parses the base URL of a server and removes a trailing slash.
+fn url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_plain =
+        |rest: &str| rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#@\\\"<>".contains(&byte));
+    match rest.filter(|rest| !rest.is_empty() && !rest.starts_with('/') && is_plain(rest)) {
+        Some(_) => Ok(text.trim_end_matches('/').to_owned()),
+        None => Err(format!("`{text}` is not a valid base URL: use a form such as https://cog.example")),
+    }
+}
+
+/// Parses an IP address, or `localhost`.
+fn ip_address(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        _ => text
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse()
+            .map_err(|_| format!("`{text}` is not an IP address: use 127.0.0.1, ::1 or 0.0.0.0")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_url_is_an_origin_with_an_optional_path() {
+        for (text, read) in [
+            ("https://cog.example", "https://cog.example"),
+            ("http://[::1]:8000/", "http://[::1]:8000"),
+            ("https://example.org/cog/", "https://example.org/cog"),
+        ] {
+            assert_eq!(url(text).as_deref(), Ok(read));
+        }
+        for text in [
+            "",
+            "cog.example",
+            "https://",
+            "https:///x",
+            "ftp://x",
+            "https://x?a",
+            "https://a@b",
+            "https://a b",
+        ] {
+            assert!(url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parses_ip_addresses() {
+        assert!(ip_address("localhost").unwrap().is_loopback());
+        assert!(ip_address("[::1]").unwrap().is_loopback());
+        assert!(ip_address("example.org").is_err());
     }
 }

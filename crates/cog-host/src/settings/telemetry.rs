@@ -6,7 +6,7 @@ use cog_run::spans::Tracer;
 use cog_spec::Secret;
 use cog_telemetry::{Telemetry, TelemetrySettings, Undelivered};
 
-use crate::settings::{Environment, Redactor};
+use super::{Environment, Redactor};
 
 /// Where spans and metrics are exported.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cog_run::spans::Tracer;
 use cog_spec::Secret;
 
-use crate::settings::{Environment, Redactor};
+use super::{Environment, Redactor};
 
 /// Exports nothing.
 #[derive(Debug, Default)]

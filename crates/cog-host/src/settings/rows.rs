@@ -1,10 +1,98 @@
 //! Every setting as rows, for `cog config`.
 
-use std::time::Duration;
+use std::{fmt, path::Path, time::Duration};
 
+use cog_json::{ToJson, Writer};
 use cog_provider::vendors::{VENDORS, Vendor};
 
-use super::{Row, Settings, Shown, Source, duration};
+use super::{Setting, Settings, Source, values};
+
+/// One setting as `cog config` shows it, with keys hidden.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its name: `model`, `OPENAI_API_KEY`.
+    pub name: String,
+    /// Its value; `***` for a key.
+    pub value: Shown,
+    /// Its source.
+    pub source: Source,
+}
+
+/// Written by hand: the source is written as text.
+impl ToJson for Row {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("name", &self.name);
+            w.field("value", &self.value);
+            w.field("source", &self.source.to_string());
+        });
+    }
+}
+
+impl Row {
+    /// Creates the row of a setting.
+    pub(super) fn new<T>(name: &str, setting: &Setting<T>, show: impl Fn(&T) -> Shown) -> Self {
+        Self { name: name.to_owned(), value: show(&setting.value), source: setting.source.clone() }
+    }
+}
+
+/// The value of a setting: as text in the form in which it is set, in JSON with its own type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// Not set: `-`, null.
+    Nothing,
+    /// A switch.
+    Switch(bool),
+    /// A number.
+    Count(u64),
+    /// A text, also one with a unit: `30s`, `256MiB`.
+    Text(String),
+    /// A list; `-` and `[]` if it is empty.
+    List(Vec<String>),
+}
+
+impl Shown {
+    /// Returns the text of a value, if it is set.
+    pub(super) fn maybe(text: Option<impl ToString>) -> Self {
+        text.map_or(Self::Nothing, |text| Self::Text(text.to_string()))
+    }
+
+    /// Returns the text of a path, if it is set.
+    pub(super) fn path(path: Option<impl AsRef<Path>>) -> Self {
+        Self::maybe(path.map(|path| path.as_ref().display().to_string()))
+    }
+
+    /// Returns the texts of several values.
+    pub(super) fn list(items: impl IntoIterator<Item = impl ToString>) -> Self {
+        Self::List(items.into_iter().map(|item| item.to_string()).collect())
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("-"),
+            Self::Switch(is_on) => is_on.fmt(f),
+            Self::Count(count) => count.fmt(f),
+            Self::Text(text) => f.write_str(text),
+            Self::List(items) if items.is_empty() => f.write_str("-"),
+            Self::List(items) => f.write_str(&items.join(", ")),
+        }
+    }
+}
+
+/// Written by hand: a value without a name for its variant.
+impl ToJson for Shown {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        match self {
+            Self::Nothing => w.null(),
+            Self::Switch(is_on) => is_on.write_json(w),
+            Self::Count(count) => count.write_json(w),
+            Self::Text(text) => text.write_json(w),
+            Self::List(items) => items.write_json(w),
+        }
+    }
+}
 
 impl Settings {
     /// Returns every setting; of the providers, only the settings that are set.
@@ -23,7 +111,7 @@ impl Settings {
 
     /// Returns the settings without a section.
     pub(super) fn main_rows(&self) -> Vec<Row> {
-        let time = |length: &Duration| Shown::Text(duration::show(*length));
+        let time = |length: &Duration| Shown::Text(values::show_duration(*length));
         let count = |count: &u32| Shown::Count(u64::from(*count));
         vec![
             Row::new("provider", &self.provider, |name| Shown::maybe(name.as_ref())),
@@ -87,6 +175,34 @@ pub(super) fn without_credentials(url: &str) -> String {
         None => rest.to_owned(),
     };
     if scheme.is_empty() { format!("{shown}{query}") } else { format!("{scheme}://{shown}{query}") }
+}
+
+/// The keys that change what runs cost.
+const COSTLY_KEYS: [&str; 4] = ["model", "retries", "effort", "service_tier"];
+
+impl Settings {
+    /// Returns a note about each value in the project's `cog.toml` that changes what runs cost: its author is not the one who
+    /// pays. Empty if the environment or flags set other values.
+    pub fn costly_notes(&self) -> Vec<String> {
+        let Some(project) = &self.project else { return Vec::new() };
+        let own = Source::File(project.path.clone());
+        let is_costly = |row: &Row| {
+            let is_model = row.name.starts_with("providers.") && row.name.ends_with(".model");
+            row.source == own && (COSTLY_KEYS.contains(&row.name.as_str()) || is_model)
+        };
+        let models = VENDORS.iter().filter_map(|vendor| self.model_row(vendor));
+        let rows = self.main_rows().into_iter().chain(self.generation.rows()).chain(models);
+        rows.filter(is_costly)
+            .map(|row| {
+                format!(
+                    "{} sets {} = {}, which changes what runs cost",
+                    project.path.display(),
+                    row.name,
+                    row.value
+                )
+            })
+            .collect()
+    }
 }
 
 #[cfg(test)]
