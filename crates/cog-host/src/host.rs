@@ -279,7 +279,6 @@ impl Settings {
 
 /// Why there is no runtime.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum HostError {
     /// The settings are invalid.
     #[error(transparent)]

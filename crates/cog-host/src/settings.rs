@@ -1,23 +1,20 @@
 //! Settings: read once from flags, environment and files, then passed as data (docs/spec/settings.md).
 
-mod budget;
-mod cache;
 mod detected;
 mod error;
 mod file;
-mod generation;
-mod logs;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod media;
 mod nats;
 mod rows;
+mod runs;
 #[cfg(feature = "server")]
 mod server;
 mod sources;
+mod storage;
 #[cfg_attr(not(feature = "telemetry"), path = "settings/telemetry/absent.rs")]
 mod telemetry;
-mod tools;
 mod values;
 
 use std::{path::PathBuf, sync::OnceLock, time::Duration};
@@ -38,17 +35,14 @@ use self::{
 #[cfg(feature = "server")]
 pub use self::server::{SERVER_SETTINGS, ServeSettings, ServerSetting};
 pub use self::{
-    budget::BudgetSettings,
-    cache::CacheSettings,
     detected::{DetectUrl, DetectedServer, detectable},
     error::SettingsError,
-    generation::GenerationSettings,
-    logs::LogsSettings,
     media::MediaSettings,
     nats::NatsSettings,
     rows::{Row, Shown},
+    runs::{BudgetSettings, GenerationSettings, ToolsSettings},
     sources::{Environment, Redactor, Setting, Source},
-    tools::ToolsSettings,
+    storage::{CacheSettings, LogsSettings},
     values::{duration as parse_duration, show_duration},
 };
 
@@ -141,64 +135,74 @@ impl Settings {
             environment: &environment,
             project: SettingsFile::read(PathBuf::from("cog.toml"), Owner::Project)?,
             operator: own.map_or(Ok(None), |path| SettingsFile::read(path, Owner::Operator))?,
+            home: home.as_deref(),
         };
-        let text = |text: &str| Ok(text.to_owned());
-        let provider = layers.pick(PROVIDER, flags.provider, text, |file| file.provider.clone())?;
-        let model = layers.pick(MODEL, flags.model, text, |file| file.model.clone())?;
-        let timeout = layers.pick(TIMEOUT, flags.timeout, values::duration, |file| Some(file.timeout?.0))?;
-        let first_token = layers
-            .pick(FIRST_TOKEN_TIMEOUT, None, values::duration, |file| Some(file.first_token_timeout?.0))?;
-        let idle = layers.pick(IDLE_TIMEOUT, None, values::duration, |file| Some(file.idle_timeout?.0))?;
-        let retries = layers.pick(RETRIES, None, values::count, |file| file.retries)?;
-        let failures = layers.pick(BREAKER_FAILURES, None, values::count, |file| file.breaker_failures)?;
-        let reset = layers
-            .pick(BREAKER_RESET_TIMEOUT, None, values::duration, |file| Some(file.breaker_reset_timeout?.0))?;
-        let strict = layers.pick(STRICT, flags.strict, values::switch, |file| file.strict)?;
-        let trust = layers.pick(TRUST, flags.trust, values::switch, |file| file.trust)?;
-        let modules = layers.directories(MODULES, home.as_deref(), |file| file.modules.as_ref());
-        let detect = layers.pick(DETECT_OLLAMA, None, DetectUrl::parse, |file| file.detect_ollama.clone())?;
-        let generation = GenerationSettings::read(&layers)?;
-        let media = MediaSettings::read(&layers, home.as_deref())?;
-        let logs = LogsSettings::read(&layers, home.as_deref())?;
-        let tools = ToolsSettings::read(&layers, home.as_deref())?;
-        let budget = BudgetSettings::read(&layers)?;
-        let cache = CacheSettings::read(&layers, home.as_deref())?;
-        let nats = NatsSettings::read(&layers, home.as_deref())?;
-        #[cfg(feature = "mcp")]
-        let mcp = mcp::servers(layers.operator.as_ref(), &environment, home.as_deref())?;
         check_protocols(&environment)?;
-        let Layers { project, operator, .. } = layers;
-        let (call, breaker) = (ProviderSettings::default(), BreakerSettings::default());
-        Ok(Self {
-            provider: provider.map_or_else(|| Setting::default(None), Setting::some),
-            model: model.map_or_else(|| Setting::default(None), Setting::some),
-            timeout: timeout.unwrap_or_else(|| Setting::default(DEFAULT_TIMEOUT)),
-            first_token_timeout: first_token.unwrap_or_else(|| Setting::default(call.first_token_timeout)),
-            idle_timeout: idle.unwrap_or_else(|| Setting::default(call.idle_timeout)),
-            retries: retries.unwrap_or_else(|| Setting::default(call.retries)),
-            breaker_failures: failures.unwrap_or_else(|| Setting::default(breaker.failures)),
-            breaker_reset_timeout: reset.unwrap_or_else(|| Setting::default(breaker.reset_timeout)),
-            strict: strict.unwrap_or_else(|| Setting::default(false)),
-            trust: trust.unwrap_or_else(|| Setting::default(false)),
-            modules,
-            detect_ollama: detect.unwrap_or_else(|| Setting::default(DetectUrl::default())),
+        let call = ProviderSettings::default();
+        let breaker = BreakerSettings::default();
+        let text = values::text;
+        let span = values::duration;
+        let settings = Self {
+            provider: layers.optional(PROVIDER, flags.provider, text, |file| file.provider.clone())?,
+            model: layers.optional(MODEL, flags.model, text, |file| file.model.clone())?,
+            timeout: layers
+                .setting(TIMEOUT, flags.timeout, span, |file| Some(file.timeout?.0), DEFAULT_TIMEOUT)?,
+            first_token_timeout: layers.setting(
+                FIRST_TOKEN_TIMEOUT,
+                None,
+                span,
+                |file| Some(file.first_token_timeout?.0),
+                call.first_token_timeout,
+            )?,
+            idle_timeout: layers.setting(
+                IDLE_TIMEOUT,
+                None,
+                span,
+                |file| Some(file.idle_timeout?.0),
+                call.idle_timeout,
+            )?,
+            retries: layers.setting(RETRIES, None, values::count, |file| file.retries, call.retries)?,
+            breaker_failures: layers.setting(
+                BREAKER_FAILURES,
+                None,
+                values::count,
+                |file| file.breaker_failures,
+                breaker.failures,
+            )?,
+            breaker_reset_timeout: layers.setting(
+                BREAKER_RESET_TIMEOUT,
+                None,
+                span,
+                |file| Some(file.breaker_reset_timeout?.0),
+                breaker.reset_timeout,
+            )?,
+            strict: layers.setting(STRICT, flags.strict, values::switch, |file| file.strict, false)?,
+            trust: layers.setting(TRUST, flags.trust, values::switch, |file| file.trust, false)?,
+            modules: layers.directories(MODULES, |file| file.modules.as_ref()),
+            detect_ollama: layers.setting(
+                DETECT_OLLAMA,
+                None,
+                DetectUrl::parse,
+                |file| file.detect_ollama.clone(),
+                DetectUrl::default(),
+            )?,
             detected: OnceLock::new(),
-            generation,
-            media,
-            logs,
-            tools,
-            budget,
-            cache,
-            nats,
+            generation: GenerationSettings::read(&layers)?,
+            media: MediaSettings::read(&layers)?,
+            logs: LogsSettings::read(&layers)?,
+            tools: ToolsSettings::read(&layers)?,
+            budget: BudgetSettings::read(&layers)?,
+            cache: CacheSettings::read(&layers)?,
+            nats: NatsSettings::read(&layers)?,
             #[cfg(feature = "mcp")]
-            mcp,
-            home,
+            mcp: mcp::servers(layers.operator.as_ref(), &environment, home.as_deref())?,
             telemetry: TelemetryExport::read(&environment),
+            project: layers.project,
+            operator: layers.operator,
             environment,
-            operator,
-            project,
-        }
-        .with_masked_keys())
+            home,
+        };
+        Ok(settings.with_masked_keys())
     }
 
     /// Masks the keys on stderr. Reading the settings does it, so that no command can leave it out.
@@ -306,14 +310,14 @@ impl Settings {
 const PROVIDER: Names = Names { flag: "--provider", variable: "LLM_PROVIDER" };
 const MODEL: Names = Names { flag: "--model", variable: "LLM_MODEL" };
 const TIMEOUT: Names = Names { flag: "--timeout", variable: "COG_TIMEOUT" };
-const FIRST_TOKEN_TIMEOUT: Names = Names { flag: "", variable: "COG_FIRST_TOKEN_TIMEOUT" };
-const IDLE_TIMEOUT: Names = Names { flag: "", variable: "COG_IDLE_TIMEOUT" };
-const BREAKER_FAILURES: Names = Names { flag: "", variable: "COG_BREAKER_FAILURES" };
-const BREAKER_RESET_TIMEOUT: Names = Names { flag: "", variable: "COG_BREAKER_RESET_TIMEOUT" };
-const RETRIES: Names = Names { flag: "", variable: "COG_RETRIES" };
+const FIRST_TOKEN_TIMEOUT: Names = Names::variable("COG_FIRST_TOKEN_TIMEOUT");
+const IDLE_TIMEOUT: Names = Names::variable("COG_IDLE_TIMEOUT");
+const BREAKER_FAILURES: Names = Names::variable("COG_BREAKER_FAILURES");
+const BREAKER_RESET_TIMEOUT: Names = Names::variable("COG_BREAKER_RESET_TIMEOUT");
+const RETRIES: Names = Names::variable("COG_RETRIES");
 const STRICT: Names = Names { flag: "--strict", variable: "COG_STRICT" };
 const TRUST: Names = Names { flag: "--trust", variable: "COG_TRUST" };
-const DETECT_OLLAMA: Names = Names { flag: "", variable: "COG_DETECT_OLLAMA" };
+const DETECT_OLLAMA: Names = Names::variable("COG_DETECT_OLLAMA");
 const MODULES: &str = "COGNITIVE_MODULES_PATH";
 
 /// Rejects a variable that names an unknown protocol.

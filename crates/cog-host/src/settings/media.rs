@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -12,19 +12,20 @@ use cog_media::{
 };
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, values,
-    file::Parsed,
-    sources::{Layers, Names, expand_home},
+    Row, Setting, SettingsError, Shown,
+    file::{Content, Parsed},
+    sources::{Layers, Names},
+    values,
 };
 
-const FETCH: Names = Names { flag: "", variable: "COG_MEDIA_FETCH" };
-const BY_URL: Names = Names { flag: "", variable: "COG_MEDIA_BY_URL" };
-const STRIP_METADATA: Names = Names { flag: "", variable: "COG_MEDIA_STRIP_METADATA" };
-const ALLOW: Names = Names { flag: "", variable: "COG_MEDIA_ALLOW" };
-const PROXY: Names = Names { flag: "", variable: "COG_MEDIA_PROXY" };
-const TIMEOUT: Names = Names { flag: "", variable: "COG_MEDIA_TIMEOUT" };
-const REDIRECTS: Names = Names { flag: "", variable: "COG_MEDIA_REDIRECTS" };
-const CACHE: Names = Names { flag: "", variable: "COG_MEDIA_CACHE" };
+const FETCH: Names = Names::variable("COG_MEDIA_FETCH");
+const BY_URL: Names = Names::variable("COG_MEDIA_BY_URL");
+const STRIP_METADATA: Names = Names::variable("COG_MEDIA_STRIP_METADATA");
+const ALLOW: Names = Names::variable("COG_MEDIA_ALLOW");
+const PROXY: Names = Names::variable("COG_MEDIA_PROXY");
+const TIMEOUT: Names = Names::variable("COG_MEDIA_TIMEOUT");
+const REDIRECTS: Names = Names::variable("COG_MEDIA_REDIRECTS");
+const CACHE: Names = Names::variable("COG_MEDIA_CACHE");
 const ROOTS: &str = "COG_MEDIA_ROOTS";
 const FFMPEG: &str = "COG_MEDIA_FFMPEG";
 
@@ -60,30 +61,36 @@ pub struct MediaSettings {
 }
 
 impl MediaSettings {
-    pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
+    pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
         let limits = FetchLimits::default();
-        let fetch = layers.pick(FETCH, None, values::switch, |file| file.media.fetch)?;
-        let by_url = layers.pick(BY_URL, None, values::switch, |file| file.media.by_url)?;
-        let strip_metadata =
-            layers.pick(STRIP_METADATA, None, values::switch, |file| file.media.strip_metadata)?;
         let unwrap = |rules: &Vec<Parsed<AllowRule>>| rules.iter().map(|rule| rule.0.clone()).collect();
-        let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(unwrap))?;
-        let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
-        let proxy = layers.pick(PROXY, None, way, |file| Some(file.media.proxy.clone()?.0))?;
-        let timeout = layers.pick(TIMEOUT, None, values::duration, |file| Some(file.media.timeout?.0))?;
-        let redirects = layers.pick(REDIRECTS, None, values::count, |file| file.media.redirects)?;
-        let cache = layers.pick(CACHE, None, values::bytes, |file| Some(file.media.cache?.0))?;
+        let allow = |file: &Content| file.media.allow.as_ref().map(unwrap);
+        let proxy = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
         Ok(Self {
-            fetch: fetch.unwrap_or_else(|| Setting::default(true)),
-            by_url: by_url.unwrap_or_else(|| Setting::default(false)),
-            strip_metadata: strip_metadata.map_or_else(|| Setting::default(None), Setting::some),
-            allow: allow.unwrap_or_else(|| Setting::default(Vec::new())),
-            proxy: proxy.map_or_else(|| Setting::default(None), Setting::some),
-            timeout: timeout.unwrap_or_else(|| Setting::default(limits.timeout)),
-            redirects: redirects.unwrap_or_else(|| Setting::default(limits.redirects)),
-            cache: cache.unwrap_or_else(|| Setting::default(limits.cache)),
-            roots: layers.directories(ROOTS, home, |file| file.media.roots.as_ref()),
-            ffmpeg: ffmpeg(layers, home).unwrap_or_else(|| Setting::default(None)),
+            fetch: layers.setting(FETCH, None, values::switch, |file| file.media.fetch, true)?,
+            by_url: layers.setting(BY_URL, None, values::switch, |file| file.media.by_url, false)?,
+            strip_metadata: layers
+                .optional(STRIP_METADATA, None, values::switch, |file| file.media.strip_metadata)?,
+            allow: layers.setting(ALLOW, None, rules, allow, Vec::new())?,
+            proxy: layers.optional(PROXY, None, proxy, |file| Some(file.media.proxy.clone()?.0))?,
+            timeout: layers.setting(
+                TIMEOUT,
+                None,
+                values::duration,
+                |file| Some(file.media.timeout?.0),
+                limits.timeout,
+            )?,
+            redirects: layers
+                .setting(REDIRECTS, None, values::count, |file| file.media.redirects, limits.redirects)?,
+            cache: layers.setting(
+                CACHE,
+                None,
+                values::bytes,
+                |file| Some(file.media.cache?.0),
+                limits.cache,
+            )?,
+            roots: layers.directories(ROOTS, |file| file.media.roots.as_ref()),
+            ffmpeg: layers.path(FFMPEG, |file| file.media.ffmpeg.as_ref(), None),
             path: layers.environment.paths("PATH").unwrap_or_default(),
             programs: OnceLock::new(),
             reader: None,
@@ -150,15 +157,6 @@ impl MediaSettings {
             Row::new("media.ffmpeg", &self.ffmpeg, |path| Shown::path(path.as_ref())),
         ]
     }
-}
-
-fn ffmpeg(layers: &Layers<'_>, home: Option<&Path>) -> Option<Setting<Option<PathBuf>>> {
-    if let Some(path) = layers.environment.path(FFMPEG) {
-        return Some(Setting { value: Some(path), source: Source::variable(FFMPEG) });
-    }
-    let file = layers.operator.as_ref()?;
-    let path = file.content.media.ffmpeg.as_ref()?;
-    Some(Setting::from_file(Some(file.directory().join(expand_home(path, home))), &file.path))
 }
 
 /// Returns the first program of this name in these directories. Relative directories are skipped: they depend on the

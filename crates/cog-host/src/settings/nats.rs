@@ -1,27 +1,25 @@
 //! The settings of NATS. Only the operator may set them.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
 use cog_spec::Secret;
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, values,
-    file::NatsContent,
-    sources::{Layers, Names, expand_home},
+    Row, Setting, SettingsError, Shown,
+    file::Content,
     rows,
+    sources::{Layers, Names},
+    values,
 };
 
 const URL: Names = Names { flag: "--nats", variable: "COG_NATS_URL" };
-const USER: Names = Names { flag: "", variable: "COG_NATS_USER" };
-const PASSWORD: Names = Names { flag: "", variable: "COG_NATS_PASSWORD" };
-const NAME: Names = Names { flag: "", variable: "COG_NATS_NAME" };
-const REPLICAS: Names = Names { flag: "", variable: "COG_NATS_REPLICAS" };
-const ACK_WAIT: Names = Names { flag: "", variable: "COG_NATS_ACK_WAIT" };
-const MAX_DELIVERIES: Names = Names { flag: "", variable: "COG_NATS_MAX_DELIVERIES" };
-const MAX_AGE: Names = Names { flag: "", variable: "COG_NATS_MAX_AGE" };
+const USER: Names = Names::variable("COG_NATS_USER");
+const PASSWORD: Names = Names::variable("COG_NATS_PASSWORD");
+const NAME: Names = Names::variable("COG_NATS_NAME");
+const REPLICAS: Names = Names::variable("COG_NATS_REPLICAS");
+const ACK_WAIT: Names = Names::variable("COG_NATS_ACK_WAIT");
+const MAX_DELIVERIES: Names = Names::variable("COG_NATS_MAX_DELIVERIES");
+const MAX_AGE: Names = Names::variable("COG_NATS_MAX_AGE");
 const CREDENTIALS: &str = "COG_NATS_CREDENTIALS";
 const CA: &str = "COG_NATS_CA";
 
@@ -51,26 +49,33 @@ pub struct NatsSettings {
 }
 
 impl NatsSettings {
-    pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
-        let text = |text: &str| Ok(text.to_owned());
+    pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
         let secret = |text: &str| Ok(Secret::new(text));
-        let in_file = |file: &super::file::Content| file.nats.password.as_deref().map(Secret::new);
-        let replicas = layers.pick(REPLICAS, None, values::count, |file| file.nats.replicas)?;
-        let deliveries = layers.pick(MAX_DELIVERIES, None, values::count, |file| file.nats.max_deliveries)?;
-        let ack_wait = layers.pick(ACK_WAIT, None, values::duration, |file| Some(file.nats.ack_wait?.0))?;
-        let max_age = layers.pick(MAX_AGE, None, values::duration, |file| Some(file.nats.max_age?.0))?;
-        let name = layers.pick(NAME, None, text, |file| file.nats.name.clone())?;
+        let password = |file: &Content| file.nats.password.as_deref().map(Secret::new);
         Ok(Self {
-            url: maybe(layers.pick(URL, None, text, |file| file.nats.url.clone())?),
-            credentials: path(layers, CREDENTIALS, home, |nats| nats.credentials.as_ref()),
-            user: maybe(layers.pick(USER, None, text, |file| file.nats.user.clone())?),
-            password: maybe(layers.pick(PASSWORD, None, secret, in_file)?),
-            ca: path(layers, CA, home, |nats| nats.ca.as_ref()),
-            name: name.unwrap_or_else(|| Setting::default("cog".to_owned())),
-            replicas: replicas.unwrap_or_else(|| Setting::default(1)),
-            ack_wait: ack_wait.unwrap_or_else(|| Setting::default(Duration::from_secs(30))),
-            max_deliveries: deliveries.unwrap_or_else(|| Setting::default(10)),
-            max_age: max_age.unwrap_or_else(|| Setting::default(Duration::from_secs(24 * 60 * 60))),
+            url: layers.optional(URL, None, values::text, |file| file.nats.url.clone())?,
+            credentials: layers.path(CREDENTIALS, |file| file.nats.credentials.as_ref(), None),
+            user: layers.optional(USER, None, values::text, |file| file.nats.user.clone())?,
+            password: layers.optional(PASSWORD, None, secret, password)?,
+            ca: layers.path(CA, |file| file.nats.ca.as_ref(), None),
+            name: layers.setting(NAME, None, values::text, |file| file.nats.name.clone(), "cog".to_owned())?,
+            replicas: layers.setting(REPLICAS, None, values::count, |file| file.nats.replicas, 1)?,
+            ack_wait: layers.setting(
+                ACK_WAIT,
+                None,
+                values::duration,
+                |file| Some(file.nats.ack_wait?.0),
+                Duration::from_secs(30),
+            )?,
+            max_deliveries: layers
+                .setting(MAX_DELIVERIES, None, values::count, |file| file.nats.max_deliveries, 10)?,
+            max_age: layers.setting(
+                MAX_AGE,
+                None,
+                values::duration,
+                |file| Some(file.nats.max_age?.0),
+                Duration::from_secs(24 * 60 * 60),
+            )?,
         })
     }
 
@@ -96,24 +101,4 @@ impl NatsSettings {
 /// Removes what a URL should not contain.
 fn without_credentials(urls: &str) -> String {
     urls.split(',').map(rows::without_credentials).collect::<Vec<_>>().join(",")
-}
-
-fn maybe<T>(found: Option<Setting<T>>) -> Setting<Option<T>> {
-    found.map_or_else(|| Setting::default(None), Setting::some)
-}
-
-fn path(
-    layers: &Layers<'_>,
-    variable: &'static str,
-    home: Option<&Path>,
-    in_file: impl Fn(&NatsContent) -> Option<&PathBuf>,
-) -> Setting<Option<PathBuf>> {
-    if let Some(path) = layers.environment.path(variable) {
-        return Setting { value: Some(path), source: Source::variable(variable) };
-    }
-    let found = layers.operator.as_ref().and_then(|file| {
-        let path = in_file(&file.content.nats)?;
-        Some(Setting::from_file(Some(file.directory().join(expand_home(path, home))), &file.path))
-    });
-    found.unwrap_or_else(|| Setting::default(None))
 }

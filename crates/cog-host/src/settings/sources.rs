@@ -92,11 +92,43 @@ pub(super) struct Layers<'a> {
     pub(super) environment: &'a Environment,
     pub(super) project: Option<SettingsFile>,
     pub(super) operator: Option<SettingsFile>,
+    /// The user's home directory, for a leading `~`.
+    pub(super) home: Option<&'a Path>,
+}
+
+impl Names {
+    /// Returns the names of a setting without a flag.
+    pub(super) const fn variable(variable: &'static str) -> Self {
+        Self { flag: "", variable }
+    }
 }
 
 impl Layers<'_> {
-    /// Returns the value of one setting from its strongest source: flag, variable, project's file, operator's file.
-    pub(super) fn pick<T>(
+    /// Returns the value of one setting from its strongest source: flag, variable, project's file, operator's file, default.
+    pub(super) fn setting<T>(
+        &self,
+        names: Names,
+        flag: Option<T>,
+        parse: impl Fn(&str) -> Result<T, String>,
+        in_file: impl Fn(&Content) -> Option<T>,
+        default: T,
+    ) -> Result<Setting<T>, SettingsError> {
+        Ok(self.pick(names, flag, parse, in_file)?.unwrap_or(Setting { value: default, source: Source::Default }))
+    }
+
+    /// Returns the value of a setting without a default, as [`Layers::setting`] does.
+    pub(super) fn optional<T>(
+        &self,
+        names: Names,
+        flag: Option<T>,
+        parse: impl Fn(&str) -> Result<T, String>,
+        in_file: impl Fn(&Content) -> Option<T>,
+    ) -> Result<Setting<Option<T>>, SettingsError> {
+        let found = self.pick(names, flag, parse, in_file)?;
+        Ok(found.map_or(Setting { value: None, source: Source::Default }, Setting::some))
+    }
+
+    fn pick<T>(
         &self,
         names: Names,
         flag: Option<T>,
@@ -115,11 +147,27 @@ impl Layers<'_> {
         Ok(files.into_iter().find_map(|file| Some(Setting::from_file(in_file(&file.content)?, &file.path))))
     }
 
-    /// Returns a list of directories from the variable, or from the operator's file, where relative paths start.
+    /// Returns a path from the variable, or from the operator's file, where relative paths start.
+    pub(super) fn path(
+        &self,
+        variable: &'static str,
+        in_file: impl Fn(&Content) -> Option<&PathBuf>,
+        default: Option<PathBuf>,
+    ) -> Setting<Option<PathBuf>> {
+        if let Some(path) = self.environment.path(variable) {
+            return Setting { value: Some(path), source: Source::variable(variable) };
+        }
+        let from_file = |file: &SettingsFile| {
+            let path = expand_home(in_file(&file.content)?, self.home);
+            Some(Setting::from_file(Some(file.directory().join(path)), &file.path))
+        };
+        self.operator.as_ref().and_then(from_file).unwrap_or(Setting { value: default, source: Source::Default })
+    }
+
+    /// Returns a list of directories as [`Layers::path`] returns a path.
     pub(super) fn directories(
         &self,
         variable: &'static str,
-        home: Option<&Path>,
         in_file: impl Fn(&Content) -> Option<&Vec<PathBuf>>,
     ) -> Setting<Vec<PathBuf>> {
         if let Some(value) = self.environment.paths(variable) {
@@ -127,10 +175,10 @@ impl Layers<'_> {
         }
         let from_file = |file: &SettingsFile| {
             let paths = in_file(&file.content)?.iter();
-            let value = paths.map(|path| file.directory().join(expand_home(path, home))).collect();
+            let value = paths.map(|path| file.directory().join(expand_home(path, self.home))).collect();
             Some(Setting::from_file(value, &file.path))
         };
-        self.operator.as_ref().and_then(from_file).unwrap_or_else(|| Setting::default(Vec::new()))
+        self.operator.as_ref().and_then(from_file).unwrap_or(Setting { value: Vec::new(), source: Source::Default })
     }
 }
 

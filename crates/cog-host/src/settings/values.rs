@@ -59,6 +59,11 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Takes a text as it is.
+pub(super) fn text(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
 /// Parses comma-separated names.
 pub(super) fn names(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()

@@ -1,0 +1,125 @@
+//! The settings of what is stored: the cache of answers and the run log. Only the operator may set them: both can contain inputs
+//! and answers.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use cog_run::AnswerCache;
+
+use super::{
+    Row, Setting, SettingsError, Shown, Source,
+    sources::{Layers, Names},
+    values,
+};
+
+const CACHE_MAX_AGE: Names = Names::variable("COG_CACHE_MAX_AGE");
+const CACHE_MAX_BYTES: Names = Names::variable("COG_CACHE_MAX_BYTES");
+const CACHE_DIRECTORY: &str = "COG_CACHE_DIRECTORY";
+
+const LOGS_ENABLED: Names = Names::variable("COG_LOGS_ENABLED");
+const LOGS_CONTENTS: Names = Names::variable("COG_LOGS_CONTENTS");
+const LOGS_MAX_BYTES: Names = Names::variable("COG_LOGS_MAX_BYTES");
+const LOGS_DIRECTORY: &str = "COG_LOGS_DIRECTORY";
+
+/// The default maximum size of the log.
+const LOGS_DEFAULT_BYTES: usize = 16 << 20;
+
+/// The settings of the cache of answers.
+#[derive(Debug)]
+pub struct CacheSettings {
+    /// The directory; without one nothing is cached.
+    pub directory: Setting<Option<PathBuf>>,
+    max_age: Setting<Duration>,
+    max_bytes: Setting<usize>,
+}
+
+impl CacheSettings {
+    /// Reads the variables and the operator's file.
+    ///
+    /// # Errors
+    /// A variable with an invalid value.
+    pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
+        let max_bytes = usize::try_from(AnswerCache::DEFAULT_MAX_BYTES).unwrap_or(usize::MAX);
+        Ok(Self {
+            directory: layers.path(CACHE_DIRECTORY, |file| file.cache.directory.as_ref(), None),
+            max_age: layers.setting(
+                CACHE_MAX_AGE,
+                None,
+                values::duration,
+                |file| Some(file.cache.max_age?.0),
+                AnswerCache::DEFAULT_MAX_AGE,
+            )?,
+            max_bytes: layers.setting(
+                CACHE_MAX_BYTES,
+                None,
+                values::bytes,
+                |file| Some(file.cache.max_bytes?.0),
+                max_bytes,
+            )?,
+        })
+    }
+
+    /// Returns the cache in a directory, otherwise in that of the settings.
+    pub fn cache(&self, directory: Option<&Path>) -> Option<AnswerCache> {
+        let directory = directory.or(self.directory.value.as_deref())?;
+        Some(AnswerCache::with_limits(directory, self.max_age.value, self.max_bytes.value as u64))
+    }
+
+    /// Returns every setting as `cog config` shows it.
+    pub(super) fn rows(&self) -> [Row; 3] {
+        [
+            Row::new("cache.directory", &self.directory, |path| Shown::path(path.as_ref())),
+            Row::new("cache.max_age", &self.max_age, |it| Shown::Text(values::show_duration(*it))),
+            Row::new("cache.max_bytes", &self.max_bytes, |it| Shown::Text(values::show_bytes(*it))),
+        ]
+    }
+}
+
+/// The settings of the run log.
+#[derive(Debug)]
+pub struct LogsSettings {
+    /// Whether runs are logged.
+    pub enabled: Setting<bool>,
+    /// Whether inputs and answers are stored too.
+    pub contents: Setting<bool>,
+    /// The maximum size of the log.
+    pub max_bytes: Setting<usize>,
+    /// The directory of the log; none without a home directory.
+    pub directory: Setting<Option<PathBuf>>,
+}
+
+impl LogsSettings {
+    pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
+        let directory = layers.home.map(|home| home.join(".local/state/cog/logs"));
+        Ok(Self {
+            enabled: layers.setting(LOGS_ENABLED, None, values::switch, |file| file.logs.enabled, true)?,
+            contents: layers.setting(LOGS_CONTENTS, None, values::switch, |file| file.logs.contents, false)?,
+            max_bytes: layers.setting(
+                LOGS_MAX_BYTES,
+                None,
+                values::bytes,
+                |file| Some(file.logs.max_bytes?.0),
+                LOGS_DEFAULT_BYTES,
+            )?,
+            directory: layers.path(LOGS_DIRECTORY, |file| file.logs.directory.as_ref(), directory),
+        })
+    }
+
+    /// Whether a setting of the log was set, so that a log that cannot be written is reported.
+    pub fn are_set(&self) -> bool {
+        let sources = [&self.enabled.source, &self.contents.source, &self.directory.source];
+        sources.into_iter().any(|source| *source != Source::Default)
+    }
+
+    /// Returns every setting as `cog config` shows it.
+    pub(super) fn rows(&self) -> [Row; 4] {
+        [
+            Row::new("logs.enabled", &self.enabled, |is_on| Shown::Switch(*is_on)),
+            Row::new("logs.contents", &self.contents, |is_on| Shown::Switch(*is_on)),
+            Row::new("logs.max_bytes", &self.max_bytes, |size| Shown::Text(values::show_bytes(*size))),
+            Row::new("logs.directory", &self.directory, |path| Shown::path(path.as_ref())),
+        ]
+    }
+}
