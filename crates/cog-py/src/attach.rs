@@ -2,20 +2,20 @@
 //!
 //! Before Python 3.14, the interpreter ends the threads that wait for it. A thread of Rust must not be ended within a call.
 
-mod telemetry;
-
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
+use cog_host::settings::Settings;
 use pyo3::{
     exceptions::PyRuntimeError,
     prelude::*,
     types::{PyCFunction, PyDict, PyTuple},
 };
-
-pub(crate) use self::telemetry::close_at_exit;
 
 /// The number of calls that are attached, and the bit [`ENDS`].
 static ATTACHED: AtomicUsize = AtomicUsize::new(0);
@@ -59,7 +59,7 @@ pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
         |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
             arguments.py().detach(|| {
                 wait_for_calls();
-                telemetry::close_all();
+                close_telemetry();
             });
         },
     )?;
@@ -81,5 +81,26 @@ fn wait_for_calls() {
             return;
         }
         std::thread::sleep(PAUSE);
+    }
+}
+
+/// The settings of every runtime, until it is freed.
+static OPEN: Mutex<Vec<Weak<Settings>>> = Mutex::new(Vec::new());
+
+/// Exports what is left when the interpreter ends, if telemetry is on.
+pub(crate) fn close_at_exit(settings: &Arc<Settings>) {
+    if settings.telemetry_target().is_some() {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|settings| settings.strong_count() > 0);
+        open.push(Arc::downgrade(settings));
+    }
+}
+
+/// Exports what is left of spans and metrics of all runtimes.
+fn close_telemetry() {
+    let open = std::mem::take(&mut *OPEN.lock().unwrap_or_else(PoisonError::into_inner));
+    for settings in open.iter().filter_map(Weak::upgrade) {
+        // There is no reader of a note at the end of the interpreter.
+        let _ = settings.close_telemetry();
     }
 }

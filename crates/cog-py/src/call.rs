@@ -9,8 +9,7 @@ use tokio::task::AbortHandle;
 
 use crate::{
     caller::within,
-    deliveries::Delivery,
-    events::events,
+    events::{Delivery, events},
     hosted::Hosted,
     request::{Mode, Request, Started},
 };

@@ -8,7 +8,7 @@ use cog_module::Module;
 use cog_spec::ErrorBody;
 use pyo3::{exceptions::PyValueError, prelude::*};
 
-use crate::{attach::attached, exception::exception, module::LoadedModule, to_python::to_python};
+use crate::{attach::attached, module::LoadedModule, result::exception, to_python::to_python};
 
 /// Returns the types of modules as a file in a language, as `cog types` prints it.
 #[pyfunction]

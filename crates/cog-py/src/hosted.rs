@@ -3,15 +3,18 @@
 use std::{path::PathBuf, sync::Arc};
 
 use cog_host::{
-    Host, Use, providers,
-    settings::{Environment, Flags, Redactor, Settings, SettingsError},
+    Host, HostError, Use,
+    mcp::{self, CallableTools},
+    providers,
+    settings::{Environment, Flags, Redactor, Settings},
 };
 use cog_media::Access;
 use cog_module::{FindError, Module};
-use cog_run::{RunInput, RunOptions, Runtime, provider::Provider};
+use cog_run::{RunInput, RunOptions, Runtime, provider::Provider, tools::Tool};
 use cog_spec::{Code, ErrorBody};
+use tokio::sync::OnceCell;
 
-use crate::{attach, log::Log, provider::OwnProvider, reader::Reader, servers::Servers, tool::FunctionTool};
+use crate::{attach, caller::warn, log::Log, provider::OwnProvider, reader::Reader, tool::FunctionTool};
 
 /// A runtime with the settings of the operator.
 pub(crate) struct Hosted {
@@ -40,18 +43,10 @@ pub(crate) struct Parts {
     pub(crate) reader: Option<Reader>,
 }
 
-/// Why a runtime cannot be created.
-pub(crate) enum HostError {
-    /// The settings are invalid.
-    Settings(SettingsError),
-    /// An argument is invalid.
-    Refused(Box<ErrorBody>),
-}
-
 impl Hosted {
     /// Reads the settings and selects the providers.
     pub(crate) fn new(flags: Flags, parts: Parts) -> Result<Self, HostError> {
-        let mut settings = Settings::read(flags, Environment::from_process()).map_err(HostError::Settings)?;
+        let mut settings = Settings::read(flags, Environment::from_process())?;
         if let Some(Reader { program, arguments }) = &parts.reader {
             settings.media.set_reader(program.clone(), arguments.clone());
         }
@@ -65,7 +60,8 @@ impl Hosted {
 
     fn from_settings(settings: Arc<Settings>, parts: Parts) -> Result<Self, HostError> {
         let selected = providers::select_with(&settings, own_providers(&settings, &parts.providers))?;
-        let finder = settings.finder().with_paths(parts.modules.iter().cloned())?;
+        let finder = settings.finder().with_paths(parts.modules.iter().cloned());
+        let finder = finder.map_err(|error| not_found(&error))?;
         let host = Host {
             providers: Some(selected),
             finder: Some(finder),
@@ -144,18 +140,6 @@ impl Hosted {
     }
 }
 
-impl From<ErrorBody> for HostError {
-    fn from(error: ErrorBody) -> Self {
-        Self::Refused(Box::new(error))
-    }
-}
-
-impl From<FindError> for HostError {
-    fn from(error: FindError) -> Self {
-        Self::from(not_found(&error))
-    }
-}
-
 /// Returns the providers of the program. The first of a run gets the model of the settings.
 fn own_providers(settings: &Settings, own: &[Arc<OwnProvider>]) -> Vec<Arc<dyn Provider>> {
     let first = settings.provider.value.as_deref().unwrap_or_default().split(',').next().unwrap_or_default();
@@ -177,4 +161,38 @@ fn media_unsupported() -> ErrorBody {
         Code::MultimodalNotSupported,
         "the input has media, and the runtime was created with multimodal=False",
     )
+}
+
+/// The tools of each server, in the order of the settings, once it is connected.
+struct Servers(Vec<OnceCell<Vec<Arc<dyn Tool>>>>);
+
+impl Servers {
+    fn new(settings: &Settings) -> Self {
+        Self(settings.mcp.iter().map(|_| OnceCell::new()).collect())
+    }
+
+    /// Adds the tools of the servers that a module may call.
+    ///
+    /// # Errors
+    /// A server cannot be started or reached.
+    async fn add_tools(
+        &self,
+        settings: &Settings,
+        runtime: &Runtime,
+        module: &Arc<Module>,
+        mut options: RunOptions,
+    ) -> Result<RunOptions, ErrorBody> {
+        if settings.mcp.is_empty() {
+            return Ok(options);
+        }
+        let callable = CallableTools::from_module(module, |name| runtime.load_name(name).ok());
+        for (server, tools) in settings.mcp.iter().zip(&self.0) {
+            if callable.need(server) {
+                let connect = async || Ok::<_, ErrorBody>(mcp::connect(server, warn).await?.tools);
+                let tools = tools.get_or_try_init(connect).await?;
+                options = tools.iter().fold(options, |options, tool| options.tool(Arc::clone(tool)));
+            }
+        }
+        Ok(options)
+    }
 }

@@ -10,7 +10,7 @@ use cog_module::Module;
 use cog_run::{RunInput, RunOptions};
 use cog_spec::Envelope;
 
-use crate::callback::warn;
+use crate::caller::warn;
 
 /// The log of the settings, unless it is off.
 pub(crate) struct Log {

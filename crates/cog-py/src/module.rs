@@ -8,7 +8,7 @@ use cog_spec::ErrorBody;
 use pyo3::prelude::*;
 
 use crate::{
-    exception::exception,
+    result::exception,
     to_python::{card, json_to_python, to_python},
 };
 

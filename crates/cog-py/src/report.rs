@@ -1,9 +1,15 @@
-//! What is wrong with the files of a module.
+//! What `validate` found in the files of a module, and `verify` in a document.
 
-use cog_module::Report;
-use pyo3::prelude::*;
+use cog_answer::verify::{self, Kind};
+use cog_json::ToJson as _;
+use cog_module::{Module, Report};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyBytes, PyString},
+};
 
-use crate::to_python::json_to_python;
+use crate::{from_python::convert, result::RunResult, to_python::json_to_python};
 
 /// What `validate` found in the files of a module.
 #[pyclass(name = "Report", module = "cognitive", frozen)]
@@ -42,4 +48,90 @@ impl ValidationReport {
 
 const fn python_bool(value: bool) -> &'static str {
     if value { "True" } else { "False" }
+}
+
+/// What `verify` found in a document.
+#[pyclass(name = "Verdict", module = "cognitive", frozen)]
+pub(crate) struct Verdict(verify::Verdict);
+
+impl Verdict {
+    /// Checks a document: a result, JSON as text or bytes, or an object that becomes JSON.
+    pub(crate) fn new(
+        document: &Bound<'_, PyAny>,
+        kind: Option<&str>,
+        module: Option<&Module>,
+    ) -> PyResult<Self> {
+        let kind = kind.map(kind_of).transpose()?;
+        let contract = module.map(|module| (&*module.manifest, &*module.contract));
+        let py = document.py();
+        Ok(Self(match text_of(document)? {
+            Ok(text) => py.detach(|| verify::verify(&text, kind, contract)),
+            Err(reason) => verify::Verdict::not_text(kind, &reason),
+        }))
+    }
+}
+
+#[pymethods]
+impl Verdict {
+    /// Whether there are no violations.
+    #[getter]
+    fn valid(&self) -> bool {
+        self.0.valid
+    }
+
+    /// The kind of the document; None if it was not recognized.
+    #[getter]
+    fn kind(&self) -> Option<&str> {
+        self.0.kind.map(Kind::as_str)
+    }
+
+    /// The violations, each with path, rule and message.
+    #[getter]
+    fn violations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json_to_python(py, &self.0.violations)
+    }
+
+    /// What is valid, but probably not what its author wants.
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json_to_python(py, &self.0.warnings)
+    }
+
+    /// The verdict as `cog verify --format json` prints it.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json_to_python(py, &self.0)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Verdict(valid={}, violations={})", python_bool(self.0.valid), self.0.violations.len())
+    }
+
+    /// `if verdict:` could mean several things, so it is an error.
+    fn __bool__(&self) -> PyResult<bool> {
+        Err(PyTypeError::new_err("a verdict is neither true nor false; use verdict.valid"))
+    }
+}
+
+/// Returns a document as JSON, or why its bytes are not text.
+fn text_of(document: &Bound<'_, PyAny>) -> PyResult<Result<String, String>> {
+    if let Ok(text) = document.cast::<PyString>() {
+        return Ok(Ok(text.to_str()?.to_owned()));
+    }
+    if let Ok(bytes) = document.cast::<PyBytes>() {
+        return Ok(std::str::from_utf8(bytes.as_bytes())
+            .map(str::to_owned)
+            .map_err(|error| error.to_string()));
+    }
+    if let Ok(result) = document.cast::<RunResult>() {
+        return Ok(Ok(result.get().json()));
+    }
+    if document.hasattr("__fspath__")? {
+        return Err(PyTypeError::new_err("verify: found a path; pass its content: path.read_bytes()"));
+    }
+    Ok(Ok(convert(document, "document")?.value.to_json()))
+}
+
+fn kind_of(name: &str) -> PyResult<Kind> {
+    let unknown = |_| format!("kind: found {name:?}; allowed: {}, None", Kind::NAMES.join(", "));
+    name.parse().map_err(|error| PyValueError::new_err(unknown(error)))
 }

@@ -15,13 +15,12 @@ use pyo3::{
 };
 
 use crate::{
-    callback::warn,
-    caller::Caller,
-    exception::exception,
+    caller::{Caller, warn},
     from_python::{Converted, convert, seconds, text},
     hosted::Hosted,
     log::LogEntry,
     module::LoadedModule,
+    result::exception,
     tool::NativeTool,
 };
 

@@ -1,7 +1,7 @@
 //! The envelope of a run.
 
 use cog_json::{ToJson as _, Value};
-use cog_spec::{Envelope, Outcome};
+use cog_spec::{Envelope, ErrorBody, Outcome};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -236,4 +236,10 @@ pub(crate) fn exception_of(result: &Bound<'_, RunResult>) -> PyResult<PyErr> {
         error.set_cause(result.py(), Some(PyErr::from_value(cause.bind(result.py()).clone())));
     }
     Ok(error)
+}
+
+/// Returns the exception of an error that was found before a run.
+pub(crate) fn exception(py: Python<'_>, error: ErrorBody) -> PyErr {
+    let result = Bound::new(py, RunResult::new(Envelope::failure(error)));
+    result.and_then(|result| exception_of(&result)).unwrap_or_else(|error| error)
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use cog_host::settings::Flags;
+use cog_host::{HostError, settings::Flags};
 use cog_module::Level;
 use cog_spec::ErrorBody;
 use pyo3::{
@@ -19,18 +19,16 @@ use crate::{
     caller::within,
     chunks::Chunks,
     events::wait,
-    exception::exception,
     from_python::seconds,
-    hosted::{HostError, Hosted, Parts, not_found},
+    hosted::{Hosted, Parts, not_found},
     module::LoadedModule,
     provider::NativeProvider,
     reader::Reader,
-    report::ValidationReport,
+    report::{ValidationReport, Verdict},
     request::{Request, Target},
-    result::RunResult,
+    result::{RunResult, exception},
     to_python::json_to_python,
     tool::NativeTool,
-    verdict::Verdict,
 };
 
 /// Loads and runs modules with the settings of the operator.
@@ -220,7 +218,7 @@ fn level_of(level: Option<&str>) -> PyResult<Level> {
 
 fn invalid(py: Python<'_>, error: HostError) -> PyErr {
     match error {
-        HostError::Refused(error) => exception(py, *error),
+        HostError::Refused(error) => exception(py, error),
         HostError::Settings(error) => {
             let place = error.location().map(|place| format!("{place}: ")).unwrap_or_default();
             PyValueError::new_err(format!("{place}{error}. {}", error.suggestion()))

@@ -11,8 +11,7 @@ use pyo3::{exceptions::PyValueError, prelude::*, sync::PyOnceLock, types::PyByte
 
 use crate::{
     attach::attached,
-    callback::{Callback, ends_run, warn},
-    caller::{Caller, value},
+    caller::{Callback, Caller, ends_run, value, warn},
     from_python::{convert, seconds},
     to_python::to_python,
 };
