@@ -19,7 +19,8 @@ pub(crate) fn detect(settings: &Settings) -> Option<&DetectedServer> {
 }
 
 fn look(settings: &Settings) -> Option<DetectedServer> {
-    let (vendor, url) = (detectable()?, settings.detect_ollama.value.0.clone()?);
+    let vendor = detectable()?;
+    let url = settings.detect_ollama.value.0.clone()?;
     let call = ProviderSettings {
         base_url: Some(url),
         retries: 0,
@@ -62,7 +63,8 @@ mod tests {
         let url = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
             for client in listener.incoming() {
-                let (mut client, mut head) = (client.unwrap(), [0; 4096]);
+                let mut client = client.unwrap();
+                let mut head = [0; 4096];
                 let length = client.read(&mut head).unwrap();
                 let is_version = String::from_utf8_lossy(&head[..length]).starts_with("GET /api/version");
                 let body = if is_version { r#"{"version": "1"}"# } else { r#"{"models": [{"name": "a"}]}"# };
@@ -84,7 +86,8 @@ mod tests {
 
     #[test]
     fn detects_in_sync_and_async_code() {
-        let (found, closed) = (ollama(), "http://127.0.0.1:1");
+        let found = ollama();
+        let closed = "http://127.0.0.1:1";
         let both = || (selected(&found), selected(closed));
         assert_eq!(both(), (1, 0));
         assert_eq!(Builder::new_current_thread().build().unwrap().block_on(async { both() }), (1, 0));

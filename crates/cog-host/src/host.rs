@@ -43,7 +43,7 @@ pub enum Use<'a> {
     Program,
 }
 
-/// What a runtime has beside the providers, the module directories, the limits and the context, which all have.
+/// What a runtime has in addition to providers, module directories, limits and context, which all have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Features<'a> {
     /// Whether its runs may be offline although nobody asked for that.
@@ -60,7 +60,7 @@ struct Features<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Servers<'a> {
     All,
-    /// Those whose tools this module may call.
+    /// The servers whose tools this module may call.
     NeededBy(NamedModule<'a>),
     /// None: the tools are in [`Host::tools`], or in the options of each run.
     Separate,
@@ -69,9 +69,9 @@ enum Servers<'a> {
 /// The files that inputs may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Files {
-    /// Those of the module, of the working directory and of the operator's roots.
+    /// The files of the module, of the working directory and of the operator's roots.
     Local,
-    /// Those of the operator's roots: who names them is not on this machine.
+    /// The files of the operator's roots: the caller is not on this machine.
     Roots,
 }
 
@@ -128,15 +128,15 @@ impl Display for Use<'_> {
 pub struct Host<'a> {
     /// The settings.
     pub settings: &'a Settings,
-    /// The providers, if not the settings select them.
+    /// The providers, instead of those that the settings select.
     pub providers: Option<Selected>,
-    /// Whether the exchange with the provider is recorded or replayed. It then contains a call for each run, without the cache.
+    /// Whether the exchange with the provider is recorded or replayed. The cache is then off: a recording has a call for each run.
     pub record_mode: RecordMode<'a>,
-    /// Finds modules, if not the settings do.
+    /// Finds modules, instead of the finder of the settings.
     pub finder: Option<Finder>,
-    /// The directory of the cache, if it is not that of the settings.
+    /// The directory of the cache, instead of the one in the settings.
     pub cache_dir: Option<&'a Path>,
-    /// The directory of emitted context, which otherwise is stored in memory.
+    /// The directory of emitted context. Without one it is stored in memory.
     pub state_dir: Option<&'a Path>,
     /// The limits of the context of each owner.
     pub context_limits: Option<ContextLimits>,
@@ -144,7 +144,7 @@ pub struct Host<'a> {
     pub uploads: Option<Arc<dyn Uploads>>,
     /// Is notified of every call and run.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Tools in addition to those of the servers that are started.
+    /// Further tools, in addition to the tools of the servers that are started.
     pub tools: Vec<Arc<dyn Tool>>,
 }
 
@@ -181,7 +181,8 @@ impl<'a> Host<'a> {
     /// The errors of [`providers::select`]; E4001 if this use requires a provider and none is configured, or if an MCP server
     /// cannot be started or reached.
     pub fn runtime(self, used: Use<'_>) -> Result<Hosted, ErrorBody> {
-        let (settings, features) = (self.settings, used.features());
+        let settings = self.settings;
+        let features = used.features();
         let selected = match self.providers {
             Some(selected) => selected,
             None => providers::select(settings, self.record_mode)?,

@@ -142,9 +142,10 @@ pub struct CallableTools {
 
 #[cfg(feature = "mcp")]
 impl CallableTools {
-    /// Returns the tools of a module, and those of the modules that `find` returns: its parts, and its tools.
+    /// Returns the tools of a module and of the modules that `find` returns: its parts, and its tools.
     pub fn from_module(module: &Arc<Module>, find: impl Fn(&str) -> Option<Arc<Module>>) -> Self {
-        let (mut names, mut waiting) = (HashSet::new(), vec![Arc::clone(module)]);
+        let mut names = HashSet::new();
+        let mut waiting = vec![Arc::clone(module)];
         let mut found = HashSet::new();
         while let Some(module) = waiting.pop() {
             let rules = &module.manifest.tools;

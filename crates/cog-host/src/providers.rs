@@ -42,7 +42,7 @@ impl From<Providers> for Selected {
 
 /// The position of a provider: the setting `model` applies to the first one only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rank {
+pub enum ProviderPosition {
     /// The provider that is called first.
     First,
     /// Any other provider.
@@ -72,8 +72,8 @@ pub fn select(settings: &Settings, mode: RecordMode<'_>) -> Result<Selected, Err
     }
 }
 
-/// Creates the providers that the settings select, some of which may be those of the program. If nothing is selected, the
-/// providers of the program are called in their order: it has them for no other reason.
+/// Creates the providers that the settings select, where the program may have some of its own. If nothing is selected, its own
+/// are called in their order: it has them for no other reason.
 ///
 /// # Errors
 /// As [`select`].
@@ -101,10 +101,10 @@ pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<S
     }
     let mut order = Vec::new();
     for (index, name) in names.iter().enumerate() {
-        let rank = if index == 0 { Rank::First } else { Rank::Other };
+        let position = if index == 0 { ProviderPosition::First } else { ProviderPosition::Other };
         match find(name) {
             Some(provider) => order.push(provider),
-            None => order.extend(ranked(settings, name, rank)?.providers.default_order().to_vec()),
+            None => order.extend(single(settings, name, position)?.providers.default_order().to_vec()),
         }
     }
     let note = format!("calling {} ({})", names.join(", "), settings.provider.source);
@@ -119,7 +119,7 @@ pub fn names(settings: &Settings) -> Result<String, ErrorBody> {
 }
 
 /// A provider without fallbacks, to be compared with others.
-pub struct Contender {
+pub struct MatrixTarget {
     /// Its name.
     pub provider: &'static str,
     /// The model; empty for the offline provider.
@@ -132,15 +132,15 @@ pub struct Contender {
 ///
 /// # Errors
 /// As [`select`]; E1001 for several providers with several models.
-pub fn each(settings: &Settings, models: &[&str]) -> Result<Vec<Contender>, ErrorBody> {
+pub fn each(settings: &Settings, models: &[&str]) -> Result<Vec<MatrixTarget>, ErrorBody> {
     let (first, others) = selection(settings)?;
     if models.len() > 1 {
-        let create = |model: &&str| contender(settings, first, Rank::First, Some(model));
+        let create = |model: &&str| matrix_target(settings, first, ProviderPosition::First, Some(model));
         return if others.is_empty() { models.iter().map(create).collect() } else { Err(too_many()) };
     }
-    let others = others.into_iter().map(|one| (one, Rank::Other));
-    let ranked = std::iter::once((first, Rank::First)).chain(others);
-    ranked.map(|(choice, rank)| contender(settings, choice, rank, None)).collect()
+    let others = others.into_iter().map(|one| (one, ProviderPosition::Other));
+    let positioned = std::iter::once((first, ProviderPosition::First)).chain(others);
+    positioned.map(|(choice, position)| matrix_target(settings, choice, position, None)).collect()
 }
 
 fn too_many() -> ErrorBody {
@@ -153,37 +153,41 @@ fn too_many() -> ErrorBody {
 /// # Errors
 /// As [`select`].
 pub fn named(settings: &Settings, name: &str) -> Result<Providers, ErrorBody> {
-    Ok(ranked(settings, name, Rank::Other)?.providers)
+    Ok(single(settings, name, ProviderPosition::Other)?.providers)
 }
 
-fn ranked(settings: &Settings, name: &str, rank: Rank) -> Result<Contender, ErrorBody> {
+fn single(settings: &Settings, name: &str, position: ProviderPosition) -> Result<MatrixTarget, ErrorBody> {
     let chosen = cog_provider::choose(Some(name), |name| settings.variable(name));
     let (choice, _) = chosen.map_err(|error| {
         ErrorBody::new(Code::ProviderUnavailable, error.to_string()).with_recoverable(false)
     })?;
-    contender(settings, choice, rank, None)
+    matrix_target(settings, choice, position, None)
 }
 
-fn contender(
+fn matrix_target(
     settings: &Settings,
     choice: Choice,
-    rank: Rank,
+    position: ProviderPosition,
     model: Option<&str>,
-) -> Result<Contender, ErrorBody> {
+) -> Result<MatrixTarget, ErrorBody> {
     let Choice::Vendor(vendor) = choice else {
         let providers = offline(settings).providers;
-        return Ok(Contender { provider: choice.name(), model: String::new(), providers });
+        return Ok(MatrixTarget { provider: choice.name(), model: String::new(), providers });
     };
-    let mut own = provider_settings(settings, vendor, rank);
+    let mut own = provider_settings(settings, vendor, position);
     own.model = model.map(str::to_owned).or(own.model);
     let provider = HttpProvider::new(vendor, own).map_err(|error| ErrorBody::from(&error))?;
     let model = provider.info().model.to_string();
-    Ok(Contender { provider: vendor.name, model, providers: Providers::single(wrap(settings, provider)) })
+    Ok(MatrixTarget { provider: vendor.name, model, providers: Providers::single(wrap(settings, provider)) })
 }
 
 /// Returns the settings of one provider.
-pub fn provider_settings(settings: &Settings, vendor: &Vendor, rank: Rank) -> ProviderSettings {
-    let model = settings.model.value.clone().filter(|_| rank == Rank::First);
+pub fn provider_settings(
+    settings: &Settings,
+    vendor: &Vendor,
+    position: ProviderPosition,
+) -> ProviderSettings {
+    let model = settings.model.value.clone().filter(|_| position == ProviderPosition::First);
     let detected = detected(settings, vendor);
     let variables = ProviderSettings::from_variables(vendor, |name| settings.variable(name));
     ProviderSettings {
@@ -229,13 +233,13 @@ fn with_fallbacks(
     first: &'static Vendor,
     others: &[Choice],
 ) -> Result<Selected, ErrorBody> {
-    let open = |vendor, rank| HttpProvider::new(vendor, provider_settings(settings, vendor, rank));
-    let provider = open(first, Rank::First).map_err(|error| ErrorBody::from(&error))?;
+    let open = |vendor, position| HttpProvider::new(vendor, provider_settings(settings, vendor, position));
+    let provider = open(first, ProviderPosition::First).map_err(|error| ErrorBody::from(&error))?;
     let mut note = format!("{} ({})", with_model(&provider), reason(settings, first));
     let mut order = vec![wrap(settings, provider)];
     for other in others {
         let Choice::Vendor(vendor) = other else { continue };
-        let provider = open(vendor, Rank::Other).map_err(|error| ErrorBody::from(&error))?;
+        let provider = open(vendor, ProviderPosition::Other).map_err(|error| ErrorBody::from(&error))?;
         note += &format!(", fallback {}", with_model(&provider));
         order.push(wrap(settings, provider));
     }
@@ -249,7 +253,8 @@ fn with_fallbacks(
 fn by_name(
     settings: &Settings,
 ) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static {
-    let open = |vendor| HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::Other)).ok();
+    let open =
+        |vendor| HttpProvider::new(vendor, provider_settings(settings, vendor, ProviderPosition::Other)).ok();
     let vendors: Vec<_> = VENDORS.iter().filter_map(open).map(|provider| wrap(settings, provider)).collect();
     move |name| {
         let known = vendors.iter().find(|provider| provider.info().name == name);
@@ -270,7 +275,7 @@ fn wrap(settings: &Settings, provider: HttpProvider) -> Arc<dyn Provider> {
 }
 
 fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> Result<Selected, ErrorBody> {
-    let provider = HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::First));
+    let provider = HttpProvider::new(vendor, provider_settings(settings, vendor, ProviderPosition::First));
     let provider =
         provider.and_then(|provider| provider.record(directory)).map_err(|error| ErrorBody::from(&error))?;
     let note =
@@ -296,8 +301,10 @@ fn replayed(settings: &Settings, directory: &Path) -> Result<Selected, ErrorBody
     };
     let model = settings.model.value.clone().unwrap_or(recorded.model);
     let note = format!("replaying {} ({}, model {})", directory.display(), vendor.name, model_name(&model));
-    let replay_settings =
-        ProviderSettings { model: Some(model), ..provider_settings(settings, vendor, Rank::First) };
+    let replay_settings = ProviderSettings {
+        model: Some(model),
+        ..provider_settings(settings, vendor, ProviderPosition::First)
+    };
     let provider = HttpProvider::replay(vendor, replay_settings, directory, Pace::Immediate)
         .map_err(|error| ErrorBody::from(&error))?;
     Ok(Selected { providers: Providers::single(wrap(settings, provider)), note })
@@ -307,7 +314,8 @@ fn offline(settings: &Settings) -> Selected {
     let reason = match &settings.provider.source {
         Source::Default if let Some(Some(server)) = settings.detected.get() => {
             let Vendor { title, default_model, commands, .. } = server.vendor;
-            let (pull, model) = (commands.map_or("", |it| it.pull), default_model.unwrap_or_default());
+            let pull = commands.map_or("", |it| it.pull);
+            let model = default_model.unwrap_or_default();
             format!("{title} at {} has no models; run `{pull} {model}`", server.base_url)
         }
         Source::Default => "no provider is configured; see `cog doctor --all`".to_owned(),

@@ -39,21 +39,21 @@ pub struct RunLog {
     max_file: u64,
     stores_contents: bool,
     /// What the settings request.
-    requested: Requested,
+    requested: RequestedModel,
     redactor: Redactor,
 }
 
 /// The provider and the model that a run requests.
 #[derive(Debug, Clone, Default)]
-pub struct Requested {
+pub struct RequestedModel {
     /// The provider, or several in call order.
     pub provider: Option<String>,
     /// The model of the first provider.
     pub model: Option<String>,
 }
 
-impl Requested {
-    /// Returns what a run with these settings requests. The model of the settings is that of their own provider.
+impl RequestedModel {
+    /// Returns what a run with these settings requests. The settings' model belongs to the settings' provider.
     fn or(self, settings: &Self) -> Self {
         let is_theirs = self.provider.is_none() || self.provider == settings.provider;
         let model = self.model.or_else(|| settings.model.clone().filter(|_| is_theirs));
@@ -70,7 +70,7 @@ impl RunLog {
             directory,
             max_file: logs.max_bytes.value as u64 / 2,
             stores_contents: logs.contents.value,
-            requested: Requested {
+            requested: RequestedModel {
                 provider: settings.provider.value.clone(),
                 model: settings.model.value.clone(),
             },
@@ -93,10 +93,10 @@ impl RunLog {
         module: &Module,
         input: Option<&RunInput>,
         envelope: &Envelope,
-        requested: Requested,
+        requested: RequestedModel,
     ) -> io::Result<()> {
         let contents = input.filter(|_| self.stores_contents).map(|input| Contents::new(input, envelope));
-        let Requested { provider, model } = requested.or(&self.requested);
+        let RequestedModel { provider, model } = requested.or(&self.requested);
         let entry = Entry {
             requested_provider: provider,
             requested_model: model,
@@ -247,7 +247,7 @@ pub struct Contents {
     /// The text of `--args`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
-    /// The input as JSON; with a text, its other fields.
+    /// The input as JSON; with `args`, its other fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// The envelope.
@@ -323,7 +323,7 @@ impl Entry {
         providers.into_iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect()
     }
 
-    /// Returns the provider that replied; if the parts of a composition gave the answer, that of the first part.
+    /// Returns the provider that replied; if the parts of a composition gave the answer, the provider of the first part.
     fn replied(&self) -> Option<&str> {
         let contents = self.contents.as_ref();
         let parts = contents.and_then(|contents| contents.envelope.get("meta")?.get("parts"));

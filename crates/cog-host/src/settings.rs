@@ -39,7 +39,7 @@ pub use self::{
     error::SettingsError,
     media::MediaSettings,
     nats::NatsSettings,
-    rows::{Row, Shown},
+    rows::{DisplayValue, Row},
     runs::{BudgetSettings, GenerationSettings, ToolsSettings},
     sources::{Environment, Redactor, Setting, Source},
     storage::{CacheSettings, LogsSettings},
@@ -145,8 +145,13 @@ impl Settings {
         let settings = Self {
             provider: layers.optional(PROVIDER, flags.provider, text, |file| file.provider.clone())?,
             model: layers.optional(MODEL, flags.model, text, |file| file.model.clone())?,
-            timeout: layers
-                .setting(TIMEOUT, flags.timeout, span, |file| Some(file.timeout?.0), DEFAULT_TIMEOUT)?,
+            timeout: layers.setting(
+                TIMEOUT,
+                flags.timeout,
+                span,
+                |file| Some(file.timeout?.0),
+                DEFAULT_TIMEOUT,
+            )?,
             first_token_timeout: layers.setting(
                 FIRST_TOKEN_TIMEOUT,
                 None,
@@ -330,7 +335,7 @@ fn check_protocols(environment: &Environment) -> Result<(), SettingsError> {
     Ok(())
 }
 
-/// Whether a text is `[scheme://][name[:password]@]host[:port][/]`.
+/// Whether a string is `[scheme://][name[:password]@]host[:port][/]`.
 fn is_proxy_url(text: &str) -> bool {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

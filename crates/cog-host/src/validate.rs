@@ -16,8 +16,8 @@ pub fn validate<'a>(
     reports
 }
 
-/// Checks the composition of each module. A finding is added once: to the report of the module that it is about, or to that
-/// of the caller if that module is not validated.
+/// Checks the composition of each module. A finding is added once: to the report of the module that it is about, or to the
+/// report of the caller if that module is not validated.
 fn check_compositions(reports: &mut [Report], finder: &Finder) {
     let of_module: HashMap<PathBuf, usize> =
         reports.iter().enumerate().map(|(index, report)| (path(&report.origin), index)).collect();
@@ -38,7 +38,7 @@ fn owner(finding: &Finding, of_module: &HashMap<PathBuf, usize>) -> Option<usize
     of_module.get(&path(&finding.module()?.origin)).copied()
 }
 
-/// Adds a diagnostic that is not in the list. Its file may have another path there: that of the argument.
+/// Adds a diagnostic that is not in the list. Its file may have another path there, the one of the argument.
 fn add(diagnostics: &mut Vec<Diagnostic>, found: Diagnostic) {
     let is_same = |other: &Diagnostic| {
         (other.rule, &other.message, &other.location) == (found.rule, &found.message, &found.location)

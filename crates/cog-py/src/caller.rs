@@ -68,7 +68,7 @@ impl Caller {
         }
     }
 
-    /// Returns the event loop of asynchronous functions: that of the caller, otherwise one of the package.
+    /// Returns the event loop of asynchronous functions: the caller's, otherwise one of the package.
     pub(crate) fn event_loop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static OWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let own = || {
@@ -82,7 +82,7 @@ impl Caller {
         self.context.bind(py).call_method0("copy")
     }
 
-    /// Masks the keys of the settings in a text.
+    /// Masks the keys of the settings in a string.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.redactor.redact(text)
     }
@@ -112,7 +112,7 @@ impl Caller {
         drop(later);
     }
 
-    /// Returns the exceptions of the functions, and that of the provider.
+    /// Returns the exceptions of the functions, and the exception of the provider.
     pub(crate) fn exceptions(&self, py: Python<'_>) -> (Vec<Py<PyAny>>, Option<Py<PyAny>>) {
         let raised = self.raised();
         let all = raised.all.iter().map(|error| error.clone_ref(py)).collect();
@@ -180,7 +180,8 @@ where
     static START: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let (send, done) = oneshot::channel();
     attached(|py| {
-        let (arguments, done) = (PyTuple::new(py, arguments(py)?)?, Done(Mutex::new(Some(send))));
+        let arguments = PyTuple::new(py, arguments(py)?)?;
+        let done = Done(Mutex::new(Some(send)));
         let start = START.import(py, "cognitive._calls", "start_thread")?;
         start.call1((caller.context(py)?, function, arguments, done)).map(drop)
     })?;
@@ -196,7 +197,8 @@ where
     let (send, done) = oneshot::channel();
     let mut running = attached(|py| {
         let submit = SUBMIT.import(py, "cognitive._calls", "submit")?;
-        let (arguments, done) = (PyTuple::new(py, arguments(py)?)?, Done(Mutex::new(Some(send))));
+        let arguments = PyTuple::new(py, arguments(py)?)?;
+        let done = Done(Mutex::new(Some(send)));
         let call = (submit, function, arguments, caller.event_loop(py)?, done);
         Ok(Running(Some(caller.context(py)?.call_method1("run", call)?.unbind())))
     })?;

@@ -242,7 +242,8 @@ impl Chunks {
         }
         let events = events(py)?;
         let Some(run) = self.take_run()? else { return Ok(false) };
-        let (end, caller) = (End(Arc::clone(&self.queue)), self.caller.clone());
+        let end = End(Arc::clone(&self.queue));
+        let caller = self.caller.clone();
         let log = Arc::clone(&self.entry);
         if let Some(caller) = &caller {
             caller.use_running_loop(py)?;

@@ -14,7 +14,7 @@ use pyo3::{
 use self::form::Form;
 use crate::to_python::parse;
 
-/// What is wrong with a text that UTF-8 cannot represent.
+/// What is wrong with a string that UTF-8 cannot represent.
 const SURROGATE: &str = "the text contains a surrogate, which UTF-8 cannot represent; pass \
                          text.encode(errors=\"replace\").decode()";
 
@@ -42,10 +42,10 @@ pub(crate) fn convert(object: &Bound<'_, PyAny>, root: &str) -> PyResult<Convert
     Ok(Converted { value, files })
 }
 
-/// Reads a text. `root` is its name in messages.
+/// Reads a string. `root` is its name in messages.
 ///
 /// # Errors
-/// `ValueError` for a text that UTF-8 cannot represent.
+/// `ValueError` for a string that UTF-8 cannot represent.
 pub(crate) fn text<'a>(text: &'a Bound<'_, PyString>, root: &str) -> PyResult<&'a str> {
     text.to_str().map_err(|_| ConversionError::value(SURROGATE).into_error(root))
 }

@@ -30,7 +30,7 @@ pub(crate) struct Hosted {
     parts: Parts,
 }
 
-/// What a runtime has beside the settings.
+/// What a runtime has in addition to the settings.
 #[derive(Clone)]
 pub(crate) struct Parts {
     /// Directories of further modules, or directories that contain modules.
@@ -71,8 +71,10 @@ impl Hosted {
         let hosted = host.runtime(Use::Python)?;
         let calls_python = !(parts.tools.is_empty() && parts.providers.is_empty());
         attach::close_at_exit(&settings);
-        let (servers, log) = (Servers::new(&settings), Log::new(&settings));
-        let (runtime, note) = (hosted.runtime, hosted.note);
+        let servers = Servers::new(&settings);
+        let log = Log::new(&settings);
+        let runtime = hosted.runtime;
+        let note = hosted.note;
         Ok(Self { runtime, note, calls_python, settings, servers, log, parts })
     }
 

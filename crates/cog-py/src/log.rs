@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cog_host::{
-    run_log::{Requested, RunLog},
+    run_log::{RequestedModel, RunLog},
     settings::Settings,
 };
 use cog_module::Module;
@@ -25,7 +25,7 @@ pub(crate) struct LogEntry {
     module: Arc<Module>,
     /// Only if contents are stored.
     input: Option<RunInput>,
-    requested: Requested,
+    requested: RequestedModel,
 }
 
 impl Log {
@@ -42,7 +42,7 @@ impl Log {
         options: &RunOptions,
     ) -> LogEntry {
         let input = self.runs.stores_contents().then(|| input.clone());
-        let requested = Requested { provider: options.provider.clone(), model: options.model.clone() };
+        let requested = RequestedModel { provider: options.provider.clone(), model: options.model.clone() };
         LogEntry { log: Arc::clone(self), module: Arc::clone(module), input, requested }
     }
 }

@@ -79,7 +79,8 @@ impl OwnProvider {
     /// Starts the call, and waits for its first event.
     async fn start(&self, request: &ModelRequest) -> Result<ModelStream, ProviderError> {
         let (send, receive) = mpsc::channel(MAX_PARTS);
-        let (callback, name) = (Arc::clone(&self.callback), self.info.name.clone().into_owned());
+        let callback = Arc::clone(&self.callback);
+        let name = self.info.name.clone().into_owned();
         let request = PythonRequest::new(request.clone(), &self.info);
         let call = async move {
             let parts = ReplyParts(send);
@@ -157,7 +158,7 @@ pub(crate) struct ReplyParts(mpsc::Sender<Vec<ModelEvent>>);
 
 #[pymethods]
 impl ReplyParts {
-    /// Adds a text or a `Reply`. Returns False if too many parts wait.
+    /// Adds a string or a `Reply`. Returns False if too many parts wait.
     ///
     /// Raises `BrokenPipeError` if the run does not read them any more.
     fn push(&self, part: &Bound<'_, PyAny>) -> PyResult<bool> {

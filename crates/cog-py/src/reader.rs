@@ -33,7 +33,8 @@ impl Reader {
                 .ok()
                 .filter(|text: &String| !text.is_empty())
         };
-        let (program, file) = (text("sys", "executable")?, text("cognitive._cognitive", "__file__")?);
+        let program = text("sys", "executable")?;
+        let file = text("cognitive._cognitive", "__file__")?;
         let frozen = py.import("sys").and_then(|sys| sys.getattr("frozen"));
         let is_frozen = frozen.is_ok_and(|frozen| frozen.is_truthy().unwrap_or(true));
         if is_frozen || !is_interpreter(Path::new(&program)) {

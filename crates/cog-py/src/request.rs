@@ -47,7 +47,7 @@ pub(crate) enum Target {
     Loaded(Arc<Module>),
 }
 
-/// A run that waits for a confirmation, with the decision, in place of a module.
+/// A run that waits for a confirmation, with the decision. It is passed instead of a module.
 #[pyclass(name = "Halted", module = "cognitive._cognitive", frozen)]
 pub(crate) struct HaltedCall {
     continuation: Continuation,
@@ -221,13 +221,15 @@ fn noted(
     loaded
 }
 
-/// Reads the keyword arguments of `execute`: those of `_options` in a request, with `timeout` in seconds. An argument that is
+/// Reads the keyword arguments of `execute`: the options of `_options` in a request, with `timeout` in seconds. An argument that is
 /// None is not set.
 fn read_options<'py>(
     given: &Bound<'py, PyDict>,
 ) -> PyResult<(RunOptions, Vec<Bound<'py, NativeTool>>, bool)> {
-    let (py, options) = (given.py(), PyDict::new(given.py()));
-    let (mut timeout, mut tools) = (None, Vec::new());
+    let py = given.py();
+    let options = PyDict::new(given.py());
+    let mut timeout = None;
+    let mut tools = Vec::new();
     for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
         match name.cast::<PyString>()?.to_str()? {
             "timeout" => timeout = Some(seconds("timeout", value.extract()?)?),

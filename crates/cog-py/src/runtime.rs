@@ -88,7 +88,8 @@ impl NativeRuntime {
 
     /// Loads a module by name or path.
     fn load(&self, py: Python<'_>, module: &Bound<'_, PyAny>) -> PyResult<LoadedModule> {
-        let (hosted, target) = (self.hosted(py)?, Target::read(module)?);
+        let hosted = self.hosted(py)?;
+        let target = Target::read(module)?;
         let loaded = py.detach(|| target.load(&hosted));
         loaded.map(LoadedModule).map_err(|error| exception(py, error))
     }
@@ -100,7 +101,9 @@ impl NativeRuntime {
         module: &Bound<'_, PyAny>,
         level: Option<&str>,
     ) -> PyResult<ValidationReport> {
-        let (hosted, target, level) = (self.hosted(py)?, Target::read(module)?, level_of(level)?);
+        let hosted = self.hosted(py)?;
+        let target = Target::read(module)?;
+        let level = level_of(level)?;
         let report: Result<_, ErrorBody> = py.detach(|| {
             let finder = hosted.runtime.finder();
             let origin = match &target {
@@ -137,7 +140,8 @@ impl NativeRuntime {
         kind: Option<&str>,
         module: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Verdict> {
-        let (hosted, target) = (self.hosted(py)?, module.map(Target::read).transpose()?);
+        let hosted = self.hosted(py)?;
+        let target = module.map(Target::read).transpose()?;
         let loaded = target.map(|target| py.detach(|| target.load(&hosted))).transpose();
         Verdict::new(document, kind, loaded.map_err(|error| exception(py, error))?.as_deref())
     }

@@ -90,7 +90,7 @@ impl Tool for FunctionTool {
     }
 }
 
-/// Converts a result. Bytes of an image or another media file become a part beside the text.
+/// Converts a result. Bytes of an image or another media file become a part next to the text.
 fn output(result: &Bound<'_, PyAny>) -> PyResult<ToolOutput> {
     if let Ok(bytes) = result.cast::<PyBytes>()
         && let Some(media_type) = cog_media::sniff(bytes.as_bytes())

@@ -12,7 +12,9 @@ const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "none",
 /// Each use, for this module.
 fn uses(name: &str) -> [Use<'_>; 9] {
     let module = NamedModule { name, choice: Choice::User };
-    let (run, render, batch) = (Use::Run(module), Use::Render(module), Use::Batch(module));
+    let run = Use::Run(module);
+    let render = Use::Render(module);
+    let batch = Use::Batch(module);
     let rest = [Use::Jobs, Use::Test, Use::Serve, Use::Worker, Use::Python, Use::Program];
     let [jobs, test, serve, worker, python, program] = rest;
     [run, render, batch, jobs, test, serve, worker, python, program]

@@ -12,7 +12,7 @@ use cog_media::{
 };
 
 use super::{
-    Row, Setting, SettingsError, Shown,
+    DisplayValue, Row, Setting, SettingsError,
     file::{Content, Parsed},
     sources::{Layers, Names},
     values,
@@ -48,7 +48,7 @@ pub struct MediaSettings {
     pub redirects: Setting<u32>,
     /// The maximum size of the cache of fetched files.
     pub cache: Setting<usize>,
-    /// Directories whose files may be read, in addition to those of the command.
+    /// Directories whose files may be read, in addition to the directories of the command.
     pub roots: Setting<Vec<PathBuf>>,
     /// The ffmpeg that extracts frames and audio, if one is set.
     pub ffmpeg: Setting<Option<PathBuf>>,
@@ -80,8 +80,13 @@ impl MediaSettings {
                 |file| Some(file.media.timeout?.0),
                 limits.timeout,
             )?,
-            redirects: layers
-                .setting(REDIRECTS, None, values::count, |file| file.media.redirects, limits.redirects)?,
+            redirects: layers.setting(
+                REDIRECTS,
+                None,
+                values::count,
+                |file| file.media.redirects,
+                limits.redirects,
+            )?,
             cache: layers.setting(
                 CACHE,
                 None,
@@ -141,20 +146,22 @@ impl MediaSettings {
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> Vec<Row> {
         vec![
-            Row::new("media.fetch", &self.fetch, |is_on| Shown::Switch(*is_on)),
-            Row::new("media.by_url", &self.by_url, |is_on| Shown::Switch(*is_on)),
+            Row::new("media.fetch", &self.fetch, |is_on| DisplayValue::Switch(*is_on)),
+            Row::new("media.by_url", &self.by_url, |is_on| DisplayValue::Switch(*is_on)),
             Row::new("media.strip_metadata", &self.strip_metadata, |strip| {
-                strip.map_or(Shown::Nothing, Shown::Switch)
+                strip.map_or(DisplayValue::Nothing, DisplayValue::Switch)
             }),
-            Row::new("media.allow", &self.allow, |rules| Shown::list(rules)),
-            Row::new("media.proxy", &self.proxy, |proxy| Shown::maybe(proxy.as_ref())),
-            Row::new("media.timeout", &self.timeout, |length| Shown::Text(values::show_duration(*length))),
-            Row::new("media.redirects", &self.redirects, |count| Shown::Count(u64::from(*count))),
-            Row::new("media.cache", &self.cache, |size| Shown::Text(values::show_bytes(*size))),
+            Row::new("media.allow", &self.allow, |rules| DisplayValue::list(rules)),
+            Row::new("media.proxy", &self.proxy, |proxy| DisplayValue::maybe(proxy.as_ref())),
+            Row::new("media.timeout", &self.timeout, |length| {
+                DisplayValue::Text(values::show_duration(*length))
+            }),
+            Row::new("media.redirects", &self.redirects, |count| DisplayValue::Count(u64::from(*count))),
+            Row::new("media.cache", &self.cache, |size| DisplayValue::Text(values::show_bytes(*size))),
             Row::new("media.roots", &self.roots, |roots| {
-                Shown::list(roots.iter().map(|root| root.display()))
+                DisplayValue::list(roots.iter().map(|root| root.display()))
             }),
-            Row::new("media.ffmpeg", &self.ffmpeg, |path| Shown::path(path.as_ref())),
+            Row::new("media.ffmpeg", &self.ffmpeg, |path| DisplayValue::path(path.as_ref())),
         ]
     }
 }
@@ -229,7 +236,8 @@ mod tests {
         let documented = include_str!("../../../../docs/multimodal.md");
         let settings = read(&[], "").unwrap();
         for row in settings.media.rows() {
-            let (key, variable) = (&row.name, row.name.to_uppercase().replace('.', "_"));
+            let key = &row.name;
+            let variable = row.name.to_uppercase().replace('.', "_");
             assert!(documented.contains(&format!("| `{key}`, `COG_{variable}` |")), "{key}");
         }
         assert!(shown(&settings).contains("media.timeout 30s\nmedia.redirects 5\nmedia.cache 256MiB"));

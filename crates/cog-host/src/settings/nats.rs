@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use cog_spec::Secret;
 
 use super::{
-    Row, Setting, SettingsError, Shown,
+    DisplayValue, Row, Setting, SettingsError,
     file::Content,
     rows,
     sources::{Layers, Names},
@@ -58,7 +58,13 @@ impl NatsSettings {
             user: layers.optional(USER, None, values::text, |file| file.nats.user.clone())?,
             password: layers.optional(PASSWORD, None, secret, password)?,
             ca: layers.path(CA, |file| file.nats.ca.as_ref(), None),
-            name: layers.setting(NAME, None, values::text, |file| file.nats.name.clone(), "cog".to_owned())?,
+            name: layers.setting(
+                NAME,
+                None,
+                values::text,
+                |file| file.nats.name.clone(),
+                "cog".to_owned(),
+            )?,
             replicas: layers.setting(REPLICAS, None, values::count, |file| file.nats.replicas, 1)?,
             ack_wait: layers.setting(
                 ACK_WAIT,
@@ -67,8 +73,13 @@ impl NatsSettings {
                 |file| Some(file.nats.ack_wait?.0),
                 Duration::from_secs(30),
             )?,
-            max_deliveries: layers
-                .setting(MAX_DELIVERIES, None, values::count, |file| file.nats.max_deliveries, 10)?,
+            max_deliveries: layers.setting(
+                MAX_DELIVERIES,
+                None,
+                values::count,
+                |file| file.nats.max_deliveries,
+                10,
+            )?,
             max_age: layers.setting(
                 MAX_AGE,
                 None,
@@ -81,18 +92,20 @@ impl NatsSettings {
 
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> [Row; 10] {
-        let time = |length: &Duration| Shown::Text(values::show_duration(*length));
-        let masked = |password: &Option<Secret>| Shown::maybe(password.as_ref().map(|_| "***"));
+        let time = |length: &Duration| DisplayValue::Text(values::show_duration(*length));
+        let masked = |password: &Option<Secret>| DisplayValue::maybe(password.as_ref().map(|_| "***"));
         [
-            Row::new("nats.url", &self.url, |urls| Shown::maybe(urls.as_deref().map(without_credentials))),
-            Row::new("nats.credentials", &self.credentials, |path| Shown::path(path.as_ref())),
-            Row::new("nats.user", &self.user, |user| Shown::maybe(user.as_ref())),
+            Row::new("nats.url", &self.url, |urls| {
+                DisplayValue::maybe(urls.as_deref().map(without_credentials))
+            }),
+            Row::new("nats.credentials", &self.credentials, |path| DisplayValue::path(path.as_ref())),
+            Row::new("nats.user", &self.user, |user| DisplayValue::maybe(user.as_ref())),
             Row::new("nats.password", &self.password, masked),
-            Row::new("nats.ca", &self.ca, |path| Shown::path(path.as_ref())),
-            Row::new("nats.name", &self.name, |name| Shown::Text(name.clone())),
-            Row::new("nats.replicas", &self.replicas, |count| Shown::Count(*count as u64)),
+            Row::new("nats.ca", &self.ca, |path| DisplayValue::path(path.as_ref())),
+            Row::new("nats.name", &self.name, |name| DisplayValue::Text(name.clone())),
+            Row::new("nats.replicas", &self.replicas, |count| DisplayValue::Count(*count as u64)),
             Row::new("nats.ack_wait", &self.ack_wait, time),
-            Row::new("nats.max_deliveries", &self.max_deliveries, |count| Shown::Count(*count)),
+            Row::new("nats.max_deliveries", &self.max_deliveries, |count| DisplayValue::Count(*count)),
             Row::new("nats.max_age", &self.max_age, time),
         ]
     }

@@ -13,7 +13,7 @@ pub struct Row {
     /// Its name: `model`, `OPENAI_API_KEY`.
     pub name: String,
     /// Its value; `***` for a key.
-    pub value: Shown,
+    pub value: DisplayValue,
     /// Its source.
     pub source: Source,
 }
@@ -31,14 +31,14 @@ impl ToJson for Row {
 
 impl Row {
     /// Creates the row of a setting.
-    pub(super) fn new<T>(name: &str, setting: &Setting<T>, show: impl Fn(&T) -> Shown) -> Self {
+    pub(super) fn new<T>(name: &str, setting: &Setting<T>, show: impl Fn(&T) -> DisplayValue) -> Self {
         Self { name: name.to_owned(), value: show(&setting.value), source: setting.source.clone() }
     }
 }
 
 /// The value of a setting: as text in the form in which it is set, in JSON with its own type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum DisplayValue {
     /// Not set: `-`, null.
     Nothing,
     /// A switch.
@@ -51,7 +51,7 @@ pub enum Shown {
     List(Vec<String>),
 }
 
-impl Shown {
+impl DisplayValue {
     /// Returns the text of a value, if it is set.
     pub(super) fn maybe(text: Option<impl ToString>) -> Self {
         text.map_or(Self::Nothing, |text| Self::Text(text.to_string()))
@@ -68,7 +68,7 @@ impl Shown {
     }
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for DisplayValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("-"),
@@ -82,7 +82,7 @@ impl fmt::Display for Shown {
 }
 
 /// Written by hand: a value without a name for its variant.
-impl ToJson for Shown {
+impl ToJson for DisplayValue {
     fn write_json(&self, w: &mut Writer<'_>) {
         match self {
             Self::Nothing => w.null(),
@@ -111,25 +111,25 @@ impl Settings {
 
     /// Returns the settings without a section.
     pub(super) fn main_rows(&self) -> Vec<Row> {
-        let time = |length: &Duration| Shown::Text(values::show_duration(*length));
-        let count = |count: &u32| Shown::Count(u64::from(*count));
+        let time = |length: &Duration| DisplayValue::Text(values::show_duration(*length));
+        let count = |count: &u32| DisplayValue::Count(u64::from(*count));
         vec![
-            Row::new("provider", &self.provider, |name| Shown::maybe(name.as_ref())),
-            Row::new("model", &self.model, |name| Shown::maybe(name.as_ref())),
+            Row::new("provider", &self.provider, |name| DisplayValue::maybe(name.as_ref())),
+            Row::new("model", &self.model, |name| DisplayValue::maybe(name.as_ref())),
             Row::new("timeout", &self.timeout, time),
             Row::new("first_token_timeout", &self.first_token_timeout, time),
             Row::new("idle_timeout", &self.idle_timeout, time),
             Row::new("retries", &self.retries, count),
             Row::new("breaker_failures", &self.breaker_failures, count),
             Row::new("breaker_reset_timeout", &self.breaker_reset_timeout, time),
-            Row::new("strict", &self.strict, |is_on| Shown::Switch(*is_on)),
-            Row::new("trust", &self.trust, |is_on| Shown::Switch(*is_on)),
+            Row::new("strict", &self.strict, |is_on| DisplayValue::Switch(*is_on)),
+            Row::new("trust", &self.trust, |is_on| DisplayValue::Switch(*is_on)),
             Row::new("modules", &self.modules, |directories| {
-                Shown::list(directories.iter().map(|directory| directory.display()))
+                DisplayValue::list(directories.iter().map(|directory| directory.display()))
             }),
             Row::new("detect_ollama", &self.detect_ollama, |url| match &url.0 {
-                Some(url) => Shown::Text(url.clone()),
-                None => Shown::Text("off".to_owned()),
+                Some(url) => DisplayValue::Text(url.clone()),
+                None => DisplayValue::Text("off".to_owned()),
             }),
         ]
     }
@@ -143,7 +143,11 @@ impl Settings {
             .filter_map(|(name, is_key)| {
                 let value = self.variable(name)?;
                 let value = if is_key { "***".to_owned() } else { without_credentials(&value) };
-                Some(Row { name: name.to_owned(), value: Shown::Text(value), source: self.source_of(name) })
+                Some(Row {
+                    name: name.to_owned(),
+                    value: DisplayValue::Text(value),
+                    source: self.source_of(name),
+                })
             })
             .collect();
         rows.extend(self.model_row(vendor));
@@ -153,7 +157,7 @@ impl Settings {
     /// Returns the model that a file sets for a provider.
     pub(super) fn model_row(&self, vendor: &Vendor) -> Option<Row> {
         let name = format!("providers.{}.model", vendor.name);
-        Some(Row::new(&name, &self.model_for(vendor)?, |model| Shown::Text(model.clone())))
+        Some(Row::new(&name, &self.model_for(vendor)?, |model| DisplayValue::Text(model.clone())))
     }
 
     /// Returns where a provider's variable is set.

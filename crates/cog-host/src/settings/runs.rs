@@ -15,7 +15,7 @@ use cog_run::{
 use cog_spec::{Effort, Generation, ParseEnumError, ServiceTier, Verbosity};
 
 use super::{
-    Row, Setting, SettingsError, Shown,
+    DisplayValue, Row, Setting, SettingsError,
     sources::{Layers, Names},
     values,
 };
@@ -85,8 +85,8 @@ fn variant<T: FromStr<Err = ParseEnumError>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: ParseEnumError| error.to_string())
 }
 
-fn name(value: &Option<impl Display>) -> Shown {
-    Shown::maybe(value.as_ref())
+fn name(value: &Option<impl Display>) -> DisplayValue {
+    DisplayValue::maybe(value.as_ref())
 }
 
 /// The budget of each run.
@@ -105,8 +105,10 @@ impl BudgetSettings {
     pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
         Ok(Self {
             max_cost: layers.optional(BUDGET_MAX_COST, None, values::cost, |file| file.budget.max_cost)?,
-            max_tokens: layers.optional(BUDGET_MAX_TOKENS, None, values::count, |file| file.budget.max_tokens)?,
-            max_calls: layers.optional(BUDGET_MAX_CALLS, None, values::count, |file| file.budget.max_calls)?,
+            max_tokens: layers
+                .optional(BUDGET_MAX_TOKENS, None, values::count, |file| file.budget.max_tokens)?,
+            max_calls: layers
+                .optional(BUDGET_MAX_CALLS, None, values::count, |file| file.budget.max_calls)?,
         })
     }
 
@@ -122,9 +124,13 @@ impl BudgetSettings {
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> [Row; 3] {
         [
-            Row::new("budget.max_cost", &self.max_cost, |it| Shown::maybe(*it)),
-            Row::new("budget.max_tokens", &self.max_tokens, |it| it.map_or(Shown::Nothing, Shown::Count)),
-            Row::new("budget.max_calls", &self.max_calls, |it| it.map_or(Shown::Nothing, Shown::Count)),
+            Row::new("budget.max_cost", &self.max_cost, |it| DisplayValue::maybe(*it)),
+            Row::new("budget.max_tokens", &self.max_tokens, |it| {
+                it.map_or(DisplayValue::Nothing, DisplayValue::Count)
+            }),
+            Row::new("budget.max_calls", &self.max_calls, |it| {
+                it.map_or(DisplayValue::Nothing, DisplayValue::Count)
+            }),
         ]
     }
 }
@@ -156,13 +162,34 @@ impl ToolsSettings {
         let names = |text: &str| Ok(values::names(text));
         let state_dir = layers.home.map(|home| home.join(".local/state/cog/halted"));
         Ok(Self {
-            confirm: layers.setting(TOOL_CONFIRM, None, names, |file| file.tools.confirm.clone(), Vec::new())?,
-            max_rounds: layers
-                .setting(TOOL_MAX_ROUNDS, None, values::count, |file| file.tools.max_rounds, max_rounds)?,
-            max_calls: layers
-                .setting(TOOL_MAX_CALLS, None, values::count, |file| file.tools.max_calls, max_calls)?,
-            max_parallel: layers
-                .setting(TOOL_MAX_PARALLEL, None, values::count, |file| file.tools.max_parallel, max_parallel)?,
+            confirm: layers.setting(
+                TOOL_CONFIRM,
+                None,
+                names,
+                |file| file.tools.confirm.clone(),
+                Vec::new(),
+            )?,
+            max_rounds: layers.setting(
+                TOOL_MAX_ROUNDS,
+                None,
+                values::count,
+                |file| file.tools.max_rounds,
+                max_rounds,
+            )?,
+            max_calls: layers.setting(
+                TOOL_MAX_CALLS,
+                None,
+                values::count,
+                |file| file.tools.max_calls,
+                max_calls,
+            )?,
+            max_parallel: layers.setting(
+                TOOL_MAX_PARALLEL,
+                None,
+                values::count,
+                |file| file.tools.max_parallel,
+                max_parallel,
+            )?,
             call_timeout: layers.setting(
                 TOOL_TIMEOUT,
                 None,
@@ -177,7 +204,8 @@ impl ToolsSettings {
                 |file| Some(file.tools.max_result_bytes?.0),
                 max_result_bytes,
             )?,
-            max_tokens: layers.optional(TOOL_MAX_TOKENS, None, values::count, |file| file.tools.max_tokens)?,
+            max_tokens: layers
+                .optional(TOOL_MAX_TOKENS, None, values::count, |file| file.tools.max_tokens)?,
             max_cost: layers.optional(TOOL_MAX_COST, None, values::cost, |file| file.tools.max_cost)?,
             state_dir: layers.path(TOOL_STATE_DIR, |file| file.tools.state_dir.as_ref(), state_dir),
         })
@@ -211,19 +239,21 @@ impl ToolsSettings {
 
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> [Row; 9] {
-        let count = |number: u64| Shown::Count(number);
+        let count = |number: u64| DisplayValue::Count(number);
         [
-            Row::new("tools.confirm", &self.confirm, |names| Shown::list(names.iter())),
+            Row::new("tools.confirm", &self.confirm, |names| DisplayValue::list(names.iter())),
             Row::new("tools.max_rounds", &self.max_rounds, |it| count(u64::from(*it))),
             Row::new("tools.max_calls", &self.max_calls, |it| count(u64::from(*it))),
             Row::new("tools.max_parallel", &self.max_parallel, |it| count(*it as u64)),
-            Row::new("tools.call_timeout", &self.call_timeout, |it| Shown::Text(values::show_duration(*it))),
-            Row::new("tools.max_result_bytes", &self.max_result_bytes, |it| {
-                Shown::Text(values::show_bytes(*it))
+            Row::new("tools.call_timeout", &self.call_timeout, |it| {
+                DisplayValue::Text(values::show_duration(*it))
             }),
-            Row::new("tools.max_tokens", &self.max_tokens, |it| it.map_or(Shown::Nothing, count)),
-            Row::new("tools.max_cost", &self.max_cost, |it| Shown::maybe(*it)),
-            Row::new("tools.state_dir", &self.state_dir, |path| Shown::path(path.as_ref())),
+            Row::new("tools.max_result_bytes", &self.max_result_bytes, |it| {
+                DisplayValue::Text(values::show_bytes(*it))
+            }),
+            Row::new("tools.max_tokens", &self.max_tokens, |it| it.map_or(DisplayValue::Nothing, count)),
+            Row::new("tools.max_cost", &self.max_cost, |it| DisplayValue::maybe(*it)),
+            Row::new("tools.state_dir", &self.state_dir, |path| DisplayValue::path(path.as_ref())),
         ]
     }
 }

@@ -113,7 +113,9 @@ impl Layers<'_> {
         in_file: impl Fn(&Content) -> Option<T>,
         default: T,
     ) -> Result<Setting<T>, SettingsError> {
-        Ok(self.pick(names, flag, parse, in_file)?.unwrap_or(Setting { value: default, source: Source::Default }))
+        Ok(self
+            .pick(names, flag, parse, in_file)?
+            .unwrap_or(Setting { value: default, source: Source::Default }))
     }
 
     /// Returns the value of a setting without a default, as [`Layers::setting`] does.
@@ -161,7 +163,10 @@ impl Layers<'_> {
             let path = expand_home(in_file(&file.content)?, self.home);
             Some(Setting::from_file(Some(file.directory().join(path)), &file.path))
         };
-        self.operator.as_ref().and_then(from_file).unwrap_or(Setting { value: default, source: Source::Default })
+        self.operator
+            .as_ref()
+            .and_then(from_file)
+            .unwrap_or(Setting { value: default, source: Source::Default })
     }
 
     /// Returns a list of directories as [`Layers::path`] returns a path.
@@ -178,7 +183,10 @@ impl Layers<'_> {
             let value = paths.map(|path| file.directory().join(expand_home(path, self.home))).collect();
             Some(Setting::from_file(value, &file.path))
         };
-        self.operator.as_ref().and_then(from_file).unwrap_or(Setting { value: Vec::new(), source: Source::Default })
+        self.operator
+            .as_ref()
+            .and_then(from_file)
+            .unwrap_or(Setting { value: Vec::new(), source: Source::Default })
     }
 }
 
@@ -204,7 +212,7 @@ impl Environment {
         Self { variables: std::env::vars_os().collect(), redactor: Redactor::default() }
     }
 
-    /// Returns the keys that stderr masks: those of the settings that are read from this environment.
+    /// Returns the keys that stderr masks: the keys of all settings that were read from this environment.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
@@ -262,7 +270,7 @@ impl Redactor {
         }
     }
 
-    /// Returns the text with each key masked; an empty text where the list cannot be read.
+    /// Returns the text with each key masked; an empty string if the list cannot be read.
     pub fn redact(&self, text: &str) -> String {
         let Ok(hidden) = self.0.read() else { return String::new() };
         hidden.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))

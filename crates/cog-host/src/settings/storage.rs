@@ -9,7 +9,7 @@ use std::{
 use cog_run::AnswerCache;
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source,
+    DisplayValue, Row, Setting, SettingsError, Source,
     sources::{Layers, Names},
     values,
 };
@@ -61,7 +61,7 @@ impl CacheSettings {
         })
     }
 
-    /// Returns the cache in a directory, otherwise in that of the settings.
+    /// Returns the cache in this directory, otherwise in the directory of the settings.
     pub fn cache(&self, directory: Option<&Path>) -> Option<AnswerCache> {
         let directory = directory.or(self.directory.value.as_deref())?;
         Some(AnswerCache::with_limits(directory, self.max_age.value, self.max_bytes.value as u64))
@@ -70,9 +70,9 @@ impl CacheSettings {
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> [Row; 3] {
         [
-            Row::new("cache.directory", &self.directory, |path| Shown::path(path.as_ref())),
-            Row::new("cache.max_age", &self.max_age, |it| Shown::Text(values::show_duration(*it))),
-            Row::new("cache.max_bytes", &self.max_bytes, |it| Shown::Text(values::show_bytes(*it))),
+            Row::new("cache.directory", &self.directory, |path| DisplayValue::path(path.as_ref())),
+            Row::new("cache.max_age", &self.max_age, |it| DisplayValue::Text(values::show_duration(*it))),
+            Row::new("cache.max_bytes", &self.max_bytes, |it| DisplayValue::Text(values::show_bytes(*it))),
         ]
     }
 }
@@ -95,7 +95,13 @@ impl LogsSettings {
         let directory = layers.home.map(|home| home.join(".local/state/cog/logs"));
         Ok(Self {
             enabled: layers.setting(LOGS_ENABLED, None, values::switch, |file| file.logs.enabled, true)?,
-            contents: layers.setting(LOGS_CONTENTS, None, values::switch, |file| file.logs.contents, false)?,
+            contents: layers.setting(
+                LOGS_CONTENTS,
+                None,
+                values::switch,
+                |file| file.logs.contents,
+                false,
+            )?,
             max_bytes: layers.setting(
                 LOGS_MAX_BYTES,
                 None,
@@ -116,10 +122,10 @@ impl LogsSettings {
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> [Row; 4] {
         [
-            Row::new("logs.enabled", &self.enabled, |is_on| Shown::Switch(*is_on)),
-            Row::new("logs.contents", &self.contents, |is_on| Shown::Switch(*is_on)),
-            Row::new("logs.max_bytes", &self.max_bytes, |size| Shown::Text(values::show_bytes(*size))),
-            Row::new("logs.directory", &self.directory, |path| Shown::path(path.as_ref())),
+            Row::new("logs.enabled", &self.enabled, |is_on| DisplayValue::Switch(*is_on)),
+            Row::new("logs.contents", &self.contents, |is_on| DisplayValue::Switch(*is_on)),
+            Row::new("logs.max_bytes", &self.max_bytes, |size| DisplayValue::Text(values::show_bytes(*size))),
+            Row::new("logs.directory", &self.directory, |path| DisplayValue::path(path.as_ref())),
         ]
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn switch(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Takes a text as it is.
+/// Takes a string as it is.
 pub(super) fn text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }

@@ -75,7 +75,7 @@ class Worker:
         self._runtime = (job.runtime or CognitiveRuntime)()
         self._module = self._runtime.load(job.module)
         if _columns.columns_of(self._module) != job.columns:
-            raise RuntimeError(f"{self._module.name}: the contract on this machine differs from that of the program")
+            raise RuntimeError(f"{self._module.name}: the contract on this machine differs from the program's")
         #: What limits the runs of each event loop. A semaphore is for one loop, and an engine may have several in turn.
         self._limits: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
 

@@ -25,7 +25,7 @@ MAX_FIELDS = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-    """A value without parts. ``open`` is a text as itself and anything else as JSON text; ``json`` is always JSON text."""
+    """A value without parts. ``open`` is a string as itself and anything else as JSON; ``json`` is always JSON text."""
 
     kind: Literal["bool", "int64", "float64", "utf8", "open", "json"]
 

@@ -34,7 +34,7 @@ def display(stream: ChunkStream) -> None:
 
 
 class _Card:
-    """A card, and a text where HTML cannot be shown."""
+    """A card, and a string where HTML cannot be shown."""
 
     def __init__(self, text: str, html: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""Providers: Python objects that answer in place of a vendor."""
+"""Providers: Python objects that answer instead of a vendor."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Reply:
 
 
 class Provider:
-    """Answers in place of a vendor. A subclass has ``complete`` or ``stream``; each can be ``async``.
+    """Answers instead of a vendor. A subclass has ``complete`` or ``stream``; each can be ``async``.
 
     >>> class Echo(Provider):
     ...     model = "echo-1"

@@ -51,7 +51,7 @@ class RunOptions(TypedDict, total=False):
     max_tool_calls: int | None
     """The maximum number of tool calls."""
     tools: Iterable[Callable[..., Any]] | None
-    """Tools of this run, beside those of the runtime."""
+    """Tools of this run, in addition to the runtime's."""
     handoff_to: str | None
     """The agent that the run hands over to."""
 

@@ -196,14 +196,14 @@ class _Writer:
         return {"type": "array", "items": self.schema(arguments[0], f"{path}[...]")}
 
     def lift(self, schema: dict[str, Any], path: str) -> dict[str, Any]:
-        """Moves the definitions of a schema to those of the document."""
+        """Moves the definitions of a schema to the document."""
         schema = _draft_07(schema)
         add_definitions(self.definitions, schema.pop("$defs", {}), path)
         return schema
 
 
 def add_definitions(definitions: dict[str, Any], added: dict[str, Any], path: str) -> None:
-    """Adds definitions to those of a document.
+    """Adds definitions to the document.
 
     Raises:
         TypeError: Two different definitions have the same name.
@@ -249,7 +249,7 @@ def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
 
 
 def _with_default(schema: dict[str, Any], default: Any) -> dict[str, Any]:
-    """Adds a default that is a text, a number or a switch. Any other one says only that the member may be missing."""
+    """Adds a default that is a string, a number or a switch. Any other one says only that the member may be missing."""
     return {**schema, "default": default} if type(default) in (str, int, float, bool) else schema
 
 

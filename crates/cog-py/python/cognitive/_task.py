@@ -193,11 +193,11 @@ class TaskOptions(TypedDict, total=False):
     """The arguments of ``task`` in addition to its source."""
 
     name: str | None
-    """The name of the module; otherwise that of the source, with hyphens."""
+    """The name of the module; otherwise the source's, with hyphens."""
     prompt: str | None
     """What the model does; otherwise the docstring. Its first line is also the responsibility of the module."""
     input: Any
-    """The type of the input, if the source is a type; otherwise a text with the name ``query``."""
+    """The type of the input, if the source is a type; otherwise a string ``query``."""
     tier: Literal["exec", "decision", "exploration"]
     """How far a program may rely on the answer; ``"decision"`` by default."""
     version: str

@@ -21,14 +21,14 @@ class Tool(Generic[P, R]):
 
     Args:
         function: The function; with ``async def``, it runs in the event loop of the run's caller.
-        name: The name for the manifest and the model; otherwise that of the function.
+        name: The name for the manifest and the model; otherwise the function's.
         description: What the tool does, for the model; otherwise the docstring.
         network: A call uses the network.
         filesystem_write: A call writes files.
         side_effects: A call changes something outside the run.
         code_execution: A call runs code.
         confirm: A person must confirm each call.
-        timeout: The time limit of a call in seconds, if it is shorter than that of the settings.
+        timeout: The time limit of a call in seconds, if it is shorter than the settings'.
 
     Raises:
         TypeError: A parameter has no annotation, or one that JSON cannot represent.
@@ -124,7 +124,7 @@ def tool(
 
 
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Makes a tool of a function: ``@tool``, or ``@tool(side_effects=True, confirm=True)``. The options are those of ``Tool``."""
+    """Makes a tool of a function: ``@tool``, or ``@tool(side_effects=True, confirm=True)``. It takes the options of ``Tool``."""
     if function is not None:
         return Tool(function, **options)
     return lambda function: Tool(function, **options)

@@ -17,7 +17,7 @@ from typing import Any
 from ._errors import DataError
 from ._fields import Field, fields_of
 
-#: Types of scalars that JSON writes as a text.
+#: Types of scalars that JSON writes as a string.
 _TEXTS: dict[Any, Callable[[str], Any]] = {
     datetime.datetime: lambda text: datetime.datetime.fromisoformat(_with_offset(text)),
     datetime.date: datetime.date.fromisoformat,
@@ -36,9 +36,9 @@ _ARRAYS: dict[Any, Callable[[list[Any]], Any]] = {
 }
 
 
-#: The fields of an answer that the runtime adds to those of the module.
+#: The fields of an answer that the runtime adds to the module's.
 _ADDED = frozenset({"rationale", "extensions"})
-#: The field of an answer that is not an object, in a module that ``module`` made.
+#: The field of an answer that is not an object, in a module that ``task`` made.
 _WRAPPED = "result"
 
 

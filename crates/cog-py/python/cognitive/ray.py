@@ -53,13 +53,13 @@ def map_batches(
 ) -> ray.data.Dataset:
     """Runs a module for every row of a dataset. A run that fails is a row with its error, never an exception.
 
-    The columns of the results are those of ``cognitive.arrow.schema(module)``. When an actor dies, Ray runs the rows again
+    The results have the columns of ``cognitive.arrow.schema(module)``. When an actor dies, Ray runs the rows again
     whose results it had not returned; each row is in the dataset once.
 
     Args:
         ds: The rows.
         module: A name, a path, a loaded module, a module in memory, or a function of ``cognitive.modules``.
-        input: The input of a row: None takes the columns with the names of the input's fields; a text is the one column that is
+        input: The input of a row: None takes the columns with the names of the input's fields; a string is the one column that is
             the input; a mapping has the column of each field; a function gets the row as a dict.
         keep_columns: Whether the result has the columns of the row, too.
         prefix: What the names of the new columns begin with.
@@ -108,7 +108,7 @@ class _Shape:
     prefix: str
 
     def check(self, names: Sequence[str], job: _batch.Job) -> None:
-        """Raises `ValueError` if rows with these columns cannot be inputs, or cannot be kept beside results."""
+        """Raises `ValueError` if rows with these columns cannot be inputs, or cannot be kept next to results."""
         needed = [self.input] if isinstance(self.input, str) else []
         if isinstance(self.input, Mapping):
             needed = list(self.input.values())

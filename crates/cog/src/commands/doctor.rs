@@ -5,7 +5,7 @@ mod models;
 use std::{path::Path, process::Command, time::Duration};
 
 use cog_host::{
-    providers::{self, Rank},
+    providers::{self, ProviderPosition},
     settings::{Environment, Flags, MediaSettings, Settings},
 };
 use cog_json::{Array, ToJson, Writer};
@@ -97,7 +97,7 @@ enum State {
 }
 
 async fn probe(vendor: &'static Vendor, args: &DoctorArgs, settings: &Settings) -> Finding {
-    let provider_settings = providers::provider_settings(settings, vendor, Rank::First);
+    let provider_settings = providers::provider_settings(settings, vendor, ProviderPosition::First);
     let model =
         provider_settings.model.clone().or(vendor.default_model.map(str::to_owned)).unwrap_or_default();
     let is_called = args.provider.is_some() || is_configured(vendor, settings);

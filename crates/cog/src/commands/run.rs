@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cog_host::{
     Host, Hosted, NamedModule, Use,
     providers::RecordMode,
-    run_log::{Requested, RunLog},
+    run_log::{RequestedModel, RunLog},
     settings::{Environment, Flags, Settings, Source},
 };
 use cog_media::Delivery;
@@ -384,7 +384,7 @@ impl Run<'_> {
     /// Adds the run to the log. A log that cannot be written is only reported if it was set up.
     fn add_to_log(&self, envelope: &Envelope) {
         let (Some(log), Some(module)) = (&self.log, &self.module) else { return };
-        if let Err(error) = log.add(module, self.input.as_ref(), envelope, Requested::default())
+        if let Err(error) = log.add(module, self.input.as_ref(), envelope, RequestedModel::default())
             && self.settings.logs.are_set()
         {
             self.console.note(&format!("this run is not in `cog logs`: {error}"));

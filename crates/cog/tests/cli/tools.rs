@@ -265,9 +265,9 @@ done
 
 const NUMBERS: &str = r#"{"acct":12345678901234567890123,"amount":100.00}"#;
 
+/// Returns a place whose module may call the tool of a server.
 #[cfg(unix)]
-#[test]
-fn numbers_reach_a_server_and_the_model_as_they_were_written() {
+fn bank() -> Place {
     let place = place();
     place.write("server.sh", SERVER);
     let script = place.path().join("server.sh");
@@ -277,6 +277,29 @@ fn numbers_reach_a_server_and_the_model_as_they_were_written() {
         .read("m/module.yaml")
         .replace("tools_allowed: true", "tools_allowed: true, side_effects: allow");
     place.write("m/module.yaml", manifest.replace("[helper]", "[bank__pay]"));
+    place
+}
+
+#[cfg(unix)]
+#[test]
+fn render_and_test_offer_the_tools_of_servers() {
+    let place = bank();
+    let mock = Mock::start([Reply::text(ANSWER)]);
+    let rendered = run(&place, &mock, &["render", "./m", "--args", "why?"]);
+    assert!(json(&rendered)["request"].to_string().contains("bank__pay"), "{}", stderr(&rendered));
+    assert_eq!(mock.requests().len(), 0);
+    place.write("m/tests/one.input.json", r#"{"query": "why?"}"#);
+    let expected = r#"{"result": "fine", "rationale": "Nothing was unclear."}"#;
+    place.write("m/tests/one.expected.json", expected);
+    let tested = run(&place, &mock, &["test", "./m", "--provider", "openai"]);
+    assert!(tested.status.success(), "{}", stderr(&tested));
+    assert!(last_request(&mock).contains("bank__pay"));
+}
+
+#[cfg(unix)]
+#[test]
+fn numbers_reach_a_server_and_the_model_as_they_were_written() {
+    let place = bank();
     let mock = Mock::start([Reply::tool_calls([("bank__pay", NUMBERS)]), Reply::text(ANSWER)]);
     let output = run(&place, &mock, &["run", "./m", "--args", "why?"]);
     assert!(output.status.success(), "{}", stderr(&output));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::ServeSettings;
-use crate::settings::{Shown, parse_duration, rows::without_credentials, show_duration, values};
+use crate::settings::{DisplayValue, parse_duration, rows::without_credentials, show_duration, values};
 
 /// A setting of the server. The names of its key and variable follow from the flag.
 pub struct ServerSetting {
@@ -201,35 +201,22 @@ impl ServerSetting {
     }
 
     /// Returns its value in the form in which it is set.
-    pub fn show(&self, serve: &mut ServeSettings) -> Shown {
+    pub fn show(&self, serve: &mut ServeSettings) -> DisplayValue {
         match self.field {
-            Field::Ip(field) => Shown::Text(field(serve).to_string()),
-            Field::Port(field) => Shown::Count(u64::from(*field(serve))),
-            Field::Switch(field) => Shown::Switch(*field(serve)),
-            Field::Names(field) => Shown::list(field(serve).iter()),
-            Field::Urls(field) => Shown::list(field(serve).iter().map(|url| without_credentials(url))),
-            Field::Url(field) => Shown::maybe(field(serve).as_ref()),
-            Field::Path(field) => Shown::path(field(serve).as_ref()),
-            Field::Count(field) => Shown::Count(*field(serve) as u64),
-            Field::Rate(field) => Shown::Count(u64::from(*field(serve))),
-            Field::Bytes(field) => Shown::Text(values::show_bytes(*field(serve))),
-            Field::Time(field) => Shown::Text(show_duration(*field(serve))),
-            Field::Limit(field) => field(serve).map_or(Shown::Nothing, Shown::Count),
-            Field::Cost(field) => Shown::maybe(*field(serve)),
+            Field::Ip(field) => DisplayValue::Text(field(serve).to_string()),
+            Field::Port(field) => DisplayValue::Count(u64::from(*field(serve))),
+            Field::Switch(field) => DisplayValue::Switch(*field(serve)),
+            Field::Names(field) => DisplayValue::list(field(serve).iter()),
+            Field::Urls(field) => DisplayValue::list(field(serve).iter().map(|url| without_credentials(url))),
+            Field::Url(field) => DisplayValue::maybe(field(serve).as_ref()),
+            Field::Path(field) => DisplayValue::path(field(serve).as_ref()),
+            Field::Count(field) => DisplayValue::Count(*field(serve) as u64),
+            Field::Rate(field) => DisplayValue::Count(u64::from(*field(serve))),
+            Field::Bytes(field) => DisplayValue::Text(values::show_bytes(*field(serve))),
+            Field::Time(field) => DisplayValue::Text(show_duration(*field(serve))),
+            Field::Limit(field) => field(serve).map_or(DisplayValue::Nothing, DisplayValue::Count),
+            Field::Cost(field) => DisplayValue::maybe(*field(serve)),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn credentials_of_nats_are_not_shown() {
-        let mut serve = ServeSettings::default();
-        let setting = SERVER_SETTINGS.iter().find(|setting| setting.flag == "nats").unwrap();
-        setting.set(&mut serve, "nats://me:secret@a:4222,nats://b").unwrap();
-        assert_eq!(setting.show(&mut serve).to_string(), "nats://***@a:4222, nats://b");
     }
 }
 
@@ -288,5 +275,12 @@ mod tests {
         assert!(ip_address("localhost").unwrap().is_loopback());
         assert!(ip_address("[::1]").unwrap().is_loopback());
         assert!(ip_address("example.org").is_err());
+    }
+    #[test]
+    fn credentials_of_nats_are_not_shown() {
+        let mut serve = ServeSettings::default();
+        let setting = SERVER_SETTINGS.iter().find(|setting| setting.flag == "nats").unwrap();
+        setting.set(&mut serve, "nats://me:secret@a:4222,nats://b").unwrap();
+        assert_eq!(setting.show(&mut serve).to_string(), "nats://***@a:4222, nats://b");
     }
 }

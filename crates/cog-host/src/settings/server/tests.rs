@@ -1,5 +1,5 @@
 use super::*;
-use crate::settings::{Environment, Flags, Row, Settings, SettingsError, Shown};
+use crate::settings::{DisplayValue, Environment, Flags, Row, Settings, SettingsError};
 
 fn read(
     variables: &[(&str, &str)],
@@ -22,7 +22,7 @@ fn flag_wins_over_variable_over_default() {
     assert_eq!((serving.port, serving.server.shutdown_timeout.as_secs()), (2, 3));
     assert_eq!(serving.server.max_body_bytes, 30 << 20);
     let row = rows.iter().find(|row| row.name == "server.port").unwrap();
-    assert_eq!((&row.value, row.source.to_string().as_str()), (&Shown::Count(2), "--port"));
+    assert_eq!((&row.value, row.source.to_string().as_str()), (&DisplayValue::Count(2), "--port"));
 }
 
 #[test]

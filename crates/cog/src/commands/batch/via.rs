@@ -7,7 +7,7 @@ use cog_batch::{
     Batch, Description, Finished, Job, Jobs, Rows, Source, Summary, VendorBatch, VendorBatchProvider,
 };
 use cog_host::{
-    providers::{Rank, Selected, provider_settings},
+    providers::{ProviderPosition, Selected, provider_settings},
     settings::{Environment, Settings},
 };
 use cog_provider::{HttpProvider, Provider as _, vendors::Vendor};
@@ -57,7 +57,7 @@ pub(super) fn provider(
             suggestion: Some("Name a file for INPUT and for -o.".to_owned()),
         });
     }
-    let inner = HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::First));
+    let inner = HttpProvider::new(vendor, provider_settings(settings, vendor, ProviderPosition::First));
     let inner = inner.map_err(|error| ErrorBody::from(&error))?;
     Ok(Some(Arc::new(VendorBatchProvider::new(inner, args.via.retry.is_some()))))
 }

@@ -8,7 +8,7 @@ use std::{
 use cog_host::{
     Host, Use,
     mcp::{self, Needed},
-    providers::{self, Contender},
+    providers::{self, MatrixTarget},
 };
 use cog_module::{
     Diagnostic, Module, Origin,
@@ -128,7 +128,7 @@ impl Bench<'_> {
         let models: Vec<_> = models.map(str::trim).filter(|name| !name.is_empty()).collect();
         let targets = providers::each(self.settings, &models)?.into_iter();
         targets
-            .map(|Contender { provider, model, providers }| {
+            .map(|MatrixTarget { provider, model, providers }| {
                 variant(Some(Column { provider, model }), Some(providers.into()))
             })
             .collect()
