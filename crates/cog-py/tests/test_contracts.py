@@ -17,7 +17,7 @@ def test_types_of_a_module_are_printed(offline: CognitiveRuntime) -> None:
     compile(python, "code_reviewer.py", "exec")
     assert "export interface CodeReviewerInput" in module_types([module], "typescript", functions=False)
     assert "pub mod code_reviewer" in module_types([module], "rust")
-    with pytest.raises(ValueError, match="unknown language 'go'"):
+    with pytest.raises(ValueError, match='unknown language "go"'):
         module_types([module], "go")  # type: ignore[arg-type]
 
 
