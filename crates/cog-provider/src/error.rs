@@ -1,7 +1,5 @@
 //! Errors of provider calls.
 
-mod rejected;
-
 use std::{path::PathBuf, time::Duration};
 
 use cog_json::Value;
@@ -9,11 +7,9 @@ use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
 use crate::{
-    ConnectErrorKind, RequestError,
+    ModelRequest, RequestError,
     vendors::{Commands, InvalidBaseUrl, VENDORS},
 };
-
-pub use rejected::{OptionalPart, RejectedPart};
 
 /// Why a call to a provider failed or was interrupted.
 ///
@@ -525,5 +521,73 @@ fn seconds(duration: &Duration) -> String {
         format!("{} ms", duration.subsec_millis())
     } else {
         format!("{:.1} s", duration.as_secs_f64())
+    }
+}
+
+// The parts of a request that a provider may reject, and without which it can be sent again.
+
+/// A part of a request that the provider rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RejectedPart {
+    /// The schema of the answer, or the form in which it is sent.
+    Schema,
+    /// An optional member of the request.
+    Field {
+        /// Its name in the request.
+        name: &'static str,
+        /// The part of the model request that it belongs to.
+        part: OptionalPart,
+    },
+}
+
+/// A part of a model request that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionalPart {
+    /// The marks for the provider's cache.
+    Cache,
+    /// The request for the token usage of a stream.
+    StreamOptions,
+    /// A parameter of the generation.
+    Setting(&'static str),
+}
+
+impl ModelRequest {
+    /// Removes an optional part, and returns whether the request contained it.
+    pub fn remove(&mut self, part: OptionalPart) -> bool {
+        match part {
+            OptionalPart::Cache => self.cache_key.take().is_some(),
+            OptionalPart::StreamOptions => std::mem::take(&mut self.stream_options),
+            OptionalPart::Setting(name) => self.generation.remove(name),
+        }
+    }
+}
+
+// Local configuration errors that prevent a connection.
+
+/// The local cause of a failed connection, as opposed to a server that does not respond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectErrorKind {
+    /// The server's certificate has no trusted issuer, or the list of trusted certificates is missing.
+    Certificate,
+    /// The server does not support TLS, or none of the TLS versions and ciphers of this client.
+    Tls,
+    /// The proxy rejects the connection, fails, or is of an unsupported type.
+    Proxy,
+}
+
+impl ConnectErrorKind {
+    /// Returns a suggestion for fixing it.
+    pub(crate) const fn suggestion(self) -> &'static str {
+        match self {
+            Self::Certificate => {
+                "Set SSL_CERT_FILE to a file with the certificate authorities to trust, if your network uses its own."
+            }
+            Self::Tls => "Check the base URL: the port may require http instead of https.",
+            Self::Proxy => {
+                "Check HTTPS_PROXY: an http:// or https:// URL, with its password. NO_PROXY lists hosts to call without a proxy."
+            }
+        }
     }
 }

@@ -3,13 +3,11 @@
 mod backoff;
 mod batch;
 mod call;
-mod cause;
 mod client;
 mod continued;
 mod direct;
 mod error;
 mod redact;
-mod rejected;
 
 use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 

@@ -30,12 +30,10 @@ mod breaker;
 #[cfg(feature = "http")]
 mod cassette;
 mod choose;
-mod connect_error;
 mod error;
 mod formats;
 #[cfg(feature = "http")]
 mod http;
-mod listed_model;
 pub mod protocol;
 mod provider;
 mod request;
@@ -47,13 +45,11 @@ pub use breaker::{Breaker, BreakerSettings};
 #[cfg(feature = "http")]
 pub use cassette::{Pace, Recording};
 pub use choose::{Choice, OFFLINE, ProviderSelectError, choose, provider_names};
-pub use connect_error::ConnectErrorKind;
-pub use error::{Deadline, Interruption, OptionalPart, ProviderError, RejectedPart};
+pub use error::{ConnectErrorKind, Deadline, Interruption, OptionalPart, ProviderError, RejectedPart};
 pub use formats::{Formats, ManyImages};
 #[cfg(feature = "http")]
 pub use http::{BatchClient, HttpProvider, PlainClient, PlainRequest, PlainResponse};
-pub use listed_model::ListedModel;
-pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
+pub use provider::{ListedModel, ModelFuture, ModelStream, Provider, ProviderInfo};
 pub use request::{
     ImageRequest, ModelRequest, OutputSchema, Quota, ReplyHead, ReplyHook, RequestError, RetryHook,
     ToolRequest, WireRequest,

@@ -12,7 +12,6 @@ mod openai_chat;
 mod openai_images;
 mod openai_responses;
 mod parts;
-mod reasoning;
 pub(crate) mod reply;
 mod sse;
 mod surrogates;

@@ -2,8 +2,6 @@
 //!
 //! A row contains everything specific to one vendor. The protocol contains what vendors share.
 
-#[cfg(feature = "http")]
-mod choose_protocol;
 mod model_table;
 mod models;
 mod prices;
@@ -13,8 +11,6 @@ mod tool_table;
 
 pub use self::models::{ToolSettings, ToolSupport};
 pub use self::settings::{ImageSettings, ImageSizes};
-#[cfg(feature = "http")]
-pub(crate) use choose_protocol::{is_own, protocol_at};
 use cog_spec::{Dialect, Modality};
 pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
 pub(crate) use prices::{context_window, cost};
@@ -304,5 +300,64 @@ fn check(url: &Url, text: &str) -> Result<(), InvalidBaseUrl> {
     Ok(())
 }
 
+// The wire form that a server implements.
+
+/// Returns the wire form of the server at a normalized base URL: the configured one, otherwise the vendor's.
+///
+/// A server that is not the vendor's own is a gateway. It may not implement Responses, so it gets Chat Completions.
+#[cfg(feature = "http")]
+pub(crate) fn protocol_at(vendor: &Vendor, base_url: &str, configured: Option<ProtocolKind>) -> ProtocolKind {
+    match (configured, vendor.protocol) {
+        (Some(configured), ProtocolKind::OpenAiChat | ProtocolKind::OpenAiResponses) => configured,
+        (None, ProtocolKind::OpenAiResponses) if !is_own(vendor, base_url) => ProtocolKind::OpenAiChat,
+        (_, own) => own,
+    }
+}
+
+/// Returns whether the host of a base URL is the vendor's, or a subdomain of it, such as one for a region.
+#[cfg(feature = "http")]
+pub(crate) fn is_own(vendor: &Vendor, base_url: &str) -> bool {
+    let host = |url: &str| Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+    let (Some(own), Some(host)) = (host(vendor.base_url), host(base_url)) else { return false };
+    host.strip_suffix(own.as_str()).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with('.'))
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(all(test, feature = "http"))]
+mod protocol_tests {
+    use super::*;
+
+    /// A vendor that uses Responses.
+    fn vendor() -> Vendor {
+        Vendor { base_url: "https://api.example/v1", ..*Vendor::by_name("openai").unwrap() }
+    }
+
+    #[test]
+    fn vendors_own_server_gets_the_vendors_protocol() {
+        for url in ["https://api.example/v1", "https://eu.api.example/v1", "http://api.example:8080"] {
+            assert_eq!(protocol_at(&vendor(), url, None), ProtocolKind::OpenAiResponses, "{url}");
+        }
+    }
+
+    #[test]
+    fn gateway_gets_chat() {
+        for url in ["http://127.0.0.1:4000/v1", "https://notapi.example/v1", "https://api.example.org/v1"] {
+            assert_eq!(protocol_at(&vendor(), url, None), ProtocolKind::OpenAiChat, "{url}");
+        }
+    }
+
+    #[test]
+    fn configured_protocol_applies_to_every_server() {
+        for kind in [ProtocolKind::OpenAiChat, ProtocolKind::OpenAiResponses] {
+            for url in ["https://api.example/v1", "http://127.0.0.1:4000/v1"] {
+                assert_eq!(protocol_at(&vendor(), url, Some(kind)), kind, "{url}");
+            }
+            let groq = Vendor::by_name("groq").unwrap();
+            assert_eq!(protocol_at(groq, groq.base_url, Some(kind)), kind);
+            let gemini = Vendor::by_name("gemini").unwrap();
+            assert_eq!(protocol_at(gemini, gemini.base_url, Some(kind)), ProtocolKind::Gemini);
+        }
+    }
+}

@@ -3,9 +3,8 @@
 use cog_json::{Node, Value};
 
 use super::{
-    BatchCounts, BatchInterface, BatchJob, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
+    BatchCounts, BatchInterface, BatchJob, BatchLimits, BatchPart, Upload, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
     JobPage, bare, id, object,
-    part::{BatchLimits, BatchPart, Upload},
     post, sum, text, write_body,
 };
 use crate::batch;

@@ -4,9 +4,8 @@ use bytes::Bytes;
 use cog_json::{Node, Value};
 
 use super::{
-    BatchCounts, BatchInterface, BatchJob, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
+    BatchCounts, BatchInterface, BatchJob, BatchLimits, BatchPart, Upload, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
     JobPage, bare, count, object,
-    part::{BatchLimits, BatchPart, Upload},
     plain_id, post, text, write_body,
 };
 use crate::batch;

@@ -4,9 +4,8 @@ use bytes::Bytes;
 use cog_json::Node;
 
 use super::{
-    BatchCounts, BatchInterface, BatchJob, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
+    BatchCounts, BatchInterface, BatchJob, BatchLimits, BatchPart, Upload, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
     JobPage, bare, count, id, object,
-    part::{BatchLimits, BatchPart, Upload},
     post, text, write_body,
 };
 use crate::WireRequest;

@@ -12,7 +12,7 @@ use reqwest::{
     redirect,
 };
 
-use super::{cause::root_cause, direct::Direct};
+use super::{direct::Direct, error::root_cause};
 use crate::{
     ConnectErrorKind, WireRequest,
     transport::{BodyStream, REPLY_HEADERS, SendFuture, Transport, TransportError, WireReply},

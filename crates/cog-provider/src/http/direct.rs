@@ -27,7 +27,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::cause::root_cause;
+use super::error::root_cause;
 use crate::transport::TransportError;
 
 /// How long an idle connection is retained.

@@ -1,12 +1,12 @@
 //! Classifies vendor replies and transport errors as provider errors.
 
-use std::time::Duration;
+use std::{error::Error, io, time::Duration};
 
-use cog_json::Value;
+use cog_json::{Node, Value};
 
-use super::{backoff::retry_after, redact::Redactor, rejected::rejected_part};
+use super::{backoff::retry_after, redact::Redactor};
 use crate::{
-    ConnectErrorKind, Interruption, ProviderError,
+    ConnectErrorKind, Interruption, OptionalPart, ProviderError, RejectedPart,
     protocol::{DecodeError, ReachedLimit, VendorError, reply::vendor_error},
     transport::{TransportError, WireReply},
     vendors::Vendor,
@@ -300,5 +300,183 @@ fn mentions(error: &VendorError, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| text.contains(phrase))
 }
 
+// The part of a request that a provider rejected.
+
+/// The members of requests that belong to optional parts.
+const FIELDS: &[(&str, OptionalPart)] = &[
+    ("prompt_cache_breakpoint", OptionalPart::Cache),
+    ("prompt_cache_options", OptionalPart::Cache),
+    ("prompt_cache_key", OptionalPart::Cache),
+    ("cache_control", OptionalPart::Cache),
+    ("stream_options", OptionalPart::StreamOptions),
+    ("reasoning_effort", OptionalPart::Setting("effort")),
+    ("effort", OptionalPart::Setting("effort")),
+    ("thinking", OptionalPart::Setting("effort")),
+    ("think", OptionalPart::Setting("effort")),
+    ("enable_thinking", OptionalPart::Setting("effort")),
+    ("thinkingConfig", OptionalPart::Setting("effort")),
+    ("thinkingLevel", OptionalPart::Setting("effort")),
+    ("thinkingBudget", OptionalPart::Setting("effort")),
+    ("verbosity", OptionalPart::Setting("verbosity")),
+    ("service_tier", OptionalPart::Setting("service_tier")),
+    ("serviceTier", OptionalPart::Setting("service_tier")),
+    ("temperature", OptionalPart::Setting("temperature")),
+    ("seed", OptionalPart::Setting("seed")),
+    ("random_seed", OptionalPart::Setting("seed")),
+];
+
+/// Texts in messages about a schema.
+const SCHEMA: &[&str] = &[
+    "schema",
+    "response_format",
+    "json_object",
+    "grammar",
+    "structured output",
+    "text.format",
+    "output_format",
+];
+/// The members of requests that carry a schema.
+const SCHEMA_FIELDS: &[&str] = &["response_format", "responseMimeType", "format"];
+
+/// Returns the part that the provider's message names, if the body of the request contains it.
+///
+/// The body, which may be large, is parsed only for a message that names a part.
+pub(super) fn rejected_part(message: &str, body: &[u8]) -> Option<RejectedPart> {
+    let lower = message.to_ascii_lowercase();
+    let names_schema = SCHEMA.iter().any(|text| lower.contains(text));
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let words: Vec<&str> = message.split(|letter| !is_letter(letter)).collect();
+    let mut named = FIELDS.iter().filter(|(name, _)| words.contains(name)).peekable();
+    if !names_schema && named.peek().is_none() {
+        return None;
+    }
+    let body = Value::parse_bytes(body).ok()?;
+    if names_schema && SCHEMA_FIELDS.iter().any(|name| has_member(body.node(), name)) {
+        return Some(RejectedPart::Schema);
+    }
+    let (name, part) = named.find(|(name, _)| has_member(body.node(), name))?;
+    Some(RejectedPart::Field { name, part: *part })
+}
+
+/// Returns whether an object within a value has a member with this name.
+fn has_member(node: Node<'_>, name: &str) -> bool {
+    node.members().any(|(key, value)| key == name || has_member(value, name))
+        || node.elements().any(|element| has_member(element, name))
+}
+
+// The causes of connection errors.
+
+impl ConnectErrorKind {
+    /// Finds the local cause in an error chain; returns `None` for any other error.
+    pub(super) fn find(error: &(dyn Error + 'static)) -> Option<Self> {
+        let mut next = Some(error);
+        while let Some(cause) = next {
+            if let Some(kind) = Self::from_cause(cause) {
+                return Some(kind);
+            }
+            // The `source` of an `io::Error` skips the error that it wraps.
+            let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            next = wrapped.map(|cause| cause as _).or_else(|| cause.source());
+        }
+        None
+    }
+
+    fn from_cause(cause: &(dyn Error + 'static)) -> Option<Self> {
+        match cause.downcast_ref() {
+            Some(rustls::Error::InvalidCertificate(_) | rustls::Error::General(_)) => Some(Self::Certificate),
+            Some(_) => Some(Self::Tls),
+            None => is_proxy_error(&cause.to_string()).then_some(Self::Proxy),
+        }
+    }
+}
+
+/// Returns the innermost cause, which is the informative one: `connection refused`, not `error sending request`.
+pub(super) fn root_cause(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}
+
+/// Returns whether an error text is about a proxy. The client reports proxy errors only as text.
+fn is_proxy_error(text: &str) -> bool {
+    text.starts_with("tunnel error") || text.starts_with("unsupported scheme socks")
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod rejected_tests {
+    use super::*;
+
+    const BODY: &[u8] = br#"{"model": "m", "messages": [{"role": "system", "content": [{"type": "text", "text": "\"seed\": 1",
+        "prompt_cache_breakpoint": {"mode": "explicit"}}]}], "response_format": {"type": "json_schema", "json_schema": {}},
+        "reasoning_effort": "low", "stream_options": {"include_usage": true}}"#;
+
+    fn field(message: &str) -> Option<&'static str> {
+        match rejected_part(message, BODY)? {
+            RejectedPart::Field { name, .. } => Some(name),
+            RejectedPart::Schema => Some("schema"),
+        }
+    }
+
+    #[test]
+    fn finds_the_named_member_of_the_request() {
+        for (message, expected) in [
+            ("Unrecognized request argument supplied: stream_options", Some("stream_options")),
+            ("Extra inputs are not permitted (body.stream_options)", Some("stream_options")),
+            ("Unsupported parameter: 'reasoning_effort' is not supported", Some("reasoning_effort")),
+            (
+                "messages.0.content.0.prompt_cache_breakpoint: Extra inputs are not permitted",
+                Some("prompt_cache_breakpoint"),
+            ),
+            ("Invalid schema for response_format 'm'", Some("schema")),
+            ("failed to parse grammar", Some("schema")),
+        ] {
+            assert_eq!(field(message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn ignores_members_that_were_not_sent_and_other_messages() {
+        for message in [
+            "Unknown parameter: 'seed'",
+            "Unknown parameter: 'prompt_cache_key'",
+            "the stream_optionsx is wrong",
+            "messages must not be empty",
+            "Unknown parameter: 'model'",
+        ] {
+            assert_eq!(field(message), None, "{message}");
+        }
+        assert_eq!(rejected_part("the schema is wrong", br#"{"model": "m"}"#), None);
+        assert_eq!(rejected_part("stream_options", b"no JSON"), None);
+    }
+}
+
+#[cfg(test)]
+mod cause_tests {
+    use rustls::CertificateError;
+
+    use super::*;
+
+    #[test]
+    fn finds_certificate_error_in_wrapped_errors() {
+        let error = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let error = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, error));
+        assert_eq!(ConnectErrorKind::find(&error), Some(ConnectErrorKind::Certificate));
+    }
+
+    #[test]
+    fn other_tls_errors_are_not_certificate_errors() {
+        let error = io::Error::other(rustls::Error::HandshakeNotComplete);
+        assert_eq!(ConnectErrorKind::find(&error), Some(ConnectErrorKind::Tls));
+    }
+
+    #[test]
+    fn refused_connection_has_no_local_cause() {
+        let error = io::Error::from(io::ErrorKind::ConnectionRefused);
+        assert_eq!(ConnectErrorKind::find(&error), None);
+    }
+}
