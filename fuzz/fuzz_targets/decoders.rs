@@ -5,21 +5,12 @@ use cog_fuzz::{chunks, joined};
 use cog_provider::protocol::{MAX_FRAME_BYTES, ProtocolKind};
 use libfuzzer_sys::fuzz_target;
 
-const KINDS: [ProtocolKind; 6] = [
-    ProtocolKind::OpenAiChat,
-    ProtocolKind::OpenAiImages,
-    ProtocolKind::Anthropic,
-    ProtocolKind::Gemini,
-    ProtocolKind::Ollama,
-    ProtocolKind::OpenAiResponses,
-];
-
 fuzz_target!(|data: &[u8]| {
     let Some((&first, text)) = data.split_first() else { return };
-    let kind = KINDS[usize::from(first) % KINDS.len()];
+    let kind = ProtocolKind::ALL[usize::from(first) % ProtocolKind::ALL.len()];
     let whole = decode(kind, text, text.len().max(1));
     assert_eq!(decode(kind, text, 1), whole, "{kind:?}");
-    assert_eq!(decode(kind, text, usize::from(first) / KINDS.len() + 2), whole, "{kind:?}");
+    assert_eq!(decode(kind, text, usize::from(first) / ProtocolKind::ALL.len() + 2), whole, "{kind:?}");
 });
 
 fn decode(kind: ProtocolKind, text: &[u8], size: usize) -> String {

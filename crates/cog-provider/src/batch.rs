@@ -172,7 +172,7 @@ pub trait BatchInterface: Send + Sync {
     /// Returns the request that creates a job, with the ID of the uploaded file.
     fn create(&self, base_url: &str, name: &str, part: &BatchPart, file: &str) -> WireRequest;
 
-    /// Returns the request for a page of the list of jobs, from the newest on. `cursor` is that of the page before.
+    /// Returns the request for a page of the list of jobs, from the newest on. `cursor` comes from the page before.
     fn list(&self, base_url: &str, cursor: Option<&str>) -> WireRequest;
 
     /// Reads a page of the list of jobs.
@@ -277,8 +277,9 @@ fn id(node: Node<'_>, pointer: &str) -> Option<String> {
 
 /// Returns an ID that can be part of a path.
 fn plain_id(id: &str) -> Option<String> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    let is_valid = !id.is_empty() && !id.starts_with('.') && id.len() <= 256 && id.chars().all(is_plain);
+    // It becomes part of a URL that receives the key, so `..` and `/` in a reply must not lead elsewhere.
+    let is_plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    let is_valid = is_plain && !id.is_empty() && !id.starts_with('.') && id.len() <= 256;
     is_valid.then(|| id.to_owned())
 }
 
@@ -340,7 +341,7 @@ pub struct BatchPart {
     bytes: usize,
 }
 
-/// The bytes of a request beside its entries, and those between two entries.
+/// The bytes of a request around its entries.
 const FRAME: usize = 1_024;
 
 impl BatchPart {

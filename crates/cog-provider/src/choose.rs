@@ -56,7 +56,8 @@ pub fn choose(
 ) -> Result<(Choice, Vec<Choice>), ProviderSelectError> {
     let mut names = requested.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
     let Some(first) = names.next() else { return Ok((first_configured(setting), Vec::new())) };
-    let (first, others) = (by_name(first)?, names.map(by_name).collect::<Result<Vec<_>, _>>()?);
+    let first = by_name(first)?;
+    let others = names.map(by_name).collect::<Result<Vec<_>, _>>()?;
     let has_offline = first == Choice::Offline || others.contains(&Choice::Offline);
     if has_offline && !others.is_empty() {
         Err(ProviderSelectError::OfflineWithOthers)
@@ -79,11 +80,11 @@ pub fn provider_names() -> Vec<&'static str> {
 }
 
 fn first_configured(setting: impl Fn(&str) -> Option<String>) -> Choice {
-    let is_configured = |vendor: &&Vendor| {
+    let configured = VENDORS.iter().find(|vendor| {
         let settings = ProviderSettings::from_variables(vendor, &setting);
         settings.key.is_some() || (vendor.key == AuthRequirement::Optional && settings.base_url.is_some())
-    };
-    VENDORS.iter().find(is_configured).map_or(Choice::Offline, Choice::Vendor)
+    });
+    configured.map_or(Choice::Offline, Choice::Vendor)
 }
 
 #[cfg(test)]

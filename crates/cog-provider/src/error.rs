@@ -374,8 +374,7 @@ impl ProviderError {
         }
     }
 
-    /// Returns `details.reason` for the codes that require one (ruling R40), and for errors that are those of the account, not
-    /// of the request.
+    /// Returns `details.reason` for the codes that require one (ruling R40), and for errors of the account, not of the request.
     pub const fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Interrupted { by, .. } => Some(by.as_str()),

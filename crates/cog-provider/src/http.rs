@@ -115,9 +115,9 @@ impl HttpProvider {
         info.model = settings.model.clone().map_or(info.model, Cow::Owned);
         info.dialect = vendor.dialect;
         info.engine = vendor.engine;
-        let spoken = vendor.protocol_of(&info.model, protocol);
-        info.input = vendor.input_over(spoken);
-        info.text_results = matches!(spoken, ProtocolKind::OpenAiChat | ProtocolKind::Ollama);
+        let spoken = vendor.protocol_of(&info.model, protocol).protocol();
+        info.input = spoken.input_limits(vendor.input);
+        info.text_results = spoken.text_results();
         info.formats = vendor.formats;
         info.media_models = vendor.media_models.into();
         info.tools = vendor.tools;
@@ -125,7 +125,8 @@ impl HttpProvider {
         // Nothing is known about the cache and the prices of a gateway.
         let marks_cache = is_own(vendor, &base_url);
         if marks_cache {
-            (info.models, info.prices) = (vendor.models, vendor.prices);
+            info.models = vendor.models;
+            info.prices = vendor.prices;
         }
         info.key.clone_from(&settings.key);
         Self { vendor, base_url, protocol, info, settings, transport, replays: false, marks_cache }
@@ -209,7 +210,7 @@ impl HttpProvider {
         })
     }
 
-    /// Returns the key's header for display, with the variable name in place of the key.
+    /// Returns the key's header for display, with the variable name instead of the key.
     fn auth(&self) -> Option<(&'static str, String)> {
         let is_sent = self.info.key.is_some() || self.vendor.key == AuthRequirement::Required;
         let variable = self.vendor.key_var().filter(|_| is_sent)?;

@@ -35,6 +35,7 @@ mod formats;
 #[cfg(feature = "http")]
 mod http;
 pub mod protocol;
+mod protocol_kind;
 mod provider;
 mod request;
 #[cfg(feature = "http")]

@@ -4,6 +4,7 @@
 //! values that a vendor adds to its protocol are never an error.
 
 pub(crate) mod anthropic;
+mod decoder;
 mod frames;
 pub(crate) mod gemini;
 mod limit;
@@ -14,22 +15,16 @@ mod openai_responses;
 mod parts;
 pub(crate) mod reply;
 mod sse;
-mod surrogates;
 mod template;
 mod tools;
 
 use bytes::Bytes;
-use cog_json::{Limits, Node, Reader};
+use cog_json::{Node, Writer};
 use cog_spec::{Modality, ModelEvent};
-pub use limit::ReachedLimit;
 use thiserror::Error;
 
-use self::{
-    frames::{Frame, Frames},
-    reply::Reply,
-    surrogates::SurrogateJoiner,
-    template::Template,
-};
+pub use self::limit::ReachedLimit;
+pub use crate::protocol_kind::ProtocolKind;
 use crate::{
     ListedModel, ModelRequest, RequestError, WireRequest,
     vendors::{CacheMark, ModelSettings, Vendor},
@@ -56,205 +51,6 @@ impl ProtocolKind {
     }
 }
 
-#[cfg(feature = "http")]
-impl RequestContext<'_> {
-    /// Returns the wire protocol that the vendor uses for this model.
-    pub(crate) fn protocol(&self) -> &'static dyn Protocol {
-        self.vendor.protocol_of(self.model, self.protocol).protocol()
-    }
-
-    /// Returns how to decode the reply.
-    pub(crate) fn reply_format(&self) -> ReplyFormat {
-        let has_media = self.output_media().next().is_some();
-        let limit = if has_media { MAX_MEDIA_FRAME_BYTES } else { MAX_FRAME_BYTES };
-        ReplyFormat { protocol: self.protocol(), limit }
-    }
-}
-
-/// The protocol and limit for decoding a reply. Each attempt creates a new decoder.
-#[cfg(feature = "http")]
-#[derive(Clone, Copy)]
-pub(crate) struct ReplyFormat {
-    protocol: &'static dyn Protocol,
-    limit: usize,
-}
-
-#[cfg(feature = "http")]
-impl ReplyFormat {
-    pub(crate) fn decoder(self) -> Box<dyn Decoder> {
-        self.protocol.decoder(self.limit)
-    }
-}
-
-// The wire protocols.
-
-/// A wire protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ProtocolKind {
-    /// OpenAI Chat Completions, which most vendors implement.
-    OpenAiChat,
-    /// OpenAI Responses.
-    OpenAiResponses,
-    /// OpenAI Images, for models that return only images.
-    OpenAiImages,
-    /// Anthropic Messages.
-    Anthropic,
-    /// Gemini generateContent.
-    Gemini,
-    /// Ollama's own protocol.
-    Ollama,
-}
-
-impl ProtocolKind {
-    /// Returns the protocol that a setting names: `chat` or `responses`. Between these two an operator can choose.
-    pub fn from_setting(name: &str) -> Option<Self> {
-        match name {
-            "chat" => Some(Self::OpenAiChat),
-            "responses" => Some(Self::OpenAiResponses),
-            _ => None,
-        }
-    }
-}
-
-// Errors of decoding a reply.
-
-/// The reason that a reply cannot be decoded.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum DecodeError {
-    /// The vendor sent an error within the reply.
-    #[error("{0}")]
-    Vendor(VendorError),
-    /// A web page instead of a reply, with its first words.
-    #[error("a web page: {0}")]
-    WebPage(String),
-    /// An empty reply.
-    #[error("the reply is empty")]
-    Empty,
-    /// The connection closed before the end of the reply.
-    #[error("the connection closed before the end of the reply")]
-    Incomplete,
-    /// A frame that is not JSON.
-    #[error("not valid JSON: {0}")]
-    NotJson(String),
-    /// Bytes that are not UTF-8.
-    #[error("not valid UTF-8")]
-    NotUtf8,
-    /// A media item given by URL. Fetching it would bypass the operator's control.
-    #[error("the URL of a media item instead of its data")]
-    MediaUrl,
-    /// A frame over the size limit.
-    #[error("a chunk of more than {0} bytes")]
-    FrameTooLarge(usize),
-}
-
-/// An error message of a vendor, from the body of an error reply or from within a stream.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct VendorError {
-    /// The vendor's name or number for the error: `rate_limit_exceeded`.
-    pub code: Option<String>,
-    /// The vendor's message.
-    pub message: String,
-    /// The limit that its details name.
-    pub limit: Option<ReachedLimit>,
-}
-
-impl VendorError {
-    /// Creates the error for an error event without a message.
-    pub(crate) fn without_message() -> Self {
-        Self { code: None, message: "an error without a message".to_owned(), limit: None }
-    }
-}
-
-impl std::error::Error for VendorError {}
-
-impl std::fmt::Display for VendorError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.code {
-            Some(code) if !self.message.contains(code.as_str()) => write!(f, "{} ({code})", self.message),
-            _ => f.write_str(&self.message),
-        }
-    }
-}
-
-// The decoder that all protocols share, which converts frames to the events of one reply.
-
-/// The function with which a protocol reads one frame.
-type Read = fn(&mut Reply, &Frame<'_>, &mut Reader, &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
-
-/// Splits the bytes into frames and reads each of them.
-struct FrameDecoder {
-    frames: Frames,
-    reader: FrameReader,
-}
-
-/// The state of a reply between two frames.
-struct FrameReader {
-    reply: Reply,
-    read: Read,
-    json: Reader,
-    template: Template,
-    surrogates: SurrogateJoiner,
-}
-
-impl FrameDecoder {
-    fn new(frames: Frames, read: Read) -> Self {
-        let (reply, template) = (Reply::default(), Template::default());
-        let json = Reader::new(Limits::default());
-        let surrogates = SurrogateJoiner::default();
-        Self { frames, reader: FrameReader { reply, read, json, template, surrogates } }
-    }
-}
-
-impl FrameReader {
-    fn read(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        if let Some(text) = self.template.text_of(frame) {
-            self.reply.push_text(text, out);
-            return if self.surrogates.is_waiting() { Err(half_a_character()) } else { Ok(()) };
-        }
-        let (joined, before) = (self.surrogates.join(frame.text), out.len());
-        let text = joined.as_deref().unwrap_or(frame.text);
-        self.read_json(&Frame { event: frame.event, text }, out)?;
-        let is_text = |event: &ModelEvent| matches!(event, ModelEvent::Text(text) if !text.is_empty());
-        match self.surrogates.is_overdue() && out.iter().skip(before).any(is_text) {
-            true => Err(half_a_character()),
-            false => Ok(()),
-        }
-    }
-
-    fn read_json(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        self.reply.begin_frame();
-        (self.read)(&mut self.reply, frame, &mut self.json, out)?;
-        if let Some(range) = self.reply.only_text() {
-            self.template.learn(frame, range);
-        }
-        Ok(())
-    }
-}
-
-fn half_a_character() -> DecodeError {
-    DecodeError::NotJson("half of a character: an unpaired surrogate".to_owned())
-}
-
-impl Decoder for FrameDecoder {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reader } = self;
-        frames.push(bytes, &mut |frame| reader.read(&frame, out))
-    }
-
-    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reader } = self;
-        frames.finish(&mut |frame| reader.read(&frame, out))?;
-        if reader.surrogates.is_waiting() {
-            return Err(half_a_character());
-        }
-        reader.reply.close(out)
-    }
-}
-
-// The interface of a wire protocol.
-
 /// Maps a model request to an HTTP request, and a reply to events.
 pub trait Protocol: Send + Sync {
     /// Checks whether the vendor supports a request: the checks of [`Protocol::request`], without building the
@@ -268,11 +64,46 @@ pub trait Protocol: Send + Sync {
     ///
     /// # Errors
     /// Fails if the vendor does not support the request.
-    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError>;
+    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+        self.check(context)?;
+        let mut body = String::new();
+        Writer::compact(&mut body).object(|w| self.write_body(w, context));
+        let mut headers = vec![("content-type", "application/json".to_owned())];
+        headers.extend(self.accept(context).map(|types| ("accept", types.to_owned())));
+        headers.extend(self.headers());
+        Ok(WireRequest { method: "POST", url: self.url(context), headers, auth: None, body: body.into() })
+    }
+
+    /// Returns the URL of the request, which [`Protocol::check`] accepts.
+    fn url(&self, context: &RequestContext<'_>) -> String;
+
+    /// Returns the media type that the request accepts; `None` for a protocol that streams neither events nor one body.
+    fn accept(&self, _context: &RequestContext<'_>) -> Option<&'static str> {
+        Some("text/event-stream")
+    }
+
+    /// Writes the members of the body, in one pass: large members, such as a schema or an image, are copied once.
+    fn write_body(&self, w: &mut Writer<'_>, context: &RequestContext<'_>);
 
     /// Returns the headers that every request of the protocol has.
     fn headers(&self) -> Vec<(&'static str, String)> {
         Vec::new()
+    }
+
+    /// Returns the modalities of an input that the protocol can carry, of those that the vendor's models accept.
+    fn input_limits(&self, accepted: &'static [Modality]) -> &'static [Modality] {
+        accepted
+    }
+
+    /// Returns whether the results of tools can only be text.
+    fn text_results(&self) -> bool {
+        false
+    }
+
+    /// Returns the last segment of the URL, if a setting chooses this protocol. A recording made over it has this segment in
+    /// its paths, so that a replay needs no setting.
+    fn recording_suffix(&self) -> Option<&'static str> {
+        None
     }
 
     /// Creates a decoder for one reply. Each event, line or body of the reply is limited to `limit` bytes.
@@ -344,4 +175,97 @@ pub trait Decoder: Send {
     /// # Errors
     /// Fails if the reply is incomplete.
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+}
+
+// The protocol of one call.
+
+#[cfg(feature = "http")]
+impl RequestContext<'_> {
+    /// Returns the wire protocol that the vendor uses for this model.
+    pub(crate) fn protocol(&self) -> &'static dyn Protocol {
+        self.vendor.protocol_of(self.model, self.protocol).protocol()
+    }
+
+    /// Returns how to decode the reply.
+    pub(crate) fn reply_format(&self) -> ReplyFormat {
+        let has_media = self.output_media().next().is_some();
+        let limit = if has_media { MAX_MEDIA_FRAME_BYTES } else { MAX_FRAME_BYTES };
+        ReplyFormat { protocol: self.protocol(), limit }
+    }
+}
+
+/// The protocol and limit for decoding a reply. Each attempt creates a new decoder.
+#[cfg(feature = "http")]
+#[derive(Clone, Copy)]
+pub(crate) struct ReplyFormat {
+    protocol: &'static dyn Protocol,
+    limit: usize,
+}
+
+#[cfg(feature = "http")]
+impl ReplyFormat {
+    pub(crate) fn decoder(self) -> Box<dyn Decoder> {
+        self.protocol.decoder(self.limit)
+    }
+}
+
+// Errors of decoding a reply.
+
+/// The reason that a reply cannot be decoded.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The vendor sent an error within the reply.
+    #[error("{0}")]
+    Vendor(VendorError),
+    /// A web page instead of a reply, with its first words.
+    #[error("a web page: {0}")]
+    WebPage(String),
+    /// An empty reply.
+    #[error("the reply is empty")]
+    Empty,
+    /// The connection closed before the end of the reply.
+    #[error("the connection closed before the end of the reply")]
+    Incomplete,
+    /// A frame that is not JSON.
+    #[error("not valid JSON: {0}")]
+    NotJson(String),
+    /// Bytes that are not UTF-8.
+    #[error("not valid UTF-8")]
+    NotUtf8,
+    /// A media item given by URL. Fetching it would bypass the operator's control.
+    #[error("the URL of a media item instead of its data")]
+    MediaUrl,
+    /// A frame over the size limit.
+    #[error("a chunk of more than {0} bytes")]
+    FrameTooLarge(usize),
+}
+
+/// An error message of a vendor, from the body of an error reply or from within a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VendorError {
+    /// The vendor's name or number for the error: `rate_limit_exceeded`.
+    pub code: Option<String>,
+    /// The vendor's message.
+    pub message: String,
+    /// The limit that its details name.
+    pub limit: Option<ReachedLimit>,
+}
+
+impl VendorError {
+    /// Creates the error for an error event without a message.
+    pub(crate) fn without_message() -> Self {
+        Self { code: None, message: "an error without a message".to_owned(), limit: None }
+    }
+}
+
+impl std::error::Error for VendorError {}
+
+impl std::fmt::Display for VendorError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.code {
+            Some(code) if !self.message.contains(code.as_str()) => write!(f, "{} ({code})", self.message),
+            _ => f.write_str(&self.message),
+        }
+    }
 }

@@ -183,8 +183,8 @@ impl ListedModel {
     pub(crate) fn from_anthropic(model: Node<'_>) -> Option<Self> {
         let text = |key| model.get(key).and_then(Node::as_str);
         let capabilities = model.get("capabilities").into_iter().flat_map(Node::members);
-        let is_supported = |value: Node<'_>| value.get("supported").and_then(Node::as_bool) == Some(true);
-        let supported = capabilities.filter(|(_, value)| is_supported(*value));
+        let supported =
+            capabilities.filter(|(_, value)| value.get("supported").and_then(Node::as_bool) == Some(true));
         Some(Self {
             max_input_tokens: model.get("max_input_tokens").and_then(Node::as_u64),
             max_output_tokens: model.get("max_tokens").and_then(Node::as_u64),

@@ -278,7 +278,7 @@ pub enum RequestError {
         /// The model.
         model: String,
     },
-    /// An effort beside tools, over Chat Completions.
+    /// An effort together with tools, over Chat Completions.
     #[error(
         "over Chat Completions, {vendor} supports tools with the model `{model}` only if `effort` is none"
     )]
@@ -288,7 +288,7 @@ pub enum RequestError {
         /// The model.
         model: String,
     },
-    /// A schema for the answer beside tools.
+    /// A schema for the answer together with tools.
     #[error("{vendor} does not support tools together with a schema with the model `{model}`")]
     SchemaWithTools {
         /// The display name of the vendor.

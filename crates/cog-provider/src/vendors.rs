@@ -19,7 +19,7 @@ pub use table::VENDORS;
 use thiserror::Error;
 use url::Url;
 
-use crate::{Formats, protocol::ProtocolKind};
+use crate::{Formats, protocol_kind::ProtocolKind};
 
 /// A vendor: a row of [`VENDORS`] (docs/spec/settings.md).
 #[derive(Debug, PartialEq, Eq)]
@@ -90,11 +90,11 @@ pub struct MediaModel {
     pub name_contains: &'static str,
     /// The kinds of media that they generate.
     pub output: &'static [Modality],
-    /// The modalities of an input that they accept; `None` for those of the row.
+    /// The modalities of an input that they accept; `None` for the row's own.
     pub input: Option<&'static [Modality]>,
     /// Whether they accept a schema for an answer without media.
     pub has_schema: bool,
-    /// What they accept beside a prompt, if they generate only images.
+    /// What they accept in addition to a prompt, if they generate only images.
     pub images: ImageSettings,
     /// The wire form for these models; `None` for the row's own.
     pub protocol: Option<ProtocolKind>,
@@ -180,7 +180,7 @@ impl Vendor {
         MediaModel::find(self.media_models, model).map_or(&[], |found| found.output)
     }
 
-    /// Returns what a model that generates only images accepts beside a prompt.
+    /// Returns what a model that generates only images accepts in addition to a prompt.
     pub(crate) fn image_settings(&self, model: &str) -> ImageSettings {
         MediaModel::find(self.media_models, model).map_or(ImageSettings::NONE, |found| found.images)
     }
@@ -192,12 +192,12 @@ impl Vendor {
 
     /// Returns whether one of its models accepts this modality.
     pub(crate) fn accepts(&self, modality: Modality) -> bool {
-        let of_models = self.media_models.iter().filter_map(|model| model.input);
-        of_models.chain([self.input]).any(|input| input.contains(&modality))
+        let inputs = self.media_models.iter().filter_map(|model| model.input);
+        inputs.chain([self.input]).any(|input| input.contains(&modality))
     }
 
     /// Returns the wire form for a model, on a server that uses `protocol`. Models that generate media use Chat
-    /// Completions in place of Responses.
+    /// Completions instead of Responses.
     pub fn protocol_of(&self, model: &str, protocol: ProtocolKind) -> ProtocolKind {
         match MediaModel::find(self.media_models, model) {
             Some(found) if protocol == ProtocolKind::OpenAiResponses => {
@@ -207,25 +207,12 @@ impl Vendor {
         }
     }
 
-    /// Returns the modalities of an input that reach its models over a wire form. Responses has no audio.
-    pub fn input_over(&self, protocol: ProtocolKind) -> &'static [Modality] {
-        let has = |kind| self.input.contains(&kind);
-        match protocol {
-            ProtocolKind::OpenAiResponses if has(Modality::Document) => {
-                &[Modality::Text, Modality::Image, Modality::Document]
-            }
-            ProtocolKind::OpenAiResponses if has(Modality::Image) => &[Modality::Text, Modality::Image],
-            ProtocolKind::OpenAiResponses => &[Modality::Text],
-            _ => self.input,
-        }
-    }
-
     /// Returns the date from which a model is not available, `2026-12-11`, if the vendor's row contains it.
     pub fn retires_at(&self, model: &str) -> Option<&'static str> {
-        let matches = |name: &str| {
+        let row = self.retirements.iter().find(|(name, _)| {
             model.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-        };
-        self.retirements.iter().find(|(name, _)| matches(name)).map(|(_, date)| *date)
+        });
+        row.map(|(_, date)| *date)
     }
 
     /// Returns the variable to name in messages about the key.
@@ -270,9 +257,11 @@ pub fn normalize_base_url(vendor: &Vendor, configured: Option<&str>) -> Result<S
     let with_scheme = if has_scheme { text.to_owned() } else { format!("http://{text}") };
     let mut url = Url::parse(&with_scheme).map_err(|_| InvalidBaseUrl::NotHttp(text.to_owned()))?;
     check(&url, text)?;
+    // `OLLAMA_HOST=box` means the port 11434 to Ollama's own tools, not 80.
     if !has_scheme && !has_port(text) && vendor.default_port.is_some() {
         let _ = url.set_port(vendor.default_port);
     }
+    // The variable of a server also says where it listens. Windows cannot connect to that address.
     if url.host_str() == Some("0.0.0.0") {
         let _ = url.set_host(Some("127.0.0.1"));
     }
@@ -317,9 +306,15 @@ pub(crate) fn protocol_at(vendor: &Vendor, base_url: &str, configured: Option<Pr
 /// Returns whether the host of a base URL is the vendor's, or a subdomain of it, such as one for a region.
 #[cfg(feature = "http")]
 pub(crate) fn is_own(vendor: &Vendor, base_url: &str) -> bool {
-    let host = |url: &str| Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
-    let (Some(own), Some(host)) = (host(vendor.base_url), host(base_url)) else { return false };
+    let Some(own) = host_of(vendor.base_url) else { return false };
+    // A host that only ends with the same letters, `notopenai.com`, is somebody else's.
+    let host = host_of(base_url).unwrap_or_default();
     host.strip_suffix(own.as_str()).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with('.'))
+}
+
+#[cfg(feature = "http")]
+fn host_of(url: &str) -> Option<String> {
+    Url::parse(url).ok()?.host_str().map(str::to_owned)
 }
 
 #[cfg(test)]

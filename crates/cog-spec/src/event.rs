@@ -35,7 +35,7 @@ pub enum ModelEvent {
 }
 
 /// A part of a tool call. The first part of an index names the call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolCallDelta {
     /// The index of the call in the reply.
     pub index: u32,

@@ -99,7 +99,7 @@ impl BatchInterface for Anthropic {
         })
     }
 
-    /// The URL is not that of the reply: the key is sent only to the operator's URL.
+    /// Returns the request at the operator's URL. The job names a URL too, which must not receive the key.
     fn results(&self, base_url: &str, job: &BatchJob) -> Vec<WireRequest> {
         vec![with_version(bare("GET", format!("{}/{}/results", batches(base_url), job.id)))]
     }

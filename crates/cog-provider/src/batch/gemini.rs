@@ -173,7 +173,7 @@ fn results_file(body: Node<'_>) -> Option<String> {
     plain_id(name.strip_prefix("files/")?)
 }
 
-/// Returns the entries as the lines of a file, with the key beside the request.
+/// Returns the entries as the lines of a file, with the key next to the request.
 fn lines(part: &BatchPart) -> Bytes {
     let mut text = String::with_capacity(part.bytes());
     for entry in part.entries().iter().filter_map(|entry| Value::parse(entry).ok()) {

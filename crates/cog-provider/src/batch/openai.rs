@@ -115,16 +115,13 @@ impl BatchInterface for OpenAi {
         job.files.iter().map(|file| bare("GET", format!("{base_url}/files/{file}/content"))).collect()
     }
 
-    /// Reads a line of the file of answers, or of that of errors.
+    /// Reads a line of the file of answers, or of the file of errors.
     fn result(&self, entry: Node<'_>) -> Option<BatchResult> {
         let id = text(entry, "/custom_id")?;
         let response = entry.get("response").filter(|response| response.is_object());
         let outcome = match (response, text(entry, "/error/code").as_deref()) {
             (Some(response), _) => BatchOutcome::Replied(BatchReply {
-                status: response
-                    .get("status_code")
-                    .and_then(Node::as_u64)
-                    .and_then(|it| it.try_into().ok())?,
+                status: u16::try_from(count(response, "/status_code")?).ok()?,
                 body: response.get("body")?.to_string(),
             }),
             (None, Some("batch_expired")) => BatchOutcome::Expired,

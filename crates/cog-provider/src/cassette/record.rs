@@ -48,10 +48,10 @@ impl Recorder {
     }
 
     fn write_exchange(&self, number: u32, request: &WireRequest, reply: &WireReply) -> std::io::Result<File> {
-        let Self { recording, .. } = self;
-        let clean = |(name, value): &(_, String)| (*name, self.mask().text(value));
-        let headers: Vec<_> = reply.headers.iter().map(clean).collect();
-        let exchange = Exchange { recording, request, status: reply.status, headers: &headers };
+        let headers = reply.headers.iter().map(|(name, value)| (*name, self.mask().text(value)));
+        let headers: Vec<_> = headers.collect();
+        let exchange =
+            Exchange { recording: &self.recording, request, status: reply.status, headers: &headers };
         let mut text = exchange.to_json_pretty();
         text.push('\n');
         cassette::create(&cassette::exchange(&self.directory, number))?.write_all(text.as_bytes())?;
@@ -171,12 +171,11 @@ impl Replayer {
 
     /// Returns the protocol of the recorded requests, if it is one that a setting chooses.
     pub(crate) fn protocol(&self) -> Option<ProtocolKind> {
-        let protocol = |key: &Key| match key.endpoint.as_str() {
-            "completions" => Some(ProtocolKind::OpenAiChat),
-            "responses" => Some(ProtocolKind::OpenAiResponses),
-            _ => None,
-        };
-        self.replies.keys().find_map(protocol)
+        let mut kinds = ProtocolKind::ALL.iter().copied();
+        kinds.find(|kind| {
+            let suffix = kind.protocol().recording_suffix();
+            suffix.is_some_and(|suffix| self.replies.keys().any(|key| key.endpoint == suffix))
+        })
     }
 
     fn find(&self, request: &WireRequest) -> Result<WireReply, ProviderError> {
@@ -216,15 +215,16 @@ fn chunks(directory: &Path, number: u32) -> Result<Vec<(Duration, Bytes)>, Provi
     let path = cassette::chunks(directory, number);
     let text = cassette::read(&path).map_err(|error| cassette_error(&path, error))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let read = |line: &str| chunk(Value::parse(line).ok()?.node());
     lines
         .map(|line| {
-            read(line).ok_or_else(|| cassette_error(&path, "a line is not an object with `t_ms` and `b64`"))
+            chunk(line).ok_or_else(|| cassette_error(&path, "a line is not an object with `t_ms` and `b64`"))
         })
         .collect()
 }
 
-fn chunk(node: Node<'_>) -> Option<(Duration, Bytes)> {
+fn chunk(line: &str) -> Option<(Duration, Bytes)> {
+    let value = Value::parse(line).ok()?;
+    let node = value.node();
     let time = Duration::from_millis(node.get("t_ms")?.as_u64()?);
     Some((time, STANDARD.decode_to_vec(node.get("b64")?.as_str()?).ok()?.into()))
 }

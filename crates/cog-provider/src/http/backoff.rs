@@ -28,7 +28,6 @@ pub(super) fn delay(attempt: u32, requested: Option<Duration>, chance: f64) -> O
 /// Parses `Retry-After-Ms` or `Retry-After`: milliseconds, seconds, or a date. A date is relative to the reply's own
 /// `Date`, so the result does not depend on the local clock.
 pub(super) fn retry_after(ms: Option<&str>, after: Option<&str>, date: Option<&str>) -> Option<Duration> {
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
     if let Some(ms) = ms.and_then(number) {
         return Some(Duration::from_secs_f64(ms / 1000.0));
     }
@@ -41,9 +40,13 @@ pub(super) fn retry_after(ms: Option<&str>, after: Option<&str>, date: Option<&s
     Some(then.duration_since(now).unwrap_or_default())
 }
 
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number| (0.0..1e9).contains(number))
+}
+
 // The rate limits that a vendor reports in the headers of a reply.
 
-/// The prefixes and suffixes of the headers: those of OpenAI, which most vendors use, and those of Anthropic.
+/// The headers of OpenAI, which most vendors use, and of Anthropic: what is left, and the time of the reset.
 const REQUESTS: [[&str; 2]; 2] = [
     ["x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"],
     ["anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"],
@@ -56,19 +59,20 @@ const TOKENS: [[&str; 2]; 2] = [
 /// Returns what the head of a reply says about the rate limits.
 pub(super) fn reply_head(reply: &WireReply) -> ReplyHead {
     let date = reply.header("date");
-    let quota = |names: [[&str; 2]; 2]| {
-        names.into_iter().find_map(|[remaining, reset]| {
-            let remaining = reply.header(remaining)?.trim().parse().ok()?;
-            let reset = reply.header(reset).and_then(|reset| until(reset, date)).unwrap_or_default();
-            Some(Quota { remaining, reset })
-        })
-    };
     ReplyHead {
         status: reply.status,
         retry_after: retry_after(reply.header("retry-after-ms"), reply.header("retry-after"), date),
-        requests: quota(REQUESTS),
-        tokens: quota(TOKENS),
+        requests: quota(reply, REQUESTS),
+        tokens: quota(reply, TOKENS),
     }
+}
+
+fn quota(reply: &WireReply, names: [[&str; 2]; 2]) -> Option<Quota> {
+    names.into_iter().find_map(|[remaining, reset]| {
+        let remaining = reply.header(remaining)?.trim().parse().ok()?;
+        let reset = reply.header(reset).and_then(|reset| until(reset, reply.header("date"))).unwrap_or_default();
+        Some(Quota { remaining, reset })
+    })
 }
 
 /// Parses the time until a reset: `6m0s`, `59.5s`, `20ms`, seconds, or a date, which is relative to the reply's own `Date`.

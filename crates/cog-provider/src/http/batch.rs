@@ -96,7 +96,8 @@ impl BatchClient {
 
     /// Returns a URL of a reply at the host that the operator has set, the only one that receives the key.
     fn own_url(&self, url: &str) -> Option<String> {
-        let (url, mut own) = (Url::parse(url).ok()?, Url::parse(self.provider.base_url()).ok()?);
+        let url = Url::parse(url).ok()?;
+        let mut own = Url::parse(self.provider.base_url()).ok()?;
         own.set_path(url.path());
         own.set_query(url.query());
         Some(own.into())
@@ -107,7 +108,8 @@ impl BatchClient {
     /// # Errors
     /// Fails as a live call does.
     pub async fn newest(&self, is_last: impl Fn(&BatchJob) -> bool) -> Result<Vec<BatchJob>, ProviderError> {
-        let (mut jobs, mut cursor): (Vec<BatchJob>, Option<String>) = (Vec::new(), None);
+        let mut jobs = Vec::new();
+        let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
             let request = self.interface.list(self.provider.base_url(), cursor.as_deref());
             let page = self.interface.page(self.body(request, TIMEOUT).await?.node());
@@ -196,15 +198,16 @@ impl BatchClient {
         unreadable: &mut u64,
     ) -> Result<bool, ProviderError> {
         let mut is_done = false;
-        let read = |line: &[u8]| {
+        let call = self.call(request, TRANSFER_TIMEOUT);
+        call.lines(MAX_RESULT, |line| {
             let entry = Value::parse_bytes(line).ok();
             match entry.and_then(|entry| self.interface.result(entry.node())) {
                 Some(result) => is_done |= !sink(result),
                 None => *unreadable += u64::from(!line.trim_ascii().is_empty()),
             }
             !is_done
-        };
-        self.call(request, TRANSFER_TIMEOUT).lines(MAX_RESULT, read).await?;
+        })
+        .await?;
         Ok(is_done)
     }
 

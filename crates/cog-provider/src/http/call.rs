@@ -75,6 +75,7 @@ impl Call {
                 Ok(Err(failure)) => failure,
                 Err(()) => Failure::permanent(self.timeout_error(limit)),
             };
+            // Only before the first token: nothing has been passed on, so a second reply cannot contradict the first one.
             let Some(delay) = self.retry_delay(attempt, &failure) else { return Err(failure.error) };
             tracing::warn!(
                 vendor = self.setup.vendor.name,
@@ -83,6 +84,7 @@ impl Call {
                 "retrying the call"
             );
             sleep(delay).await;
+            // Asked after the wait: in the meantime another call may have used up the budget that the hook counts.
             if on_retry.is_some_and(|hook| !hook.allows(failure.error.code())) {
                 return Err(failure.error);
             }
@@ -125,7 +127,8 @@ impl Call {
         max: usize,
         mut read: impl FnMut(&[u8]) -> bool,
     ) -> Result<(), ProviderError> {
-        let (mut line, mut goes_on): (Vec<u8>, bool) = (Vec::new(), true);
+        let mut line: Vec<u8> = Vec::new();
+        let mut goes_on = true;
         self.chunks(|chunk| {
             for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
                 line.extend_from_slice(piece);
@@ -191,6 +194,7 @@ impl Call {
         if (200..300).contains(&reply.status) {
             return Ok(reply);
         }
+        // A body that breaks off still has its beginning, which often names the reason.
         let mut body = Vec::new();
         while body.len() < MAX_ERROR_BYTES
             && let Ok(Some(chunk)) = self.chunk(&mut reply.body).await
@@ -241,16 +245,18 @@ impl Call {
             return None;
         }
         let delay = backoff::delay(attempt, failure.error.retry_after(), fastrand::f64())?;
+        // A wait that the time limit would end is pointless: the error is reported now.
         let left = self.setup.timeout.map(|timeout| timeout.saturating_sub(self.started.elapsed()));
         left.is_none_or(|left| delay < left).then_some(delay)
     }
 
-    /// Returns the earlier of two deadlines: this kind's deadline or that of the complete call.
+    /// Returns the earlier of two deadlines: this kind's deadline or the deadline of the complete call.
     fn limit(&self, kind: Deadline, length: Duration) -> Limit {
         let own = Limit { kind, length, at: Instant::now() + length };
-        let total = |length| Limit { kind: Deadline::Total, length, at: self.started + length };
-        match self.setup.timeout.map(total) {
-            Some(total) if total.at < own.at => total,
+        match self.setup.timeout {
+            Some(length) if self.started + length < own.at => {
+                Limit { kind: Deadline::Total, length, at: self.started + length }
+            }
             _ => own,
         }
     }
@@ -306,6 +312,7 @@ impl Events {
                 let decoded = chunk.and_then(|chunk| self.call.decode(&mut self.reader, chunk));
                 Poll::Ready(decoded.map_err(|failure| failure.error))
             }
+            // The timer is polled only when no bytes are ready, so that late work of this task is not the vendor's delay.
             Poll::Pending => {
                 ready!(self.poll_deadline(context));
                 Poll::Ready(Err(self.call.timeout_error(self.limit)))
@@ -314,6 +321,8 @@ impl Events {
     }
 
     fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        // Each chunk moves the deadline. Resetting a timer takes a lock of the runtime, so it is reset only when it fires
+        // too early, not for each chunk.
         loop {
             ready!(self.timer.as_mut().poll(context));
             if self.limit.at <= Instant::now() {
@@ -362,8 +371,15 @@ struct ResponseReader {
 
 impl ResponseReader {
     fn new(body: BodyStream, decoder: Box<dyn Decoder>) -> Self {
-        let (ready, decoded) = (VecDeque::new(), Vec::new());
-        Self { body, decoder, ready, decoded, length: 0, media: 0, is_complete: false }
+        Self {
+            body,
+            decoder,
+            ready: VecDeque::new(),
+            decoded: Vec::new(),
+            length: 0,
+            media: 0,
+            is_complete: false,
+        }
     }
 
     /// Returns whether part of the answer has arrived.
@@ -388,6 +404,7 @@ impl ResponseReader {
         };
         for event in self.decoded.drain(..) {
             match &event {
+                // At least 1, so that an empty item also counts as the start of the answer, which rules out a retry.
                 ModelEvent::Media(media) => self.media += media.data.len().max(1),
                 event => self.length += length(event),
             }

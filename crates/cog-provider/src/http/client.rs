@@ -138,7 +138,8 @@ impl Transport for Client {
             let http = self.http()?;
             let reply =
                 http.execute(self.request(http, request)?).await.map_err(|error| transport_error(&error))?;
-            let (status, headers) = (reply.status(), reply.headers().clone());
+            let status = reply.status();
+            let headers = reply.headers().clone();
             let body = reply.bytes_stream().map_err(|error| TransportError::Broken(root_cause(&error)));
             Ok(wire_reply(status, &headers, Box::pin(body)))
         })

@@ -22,7 +22,6 @@ pub(super) async fn start(
 ) -> Result<ModelStream, ProviderError> {
     let started = Instant::now();
     let reply = Call::new(setup.clone(), started).start(format, on_retry.as_ref()).await?;
-    let (before, last) = (Usage::default(), Usage::default());
     let reply = Continued {
         setup,
         format,
@@ -32,8 +31,8 @@ pub(super) async fn start(
         reply,
         rounds: 0,
         length: 0,
-        before,
-        last,
+        before: Usage::default(),
+        last: Usage::default(),
     };
     Ok(Box::pin(stream::try_unfold(reply, Continued::next)))
 }
@@ -72,6 +71,7 @@ impl Continued {
                 }
                 ModelEvent::Finished(FinishReason::Continue(_)) => ModelEvent::Finished(FinishReason::Length),
                 ModelEvent::Started { .. } if self.rounds > 0 => continue,
+                // Usage is reported per request, and cumulatively within one: only its last report counts.
                 ModelEvent::Usage(usage) => {
                     self.last = usage.clone();
                     ModelEvent::Usage(self.before.plus(&usage))
@@ -87,6 +87,7 @@ impl Continued {
         let body = (self.continuation)(&self.setup.wire.body, token);
         let wire = WireRequest { body, ..self.setup.wire.clone() };
         let setup = Setup { wire, ..self.setup.clone() };
+        // The time limit goes on from the first request.
         self.reply = Call::new(setup, self.started).start(self.format, self.on_retry.as_ref()).await?;
         self.before = self.before.plus(&std::mem::take(&mut self.last));
         self.rounds += 1;

@@ -87,6 +87,8 @@ impl Direct {
                     let pool = Arc::clone(&self.pool);
                     return Ok(reply.map(|body| Body { body, connection: Some(connection), pool }));
                 }
+                // A server closes an idle connection at any time. A request that was not written can be sent again; one
+                // that was may have been executed.
                 Err(mut error) => match error.take_message() {
                     Some(unsent) if !is_new => request = unsent,
                     _ => return Err(TransportError::Broken(root_cause(error.error()))),
@@ -100,6 +102,7 @@ impl Direct {
             timeout(self.connect_timeout, TcpStream::connect((self.host.as_str(), self.port))).await;
         let stream =
             connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(connect_error)?;
+        // Without it the last packet of a request waits for the acknowledgement of the one before, up to 40 ms.
         stream.set_nodelay(true).map_err(connect_error)?;
         let (sender, driver) = http1::handshake(TokioIo::new(stream))
             .await
@@ -148,7 +151,9 @@ impl Connection {
         request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, hyper::client::conn::TrySendError<Request<Full<Bytes>>>> {
         let mut reply = pin!(self.sender.try_send_request(request));
-        let (driver, is_open) = (&mut self.driver, &mut self.is_open);
+        let driver = &mut self.driver;
+        let is_open = &mut self.is_open;
+        // The driver first: it writes the request and reads the reply that the second future waits for.
         poll_fn(|context| {
             *is_open = *is_open && driver.as_mut().poll(context).is_pending();
             reply.as_mut().poll(context)
@@ -186,6 +191,7 @@ impl Body {
                     self.connection.take().into_iter().for_each(|connection| self.pool.put(connection));
                     return Poll::Ready(None);
                 }
+                // Driving the connection may have filled the body, so it is polled once more before this task waits.
                 Poll::Pending if has_driven => return Poll::Pending,
                 Poll::Pending => {
                     connection.drive(context);

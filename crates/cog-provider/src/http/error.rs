@@ -200,6 +200,7 @@ fn describe(status: u16, body: &[u8]) -> String {
 }
 
 fn kind(status: Option<u16>, error: &VendorError) -> Kind {
+    // The order matters: messages share words. What the status or a code says for certain comes before words of the message.
     if let Some(reason) = filter_reason(error).filter(|_| !matches!(status, Some(401 | 429 | 500..))) {
         return Kind::Filtered(reason);
     }
@@ -231,11 +232,12 @@ fn kind(status: Option<u16>, error: &VendorError) -> Kind {
 /// Returns `details.reason` if a content filter or policy refused the request (ruling R70).
 fn filter_reason(error: &VendorError) -> Option<&'static str> {
     let code = error.code.as_deref().unwrap_or_default().to_ascii_lowercase();
-    let has_code = |codes: &[&str]| codes.iter().any(|known| code.contains(known));
-    match () {
-        () if has_code(&["invalid_prompt"]) => Some("invalid_prompt"),
-        () if has_code(FILTER_CODES) || mentions(error, FILTER) => Some("content_filter"),
-        () => None,
+    if code.contains("invalid_prompt") {
+        Some("invalid_prompt")
+    } else if FILTER_CODES.iter().any(|known| code.contains(known)) || mentions(error, FILTER) {
+        Some("content_filter")
+    } else {
+        None
     }
 }
 
@@ -344,8 +346,8 @@ const SCHEMA_FIELDS: &[&str] = &["response_format", "responseMimeType", "format"
 pub(super) fn rejected_part(message: &str, body: &[u8]) -> Option<RejectedPart> {
     let lower = message.to_ascii_lowercase();
     let names_schema = SCHEMA.iter().any(|text| lower.contains(text));
-    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let words: Vec<&str> = message.split(|letter| !is_letter(letter)).collect();
+    let words = message.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let words: Vec<&str> = words.collect();
     let mut named = FIELDS.iter().filter(|(name, _)| words.contains(name)).peekable();
     if !names_schema && named.peek().is_none() {
         return None;

@@ -4,22 +4,18 @@ use cog_harmony::{
     Message, Part, ToolChoice, ToolDefinition,
     wire::{Step, reports_error, steps, write_anthropic_call, write_anthropic_part},
 };
-use cog_json::{Node, Reader, Value, Writer};
-use cog_spec::{Dialect, FinishReason, ModelEvent, ToolCallDelta, Usage};
+use cog_json::{Node, Value, Writer};
+use cog_spec::{Dialect, FinishReason, ToolCallDelta, Usage};
 use serde_json::json;
 
-use super::{Decoder, FrameDecoder, Protocol, RequestContext, frames::Frames, parts};
-use crate::{
-    ListedModel, RequestError, ToolRequest, WireRequest,
-    protocol::{
-        DecodeError, VendorError,
-        frames::Frame,
-        parts::{check, has_text, list, only_text, post, split_system},
-        reply::{Reply, StartKeys, vendor_error},
-        tools::{ToolResult, Turn},
-    },
-    vendors::CacheMark,
+use super::{
+    DecodeError, Decoder, Protocol, RequestContext, VendorError,
+    decoder::{DoneMarker, Event, FrameDecoder},
+    parts::{self, has_text, list, only_text, split_system},
+    reply::{self, Reply, count, elements, string, text, vendor_error},
+    tools::{ToolResult, Turn},
 };
+use crate::{ListedModel, RequestError, ToolRequest, vendors::CacheMark};
 
 /// The Anthropic Messages protocol.
 pub(crate) struct Anthropic;
@@ -32,8 +28,12 @@ impl Protocol for Anthropic {
         parts::check(context)
     }
 
-    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request(context)
+    fn url(&self, context: &RequestContext<'_>) -> String {
+        format!("{}{}/messages", context.base_url, version_path(context.base_url))
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>, context: &RequestContext<'_>) {
+        body(w, context);
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {
@@ -41,7 +41,7 @@ impl Protocol for Anthropic {
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(limit), event))
+        FrameDecoder::events(limit, DoneMarker::Invalid, event)
     }
 
     fn models_path(&self, base_url: &str) -> String {
@@ -50,8 +50,7 @@ impl Protocol for Anthropic {
 
     /// Reads `{data: [{id, max_input_tokens, …}]}`.
     fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
-        let list = body.get("data").into_iter().flat_map(Node::elements);
-        list.filter_map(ListedModel::from_anthropic).collect()
+        elements(body, "data").filter_map(ListedModel::from_anthropic).collect()
     }
 }
 
@@ -60,48 +59,41 @@ pub(crate) fn version_path(base_url: &str) -> &'static str {
     if base_url.ends_with("/v1") { "" } else { "/v1" }
 }
 
-const START: StartKeys = StartKeys { model: "model", id: "id" };
-
 /// Reads the events of a message stream, or one message body.
-fn event(
-    reply: &mut Reply,
-    frame: &Frame<'_>,
-    reader: &mut Reader,
-    out: &mut Vec<ModelEvent>,
-) -> Result<(), DecodeError> {
-    let node = frame.json(reader)?;
-    match node.get("type").and_then(Node::as_str).unwrap_or(frame.event) {
+fn event(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
+    let node = event.node;
+    match event.kind() {
         "message_start" => {
             if let Some(message) = node.get("message") {
-                reply.start(message, START, out);
-                reply.usage(usage(reply, message), out);
+                reply.start(message);
+                reply.usage(usage(reply, message));
             }
         }
         "content_block_start" => {
             if let Some(inner) = node.get("content_block") {
-                block(reply, index(node), inner, out);
-                start_reasoning(reply, inner, out);
+                block(reply, index(node), inner);
+                start_reasoning(reply, inner);
             }
         }
         "content_block_delta" => {
             if let Some(delta) = node.get("delta") {
-                block(reply, index(node), delta, out);
+                block(reply, index(node), delta);
                 if matches!(kind(delta), "thinking_delta" | "signature_delta") {
-                    reply.parts.block(text(delta, "thinking"), text(delta, "signature"));
+                    reply.parts().block(text(delta, "thinking"), text(delta, "signature"));
                 }
             }
         }
         "content_block_stop" => {
-            if let Some(item) = reply.parts.end_block() {
-                reply.reasoning_item(item, out);
+            if let Some(item) = reply.parts().end_block() {
+                reply.reasoning_item(item);
             }
         }
         "message_delta" => {
             stop(reply, node.get("delta"));
-            reply.usage(usage(reply, node), out);
+            reply.usage(usage(reply, node));
         }
-        "message_stop" => reply.end(out),
-        "message" => complete(reply, node, out),
+        "message_stop" => reply.end(),
+        "message" => complete(reply, node),
         "error" => {
             return Err(DecodeError::Vendor(vendor_error(node).unwrap_or_else(VendorError::without_message)));
         }
@@ -111,36 +103,34 @@ fn event(
 }
 
 /// Reads a complete message in one body.
-fn complete(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
-    reply.start(message, START, out);
-    let blocks = message.get("content").into_iter().flat_map(Node::elements);
-    for (index, inner) in (0..).zip(blocks) {
-        block(reply, index, inner, out);
-        start_reasoning(reply, inner, out);
-        if let Some(item) = reply.parts.end_block() {
-            reply.reasoning_item(item, out);
+fn complete(reply: &mut Reply<'_>, message: Node<'_>) {
+    reply.start(message);
+    for (index, inner) in (0..).zip(elements(message, "content")) {
+        block(reply, index, inner);
+        start_reasoning(reply, inner);
+        if let Some(item) = reply.parts().end_block() {
+            reply.reasoning_item(item);
         }
         if let Some(input) = inner.get("input") {
-            let arguments = input.to_string();
-            reply.tool_call(ToolCallDelta { index, id: None, name: None, arguments, signature: None }, out);
+            reply.tool_call(ToolCallDelta { index, arguments: input.to_string(), ..ToolCallDelta::default() });
         }
     }
     stop(reply, Some(message));
-    reply.usage(usage(reply, message), out);
-    reply.end(out);
+    reply.usage(usage(reply, message));
+    reply.end();
 }
 
 /// Reads the reasoning in a block, which is sent back unchanged. The position of a call among it is part of it.
-fn start_reasoning(reply: &mut Reply, block: Node<'_>, out: &mut Vec<ModelEvent>) {
+fn start_reasoning(reply: &mut Reply<'_>, block: Node<'_>) {
     match kind(block) {
-        "thinking" => reply.parts.block(text(block, "thinking"), text(block, "signature")),
+        "thinking" => reply.parts().block(text(block, "thinking"), text(block, "signature")),
         "redacted_thinking" => {
-            reply.parts.complete_block();
-            reply.reasoning_item(block.to_value(), out);
+            reply.parts().complete_block();
+            reply.reasoning_item(block.to_value());
         }
-        "tool_use" if reply.parts.has_blocks() => {
-            let (id, name) = (text(block, "id"), text(block, "name"));
-            reply.reasoning_item(json!({ "type": "tool_use", "id": id, "name": name }).into(), out);
+        "tool_use" if reply.parts().has_blocks() => {
+            let call = json!({ "type": "tool_use", "id": text(block, "id"), "name": text(block, "name") });
+            reply.reasoning_item(call.into());
         }
         _ => {}
     }
@@ -150,77 +140,74 @@ fn kind(node: Node<'_>) -> &str {
     text(node, "type").unwrap_or_default()
 }
 
-fn text<'a>(node: Node<'a>, key: &str) -> Option<&'a str> {
-    node.get(key).and_then(Node::as_str)
-}
-
 /// Reads a content block or a delta of one; their fields identify the kind.
-fn block(reply: &mut Reply, index: u32, node: Node<'_>, out: &mut Vec<ModelEvent>) {
-    let text = |key: &str| text(node, key);
-    reply.reasoning(text("thinking"), out);
-    reply.text(node.get("text"), out);
-    let call = match node.get("type").and_then(Node::as_str) {
-        Some("tool_use") => (text("id"), text("name"), None),
-        Some("input_json_delta") => (None, None, text("partial_json")),
-        _ => return,
-    };
-    let owned = |text: Option<&str>| text.map(str::to_owned);
-    let (id, name, arguments) = (owned(call.0), owned(call.1), owned(call.2).unwrap_or_default());
-    reply.tool_call(ToolCallDelta { index, id, name, arguments, signature: None }, out);
+fn block(reply: &mut Reply<'_>, index: u32, node: Node<'_>) {
+    reply.reasoning(text(node, "thinking"));
+    reply.text(node.get("text"));
+    match kind(node) {
+        "tool_use" => reply.tool_call(ToolCallDelta {
+            index,
+            id: string(node, "id"),
+            name: string(node, "name"),
+            ..ToolCallDelta::default()
+        }),
+        "input_json_delta" => reply.tool_call(ToolCallDelta {
+            index,
+            arguments: string(node, "partial_json").unwrap_or_default(),
+            ..ToolCallDelta::default()
+        }),
+        _ => {}
+    }
 }
 
 fn index(node: Node<'_>) -> u32 {
-    node.get("index").and_then(Node::as_u64).and_then(|index| u32::try_from(index).ok()).unwrap_or(0)
+    reply::index(node, "index").unwrap_or(0)
 }
 
-fn stop(reply: &mut Reply, delta: Option<Node<'_>>) {
-    let Some(reason) = delta.and_then(|delta| delta.get("stop_reason")?.as_str()) else { return };
-    let details = |key: &str| delta.and_then(|delta| delta.get("stop_details")?.get(key)?.as_str());
-    let explanation = || details("explanation").map(str::to_owned);
-    let category =
-        || details("category").map(|category| format!("the request is in the category `{category}`"));
+fn stop(reply: &mut Reply<'_>, delta: Option<Node<'_>>) {
+    let Some(delta) = delta else { return };
+    let Some(reason) = text(delta, "stop_reason") else { return };
     reply.stop(match reason {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
         "tool_use" => FinishReason::ToolCalls,
-        "refusal" => FinishReason::Refusal(explanation().or_else(category)),
+        "refusal" => FinishReason::Refusal(refusal(delta)),
         other => FinishReason::Other(other.to_owned()),
     });
 }
 
-/// Reads the token counts. Anthropic counts cached input separately; this crate includes it. Later counts are partial:
-/// missing values stay unchanged.
-fn usage(reply: &Reply, node: Node<'_>) -> Option<Usage> {
+/// Returns why the model refused, as far as the vendor says.
+fn refusal(delta: Node<'_>) -> Option<String> {
+    let details = delta.get("stop_details")?;
+    string(details, "explanation").or_else(|| {
+        text(details, "category").map(|category| format!("the request is in the category `{category}`"))
+    })
+}
+
+/// Reads the token counts. Later counts are partial: missing values stay unchanged.
+fn usage(reply: &Reply<'_>, node: Node<'_>) -> Option<Usage> {
     let node = node.get("usage").filter(|usage| usage.is_object())?;
-    let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
     let before = reply.usage_so_far();
-    let (cached, written) = (count("/cache_read_input_tokens"), count("/cache_creation_input_tokens"));
-    let input = count("/input_tokens")
+    let cached = count(node, "/cache_read_input_tokens");
+    let written = count(node, "/cache_creation_input_tokens");
+    // Anthropic's `input_tokens` are only those after the cached part; everywhere else in this program they include it.
+    let input = count(node, "/input_tokens")
         .map(|fresh| fresh.saturating_add(written.unwrap_or(0)).saturating_add(cached.unwrap_or(0)));
-    let tier = node.get("service_tier").and_then(Node::as_str).map(str::to_owned);
     Some(Usage {
         input_tokens: input.unwrap_or(before.input_tokens),
-        output_tokens: count("/output_tokens").unwrap_or(before.output_tokens),
+        output_tokens: count(node, "/output_tokens").unwrap_or(before.output_tokens),
         cached_input_tokens: cached.or(before.cached_input_tokens),
         cache_write_input_tokens: written.or(before.cache_write_input_tokens),
-        cache_write_1h_input_tokens: count("/cache_creation/ephemeral_1h_input_tokens")
+        cache_write_1h_input_tokens: count(node, "/cache_creation/ephemeral_1h_input_tokens")
             .or(before.cache_write_1h_input_tokens),
-        reasoning_tokens: count("/output_tokens_details/thinking_tokens").or(before.reasoning_tokens),
-        service_tier: tier.or(before.service_tier),
+        reasoning_tokens: count(node, "/output_tokens_details/thinking_tokens").or(before.reasoning_tokens),
+        service_tier: string(node, "service_tier").or(before.service_tier),
         ..Usage::default()
     })
 }
 
 /// The default token limit, since Anthropic requires one. Reasoning counts towards it, so it is large.
 const MAX_TOKENS: u64 = 16_384;
-
-fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-    check(context)?;
-    let url = format!("{}{}/messages", context.base_url, version_path(context.base_url));
-    let mut request = post(url, true, |w| body(w, context));
-    request.headers.extend(Anthropic.headers());
-    Ok(request)
-}
 
 fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     let generation = &context.request.generation;

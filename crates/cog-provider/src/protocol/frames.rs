@@ -3,7 +3,7 @@
 //! Requests specify a stream, but servers reply in various formats: events, one JSON body, or a web page. The first
 //! byte that is not white space identifies the format.
 
-use cog_json::{Node, Reader, SyntaxErrorKind, Value};
+use cog_json::{SyntaxErrorKind, Value};
 use memchr::memchr;
 
 use super::{
@@ -17,13 +17,6 @@ pub(crate) struct Frame<'a> {
     pub(crate) event: &'a str,
     /// The text: JSON, or a marker of the protocol such as `[DONE]`.
     pub(crate) text: &'a str,
-}
-
-impl Frame<'_> {
-    /// Parses the text as JSON, in the memory of `reader`.
-    pub(crate) fn json<'a>(&self, reader: &'a mut Reader) -> Result<Node<'a>, DecodeError> {
-        reader.read(self.text).map_err(|error| DecodeError::NotJson(error.to_string()))
-    }
 }
 
 /// The callback that receives frames.
@@ -105,8 +98,7 @@ impl Frames {
 
     /// Detects the format from the first byte after white space and a byte order mark. Returns the bytes from there on.
     fn detect<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let is_skipped = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF);
-        let start = bytes.iter().take_while(|byte| is_skipped(byte)).count();
+        let start = bytes.iter().take_while(|byte| is_insignificant(**byte)).count();
         let rest = bytes.get(start..).unwrap_or_default();
         self.format = match rest.first() {
             None => Format::Unknown,
@@ -147,6 +139,11 @@ impl Frames {
         let room = MAX_EXCERPT - self.excerpt.len();
         self.excerpt.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
+}
+
+/// Returns whether a byte is white space, or one of a byte order mark, which may arrive in several parts.
+fn is_insignificant(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF)
 }
 
 /// Returns the text of a line or body, without the white space around it.

@@ -5,35 +5,39 @@ use cog_harmony::{
     Message, Part, Role, ToolCall, ToolChoice, ToolDefinition,
     wire::{write_gemini_call, write_gemini_part, write_object},
 };
-use cog_json::{Node, Reader, Writer};
-use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, ModelMedia, ToolCallDelta, Usage};
+use cog_json::{Node, Writer};
+use cog_spec::{Dialect, FinishReason, Modality, ModelMedia, ToolCallDelta, Usage};
 
-use super::{Continuation, Decoder, FrameDecoder, Protocol, RequestContext, frames::Frames};
-use crate::{
-    ListedModel, OutputSchema, RequestError, ToolRequest, WireRequest,
-    protocol::{
-        DecodeError,
-        frames::Frame,
-        parts::{Options, check_inline, post, split_system},
-        reply::{Reply, StartKeys, check_error},
-        tools::{ToolResult, Turn, media_message},
-    },
+use super::{
+    Continuation, DecodeError, Decoder, Protocol, RequestContext,
+    decoder::{DoneMarker, Event, FrameDecoder},
+    parts::{Options, check_inline, split_system},
+    reply::{Reply, check_error, count, elements, string, text},
+    tools::{ToolResult, Turn, media_message},
 };
+use crate::{ListedModel, OutputSchema, RequestError, ToolRequest};
 
 /// The Gemini protocol.
 pub(crate) struct Gemini;
 
 impl Protocol for Gemini {
     fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
-        check(context)
+        check_inline(context)?;
+        check_name(context.model)
     }
 
-    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request(context)
+    fn url(&self, context: &RequestContext<'_>) -> String {
+        let version = version_path(context.base_url);
+        let model = bare_name(context.model);
+        format!("{}{version}/models/{model}:streamGenerateContent?alt=sse", context.base_url)
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>, context: &RequestContext<'_>) {
+        body(w, context);
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(limit), responses))
+        FrameDecoder::events(limit, DoneMarker::Invalid, responses)
     }
 
     fn continuation(&self) -> Option<Continuation> {
@@ -44,19 +48,17 @@ impl Protocol for Gemini {
         format!("{}/models?pageSize=1000", version_path(base_url))
     }
 
-    /// Reads `{models: [{name: models/…, supportedGenerationMethods}]}`; with their limits; lists only models that generate content.
+    /// Reads `{models: [{name: models/…, supportedGenerationMethods}]}`, and lists only models that generate content.
     fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
-        let list = body.get("models").into_iter().flat_map(Node::elements);
-        list.filter(generates_content).filter_map(listed).collect()
+        elements(body, "models").filter(generates_content).filter_map(listed).collect()
     }
 }
 
 fn listed(model: Node<'_>) -> Option<ListedModel> {
-    let count = |key| model.get(key).and_then(Node::as_u64);
     Some(ListedModel {
-        max_input_tokens: count("inputTokenLimit"),
-        max_output_tokens: count("outputTokenLimit"),
-        ..ListedModel::named(bare_name(model.get("name")?.as_str()?))
+        max_input_tokens: count(model, "/inputTokenLimit"),
+        max_output_tokens: count(model, "/outputTokenLimit"),
+        ..ListedModel::named(bare_name(text(model, "name")?))
     })
 }
 
@@ -91,64 +93,59 @@ const BLOCKED: &[&str] = &[
 ];
 
 /// Reads `GenerateContentResponse` events, or a body that is one of them or an array of them.
-fn responses(
-    reply: &mut Reply,
-    frame: &Frame<'_>,
-    reader: &mut Reader,
-    out: &mut Vec<ModelEvent>,
-) -> Result<(), DecodeError> {
-    let value = frame.json(reader)?;
-    match value.is_array() {
-        true => value.elements().try_for_each(|node| response(reply, node, out)),
-        false => response(reply, value, out),
+fn responses(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
+    match event.node.is_array() {
+        true => event.node.elements().try_for_each(|node| response(reply, node)),
+        false => response(reply, event.node),
     }
 }
 
-fn response(reply: &mut Reply, node: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+fn response(reply: &mut Reply<'_>, node: Node<'_>) -> Result<(), DecodeError> {
     check_error(node)?;
-    reply.start(node, StartKeys { model: "modelVersion", id: "responseId" }, out);
+    reply.start_with(node, "modelVersion", "responseId");
     if node.pointer("/promptFeedback/blockReason").and_then(Node::as_str).is_some() {
         reply.stop(FinishReason::ContentFilter);
     }
     if let Some(candidate) = node.get("candidates").and_then(|candidates| candidates.at(0)) {
         let parts = candidate.pointer("/content/parts").into_iter().flat_map(Node::elements);
-        parts.for_each(|inner| part(reply, inner, out));
-        if let Some(reason) = candidate.get("finishReason").and_then(Node::as_str) {
-            let token = candidate.get("continuationToken").and_then(Node::as_str);
-            reply.stop(finish_reason(reason, token));
+        parts.for_each(|inner| part(reply, inner));
+        if let Some(reason) = text(candidate, "finishReason") {
+            reply.stop(finish_reason(reason, text(candidate, "continuationToken")));
         }
     }
-    reply.usage(node.get("usageMetadata").and_then(usage), out);
+    reply.usage(node.get("usageMetadata").and_then(usage));
     Ok(())
 }
 
-fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
-    let text = part.get("text");
+fn part(reply: &mut Reply<'_>, part: Node<'_>) {
     match part.get("thought").and_then(Node::as_bool) {
-        Some(true) => reply.reasoning(text.and_then(Node::as_str), out),
+        Some(true) => reply.reasoning(text(part, "text")),
         _ => {
-            reply.text(text, out);
+            reply.text(part.get("text"));
             if let Some(media) = media(part) {
-                reply.media(media, out);
+                reply.media(media);
             }
         }
     }
     if let Some(call) = part.get("functionCall") {
-        let text = |key: &str| Some(call.get(key)?.as_str()?.to_owned());
-        let arguments = call.get("args").map(|args| args.to_string()).unwrap_or_default();
-        let (index, id, name) = (reply.next_call(), text("id"), text("name"));
-        let signature = part.get("thoughtSignature").or_else(|| part.get("thought_signature"));
-        let signature = signature.and_then(Node::as_str).map(str::to_owned);
-        reply.tool_call(ToolCallDelta { index, id, name, arguments, signature }, out);
+        // A call arrives complete, and without an index.
+        let index = reply.next_call();
+        reply.tool_call(ToolCallDelta {
+            index,
+            id: string(call, "id"),
+            name: string(call, "name"),
+            arguments: call.get("args").map(|args| args.to_string()).unwrap_or_default(),
+            signature: string(part, "thoughtSignature").or_else(|| string(part, "thought_signature")),
+        });
     }
 }
 
 /// Reads a complete image or audio item. Media in thoughts are only drafts.
 fn media(part: Node<'_>) -> Option<ModelMedia> {
+    // JSON of protocol buffers may have names in either form.
     let blob = part.get("inlineData").or_else(|| part.get("inline_data"))?;
-    let media_type = blob.get("mimeType").or_else(|| blob.get("mime_type"));
-    let media_type = media_type.and_then(Node::as_str).map(str::to_owned);
-    Some(ModelMedia { media_type, data: blob.get("data")?.as_str()?.to_owned(), params: Vec::new() })
+    let media_type = string(blob, "mimeType").or_else(|| string(blob, "mime_type"));
+    Some(ModelMedia { media_type, data: string(blob, "data")?, params: Vec::new() })
 }
 
 fn finish_reason(reason: &str, token: Option<&str>) -> FinishReason {
@@ -163,43 +160,29 @@ fn finish_reason(reason: &str, token: Option<&str>) -> FinishReason {
 
 /// Reads the token counts. Gemini counts reasoning separately from the answer; this crate includes it.
 fn usage(node: Node<'_>) -> Option<Usage> {
-    let count = |key: &str| node.get(key).and_then(Node::as_u64);
-    let thoughts = count("thoughtsTokenCount");
+    let thoughts = count(node, "/thoughtsTokenCount");
+    let answer = count(node, "/candidatesTokenCount").unwrap_or(0);
     Some(Usage {
-        input_tokens: count("promptTokenCount")?,
-        output_tokens: count("candidatesTokenCount").unwrap_or(0).saturating_add(thoughts.unwrap_or(0)),
-        cached_input_tokens: count("cachedContentTokenCount"),
+        input_tokens: count(node, "/promptTokenCount")?,
+        output_tokens: answer.saturating_add(thoughts.unwrap_or(0)),
+        cached_input_tokens: count(node, "/cachedContentTokenCount"),
         reasoning_tokens: thoughts,
         input_audio_tokens: media_tokens(node, "promptTokensDetails", "AUDIO"),
         input_image_tokens: media_tokens(node, "promptTokensDetails", "IMAGE"),
         output_audio_tokens: media_tokens(node, "candidatesTokensDetails", "AUDIO"),
         output_image_tokens: media_tokens(node, "candidatesTokensDetails", "IMAGE"),
-        service_tier: node.get("serviceTier").and_then(Node::as_str).map(str::to_owned),
+        service_tier: string(node, "serviceTier"),
         ..Usage::default()
     })
 }
 
 /// Returns the tokens of a kind of media; none if there are none.
 fn media_tokens(node: Node<'_>, details: &str, modality: &str) -> Option<u64> {
-    let is_kind = |entry: &Node<'_>| entry.get("modality").and_then(Node::as_str) == Some(modality);
-    let entry = node.get(details)?.elements().find(is_kind)?;
-    entry.get("tokenCount").and_then(Node::as_u64).filter(|count| *count > 0)
+    let entry = elements(node, details).find(|entry| text(*entry, "modality") == Some(modality))?;
+    count(entry, "/tokenCount").filter(|count| *count > 0)
 }
 
 const OPTIONS: Options = Options { max_tokens: "maxOutputTokens", seed: Some("seed"), stop: "stopSequences" };
-
-fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
-    check_inline(context)?;
-    checked_name(context.model).map(drop)
-}
-
-fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-    check(context)?;
-    let model = checked_name(context.model)?;
-    let version = version_path(context.base_url);
-    let url = format!("{}{version}/models/{model}:streamGenerateContent?alt=sse", context.base_url);
-    Ok(post(url, true, |w| body(w, context)))
-}
 
 /// Adds the token of a reply to the body of its request, which then continues the reply.
 fn with_token(body: &[u8], token: &str) -> Bytes {
@@ -210,13 +193,16 @@ fn with_token(body: &[u8], token: &str) -> Bytes {
 }
 
 /// Rejects a model name that would change the request path, since the name is part of it.
-fn checked_name(model: &str) -> Result<&str, RequestError> {
+fn check_name(model: &str) -> Result<(), RequestError> {
     let name = bare_name(model);
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    match !name.is_empty() && !name.starts_with('.') && name.chars().all(plain) {
-        true => Ok(name),
+    match !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
+        true => Ok(()),
         false => Err(RequestError::BadModel { model: model.to_owned() }),
     }
+}
+
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.')
 }
 
 fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {

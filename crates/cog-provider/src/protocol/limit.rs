@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use cog_json::Node;
 
+use super::reply::elements;
+
 /// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReachedLimit {
@@ -22,14 +24,13 @@ const MAX_DELAY: f64 = 366.0 * 86_400.0;
 impl ReachedLimit {
     /// Reads the details of an error, then the numbers in its message.
     pub(crate) fn read(error: Node<'_>, message: &str) -> Option<Self> {
-        let details = || error.get("details").into_iter().flat_map(Node::elements);
-        let violations = || details().filter_map(|detail| detail.get("violations")).flat_map(Node::elements);
-        let delay = details().find_map(|detail| duration(detail.get("retryDelay")?));
+        let delay = elements(error, "details").find_map(|detail| duration(detail.get("retryDelay")?));
         let delay = delay.or_else(|| delay_in(message));
+        let mut violations = elements(error, "details").flat_map(|detail| elements(detail, "violations"));
         // Of several limits, the one that lasts longest decides.
-        if violations().any(is_spent) || is_zero_in(message) {
+        if violations.clone().any(is_spent) || is_zero_in(message) {
             Some(Self::Spent)
-        } else if delay.is_some() || violations().any(|violation| id_has(violation, "PerMinute")) {
+        } else if delay.is_some() || violations.any(|violation| id_has(violation, "PerMinute")) {
             Some(Self::Passing(delay))
         } else {
             None
@@ -79,7 +80,8 @@ fn is_zero_in(message: &str) -> bool {
 fn delay_in(message: &str) -> Option<Duration> {
     let after =
         ["retry in ", "try again in "].into_iter().find_map(|words| Some(message.split_once(words)?.1))?;
-    let (mut rest, mut total) = (after, None);
+    let mut rest = after;
+    let mut total: Option<Duration> = None;
     loop {
         let digits = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
         let (number, unit) = rest.split_at(digits);

@@ -1,35 +1,45 @@
 //! Ollama's own protocol: `POST /api/chat`, one JSON object per line.
 
 use cog_harmony::{Message, Part, Role, ToolCall, ToolChoice, wire::write_arguments};
-use cog_json::{Node, Reader, Writer};
-use cog_spec::{Dialect, FinishReason, ModelEvent, ToolCallDelta, Usage};
+use cog_json::{Node, Writer};
+use cog_spec::{Dialect, FinishReason, ToolCallDelta, Usage};
 
-use super::{Decoder, FrameDecoder, Protocol, RequestContext, frames::Frames, parts};
-use crate::{
-    ListedModel, OutputSchema, RequestError, WireRequest,
-    protocol::{
-        DecodeError,
-        frames::Frame,
-        parts::{Options, check_inline, inline, post},
-        reply::{Reply, StartKeys, check_error},
-        tools::{Turn, function_tool, media_message, turns},
-    },
+use super::{
+    DecodeError, Decoder, Protocol, RequestContext,
+    decoder::{Event, FrameDecoder},
+    parts::{Options, check_inline, inline},
+    reply::{Reply, check_error, count, elements, string, text},
+    tools::{Turn, function_tool, media_message, turns},
 };
+use crate::{ListedModel, OutputSchema, RequestError};
 
 /// The Ollama protocol.
 pub(crate) struct Ollama;
 
 impl Protocol for Ollama {
     fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
-        parts::check_inline(context)
+        check_inline(context)
     }
 
-    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request(context)
+    fn url(&self, context: &RequestContext<'_>) -> String {
+        format!("{}/api/chat", context.base_url)
+    }
+
+    /// The server streams lines, whatever a request accepts.
+    fn accept(&self, _context: &RequestContext<'_>) -> Option<&'static str> {
+        None
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>, context: &RequestContext<'_>) {
+        body(w, context);
+    }
+
+    fn text_results(&self) -> bool {
+        true
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::lines(limit), line))
+        FrameDecoder::lines(limit, line)
     }
 
     fn models_path(&self, _base_url: &str) -> String {
@@ -38,46 +48,45 @@ impl Protocol for Ollama {
 
     /// Reads `{models: [{name}]}`.
     fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
-        let list = body.get("models").into_iter().flat_map(Node::elements);
-        list.filter_map(|model| Some(ListedModel::named(model.get("name")?.as_str()?))).collect()
+        elements(body, "models").filter_map(|model| Some(ListedModel::named(text(model, "name")?))).collect()
     }
 }
 
 /// Reads lines of `{message, done}`; the last one has `done: true` and the counts.
-fn line(
-    reply: &mut Reply,
-    frame: &Frame<'_>,
-    reader: &mut Reader,
-    out: &mut Vec<ModelEvent>,
-) -> Result<(), DecodeError> {
-    let node = frame.json(reader)?;
+fn line(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
+    let node = event.node;
     check_error(node)?;
-    reply.start(node, StartKeys { model: "model", id: "id" }, out);
+    reply.start(node);
     if let Some(message) = node.get("message") {
-        if let Some(thinking) = message.get("thinking").and_then(Node::as_str).filter(|text| !text.is_empty())
-        {
-            reply.reasoning(Some(thinking), out);
-            reply.parts.text("thinking", thinking);
+        if let Some(thinking) = text(message, "thinking").filter(|text| !text.is_empty()) {
+            reply.reasoning(Some(thinking));
+            reply.parts().text("thinking", thinking);
         }
-        reply.text(message.get("content"), out);
-        for call in message.get("tool_calls").into_iter().flat_map(Node::elements) {
+        reply.text(message.get("content"));
+        for call in elements(message, "tool_calls") {
+            // A call arrives complete, and without an index.
             let index = reply.next_call();
-            reply.tool_call(tool_call(index, call), out);
+            reply.tool_call(tool_call(index, call));
         }
     }
     if node.get("done").and_then(Node::as_bool) == Some(true) {
-        reply.usage(usage(node), out);
-        reply.stop(finish_reason(node.get("done_reason").and_then(Node::as_str)));
-        reply.end(out);
+        reply.usage(usage(node));
+        reply.stop(finish_reason(text(node, "done_reason")));
+        reply.end();
     }
     Ok(())
 }
 
 fn tool_call(index: u32, call: Node<'_>) -> ToolCallDelta {
-    let name = call.pointer("/function/name").and_then(Node::as_str).map(str::to_owned);
-    let arguments = call.pointer("/function/arguments").map(|args| args.to_string()).unwrap_or_default();
-    let id = call.get("id").and_then(Node::as_str).map(str::to_owned);
-    ToolCallDelta { index, id, name, arguments, signature: None }
+    let function = call.get("function");
+    let arguments = function.and_then(|function| function.get("arguments"));
+    ToolCallDelta {
+        index,
+        id: string(call, "id"),
+        name: function.and_then(|function| string(function, "name")),
+        arguments: arguments.map(|arguments| arguments.to_string()).unwrap_or_default(),
+        signature: None,
+    }
 }
 
 fn finish_reason(reason: Option<&str>) -> FinishReason {
@@ -89,27 +98,20 @@ fn finish_reason(reason: Option<&str>) -> FinishReason {
 }
 
 fn usage(node: Node<'_>) -> Option<Usage> {
-    let count = |key: &str| node.get(key).and_then(Node::as_u64);
-    let output_tokens = count("eval_count")?;
-    let input_tokens = count("prompt_eval_count").unwrap_or(0);
+    let output_tokens = count(node, "/eval_count")?;
+    // A prompt that the server has in its cache has no count.
+    let input_tokens = count(node, "/prompt_eval_count").unwrap_or(0);
     Some(Usage { input_tokens, output_tokens, ..Usage::default() })
 }
 
 const OPTIONS: Options = Options { max_tokens: "num_predict", seed: Some("seed"), stop: "stop" };
-
-fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-    check_inline(context)?;
-    let mut request = post(format!("{}/api/chat", context.base_url), true, |w| body(w, context));
-    request.headers.retain(|(name, _)| *name != "accept");
-    Ok(request)
-}
 
 fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     w.field("model", context.model);
     w.key("messages").array(|w| {
         turns(context.request.messages.messages()).iter().for_each(|turn| write_turn(w, turn, context));
     });
-    // The protocol has no member for the choice.
+    // The protocol has no member for the choice: without tools the model calls none.
     let tools = context.request.tools.as_deref().filter(|tools| tools.choice != ToolChoice::None);
     if let Some(tools) = tools {
         w.key("tools").array(|w| tools.definitions.iter().for_each(|tool| function_tool(w, tool)));
@@ -153,26 +155,25 @@ fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>)
 }
 
 fn write_message(w: &mut Writer<'_>, message: &Message, context: &RequestContext<'_>) {
-    let images = || {
-        message.content.iter().filter_map(|part| match part {
-            Part::Image(image) => inline(image),
-            _ => None,
-        })
-    };
+    let images: Vec<&str> = message.content.iter().filter_map(image_data).collect();
     w.object(|w| {
         w.field("role", message.role.as_str()).field("content", &message.text());
-        if images().next().is_some() {
-            w.key("images").array(|w| {
-                images().for_each(|(_, data)| {
-                    w.item(data);
-                });
-            });
+        if !images.is_empty() {
+            w.field("images", &images);
         }
         context.write_reasoning_members(w, message);
         if !message.tool_calls.is_empty() {
             w.key("tool_calls").array(|w| message.tool_calls.iter().for_each(|call| write_call(w, call)));
         }
     });
+}
+
+/// Returns the base64 data of an image.
+fn image_data(part: &Part) -> Option<&str> {
+    match part {
+        Part::Image(image) => inline(image).map(|(_, data)| data),
+        _ => None,
+    }
 }
 
 fn write_call(w: &mut Writer<'_>, call: &ToolCall) {

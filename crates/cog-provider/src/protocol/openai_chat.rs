@@ -4,36 +4,49 @@ use cog_harmony::{
     Message, Part, Role, ToolChoice,
     wire::{data_url, write_chat_call, write_chat_part},
 };
-use cog_json::{Node, Reader, Value, Writer};
-use cog_spec::{Dialect, Effort, FinishReason, Modality, ModelEvent, ModelMedia, ToolCallDelta, Usage};
+use cog_json::{Node, Value, Writer};
+use cog_spec::{Dialect, Effort, FinishReason, Modality, ModelMedia, ToolCallDelta, Usage};
 
-use super::{Decoder, FrameDecoder, Protocol, RequestContext, frames::Frames};
-use crate::{
-    ListedModel, OutputSchema, RequestError, ToolRequest, WireRequest,
-    protocol::{
-        DecodeError,
-        frames::Frame,
-        parts::{self, Options, cached_text, filename, only_text, post, schema_name},
-        reply::{Reply, StartKeys, vendor_error},
-        tools::{self, Turn, choice_name, function_tool, turns},
-    },
-    vendors::ToolSupport,
+use super::{
+    DecodeError, Decoder, Protocol, RequestContext,
+    decoder::{DoneMarker, Event, FrameDecoder},
+    parts::{self, Options, accepted, cached_text, filename, only_text, projected, schema_name},
+    reply::{Reply, count, elements, index, string, text, vendor_error},
+    tools::{self, Turn, choice_name, function_tool, turns},
 };
+use crate::{ListedModel, OutputSchema, RequestError, ToolRequest, vendors::ToolSupport};
 
 /// The OpenAI Chat Completions protocol.
 pub(crate) struct OpenAiChat;
 
 impl Protocol for OpenAiChat {
     fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
-        check(context)
+        parts::check(context)?;
+        context.check_tools_over_chat()
     }
 
-    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request(context)
+    fn url(&self, context: &RequestContext<'_>) -> String {
+        format!("{}/chat/completions", context.base_url)
+    }
+
+    fn accept(&self, context: &RequestContext<'_>) -> Option<&'static str> {
+        Some(accepted(streams(context)))
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>, context: &RequestContext<'_>) {
+        body(w, context);
+    }
+
+    fn text_results(&self) -> bool {
+        true
+    }
+
+    fn recording_suffix(&self) -> Option<&'static str> {
+        Some("completions")
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(limit), chunk))
+        FrameDecoder::events(limit, DoneMarker::Ends, chunk)
     }
 
     fn models_path(&self, _base_url: &str) -> String {
@@ -43,38 +56,24 @@ impl Protocol for OpenAiChat {
     /// Reads `{data: [{id}]}`; Together sends only the array.
     fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
         let list = body.get("data").unwrap_or(body);
-        list.elements().filter_map(|model| Some(ListedModel::named(model.get("id")?.as_str()?))).collect()
+        list.elements().filter_map(|model| Some(ListedModel::named(text(model, "id")?))).collect()
     }
 }
 
-/// The marker at the end of a stream.
-const DONE: &str = "[DONE]";
-
 /// Reads `chat.completion.chunk` events, or one `chat.completion` body.
-fn chunk(
-    reply: &mut Reply,
-    frame: &Frame<'_>,
-    reader: &mut Reader,
-    out: &mut Vec<ModelEvent>,
-) -> Result<(), DecodeError> {
-    if frame.text.trim() == DONE {
-        reply.end(out);
-        return Ok(());
-    }
-    if frame.text.trim().is_empty() {
-        return Ok(());
-    }
-    let node = frame.json(reader)?;
+fn chunk(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
+    let node = event.node;
     let choices = node.get("choices").filter(|choices| choices.is_array());
+    // OpenRouter reports an error in the middle of a stream together with choices; other servers send `error: null`.
     let may_be_error = choices.is_none() || node.get("error").is_some_and(|error| !error.is_null());
     if may_be_error && let Some(error) = vendor_error(node) {
         return Err(DecodeError::Vendor(error));
     }
-    reply.start(node, StartKeys { model: "model", id: "id" }, out);
+    reply.start(node);
     if let Some(choice) = choices.and_then(|choices| choices.elements().find(is_first)) {
-        content(reply, choice, out)?;
+        content(reply, choice)?;
     }
-    reply.usage(usage(node), out);
+    reply.usage(usage(node));
     Ok(())
 }
 
@@ -83,81 +82,86 @@ fn is_first(choice: &Node<'_>) -> bool {
     choice.get("index").and_then(Node::as_u64).unwrap_or(0) == 0
 }
 
-fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+fn content(reply: &mut Reply<'_>, choice: Node<'_>) -> Result<(), DecodeError> {
     if let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) {
-        reasoning(reply, delta, out);
+        reasoning(reply, delta);
         match delta.get("content") {
             Some(blocks) if blocks.is_array() => {
-                blocks.elements().for_each(|block| typed_block(reply, block, out));
+                blocks.elements().for_each(|block| typed_block(reply, block));
             }
-            text => reply.text(text, out),
+            text => reply.text(text),
         }
-        speech(reply, delta, out);
-        images(reply, delta, out)?;
-        reply.refusal(delta.get("refusal").and_then(Node::as_str));
-        let calls = delta.get("tool_calls").into_iter().flat_map(Node::elements);
-        (0..).zip(calls).for_each(|(position, call)| reply.tool_call(tool_call(position, call), out));
+        speech(reply, delta);
+        images(reply, delta)?;
+        reply.refusal(text(delta, "refusal"));
+        for (position, call) in (0..).zip(elements(delta, "tool_calls")) {
+            reply.tool_call(tool_call(position, call));
+        }
     }
-    if let Some(reason) = choice.get("finish_reason").and_then(Node::as_str) {
+    if let Some(reason) = text(choice, "finish_reason") {
         reply.stop(finish_reason(reason));
     }
     Ok(())
 }
 
 /// Reads a complete speech item and its transcript.
-fn speech(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
+fn speech(reply: &mut Reply<'_>, message: Node<'_>) {
     let Some(audio) = message.get("audio").filter(|audio| audio.is_object()) else { return };
-    reply.text(audio.get("transcript"), out);
-    if let Some(data) = audio.get("data").and_then(Node::as_str) {
-        reply.media(ModelMedia { media_type: None, data: data.to_owned(), params: Vec::new() }, out);
+    reply.text(audio.get("transcript"));
+    if let Some(data) = string(audio, "data") {
+        reply.media(ModelMedia { media_type: None, data, params: Vec::new() });
     }
 }
 
 /// Reads OpenRouter's images. Each is complete, in the same format as an input image.
-fn images(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-    for image in message.get("images").into_iter().flat_map(Node::elements) {
+fn images(reply: &mut Reply<'_>, message: Node<'_>) -> Result<(), DecodeError> {
+    for image in elements(message, "images") {
         let Some(url) = image.pointer("/image_url/url").and_then(Node::as_str) else { continue };
         let (media_type, data) = data_url(url).ok_or(DecodeError::MediaUrl)?;
-        let (media_type, data) = (Some(media_type.to_owned()), data.to_owned());
-        reply.media(ModelMedia { media_type, data, params: Vec::new() }, out);
+        reply.media(ModelMedia {
+            media_type: Some(media_type.to_owned()),
+            data: data.to_owned(),
+            params: Vec::new(),
+        });
     }
     Ok(())
 }
 
-/// Reads the reasoning. Vendors use three fields for it; a vendor that fills two repeats the same text.
-fn reasoning(reply: &mut Reply, delta: Node<'_>, out: &mut Vec<ModelEvent>) {
-    let text = |key: &str| delta.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
-    let details = || delta.get("reasoning_details").into_iter().flat_map(Node::elements);
-    details().for_each(|detail| reply.parts.detail(detail));
-    if let Some(text) = text("reasoning_content") {
-        reply.parts.text("reasoning_content", text);
+/// Reads the reasoning, for which vendors use three members: `reasoning_content` (DeepSeek, vLLM), `reasoning` (OpenRouter,
+/// Groq) and `reasoning_details` (OpenRouter, MiniMax).
+fn reasoning(reply: &mut Reply<'_>, delta: Node<'_>) {
+    for detail in elements(delta, "reasoning_details") {
+        reply.parts().detail(detail);
     }
-    match text("reasoning_content").or_else(|| text("reasoning")) {
-        Some(text) => reply.reasoning(Some(text), out),
-        None => details().for_each(|detail| reply.reasoning(detail.get("text").and_then(Node::as_str), out)),
+    let content = text(delta, "reasoning_content").filter(|text| !text.is_empty());
+    if let Some(content) = content {
+        reply.parts().text("reasoning_content", content);
+    }
+    // A vendor that fills two of them repeats the same text, so the first one applies.
+    match content.or_else(|| text(delta, "reasoning").filter(|text| !text.is_empty())) {
+        Some(content) => reply.reasoning(Some(content)),
+        None => elements(delta, "reasoning_details").for_each(|detail| reply.reasoning(text(detail, "text"))),
     }
 }
 
 /// Reads a content block of Mistral's reasoning models: `text`, or `thinking` with texts inside.
-fn typed_block(reply: &mut Reply, block: Node<'_>, out: &mut Vec<ModelEvent>) {
+fn typed_block(reply: &mut Reply<'_>, block: Node<'_>) {
     match block.get("thinking") {
         Some(thoughts) => {
-            let texts = thoughts.elements().filter_map(|thought| thought.get("text")?.as_str());
-            texts.for_each(|text| reply.reasoning(Some(text), out));
+            thoughts.elements().for_each(|thought| reply.reasoning(text(thought, "text")));
         }
-        None => reply.text(block.get("text"), out),
+        None => reply.text(block.get("text")),
     }
 }
 
 fn tool_call(position: u32, call: Node<'_>) -> ToolCallDelta {
     let function = call.get("function");
-    let text = |node: Option<Node<'_>>, key: &str| Some(node?.get(key)?.as_str()?.to_owned());
-    let index = call.get("index").and_then(Node::as_u64).and_then(|index| u32::try_from(index).ok());
     ToolCallDelta {
-        index: index.unwrap_or(position),
-        id: text(Some(call), "id"),
-        name: text(function, "name"),
-        arguments: text(function, "arguments").unwrap_or_default(),
+        // Some servers send no index: their calls are complete, in order.
+        index: index(call, "index").unwrap_or(position),
+        id: string(call, "id"),
+        name: function.and_then(|function| string(function, "name")),
+        arguments: function.and_then(|function| string(function, "arguments")).unwrap_or_default(),
         signature: None,
     }
 }
@@ -173,48 +177,40 @@ fn finish_reason(reason: &str) -> FinishReason {
     }
 }
 
-/// Reads the token counts of a chunk, and the class of service beside them.
+/// Reads the token counts of a chunk, and its class of service.
 fn usage(chunk: Node<'_>) -> Option<Usage> {
     let node = chunk.get("usage")?;
-    let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
-    let media = |path: &str| count(path).filter(|count| *count > 0);
-    let (input, completion) = (count("/prompt_tokens")?, count("/completion_tokens").unwrap_or(0));
-    let reasoning = count("/completion_tokens_details/reasoning_tokens");
+    let input = count(node, "/prompt_tokens")?;
+    let completion = count(node, "/completion_tokens").unwrap_or(0);
+    let reasoning = count(node, "/completion_tokens_details/reasoning_tokens");
     // xAI counts reasoning separately from the answer, and includes it in the total.
     let with_reasoning = completion.saturating_add(reasoning.unwrap_or(0));
-    let is_separate = count("/total_tokens") == Some(input.saturating_add(with_reasoning));
+    let is_separate = count(node, "/total_tokens") == Some(input.saturating_add(with_reasoning));
     Some(Usage {
         input_tokens: input,
         output_tokens: if is_separate { with_reasoning } else { completion },
-        cached_input_tokens: count("/prompt_tokens_details/cached_tokens")
-            .or_else(|| count("/prompt_cache_hit_tokens")),
-        cache_write_input_tokens: count("/prompt_tokens_details/cache_write_tokens"),
+        cached_input_tokens: count(node, "/prompt_tokens_details/cached_tokens")
+            .or_else(|| count(node, "/prompt_cache_hit_tokens")),
+        cache_write_input_tokens: count(node, "/prompt_tokens_details/cache_write_tokens"),
         reasoning_tokens: reasoning,
-        input_audio_tokens: media("/prompt_tokens_details/audio_tokens"),
-        output_audio_tokens: media("/completion_tokens_details/audio_tokens"),
-        output_image_tokens: media("/completion_tokens_details/image_tokens"),
-        service_tier: chunk.get("service_tier").and_then(Node::as_str).map(str::to_owned),
+        input_audio_tokens: count(node, "/prompt_tokens_details/audio_tokens").filter(|count| *count > 0),
+        output_audio_tokens: count(node, "/completion_tokens_details/audio_tokens").filter(|count| *count > 0),
+        output_image_tokens: count(node, "/completion_tokens_details/image_tokens").filter(|count| *count > 0),
+        service_tier: string(chunk, "service_tier"),
         ..Usage::default()
     })
 }
 
-fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
-    parts::check(context)?;
-    context.check_tools_over_chat()
-}
-
-fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-    check(context)?;
-    let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
+/// Returns whether the answer is streamed.
+fn streams(context: &RequestContext<'_>) -> bool {
     // Audio is streamed only as raw samples without a file header.
     let speaks = context.output_media().any(|kind| kind == Modality::Audio);
-    let streams = !speaks && (output.is_none() || context.vendor.quirks.streams_schema);
-    let url = format!("{}/chat/completions", context.base_url);
-    Ok(post(url, streams, |w| body(w, context, output, streams)))
+    !speaks && (projected(context).is_none() || context.vendor.quirks.streams_schema)
 }
 
-fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&OutputSchema>, streams: bool) {
+fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     let quirks = &context.vendor.quirks;
+    let streams = streams(context);
     w.field("model", context.model);
     w.key("messages").array(|w| {
         turns(context.request.messages.messages()).iter().for_each(|turn| write_turn(w, turn, context));
@@ -222,7 +218,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&Output
     if let Some(tools) = &context.request.tools {
         write_tools(w, tools, context);
     }
-    if let Some(output) = output {
+    if let Some(output) = projected(context) {
         response_format(w.key("response_format"), output);
     }
     modalities(w, &context.output_media().collect::<Vec<_>>());

@@ -8,35 +8,68 @@ use cog_harmony::{
     Message, Part, Role, ToolChoice, ToolDefinition,
     wire::{Step, steps, write_responses_call, write_responses_part},
 };
-use cog_json::{Node, Reader, Value, Writer};
-use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, ToolCallDelta, Usage};
+use cog_json::{Node, Value, Writer};
+use cog_spec::{FinishReason, Modality, ToolCallDelta, Usage};
 
-use super::{Decoder, FrameDecoder, Protocol, RequestContext, frames::Frames, openai_chat::OpenAiChat};
-use crate::{
-    ListedModel, OutputSchema, RequestError, ToolRequest, WireRequest,
-    protocol::{
-        DecodeError, VendorError,
-        frames::Frame,
-        parts::{self, cached_text, filename, has_text, modality, only_text, post, schema_name},
-        reply::{Reply, StartKeys, vendor_error},
-        tools::{ToolResult, Turn, choice_name, media_message, turns},
-    },
+use super::{
+    DecodeError, Decoder, Protocol, RequestContext, VendorError,
+    decoder::{DoneMarker, Event, FrameDecoder},
+    openai_chat::OpenAiChat,
+    parts::{self, accepted, cached_text, filename, has_text, modality, only_text, projected, schema_name},
+    reply::{self, Reply, count, elements, string, vendor_error},
+    tools::{ToolResult, Turn, choice_name, media_message, turns},
 };
+use crate::{ListedModel, OutputSchema, RequestError, ToolRequest};
 
 /// The OpenAI Responses protocol.
 pub(crate) struct OpenAiResponses;
 
 impl Protocol for OpenAiResponses {
+    /// Checks a request. The protocol has no parameter for a seed or stop sequences, and no part for audio and video.
     fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
-        check(context)
+        parts::check(context)?;
+        let generation = &context.request.generation;
+        if generation.seed.is_some() {
+            return Err(context.unsupported("seed"));
+        }
+        if !generation.stop.is_empty() {
+            return Err(context.unsupported("stop"));
+        }
+        match context.parts().map(modality).find(|kind| matches!(kind, Modality::Audio | Modality::Video)) {
+            Some(modality) => Err(RequestError::Modality { vendor: context.vendor.title, modality }),
+            None => Ok(()),
+        }
     }
 
-    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request(context)
+    fn url(&self, context: &RequestContext<'_>) -> String {
+        format!("{}/responses", context.base_url)
+    }
+
+    fn accept(&self, context: &RequestContext<'_>) -> Option<&'static str> {
+        Some(accepted(streams(context)))
+    }
+
+    fn write_body(&self, w: &mut Writer<'_>, context: &RequestContext<'_>) {
+        body(w, context);
+    }
+
+    /// Returns the modalities without audio and video, for which the protocol has no part.
+    fn input_limits(&self, accepted: &'static [Modality]) -> &'static [Modality] {
+        if accepted.contains(&Modality::Document) {
+            &[Modality::Text, Modality::Image, Modality::Document]
+        } else if accepted.contains(&Modality::Image) {
+            &[Modality::Text, Modality::Image]
+        } else {
+            &[Modality::Text]
+        }
+    }
+
+    fn recording_suffix(&self) -> Option<&'static str> {
+        Some("responses")
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(limit), event))
+        FrameDecoder::events(limit, DoneMarker::Ignored, event)
     }
 
     fn models_path(&self, base_url: &str) -> String {
@@ -48,161 +81,139 @@ impl Protocol for OpenAiResponses {
     }
 }
 
-const START: StartKeys = StartKeys { model: "model", id: "id" };
-
-/// The marker that some servers send at the end of a stream.
-const DONE: &str = "[DONE]";
-
 /// Reads the events of a response stream, or one response body. Events about other matters are skipped; the final
 /// event repeats what complete parts contain.
-fn event(
-    reply: &mut Reply,
-    frame: &Frame<'_>,
-    reader: &mut Reader,
-    out: &mut Vec<ModelEvent>,
-) -> Result<(), DecodeError> {
-    if matches!(frame.text.trim(), DONE | "") {
-        return Ok(());
-    }
-    let node = frame.json(reader)?;
+fn event(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
+    let node = event.node;
     let delta = node.get("delta");
-    match node.get("type").and_then(Node::as_str).unwrap_or(frame.event) {
-        "response.output_text.delta" => text(reply, index(node), delta, out),
+    match event.kind() {
+        "response.output_text.delta" => text(reply, index(node), delta),
         "response.refusal.delta" => reply.refusal(delta.and_then(Node::as_str)),
         "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-            reply.reasoning(delta.and_then(Node::as_str), out);
+            reply.reasoning(delta.and_then(Node::as_str));
         }
         "response.function_call_arguments.delta" => {
-            call(reply, index(node), (None, None, delta), out);
+            let arguments = string(node, "delta").unwrap_or_default();
+            reply.tool_call(ToolCallDelta { index: index(node), arguments, ..ToolCallDelta::default() });
         }
-        "response.output_item.added" => item_added(reply, node, out),
-        "response.output_item.done" => item_done(reply, node.get("item"), out),
+        "response.output_item.added" => item_added(reply, node),
+        "response.output_item.done" => item_done(reply, node.get("item")),
         "response.created" | "response.in_progress" | "response.queued" => {
             if let Some(response) = node.get("response") {
-                reply.start(response, START, out);
+                reply.start(response);
             }
         }
         "response.completed" | "response.incomplete" | "response.failed" => {
-            return node.get("response").map_or(Ok(()), |node| response(reply, node, out));
+            return node.get("response").map_or(Ok(()), |node| response(reply, node));
         }
         "error" => return Err(DecodeError::Vendor(stream_error(node))),
-        "" => return response(reply, node, out),
+        "" => return response(reply, node),
         _ => {}
     }
     Ok(())
 }
 
 /// Emits text of the answer, or of a message that comments on the work towards it.
-fn text(reply: &mut Reply, index: u32, node: Option<Node<'_>>, out: &mut Vec<ModelEvent>) {
-    match reply.commentary == Some(index) {
-        true => reply.reasoning(node.and_then(Node::as_str), out),
-        false => reply.text(node, out),
+fn text(reply: &mut Reply<'_>, index: u32, node: Option<Node<'_>>) {
+    match reply.is_commentary(index) {
+        true => reply.reasoning(node.and_then(Node::as_str)),
+        false => reply.text(node),
     }
 }
 
-fn item_added(reply: &mut Reply, node: Node<'_>, out: &mut Vec<ModelEvent>) {
-    let (index, Some(item)) = (index(node), node.get("item")) else { return };
-    match item.get("type").and_then(Node::as_str) {
-        Some("message") if is_commentary(item) => reply.commentary = Some(index),
-        Some("function_call") => call(reply, index, (item.get("call_id"), item.get("name"), None), out),
+fn item_added(reply: &mut Reply<'_>, node: Node<'_>) {
+    let Some(item) = node.get("item") else { return };
+    match reply::text(item, "type") {
+        Some("message") if is_commentary(item) => reply.set_commentary(Some(index(node))),
+        // The arguments follow in deltas. Those that an item has already are not part of them.
+        Some("function_call") => reply.tool_call(ToolCallDelta { arguments: String::new(), ..call(index(node), item) }),
         _ => {}
     }
 }
 
 /// Reads a complete item. Its text has arrived before; only complete reasoning can be sent back, with the calls and
 /// comments between it.
-fn item_done(reply: &mut Reply, item: Option<Node<'_>>, out: &mut Vec<ModelEvent>) {
+fn item_done(reply: &mut Reply<'_>, item: Option<Node<'_>>) {
     let Some(item) = item else { return };
-    let is_sent_back = match item.get("type").and_then(Node::as_str) {
+    let is_sent_back = match reply::text(item, "type") {
         Some("reasoning") => item.get("encrypted_content").is_some_and(Node::is_string),
         Some("function_call") => true,
         Some("message") => is_commentary(item),
         _ => false,
     };
     if is_sent_back {
-        reply.reasoning_item(item.to_value(), out);
+        reply.reasoning_item(item.to_value());
     }
 }
 
 /// Reads a response in its final state: the body of a reply, or the end of a stream.
-fn response(reply: &mut Reply, response: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+fn response(reply: &mut Reply<'_>, response: Node<'_>) -> Result<(), DecodeError> {
     if let Some(error) = vendor_error(response) {
         return Err(DecodeError::Vendor(error));
     }
-    let Some(status) = response.get("status").and_then(Node::as_str) else { return Ok(()) };
+    let Some(status) = reply::text(response, "status") else { return Ok(()) };
     if status == "failed" {
         return Err(DecodeError::Vendor(VendorError::without_message()));
     }
-    reply.start(response, START, out);
-    let items = || response.get("output").into_iter().flat_map(Node::elements);
+    reply.start(response);
+    // After a stream, the text has already arrived in deltas.
     if !reply.has_content() {
-        (0..).zip(items()).for_each(|(index, item)| complete_item(reply, index, item, out));
+        (0..).zip(elements(response, "output")).for_each(|(index, item)| complete_item(reply, index, item));
     }
-    let calls = items().any(|item| item.get("type").and_then(Node::as_str) == Some("function_call"));
+    let calls = elements(response, "output").any(|item| reply::text(item, "type") == Some("function_call"));
     let reason = response.pointer("/incomplete_details/reason").and_then(Node::as_str);
     reply.stop(finish_reason(status, reason, calls));
-    reply.usage(usage(response), out);
-    reply.end(out);
+    reply.usage(usage(response));
+    reply.end();
     Ok(())
 }
 
 /// Reads an item of a body.
-fn complete_item(reply: &mut Reply, index: u32, item: Node<'_>, out: &mut Vec<ModelEvent>) {
-    let parts = |key: &str| item.get(key).into_iter().flat_map(Node::elements);
-    match item.get("type").and_then(Node::as_str) {
+fn complete_item(reply: &mut Reply<'_>, index: u32, item: Node<'_>) {
+    match reply::text(item, "type") {
         Some("reasoning") => {
-            let texts =
-                parts("summary").chain(parts("content")).filter_map(|part| part.get("text")?.as_str());
-            texts.for_each(|text| reply.reasoning(Some(text), out));
-            item_done(reply, Some(item), out);
+            let parts = elements(item, "summary").chain(elements(item, "content"));
+            parts.for_each(|part| reply.reasoning(reply::text(part, "text")));
         }
         Some("message") => {
-            reply.commentary = is_commentary(item).then_some(index);
-            for part in parts("content") {
-                text(reply, index, part.get("text"), out);
-                reply.refusal(part.get("refusal").and_then(Node::as_str));
+            reply.set_commentary(is_commentary(item).then_some(index));
+            for part in elements(item, "content") {
+                text(reply, index, part.get("text"));
+                reply.refusal(reply::text(part, "refusal"));
             }
-            item_done(reply, Some(item), out);
         }
-        Some("function_call") => {
-            call(reply, index, (item.get("call_id"), item.get("name"), item.get("arguments")), out);
-            item_done(reply, Some(item), out);
-        }
-        _ => {}
+        Some("function_call") => reply.tool_call(call(index, item)),
+        _ => return,
     }
+    item_done(reply, Some(item));
 }
 
-/// Emits part of a function call: its ID, its name and a part of its arguments.
-fn call(
-    reply: &mut Reply,
-    index: u32,
-    (id, name, arguments): (Option<Node<'_>>, Option<Node<'_>>, Option<Node<'_>>),
-    out: &mut Vec<ModelEvent>,
-) {
-    let text = |node: Option<Node<'_>>| Some(node?.as_str()?.to_owned());
-    let (id, name, arguments) = (text(id), text(name), text(arguments).unwrap_or_default());
-    reply.tool_call(ToolCallDelta { index, id, name, arguments, signature: None }, out);
+/// Reads a function call.
+fn call(index: u32, item: Node<'_>) -> ToolCallDelta {
+    ToolCallDelta {
+        index,
+        id: string(item, "call_id"),
+        name: string(item, "name"),
+        arguments: string(item, "arguments").unwrap_or_default(),
+        signature: None,
+    }
 }
 
 /// Returns the index of the item that an event belongs to.
 fn index(node: Node<'_>) -> u32 {
-    node.get("output_index").and_then(Node::as_u64).and_then(|index| u32::try_from(index).ok()).unwrap_or(0)
+    reply::index(node, "output_index").unwrap_or(0)
 }
 
 fn is_commentary(item: Node<'_>) -> bool {
-    item.get("phase").and_then(Node::as_str) == Some("commentary")
+    reply::text(item, "phase") == Some("commentary")
 }
 
 /// Reads an `error` event: `{code, message}`, or the same inside `error`.
 fn stream_error(node: Node<'_>) -> VendorError {
     let error = node.get("error").filter(|error| error.is_object()).unwrap_or(node);
-    let text = |key: &str| Some(error.get(key)?.as_str()?.to_owned());
-    let code = text("code").or_else(|| text("type").filter(|kind| kind != "error"));
-    text("message").map_or_else(VendorError::without_message, |message| VendorError {
-        code,
-        message,
-        limit: None,
-    })
+    let Some(message) = string(error, "message") else { return VendorError::without_message() };
+    let code = string(error, "code").or_else(|| string(error, "type").filter(|kind| kind != "error"));
+    VendorError { code, message, limit: None }
 }
 
 fn finish_reason(status: &str, reason: Option<&str>, calls: bool) -> FinishReason {
@@ -216,49 +227,28 @@ fn finish_reason(status: &str, reason: Option<&str>, calls: bool) -> FinishReaso
     }
 }
 
-/// Reads the token counts of a response, and the class of service beside them.
+/// Reads the token counts of a response, and its class of service.
 fn usage(response: Node<'_>) -> Option<Usage> {
     let node = response.get("usage")?;
-    let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
     Some(Usage {
-        input_tokens: count("/input_tokens")?,
-        output_tokens: count("/output_tokens").unwrap_or(0),
-        cached_input_tokens: count("/input_tokens_details/cached_tokens"),
-        cache_write_input_tokens: count("/input_tokens_details/cache_write_tokens"),
-        reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
-        service_tier: response.get("service_tier").and_then(Node::as_str).map(str::to_owned),
+        input_tokens: count(node, "/input_tokens")?,
+        output_tokens: count(node, "/output_tokens").unwrap_or(0),
+        cached_input_tokens: count(node, "/input_tokens_details/cached_tokens"),
+        cache_write_input_tokens: count(node, "/input_tokens_details/cache_write_tokens"),
+        reasoning_tokens: count(node, "/output_tokens_details/reasoning_tokens"),
+        service_tier: string(response, "service_tier"),
         ..Usage::default()
     })
 }
 
-/// Checks a request. The protocol has no parameter for a seed or stop sequences, and no part for audio and video.
-fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
-    parts::check(context)?;
-    let generation = &context.request.generation;
-    if generation.seed.is_some() {
-        return Err(context.unsupported("seed"));
-    }
-    if !generation.stop.is_empty() {
-        return Err(context.unsupported("stop"));
-    }
-    let vendor = context.vendor.title;
-    let parts = context.request.messages.messages().iter().flat_map(|message| &message.content);
-    match parts.map(modality).find(|kind| matches!(kind, Modality::Audio | Modality::Video)) {
-        Some(modality) => Err(RequestError::Modality { vendor, modality }),
-        None => Ok(()),
-    }
+fn streams(context: &RequestContext<'_>) -> bool {
+    projected(context).is_none() || context.vendor.quirks.streams_schema
 }
 
-fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-    check(context)?;
-    let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
-    let streams = output.is_none() || context.vendor.quirks.streams_schema;
-    let url = format!("{}/responses", context.base_url);
-    Ok(post(url, streams, |w| body(w, context, output, streams)))
-}
-
-fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&OutputSchema>, streams: bool) {
+fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     let quirks = &context.vendor.quirks;
+    let streams = streams(context);
+    let output = projected(context);
     let verbosity = context.request.generation.verbosity;
     w.field("model", context.model);
     w.key("input").array(|w| {
@@ -378,9 +368,8 @@ fn write_result(w: &mut Writer<'_>, result: &ToolResult<'_>, has_media: bool) {
 
 /// Writes a message, after the reasoning that led to it.
 fn items(w: &mut Writer<'_>, written: &Message, context: &RequestContext<'_>) {
-    let is_reasoning = |item: &&Value| item.get("type").and_then(Node::as_str) == Some("reasoning");
-    let reasoning = context.own_reasoning(written).iter().filter(is_reasoning);
-    reasoning.for_each(|item| w.node(item.node()));
+    let items = context.own_reasoning(written).iter().map(Value::node);
+    items.filter(|item| reply::text(*item, "type") == Some("reasoning")).for_each(|item| w.node(item));
     message(w, written, context);
 }
 

@@ -2,30 +2,25 @@
 
 use cog_harmony::{FilePart, ImagePart, Message, Part, Role, wire::data_url};
 use cog_json::{Value, Writer};
-use cog_spec::{Effort, Generation, Modality, ServiceTier};
+use cog_spec::{Dialect, Effort, Generation, Modality, ServiceTier};
 
 use super::{
     RequestContext,
     tools::{Turn, turns},
 };
 use crate::{
-    RequestError, WireRequest,
+    OutputSchema, RequestError,
     vendors::{CacheMark, Temperature},
 };
 
-/// Creates a request whose body is a JSON object, written in one pass. Large members, such as a schema or an image,
-/// are copied once.
-pub(crate) fn post(url: String, streams: bool, members: impl FnOnce(&mut Writer<'_>)) -> WireRequest {
-    let accept = if streams { "text/event-stream" } else { "application/json" };
-    let mut body = String::new();
-    Writer::compact(&mut body).object(members);
-    WireRequest {
-        method: "POST",
-        url,
-        headers: vec![("content-type", "application/json".to_owned()), ("accept", accept.to_owned())],
-        auth: None,
-        body: body.into(),
-    }
+/// Returns the media type that a request accepts.
+pub(crate) fn accepted(streams: bool) -> &'static str {
+    if streams { "text/event-stream" } else { "application/json" }
+}
+
+/// Returns the schema of the answer, unless it is sent as text.
+pub(crate) fn projected<'a>(context: &RequestContext<'a>) -> Option<&'a OutputSchema> {
+    context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt)
 }
 
 /// A vendor's parameter names for the generation options; options that are not set are omitted.
@@ -68,14 +63,11 @@ pub(crate) fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
     let vendor = context.vendor.title;
     check_generation(context)?;
     context.check_tools()?;
-    for message in context.request.messages.messages() {
-        let missing = message.content.iter().map(modality).find(|kind| !context.vendor.accepts(*kind));
-        if let Some(modality) = missing {
-            return Err(RequestError::Modality { vendor, modality });
-        }
+    if let Some(modality) = context.parts().map(modality).find(|kind| !context.vendor.accepts(*kind)) {
+        return Err(RequestError::Modality { vendor, modality });
     }
-    let parts = context.request.messages.messages().iter().flat_map(|message| &message.content);
-    context.check_size(parts.map(size).sum())
+    // Large media are rejected here, before they are copied into a body.
+    context.check_size(context.parts().map(size).sum())
 }
 
 /// Checks that the model supports every option of the generation.
@@ -87,8 +79,10 @@ fn check_generation(context: &RequestContext<'_>) -> Result<(), RequestError> {
         match settings.temperature {
             Temperature::Rejected => return Err(context.unsupported("temperature")),
             Temperature::WithoutReasoning if !without_reasoning => {
-                let (vendor, model) = (context.vendor.title, context.model.to_owned());
-                return Err(RequestError::TemperatureWithReasoning { vendor, model });
+                return Err(RequestError::TemperatureWithReasoning {
+                    vendor: context.vendor.title,
+                    model: context.model.to_owned(),
+                });
             }
             Temperature::WithoutReasoning | Temperature::Accepted => {}
         }
@@ -105,7 +99,12 @@ fn check_generation(context: &RequestContext<'_>) -> Result<(), RequestError> {
     context.check_value("service_tier", generation.service_tier.map(ServiceTier::as_str), tiers)
 }
 
-impl RequestContext<'_> {
+impl<'a> RequestContext<'a> {
+    /// Returns the parts of all messages, in order.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &'a Part> + use<'a> {
+        self.request.messages.messages().iter().flat_map(|message| &message.content)
+    }
+
     /// Creates the error of an option that the model does not support.
     pub(crate) fn unsupported(&self, option: &'static str) -> RequestError {
         RequestError::Option { vendor: self.vendor.title, model: self.model.to_owned(), option }
@@ -126,8 +125,13 @@ impl RequestContext<'_> {
         if supported.is_empty() {
             return Err(self.unsupported(option));
         }
-        let (vendor, model, supported) = (self.vendor.title, self.model.to_owned(), supported.join(", "));
-        Err(RequestError::OptionValue { vendor, model, option, value, supported })
+        Err(RequestError::OptionValue {
+            vendor: self.vendor.title,
+            model: self.model.to_owned(),
+            option,
+            value,
+            supported: supported.join(", "),
+        })
     }
 
     /// Returns the level of effort that is set by the protocol's own parameter.
@@ -154,8 +158,7 @@ impl RequestContext<'_> {
     pub(crate) fn check_size(&self, bytes: u64) -> Result<(), RequestError> {
         let limit = self.vendor.formats.max_request_bytes.filter(|limit| bytes > *limit);
         let Some(limit) = limit else { return Ok(()) };
-        let mut parts = self.request.messages.messages().iter().flat_map(|message| &message.content);
-        let has_media = parts.any(|part| modality(part) != Modality::Text);
+        let has_media = self.parts().any(|part| modality(part) != Modality::Text);
         Err(RequestError::TooLarge { vendor: self.vendor.title, bytes, limit, has_media })
     }
 }
@@ -174,13 +177,10 @@ fn size(part: &Part) -> u64 {
 /// Performs the same checks for vendors that accept images only as data, not by URL.
 pub(crate) fn check_inline(context: &RequestContext<'_>) -> Result<(), RequestError> {
     check(context)?;
-    let parts = context.request.messages.messages().iter().flat_map(|message| &message.content);
-    for part in parts {
-        if matches!(part, Part::Image(image) if inline(image).is_none()) {
-            return Err(RequestError::ImageUrl { vendor: context.vendor.title });
-        }
+    match context.parts().any(|part| matches!(part, Part::Image(image) if inline(image).is_none())) {
+        true => Err(RequestError::ImageUrl { vendor: context.vendor.title }),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Returns the kind of a part.
@@ -234,7 +234,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// Writes a text with a breakpoint of OpenAI's cache after it, as the only block of a message.
+/// Writes text with a breakpoint of OpenAI's cache after it, as the only block of a message.
 pub(crate) fn cached_text(w: &mut Writer<'_>, kind: &str, text: &str) {
     w.array(|w| {
         w.object(|w| {
@@ -245,7 +245,7 @@ pub(crate) fn cached_text(w: &mut Writer<'_>, kind: &str, text: &str) {
     });
 }
 
-/// Returns the content of a message that is exactly one text.
+/// Returns the content of a message that is a single text part.
 pub(crate) fn only_text(message: &Message) -> Option<&str> {
     match message.content.as_slice() {
         [] => Some(""),
@@ -259,11 +259,22 @@ pub(crate) fn has_text(message: &Message) -> bool {
     message.content.iter().filter_map(Part::as_text).any(|text| !text.is_empty())
 }
 
+/// The maximum length of the name of a tool or a schema.
+const MAX_NAME: usize = 64;
+
 /// Converts the name of a schema to what OpenAI's protocols allow: letters, digits, `_` and `-`, at most 64.
 pub(crate) fn schema_name(name: &str) -> String {
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    let name: String = name.chars().filter(|letter| allowed(*letter)).take(64).collect();
+    let name: String = name.chars().filter(|letter| is_name_letter(*letter)).take(MAX_NAME).collect();
     if name.is_empty() { "answer".to_owned() } else { name }
+}
+
+/// Returns whether every vendor accepts the name of a tool: letters, digits, `_` and `-`, at most 64.
+pub(crate) fn is_tool_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_name_letter)
+}
+
+fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
 }
 
 /// Returns the name of a file without one. OpenAI's protocols require a name, and derive the type from its extension.

@@ -12,8 +12,14 @@ use super::{DecodeError, ReachedLimit, VendorError};
 ///
 /// The finish reason is emitted at the end of the reply, since vendors send more after it, and some send it more than
 /// once.
+pub(crate) struct Reply<'a> {
+    state: &'a mut ReplyState,
+    out: &'a mut Vec<ModelEvent>,
+}
+
+/// What a decoder remembers of one reply between its frames.
 #[derive(Default)]
-pub(crate) struct Reply {
+pub(crate) struct ReplyState {
     started: bool,
     reason: Option<FinishReason>,
     refusal: String,
@@ -26,9 +32,9 @@ pub(crate) struct Reply {
     /// Whether a tool call has been emitted.
     has_calls: bool,
     /// The reasoning to send back in a later request.
-    pub(crate) parts: ReasoningParts,
+    parts: ReasoningParts,
     /// The index of the last message that is not part of the answer.
-    pub(crate) commentary: Option<u32>,
+    commentary: Option<u32>,
     frame: FrameContent,
 }
 
@@ -43,15 +49,15 @@ enum FrameContent {
     Other,
 }
 
-impl Reply {
+impl ReplyState {
+    /// Returns the writer of its next events.
+    pub(crate) fn writer<'a>(&'a mut self, out: &'a mut Vec<ModelEvent>) -> Reply<'a> {
+        Reply { state: self, out }
+    }
+
     /// Starts a new frame.
     pub(crate) fn begin_frame(&mut self) {
         self.frame = FrameContent::None;
-    }
-
-    /// Returns whether any content has been emitted: text, reasoning, a refusal, a tool call or a media item.
-    pub(crate) fn has_content(&self) -> bool {
-        self.has_content
     }
 
     /// Returns the byte range of the text in a frame that contained nothing else.
@@ -61,141 +67,166 @@ impl Reply {
             FrameContent::None | FrameContent::Other => None,
         }
     }
+}
 
-    /// Emits the model's name and the reply's ID once, from the first chunk that contains them.
-    pub(crate) fn start(&mut self, node: Node<'_>, keys: StartKeys, out: &mut Vec<ModelEvent>) {
-        let text = |key: &str| {
-            let text = node.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
-            text.map(str::to_owned)
-        };
-        if self.started {
+impl Reply<'_> {
+    /// Returns whether any content has been emitted: text, reasoning, a refusal, a tool call or a media item.
+    pub(crate) fn has_content(&self) -> bool {
+        self.state.has_content
+    }
+
+    /// Emits the model's name and the reply's ID once, from the first chunk that contains `model` or `id`.
+    pub(crate) fn start(&mut self, node: Node<'_>) {
+        self.start_with(node, "model", "id");
+    }
+
+    /// Emits the model's name and the reply's ID once, from the first chunk that contains one of these members.
+    pub(crate) fn start_with(&mut self, node: Node<'_>, model: &str, id: &str) {
+        if self.state.started {
             return;
         }
-        self.frame = FrameContent::Other;
-        let (model, id, fingerprint) = (text(keys.model), text(keys.id), text("system_fingerprint"));
-        self.started = model.is_some() || id.is_some();
-        if self.started {
-            out.push(ModelEvent::Started { model, id, fingerprint });
+        self.state.frame = FrameContent::Other;
+        let model = string(node, model).filter(|model| !model.is_empty());
+        let id = string(node, id).filter(|id| !id.is_empty());
+        self.state.started = model.is_some() || id.is_some();
+        if self.state.started {
+            let fingerprint = string(node, "system_fingerprint").filter(|print| !print.is_empty());
+            self.out.push(ModelEvent::Started { model, id, fingerprint });
         }
     }
 
     /// Emits text of the answer.
-    pub(crate) fn text(&mut self, node: Option<Node<'_>>, out: &mut Vec<ModelEvent>) {
+    pub(crate) fn text(&mut self, node: Option<Node<'_>>) {
         let Some(text) = node.and_then(Node::as_str).filter(|text| !text.is_empty()) else { return };
         let range = node.and_then(Node::literal_range);
-        self.frame = match (&self.frame, range) {
+        self.state.frame = match (&self.state.frame, range) {
             (FrameContent::None, Some(range)) => FrameContent::Text(range),
             _ => FrameContent::Other,
         };
-        self.push_text(text, out);
+        self.push_text(text);
     }
 
     /// Emits text from a frame without other contents. Texts from the same read are merged into one event.
-    pub(crate) fn push_text(&mut self, text: &str, out: &mut Vec<ModelEvent>) {
-        self.has_content = true;
-        match out.last_mut() {
+    pub(crate) fn push_text(&mut self, text: &str) {
+        self.state.has_content = true;
+        match self.out.last_mut() {
             Some(ModelEvent::Text(before)) => before.push_str(text),
-            _ => out.push(ModelEvent::Text(text.to_owned())),
+            _ => self.out.push(ModelEvent::Text(text.to_owned())),
         }
     }
 
     /// Emits text of the reasoning.
-    pub(crate) fn reasoning(&mut self, text: Option<&str>, out: &mut Vec<ModelEvent>) {
+    pub(crate) fn reasoning(&mut self, text: Option<&str>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
         self.content();
-        match out.last_mut() {
+        match self.out.last_mut() {
             Some(ModelEvent::Reasoning(before)) => before.push_str(text),
-            _ => out.push(ModelEvent::Reasoning(text.to_owned())),
+            _ => self.out.push(ModelEvent::Reasoning(text.to_owned())),
         }
     }
 
     /// Emits a complete item of the reasoning, for a later request.
-    pub(crate) fn reasoning_item(&mut self, item: Value, out: &mut Vec<ModelEvent>) {
+    pub(crate) fn reasoning_item(&mut self, item: Value) {
         self.content();
-        out.push(ModelEvent::ReasoningItem(item));
+        self.out.push(ModelEvent::ReasoningItem(item));
     }
 
     /// Emits a complete media item.
-    pub(crate) fn media(&mut self, media: ModelMedia, out: &mut Vec<ModelEvent>) {
+    pub(crate) fn media(&mut self, media: ModelMedia) {
         self.content();
-        out.push(ModelEvent::Media(media));
+        self.out.push(ModelEvent::Media(media));
+    }
+
+    /// Returns the reasoning that a later request sends back.
+    pub(crate) fn parts(&mut self) -> &mut ReasoningParts {
+        &mut self.state.parts
+    }
+
+    /// Sets the index of a message that comments on the work; `None` if the current message is the answer.
+    pub(crate) fn set_commentary(&mut self, index: Option<u32>) {
+        self.state.commentary = index;
+    }
+
+    /// Returns whether the message at this index comments on the work.
+    pub(crate) fn is_commentary(&self, index: u32) -> bool {
+        self.state.commentary == Some(index)
     }
 
     /// Notes that the frame contains content other than text of the answer.
     fn content(&mut self) {
-        self.has_content = true;
-        self.frame = FrameContent::Other;
+        self.state.has_content = true;
+        self.state.frame = FrameContent::Other;
     }
 
     /// Returns the index for a complete tool call without an index of its own.
     pub(crate) fn next_call(&mut self) -> u32 {
-        self.frame = FrameContent::Other;
-        self.calls += 1;
-        self.calls - 1
+        self.state.frame = FrameContent::Other;
+        self.state.calls += 1;
+        self.state.calls - 1
     }
 
     /// Emits part of a tool call.
-    pub(crate) fn tool_call(&mut self, call: ToolCallDelta, out: &mut Vec<ModelEvent>) {
+    pub(crate) fn tool_call(&mut self, call: ToolCallDelta) {
         self.content();
-        self.has_calls = true;
-        out.push(ModelEvent::ToolCall(call));
+        self.state.has_calls = true;
+        self.out.push(ModelEvent::ToolCall(call));
     }
 
     /// Adds text of the model's refusal.
     pub(crate) fn refusal(&mut self, text: Option<&str>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.content();
-            self.refusal.push_str(text);
+            self.state.refusal.push_str(text);
         }
     }
 
     /// Emits the token usage so far.
-    pub(crate) fn usage(&mut self, usage: Option<Usage>, out: &mut Vec<ModelEvent>) {
+    pub(crate) fn usage(&mut self, usage: Option<Usage>) {
         let Some(usage) = usage else { return };
-        self.frame = FrameContent::Other;
-        if self.usage.as_ref() != Some(&usage) {
-            self.usage = Some(usage.clone());
-            out.push(ModelEvent::Usage(usage));
+        self.state.frame = FrameContent::Other;
+        if self.state.usage.as_ref() != Some(&usage) {
+            self.state.usage = Some(usage.clone());
+            self.out.push(ModelEvent::Usage(usage));
         }
     }
 
     /// Returns the most recently reported token usage.
     pub(crate) fn usage_so_far(&self) -> Usage {
-        self.usage.clone().unwrap_or_default()
+        self.state.usage.clone().unwrap_or_default()
     }
 
     /// Sets the finish reason. The last one applies, but `Stop` does not replace a more serious one.
     pub(crate) fn stop(&mut self, reason: FinishReason) {
-        self.frame = FrameContent::Other;
-        if reason != FinishReason::Stop || self.reason.is_none() {
-            self.reason = Some(reason);
+        self.state.frame = FrameContent::Other;
+        if reason != FinishReason::Stop || self.state.reason.is_none() {
+            self.state.reason = Some(reason);
         }
     }
 
     /// Ends the reply after the protocol's final event.
-    pub(crate) fn end(&mut self, out: &mut Vec<ModelEvent>) {
-        self.frame = FrameContent::Other;
-        if std::mem::replace(&mut self.finished, true) {
+    pub(crate) fn end(&mut self) {
+        self.state.frame = FrameContent::Other;
+        if std::mem::replace(&mut self.state.finished, true) {
             return;
         }
-        out.extend(self.parts.members().map(ModelEvent::ReasoningItem));
-        let reason = self.reason.take().unwrap_or(FinishReason::Stop);
+        self.out.extend(self.state.parts.members().map(ModelEvent::ReasoningItem));
+        let reason = self.state.reason.take().unwrap_or(FinishReason::Stop);
         let reason = match reason {
-            FinishReason::Stop if self.has_calls => FinishReason::ToolCalls,
-            FinishReason::Stop | FinishReason::Refusal(None) if !self.refusal.is_empty() => {
-                FinishReason::Refusal(Some(std::mem::take(&mut self.refusal)))
+            FinishReason::Stop if self.state.has_calls => FinishReason::ToolCalls,
+            FinishReason::Stop | FinishReason::Refusal(None) if !self.state.refusal.is_empty() => {
+                FinishReason::Refusal(Some(std::mem::take(&mut self.state.refusal)))
             }
             reason => reason,
         };
-        out.push(ModelEvent::Finished(reason));
+        self.out.push(ModelEvent::Finished(reason));
     }
 
     /// Handles the end of the connection. Without a finish reason, the reply was interrupted.
-    pub(crate) fn close(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        if !self.finished && self.reason.is_none() {
+    pub(crate) fn close(&mut self) -> Result<(), DecodeError> {
+        if !self.state.finished && self.state.reason.is_none() {
             return Err(DecodeError::Incomplete);
         }
-        self.end(out);
+        self.end();
         Ok(())
     }
 }
@@ -208,11 +239,29 @@ pub(crate) fn check_error(reply: Node<'_>) -> Result<(), DecodeError> {
     }
 }
 
-/// The keys under which a vendor sends the model's name and the reply's ID.
-#[derive(Clone, Copy)]
-pub(crate) struct StartKeys {
-    pub(crate) model: &'static str,
-    pub(crate) id: &'static str,
+/// Returns a member that is a string, even an empty one.
+pub(crate) fn text<'a>(node: Node<'a>, key: &str) -> Option<&'a str> {
+    node.get(key)?.as_str()
+}
+
+/// Returns a copy of a member that is a string, even an empty one.
+pub(crate) fn string(node: Node<'_>, key: &str) -> Option<String> {
+    text(node, key).map(str::to_owned)
+}
+
+/// Returns the number at a JSON pointer.
+pub(crate) fn count(node: Node<'_>, pointer: &str) -> Option<u64> {
+    node.pointer(pointer)?.as_u64()
+}
+
+/// Returns a member that is an index; `None` if it is missing or does not fit.
+pub(crate) fn index(node: Node<'_>, key: &str) -> Option<u32> {
+    node.get(key)?.as_u64()?.try_into().ok()
+}
+
+/// Returns the elements of a member that is a list; none if it is missing.
+pub(crate) fn elements<'a>(node: Node<'a>, key: &str) -> impl Iterator<Item = Node<'a>> + Clone + use<'a> {
+    node.get(key).into_iter().flat_map(Node::elements)
 }
 
 /// Returns the error in a body, in any of the formats that vendors use: `{error: {message, code | type | status}}`,
@@ -234,11 +283,11 @@ pub(crate) fn vendor_error(body: Node<'_>) -> Option<VendorError> {
     Some(VendorError { code, message: with_location(message, error), limit })
 }
 
-/// Adds the location that some vendors send beside the message: `param`, or a list `loc`.
+/// Adds the location that some vendors send next to the message: `param`, or a list `loc`.
 fn with_location(message: &str, error: Node<'_>) -> String {
-    let steps = || error.get("loc").into_iter().flat_map(Node::elements).filter_map(name_or_number);
-    let param = error.get("param").and_then(Node::as_str).map(str::to_owned);
-    let location = param.unwrap_or_else(|| steps().collect::<Vec<_>>().join("."));
+    let location = string(error, "param").unwrap_or_else(|| {
+        elements(error, "loc").filter_map(name_or_number).collect::<Vec<_>>().join(".")
+    });
     if location.is_empty() || message.contains(&location) {
         return message.to_owned();
     }
@@ -283,8 +332,7 @@ impl ReasoningParts {
     /// Adds an element of `reasoning_details`. Parts of one element have the same type and index.
     pub(crate) fn detail(&mut self, detail: Node<'_>) {
         let Json::Object(detail) = detail.to_serde() else { return };
-        let key = |detail: &Map<String, Json>| (detail.get("type").cloned(), detail.get("index").cloned());
-        match self.details.last_mut().filter(|last| key(last) == key(&detail)) {
+        match self.details.last_mut().filter(|last| is_same_detail(last, &detail)) {
             Some(last) => detail.into_iter().for_each(|(name, value)| merge(last, name, value)),
             None => self.details.push(detail),
         }
@@ -325,6 +373,10 @@ impl ReasoningParts {
     pub(crate) fn has_blocks(&self) -> bool {
         self.has_blocks
     }
+}
+
+fn is_same_detail(one: &Map<String, Json>, other: &Map<String, Json>) -> bool {
+    ["type", "index"].iter().all(|key| one.get(*key) == other.get(*key))
 }
 
 /// Appends a text, and replaces any other member. `type`, `format` and `id` are repeated in each part.

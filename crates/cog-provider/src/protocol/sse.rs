@@ -117,16 +117,19 @@ impl EventBuilder {
 
     /// Ends the event. `data` is all of its data, if it was not copied.
     fn emit(&mut self, data: Option<&[u8]>, sink: &mut EventSink<'_>) -> Result<(), DecodeError> {
-        let text = |bytes| std::str::from_utf8(bytes).map_err(|_| DecodeError::NotUtf8);
         let has_data = std::mem::take(&mut self.has_data);
         let result = match data.or(has_data.then_some(&self.data)) {
-            Some(data) => sink(SseEvent { name: text(&self.name)?, data: text(data)? }),
+            Some(data) => sink(SseEvent { name: utf8(&self.name)?, data: utf8(data)? }),
             None => Ok(()),
         };
         self.name.clear();
         self.data.clear();
         result
     }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, DecodeError> {
+    std::str::from_utf8(bytes).map_err(|_| DecodeError::NotUtf8)
 }
 
 // A buffer for lines that arrive in several parts.

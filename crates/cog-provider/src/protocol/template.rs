@@ -42,9 +42,8 @@ struct Part {
 impl Template {
     /// Remembers a frame that contained only text, at `range`.
     pub(super) fn learn(&mut self, frame: &Frame<'_>, range: Range<usize>) {
-        let (Some(before), Some(after)) = (frame.text.get(..range.start), frame.text.get(range.end..)) else {
-            return;
-        };
+        let Some(before) = frame.text.get(..range.start) else { return };
+        let Some(after) = frame.text.get(range.end..) else { return };
         if frame.event.len() + before.len() + after.len() > MAX_LENGTH {
             return;
         }
@@ -65,7 +64,7 @@ impl Template {
 }
 
 impl Part {
-    /// Remembers a text, in the memory of the one before.
+    /// Remembers this text. Its memory is reused: each frame that is parsed is learned.
     fn learn(&mut self, text: &str) {
         let number = text.find(SEQUENCE).map(|start| text.split_at(start + SEQUENCE.len()));
         let parts = number.and_then(|(head, rest)| Some((head, without_number(rest)?)));

@@ -2,16 +2,16 @@
 
 use cog_harmony::{Message, Part, Role, ToolCall, ToolChoice, ToolDefinition};
 use cog_json::{Value, Writer};
-use cog_spec::{Dialect, Effort};
+use cog_spec::Effort;
 
-use super::RequestContext;
+use super::{
+    RequestContext,
+    parts::{is_tool_name, projected},
+};
 use crate::{
     RequestError, ToolRequest,
     vendors::{ToolSettings, ToolSupport},
 };
-
-/// The maximum length of a tool's name.
-const MAX_NAME: usize = 64;
 
 impl RequestContext<'_> {
     /// Returns how the model uses tools.
@@ -21,34 +21,40 @@ impl RequestContext<'_> {
 
     /// Checks that the model supports the tools of the request, and the tool calls of its messages.
     pub(crate) fn check_tools(&self) -> Result<(), RequestError> {
-        let (vendor, settings) = (self.vendor.title, self.tool_settings());
-        let model = || self.model.to_owned();
-        let messages = self.request.messages.messages();
-        let has_calls = || messages.iter().any(|m| m.role == Role::Tool || !m.tool_calls.is_empty());
-        if !settings.supported && (self.request.tools.is_some() || has_calls()) {
-            return Err(RequestError::Tools { vendor, model: model() });
+        let settings = self.tool_settings();
+        let vendor = self.vendor.title;
+        let model = self.model.to_owned();
+        if !settings.supported && (self.request.tools.is_some() || self.has_calls()) {
+            return Err(RequestError::Tools { vendor, model });
         }
         let Some(tools) = &self.request.tools else { return Ok(()) };
-        if let Some(name) = tools.definitions.iter().map(|tool| &tool.name).find(|name| !is_name(name)) {
-            return Err(RequestError::ToolName { name: name.clone() });
+        if let Some(tool) = tools.definitions.iter().find(|tool| !is_tool_name(&tool.name)) {
+            return Err(RequestError::ToolName { name: tool.name.clone() });
         }
-        let has_schema = self.request.output.as_ref().is_some_and(|output| output.dialect != Dialect::Prompt);
-        if has_schema && !settings.with_schema {
-            return Err(RequestError::SchemaWithTools { vendor, model: model() });
+        if projected(self).is_some() && !settings.with_schema {
+            return Err(RequestError::SchemaWithTools { vendor, model });
         }
         let is_forced = matches!(tools.choice, ToolChoice::Required | ToolChoice::Named(_));
         match is_forced && !self.allows(settings.forced) {
-            true => Err(RequestError::ForcedTool { vendor, model: model() }),
+            true => Err(RequestError::ForcedTool { vendor, model }),
             false => Ok(()),
         }
     }
 
+    fn has_calls(&self) -> bool {
+        let mut messages = self.request.messages.messages().iter();
+        messages.any(|message| message.role == Role::Tool || !message.tool_calls.is_empty())
+    }
+
     /// Checks that the model supports the tools of the request over Chat Completions.
     pub(crate) fn check_tools_over_chat(&self) -> Result<(), RequestError> {
-        let (vendor, model) = (self.vendor.title, self.model.to_owned());
+        if self.request.tools.is_none() {
+            return Ok(());
+        }
+        let vendor = self.vendor.title;
+        let model = self.model.to_owned();
         let effort = self.request.generation.effort;
         match self.tool_settings().over_chat {
-            _ if self.request.tools.is_none() => Ok(()),
             ToolSupport::Rejected => Err(RequestError::ToolsOverChat { vendor, model }),
             ToolSupport::WithoutReasoning if effort.is_some_and(|effort| effort != Effort::None) => {
                 Err(RequestError::EffortWithTools { vendor, model })
@@ -85,12 +91,6 @@ impl RequestContext<'_> {
     }
 }
 
-/// Returns whether every vendor accepts a name: letters, digits, `_` and `-`, at most 64.
-fn is_name(name: &str) -> bool {
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(allowed)
-}
-
 /// A turn of the conversation.
 pub(crate) enum Turn<'a> {
     /// An unchanged message.
@@ -120,7 +120,8 @@ impl ToolResult<'_> {
 
 /// Returns the turns of a conversation: adjacent results are one turn.
 pub(crate) fn turns<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Turn<'a>> {
-    let (mut turns, mut calls) = (Vec::new(), [].as_slice());
+    let mut turns = Vec::new();
+    let mut calls: &[ToolCall] = &[];
     for message in messages {
         if message.role != Role::Tool {
             calls = message.tool_calls.as_slice();

@@ -87,8 +87,8 @@ impl ModelSettings {
 
     /// Returns the levels of effort, in their order.
     pub(crate) fn all_efforts(&self) -> impl Iterator<Item = Effort> {
-        let is_known = |effort: &Effort| self.efforts.contains(effort) || self.members(*effort).is_some();
-        Effort::ALL.iter().copied().filter(is_known)
+        let all = Effort::ALL.iter().copied();
+        all.filter(|effort| self.efforts.contains(effort) || self.members(*effort).is_some())
     }
 
     /// Returns the members that set this level of effort, as JSON, if it is not set by the protocol's own parameter.
@@ -176,7 +176,7 @@ impl ToolSettings {
         placeholder: None,
     };
 
-    /// Any model that supports tools, and nothing else beside them.
+    /// Any model that supports tools, and nothing else together with them.
     pub const PLAIN: Self = Self { supported: true, ..Self::NONE };
 
     /// Returns the first entry that matches the model's name.

@@ -51,7 +51,8 @@ const STANDARD: &[&str] = &["default", "standard", "on_demand"];
 /// Returns the cost of a reply at a time. None if the list has no price for the model or its class of service, or if the
 /// counts contradict each other.
 pub(crate) fn cost(list: &str, model: &str, usage: &Usage, now: SystemTime) -> Option<Cost> {
-    let (calculator, counts) = (calculator(list)?, counts(usage));
+    let calculator = calculator(list)?;
+    let counts = counts(usage);
     let request = PriceRequest::new(model, &counts).with_provider_id(list).with_timestamp(now);
     let price = match usage.service_tier.as_deref().map(str::to_ascii_lowercase) {
         Some(tier) if !STANDARD.contains(&tier.as_str()) => tier_price(calculator, request, &tier)?,
@@ -76,7 +77,8 @@ fn tier_price(calculator: &Calculator, standard: PriceRequest<'_>, tier: &str) -
 
 /// Returns the context window of a model in tokens. None if the list does not have it.
 pub(crate) fn context_window(list: &str, model: &str) -> Option<u64> {
-    let (calculator, counts) = (calculator(list)?, counts(&Usage::default()));
+    let calculator = calculator(list)?;
+    let counts = counts(&Usage::default());
     let price = calculator.calculate(&PriceRequest::new(model, &counts).with_provider_id(list)).ok()?;
     let vendor = calculator.find_provider(Some(list), None).ok()??;
     vendor.models().find(|found| found.id() == price.model_id)?.context_window()
@@ -95,9 +97,12 @@ fn counts(usage: &Usage) -> Counts {
         (UsageKey::OUTPUT_AUDIO_TOKENS, usage.output_audio_tokens),
         (UsageKey::OUTPUT_IMAGE_TOKENS, usage.output_image_tokens),
     ];
-    #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^53")]
-    let number = |(key, count): (UsageKey, Option<u64>)| Some((key, count? as f64));
-    counted.into_iter().filter_map(number).collect()
+    counted.into_iter().filter_map(|(key, count)| Some((key, number(count?)))).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^53")]
+fn number(count: u64) -> f64 {
+    count as f64
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cog_spec::Secret;
 
 use super::Vendor;
-use crate::protocol::ProtocolKind;
+use crate::protocol_kind::ProtocolKind;
 
 /// The settings for calling a provider. They come from the operator, never from a request, a module or a prompt.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,22 +51,22 @@ impl ProviderSettings {
     /// Reads a vendor's key, base URL and protocol from the operator's settings, by the vendor's variable names. A
     /// protocol that [`ProtocolKind::from_setting`] rejects counts as unset.
     pub fn from_variables(vendor: &Vendor, setting: impl Fn(&str) -> Option<String>) -> Self {
-        let first = |names: &[&str]| names.iter().find_map(|name| without_blank(setting(name)));
+        let protocol = first_set(vendor.protocol_var.as_slice(), &setting);
         Self {
-            key: first(vendor.key_vars).map(Secret::new),
-            base_url: first(vendor.base_url_vars),
-            protocol: first(vendor.protocol_var.as_slice()).as_deref().and_then(ProtocolKind::from_setting),
+            key: first_set(vendor.key_vars, &setting).map(Secret::new),
+            base_url: first_set(vendor.base_url_vars, &setting),
+            protocol: protocol.as_deref().and_then(ProtocolKind::from_setting),
             ..Self::default()
         }
     }
 }
 
-/// Returns a setting unless it is absent or blank.
-fn without_blank(value: Option<String>) -> Option<String> {
-    value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+/// Returns the first setting that is not absent or blank.
+fn first_set(names: &[&str], setting: &impl Fn(&str) -> Option<String>) -> Option<String> {
+    names.iter().filter_map(|name| setting(name)).map(|value| value.trim().to_owned()).find(|value| !value.is_empty())
 }
 
-/// What a model that generates only images accepts beside a prompt.
+/// What a model that generates only images accepts in addition to a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageSettings {
     /// The sizes.
@@ -104,7 +104,8 @@ impl ImageSizes {
         match *self {
             Self::Listed(sizes) => sizes.contains(&(width, height)),
             Self::Within { multiple, max_side, max_ratio, pixels: (min, max) } => {
-                let (long, short) = (width.max(height), width.min(height));
+                let long = width.max(height);
+                let short = width.min(height);
                 let is_multiple = width.is_multiple_of(multiple) && height.is_multiple_of(multiple);
                 let pixels = u64::from(width) * u64::from(height);
                 is_multiple

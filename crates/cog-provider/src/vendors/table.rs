@@ -11,7 +11,7 @@ use super::{
     Auth, AuthRequirement, Commands, ImageSettings, ImageSizes, MediaModel, Quirks, Vendor,
     model_table as models, tool_table as tools,
 };
-use crate::{Formats, ManyImages, protocol::ProtocolKind};
+use crate::{Formats, ManyImages, protocol_kind::ProtocolKind};
 
 /// Every vendor, in the order in which keys are looked up (docs/spec/settings.md).
 pub static VENDORS: &[Vendor] = &[

@@ -31,7 +31,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        for (_, kind) in KINDS {
+        for kind in ProtocolKind::ALL {
             let mut decoder = kind.protocol().decoder(MAX_FRAME_BYTES);
             let mut events = Vec::new();
             if decoder.push(&bytes, &mut events).is_ok() {

@@ -1,0 +1,257 @@
+//! The decoder that all protocols share: bytes to frames, frames to JSON, JSON to the events of one reply.
+
+use cog_json::{Limits, Node, Reader};
+use cog_spec::ModelEvent;
+use memchr::memchr;
+
+use super::{
+    DecodeError, Decoder,
+    frames::{Frame, Frames},
+    reply::{Reply, ReplyState},
+    template::Template,
+};
+
+/// One event, line or body of a reply, as JSON.
+pub(crate) struct Event<'a> {
+    /// The name that the transport gives it; empty for lines and bodies.
+    name: &'a str,
+    pub(crate) node: Node<'a>,
+}
+
+impl<'a> Event<'a> {
+    /// Returns the type in the event, otherwise its name: some servers send only one of them.
+    pub(crate) fn kind(&self) -> &'a str {
+        self.node.get("type").and_then(Node::as_str).unwrap_or(self.name)
+    }
+}
+
+/// The function with which a protocol reads one event.
+pub(crate) type Read = fn(&mut Reply<'_>, Event<'_>) -> Result<(), DecodeError>;
+
+/// The text that OpenAI's servers, and those that copy them, send after the last event.
+const DONE: &str = "[DONE]";
+
+/// What [`DONE`] means in a protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DoneMarker {
+    /// It is not part of the protocol.
+    Invalid,
+    /// The protocol has a final event of its own, which the marker may follow.
+    Ignored,
+    /// The end of the reply.
+    Ends,
+}
+
+/// Splits the bytes into frames and reads each of them.
+pub(crate) struct FrameDecoder {
+    frames: Frames,
+    reader: FrameReader,
+}
+
+/// The state of a reply between two frames.
+struct FrameReader {
+    state: ReplyState,
+    read: Read,
+    done: DoneMarker,
+    json: Reader,
+    template: Template,
+    surrogates: SurrogateJoiner,
+}
+
+impl FrameDecoder {
+    /// Creates the decoder of a protocol that streams server-sent events, of at most `limit` bytes each.
+    pub(crate) fn events(limit: usize, done: DoneMarker, read: Read) -> Box<dyn Decoder> {
+        Self::boxed(Frames::events(limit), done, read)
+    }
+
+    /// Creates the decoder of a protocol that streams lines of JSON, of at most `limit` bytes each.
+    pub(crate) fn lines(limit: usize, read: Read) -> Box<dyn Decoder> {
+        Self::boxed(Frames::lines(limit), DoneMarker::Invalid, read)
+    }
+
+    fn boxed(frames: Frames, done: DoneMarker, read: Read) -> Box<dyn Decoder> {
+        let reader = FrameReader {
+            state: ReplyState::default(),
+            read,
+            done,
+            json: Reader::new(Limits::default()),
+            template: Template::default(),
+            surrogates: SurrogateJoiner::default(),
+        };
+        Box::new(Self { frames, reader })
+    }
+}
+
+impl FrameReader {
+    fn read(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        // Most frames of a reply differ only in their text. They skip the JSON parser.
+        if let Some(text) = self.template.text_of(frame) {
+            self.state.writer(out).push_text(text);
+            return if self.surrogates.is_waiting() { Err(half_a_character()) } else { Ok(()) };
+        }
+        match (frame.text.trim(), self.done) {
+            ("", _) | (DONE, DoneMarker::Ignored) => return Ok(()),
+            (DONE, DoneMarker::Ends) => {
+                self.state.writer(out).end();
+                return Ok(());
+            }
+            _ => {}
+        }
+        let before = out.len();
+        let joined = self.surrogates.join(frame.text);
+        let text = joined.as_deref().unwrap_or(frame.text);
+        self.read_json(&Frame { event: frame.event, text }, out)?;
+        // Frames without text, such as a ping, may come between the halves; text may not.
+        if self.surrogates.is_overdue() && out.iter().skip(before).any(has_text) {
+            return Err(half_a_character());
+        }
+        Ok(())
+    }
+
+    fn read_json(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        self.state.begin_frame();
+        let node = self.json.read(frame.text).map_err(|error| DecodeError::NotJson(error.to_string()))?;
+        (self.read)(&mut self.state.writer(out), Event { name: frame.event, node })?;
+        if let Some(range) = self.state.only_text() {
+            self.template.learn(frame, range);
+        }
+        Ok(())
+    }
+}
+
+fn has_text(event: &ModelEvent) -> bool {
+    matches!(event, ModelEvent::Text(text) if !text.is_empty())
+}
+
+fn half_a_character() -> DecodeError {
+    DecodeError::NotJson("half of a character: an unpaired surrogate".to_owned())
+}
+
+impl Decoder for FrameDecoder {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let Self { frames, reader } = self;
+        frames.push(bytes, &mut |frame| reader.read(&frame, out))
+    }
+
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let Self { frames, reader } = self;
+        frames.finish(&mut |frame| reader.read(&frame, out))?;
+        if reader.surrogates.is_waiting() {
+            return Err(half_a_character());
+        }
+        reader.state.writer(out).close()
+    }
+}
+
+// Halves of a character, which a server may split between two frames. JavaScript strings consist of UTF-16 units: a server
+// that splits them writes `\ud83d` at the end of a text and `\ude00` at the start of the next one, which are not characters.
+
+/// The length of an escape such as `\ud83d`.
+const ESCAPE: usize = 6;
+
+/// Joins halves of characters across the frames of a reply.
+#[derive(Default)]
+pub(super) struct SurrogateJoiner {
+    /// The escape of a first half, without its second half.
+    high: Option<String>,
+    /// The half has not been joined in a later frame.
+    is_overdue: bool,
+}
+
+impl SurrogateJoiner {
+    /// Returns the text of a frame with the half of an earlier frame, and without a half at the end of a string. None if
+    /// nothing is changed.
+    pub(super) fn join(&mut self, text: &str) -> Option<String> {
+        let mut earlier = self.high.take();
+        let mut joined = String::new();
+        let mut copied = 0;
+        let mut at = 0;
+        while let Some(start) = next_escape(text, at) {
+            let end = start + ESCAPE;
+            match unit(text, start) {
+                Some(0xd800..=0xdbff) if matches!(unit(text, end), Some(0xdc00..=0xdfff)) => {
+                    at = end + ESCAPE;
+                    continue;
+                }
+                Some(0xd800..=0xdbff) if text.get(end..).is_some_and(|rest| rest.starts_with('"')) => {
+                    joined.push_str(text.get(copied..start).unwrap_or_default());
+                    copied = end;
+                    self.high = text.get(start..end).map(str::to_owned);
+                }
+                Some(0xdc00..=0xdfff) if starts_string(text, at, start) && earlier.is_some() => {
+                    joined.push_str(text.get(copied..start).unwrap_or_default());
+                    joined.push_str(&earlier.take().unwrap_or_default());
+                    copied = start;
+                }
+                None => {
+                    at = start + 2;
+                    continue;
+                }
+                Some(_) => {}
+            }
+            at = end;
+        }
+        self.is_overdue = earlier.is_some();
+        self.high = self.high.take().or(earlier);
+        (copied > 0).then(|| joined + text.get(copied..).unwrap_or_default())
+    }
+
+    /// Whether a half waits for its other half.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.high.is_some()
+    }
+
+    /// Whether a half of an earlier frame was not joined in the last one.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.is_overdue
+    }
+}
+
+/// Returns the offset of the next backslash.
+fn next_escape(text: &str, from: usize) -> Option<usize> {
+    memchr(b'\\', text.as_bytes().get(from..)?).map(|found| from + found)
+}
+
+/// Returns the UTF-16 unit of the escape at an offset.
+fn unit(text: &str, at: usize) -> Option<u16> {
+    let digits = text.get(at..at + ESCAPE)?.strip_prefix("\\u")?;
+    digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+/// Whether a string starts before `start`: with a quote that is not part of the escape before `escaped`.
+fn starts_string(text: &str, escaped: usize, start: usize) -> bool {
+    text.get(escaped..start).is_some_and(|between| between.ends_with('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joins_halves_of_two_frames() {
+        let mut joiner = SurrogateJoiner::default();
+        assert_eq!(joiner.join(r#"{"t":"a\ud83d"}"#).as_deref(), Some(r#"{"t":"a"}"#));
+        assert!(joiner.is_waiting() && !joiner.is_overdue());
+        assert_eq!(joiner.join(r#"{"ping":"\n"}"#), None);
+        assert!(joiner.is_overdue());
+        assert_eq!(joiner.join(r#"{"t":"\ude00b\uD83D"}"#).as_deref(), Some(r#"{"t":"\ud83d\ude00b"}"#));
+        assert_eq!(joiner.join(r#"{"t":"\uDE00"}"#).as_deref(), Some(r#"{"t":"\uD83D\uDE00"}"#));
+        assert!(!joiner.is_waiting() && !joiner.is_overdue());
+    }
+
+    #[test]
+    fn leaves_other_escapes_as_they_are() {
+        let mut joiner = SurrogateJoiner::default();
+        for text in [
+            r#"{"t":"\ud83d\ude00 \\ud83d"}"#,
+            r#"{"t":"\ud83d x"}"#,
+            r#"{"t":"x\ude00"}"#,
+            r#"{"t":"\"\ude00"}"#,
+            r#"{"t":"\ud8"#,
+            "é\\u12é\"",
+        ] {
+            assert_eq!(joiner.join(text), None, "{text}");
+            assert!(!joiner.is_waiting(), "{text}");
+        }
+    }
+}
