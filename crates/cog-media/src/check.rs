@@ -1,166 +1,15 @@
 //! Checks bytes and returns a media file.
 
-use cog_json::Writer;
 use cog_spec::Modality;
 
 use crate::{
-    Checksum, Detail, Facts, LimitKind, MediaError, MediaLocation, MediaRules, MediaSource, Rotation, Stored,
-    Tool,
-    blocking::run_blocking,
-    checksum::{hex, sha256_of},
-    guard::shareable_url,
-    header,
+    Checksum, Expected, Facts, LimitKind, Media, MediaError, MediaRules, Stored, Tool,
     heif::Picture,
-    kind::{convertible, describe_unknown, modality_of, sniff, type_of_name},
+    kind::{convertible, describe_unknown, modality_of, sniff},
+    normalise::read_header,
+    rules::PADDING_MS,
+    store::run_blocking,
 };
-
-/// How much longer than its content audio can be: encoders add silence and fill the last frame.
-pub(crate) const PADDING_MS: u64 = 250;
-
-/// A media file that has passed every check.
-#[derive(Debug, Clone)]
-pub struct Media {
-    stored: Stored,
-    kind: Modality,
-    media_type: &'static str,
-    facts: Facts,
-    declared: Expected,
-    /// The type of the file that it was converted from.
-    original: Option<&'static str>,
-}
-
-/// What the sender declared about a media file.
-#[derive(Debug, Clone, Default)]
-pub struct Expected {
-    /// The declared `media_type`, which the content must match (ruling R61).
-    pub media_type: Option<String>,
-    /// The type suggested by the file name, the server or the provider; the content decides (rulings R61, R69).
-    pub hint: Option<String>,
-    /// The requested level of detail.
-    pub detail: Option<Detail>,
-    /// The rotation to apply before a model sees it.
-    pub rotation: Rotation,
-    /// The `type` of its source.
-    pub source: Option<&'static str>,
-    /// A public URL of the same file.
-    pub public_url: Option<String>,
-    /// The expected checksum.
-    pub checksum: Option<Checksum>,
-}
-
-impl Expected {
-    /// Returns what a source declares; a file name extension is a hint.
-    pub(crate) fn from_source(source: &MediaSource) -> Self {
-        let (hint, public_url) = match &source.location {
-            MediaLocation::File(path) | MediaLocation::Artifact(path) => {
-                (type_of_name(path).map(str::to_owned), None)
-            }
-            MediaLocation::Url(url) => (None, shareable_url(url)),
-            _ => (None, None),
-        };
-        Self {
-            media_type: source.media_type.clone(),
-            hint,
-            detail: source.detail,
-            rotation: source.rotation,
-            source: Some(source.location.kind()),
-            public_url,
-            checksum: source.checksum.clone(),
-        }
-    }
-}
-
-impl Media {
-    /// Returns its bytes.
-    pub fn bytes(&self) -> &Stored {
-        &self.stored
-    }
-
-    /// Returns the SHA-256 of its bytes in hexadecimal. Reads them if it is not known yet.
-    ///
-    /// # Errors
-    /// If the bytes cannot be read.
-    pub fn sha256(&self) -> Result<String, MediaError> {
-        sha256_of(&self.stored)
-    }
-
-    /// Returns a copy with only its first bytes in memory. Blocks on the disk.
-    ///
-    /// # Errors
-    /// If the disk cannot be written.
-    pub fn on_disk(&self) -> Result<Self, MediaError> {
-        Ok(Self { stored: self.stored.on_disk()?, ..self.clone() })
-    }
-
-    /// Returns its kind.
-    pub fn kind(&self) -> Modality {
-        self.kind
-    }
-
-    /// Returns the type that was suggested, such as by a file name; the content decides.
-    pub fn hint(&self) -> Option<&str> {
-        self.declared.hint.as_deref()
-    }
-
-    /// Returns its type, by content.
-    pub fn media_type(&self) -> &'static str {
-        self.media_type
-    }
-
-    /// Returns what its header says.
-    pub fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    /// Returns the `type` of its source, if it has one.
-    pub fn source(&self) -> Option<&'static str> {
-        self.declared.source
-    }
-
-    /// Returns a public https URL without a query, which may contain a token; none if the bytes had a checksum, which
-    /// the provider would not verify.
-    pub(crate) fn public_url(&self) -> Option<&str> {
-        self.declared.public_url.as_deref().filter(|_| self.declared.checksum.is_none())
-    }
-
-    /// Returns the checksum that it was verified against.
-    pub fn checksum(&self) -> Option<&Checksum> {
-        self.declared.checksum.as_ref()
-    }
-
-    /// Returns the requested level of detail.
-    pub fn detail(&self) -> Option<Detail> {
-        self.declared.detail
-    }
-
-    /// Returns the rotation to apply before a model sees it.
-    pub fn rotation(&self) -> Rotation {
-        self.declared.rotation
-    }
-
-    /// Writes `kind`, `media_type`, `size_bytes`, `sha256` and the facts of its header into an open object.
-    pub fn write_fields(&self, w: &mut Writer<'_>) {
-        w.field("kind", self.kind.as_str());
-        w.field("media_type", self.media_type);
-        w.optional("converted_from", &self.original);
-        w.field("size_bytes", &self.stored.len());
-        w.optional("sha256", &self.stored.sha256().map(|hash| hex(hash)));
-        self.facts.write_fields(w);
-    }
-
-    /// Returns a warning if the file name, the server or the provider suggested another type (rulings R61, R69).
-    pub fn hint_warning(&self) -> Option<String> {
-        let hint =
-            self.declared.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))?;
-        let suggested = match self.source() {
-            Some("url") => "the server declared",
-            Some("upload_ref") => "the upload declared",
-            Some(_) => "the file name suggests",
-            None => "the provider declared",
-        };
-        Some(format!("{suggested} {hint}, but the content is {}", self.media_type))
-    }
-}
 
 /// Checks the checksum, the type by content, the size, and then what the header says (SPEC 8.3, media validation).
 ///
@@ -212,10 +61,6 @@ async fn convert(
     let unsupported = || MediaError::unsupported(Some(found), &rules.media_types());
     let (media_type, kind) = convertible(found).ok_or_else(unsupported)?;
     check_declared(expected, media_type)?;
-    let or_unsupported = |error| match error {
-        MediaError::Damaged { .. } => unsupported(),
-        error => error,
-    };
     let max_bytes = rules.max_bytes_of(kind);
     let mut size = None;
     let converted = match kind {
@@ -224,23 +69,32 @@ async fn convert(
             check_size(stored, kind, rules)?;
             let file = stored.clone();
             let picture = run_blocking(move || Ok(Picture::read(&file)?)).await?.ok_or_else(unsupported)?;
+            // The limits for pixels apply before anything is decoded.
             let (width, height) = picture.displayed();
             size = Some((Some(width), Some(height)));
             let facts = Facts { width: Some(width), height: Some(height), ..Facts::default() };
             check_facts(&facts, kind, rules)?;
-            tool.to_jpeg(stored, media_type, &picture, max_bytes).await.map_err(or_unsupported)?
+            tool.to_jpeg(stored, media_type, &picture, max_bytes).await.map_err(|error| instead_of_damaged(error, unsupported()))?
         }
         _ => {
             check_size(stored, kind, rules)?;
-            tool.to_mp4(stored, media_type, max_bytes).await.map_err(or_unsupported)?
+            tool.to_mp4(stored, media_type, max_bytes).await.map_err(|error| instead_of_damaged(error, unsupported()))?
         }
     };
     let any = Expected { media_type: None, ..expected.clone() };
     let media = check_supported(converted, &any, rules, Some(tool)).await?;
+    // A picture of another size is another picture of the file, such as a tile or a thumbnail.
     if size.is_some_and(|size| size != (media.facts.width, media.facts.height)) {
         return Err(unsupported());
     }
     Ok(Media { original: Some(media_type), declared: expected.clone(), ..media })
+}
+
+fn instead_of_damaged(error: MediaError, unsupported: MediaError) -> MediaError {
+    match error {
+        MediaError::Damaged { .. } => unsupported,
+        error => error,
+    }
 }
 
 /// Checks a file of a supported type.
@@ -251,6 +105,8 @@ async fn check_supported(
     tool: Option<&Tool>,
 ) -> Result<Media, MediaError> {
     let found = sniff(stored.head());
+    // Whether a container has video is known only after its tracks are read. Until then a type counts as supported if it is
+    // either as video or as audio.
     let (kind, likely) = supported_type(found, expected, rules).or_else(|refusal| {
         let other = found.and_then(audio_type);
         let supported = supported_type(other, expected, rules).ok();
@@ -262,6 +118,7 @@ async fn check_supported(
         Some(other) if facts.width.is_none() => supported_type(Some(other), expected, rules)?,
         _ => supported_type(found, expected, rules)?,
     };
+    // Again: the limit for audio is lower than the one for video.
     check_size(&stored, kind, rules)?;
     check_facts(&facts, kind, rules)?;
     Ok(Media { stored, kind, media_type, facts, declared: expected.clone(), original: None })
@@ -300,17 +157,13 @@ fn convertible_track(
     may_be.then_some((Modality::Audio, found?))
 }
 
-/// Checks that the declared type is that of the content. Content of the type HEIC is found as HEIF.
+/// Checks that the declared type matches the content. Content of the type HEIC is found as HEIF.
 fn check_declared(expected: &Expected, media_type: &str) -> Result<(), MediaError> {
-    let is_same = |declared: &&str| {
-        declared.eq_ignore_ascii_case(media_type)
-            || media_type == "image/heif" && declared.eq_ignore_ascii_case("image/heic")
-    };
-    match expected.media_type.as_deref().filter(|declared| !is_same(declared)) {
-        None => Ok(()),
-        Some(declared) => {
-            Err(MediaError::TypeMismatch { declared: declared.to_owned(), found: media_type.to_owned() })
-        }
+    let Some(declared) = expected.media_type.as_deref() else { return Ok(()) };
+    let is_heic = media_type == "image/heif" && declared.eq_ignore_ascii_case("image/heic");
+    match is_heic || declared.eq_ignore_ascii_case(media_type) {
+        true => Ok(()),
+        false => Err(MediaError::TypeMismatch { declared: declared.to_owned(), found: media_type.to_owned() }),
     }
 }
 
@@ -336,25 +189,28 @@ async fn read_facts(
     if modality_of(media_type) == Some(Modality::Image) {
         // Reading from disk blocks, and counting the frames of an animation reads the complete file.
         if stored.is_in_memory() {
-            return header::facts(stored, media_type);
+            return read_header(stored, media_type);
         }
         let stored = stored.clone();
-        return run_blocking(move || header::facts(&stored, media_type)).await;
+        return run_blocking(move || read_header(&stored, media_type)).await;
     }
     let tool = tool.ok_or(MediaError::NoReader { what: "this program has no process that could read it" })?;
     tool.probe(stored, media_type).await
 }
 
 fn check_facts(facts: &Facts, kind: Modality, rules: &MediaRules) -> Result<(), MediaError> {
-    let bounded = |limit_kind, found: u64, limit: u64| {
-        if found > limit { Err(MediaError::LimitExceeded { limit_kind, found, limit }) } else { Ok(()) }
-    };
-    let (duration, max_duration) = (facts.duration_ms.unwrap_or_default(), rules.max_duration_of(kind));
-    if duration > max_duration.saturating_add(PADDING_MS) {
-        bounded(LimitKind::Duration, duration, max_duration)?;
+    let found = facts.duration_ms.unwrap_or_default();
+    let limit = rules.max_duration_of(kind);
+    if found > limit.saturating_add(PADDING_MS) {
+        return Err(MediaError::LimitExceeded { limit_kind: LimitKind::Duration, found, limit });
     }
-    bounded(LimitKind::Pages, facts.pages.unwrap_or_default().into(), rules.max_pages.into())?;
-    let (Some(width), Some(height)) = (facts.width, facts.height) else { return Ok(()) };
+    let found = u64::from(facts.pages.unwrap_or_default());
+    let limit = u64::from(rules.max_pages);
+    if found > limit {
+        return Err(MediaError::LimitExceeded { limit_kind: LimitKind::Pages, found, limit });
+    }
+    let Some(width) = facts.width else { return Ok(()) };
+    let Some(height) = facts.height else { return Ok(()) };
     if kind == Modality::Video && (width.max(height) > 3840 || width.min(height) > 2160) {
         return Err(MediaError::FrameTooLarge { width, height });
     }

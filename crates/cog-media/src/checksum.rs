@@ -45,11 +45,12 @@ impl Checksum {
     /// # Errors
     /// As [`Checksum::new`], and if a member is missing.
     pub fn read(node: Node<'_>) -> Result<Self, MediaError> {
-        let text = |key| node.get(key).and_then(Node::as_str);
-        let (Some(algorithm), Some(value)) = (text("algorithm"), text("value")) else {
-            return Err(invalid("`checksum` requires `algorithm` and `value`"));
-        };
-        Self::new(algorithm, value)
+        let algorithm = node.get("algorithm").and_then(Node::as_str);
+        let value = node.get("value").and_then(Node::as_str);
+        match algorithm.zip(value) {
+            Some((algorithm, value)) => Self::new(algorithm, value),
+            None => Err(invalid("`checksum` requires `algorithm` and `value`")),
+        }
     }
 
     /// Returns the name of its algorithm.

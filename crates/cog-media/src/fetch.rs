@@ -5,8 +5,6 @@
 
 mod cache;
 mod client;
-mod proxy;
-mod resolve;
 
 use std::{error::Error, time::Duration};
 
@@ -19,10 +17,7 @@ use self::{
     client::Clients,
 };
 
-pub use self::{
-    proxy::{Proxy, ProxyError},
-    resolve::{ResolveFuture, Resolver, SystemResolver},
-};
+pub use self::client::{Proxy, ProxyError, ResolveFuture, Resolver, SystemResolver};
 
 /// Limits of one fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +115,7 @@ impl Fetcher {
             }
             let reply = self.request(&target, known.as_ref(), hop).await?;
             match (redirect_target(&target, &reply), known) {
+                // The client follows no redirect by itself: each hop is judged like the first URL.
                 (Some(location), _) => {
                     let judged = location.and_then(|location| self.guard.judge(&location));
                     target = judged.map_err(|refusal| MediaError::Refused { refusal, hop: hop + 1 })?;
@@ -141,25 +137,22 @@ impl Fetcher {
         hop: u32,
     ) -> Result<Response, MediaError> {
         let client = self.clients.client_for(target).map_err(|what| failed(target, what, None))?;
-        let send = || {
-            let request = client.get(target.url().clone()).header(header::ACCEPT_ENCODING, "identity");
-            match known.and_then(CachedResponse::condition) {
-                Some((name, value)) => request.header(name, value).send(),
-                None => request.send(),
-            }
-        };
-        let describe = |error: &(dyn Error + 'static)| match client::refusal(error) {
-            Some(refusal) => MediaError::Refused { refusal, hop },
-            None => failed(target, client::root_cause(error), None),
-        };
-        self.clients.check(target).await.map_err(|error| describe(&*error))?;
-        let mut sent = send().await;
+        // With a proxy, the client does not resolve the name, so its resolver cannot refuse it.
+        self.clients.check(target).await.map_err(|error| refused_or_failed(target, &*error, hop))?;
+        let mut request = client.get(target.url().clone()).header(header::ACCEPT_ENCODING, "identity");
+        if let Some((name, value)) = known.and_then(CachedResponse::condition) {
+            request = request.header(name, value);
+        }
+        let again = request.try_clone();
+        let mut sent = request.send().await;
         // A server may close a kept connection at any time, and a GET may be repeated (RFC 9110 section 9.2.2).
-        if sent.as_ref().is_err_and(client::is_interrupted) {
-            sent = send().await;
+        if sent.as_ref().is_err_and(client::is_interrupted)
+            && let Some(again) = again
+        {
+            sent = again.send().await;
         }
         // The client's error message contains the URL with its query.
-        sent.map_err(|error| describe(&error.without_url()))
+        sent.map_err(|error| refused_or_failed(target, &error.without_url(), hop))
     }
 
     /// Stores the body of a response while it arrives.
@@ -184,9 +177,14 @@ impl Fetcher {
         if let Some(length) = reply.content_length() {
             store.expect(length)?;
         }
-        let broken = |error: reqwest::Error| failed(target, client::root_cause(&error.without_url()), None);
-        while let Some(bytes) = reply.chunk().await.map_err(broken)? {
-            store.push(&bytes)?;
+        // The declared length may be wrong or missing, so the limit is checked for each chunk too.
+        loop {
+            let chunk = reply.chunk().await;
+            let chunk = chunk.map_err(|error| failed(target, client::root_cause(&error.without_url()), None))?;
+            match chunk {
+                Some(bytes) => store.push(&bytes)?,
+                None => break,
+            }
         }
         let declared = reply.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let declared =
@@ -219,6 +217,13 @@ fn redirect_target(target: &Target, reply: &Response) -> Option<Result<String, R
     let location = std::str::from_utf8(location.as_bytes())
         .map_err(|_| Refusal::Form("the redirect target is not UTF-8"));
     Some(location.and_then(|location| target.join(location)))
+}
+
+fn refused_or_failed(target: &Target, error: &(dyn Error + 'static), hop: u32) -> MediaError {
+    match client::refusal(error) {
+        Some(refusal) => MediaError::Refused { refusal, hop },
+        None => failed(target, client::root_cause(error), None),
+    }
 }
 
 fn failed(target: &Target, what: String, status: Option<u16>) -> MediaError {

@@ -22,8 +22,9 @@ impl FileGuard {
     /// Creates a guard for these directories and files.
     pub fn new(roots: impl IntoIterator<Item = PathBuf>) -> Self {
         // A root may be created later, but not as a link.
-        let real = |root: PathBuf| root.canonicalize().or_else(|_| std::path::absolute(root)).ok();
-        Self { roots: roots.into_iter().filter_map(real).collect() }
+        let roots = roots.into_iter();
+        let roots = roots.filter_map(|root| root.canonicalize().or_else(|_| std::path::absolute(root)).ok());
+        Self { roots: roots.collect() }
     }
 
     /// Adds a directory or a file, whose links are resolved.

@@ -4,20 +4,14 @@
 //! it.
 
 mod form;
-mod names;
 mod networks;
-mod refusal;
-mod rule;
 
-use std::net::IpAddr;
+use std::{fmt, net::IpAddr, str::FromStr};
 
+use cog_spec::Code;
 use url::Url;
 
-pub use self::{
-    networks::Network,
-    refusal::Refusal,
-    rule::{AllowRule, RuleError},
-};
+pub use self::networks::Network;
 
 /// The ports that are allowed by default.
 const PORTS: [u16; 2] = [80, 443];
@@ -51,7 +45,7 @@ impl UrlGuard {
         Self { rules, ports: Vec::new() }
     }
 
-    /// Allows more ports besides 80 and 443.
+    /// Allows more ports in addition to 80 and 443.
     #[must_use]
     pub fn with_ports(mut self, ports: impl IntoIterator<Item = u16>) -> Self {
         self.ports.extend(ports);
@@ -79,14 +73,15 @@ impl UrlGuard {
     /// # Errors
     /// Why it is refused.
     pub fn admit(&self, name: &str, port: u16, address: IpAddr) -> Result<(), Refusal> {
-        if names::is_internal(name) && self.names(name, port) {
+        // Only for an internal name: a public name may resolve to any address that its owner chooses.
+        if form::is_internal(name) && self.names(name, port) {
             return Ok(());
         }
         self.admit_address(address, port).map_err(|refusal| refusal.with_name(name))
     }
 
     fn admit_name(&self, name: &str, port: u16) -> Result<(), Refusal> {
-        match names::refusal_reason(name) {
+        match form::refusal_reason(name) {
             Some(why) if !self.names(name, port) => Err(Refusal::Name { name: name.to_owned(), why }),
             _ => Ok(()),
         }
@@ -152,8 +147,8 @@ impl Target {
     }
 }
 
-impl std::fmt::Display for Target {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let query = if self.url.query().is_some() { "?***" } else { "" };
         write!(f, "{}://{}{}{query}", self.url.scheme(), self.url.authority(), self.url.path())
     }
@@ -164,6 +159,179 @@ impl std::fmt::Display for Target {
 pub(crate) fn shareable_url(text: &str) -> Option<String> {
     let Target { url, .. } = UrlGuard::default().judge(text).ok()?;
     (url.query().is_none() && url.scheme() == "https").then(|| url.into())
+}
+
+// Refusals.
+
+/// Why a URL is refused. The message never repeats the URL, which may contain a token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It is not a URL, or parsers could disagree about it.
+    #[error("the URL is refused: {0}")]
+    Form(&'static str),
+    /// The scheme is not http or https; empty if there is none.
+    #[error("the URL is refused: {}", scheme(.0))]
+    Scheme(String),
+    /// It has credentials, or an `@` that could be read as such.
+    #[error("the URL is refused: credentials before the host are not allowed")]
+    Credentials,
+    /// The host is spelled unlike what it is parsed as, which is this.
+    #[error("the URL is refused: the host is an unusual spelling of {0}")]
+    Spelling(String),
+    /// The port is not allowed.
+    #[error("the URL is refused: port {0} is not allowed")]
+    Port(u16),
+    /// The host name is not allowed.
+    #[error("the URL is refused: {name}: {why}")]
+    Name {
+        /// The host name.
+        name: String,
+        /// The reason.
+        why: &'static str,
+    },
+    /// The IP address is not public.
+    #[error("the URL is refused: {}{address} is not public: {what}{}", prefix(.name), within(*.network))]
+    IpAddress {
+        /// The IP address.
+        address: IpAddr,
+        /// The network that contains it.
+        network: Network,
+        /// The purpose of the network.
+        what: &'static str,
+        /// The host name that resolved to it; none if the URL contains the IP address.
+        name: Option<String>,
+    },
+}
+
+impl Refusal {
+    /// Returns the code of the specification: E1012 (ruling R62).
+    pub fn code(&self) -> Code {
+        Code::MediaFetchFailed
+    }
+
+    /// Adds the host name that resolved to the IP address.
+    fn with_name(mut self, resolved: &str) -> Self {
+        if let Self::IpAddress { name, .. } = &mut self {
+            *name = Some(resolved.to_owned());
+        }
+        self
+    }
+}
+
+fn within(network: Network) -> String {
+    if network.is_single_ip() { String::new() } else { format!(" ({network})") }
+}
+
+fn scheme(scheme: &str) -> String {
+    match scheme {
+        "" => "it has no scheme; http and https are allowed".to_owned(),
+        scheme => format!("scheme `{scheme}`; http and https are allowed"),
+    }
+}
+
+fn prefix(name: &Option<String>) -> String {
+    name.as_ref().map_or_else(String::new, |name| format!("{name}: its IP address "))
+}
+
+// The operator's exceptions.
+
+/// An operator's exception to the public network: a network, an IP address or a host name, with or without a port.
+///
+/// Examples: `10.1.0.0/16`, `127.0.0.1:9000`, `[fd00::5]:8080`, `media.internal`, `*.media.internal:8443`. A rule with
+/// a port applies to that port only. An internal host name is allowed with any IP address. For a public host name a
+/// rule allows the port only: each IP address must be public or allowed itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowRule {
+    scope: Scope,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Scope {
+    Network(Network),
+    Name(String),
+    /// Every name below this one.
+    Below(String),
+}
+
+/// Text that is not a valid rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a valid network, IP address or host: use 10.0.0.0/8, 127.0.0.1:9000, media.internal or *.media.internal"
+)]
+pub struct RuleError(String);
+
+impl AllowRule {
+    /// Returns the port that it applies to; none for all allowed ports.
+    fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    fn admits_ip(&self, address: IpAddr, port: u16) -> bool {
+        self.applies_to(port) && matches!(&self.scope, Scope::Network(network) if network.contains(address))
+    }
+
+    fn admits_name(&self, name: &str, port: u16) -> bool {
+        self.applies_to(port)
+            && match &self.scope {
+                Scope::Network(_) => false,
+                Scope::Name(own) => own == name,
+                Scope::Below(parent) => {
+                    name.strip_suffix(parent.as_str()).is_some_and(|before| before.ends_with('.'))
+                }
+            }
+    }
+
+    fn applies_to(&self, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port)
+    }
+}
+
+impl FromStr for AllowRule {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        let text = text.trim();
+        let wrong = || RuleError(text.to_owned());
+        let (target, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((inner, rest)) => (inner, rest.strip_prefix(':')),
+            None if text.parse::<Network>().is_ok() => (text, None),
+            None => text.rsplit_once(':').map_or((text, None), |(scope, port)| (scope, Some(port))),
+        };
+        let port = port.map(|port| port.parse().map_err(|_| wrong())).transpose()?;
+        let scope = match target.parse() {
+            Ok(network) => Scope::Network(network),
+            Err(_) => named(target).ok_or_else(wrong)?,
+        };
+        Ok(Self { scope, port })
+    }
+}
+
+fn named(text: &str) -> Option<Scope> {
+    let (name, is_below) = match text.strip_prefix("*.") {
+        Some(parent) => (parent, true),
+        None => (text, false),
+    };
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let is_name = name.split('.').all(|label| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    });
+    // A name that ends in a number could be parsed as an IP address.
+    let ends_in_letters = name.rsplit('.').next()?.bytes().any(|byte| byte.is_ascii_alphabetic());
+    (is_name && ends_in_letters).then_some(if is_below { Scope::Below(name) } else { Scope::Name(name) })
+}
+
+impl fmt::Display for AllowRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.scope {
+            Scope::Network(network) if self.port.is_some() && network.is_v6() => write!(f, "[{network}]")?,
+            Scope::Network(network) => network.fmt(f)?,
+            Scope::Name(name) => f.write_str(name)?,
+            Scope::Below(parent) => write!(f, "*.{parent}")?,
+        }
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
 }
 
 #[cfg(test)]

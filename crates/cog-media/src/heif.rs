@@ -118,24 +118,32 @@ fn meta(stored: &Stored) -> std::io::Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-/// A box: its kind and its content.
-type Found<'a> = (&'a [u8], &'a [u8]);
+/// A box of the container format.
+#[derive(Clone, Copy)]
+struct IsoBox<'a> {
+    kind: &'a [u8],
+    content: &'a [u8],
+}
 
 /// Returns the boxes in these bytes, up to the first damaged one.
-fn boxes(bytes: &[u8]) -> Vec<Found<'_>> {
+fn boxes(bytes: &[u8]) -> Vec<IsoBox<'_>> {
     let mut rest = Bytes(bytes);
     let mut found = Vec::new();
-    while let (Some(length), Some(kind)) = (rest.number(4), rest.take(4)) {
-        let content = length.checked_sub(8).and_then(|length| rest.take(usize::try_from(length).ok()?));
-        let Some(content) = content else { break };
-        found.push((kind, content));
+    while let Some(next) = next_box(&mut rest) {
+        found.push(next);
     }
     found
 }
 
+fn next_box<'a>(bytes: &mut Bytes<'a>) -> Option<IsoBox<'a>> {
+    let length = bytes.number(4)?.checked_sub(8)?;
+    let kind = bytes.take(4)?;
+    Some(IsoBox { kind, content: bytes.take(usize::try_from(length).ok()?)? })
+}
+
 /// The boxes of `meta`.
 struct Description<'a> {
-    boxes: Vec<Found<'a>>,
+    boxes: Vec<IsoBox<'a>>,
     file: &'a Stored,
 }
 
@@ -155,7 +163,7 @@ impl<'a> Description<'a> {
     }
 
     fn content(&self, kind: &[u8]) -> Option<&'a [u8]> {
-        Some(self.boxes.iter().find(|found| found.0 == kind)?.1)
+        Some(self.boxes.iter().find(|found| found.kind == kind)?.content)
     }
 
     /// Returns the kind of an item, such as `hvc1` or `grid`.
@@ -163,8 +171,8 @@ impl<'a> Description<'a> {
         let mut entries = Bytes(self.content(b"iinf")?);
         let count_length = if entries.version()? == 0 { 2 } else { 4 };
         entries.take(count_length)?;
-        boxes(entries.0).into_iter().find_map(|(_, entry)| {
-            let mut entry = Bytes(entry);
+        boxes(entries.0).into_iter().find_map(|entry| {
+            let mut entry = Bytes(entry.content);
             let version = entry.version().filter(|version| *version >= 2)?;
             let id = entry.id(version > 2)?;
             entry.take(2)?;
@@ -173,11 +181,11 @@ impl<'a> Description<'a> {
     }
 
     /// Returns the properties of an item, in the order in which they apply.
-    fn properties(&self, item: u32) -> Option<Vec<Found<'a>>> {
+    fn properties(&self, item: u32) -> Option<Vec<IsoBox<'a>>> {
         let parts = boxes(self.content(b"iprp")?);
-        let all = boxes(parts.iter().find(|part| part.0 == b"ipco")?.1);
-        let maps = parts.iter().filter(|part| part.0 == b"ipma");
-        let indexes = maps.filter_map(|map| associations(map.1, item)).next()?;
+        let all = boxes(parts.iter().find(|part| part.kind == b"ipco")?.content);
+        let maps = parts.iter().filter(|part| part.kind == b"ipma");
+        let indexes = maps.filter_map(|map| associations(map.content, item)).next()?;
         // An index of 0 means no property.
         let used = indexes.into_iter().filter_map(|index| index.checked_sub(1));
         used.map(|index| all.get(index).copied()).collect()
@@ -189,7 +197,9 @@ impl<'a> Description<'a> {
         let mut layout = Bytes(&layout);
         layout.take(1)?;
         let length = if layout.number(1)? & 1 == 0 { 2 } else { 4 };
-        let (rows, columns) = (layout.small(1)? + 1, layout.small(1)? + 1);
+        // Both numbers are stored less one.
+        let rows = layout.small(1)? + 1;
+        let columns = layout.small(1)? + 1;
         if (layout.small(length)?, layout.small(length)?) != size {
             return None;
         }
@@ -199,10 +209,7 @@ impl<'a> Description<'a> {
         }
         let tile = self.tile_size(*items.first()?)?;
         let have_one_size = items.iter().all(|item| self.tile_size(*item) == Some(tile));
-        let fits = |side: u32, count: u32, tile: u32| {
-            tile.checked_mul(count).is_some_and(|covered| covered >= side && covered - tile < side)
-        };
-        let is_covered = fits(size.0, columns, tile.0) && fits(size.1, rows, tile.1);
+        let is_covered = covers(tile.0, columns, size.0) && covers(tile.1, rows, size.1);
         (have_one_size && is_covered).then_some(Coding::Grid { columns, tile, items })
     }
 
@@ -218,24 +225,24 @@ impl<'a> Description<'a> {
     fn tiles(&self, item: u32) -> Option<Vec<u32>> {
         let mut references = Bytes(self.content(b"iref")?);
         let is_long = references.version()? > 0;
-        boxes(references.0).into_iter().filter(|reference| reference.0 == b"dimg").find_map(
-            |(_, reference)| {
-                let mut reference = Bytes(reference);
-                let from = reference.id(is_long)?;
-                let count = reference.number(2).filter(|_| from == item)?;
-                (0..count).map(|_| reference.id(is_long)).collect()
-            },
-        )
+        boxes(references.0).into_iter().filter(|reference| reference.kind == b"dimg").find_map(|reference| {
+            let mut reference = Bytes(reference.content);
+            let from = reference.id(is_long)?;
+            let count = reference.number(2).filter(|_| from == item)?;
+            (0..count).map(|_| reference.id(is_long)).collect()
+        })
     }
 
     /// Returns the data of an item that is stored in one piece: the layout of a grid has at most 12 bytes.
     fn data(&self, item: u32) -> Option<Vec<u8>> {
         let mut places = Bytes(self.content(b"iloc")?);
         let version = places.version()?;
-        let sizes = places.small(2)?;
-        let size = |shift: u32| usize::try_from(sizes >> shift & 15).ok();
-        let (offset, length, base) = (size(12)?, size(8)?, size(4)?);
-        let index = if version == 0 { 0 } else { size(0)? };
+        // Four lengths of later numbers, of four bits each; version 0 has only three.
+        let sizes = usize::try_from(places.small(2)?).ok()?;
+        let offset = sizes >> 12 & 15;
+        let length = sizes >> 8 & 15;
+        let base = sizes >> 4 & 15;
+        let index = if version == 0 { 0 } else { sizes & 15 };
         for _ in 0..places.number(if version < 2 { 2 } else { 4 })? {
             let id = places.id(version > 1)?;
             let method = if version == 0 { 0 } else { places.number(2)? & 15 };
@@ -272,17 +279,19 @@ impl<'a> Description<'a> {
 fn associations(map: &[u8], item: u32) -> Option<Vec<usize>> {
     let mut map = Bytes(map);
     let head = map.number(4)?;
-    let (version, is_wide) = (head >> 24, head & 1 == 1);
+    let version = head >> 24;
+    let is_wide = head & 1 == 1;
     for _ in 0..map.number(4)? {
         let id = map.id(version > 0)?;
         let count = map.number(1)?;
-        // The highest bit says whether a reader must know the property.
-        let index = |map: &mut Bytes<'_>| match is_wide {
-            true => map.number(2).map(|index| index & 0x7fff),
-            false => map.number(1).map(|index| index & 0x7f),
-        };
-        let indexes: Option<Vec<u64>> = (0..count).map(|_| index(&mut map)).collect();
-        let indexes = indexes?;
+        let mut indexes = Vec::new();
+        for _ in 0..count {
+            // The highest bit says whether a reader must know the property.
+            indexes.push(match is_wide {
+                true => map.number(2)? & 0x7fff,
+                false => map.number(1)? & 0x7f,
+            });
+        }
         if id == item {
             return indexes.into_iter().map(|index| usize::try_from(index).ok()).collect();
         }
@@ -291,20 +300,20 @@ fn associations(map: &[u8], item: u32) -> Option<Vec<usize>> {
 }
 
 /// Returns the size among the properties of an item.
-fn size_of(properties: &[Found<'_>]) -> Option<(u32, u32)> {
-    let mut size = Bytes(properties.iter().find(|property| property.0 == b"ispe")?.1);
+fn size_of(properties: &[IsoBox<'_>]) -> Option<(u32, u32)> {
+    let mut size = Bytes(properties.iter().find(|property| property.kind == b"ispe")?.content);
     size.take(4)?;
     let size = (size.small(4)?, size.small(4)?);
     (size.0 > 0 && size.1 > 0).then_some(size)
 }
 
 /// Returns the changes among the properties of an item of this size; none if one is not possible.
-fn transforms(properties: &[Found<'_>], size: (u32, u32)) -> Option<Vec<Transform>> {
+fn transforms(properties: &[IsoBox<'_>], size: (u32, u32)) -> Option<Vec<Transform>> {
     let mut size = size;
     let mut transforms = Vec::new();
-    for (kind, content) in properties {
-        let mut content = Bytes(content);
-        let transform = match *kind {
+    for property in properties {
+        let mut content = Bytes(property.content);
+        let transform = match property.kind {
             b"irot" => match content.number(1)? & 3 {
                 0 => continue,
                 turns => Transform::Rotate(u8::try_from(turns).ok()?),
@@ -322,25 +331,35 @@ fn transforms(properties: &[Found<'_>], size: (u32, u32)) -> Option<Vec<Transfor
 
 /// Returns the part of a picture in a box `clap`, which has its size and the distance between the centres, as fractions.
 fn crop(mut content: Bytes<'_>, size: (u32, u32)) -> Option<Transform> {
-    let (width, width_divisor) = (content.number(4)?, content.number(4)?);
-    let (height, height_divisor) = (content.number(4)?, content.number(4)?);
-    let (right, right_divisor) = (content.signed()?, content.number(4)?);
-    let (down, down_divisor) = (content.signed()?, content.number(4)?);
-    let length =
-        |length: u64, divisor: u64| u32::try_from(length.checked_div(divisor)?).ok().filter(|it| *it > 0);
-    let (width, height) = (length(width, width_divisor)?, length(height, height_divisor)?);
-    let before = |whole: u32, part: u32, distance: i64, divisor: u64| {
-        let divisor = i64::try_from(divisor).ok().filter(|divisor| *divisor > 0)?;
-        let left = i64::from(whole.checked_sub(part)?);
-        let before = (left * divisor + 2 * distance).div_euclid(2 * divisor);
-        u32::try_from(before).ok().filter(|before| i64::from(*before) <= left)
-    };
+    let width = content.fraction()?;
+    let height = content.fraction()?;
+    let right = content.distance()?;
+    let down = content.distance()?;
     Some(Transform::Crop {
         width,
         height,
-        left: before(size.0, width, right, right_divisor)?,
-        top: before(size.1, height, down, down_divisor)?,
+        left: before(size.0, width, right)?,
+        top: before(size.1, height, down)?,
     })
+}
+
+/// How far the centre of a part is from the centre of the picture, as a fraction.
+#[derive(Clone, Copy)]
+struct Distance {
+    numerator: i64,
+    divisor: i64,
+}
+
+/// Returns the pixels before a part of a side; none if the part is not within it.
+fn before(whole: u32, part: u32, Distance { numerator, divisor }: Distance) -> Option<u32> {
+    let left = i64::from(whole.checked_sub(part)?);
+    let before = (left * divisor + 2 * numerator).div_euclid(2 * divisor);
+    u32::try_from(before).ok().filter(|before| i64::from(*before) <= left)
+}
+
+/// Returns whether tiles of this side cover a side of the picture, and none of them lies outside.
+fn covers(tile: u32, count: u32, side: u32) -> bool {
+    tile.checked_mul(count).is_some_and(|covered| covered >= side && covered - tile < side)
 }
 
 /// Bytes that are read from the front.
@@ -367,6 +386,18 @@ impl<'a> Bytes<'a> {
     fn signed(&mut self) -> Option<i64> {
         let bytes = self.take(4)?.first_chunk()?;
         Some(i64::from(i32::from_be_bytes(*bytes)))
+    }
+
+    /// Returns the integer part of a fraction of two numbers, which is not 0.
+    fn fraction(&mut self) -> Option<u32> {
+        let length = self.number(4)?;
+        u32::try_from(length.checked_div(self.number(4)?)?).ok().filter(|length| *length > 0)
+    }
+
+    fn distance(&mut self) -> Option<Distance> {
+        let numerator = self.signed()?;
+        let divisor = i64::try_from(self.number(4)?).ok().filter(|divisor| *divisor > 0)?;
+        Some(Distance { numerator, divisor })
     }
 
     /// Returns the number of an item.

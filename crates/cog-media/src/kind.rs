@@ -46,14 +46,18 @@ fn office_type(head: &[u8]) -> Option<&'static str> {
 
 /// Describes content of no known type for a message.
 pub(crate) fn describe_unknown(head: &[u8]) -> Option<&'static str> {
-    let is_text = |head: &[u8]| match std::str::from_utf8(head) {
-        Ok(text) => !text.contains('\0'),
-        Err(error) => error.error_len().is_none() && error.valid_up_to() > 0 && !head.contains(&0),
-    };
     match head.get(..HEAD).unwrap_or(head) {
         [] => Some("an empty file"),
         head if is_text(head) => Some("plain text"),
         _ => None,
+    }
+}
+
+fn is_text(head: &[u8]) -> bool {
+    match std::str::from_utf8(head) {
+        Ok(text) => !text.contains('\0'),
+        // The last character may be cut off.
+        Err(error) => error.error_len().is_none() && error.valid_up_to() > 0 && !head.contains(&0),
     }
 }
 
@@ -78,7 +82,7 @@ pub(crate) fn conversion(found: &str) -> &'static str {
     }
 }
 
-/// Returns a type that no provider accepts and ffmpeg converts, such as that of voice memos or of a phone's photographs,
+/// Returns a type that no provider accepts and ffmpeg converts, such as the type of voice memos or of a phone's photographs,
 /// and its kind.
 pub(crate) fn convertible(media_type: &str) -> Option<(&'static str, Modality)> {
     const TYPES: [(&str, Modality); 8] = [

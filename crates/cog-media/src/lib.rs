@@ -7,24 +7,18 @@
 //! - A [`Tool`] reads documents, audio and video in a separate process, which runs [`internal_media`].
 //! - [`MediaError`] has a code for each refusal; [`MediaRules`] has the limits; a [`Delivery`] stores generated media.
 
-mod access;
-mod base64;
-mod blocking;
-mod body;
 mod check;
 mod checksum;
 mod collect;
 mod deliver;
 mod error;
-mod facts;
 #[cfg_attr(not(feature = "fetch"), path = "fetch/absent.rs")]
 mod fetch;
 mod files;
 mod guard;
-#[cfg_attr(not(feature = "decode"), path = "header/absent.rs")]
-mod header;
 mod heif;
 mod kind;
+mod media;
 mod normalise;
 mod prepare;
 mod report;
@@ -38,23 +32,21 @@ pub use crate::fetch::{FetchLimits, Proxy, ProxyError, ResolveFuture, Resolver, 
 #[cfg(feature = "decode")]
 pub use crate::tool::internal_media;
 pub use crate::{
-    access::{Access, Uploads},
-    base64::{decode_base64, encode_base64},
-    check::{Expected, Media, check},
+    check::check,
     checksum::Checksum,
-    collect::{Progress, collect, obtain, receive},
+    collect::{Access, Progress, Uploads, collect, obtain, receive},
     deliver::{Delivered, Delivery, MediaDirectory, Publish, Published, extension},
     error::{LimitKind, MediaError},
-    facts::{Facts, Orientation},
     fetch::{Fetched, Fetcher},
     files::FileGuard,
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff, type_of_name},
+    media::{Expected, Facts, Media, Orientation},
     normalise::{MediaCapabilities, Part, Prepared, Step, normalise},
     prepare::prepare,
     report::{Processed, media_processed, media_validation},
     rules::MediaRules,
     source::{Detail, MediaLocation, MediaSource, Rotation},
-    store::{Store, Stored},
+    store::{Store, Stored, decode_base64, encode_base64},
     tool::{Frame, FramePlan, FrameSelection, PageText, Programs, READER_VARIABLE, Tool},
 };

@@ -1,14 +1,11 @@
 //! Converts a checked image into what a provider supports (SPEC 8.3, media normalisation).
 
-#[cfg(feature = "decode")]
-mod frames;
+#[cfg_attr(not(feature = "decode"), path = "normalise/no_decoder.rs")]
+mod decoder;
 mod gif;
 mod jpeg;
-#[cfg_attr(not(feature = "decode"), path = "normalise/no_pixels.rs")]
-mod pixels;
 mod plan;
-mod png;
-mod remake;
+mod reencode;
 mod structure;
 mod webp;
 
@@ -17,9 +14,11 @@ use cog_spec::Modality;
 
 use crate::{FramePlan, Media, MediaError, MediaRules, Stored};
 
-use self::structure::stripping_plan;
-#[cfg(feature = "decode")]
-pub(crate) use self::{frames::frames, structure::check_structure};
+pub(crate) use self::decoder::read_header;
+use self::{
+    reencode::{reencode, steps_of},
+    structure::stripping_plan,
+};
 
 /// The media that a provider supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,15 +169,15 @@ pub fn normalise(
     if media.kind() != Modality::Image {
         return Err(MediaError::UnsupportedByProvider { media_type: media.media_type() });
     }
-    let steps = remake::steps(media, capabilities, rules);
+    let steps = steps_of(media, capabilities, rules);
     if !steps.is_empty() {
-        return remake::remake(media, steps, capabilities, rules);
+        return reencode(media, steps, capabilities, rules);
     }
     let Some(stripped) = without_metadata(media, rules)? else {
-        return remake::remake(media, vec![Step::FirstFrame], capabilities, rules);
+        return reencode(media, vec![Step::FirstFrame], capabilities, rules);
     };
     match capabilities.max_bytes {
-        Some(limit) if stripped.stored.len() > limit => remake::remake(media, steps, capabilities, rules),
+        Some(limit) if stripped.stored.len() > limit => reencode(media, steps, capabilities, rules),
         _ => Ok(stripped),
     }
 }
@@ -187,13 +186,14 @@ pub fn normalise(
 pub(crate) fn needs_decoding(media: &Media, capabilities: &MediaCapabilities, rules: &MediaRules) -> bool {
     let is_large = capabilities.max_bytes.is_some_and(|limit| media.bytes().len() > limit);
     let is_animated = media.facts().frames.is_some() && media.media_type() == "image/webp";
-    is_large || is_animated || !remake::steps(media, capabilities, rules).is_empty()
+    is_large || is_animated || !steps_of(media, capabilities, rules).is_empty()
 }
 
 /// Removes everything except pixels and colour information. An animation keeps its first frame only, even if metadata
 /// stays. Returns none if that requires decoding.
 fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared>, MediaError> {
-    let (media_type, stored) = (media.media_type(), media.bytes());
+    let media_type = media.media_type();
+    let stored = media.bytes();
     let is_one_of_several = media_type == "image/gif" || media.facts().frames.is_some();
     if !rules.strip_metadata && !is_one_of_several {
         return Ok(Some(Prepared::complete(media)));

@@ -1,14 +1,14 @@
 //! Converts a checked media file into the parts that a provider is sent.
 
-mod turns;
+mod decode_queue;
 
 use cog_spec::Modality;
 
 use crate::{
     Frame, Media, MediaCapabilities, MediaError, MediaRules, PageText, Part, Prepared, Step, Store, Stored,
     Tool,
-    blocking::run_blocking,
     normalise::{needs_decoding, normalise},
+    store::run_blocking,
 };
 
 /// The types of extracted text, video frames and audio tracks.
@@ -56,19 +56,21 @@ async fn image_of(
     owner: Option<&str>,
 ) -> Result<Prepared, MediaError> {
     let permit = match needs_decoding(media, capabilities, rules) {
-        true => Some(turns::wait(media, owner).await),
+        true => Some(decode_queue::wait(media, owner).await),
         false => None,
     };
-    let (image, by_url) = (media.clone(), capabilities.by_url);
-    let (capabilities, rules) = (capabilities.clone(), rules.clone());
-    // The permit lasts until the work ends, even if the future is dropped.
-    let work = move || {
-        let normalised = normalise(&image, &capabilities, &rules);
+    let image = media.clone();
+    let accepted = capabilities.clone();
+    let rules = rules.clone();
+    let mut prepared = run_blocking(move || {
+        let normalised = normalise(&image, &accepted, &rules);
+        // The permit lasts until the work ends, even if the future is dropped: the thread goes on, and uses its memory.
         drop(permit);
         normalised
-    };
-    let mut prepared = run_blocking(work).await?;
-    if by_url && prepared.steps.is_empty() {
+    })
+    .await?;
+    // A changed image exists only here, so only an unchanged one can be fetched by its URL.
+    if capabilities.by_url && prepared.steps.is_empty() {
         prepared.url = media.public_url().map(str::to_owned);
     }
     Ok(prepared)
@@ -90,11 +92,11 @@ async fn frames_of(
     let mut plan = capabilities.frames;
     plan.max_side = capabilities.max_dimension.map_or(plan.max_side, |limit| limit.min(plan.max_side));
     let frames = tool.frames(media, &plan).await?;
-    let frame = |Frame { at_ms, number, image }| Prepared {
+    let frames = frames.into_iter().map(|Frame { at_ms, number, image }| Prepared {
         part: Part::Frame { at_ms, number },
         ..converted(FRAME, image)
-    };
-    let mut parts: Vec<_> = frames.into_iter().map(frame).collect();
+    });
+    let mut parts: Vec<_> = frames.collect();
     match audio_of(media, capabilities, tool).await? {
         Some(audio) => parts.push(Prepared { part: Part::Audio, ..audio }),
         None if media.facts().sample_rate.is_some() => {
@@ -144,12 +146,13 @@ async fn document_of(
     if pages.iter().all(|page| page.text.is_empty()) {
         return pages_of(media, pages.len(), capabilities, tool).await;
     }
-    let work = move || {
+    run_blocking(move || {
         let mut store = Store::unhashed(u64::MAX);
         store.push(PageText::marked(&pages).as_bytes())?;
-        Ok(Prepared { part: Part::Text, warning: not_sent(&pages), ..converted(TEXT, store.finish()) })
-    };
-    run_blocking(work).await.map(|text| vec![text])
+        let text = converted(TEXT, store.finish());
+        Ok(vec![Prepared { part: Part::Text, warning: not_sent(&pages), ..text }])
+    })
+    .await
 }
 
 /// Returns the images of the first pages of a document.

@@ -5,6 +5,9 @@ use crate::kind::convertible;
 /// 1 MB is 1,048,576 decoded bytes (ruling R60).
 const MB: u64 = 1 << 20;
 
+/// How much longer than its content audio can be: encoders add silence and fill the last frame.
+pub(crate) const PADDING_MS: u64 = 250;
+
 /// The limits for media files: SPEC 4.1.1 and docs/spec/media.md, tightened by a manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MediaRules {
@@ -109,8 +112,11 @@ impl MediaRules {
 
     /// Returns the supported types.
     pub fn media_types(&self) -> Vec<&'static str> {
-        let types = |kind: &Modality| if self.is_output { kind.output_types() } else { kind.media_types() };
-        self.kinds.iter().flat_map(types).copied().collect()
+        let kinds = self.kinds.iter();
+        match self.is_output {
+            true => kinds.flat_map(|kind| kind.output_types()).copied().collect(),
+            false => kinds.flat_map(|kind| kind.media_types()).copied().collect(),
+        }
     }
 }
 

@@ -112,19 +112,24 @@ impl MediaLocation {
 }
 
 fn location(input: &Value, node: Node<'_>) -> Result<MediaLocation, MediaError> {
-    let member = |key: &str, absent: &'static str| {
-        node.get(key).filter(|member| member.is_string()).ok_or_else(|| invalid(absent))
-    };
-    let text = |member: Node<'_>| member.as_str().unwrap_or_default().to_owned();
-    match member("type", "`type` is missing")?.as_str() {
-        Some("url") => Ok(MediaLocation::Url(text(member("url", "url requires `url`")?))),
-        Some("base64") => Ok(MediaLocation::Base64(input.child(member("data", "base64 requires `data`")?))),
-        Some("file") => Ok(MediaLocation::File(text(member("path", "file requires `path`")?).into())),
-        Some("upload_ref") => {
-            Ok(MediaLocation::Upload(text(member("upload_id", "upload_ref requires `upload_id`")?)))
+    match text(node, "type", "`type` is missing")?.as_str() {
+        "url" => Ok(MediaLocation::Url(text(node, "url", "url requires `url`")?)),
+        "base64" => {
+            // A file of megabytes: it shares the memory of the input.
+            let data = node.get("data").filter(|data| data.is_string());
+            Ok(MediaLocation::Base64(input.child(data.ok_or_else(|| invalid("base64 requires `data`"))?)))
+        }
+        "file" => Ok(MediaLocation::File(text(node, "path", "file requires `path`")?.into())),
+        "upload_ref" => {
+            Ok(MediaLocation::Upload(text(node, "upload_id", "upload_ref requires `upload_id`")?))
         }
         _ => Err(invalid("`type` must be url, base64, file or upload_ref")),
     }
+}
+
+/// Returns a member that is a string.
+fn text(node: Node<'_>, key: &str, absent: &'static str) -> Result<String, MediaError> {
+    Ok(node.get(key).and_then(Node::as_str).ok_or_else(|| invalid(absent))?.to_owned())
 }
 
 impl Detail {

@@ -7,18 +7,10 @@
 
 mod child;
 #[cfg(feature = "decode")]
-mod confine;
-#[cfg(feature = "decode")]
 mod container;
-#[cfg(feature = "decode")]
-mod declared;
 mod ffmpeg;
 #[cfg(feature = "decode")]
-mod handle;
-mod limits;
-#[cfg(feature = "decode")]
 mod mp4;
-mod page;
 #[cfg(feature = "decode")]
 mod pdf;
 mod poppler;
@@ -28,8 +20,6 @@ mod report;
 #[cfg(feature = "decode")]
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "decode")]
-mod wav;
 
 use std::{
     ffi::OsString,
@@ -39,17 +29,17 @@ use std::{
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
 use self::{
-    child::{Child, Failure, Written},
-    report::Report,
+    child::{CONVERTING, Child, ChildOutput, Failure, READING},
+    report::{PDF, Report},
 };
-use crate::{Facts, MediaError, Stored, blocking::run_blocking};
+use crate::{Facts, MediaError, Stored, store::run_blocking};
 
 #[cfg(feature = "decode")]
 pub use self::reader::internal_media;
 pub use self::{
     child::READER_VARIABLE,
     ffmpeg::{Frame, FramePlan, FrameSelection},
-    page::PageText,
+    report::PageText,
 };
 
 /// The maximum number of concurrent processes; more wait.
@@ -148,9 +138,9 @@ impl Tool {
         if let Some(pages) = self.pdftotext(stored).await? {
             return Ok(pages);
         }
-        match self.read(stored, page::PDF, &["text"]).await? {
+        match self.read(stored, PDF, &["text"]).await? {
             Report::Pages(pages) => Ok(pages),
-            other => Err(unreadable(page::PDF, other)),
+            other => Err(unreadable(PDF, other)),
         }
     }
 
@@ -160,9 +150,9 @@ impl Tool {
     /// # Errors
     /// As [`Tool::probe`].
     pub async fn page_sizes(&self, stored: &Stored) -> Result<Vec<Option<(f64, f64)>>, MediaError> {
-        match self.read(stored, page::PDF, &["sizes"]).await? {
+        match self.read(stored, PDF, &["sizes"]).await? {
             Report::Sizes(sizes) => Ok(sizes),
-            other => Err(unreadable(page::PDF, other)),
+            other => Err(unreadable(PDF, other)),
         }
     }
 
@@ -175,7 +165,7 @@ impl Tool {
         let child = Child {
             program: &self.program,
             before: &self.arguments,
-            timeout: limits::READING,
+            timeout: READING,
             max_bytes: MAX_JSON,
         };
         let _permit = self.permit().await;
@@ -196,11 +186,11 @@ impl Tool {
         stored: &Stored,
         arguments: &[&str],
         max_bytes: u64,
-    ) -> Result<Written, Failure> {
+    ) -> Result<ChildOutput, Failure> {
         let mut command: Vec<OsString> = vec![EXEC.into(), program.into()];
         command.extend(arguments.iter().map(OsString::from));
         let child =
-            Child { program: &self.program, before: &self.arguments, timeout: limits::CONVERTING, max_bytes };
+            Child { program: &self.program, before: &self.arguments, timeout: CONVERTING, max_bytes };
         let permit = self.permit().await;
         let _permit = permit.map_err(|error| Failure::Storage(std::io::Error::other(error).into()))?;
         child.run(stored, &command).await
@@ -214,21 +204,24 @@ impl Tool {
 
 /// Returns the error for a process that failed, without repeating its output.
 fn failed(failure: Failure, media_type: &'static str) -> MediaError {
-    let damaged = |what| MediaError::Damaged { media_type, what };
-    match failure {
+    let what = match failure {
         Failure::Start(error) => {
-            MediaError::ReaderUnavailable { what: format!("the reader process cannot start: {error}") }
+            return MediaError::ReaderUnavailable { what: format!("the reader process cannot start: {error}") };
         }
         Failure::NotStarted => {
-            MediaError::ReaderUnavailable { what: "the program that reads it cannot be started".to_owned() }
+            let what = "the program that reads it cannot be started".to_owned();
+            return MediaError::ReaderUnavailable { what };
         }
-        Failure::Nested => MediaError::NoReader { what: "this process was itself started as a reader" },
-        Failure::TimedOut => damaged("reading it timed out"),
-        Failure::TooLarge => damaged("the output is too large"),
-        Failure::Killed => damaged("the reader process exceeded its memory or time limit"),
-        Failure::Failed => damaged("its content cannot be decoded"),
-        Failure::Storage(error) => error,
-    }
+        Failure::Nested => {
+            return MediaError::NoReader { what: "this process was itself started as a reader" };
+        }
+        Failure::Storage(error) => return error,
+        Failure::TimedOut => "reading it timed out",
+        Failure::TooLarge => "the output is too large",
+        Failure::Killed => "the reader process exceeded its memory or time limit",
+        Failure::Failed => "its content cannot be decoded",
+    };
+    MediaError::Damaged { media_type, what }
 }
 
 fn unreadable(media_type: &'static str, report: Report) -> MediaError {

@@ -101,17 +101,24 @@ fn freshness(headers: &HeaderMap) -> Option<(Duration, Option<(HeaderName, Heade
     // All requests send the same headers, so only `*` means that the next response may differ.
     let varies = headers.get_all(VARY).iter().any(|value| value == "*");
     let rules = directives(headers);
-    let has = |name: &str| rules.iter().any(|rule| rule == name);
-    if varies || has("no-store") {
+    if varies || rules.iter().any(|rule| rule == "no-store") {
         return None;
     }
-    let number = |text: Option<&str>| text.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
-    let max_age = number(rules.iter().find_map(|rule| rule.strip_prefix("max-age=")));
-    let age = number(headers.get(AGE).and_then(|value| value.to_str().ok())).unwrap_or_default();
-    let lifetime = max_age.filter(|_| !has("no-cache")).unwrap_or_default().saturating_sub(age).min(MAX_AGE);
-    let by = |header: HeaderName, name: HeaderName| headers.get(header).map(|value| (name, value.clone()));
-    let condition = by(ETAG, IF_NONE_MATCH).or_else(|| by(LAST_MODIFIED, IF_MODIFIED_SINCE));
+    let max_age = match rules.iter().any(|rule| rule == "no-cache") {
+        true => None,
+        false => rules.iter().find_map(|rule| seconds(rule.strip_prefix("max-age=")?)),
+    };
+    // A cache on the way has used up a part of the lifetime.
+    let age = headers.get(AGE).and_then(|value| seconds(value.to_str().ok()?)).unwrap_or_default();
+    let lifetime = max_age.unwrap_or_default().saturating_sub(age).min(MAX_AGE);
+    let etag = headers.get(ETAG).map(|value| (IF_NONE_MATCH, value.clone()));
+    let condition =
+        etag.or_else(|| headers.get(LAST_MODIFIED).map(|value| (IF_MODIFIED_SINCE, value.clone())));
     (!lifetime.is_zero() || condition.is_some()).then_some((lifetime, condition))
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    text.trim().parse().ok().map(Duration::from_secs)
 }
 
 fn directives(headers: &HeaderMap) -> Vec<String> {

@@ -66,33 +66,38 @@ impl fmt::Display for Network {
 
 /// Returns the non-public network of an IP address and its purpose.
 pub(super) fn special(address: IpAddr) -> Option<(Network, &'static str)> {
-    let found = TABLE.iter().find(|(network, _)| network.contains(address)).copied();
-    let outside = || match address {
+    if let Some(found) = TABLE.iter().find(|(network, _)| network.contains(address)) {
+        return Some(*found);
+    }
+    match address {
         IpAddr::V6(v6) if is_isatap(v6) => Some((ISATAP, "an IPv4 address inside IPv6 (ISATAP)")),
         IpAddr::V6(_) if !GLOBAL.contains(address) => Some((EVERYTHING, "not part of the public network")),
         _ => None,
-    };
-    found.or_else(outside)
+    }
 }
 
 /// Returns the IPv4 address that an IPv6 address contains.
 pub(super) fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let [_, second, third, fourth, fifth, sixth, seventh, eighth] = address.segments();
-    let is_in = |network: Network| network.contains(address.into());
-    let from_halves = |high: u16, low: u16| Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low));
-    if is_in(SIX_TO_FOUR) {
+    let ip = IpAddr::V6(address);
+    if SIX_TO_FOUR.contains(ip) {
         Some(from_halves(second, third))
-    } else if is_in(TEREDO) {
+    } else if TEREDO.contains(ip) {
+        // RFC 4380: the client's address is inverted, so that NATs do not rewrite it.
         Some(from_halves(!seventh, !eighth))
-    } else if is_in(LOCAL_NAT64) {
+    } else if LOCAL_NAT64.contains(ip) {
         // RFC 6052 section 2.2: 16 bits before the reserved octet, 16 after it.
         Some(from_halves(fourth, (fifth << 8) | (sixth >> 8)))
-    } else if is_isatap(address) || [MAPPED, TRANSLATED, COMPATIBLE, NAT64].into_iter().any(is_in) {
+    } else if is_isatap(address) || [MAPPED, TRANSLATED, COMPATIBLE, NAT64].iter().any(|network| network.contains(ip)) {
         Some(from_halves(seventh, eighth))
     } else {
         None
     }
+}
+
+fn from_halves(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low))
 }
 
 /// RFC 5214: the interface identifier is 0000:5efe or 0200:5efe, then an IPv4 address.

@@ -91,7 +91,8 @@ proptest! {
     fn allows_public_addresses_in_usual_notation_only(
         address in address(), parts in 1_usize..=4, bases in [0_u8..5, 0..5, 0..5, 0..5],
     ) {
-        let (guard, plain) = (UrlGuard::default(), Ipv4Addr::from_bits(address));
+        let guard = UrlGuard::default();
+        let plain = Ipv4Addr::from_bits(address);
         let is_public = networks::special(plain.into()).is_none();
         prop_assert_eq!(guard.judge(&format!("http://{plain}/")).is_ok(), is_public);
         let odd = odd(address, parts, bases);
@@ -103,7 +104,8 @@ proptest! {
 
     #[test]
     fn rejects_embedded_addresses(address in address()) {
-        let (high, low) = (address >> 16, address & 0xffff);
+        let high = address >> 16;
+        let low = address & 0xffff;
         for carrier in [
             format!("::ffff:{high:x}:{low:x}"),
             format!("::{high:x}:{low:x}"),
@@ -131,7 +133,7 @@ proptest! {
             match form::host(target.url()).unwrap() {
                 Host::Address(address) => prop_assert_eq!(networks::special(address), None),
                 Host::Name(name) => {
-                    prop_assert_eq!(names::refusal_reason(&name), None);
+                    prop_assert_eq!(form::refusal_reason(&name), None);
                     // No parser reads it as an IP address: its last label is not a number in any base.
                     let last = name.rsplit('.').next().unwrap();
                     let is_number = match last.strip_prefix("0x") {

@@ -2,13 +2,13 @@
 
 use std::io::{Read, Seek};
 
-use super::plan::{Broken, Plan, Scan};
+use super::plan::{StructureError, Plan, Scan};
 
 /// Keeps the screen descriptor, the first frame and its control block.
-pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
+pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, StructureError> {
     let mut plan = Plan::default();
     let [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', _, _, _, _, flags, _, _] = scan.take::<13>()? else {
-        return Err(Broken);
+        return Err(StructureError);
     };
     scan.skip(colours(flags))?;
     plan.keep(0, scan.at());
@@ -25,14 +25,14 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Bro
                 plan.insert(*b";");
                 return Ok(plan);
             }
-            _ => return Err(Broken),
+            _ => return Err(StructureError),
         }
     }
 }
 
 /// Counts the frames, each of which must be complete.
 #[cfg(feature = "decode")]
-pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Result<u32, Broken> {
+pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Result<u32, StructureError> {
     let mut found = 0;
     let [.., flags, _, _] = scan.take::<13>()?;
     scan.skip(colours(flags))?;
@@ -58,7 +58,7 @@ fn colours(flags: u8) -> u64 {
 }
 
 /// Keeps graphic control and colour profile extensions.
-fn extension(scan: &mut Scan<impl Read + Seek>, from: u64, plan: &mut Plan) -> Result<(), Broken> {
+fn extension(scan: &mut Scan<impl Read + Seek>, from: u64, plan: &mut Plan) -> Result<(), StructureError> {
     let is_needed = match scan.byte()? {
         0xF9 => true,
         0xFF => {
@@ -79,7 +79,7 @@ fn extension(scan: &mut Scan<impl Read + Seek>, from: u64, plan: &mut Plan) -> R
 }
 
 /// Skips data blocks up to the empty block that ends them.
-fn blocks(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
+fn blocks(scan: &mut Scan<impl Read + Seek>) -> Result<(), StructureError> {
     loop {
         match scan.byte()? {
             0 => return Ok(()),

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::plan::{Broken, Plan, Scan};
+use super::plan::{StructureError, Plan, Scan};
 
 const END: u8 = 0xD9;
 const SCAN: u8 = 0xDA;
@@ -14,9 +14,9 @@ const APP15: u8 = 0xEF;
 
 /// Keeps tables, scans, the colour profile and the Adobe marker. All other application data, comments, previews and
 /// bytes after the end are removed.
-pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
+pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, StructureError> {
     let mut plan = Plan::default();
-    let [0xFF, 0xD8] = scan.take()? else { return Err(Broken) };
+    let [0xFF, 0xD8] = scan.take()? else { return Err(StructureError) };
     plan.keep(0, 2);
     loop {
         let from = scan.at();
@@ -42,27 +42,27 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
 }
 
 /// Returns the code of the next marker.
-fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<u8, Broken> {
+fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<u8, StructureError> {
     if scan.byte()? != 0xFF {
-        return Err(Broken);
+        return Err(StructureError);
     }
     loop {
         match scan.byte()? {
             0xFF => {}
-            0 => return Err(Broken),
+            0 => return Err(StructureError),
             code => return Ok(code),
         }
     }
 }
 
 /// Skips a segment after its marker.
-fn segment(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
+fn segment(scan: &mut Scan<impl Read + Seek>) -> Result<(), StructureError> {
     let length = u16::from_be_bytes(scan.take()?);
-    scan.skip(u64::from(length.checked_sub(2).ok_or(Broken)?))
+    scan.skip(u64::from(length.checked_sub(2).ok_or(StructureError)?))
 }
 
 /// Skips entropy-coded data up to the next marker.
-fn skip_pixels(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
+fn skip_pixels(scan: &mut Scan<impl Read + Seek>) -> Result<(), StructureError> {
     while scan.skip_to(0xFF)? {
         let [_, next] = scan.peek()?;
         match next {
@@ -80,8 +80,8 @@ fn application(
     code: u8,
     from: u64,
     plan: &mut Plan,
-) -> Result<(), Broken> {
-    let length = u64::from(u16::from_be_bytes(scan.take()?)).checked_sub(2).ok_or(Broken)?;
+) -> Result<(), StructureError> {
+    let length = u64::from(u16::from_be_bytes(scan.take()?)).checked_sub(2).ok_or(StructureError)?;
     let end = scan.at() + length;
     match code {
         APP0 if length >= 14 => {

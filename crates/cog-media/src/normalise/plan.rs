@@ -78,9 +78,9 @@ pub(super) struct Scan<R> {
 
 /// The file ends early or has wrong lengths.
 #[derive(Debug)]
-pub(super) struct Broken;
+pub(super) struct StructureError;
 
-impl Broken {
+impl StructureError {
     /// Returns the error for an image of this type.
     pub(super) fn into_error(self, media_type: &'static str) -> MediaError {
         MediaError::Damaged { media_type, what: "the structure is damaged or truncated" }
@@ -110,44 +110,44 @@ impl<R: Read + Seek> Scan<R> {
     }
 
     /// Reads the next bytes.
-    pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], Broken> {
+    pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], StructureError> {
         let mut bytes = [0; N];
-        self.reader.read_exact(&mut bytes).map_err(|_| Broken)?;
+        self.reader.read_exact(&mut bytes).map_err(|_| StructureError)?;
         self.at += N as u64;
         Ok(bytes)
     }
 
     /// Returns the next two bytes without consuming them.
-    pub(super) fn peek(&mut self) -> Result<[Option<u8>; 2], Broken> {
+    pub(super) fn peek(&mut self) -> Result<[Option<u8>; 2], StructureError> {
         // At the end of the buffer only one byte is available.
         if self.reader.buffer().len() < 2 {
             let at = self.at;
-            self.reader.seek(SeekFrom::Start(at)).map_err(|_| Broken)?;
+            self.reader.seek(SeekFrom::Start(at)).map_err(|_| StructureError)?;
         }
-        let ahead = self.reader.fill_buf().map_err(|_| Broken)?;
+        let ahead = self.reader.fill_buf().map_err(|_| StructureError)?;
         Ok([ahead.first().copied(), ahead.get(1).copied()])
     }
 
     /// Reads the next byte.
-    pub(super) fn byte(&mut self) -> Result<u8, Broken> {
+    pub(super) fn byte(&mut self) -> Result<u8, StructureError> {
         self.take::<1>().map(|[byte]| byte)
     }
 
     /// Skips bytes, which must exist.
-    pub(super) fn skip(&mut self, bytes: u64) -> Result<(), Broken> {
-        let end = self.at.checked_add(bytes).filter(|end| *end <= self.length).ok_or(Broken)?;
-        self.reader.seek_relative(i64::try_from(bytes).map_err(|_| Broken)?).map_err(|_| Broken)?;
+    pub(super) fn skip(&mut self, bytes: u64) -> Result<(), StructureError> {
+        let end = self.at.checked_add(bytes).filter(|end| *end <= self.length).ok_or(StructureError)?;
+        self.reader.seek_relative(i64::try_from(bytes).map_err(|_| StructureError)?).map_err(|_| StructureError)?;
         self.at = end;
         Ok(())
     }
 
     /// Reads bytes, which must exist, in parts.
-    pub(super) fn read(&mut self, bytes: u64, mut part: impl FnMut(&[u8])) -> Result<(), Broken> {
-        let end = self.at.checked_add(bytes).filter(|end| *end <= self.length).ok_or(Broken)?;
+    pub(super) fn read(&mut self, bytes: u64, mut part: impl FnMut(&[u8])) -> Result<(), StructureError> {
+        let end = self.at.checked_add(bytes).filter(|end| *end <= self.length).ok_or(StructureError)?;
         while self.at < end {
-            let ahead = self.reader.fill_buf().map_err(|_| Broken)?;
+            let ahead = self.reader.fill_buf().map_err(|_| StructureError)?;
             let left = usize::try_from(end - self.at).unwrap_or(usize::MAX);
-            let taken = ahead.get(..left.min(ahead.len())).filter(|taken| !taken.is_empty()).ok_or(Broken)?;
+            let taken = ahead.get(..left.min(ahead.len())).filter(|taken| !taken.is_empty()).ok_or(StructureError)?;
             part(taken);
             let taken = taken.len();
             self.reader.consume(taken);
@@ -157,9 +157,9 @@ impl<R: Read + Seek> Scan<R> {
     }
 
     /// Skips to the next such byte. Returns false at the end of the file.
-    pub(super) fn skip_to(&mut self, byte: u8) -> Result<bool, Broken> {
+    pub(super) fn skip_to(&mut self, byte: u8) -> Result<bool, StructureError> {
         loop {
-            let ahead = self.reader.fill_buf().map_err(|_| Broken)?;
+            let ahead = self.reader.fill_buf().map_err(|_| StructureError)?;
             if ahead.is_empty() {
                 return Ok(false);
             }

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::plan::{Broken, Plan, Scan};
+use super::plan::{StructureError, Plan, Scan};
 
 /// The flags of the extended header for Exif and XMP chunks.
 const EXIF_AND_XMP: u8 = 0x08 | 0x04;
@@ -12,7 +12,7 @@ const ANIMATION: u8 = 0x02;
 const ALPHA: u8 = 0x10;
 
 /// Keeps the chunks with pixels and clears the metadata flags in the header.
-pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
+pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, StructureError> {
     let end = file_header(scan)?;
     let mut chunks = Plan::default();
     while scan.at() < end {
@@ -23,11 +23,12 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
 
 /// Keeps the first frame as a still image, and metadata if requested. Returns none if that frame covers only a part of
 /// the canvas.
-pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Option<Plan>, Broken> {
+pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Option<Plan>, StructureError> {
     let end = file_header(scan)?;
-    let (mut chunks, mut first) = (Plan::default(), None);
+    let mut chunks = Plan::default();
+    let mut first = None;
     let ChunkHeader { kind: [b'V', b'P', b'8', b'X'], size: 10, .. } = chunk_header(scan)? else {
-        return Err(Broken);
+        return Err(StructureError);
     };
     let [flags, _, _, _, canvas @ ..] = scan.take::<10>()?;
     while scan.at() < end {
@@ -45,9 +46,9 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> 
             b"EXIF" | b"XMP " if metadata => chunks.keep(from, inside),
             _ => {}
         }
-        scan.skip(inside.checked_sub(scan.at()).ok_or(Broken)?)?;
+        scan.skip(inside.checked_sub(scan.at()).ok_or(StructureError)?)?;
     }
-    let alpha = if first.ok_or(Broken)? { ALPHA } else { 0 };
+    let alpha = if first.ok_or(StructureError)? { ALPHA } else { 0 };
     let metadata_flags = if metadata { EXIF_AND_XMP } else { 0 };
     let flags = flags & !(ANIMATION | ALPHA | EXIF_AND_XMP) | (flags & (alpha | metadata_flags));
     let mut plan = Plan::default();
@@ -57,8 +58,9 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> 
 }
 
 /// Keeps the pixels of a frame. Returns whether it may have alpha.
-fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result<bool, Broken> {
-    let (mut has_pixels, mut has_alpha) = (false, false);
+fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result<bool, StructureError> {
+    let mut has_pixels = false;
+    let mut has_alpha = false;
     while scan.at() < end {
         let ChunkHeader { from, kind, padded, .. } = chunk_header(scan)?;
         scan.skip(padded)?;
@@ -68,7 +70,7 @@ fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result
             plan.keep(from, scan.at());
         }
     }
-    has_pixels.then_some(has_alpha).ok_or(Broken)
+    has_pixels.then_some(has_alpha).ok_or(StructureError)
 }
 
 /// Counts the readable frames; none for a still image.
@@ -91,7 +93,7 @@ pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Option<u32> {
 }
 
 /// Returns whether the pixels of the first frame are stored without loss.
-pub(super) fn is_lossless(scan: &mut Scan<impl Read + Seek>) -> Result<bool, Broken> {
+pub(super) fn is_lossless(scan: &mut Scan<impl Read + Seek>) -> Result<bool, StructureError> {
     let end = file_header(scan)?;
     while scan.at() < end {
         let ChunkHeader { kind, padded, .. } = chunk_header(scan)?;
@@ -103,20 +105,20 @@ pub(super) fn is_lossless(scan: &mut Scan<impl Read + Seek>) -> Result<bool, Bro
             _ => scan.skip(padded)?,
         }
     }
-    Err(Broken)
+    Err(StructureError)
 }
 
 /// Reads the file header. Returns the end of the file that it declares.
-fn file_header(scan: &mut Scan<impl Read + Seek>) -> Result<u64, Broken> {
+fn file_header(scan: &mut Scan<impl Read + Seek>) -> Result<u64, StructureError> {
     let [b'R', b'I', b'F', b'F', size @ .., b'W', b'E', b'B', b'P'] = scan.take::<12>()? else {
-        return Err(Broken);
+        return Err(StructureError);
     };
     Ok(u64::from(u32::from_le_bytes(size)) + 8)
 }
 
 /// Returns a file of these chunks.
-fn file(chunks: Plan) -> Result<Plan, Broken> {
-    let size = u32::try_from(chunks.len() + 4).map_err(|_| Broken)?;
+fn file(chunks: Plan) -> Result<Plan, StructureError> {
+    let size = u32::try_from(chunks.len() + 4).map_err(|_| StructureError)?;
     let mut plan = Plan::default();
     plan.insert([b"RIFF", size.to_le_bytes().as_slice(), b"WEBP"].concat());
     plan.append(chunks);
@@ -132,7 +134,7 @@ struct ChunkHeader {
     padded: u64,
 }
 
-fn chunk_header(scan: &mut Scan<impl Read + Seek>) -> Result<ChunkHeader, Broken> {
+fn chunk_header(scan: &mut Scan<impl Read + Seek>) -> Result<ChunkHeader, StructureError> {
     let from = scan.at();
     let kind = scan.take()?;
     let size = u64::from(u32::from_le_bytes(scan.take()?));
@@ -141,11 +143,11 @@ fn chunk_header(scan: &mut Scan<impl Read + Seek>) -> Result<ChunkHeader, Broken
     Ok(ChunkHeader { from, kind, size, padded })
 }
 
-fn chunk(scan: &mut Scan<impl Read + Seek>, plan: &mut Plan) -> Result<(), Broken> {
+fn chunk(scan: &mut Scan<impl Read + Seek>, plan: &mut Plan) -> Result<(), StructureError> {
     let ChunkHeader { from, kind, size, padded } = chunk_header(scan)?;
     match &kind {
         // The extended header has 10 bytes. Without it, an animation could not be read.
-        b"VP8X" if size != 10 => return Err(Broken),
+        b"VP8X" if size != 10 => return Err(StructureError),
         b"VP8X" => {
             let flags = scan.byte()? & !EXIF_AND_XMP;
             scan.skip(padded - 1)?;

@@ -39,7 +39,7 @@ pub(super) struct Child<'a> {
 
 /// The output of a process.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct ChildOutput {
     /// Its standard output.
     pub(super) bytes: Stored,
     /// The start of its standard error, which is never shown: messages of a decoder may reveal memory.
@@ -75,7 +75,8 @@ impl Child<'_> {
         &self,
         stored: &Stored,
         arguments: &[impl AsRef<OsStr>],
-    ) -> Result<Written, Failure> {
+    ) -> Result<ChildOutput, Failure> {
+        // A program that does not handle `internal-media` at its start would start itself as a reader, again and again.
         if is_reader() {
             return Err(Failure::Nested);
         }
@@ -84,6 +85,7 @@ impl Child<'_> {
             .args(self.before)
             .arg(COMMAND)
             .args(arguments)
+            // Keys of providers are in the environment; what reads untrusted content must not have them.
             .env_clear()
             .env(READER_VARIABLE, "1")
             .stdin(input)
@@ -92,12 +94,14 @@ impl Child<'_> {
             .kill_on_drop(true)
             .spawn()
             .map_err(Failure::Start)?;
-        let (output, log) = (child.stdout.take(), child.stderr.take());
+        let output = child.stdout.take();
+        let log = child.stderr.take();
         let work = async {
+            // Both at once: a process that fills the pipe of its log would wait for a reader, and never end.
             let (bytes, log) = tokio::try_join!(store_output(output, self.max_bytes), read_log(log))?;
             let status = child.wait().await.map_err(|_| Failure::Failed)?;
             match status.code() {
-                Some(0) => Ok(Written { bytes, log }),
+                Some(0) => Ok(ChildOutput { bytes, log }),
                 Some(NOT_STARTED) => Err(Failure::NotStarted),
                 // Windows ends a process with a code that has the highest bit set.
                 Some(0..) => Err(Failure::Failed),
@@ -124,12 +128,12 @@ async fn store_output(output: Option<impl AsyncRead + Unpin>, max_bytes: u64) ->
 /// Stores the start of the output and discards the rest.
 async fn read_log(output: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, Failure> {
     let mut log = Vec::new();
-    let append = |bytes: &[u8]| {
+    copy(output, |bytes| {
         let left = MAX_LOG.saturating_sub(log.len());
         log.extend_from_slice(bytes.get(..left).unwrap_or(bytes));
         Ok(())
-    };
-    copy(output, append).await?;
+    })
+    .await?;
     Ok(log)
 }
 
@@ -151,6 +155,14 @@ async fn copy(
     }
 }
 
+// Time limits.
+
+/// The maximum time to read a document or container.
+pub(super) const READING: Duration = Duration::from_secs(30);
+
+/// The maximum time of ffmpeg per media file.
+pub(super) const CONVERTING: Duration = Duration::from_secs(120);
+
 #[cfg(unix)]
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "the program that these tests start")]
@@ -168,7 +180,7 @@ mod tests {
         path
     }
 
-    async fn run(program: &Path, timeout: Duration) -> Result<Written, Failure> {
+    async fn run(program: &Path, timeout: Duration) -> Result<ChildOutput, Failure> {
         let child = Child { program, before: &[], timeout, max_bytes: 1000 };
         let mut store = Store::with_limit(100);
         store.push(b"bytes").unwrap();

@@ -1,6 +1,9 @@
 //! Reads audio and video containers: duration, dimensions, tracks.
 
-use std::io::{ErrorKind, Seek as _};
+use std::{
+    fs::File,
+    io::{self, ErrorKind, Read, Seek, SeekFrom},
+};
 
 use symphonia::{
     core::{
@@ -11,7 +14,7 @@ use symphonia::{
             FormatOptions, FormatReader, Track,
             probe::{Hint, Probe},
         },
-        io::{MediaSourceStream, MediaSourceStreamOptions},
+        io::{MediaSource, MediaSourceStream, MediaSourceStreamOptions},
         meta::MetadataOptions,
         packet::Packet,
         units::{Duration, TimeBase},
@@ -22,8 +25,11 @@ use symphonia::{
     },
 };
 
-use super::{handle::Handle, mp4, report::ReadError, wav};
-use crate::Facts;
+use super::{mp4, report::ReadError};
+use crate::{
+    Facts,
+    store::{read_at, seek_position},
+};
 
 /// The maximum bytes of a tag or cover image, none of which is used.
 const MAX_TAG: usize = 1 << 20;
@@ -38,7 +44,7 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<Facts, ReadEr
         _ => mp4::Index::default(),
     };
     let replaced = match media_type {
-        "audio/wav" => wav::sizes(&mut input),
+        "audio/wav" => wav_sizes(&mut input),
         _ => index.oversized.iter().map(|kind| (*kind, SKIPPED)).collect(),
     };
     input.replace(replaced);
@@ -53,8 +59,11 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<Facts, ReadEr
     let tracks = reader.tracks().to_vec();
     let mut facts = tracks.iter().fold(Facts::default(), with_track);
     // A track with an unknown codec has no parameters.
-    if let (None, Some((width, height))) = (facts.width, index.dimensions) {
-        (facts.width, facts.height) = (Some(width), Some(height));
+    if facts.width.is_none()
+        && let Some((width, height)) = index.dimensions
+    {
+        facts.width = Some(width);
+        facts.height = Some(height);
     }
     if facts.sample_rate.is_none() && facts.width.is_none() {
         return Err(ReadError::NoTracks);
@@ -105,8 +114,8 @@ fn with_track(facts: Facts, track: &Track) -> Facts {
 /// Returns the maximum duration in the headers, in milliseconds.
 fn declared_duration(reader: &dyn FormatReader, tracks: &[Track]) -> u64 {
     let info = reader.media_info();
-    let of_tracks = tracks.iter().map(|track| (track.time_base, track.duration));
-    let durations = of_tracks.chain([(info.time_base, info.duration)]);
+    let durations = tracks.iter().map(|track| (track.time_base, track.duration));
+    let durations = durations.chain([(info.time_base, info.duration)]);
     durations.filter_map(|(base, duration)| Some(milliseconds(base?, duration?))).max().unwrap_or_default()
 }
 
@@ -140,4 +149,131 @@ fn end_of(packet: &Packet, tracks: &[Track]) -> u64 {
 
 fn milliseconds(base: TimeBase, duration: Duration) -> u64 {
     u64::try_from(base.calc_duration_saturating(duration).as_millis()).unwrap_or_default()
+}
+
+// The sizes in a WAV file, which programs that write it as a stream do not know.
+
+/// Where the size of the whole file is, which says nothing that the samples do not.
+const SIZE_OF_FILE: u64 = 4;
+/// The size of a file that was written as a stream.
+const UNKNOWN: [u8; 4] = [0xff; 4];
+/// Where the first chunk begins.
+const FIRST_CHUNK: u64 = 12;
+/// The maximum number of chunks before the samples.
+const MAX_CHUNKS: usize = 1000;
+
+/// Returns the places of sizes, and the sizes to read there. The samples are the rest of the file if their size is zero or
+/// more than the file has.
+fn wav_sizes(input: &mut Handle) -> Vec<(u64, [u8; 4])> {
+    let samples = size_of_samples(input).ok().flatten();
+    [(SIZE_OF_FILE, UNKNOWN)].into_iter().chain(samples).collect()
+}
+
+/// Returns the place of the size of the samples, and the size that it should have.
+fn size_of_samples(input: &mut Handle) -> io::Result<Option<(u64, [u8; 4])>> {
+    let end = input.seek(SeekFrom::End(0))?;
+    let mut at = FIRST_CHUNK;
+    for _ in 0..MAX_CHUNKS {
+        input.seek(SeekFrom::Start(at))?;
+        let mut head = [0; 8];
+        input.read_exact(&mut head)?;
+        let [name @ .., a, b, c, d] = head;
+        let size = u64::from(u32::from_le_bytes([a, b, c, d]));
+        let content = at + 8;
+        if name == *b"data" {
+            let rest = end.saturating_sub(content);
+            let actual = u32::try_from(rest).unwrap_or(u32::MAX).to_le_bytes();
+            return Ok((size == 0 || size > rest).then_some((at + 4, actual)));
+        }
+        at = content.saturating_add(size).saturating_add(size % 2);
+    }
+    Ok(None)
+}
+
+// The duration in the header of audio that is converted without being read here.
+
+/// Returns the duration that the header of a file declares, if it does.
+pub(super) fn declared_facts(mut input: Handle, media_type: &str) -> Facts {
+    let duration_ms = match media_type {
+        "audio/mp4" => mp4::audio_duration(&mut input),
+        "audio/flac" => flac_duration(&mut input),
+        _ => None,
+    };
+    Facts { duration_ms, ..Facts::default() }
+}
+
+/// Reads the first block of a FLAC file (RFC 9639, section 8.2); zero samples mean that their number is unknown.
+fn flac_duration(input: &mut Handle) -> Option<u64> {
+    input.rewind().ok()?;
+    let mut head = [0; 26];
+    input.read_exact(&mut head).ok()?;
+    let Some((b"fLaC", rest)) = head.split_first_chunk::<4>() else { return None };
+    // Rate (20 bits), channels (3), bits (5), samples (36).
+    let packed = u64::from_be_bytes(*rest.last_chunk::<8>()?);
+    let rate = packed >> 44;
+    let samples = packed & ((1 << 36) - 1);
+    if samples == 0 { None } else { samples.saturating_mul(1000).checked_div(rate) }
+}
+
+// The open file.
+
+/// An open file that is read without moving the shared file position.
+pub(super) struct Handle {
+    file: File,
+    length: u64,
+    at: u64,
+    /// The positions of four bytes, and what readers get instead.
+    replaced: Vec<(u64, [u8; 4])>,
+}
+
+impl Handle {
+    /// Starts to read a file.
+    pub(super) fn new(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        Ok(Self { file, length, at: 0, replaced: Vec::new() })
+    }
+
+    /// Makes readers get these bytes at these positions.
+    pub(super) fn replace(&mut self, bytes: Vec<(u64, [u8; 4])>) {
+        self.replaced = bytes;
+    }
+
+    /// Returns the complete content.
+    pub(super) fn bytes(mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl Read for Handle {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let length = read_at(&self.file, into, self.at)?;
+        let replaced = self.replaced.iter().flat_map(|(start, bytes)| (*start..).zip(*bytes));
+        for (position, new) in replaced {
+            let at = position.checked_sub(self.at).and_then(|at| usize::try_from(at).ok());
+            if let Some(byte) = at.and_then(|at| into.get_mut(..length)?.get_mut(at)) {
+                *byte = new;
+            }
+        }
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+impl Seek for Handle {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = seek_position(self.at, self.length, to)?;
+        Ok(self.at)
+    }
+}
+
+impl MediaSource for Handle {
+    fn is_seekable(&self) -> bool {
+        true
+    }
+
+    fn byte_len(&self) -> Option<u64> {
+        Some(self.length)
+    }
 }

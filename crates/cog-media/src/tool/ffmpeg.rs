@@ -9,15 +9,15 @@ use cog_spec::Modality;
 
 use super::{
     Tool,
-    child::{Failure, Written},
+    child::{ChildOutput, Failure},
     failed,
 };
 use crate::{
     Media, MediaError, Store, Stored,
-    blocking::run_blocking,
-    check::PADDING_MS,
     heif::{Coding, Picture, Transform},
+    rules::PADDING_MS,
     sniff,
+    store::run_blocking,
 };
 
 /// The maximum bytes of all frames of a video, and of an audio track: ten minutes are 19 MB.
@@ -76,12 +76,11 @@ impl Default for FramePlan {
 impl FramePlan {
     /// Returns the interval between frames of a video of this duration, in milliseconds.
     fn interval(&self, duration_ms: u64) -> u64 {
-        let spacing = |count: u32| duration_ms.div_ceil(count.max(1).into());
         let wanted = match self.selection {
             FrameSelection::Every(time) => u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
-            FrameSelection::Count(count) => spacing(count),
+            FrameSelection::Count(count) => duration_ms.div_ceil(count.max(1).into()),
         };
-        wanted.max(spacing(self.max_frames)).max(1)
+        wanted.max(duration_ms.div_ceil(self.max_frames.max(1).into())).max(1)
     }
 
     /// Returns a filter that selects the first frame of each interval, scales it down, and logs its number and its time.
@@ -89,13 +88,12 @@ impl FramePlan {
         let interval = Duration::from_millis(self.interval(duration_ms)).as_secs_f64();
         let side = self.max_side.max(1);
         // Differences below a thousandth of an interval are rounding errors.
-        let slot = |time: &str| format!("floor(({time}-start_t)/{interval}+0.001)");
+        let slot = format!("floor((t-start_t)/{interval}+0.001)");
+        let last_slot = format!("floor((prev_selected_t-start_t)/{interval}+0.001)");
         format!(
-            "select='if(isnan(prev_selected_t)+gt({},{}),1+0*print(n))',\
+            "select='if(isnan(prev_selected_t)+gt({slot},{last_slot}),1+0*print(n))',\
              scale=w='min(iw,{side})':h='min(ih,{side})':force_original_aspect_ratio=decrease,\
-             showinfo,setpts=N/TB",
-            slot("t"),
-            slot("prev_selected_t"),
+             showinfo,setpts=N/TB"
         )
     }
 }
@@ -108,7 +106,8 @@ impl Tool {
     /// and memory.
     pub async fn frames(&self, video: &Media, plan: &FramePlan) -> Result<Vec<Frame>, MediaError> {
         let duration_ms = video.facts().duration_ms.unwrap_or_default();
-        let (filter, max_frames) = (plan.filter(duration_ms), plan.max_frames.max(1).to_string());
+        let filter = plan.filter(duration_ms);
+        let max_frames = plan.max_frames.max(1).to_string();
         // Frames are written one second apart, so that none is duplicated or dropped.
         let arguments =
             ["-map", "0:v:0", "-vf", &filter, "-r", "1", "-frames:v", &max_frames, "-pix_fmt", "yuvj420p"];
@@ -215,7 +214,7 @@ impl Tool {
         stored: &Stored,
         media_type: &'static str,
         arguments: &[&str],
-    ) -> Result<Written, MediaError> {
+    ) -> Result<ChildOutput, MediaError> {
         self.ffmpeg_within(stored, media_type, &[], arguments, MAX_BYTES).await
     }
 
@@ -226,15 +225,18 @@ impl Tool {
         input_options: &[&str],
         arguments: &[&str],
         max_bytes: u64,
-    ) -> Result<Written, MediaError> {
-        let unavailable = |what: String| MediaError::ReaderUnavailable { what };
-        let ffmpeg = self.programs().ffmpeg.as_deref().ok_or_else(|| {
-            unavailable("frames, audio tracks and conversions require ffmpeg, which was not found".to_owned())
-        })?;
+    ) -> Result<ChildOutput, MediaError> {
+        let Some(ffmpeg) = self.programs().ffmpeg.as_deref() else {
+            let what = "frames, audio tracks and conversions require ffmpeg, which was not found".to_owned();
+            return Err(MediaError::ReaderUnavailable { what });
+        };
         let command = [input_options, &reading(media_type)[..], arguments].concat();
         let written = self.convert(ffmpeg, stored, &command, max_bytes).await;
         written.map_err(|failure| match failure {
-            Failure::NotStarted => unavailable(format!("ffmpeg cannot be started: {}", ffmpeg.display())),
+            Failure::NotStarted => {
+                let what = format!("ffmpeg cannot be started: {}", ffmpeg.display());
+                MediaError::ReaderUnavailable { what }
+            }
             failure => failed(failure, media_type),
         })
     }
@@ -293,43 +295,44 @@ struct Source {
 /// as the one track.
 fn picture_sources(picture: &Picture, media_type: &str) -> Vec<Source> {
     let filters = picture_filters(picture);
-    let arguments = |arguments: &[&str]| arguments.iter().map(|argument| (*argument).to_owned()).collect();
     // Later versions of ffmpeg rotate and crop by themselves, in part: what is done here would be done twice.
     const UNCHANGED: &[&str] = &["-noautorotate"];
     match &picture.coding {
         Coding::Item(item) => {
             let is_cropped = picture.transforms.iter().any(|change| matches!(change, Transform::Crop { .. }));
             let options = if is_cropped { &["-noautorotate", "-apply_cropping", "codec"] } else { UNCHANGED };
-            let by_item = arguments(&["-map", &format!("0:i:{item}"), "-vf", &filters]);
+            let by_item = owned(&["-map", &format!("0:i:{item}"), "-vf", &filters]);
             let mut sources = vec![Source { options, arguments: by_item, is_by_item: true }];
             if media_type == "image/avif" {
-                let only = arguments(&["-map", "0:v:0", "-vf", &filters]);
+                let only = owned(&["-map", "0:v:0", "-vf", &filters]);
                 sources.push(Source { options: UNCHANGED, arguments: only, is_by_item: false });
             }
             sources
         }
         Coding::Grid { columns, tile, items } => {
             let tracks: String = items.iter().map(|item| format!("[0:i:{item}]")).collect();
-            let place = |at: u32| format!("{}_{}", at % columns * tile.0, at / columns * tile.1);
-            let places: Vec<_> = (0..).zip(items).map(|(at, _)| place(at)).collect();
+            let places = (0_u32..).zip(items);
+            let places =
+                places.map(|(at, _)| format!("{}_{}", at % columns * tile.0, at / columns * tile.1));
+            let places: Vec<_> = places.collect();
             let joined = match items.len() {
                 1 => String::new(),
                 count => format!("xstack=inputs={count}:layout={},", places.join("|")),
             };
             let graph = format!("{tracks}{joined}{filters}[picture]");
-            let tiles = arguments(&["-filter_complex", &graph, "-map", "[picture]"]);
+            let tiles = owned(&["-filter_complex", &graph, "-map", "[picture]"]);
             vec![Source { options: UNCHANGED, arguments: tiles, is_by_item: true }]
         }
     }
 }
 
+fn owned(arguments: &[&str]) -> Vec<String> {
+    arguments.iter().map(|argument| (*argument).to_owned()).collect()
+}
+
 /// Returns the filters that log the size of a decoded picture and then make it what is displayed.
 fn picture_filters(picture: &Picture) -> String {
     let mut filters = vec!["showinfo=checksum=0".to_owned()];
-    // Every pixel has a colour of its own while the picture is cropped.
-    let crop = |width: u32, height: u32, left: u32, top: u32| {
-        format!("format=yuv444p,crop={width}:{height}:{left}:{top}")
-    };
     if canvas_of(picture) != picture.size {
         filters.push(crop(picture.size.0, picture.size.1, 0, 0));
     }
@@ -344,7 +347,12 @@ fn picture_filters(picture: &Picture) -> String {
     filters.join(",")
 }
 
-/// Returns the width and height of what is decoded: those of the picture, or of its tiles together.
+fn crop(width: u32, height: u32, left: u32, top: u32) -> String {
+    // Two pixels share a colour in most pictures, and a crop between them would move it. So every pixel gets its own first.
+    format!("format=yuv444p,crop={width}:{height}:{left}:{top}")
+}
+
+/// Returns the width and height of what is decoded: the picture, or its tiles together.
 fn canvas_of(picture: &Picture) -> (u32, u32) {
     match &picture.coding {
         Coding::Item(_) => picture.size,
@@ -358,55 +366,59 @@ fn canvas_of(picture: &Picture) -> (u32, u32) {
 /// Returns whether the log of `showinfo` is about this picture: one of its size, which is the item that ffmpeg was told to
 /// decode, or the only one that it knows.
 fn shows(log: &str, picture: &Picture, is_by_item: bool) -> bool {
-    let size = |line: &str| {
-        let (_, rest) = line.split_once("showinfo")?.1.split_once(" s:")?;
-        let (width, height) = rest.split_whitespace().next()?.split_once('x')?;
-        Some((width.parse().ok()?, height.parse().ok()?))
-    };
-    log.lines().find_map(size) == Some(canvas_of(picture)) && (is_by_item || has_one_track(log))
+    log.lines().find_map(size_in) == Some(canvas_of(picture)) && (is_by_item || has_one_track(log))
+}
+
+/// Returns the size in a line of the log of `showinfo`.
+fn size_in(line: &str) -> Option<(u32, u32)> {
+    let (_, rest) = line.split_once("showinfo")?.1.split_once(" s:")?;
+    let (width, height) = rest.split_whitespace().next()?.split_once('x')?;
+    Some((width.parse().ok()?, height.parse().ok()?))
 }
 
 /// Returns whether the log lists one track with pictures of the input, and the one of the output.
 fn has_one_track(log: &str) -> bool {
-    let is_track = |line: &&str| line.trim_start().starts_with("Stream #0:") && line.contains(": Video:");
-    log.lines().filter(is_track).count() == 2
+    let lines = log.lines().map(str::trim_start);
+    lines.filter(|line| line.starts_with("Stream #0:") && line.contains(": Video:")).count() == 2
 }
 
 /// Returns the frames, each with its time and its number from the log.
-fn frames_of(written: &Written) -> Result<Vec<Frame>, MediaError> {
+fn frames_of(written: &ChildOutput) -> Result<Vec<Frame>, MediaError> {
     let log = String::from_utf8_lossy(&written.log);
-    let (times, numbers) = (times_of(&log), numbers_of(&log));
+    let times = times_of(&log);
+    let numbers = numbers_of(&log);
     let first = times.first().copied().unwrap_or_default();
     let is_numbered = numbers.len() == times.len();
     let images = images_of(BufReader::new(written.bytes.reader()))?;
-    let frame = |((image, at), index): ((Stored, u64), usize)| Frame {
+    let frames = images.into_iter().zip(times).enumerate().map(|(index, (image, at))| Frame {
         at_ms: at.saturating_sub(first),
         number: numbers.get(index).copied().filter(|_| is_numbered),
         image,
-    };
-    Ok(images.into_iter().zip(times).zip(0..).map(frame).collect())
+    });
+    Ok(frames.collect())
 }
 
 /// Returns the number of each selected frame, from the log of `print`: lines with only a number, such as `24.000000`. Later
 /// versions of ffmpeg may write a context before it.
 fn numbers_of(log: &str) -> Vec<u64> {
-    let number = |line: &str| {
-        let line = line.trim();
-        let text =
-            line.strip_prefix("[Eval @ ").and_then(|rest| rest.split_once("] ")).map_or(line, |it| it.1);
-        text.strip_suffix(".000000")?.parse().ok()
-    };
-    log.lines().filter_map(number).collect()
+    log.lines().filter_map(number_in).collect()
+}
+
+fn number_in(line: &str) -> Option<u64> {
+    let line = line.trim();
+    let text = line.strip_prefix("[Eval @ ").and_then(|rest| rest.split_once("] ")).map_or(line, |it| it.1);
+    text.strip_suffix(".000000")?.parse().ok()
 }
 
 /// Returns the time of each frame in milliseconds, from the log of `showinfo`.
 fn times_of(log: &str) -> Vec<u64> {
-    let time = |line: &str| {
-        let (_, rest) = line.split_once("showinfo")?.1.split_once("pts_time:")?;
-        rest.split_whitespace().next()?.parse().ok().map(Duration::try_from_secs_f64)
-    };
-    let times = log.lines().filter_map(time).filter_map(Result::ok);
-    times.filter_map(|time| u64::try_from(time.as_millis()).ok()).collect()
+    log.lines().filter_map(time_in).collect()
+}
+
+fn time_in(line: &str) -> Option<u64> {
+    let (_, rest) = line.split_once("showinfo")?.1.split_once("pts_time:")?;
+    let seconds = rest.split_whitespace().next()?.parse().ok()?;
+    u64::try_from(Duration::try_from_secs_f64(seconds).ok()?.as_millis()).ok()
 }
 
 /// Returns the JPEGs of a multipart stream with a length in each header.

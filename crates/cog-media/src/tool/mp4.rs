@@ -2,12 +2,12 @@
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use super::handle::Handle;
+use super::container::Handle;
 
 /// The maximum size of the index of a file; a larger one is not read here.
 const MAX_INDEX: u64 = 32 << 20;
 
-/// The maximum configuration of a codec that symphonia reads. That of x265 is larger, since it contains its settings.
+/// The maximum configuration of a codec that symphonia reads. The one of x265 is larger, since it contains its settings.
 const MAX_CONFIGURATION: usize = 1024;
 
 /// The dimensions of the first video track, and where the kinds of boxes are that symphonia refuses.
@@ -18,7 +18,7 @@ pub(super) struct Index {
 }
 
 /// A box: its kind, and the position of its content in the index.
-struct Found<'a> {
+struct IsoBox<'a> {
     kind: &'a [u8],
     content: &'a [u8],
     at: usize,
@@ -39,16 +39,22 @@ pub(super) fn index(input: &mut Handle) -> Index {
 pub(super) fn audio_duration(input: &mut Handle) -> Option<u64> {
     let (_, bytes) = read_index(input).ok()?;
     let found = boxes(&bytes, 0);
-    let is_audio = |track: &&Found<'_>| {
-        below(track, &[b"mdia", b"hdlr"]).is_some_and(|handler| handler.content.get(8..12) == Some(b"soun"))
-    };
-    let track = found.iter().filter(|found| found.kind == b"trak").find(is_audio)?;
-    let scale = |header: &Found<'_>| number(header.content, 12, 20, false);
+    let track = found.iter().find(|found| found.kind == b"trak" && has_handler(found, b"soun"))?;
     let media = below(track, &[b"mdia", b"mdhd"])?;
-    let all = milliseconds(number(media.content, 16, 24, true), scale(&media));
-    let movie = found.iter().find(|found| found.kind == b"mvhd").and_then(scale);
+    let all = milliseconds(number(media.content, 16, 24, true), time_scale(&media));
+    let movie = found.iter().find(|found| found.kind == b"mvhd").and_then(time_scale);
     let played = below(track, &[b"tkhd"]).and_then(|header| number(header.content, 20, 28, true));
     all.into_iter().chain(milliseconds(played, movie)).min()
+}
+
+fn time_scale(header: &IsoBox<'_>) -> Option<u64> {
+    number(header.content, 12, 20, false)
+}
+
+/// Returns whether a track is of this kind: `soun` or `vide`.
+fn has_handler(track: &IsoBox<'_>, kind: &[u8; 4]) -> bool {
+    let handler = below(track, &[b"mdia", b"hdlr"]);
+    handler.is_some_and(|handler| handler.content.get(8..12) == Some(kind))
 }
 
 fn milliseconds(duration: Option<u64>, scale: Option<u64>) -> Option<u64> {
@@ -74,11 +80,14 @@ fn read_index(input: &mut Handle) -> io::Result<(u64, Vec<u8>)> {
         let mut head = [0; 16];
         input.read_exact(&mut head[..8])?;
         let [a, b, c, d, kind @ ..] = head;
-        let (mut length, mut header) = (u64::from(u32::from_be_bytes([a, b, c, d])), 8);
+        let mut length = u64::from(u32::from_be_bytes([a, b, c, d]));
+        let mut header = 8;
+        // A length of 1 means that the length follows, as 64 bits.
         if length == 1 {
             let mut large = [0; 8];
             input.read_exact(&mut large)?;
-            (length, header) = (u64::from_be_bytes(large), 16);
+            length = u64::from_be_bytes(large);
+            header = 16;
         }
         let content = length.checked_sub(header).ok_or(io::ErrorKind::InvalidData)?;
         let from = input.stream_position()?;
@@ -92,14 +101,15 @@ fn read_index(input: &mut Handle) -> io::Result<(u64, Vec<u8>)> {
 }
 
 /// Returns the boxes in these bytes, which begin at `start` of the index, up to the first damaged one.
-fn boxes(bytes: &[u8], start: usize) -> Vec<Found<'_>> {
-    let (mut found, mut at) = (Vec::new(), 0);
+fn boxes(bytes: &[u8], start: usize) -> Vec<IsoBox<'_>> {
+    let mut found = Vec::new();
+    let mut at = 0;
     while let Some((kind, length)) = bytes.get(at..at + 8).and_then(header) {
         let Some(content) = length.checked_sub(8).and_then(|_| bytes.get(at + 8..at.checked_add(length)?))
         else {
             break;
         };
-        found.push(Found { kind, content, at: start + at + 8 });
+        found.push(IsoBox { kind, content, at: start + at + 8 });
         at += length;
     }
     found
@@ -111,16 +121,15 @@ fn header(bytes: &[u8]) -> Option<(&[u8], usize)> {
 }
 
 /// Returns the box at a path below another.
-fn below<'a>(parent: &Found<'a>, path: &[&[u8]]) -> Option<Found<'a>> {
+fn below<'a>(parent: &IsoBox<'a>, path: &[&[u8]]) -> Option<IsoBox<'a>> {
     let (kind, rest) = path.split_first()?;
     let child = boxes(parent.content, parent.at).into_iter().find(|child| child.kind == *kind)?;
     if rest.is_empty() { Some(child) } else { below(&child, rest) }
 }
 
 /// Adds what a track declares, if it is a video track.
-fn add_track(track: &Found<'_>, from: u64, index: &mut Index) {
-    let handler = below(track, &[b"mdia", b"hdlr"]);
-    if handler.is_none_or(|handler| handler.content.get(8..12) != Some(b"vide")) {
+fn add_track(track: &IsoBox<'_>, from: u64, index: &mut Index) {
+    if !has_handler(track, b"vide") {
         return;
     }
     let size = below(track, &[b"tkhd"]).and_then(|header| dimensions(header.content));
@@ -137,7 +146,11 @@ fn add_track(track: &Found<'_>, from: u64, index: &mut Index) {
 
 /// Returns the width and height of a track header, which ends with them as fixed-point numbers.
 fn dimensions(header: &[u8]) -> Option<(u32, u32)> {
-    let ([.., a, b, _, _, c, d, _, _], 84 | 96) = (header, header.len()) else { return None };
+    // The lengths of version 0 and 1.
+    if !matches!(header.len(), 84 | 96) {
+        return None;
+    }
+    let [.., a, b, _, _, c, d, _, _] = header else { return None };
     let size = (u32::from(u16::from_be_bytes([*a, *b])), u32::from(u16::from_be_bytes([*c, *d])));
     (size.0 > 0 && size.1 > 0).then_some(size)
 }

@@ -4,11 +4,11 @@ use std::io::Read as _;
 
 use super::{
     PageText, Tool,
-    child::{Failure, Written},
+    child::{ChildOutput, Failure},
     failed,
-    page::PDF,
+    report::PDF,
 };
-use crate::{MediaError, Stored, blocking::run_blocking, sniff};
+use crate::{MediaError, Stored, store::run_blocking, sniff};
 
 /// The input: standard input, as a seekable file if the system has a name for it.
 const INPUT: &str = if cfg!(unix) { "/dev/fd/0" } else { "-" };
@@ -54,7 +54,7 @@ impl Tool {
 }
 
 /// Splits the text at the form feeds that end each page.
-fn pages_of(written: &Written) -> Result<Vec<PageText>, MediaError> {
+fn pages_of(written: &ChildOutput) -> Result<Vec<PageText>, MediaError> {
     let mut text = Vec::new();
     written.bytes.reader().read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);

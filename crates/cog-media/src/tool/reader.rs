@@ -12,12 +12,9 @@ use cog_json::{ToJson as _, Writer};
 
 use super::{
     EXEC,
-    confine::{Purpose, confine},
-    container, declared,
-    handle::Handle,
-    page::PDF,
+    container::{self, Handle, declared_facts},
     pdf,
-    report::{ReadError, Report},
+    report::{PDF, ReadError, Report},
 };
 
 /// Runs the reader process that a [`Tool`](crate::Tool) started, with the arguments after `internal-media`.
@@ -42,16 +39,16 @@ pub fn internal_media(arguments: &[OsString]) -> ExitCode {
 
 /// Returns what a document or container of this type declares.
 pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, ReadError> {
-    let read = || match media_type {
+    caught(|| match media_type {
         PDF => pdf::facts(input),
         _ => container::facts(input, media_type),
-    };
-    caught(read).map(Report::Facts)
+    })
+    .map(Report::Facts)
 }
 
 /// Returns the duration that the header of audio declares.
 fn declared(input: Handle, media_type: &str) -> Result<Report, ReadError> {
-    caught(|| Ok(declared::facts(input, media_type))).map(Report::Facts)
+    caught(|| Ok(declared_facts(input, media_type))).map(Report::Facts)
 }
 
 /// Returns the text of a document.
@@ -71,7 +68,8 @@ fn caught<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError
 
 fn confined(read: impl FnOnce(Handle) -> Result<Report, ReadError>) -> io::Result<()> {
     let input = Handle::new(input()?)?;
-    confine(Purpose::Read)?;
+    // Before the first byte of the content is read.
+    enter_sandbox(Purpose::Read)?;
     let report = read(input).unwrap_or_else(Report::Error);
     let mut json = String::new();
     report.write_json(&mut Writer::compact(&mut json));
@@ -84,7 +82,7 @@ fn confined(read: impl FnOnce(Handle) -> Result<Report, ReadError>) -> io::Resul
 /// Limits this process and replaces it with a program, which inherits the limits. Returns only on failure.
 #[cfg(unix)]
 fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
-    if confine(Purpose::Convert).is_err() {
+    if enter_sandbox(Purpose::Convert).is_err() {
         return ExitCode::FAILURE;
     }
     let _failed = std::os::unix::process::CommandExt::exec(Command::new(program).args(arguments).env_clear());
@@ -94,7 +92,7 @@ fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
 /// Runs a program.
 #[cfg(not(unix))]
 fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
-    if confine(Purpose::Convert).is_err() {
+    if enter_sandbox(Purpose::Convert).is_err() {
         return ExitCode::FAILURE;
     }
     let done = Command::new(program).args(arguments).env_clear().status();
@@ -108,4 +106,56 @@ fn input() -> io::Result<File> {
     #[cfg(windows)]
     let handle = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned()?;
     Ok(File::from(handle))
+}
+
+// The sandbox: the limits that a process sets itself before it reads untrusted content.
+
+/// The purpose of a process, which decides its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Reads a document or container in this process.
+    Read,
+    /// Becomes a program that converts media files.
+    Convert,
+}
+
+/// Restricts this process permanently to what its purpose needs.
+///
+/// Reading needs no file and no socket: the three streams are open already, and the file limit prevents more.
+///
+/// # Errors
+/// If the system refuses a limit; the content must not be read then.
+#[cfg(unix)]
+fn enter_sandbox(purpose: Purpose) -> std::io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    const GB: u64 = 1 << 30;
+    let (memory, seconds, files) = match purpose {
+        Purpose::Read => (GB, 20, 3),
+        Purpose::Convert => (2 * GB, 120, 32),
+    };
+    let mut limits = vec![
+        (Resource::Cpu, seconds),
+        (Resource::Nofile, files),
+        // Output goes to a pipe, which this limit does not affect: no file may grow.
+        (Resource::Fsize, 0),
+        (Resource::Core, 0),
+    ];
+    if cfg!(target_os = "linux") {
+        limits.push((Resource::As, memory));
+    }
+    if purpose == Purpose::Read {
+        limits.push((Resource::Nproc, 0));
+    }
+    for (resource, limit) in limits {
+        let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    }
+    Ok(())
+}
+
+/// Without resource limits, the timeout and the output limit bound the process.
+#[cfg(not(unix))]
+fn enter_sandbox(_: Purpose) -> std::io::Result<()> {
+    Ok(())
 }

@@ -3,8 +3,8 @@
 use std::io::Read as _;
 
 use cog_json::{Limits, Node, ToJson, Value, Writer};
+use serde::Serialize;
 
-use super::PageText;
 use crate::{Facts, MediaError, Stored};
 
 /// The output of a reader process.
@@ -93,24 +93,27 @@ impl Report {
 }
 
 fn facts_of(node: Node<'_>) -> Facts {
-    let number = |key| node.get(key).and_then(Node::as_u64);
-    let small = |key| number(key).and_then(|number| u32::try_from(number).ok());
     Facts {
-        width: small("width"),
-        height: small("height"),
-        duration_ms: number("duration_ms"),
-        pages: small("pages"),
-        sample_rate: small("sample_rate"),
-        channels: small("channels"),
+        width: number(node, "width"),
+        height: number(node, "height"),
+        duration_ms: node.get("duration_ms").and_then(Node::as_u64),
+        pages: number(node, "pages"),
+        sample_rate: number(node, "sample_rate"),
+        channels: number(node, "channels"),
         ..Facts::default()
     }
 }
 
+fn number(node: Node<'_>, key: &str) -> Option<u32> {
+    node.get(key)?.as_u64()?.try_into().ok()
+}
+
 fn page_of(node: Node<'_>) -> Option<PageText> {
-    let number = u32::try_from(node.get("page")?.as_u64()?).ok()?;
-    let unread = node.get("unread").and_then(Node::as_u64).and_then(|count| u32::try_from(count).ok());
-    let text = node.get("text")?.as_str()?.to_owned();
-    Some(PageText { number, text, unread: unread.unwrap_or_default() })
+    Some(PageText {
+        number: number(node, "page")?,
+        text: node.get("text")?.as_str()?.to_owned(),
+        unread: number(node, "unread").unwrap_or_default(),
+    })
 }
 
 fn size_of(node: Node<'_>) -> Option<(f64, f64)> {
@@ -134,5 +137,40 @@ impl ToJson for Report {
                 w.field("error", error.name());
             }
         });
+    }
+}
+
+// The text of a page.
+
+/// The media type of a PDF.
+pub(super) const PDF: &str = "application/pdf";
+
+/// The text of one page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PageText {
+    /// The page number, from 1.
+    #[serde(rename = "page")]
+    pub number: u32,
+    /// Its text, line by line, trimmed; empty for a page without text, such as a scan.
+    pub text: String,
+    /// The form fields and annotations whose text could not be read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unread: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+impl PageText {
+    /// Joins pages into one text with a page mark before each, for models without PDF support.
+    ///
+    /// A page without text has its mark too, so that page numbers are right.
+    pub fn marked(pages: &[Self]) -> String {
+        let pages = pages.iter().map(|page| {
+            let text = if page.text.is_empty() { "(no text)" } else { &page.text };
+            format!("[page {}]\n{text}\n", page.number)
+        });
+        pages.collect::<Vec<_>>().join("\n")
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use fastrand::Rng;
 
-use super::{handle::Handle, page, reader};
+use super::{container::Handle, reader, report::PDF};
 use crate::{Expected, MediaCapabilities, MediaError, MediaRules, Store, check::check_now, normalise, sniff};
 
 #[path = "../../tests/tool/mutate.rs"]
@@ -85,7 +85,7 @@ fn read(bytes: &[u8], original: &[u8]) -> Result<(), MediaError> {
     }
     let damaged = |what| MediaError::Damaged { media_type, what };
     reader::facts(Handle::new(stored.handle()?)?, media_type).map_err(|error| damaged(error.what()))?;
-    if media_type == page::PDF {
+    if media_type == PDF {
         reader::text(Handle::new(stored.handle()?)?).map_err(|error| damaged(error.what()))?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Replaces the image decoder in a build without the feature `decode`.
 
-use crate::{Media, MediaError, MediaRules, Rotation, Stored};
+use crate::{Facts, Media, MediaError, MediaRules, Rotation, Stored};
 
 /// A decoded image. There is none in a build without the feature `decode`.
 pub(super) enum Pixels {}
@@ -29,4 +29,14 @@ impl Pixels {
     pub(super) fn encode(&self, _media_type: &'static str) -> Result<Stored, MediaError> {
         match *self {}
     }
+}
+
+// The reader of headers.
+
+/// Refuses every image.
+///
+/// # Errors
+/// [`MediaError::ReaderUnavailable`].
+pub(crate) fn read_header(_stored: &Stored, _media_type: &'static str) -> Result<Facts, MediaError> {
+    Err(MediaError::not_built())
 }

@@ -1,16 +1,65 @@
-//! Decodes and re-encodes images.
+//! Reads the header of an image, and decodes and re-encodes its pixels.
 
-use std::{borrow::Cow, io::Cursor};
+use std::{
+    borrow::Cow,
+    io::{BufReader, Cursor},
+};
 
 use image::{
-    DynamicImage, ImageDecoder as _, ImageEncoder, ImageFormat, Limits, Rgba,
+    DynamicImage, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, ImageResult, Limits, Rgba,
     codecs::{jpeg::JpegEncoder, png::PngEncoder, webp::WebPEncoder},
     metadata::Orientation as Turn,
 };
 
-use crate::{Media, MediaError, MediaRules, Rotation, Store, Stored, header};
+use super::structure::{check_structure, frames};
+use crate::{Facts, Media, MediaError, MediaRules, Orientation, Rotation, Store, Stored};
 
-/// Memory that a decoder may use besides the pixels.
+/// The maximum size of decompressed metadata: a few bytes of PNG can expand to gigabytes.
+const MAX_INFLATED: u64 = 8 << 20;
+
+/// Reads the header of an image, and checks that the image is complete.
+///
+/// # Errors
+/// [`MediaError::Damaged`] if it cannot be read or is truncated.
+pub(crate) fn read_header(stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
+    let damaged = || MediaError::Damaged { media_type, what: "the header is damaged or truncated" };
+    let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
+    let mut decoder = decoder(stored, format).map_err(|_| damaged())?;
+    let (mut width, mut height) = decoder.dimensions();
+    if width == 0 || height == 0 {
+        return Err(MediaError::Damaged { media_type, what: "the image has no pixels" });
+    }
+    let orientation = Orientation::new(turn(&mut decoder).to_exif());
+    if orientation.is_some_and(Orientation::swaps_sides) {
+        std::mem::swap(&mut width, &mut height);
+    }
+    let frames = frames(stored, media_type);
+    check_structure(stored, media_type, frames.is_some())?;
+    Ok(Facts { width: Some(width), height: Some(height), frames, orientation, ..Facts::default() })
+}
+
+/// Returns the rotation of an image. Unreadable metadata means none.
+fn turn(decoder: &mut impl ImageDecoder) -> Turn {
+    let exif = decoder.exif_metadata().ok().flatten().unwrap_or_default();
+    // Some programs begin the Exif of WebP and PNG like the Exif of JPEG.
+    match exif.strip_prefix(b"Exif\0\0") {
+        Some(exif) => Turn::from_exif_chunk(exif).unwrap_or(Turn::NoTransforms),
+        None => decoder.orientation().unwrap_or(Turn::NoTransforms),
+    }
+}
+
+/// Returns a decoder that has read everything before the pixels; oversized metadata is skipped.
+fn decoder(stored: &Stored, format: ImageFormat) -> ImageResult<impl ImageDecoder> {
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(MAX_INFLATED);
+    let mut reader = ImageReader::with_format(BufReader::new(stored.reader()), format);
+    reader.limits(limits);
+    reader.into_decoder()
+}
+
+// The pixels.
+
+/// Memory that a decoder may use in addition to the pixels.
 const WORKING_SPACE: u64 = 64 << 20;
 
 /// The quality of re-encoded JPEGs.
@@ -31,7 +80,7 @@ impl Pixels {
         let media_type = media.media_type();
         let damaged = || MediaError::Damaged { media_type, what: "the pixel data is damaged or truncated" };
         let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
-        let mut decoder = header::decoder(media.bytes(), format).map_err(|_| damaged())?;
+        let mut decoder = decoder(media.bytes(), format).map_err(|_| damaged())?;
         decoder.set_limits(limits(rules)).map_err(|_| damaged())?;
         let profile = decoder.icc_profile().ok().flatten();
         let mut image = DynamicImage::from_decoder(decoder).map_err(|_| damaged())?;

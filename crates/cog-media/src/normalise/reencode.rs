@@ -2,7 +2,7 @@
 
 use crate::{Media, MediaError, MediaRules, Stored};
 
-use super::{MediaCapabilities, Prepared, Step, pixels::Pixels, structure::is_lossless_webp};
+use super::{MediaCapabilities, Prepared, Step, decoder::Pixels, structure::is_lossless_webp};
 
 const JPEG: &str = "image/jpeg";
 const PNG: &str = "image/png";
@@ -12,7 +12,7 @@ const WEBP: &str = "image/webp";
 const ATTEMPTS: usize = 12;
 
 /// Returns the steps that require decoding; none if the file can stay except for its metadata.
-pub(super) fn steps(media: &Media, capabilities: &MediaCapabilities, rules: &MediaRules) -> Vec<Step> {
+pub(super) fn steps_of(media: &Media, capabilities: &MediaCapabilities, rules: &MediaRules) -> Vec<Step> {
     let facts = media.facts();
     let max_side = facts.width.max(facts.height);
     let steps = [
@@ -25,13 +25,13 @@ pub(super) fn steps(media: &Media, capabilities: &MediaCapabilities, rules: &Med
 }
 
 /// Decodes an image, applies these steps, and scales it until the provider accepts its size.
-pub(super) fn remake(
+pub(super) fn reencode(
     media: &Media,
     mut steps: Vec<Step>,
     capabilities: &MediaCapabilities,
     rules: &MediaRules,
 ) -> Result<Prepared, MediaError> {
-    // Fail before megabytes are decoded.
+    // An image that cannot become a supported type fails before megabytes are decoded.
     target(media, false, capabilities)?;
     let mut pixels = Pixels::decode(media, rules)?;
     pixels.rotate(media.rotation());
@@ -87,6 +87,7 @@ fn encode_within_limit(
         if stored.len() <= limit {
             return Ok((stored, media_type));
         }
+        // Another type first: it keeps every pixel, and JPEG is several times smaller.
         if media_type != JPEG && !pixels.is_transparent() && capabilities.media_types.contains(&JPEG) {
             media_type = JPEG;
         } else {

@@ -1,4 +1,4 @@
-//! Bounds the images that are decoded concurrently in this process, and lets owners take turns.
+//! Bounds the images that are decoded concurrently in this process, and lets owners take queue.
 
 use std::{
     collections::VecDeque,
@@ -16,46 +16,46 @@ const SMALL: u32 = 32;
 /// The maximum megapixels of a small image: those of most photographs.
 const MAX_SMALL: u32 = 16;
 
-static LARGE_IMAGES: Turns = Turns::new(LARGE);
-static SMALL_IMAGES: Turns = Turns::new(SMALL);
+static LARGE_IMAGES: DecodeQueue = DecodeQueue::new(LARGE);
+static SMALL_IMAGES: DecodeQueue = DecodeQueue::new(SMALL);
 
 /// Waits for the turn of an image.
 pub(super) async fn wait(media: &Media, owner: Option<&str>) -> Permit {
     let facts = media.facts();
     let pixels = u64::from(facts.width.unwrap_or(0)) * u64::from(facts.height.unwrap_or(0));
     let megapixels = u32::try_from(pixels >> 20).unwrap_or(LARGE).clamp(1, LARGE);
-    let turns = if megapixels <= MAX_SMALL { &SMALL_IMAGES } else { &LARGE_IMAGES };
-    turns.wait(owner.unwrap_or_default(), megapixels).await
+    let queue = if megapixels <= MAX_SMALL { &SMALL_IMAGES } else { &LARGE_IMAGES };
+    queue.wait(owner.unwrap_or_default(), megapixels).await
 }
 
-/// A number of megapixels, which the owners of images take in turns.
-struct Turns(Mutex<Queue>);
+/// A number of megapixels, which the owners of images take in queue.
+struct DecodeQueue(Mutex<Queue>);
 
 struct Queue {
     free: u32,
-    /// The owners in the order of their turns, each with its images in order.
-    owners: VecDeque<(String, VecDeque<Waiting>)>,
+    /// The owners in the order of their queue, each with its images in order.
+    owners: VecDeque<(String, VecDeque<QueuedImage>)>,
 }
 
-struct Waiting {
+struct QueuedImage {
     megapixels: u32,
     sender: oneshot::Sender<Permit>,
 }
 
 /// The megapixels of an image. Dropping it lets the next images begin.
 pub(super) struct Permit {
-    turns: &'static Turns,
+    queue: &'static DecodeQueue,
     megapixels: u32,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.turns.lock().free += self.megapixels;
-        self.turns.admit();
+        self.queue.lock().free += self.megapixels;
+        self.queue.admit();
     }
 }
 
-impl Turns {
+impl DecodeQueue {
     const fn new(megapixels: u32) -> Self {
         Self(Mutex::new(Queue { free: megapixels, owners: VecDeque::new() }))
     }
@@ -66,24 +66,24 @@ impl Turns {
 
     async fn wait(&'static self, owner: &str, megapixels: u32) -> Permit {
         let (sender, receiver) = oneshot::channel();
-        self.lock().push(owner, Waiting { megapixels, sender });
+        self.lock().push(owner, QueuedImage { megapixels, sender });
         self.admit();
         // The sender is stored until it sends.
-        receiver.await.unwrap_or(Permit { turns: self, megapixels: 0 })
+        receiver.await.unwrap_or(Permit { queue: self, megapixels: 0 })
     }
 
     /// Lets images begin while there is room for the next one.
     fn admit(&'static self) {
         loop {
-            let Some(Waiting { megapixels, sender }) = self.lock().next() else { return };
+            let Some(QueuedImage { megapixels, sender }) = self.lock().next() else { return };
             // The permit of an image that is not waiting any more is dropped, which frees its megapixels.
-            drop(sender.send(Permit { turns: self, megapixels }));
+            drop(sender.send(Permit { queue: self, megapixels }));
         }
     }
 }
 
 impl Queue {
-    fn push(&mut self, owner: &str, waiting: Waiting) {
+    fn push(&mut self, owner: &str, waiting: QueuedImage) {
         match self.owners.iter_mut().find(|(known, _)| known == owner) {
             Some((_, images)) => images.push_back(waiting),
             None => self.owners.push_back((owner.to_owned(), VecDeque::from([waiting]))),
@@ -91,7 +91,7 @@ impl Queue {
     }
 
     /// Takes the next image of the first owner, whose next turn is after those of all others.
-    fn next(&mut self) -> Option<Waiting> {
+    fn next(&mut self) -> Option<QueuedImage> {
         self.owners.iter_mut().for_each(|(_, images)| images.retain(|image| !image.sender.is_closed()));
         self.owners.retain(|(_, images)| !images.is_empty());
         let (_, images) = self.owners.front_mut()?;
@@ -113,7 +113,7 @@ mod tests {
 
     #[tokio::test]
     async fn owners_take_turns() {
-        static TURNS: Turns = Turns::new(10);
+        static TURNS: DecodeQueue = DecodeQueue::new(10);
         let first = TURNS.wait("ann", 10).await;
         let mut anns: Vec<_> = (0..3).map(|_| Box::pin(TURNS.wait("ann", 10))).collect();
         assert!(anns.iter_mut().all(|next| next.now_or_never().is_none()));
@@ -130,7 +130,7 @@ mod tests {
 
     #[tokio::test]
     async fn image_that_is_not_needed_any_more_gives_up_its_turn() {
-        static TURNS: Turns = Turns::new(10);
+        static TURNS: DecodeQueue = DecodeQueue::new(10);
         let first = TURNS.wait("ann", 10).await;
         let mut dropped = Box::pin(TURNS.wait("ann", 10));
         assert!((&mut dropped).now_or_never().is_none());
@@ -144,7 +144,7 @@ mod tests {
 
     #[tokio::test]
     async fn images_within_the_limit_do_not_wait() {
-        static TURNS: Turns = Turns::new(10);
+        static TURNS: DecodeQueue = DecodeQueue::new(10);
         let permits = [TURNS.wait("ann", 4).await, TURNS.wait("ann", 4).await, TURNS.wait("bob", 2).await];
         assert!(TURNS.wait("bob", 1).now_or_never().is_none());
         drop(permits);
