@@ -34,7 +34,7 @@ pub enum Choice {
 }
 
 impl Trust {
-    /// Whether the module may call tools.
+    /// Returns whether the module may call tools.
     pub const fn allows_tools(&self) -> bool {
         matches!(self, Self::Trusted | Self::ForThisRun)
     }
@@ -43,7 +43,7 @@ impl Trust {
     pub fn command(&self) -> Option<String> {
         match self {
             Self::Trusted | Self::ForThisRun => None,
-            Self::Untrusted(directory) => Some(format!("cog trust {}", Quoted(directory))),
+            Self::Untrusted(directory) => Some(format!("cog trust {}", ShellWord(directory))),
         }
     }
 
@@ -65,10 +65,10 @@ impl Trust {
 
 /// The directories whose modules may call tools.
 ///
-/// A directory is trusted by its path with links resolved. It covers the module that it is, the modules directly in it, and
-/// those in `cognitive/modules` and `.cognitive/modules`. It does not cover directories further below, because a person who
-/// trusts `~/src` has not read what is cloned into it. A change of the files does not end the trust: modules are edited all
-/// the time, and a person who confirms each edit confirms anything.
+/// A directory is trusted by its path with links resolved. It covers the module that it is, the modules directly in it,
+/// and those in `cognitive/modules` and `.cognitive/modules`. It covers no directory further below and no other
+/// repository, because a person who trusts `~/src` has not read what is cloned into it. A change of the files does not
+/// end the trust: modules are edited all the time, and a person who confirms each edit confirms anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustedDirectories {
     /// Every directory is trusted: `--trust`.
@@ -88,16 +88,28 @@ impl TrustedDirectories {
     /// Returns the trust in the module of a directory.
     pub(crate) fn trust(&self, directory: &Path) -> Trust {
         let Self::Only(trusted) = self else { return Trust::ForThisRun };
-        // A link may lead out of a trusted directory, so the place of the files counts, not that of the link.
-        let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        // A link may lead out of a trusted directory, so the place of the files counts, not the place of the link. A
+        // place that cannot be resolved is not compared at all.
+        let Ok(directory) = directory.canonicalize() else { return Trust::Untrusted(directory.to_owned()) };
         let parent = directory.parent();
-        let project = parent.and_then(project_of);
+        let project =
+            parent.and_then(project_of).filter(|project| !has_other_repository(project, &directory));
+        let parent = parent.filter(|parent| !has_other_repository(parent, &directory));
         let covering = [Some(directory.as_path()), parent, project];
         if covering.into_iter().flatten().any(|one| trusted.iter().any(|trusted| trusted == one)) {
             return Trust::Trusted;
         }
-        Trust::Untrusted(project.map_or_else(|| directory.clone(), Path::to_owned))
+        Trust::Untrusted(project.unwrap_or(&directory).to_owned())
     }
+}
+
+/// What only the top directory of a repository contains.
+const REPOSITORIES: [&str; 4] = [".git", ".jj", ".hg", ".svn"];
+
+/// Returns whether a module belongs to a repository below a directory that contains it: to a clone, or to a submodule.
+fn has_other_repository(above: &Path, module: &Path) -> bool {
+    let mut steps = module.ancestors().take_while(|step| *step != above);
+    steps.any(|step| REPOSITORIES.iter().any(|name| step.join(name).symlink_metadata().is_ok()))
 }
 
 /// Returns the directory whose modules are in this one.
@@ -107,20 +119,48 @@ fn project_of(modules: &Path) -> Option<&Path> {
 }
 
 /// A path as a word of a shell command. The author of a repository chooses its names, and a person copies the command.
-struct Quoted<'a>(&'a Path);
+struct ShellWord<'a>(&'a Path);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for ShellWord<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text: Cow<'_, str> = self.0.to_string_lossy();
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
-        if text.chars().all(is_plain) && !text.starts_with('-') {
-            return f.write_str(&text);
+        if text.chars().any(is_hidden) {
+            return write_escaped(f, &text);
         }
-        write!(f, "'{}'", text.replace('\'', r"'\''"))
+        match text.chars().all(is_plain) {
+            true => f.write_str(&text),
+            false => write!(f, "'{}'", text.replace('\'', r"'\''")),
+        }
     }
 }
 
-/// A module that is found by name through the working directory, and takes the place of another one with this name.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "/._-+@:,".contains(c)
+}
+
+/// Returns whether a terminal shows something else than this character: it may move the cursor, or change the order of
+/// others.
+fn is_hidden(c: char) -> bool {
+    let is_format = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    c.is_control() || is_format
+}
+
+/// Writes `$'…'`, with hidden characters as the octal numbers of their bytes.
+fn write_escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_str("$'")?;
+    for c in text.chars() {
+        match c {
+            '\'' | '\\' => write!(f, "\\{c}")?,
+            c if is_hidden(c) => {
+                c.encode_utf8(&mut [0; 4]).bytes().try_for_each(|byte| write!(f, "\\{byte:03o}"))?;
+            }
+            c => write!(f, "{c}")?,
+        }
+    }
+    f.write_str("'")
+}
+
+/// A module that is found by name through the working directory, and replaces another one with this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shadowing {
     pub(crate) name: String,
@@ -142,31 +182,93 @@ impl fmt::Display for Shadowing {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
     use super::*;
+
+    /// Returns a directory with these directories below it, and its path.
+    fn tree<'a>(directories: impl IntoIterator<Item = &'a str>) -> (TempDir, PathBuf) {
+        let root = TempDir::new().unwrap();
+        let path = root.path().canonicalize().unwrap();
+        for directory in directories {
+            fs::create_dir_all(path.join(directory)).unwrap();
+        }
+        (root, path)
+    }
 
     #[test]
     fn directory_covers_its_modules_and_nothing_below() {
-        let trusted = TrustedDirectories::Only(vec![PathBuf::from("/nowhere/a")]);
-        for covered in ["a", "a/m", "a/cognitive/modules/m", "a/.cognitive/modules/m"] {
-            assert_eq!(trusted.trust(&Path::new("/nowhere").join(covered)), Trust::Trusted, "{covered}");
-        }
-        for (other, remedy) in [
+        let covered = ["a", "a/m", "a/cognitive/modules/m", "a/.cognitive/modules/m"];
+        let others = [
             ("m", "m"),
             ("ab/m", "ab/m"),
             ("a/clone/m", "a/clone/m"),
             ("a/clone/cognitive/modules/m", "a/clone"),
             ("a/cognitive/modules/m/nested", "a/cognitive/modules/m/nested"),
-        ] {
-            let found = trusted.trust(&Path::new("/nowhere").join(other));
-            assert_eq!(found, Trust::Untrusted(Path::new("/nowhere").join(remedy)), "{other}");
+        ];
+        let (_root, path) = tree(covered.into_iter().chain(others.map(|(other, _)| other)));
+        let trusted = TrustedDirectories::Only(vec![path.join("a")]);
+        for covered in covered {
+            assert_eq!(trusted.trust(&path.join(covered)), Trust::Trusted, "{covered}");
         }
-        assert_eq!(TrustedDirectories::All.trust(Path::new("/nowhere/m")), Trust::ForThisRun);
+        for (other, remedy) in others {
+            assert_eq!(trusted.trust(&path.join(other)), Trust::Untrusted(path.join(remedy)), "{other}");
+        }
+        assert_eq!(TrustedDirectories::All.trust(&path.join("m")), Trust::ForThisRun);
+    }
+
+    #[test]
+    fn clone_in_a_trusted_directory_is_not_covered() {
+        let clones = [
+            "src/m/.git",
+            "src/cognitive/.git",
+            "src/cognitive/modules/m",
+            "own/.git",
+            "own/cognitive/modules/m",
+        ];
+        let (_root, path) = tree(clones);
+        let trusted = TrustedDirectories::Only(vec![path.join("src"), path.join("own")]);
+        for other in ["src/m", "src/cognitive/modules/m"] {
+            let Trust::Untrusted(remedy) = trusted.trust(&path.join(other)) else {
+                panic!("{other} is trusted")
+            };
+            let trusted = TrustedDirectories::Only(vec![remedy]);
+            assert_eq!(trusted.trust(&path.join(other)), Trust::Trusted, "{other}");
+        }
+        assert_eq!(trusted.trust(&path.join("own/cognitive/modules/m")), Trust::Trusted);
+    }
+
+    #[test]
+    fn place_that_cannot_be_resolved_is_not_trusted() {
+        let missing = PathBuf::from("/nowhere/a");
+        let trusted = TrustedDirectories::Only(vec![missing.clone()]);
+        assert_eq!(trusted.trust(&missing), Trust::Untrusted(missing));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn link_does_not_carry_trust() {
+        let (_root, path) = tree(["trusted", "clone/m"]);
+        std::os::unix::fs::symlink(path.join("clone/m"), path.join("trusted/m")).unwrap();
+        let trusted = TrustedDirectories::Only(vec![path.join("trusted")]);
+        assert_eq!(trusted.trust(&path.join("trusted/m")), Trust::Untrusted(path.join("clone/m")));
+    }
+
+    fn command(path: &str) -> String {
+        Trust::Untrusted(PathBuf::from(path)).command().unwrap()
     }
 
     #[test]
     fn command_is_one_word_for_a_shell() {
-        let command = |path: &str| Trust::Untrusted(PathBuf::from(path)).command().unwrap();
         assert_eq!(command("/a/b-c_1.x"), "cog trust /a/b-c_1.x");
         assert_eq!(command("/a; rm 'x' $(y)"), r"cog trust '/a; rm '\''x'\'' $(y)'");
+    }
+
+    #[test]
+    fn command_shows_every_character() {
+        assert_eq!(command("/a\u{1b}[2J\n'\\"), r"cog trust $'/a\033[2J\012\'\\'");
+        assert_eq!(command("/a\u{202e}é"), r"cog trust $'/a\342\200\256é'");
     }
 }
