@@ -26,7 +26,7 @@ use crate::{
 /// The header that reports a fallback (docs/spec/streaming.md).
 const WARNING: HeaderName = HeaderName::from_static("x-cognitive-warning");
 /// Its value where a stream could not be resumed and a new run started.
-const NEW_SESSION: &str = "SESSION_AFRESH; fallback=new_stream; reason=not_resumable";
+const NEW_SESSION: &str = "SESSION_NEW; fallback=new_stream; reason=not_resumable";
 
 /// Responds to an execute request.
 ///

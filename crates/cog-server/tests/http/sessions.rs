@@ -85,7 +85,7 @@ async fn expired_session_with_input_starts_a_new_run() {
     let stage = Stage::answering().await;
     let gone = r#"{"input": {"query": "?"}, "_recovery": {"session_id": "sess_gone", "last_seq": 2}}"#;
     let response = stage.execute("live", gone).send().await.unwrap();
-    assert!(response.headers()["x-cognitive-warning"].to_str().unwrap().starts_with("SESSION_AFRESH"));
+    assert!(response.headers()["x-cognitive-warning"].to_str().unwrap().starts_with("SESSION_NEW"));
     let read = events(&response.text().await.unwrap());
     let warning = read.last().unwrap().data.pointer("/_warnings/0/code").unwrap().to_value();
     assert_eq!(warning.as_str(), Some("W4013"));
@@ -104,7 +104,7 @@ async fn a_session_of_another_module_is_not_resumed() {
     assert_eq!(failure(refused).await, (410, "E4013".to_owned()));
     let again = stage.execute("either", &format!(r#"{{"input": {{"query": "?"}}, {recovery}}}"#));
     let response = again.send().await.unwrap();
-    assert!(response.headers()["x-cognitive-warning"].to_str().unwrap().starts_with("SESSION_AFRESH"));
+    assert!(response.headers()["x-cognitive-warning"].to_str().unwrap().starts_with("SESSION_NEW"));
     assert_ne!(response.headers()["x-session-id"], id.as_str());
     response.text().await.unwrap();
     assert_eq!(stage.mock.requests().len(), 2);
@@ -124,7 +124,7 @@ async fn invalid_checkpoint_starts_a_new_run_or_is_refused() {
         assert_eq!(failure(refused).await, (409, "E4014".to_owned()), "{claim}");
         let again = stage.execute("live", &format!(r#"{{"input": {{"query": "?"}}, {recovery}}}"#));
         let response = again.send().await.unwrap();
-        assert!(response.headers()["x-cognitive-warning"].to_str().unwrap().starts_with("SESSION_AFRESH"));
+        assert!(response.headers()["x-cognitive-warning"].to_str().unwrap().starts_with("SESSION_NEW"));
         assert_ne!(response.headers()["x-session-id"], id.as_str());
         let read = events(&response.text().await.unwrap());
         assert_eq!(read[0].data.get("resumed").map(|resumed| resumed.to_string()), None);
