@@ -35,10 +35,10 @@ impl BuiltinModule {
 
 /// Returns the names of the paths directly in a directory; an empty directory name is the top.
 pub(crate) fn names_in<'a>(paths: impl Iterator<Item = &'a str>, directory: &str) -> Vec<String> {
-    let within = |path: &'a str| {
+    let names = paths.filter_map(|path| {
         let rest =
             if directory.is_empty() { path } else { path.strip_prefix(directory)?.strip_prefix('/')? };
         (!rest.contains('/')).then(|| rest.to_owned())
-    };
-    paths.filter_map(within).collect()
+    });
+    names.collect()
 }

@@ -46,8 +46,14 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Creates an error: the module does not load.
     pub fn error(rule: Rule, file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
-        let (file, message) = (file.into(), message.into());
-        Self { severity: Severity::Error, rule, message, file, location: None, suggestion: None }
+        Self {
+            severity: Severity::Error,
+            rule,
+            message: message.into(),
+            file: file.into(),
+            location: None,
+            suggestion: None,
+        }
     }
 
     /// Creates a warning: the module loads.
@@ -87,7 +93,8 @@ impl Diagnostic {
     fn locate<'a>(&'a self, group: Group<'a>) -> Group<'a> {
         let file = self.file.to_string_lossy();
         let Some(location) = &self.location else { return group.element(Origin::path(file)) };
-        let (line, column) = (location.line as usize, location.column as usize);
+        let line = location.line as usize;
+        let column = location.column as usize;
         let annotation = AnnotationKind::Primary.span(location.marked.clone());
         let snippet = Snippet::source(location.excerpt.as_str()).line_start(line).annotation(annotation);
         if location.starts_at_line_start() {
@@ -180,23 +187,23 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// The maximum length of a text that is quoted in a message or compared with candidates, in characters.
+/// The maximum length of text that is quoted in a message or compared with candidates, in characters.
 const MAX_QUOTED: usize = 200;
 
-/// Returns a text for a message: shortened, and with control characters escaped.
+/// Returns text for a message: shortened, and with control characters escaped.
 pub(crate) fn shown(text: &str) -> String {
     let (text, rest) = text.split_at(text.char_indices().nth(MAX_QUOTED).map_or(text.len(), |(end, _)| end));
     let escaped = text.escape_debug().to_string();
     if rest.is_empty() { escaped } else { escaped + "…" }
 }
 
-/// Returns the candidate most similar to `found`, if it is similar enough; none for a very long text.
+/// Returns the candidate most similar to `found`, if it is similar enough; none for a very long one.
 pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if found.len() > MAX_QUOTED {
         return None;
     }
     let found = found.to_lowercase();
-    let likeness = |name: &str| strsim::jaro_winkler(&found, &name.to_lowercase());
-    let best = names.into_iter().map(|name| (likeness(name), name)).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let names = names.into_iter().map(|name| (strsim::jaro_winkler(&found, &name.to_lowercase()), name));
+    let best = names.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (best.0 >= 0.75).then_some(best.1)
 }

@@ -105,7 +105,7 @@ impl Origin {
     }
 }
 
-/// Returns the advice to rename a file whose name is similar to that of a missing one.
+/// Returns the advice to rename a file whose name is similar to the name of a missing one.
 pub(crate) fn rename_advice(origin: &Origin, missing: &str) -> Option<String> {
     let names = origin.file_names();
     let near = nearest(missing, names.iter().map(String::as_str).filter(|name| !name.starts_with('.')))?;

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-/// Edits of a text, by the bytes they replace; everything else is unchanged.
+/// Edits of text, by the bytes they replace; everything else is unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
     list: Vec<(Range<usize>, String)>,
@@ -12,7 +12,7 @@ impl Edits {
         self.list.push((span, text.into()));
     }
 
-    /// Inserts a text before an offset.
+    /// Inserts text before an offset.
     pub(crate) fn insert(&mut self, at: usize, text: impl Into<String>) {
         self.replace(at..at, text);
     }
@@ -20,7 +20,8 @@ impl Edits {
     /// Returns the edited text. Edits at the same offset are applied in the order they were added.
     pub(crate) fn apply(mut self, text: &str) -> String {
         self.list.sort_by_key(|(span, _)| span.start);
-        let (mut out, mut done) = (String::with_capacity(text.len() + 256), 0);
+        let mut out = String::with_capacity(text.len() + 256);
+        let mut done = 0;
         for (span, replacement) in &self.list {
             out.push_str(text.get(done..span.start).unwrap_or_default());
             out.push_str(replacement);
@@ -31,7 +32,7 @@ impl Edits {
     }
 }
 
-/// Returns the line ending of a text.
+/// Returns the line ending of text.
 pub(crate) fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }

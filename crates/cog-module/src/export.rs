@@ -1,7 +1,8 @@
 //! Writes modules in the formats of other programs (docs/export.md).
 //!
 //! * [`skill`] is an Agent Skill, and [`claude_code`] one for Claude Code;
-//! * [`agent_card`] is a card of A2A, [`server_json`] an entry of the MCP registry, and [`promptfoo`] a configuration of promptfoo;
+//! * [`agent_card`] is a card of A2A, [`server_json`] an entry of the MCP registry, and [`promptfoo`] a configuration
+//! of promptfoo;
 //! * [`input_schema`] and [`envelope_schema`] describe the input and the answer to other programs.
 
 mod agent_card;
@@ -30,7 +31,7 @@ use crate::{Module, files::FileError};
 /// A skill: its front matter, and its files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Skill {
-    /// Its name, which is also that of its directory.
+    /// Its name, which is also the name of its directory.
     pub name: String,
     /// The front matter of `SKILL.md`.
     pub front_matter: Map<String, Value>,
@@ -149,7 +150,7 @@ pub fn input_schema(module: &Module) -> Map<String, Value> {
 /// Returns the schema of the envelope with the data of the module.
 pub fn envelope_schema(module: &Module) -> Map<String, Value> {
     let (data, definitions) = data(module);
-    let text = || json!({ "type": "string" });
+    let text = json!({ "type": "string" });
     let mut schema = members(json!({
         "type": "object",
         "required": ["ok", "meta"],
@@ -161,14 +162,14 @@ pub fn envelope_schema(module: &Module) -> Map<String, Value> {
                 "properties": {
                     "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
                     "risk": { "description": "none, low, medium or high" },
-                    "explain": text(),
+                    "explain": text,
                 },
             },
             "data": data,
             "error": {
                 "type": "object",
                 "required": ["code", "message"],
-                "properties": { "code": text(), "message": text(), "suggestion": text() },
+                "properties": { "code": text, "message": text, "suggestion": text },
             },
         },
     }));
@@ -181,7 +182,9 @@ pub fn envelope_schema(module: &Module) -> Map<String, Value> {
 /// Returns the schema of the data.
 pub fn data_schema(module: &Module) -> Value {
     let (mut data, definitions) = data(module);
-    if let (Some(definitions), Some(members)) = (definitions, data.as_object_mut()) {
+    if let Some(definitions) = definitions
+        && let Some(members) = data.as_object_mut()
+    {
         members.insert("$defs".to_owned(), definitions);
     }
     data
@@ -200,8 +203,8 @@ fn data(module: &Module) -> (Value, Option<Value>) {
     (data, definitions)
 }
 
-/// Removes what the specification requires only of a model: the rationale and insights, which the answer of a composition
-/// may lack.
+/// Removes what the specification requires only of a model: the rationale and insights, which the answer of a
+/// composition may lack.
 fn loosen(data: &mut Value, own: Option<&Value>) {
     let own_required = own.and_then(|own| own.get("required")).and_then(Value::as_array);
     if let Some(required) = data.get_mut("required").and_then(Value::as_array_mut) {

@@ -106,6 +106,7 @@ fn in_latin_1(byte: &u8) -> String {
 ///
 /// The size is checked first, and reading stops at the limit.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
+    // Before the file is opened: opening a pipe would wait for a writer.
     let about = fs::metadata(path).map_err(missing)?;
     if !about.is_file() {
         return Err(FileError::NotAFile);
@@ -113,6 +114,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
     if about.len() > limit {
         return Err(FileError::TooLarge { limit });
     }
+    // The file may have grown since, or be one whose size the system does not know.
     let mut bytes = Vec::new();
     fs::File::open(path).map_err(missing)?.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
@@ -125,8 +127,9 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
 /// this program read and send other files.
 pub(crate) fn read_text_within(directory: &Path, relative: &str, limit: u64) -> Result<String, FileError> {
     let path = directory.join(relative);
-    let (directory, target) = (fs::canonicalize(directory).map_err(missing)?, fs::canonicalize(&path));
-    if target.is_ok_and(|target| !target.starts_with(directory)) {
+    let directory = fs::canonicalize(directory).map_err(missing)?;
+    // A target that does not exist is reported when it is read.
+    if fs::canonicalize(&path).is_ok_and(|target| !target.starts_with(directory)) {
         return Err(FileError::Outside);
     }
     read_text(&path, limit)
@@ -184,7 +187,8 @@ pub fn directory_names(directory: &Path) -> Vec<String> {
 /// # Errors
 /// If one cannot be read, or all together are over 64 MB.
 pub fn read_directory(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, FileError> {
-    let (mut files, mut left) = (Vec::new(), MAX_DIRECTORY);
+    let mut files = Vec::new();
+    let mut left = MAX_DIRECTORY;
     let mut open = vec![directory.to_owned()];
     while let Some(inner) = open.pop() {
         for entry in fs::read_dir(&inner)? {
@@ -192,6 +196,7 @@ pub fn read_directory(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, FileEr
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 open.push(entry.path());
+            // The type is the entry's own, so that a link is neither: a copy must not follow it out of the directory.
             } else if kind.is_file() {
                 let mut bytes = Vec::new();
                 fs::File::open(entry.path())?.take(left + 1).read_to_end(&mut bytes)?;
@@ -239,20 +244,21 @@ fn missing(error: io::Error) -> FileError {
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct FileEntry {
     /// Its path from the directory, with `/` between its parts.
     pub(crate) path: String,
     /// Its size in bytes; none for a link or a device.
     pub(crate) size: Option<u64>,
 }
 
-/// Returns every file, link and device below a directory, sorted; none if there are more than `max`, directories included. Links are not
-/// followed.
+/// Returns every file, link and device below a directory, sorted; none if there are more than `max`, directories
+/// included. Links are not followed.
 ///
 /// # Errors
 /// If a directory cannot be read.
-pub(crate) fn list(directory: &Path, max: usize) -> Result<Option<Vec<Listed>>, FileError> {
-    let (mut found, mut seen) = (Vec::new(), 0);
+pub(crate) fn list(directory: &Path, max: usize) -> Result<Option<Vec<FileEntry>>, FileError> {
+    let mut found = Vec::new();
+    let mut seen = 0;
     let mut open = vec![(directory.to_owned(), String::new())];
     while let Some((inner, prefix)) = open.pop() {
         for entry in fs::read_dir(&inner).map_err(missing)? {
@@ -267,7 +273,7 @@ pub(crate) fn list(directory: &Path, max: usize) -> Result<Option<Vec<Listed>>, 
                 open.push((entry.path(), format!("{path}/")));
             } else {
                 let size = if kind.is_file() { Some(entry.metadata()?.len()) } else { None };
-                found.push(Listed { path, size });
+                found.push(FileEntry { path, size });
             }
         }
     }

@@ -122,15 +122,15 @@ impl Finder {
         }
     }
 
-    /// Sets the directories whose modules may call tools. By default, modules that are found by name through the working
-    /// directory may not.
+    /// Sets the directories whose modules may call tools. By default, modules that are found by name through the
+    /// working directory may not.
     pub fn with_trusted(mut self, trusted: TrustedDirectories) -> Self {
         self.trusted = trusted;
         self
     }
 
-    /// Adds directories that take precedence: each is a module, which is found by the name of its directory, or contains
-    /// modules. The operator names them, so that their modules may call tools.
+    /// Adds directories that take precedence: each is a module, which is found by the name of its directory, or
+    /// contains modules. The operator names them, so that their modules may call tools.
     ///
     /// # Errors
     /// E4006 if a path is not a directory, or the name of a module's directory is not a module name.
@@ -144,8 +144,8 @@ impl Finder {
         Ok(finder)
     }
 
-    /// Adds directories like [`Finder::with_paths`], for a program that found them itself: only trust lets their modules call
-    /// tools.
+    /// Adds directories like [`Finder::with_paths`], for a program that found them itself: only trust lets their
+    /// modules call tools.
     ///
     /// # Errors
     /// As [`Finder::with_paths`].
@@ -181,8 +181,8 @@ impl Finder {
         }
     }
 
-    /// Returns whether a module that was found by this name or path may call tools. A path that the user chose is trusted, for
-    /// this run unless trust in its directory outlasts it.
+    /// Returns whether a module that was found by this name or path may call tools. A path that the user chose is
+    /// trusted, for this run unless trust in its directory outlasts it.
     pub fn trust_chosen(&self, name_or_path: &str, origin: &Origin, choice: Choice) -> Trust {
         match self.trust(origin) {
             Trust::Untrusted(_) if choice == Choice::User && is_path(name_or_path) => Trust::ForThisRun,
@@ -190,8 +190,8 @@ impl Finder {
         }
     }
 
-    /// Returns the module of the operator, or the built-in one, whose name a module of the working directory has. The note
-    /// about it does not depend on trust: a name that means something else must not surprise.
+    /// Returns the module of the operator, or the built-in one, whose name a module of the working directory has. The
+    /// note about it does not depend on trust: a name that means something else must not surprise.
     pub fn shadowing(&self, name: &str, origin: &Origin) -> Option<Shadowing> {
         let Origin::Directory(directory) = origin else { return None };
         if is_path(name) || self.is_operators(directory) {
@@ -205,14 +205,15 @@ impl Finder {
         })
     }
 
-    /// Whether the operator named the directory, or the one that contains it. The home directory may be the working
-    /// directory, so that paths are compared with links resolved.
+    /// Returns whether the operator named the directory, or the one that contains it. The home directory may be the
+    /// working directory, so that paths are compared with links resolved.
     fn is_operators(&self, directory: &Path) -> bool {
-        let resolved = |path: &Path| path.canonicalize().ok();
+        // The parent before links are resolved: a link that the operator put into a directory of modules is the
+        // operator's.
         let candidates = [Some(directory), directory.parent()].into_iter().flatten();
-        let candidates: Vec<PathBuf> = candidates.filter_map(resolved).collect();
-        let is_candidate = |root: &PathBuf| resolved(root).is_some_and(|root| candidates.contains(&root));
-        self.operators.iter().any(is_candidate)
+        let candidates: Vec<PathBuf> = candidates.filter_map(|path| path.canonicalize().ok()).collect();
+        let mut roots = self.operators.iter().filter_map(|root| root.canonicalize().ok());
+        roots.any(|root| candidates.contains(&root))
     }
 
     /// Returns the directories that are searched, in order.
@@ -250,6 +251,7 @@ impl Finder {
     /// # Errors
     /// E4006 if there is none; E4007 if the name is a path.
     pub fn find_name(&self, name: &str) -> Result<Origin, FindError> {
+        // Callers other than the operator send names, over HTTP for example. None may reach a file by its path.
         let leads_out = name.split(['/', '\\']).any(|step| step == "..") || name.contains('\0');
         if leads_out {
             return Err(FindError::Outside { name: shown(name) });
@@ -265,7 +267,8 @@ impl Finder {
 
     /// Returns every module that is found by name, sorted. The first of two modules with the same name is used.
     pub fn list(&self) -> Vec<ListedModule> {
-        let mut listed: Vec<ListedModule> = self.origins().into_iter().map(ListedModule::read).collect();
+        let mut listed: Vec<ListedModule> =
+            self.origins().into_iter().map(|(name, origin)| ListedModule::read(name, origin)).collect();
         listed.sort_by(|a, b| a.name.cmp(&b.name));
         listed
     }
@@ -312,13 +315,13 @@ impl Finder {
 }
 
 impl ListedModule {
-    fn read((name, origin): (String, Origin)) -> Self {
+    fn read(name: String, origin: Origin) -> Self {
         let manifest = load_manifest(&origin);
         Self { name, origin, manifest }
     }
 }
 
-/// Whether a text names a module by its path: a person who writes one has chosen this directory.
+/// Returns whether this names a module by its path: a person who writes one has chosen this directory.
 fn is_path(text: &str) -> bool {
     text.contains(['/', '\\']) || matches!(text, "." | "..")
 }

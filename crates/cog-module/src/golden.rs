@@ -10,6 +10,8 @@ use cog_json::{Limits, Node, Path, Segment, Value};
 use serde::Serialize;
 use serde_json::Value as Json;
 
+#[cfg(test)]
+pub(crate) use self::compare::violations;
 use self::expected::{OPERATORS, criteria};
 pub use self::{
     contract::check_case,
@@ -62,8 +64,8 @@ impl Mismatch {
     }
 }
 
-/// Compares an envelope with the expected answer. Returns the differences. The error may have its code as the runtime or as
-/// the model wrote it (ruling R31).
+/// Compares an envelope with the expected answer. Returns the differences. The error may have its code as the runtime
+/// or as the model wrote it (ruling R31).
 pub fn compare(expected: &Expected, envelope: Node<'_>) -> Vec<Mismatch> {
     let found = compare::compare(expected, envelope);
     let written = if found.is_empty() { None } else { as_written(envelope) };
@@ -102,9 +104,12 @@ pub(crate) fn unknown_paths(module: &Module, case: &GoldenCase) -> Vec<Diagnosti
     if module.contract.data_schema().is_none_or(|data| data.get("properties").is_none()) {
         return Vec::new();
     }
-    let help = |key: &str| length(key, &names).or_else(|| unknown_field(key, &names));
-    let unknown = keys(&case.expected).into_iter().filter_map(|key| Some((help(&key)?, key)));
-    unknown.map(|(help, key)| warning(case, &key, help)).collect()
+    let keys = keys(&case.expected).into_iter();
+    let warnings = keys.filter_map(|key| {
+        let help = length(&key, &names).or_else(|| unknown_field(&key, &names))?;
+        Some(warning(case, &key, help))
+    });
+    warnings.collect()
 }
 
 /// Returns the keys of an expected file that are paths.
@@ -124,13 +129,14 @@ fn keys(expected: &Expected) -> Vec<String> {
 /// Returns a suggestion if a key starts with a field that no schema of the module defines.
 fn unknown_field(key: &str, names: &HashSet<&str>) -> Option<String> {
     let field = first_field(key)?;
-    let is_known = |name: &str| names.contains(name) || COMMON.contains(&name);
     let without_operator = operator(&field).map(|(name, _)| name);
-    if is_known(&field) || without_operator.is_some_and(is_known) {
+    let mut possible = [Some(field.as_ref()), without_operator].into_iter().flatten();
+    if possible.any(|name: &str| names.contains(name) || COMMON.contains(&name)) {
         return None;
     }
-    let begins = |name: &&&str| field.strip_prefix(**name).is_some_and(|rest| rest.starts_with('_'));
-    Some(match names.iter().find(begins) {
+    let begins_with =
+        names.iter().find(|name| field.strip_prefix(**name).is_some_and(|rest| rest.starts_with('_')));
+    Some(match begins_with {
         Some(name) => {
             let operators: Vec<_> = OPERATORS.iter().map(|(suffix, _)| format!("`{name}{suffix}`")).collect();
             format!("Write one of {}.", operators.join(", "))
@@ -147,7 +153,7 @@ fn length(key: &str, names: &HashSet<&str>) -> Option<String> {
     let (path, rest) = key.rsplit_once(".length")?;
     let is_end = rest.is_empty() || OPERATORS.iter().any(|(suffix, _)| *suffix == rest);
     (is_end && !names.contains("length"))
-        .then(|| format!("`{path}_min` and `{path}_max` compare the length of a list or a text."))
+        .then(|| format!("`{path}_min` and `{path}_max` compare the length of a list or a string."))
 }
 
 /// Returns the first field of a path into the data, with the operator if there is one.
@@ -195,10 +201,11 @@ pub fn discover(module: &Module) -> Discovery {
     discovery
 }
 
-/// Returns the path of a listed file: in `tests/` if only the name is listed, and the file is not beside the manifest.
+/// Returns the path of a listed file: in `tests/` if only the name is listed, and the file is not next to the manifest.
 fn located(origin: &Origin, path: String) -> String {
-    let has_file = |directory: &str| origin.file_names_in(directory).contains(&path);
-    let is_in_tests = !path.contains('/') && !has_file("") && has_file("tests");
+    let is_in_tests = !path.contains('/')
+        && !origin.file_names_in("").contains(&path)
+        && origin.file_names_in("tests").contains(&path);
     if is_in_tests { format!("tests/{path}") } else { path }
 }
 
@@ -210,11 +217,13 @@ const EXPECTED: &str = ".expected.json";
 
 /// Returns each pair of files once; the second is none if an input has no expected file.
 fn pairs(module: &Module) -> Vec<(String, Option<String>)> {
-    let locate = |path: &str| located(&module.origin, relative(path));
+    let origin = &module.origin;
     let listed = module.manifest.tests.iter();
-    let listed = listed.map(|(input, expected)| (locate(input), Some(locate(expected))));
+    let listed = listed.map(|(input, expected)| {
+        (located(origin, relative(input)), Some(located(origin, relative(expected))))
+    });
     let mut seen = HashSet::new();
-    listed.chain(found(&module.origin)).filter(|(input, _)| seen.insert(input.clone())).collect()
+    listed.chain(found(origin)).filter(|(input, _)| seen.insert(input.clone())).collect()
 }
 
 fn found(origin: &Origin) -> Vec<(String, Option<String>)> {
@@ -222,11 +231,11 @@ fn found(origin: &Origin) -> Vec<(String, Option<String>)> {
     let mut cases: Vec<&str> = names.iter().filter_map(|name| name.strip_suffix(INPUT)).collect();
     cases.sort_by_key(|case| (case.len(), *case));
     let expected: HashSet<&str> = names.iter().filter_map(|name| name.strip_suffix(EXPECTED)).collect();
-    let file = |case: &str, end: &str| format!("tests/{case}{end}");
-    let mut found: Vec<_> = cases
-        .into_iter()
-        .map(|case| (file(case, INPUT), expected.contains(case).then(|| file(case, EXPECTED))))
-        .collect();
+    let found = cases.into_iter().map(|case| {
+        let expected = expected.contains(case).then(|| format!("tests/{case}{EXPECTED}"));
+        (format!("tests/{case}{INPUT}"), expected)
+    });
+    let mut found: Vec<_> = found.collect();
     let examples = origin.file_names_in("examples");
     if examples.iter().any(|name| name == "input.json") {
         let output = examples.iter().any(|name| name == "output.json");
@@ -241,17 +250,14 @@ fn without_input(origin: &Origin, pairs: &[(String, Option<String>)]) -> Vec<Dia
     let mut alone = origin.file_names_in("tests");
     alone.retain(|name| name.ends_with(EXPECTED) && !used.contains(format!("tests/{name}").as_str()));
     alone.sort();
-    let warning = |name: &String| {
+    let warnings = alone.iter().map(|name| {
         let path = format!("tests/{name}");
         let input = path.replace(EXPECTED, INPUT);
-        Diagnostic::warning(
-            Rule::GoldenPair,
-            origin.path_of(&path),
-            format!("{path} has no matching input file"),
-        )
-        .suggest(format!("Write the input to {input}."))
-    };
-    alone.iter().map(warning).collect()
+        let message = format!("{path} has no matching input file");
+        Diagnostic::warning(Rule::GoldenPair, origin.path_of(&path), message)
+            .suggest(format!("Write the input to {input}."))
+    });
+    warnings.collect()
 }
 
 fn relative(path: &str) -> String {
@@ -289,10 +295,10 @@ impl Reader<'_> {
 
     fn without_expected(&self, input: &str) -> Diagnostic {
         let message = format!("{input} has no matching expected file");
-        let beside = input.strip_suffix(INPUT).map(|case| format!("{case}{EXPECTED}"));
-        let beside = beside.unwrap_or_else(|| "examples/output.json".to_owned());
+        let path = input.strip_suffix(INPUT).map(|case| format!("{case}{EXPECTED}"));
+        let path = path.unwrap_or_else(|| "examples/output.json".to_owned());
         Diagnostic::warning(Rule::GoldenPair, self.origin.path_of(input), message)
-            .suggest(format!("Write the expected answer to {beside}."))
+            .suggest(format!("Write the expected answer to {path}."))
     }
 
     fn cassette(&self, input: &str, name: &str) -> Option<PathBuf> {

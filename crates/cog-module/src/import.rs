@@ -5,23 +5,26 @@
 mod body;
 mod module;
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
 use cog_spec::Code;
 use thiserror::Error;
 
 use crate::{
     Diagnostic, LoadError, Module, ModuleFiles, Rule,
-    files::{self, FileError, Listed},
+    files::{self, FileEntry, FileError},
     front_matter,
     name::{is_module_name, similar_module_name},
     source::Source,
     yaml::{self, Content, Node},
 };
 
-/// The maximum number of files and directories of a skill: that of skills over MCP.
+/// The maximum number of files and directories of a skill, as for skills over MCP.
 const MAX_ENTRIES: usize = 512;
-/// The maximum size of a skill: 16 MiB, that of skills over MCP.
+/// The maximum size of a skill: 16 MiB, as for skills over MCP.
 const MAX_SIZE: u64 = 16 << 20;
 /// The file that every skill has.
 const SKILL: &str = "SKILL.md";
@@ -47,7 +50,7 @@ pub struct Draft {
 /// If the skill is invalid, too large, or a link, or the module would not load.
 pub fn skill(path: &Path) -> Result<Draft, ImportError> {
     let (directory, file) = located(path)?;
-    let skill = Opened::new(directory, &file)?;
+    let skill = SkillDirectory::new(directory, &file)?;
     let head = Head::read(&skill.source)?;
     let mut notes = Vec::new();
     let files = match module::contained(&skill, &head, &mut notes)? {
@@ -92,26 +95,27 @@ fn loaded(files: &[File], directory: &Path) -> Result<Module, ImportError> {
 }
 
 /// A skill whose `SKILL.md` was read.
-struct Opened {
+struct SkillDirectory {
     directory: PathBuf,
     /// The name of `SKILL.md`.
     file: String,
     source: Source,
-    listed: Vec<Listed>,
+    listed: Vec<FileEntry>,
 }
 
-impl Opened {
+impl SkillDirectory {
     fn new(directory: PathBuf, file: &str) -> Result<Self, ImportError> {
-        let at = |path: PathBuf| move |error| ImportError::File { path, error };
-        let listed = files::list(&directory, MAX_ENTRIES).map_err(at(directory.clone()))?;
-        let size = |listed: &[Listed]| listed.iter().filter_map(|entry| entry.size).sum::<u64>();
-        let listed = listed.filter(|listed| size(listed) <= MAX_SIZE);
+        let listed = files::list(&directory, MAX_ENTRIES)
+            .map_err(|error| ImportError::File { path: directory.clone(), error })?;
+        let listed =
+            listed.filter(|listed| listed.iter().filter_map(|entry| entry.size).sum::<u64>() <= MAX_SIZE);
         let listed = listed.ok_or_else(|| ImportError::TooLarge { path: directory.clone() })?;
         if listed.iter().any(|entry| entry.path == file && entry.size.is_none()) {
             return Err(ImportError::Link { path: directory.join(file) });
         }
         let path = directory.join(file);
-        let text = files::read_text_within(&directory, file, files::MAX_PART).map_err(at(path.clone()))?;
+        let text = files::read_text_within(&directory, file, files::MAX_PART);
+        let text = text.map_err(|error| ImportError::File { path: path.clone(), error })?;
         Ok(Self { source: Source::new(path, text), directory, file: file.to_owned(), listed })
     }
 
@@ -140,7 +144,7 @@ fn located(path: &Path) -> Result<(PathBuf, String), ImportError> {
     Ok((parent.to_owned(), name.to_owned()))
 }
 
-/// Returns the name of the module: that of the skill, or a similar one that is allowed.
+/// Returns the name of the module: the name of the skill, or a similar one that is allowed.
 fn module_name(name: &str, notes: &mut Vec<String>) -> Result<String, ImportError> {
     if is_module_name(name) {
         return Ok(name.to_owned());
@@ -154,7 +158,7 @@ fn module_name(name: &str, notes: &mut Vec<String>) -> Result<String, ImportErro
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The path is not that of a skill.
+    /// The path does not lead to a skill.
     #[error("{} is not a skill: neither a directory nor a file named SKILL.md", .path.display())]
     NoSkill {
         /// The path.
@@ -241,7 +245,6 @@ struct Head {
 impl Head {
     /// Reads `SKILL.md`.
     fn read(source: &Source) -> Result<Self, ImportError> {
-        let invalid = |problem: Diagnostic| ImportError::Load(LoadError { diagnostics: vec![problem] });
         let front = front_matter::split(source).map_err(invalid)?;
         let root = yaml::parse(&front_matter::yaml_alone(source, &front)).map_err(invalid)?;
         if !matches!(root.content, Content::Map(_)) {
@@ -250,16 +253,10 @@ impl Head {
                 Diagnostic::error(Rule::ManifestShape, &source.path, message).at(source, front.yaml);
             return Err(invalid(problem));
         }
-        let missing = |key: &str| {
-            let message = format!("required key `{key}` is missing or empty");
-            let problem =
-                Diagnostic::error(Rule::KeyMissing, &source.path, message).at(source, front.yaml.clone());
-            invalid(problem.suggest("A skill has a `name` and a `description`."))
-        };
-        let required = |key: &str| text(&root, key).ok_or_else(|| missing(key));
         Ok(Self {
-            name: required("name")?,
-            description: required("description")?,
+            name: text(&root, "name").ok_or_else(|| missing("name", source, front.yaml.clone()))?,
+            description: text(&root, "description")
+                .ok_or_else(|| missing("description", source, front.yaml.clone()))?,
             license: text(&root, "license"),
             allowed_tools: root.get("allowed-tools").is_some(),
             metadata: root.get("metadata").map(texts).unwrap_or_default(),
@@ -267,7 +264,7 @@ impl Head {
         })
     }
 
-    /// Returns a text of `metadata`.
+    /// Returns text of `metadata`.
     fn metadata(&self, key: &str) -> Option<&str> {
         self.metadata.iter().find(|(name, _)| name == key).map(|(_, text)| text.as_str())
     }
@@ -282,11 +279,22 @@ fn text(root: &Node, key: &str) -> Option<String> {
 
 fn texts(node: &Node) -> Vec<(String, String)> {
     let Content::Map(entries) = &node.content else { return Vec::new() };
-    let text = |entry: &yaml::Entry| match &entry.value.content {
+    let texts = entries.iter().filter_map(|entry| match &entry.value.content {
         Content::Text(text) => Some((entry.key.clone(), text.clone())),
         _ => None,
-    };
-    entries.iter().filter_map(text).collect()
+    });
+    texts.collect()
+}
+
+fn invalid(problem: Diagnostic) -> ImportError {
+    ImportError::Load(LoadError { diagnostics: vec![problem] })
+}
+
+/// Returns the error for a key that is missing in the front matter, at `yaml`.
+fn missing(key: &str, source: &Source, yaml: Range<usize>) -> ImportError {
+    let message = format!("required key `{key}` is missing or empty");
+    let problem = Diagnostic::error(Rule::KeyMissing, &source.path, message).at(source, yaml);
+    invalid(problem.suggest("A skill has a `name` and a `description`."))
 }
 
 #[cfg(test)]

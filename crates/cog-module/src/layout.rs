@@ -59,7 +59,7 @@ pub(crate) const fn family_of(format: Format) -> Family {
     }
 }
 
-/// Returns whether a file name is that of a manifest.
+/// Returns whether a file is a manifest, by its name.
 pub(crate) fn is_manifest(name: &str) -> bool {
     Family::ALL.iter().any(|family| name == family.manifest())
 }
@@ -86,10 +86,10 @@ fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
     let directory = origin.path_of("");
     let message = "no manifest found: expected module.yaml, MODULE.md or module.md";
     let diagnostic = Diagnostic::error(Rule::ManifestMissing, directory, message);
-    let is_near = |name: &&String| {
+    let similar = names.iter().find(|name| {
         Family::ALL.iter().any(|family| name.eq_ignore_ascii_case(family.manifest())) || *name == "module.yml"
-    };
-    match names.iter().find(is_near) {
+    });
+    match similar {
         Some(name) => diagnostic.suggest(format!("`{name}` is not read; rename it to `module.yaml`.")),
         None => diagnostic.suggest("Run `cog new NAME` to create a complete module."),
     }

@@ -1,11 +1,12 @@
 //! Modules: find, load, diagnose, scaffold, migrate, test.
 //!
 //! A module is a directory with a manifest, a prompt and a contract. It has one of five formats (v0, v1, v2.1, v2.2,
-//! v2.5); [`load`] reads each into the same [`Module`], with every default resolved, the contract compiled and the prompt
-//! parsed. Each error is a [`Diagnostic`] with rule, file, line, column and suggestion, and all are reported.
+//! v2.5); [`load`] reads each into the same [`Module`], with every default resolved, the contract compiled and the
+//! prompt parsed. Each error is a [`Diagnostic`] with rule, file, line, column and suggestion, and all are reported.
 //!
 //! * [`Finder`] finds a module; [`BuiltinModule`]s ship, [`Module::from_parts`] and [`ModuleFiles`] embed others;
-//! * [`validate`] checks all files, [`golden`] tests them; [`scaffold`] creates a module, [`migrate`] upgrades an old one;
+//! * [`validate`] checks all files, [`golden`] tests them; [`scaffold`] creates a module, [`migrate`] upgrades an old
+//! one;
 //! * [`export`] writes a module in the formats of other programs, and [`import`] drafts one from a skill.
 //!
 //! ```
@@ -17,7 +18,6 @@
 //! ```
 
 mod builtin;
-mod checker;
 mod diagnostic;
 mod directory;
 mod edit;

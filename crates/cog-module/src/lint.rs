@@ -44,8 +44,9 @@ fn risk_rule(module: &Module) -> Option<Diagnostic> {
 
 /// Returns whether any schema of the module defines a field.
 fn has_field(module: &Module, name: &str) -> bool {
-    let defines = |schema: &Value| schema.get("properties").is_some_and(|fields| fields.get(name).is_some());
-    any_below(&module.schema, defines)
+    any_below(&module.schema, |schema| {
+        schema.get("properties").is_some_and(|fields| fields.get(name).is_some())
+    })
 }
 
 /// Returns whether there is a media field below a schema: a reference to `MediaInput`, its structure, or a reference to

@@ -94,6 +94,7 @@ pub(crate) fn locate_name(origin: &Origin) -> Option<Range<usize>> {
 fn read_manifest(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
     let family = collect_error(layout::detect(origin).map(|(family, _)| family), found)?;
     let text = collect_error(ManifestText::read(origin, family), found)?;
+    // In v2 a missing tier depends on the schema. In any other case a list of modules need not parse it.
     let needs_schema = family == Family::V2 && text.root.get("tier").is_none();
     let schema = if needs_schema { Schema::read(origin, family).ok() } else { None };
     let context = LoadContext { family, schema: schema.as_ref().map(|schema| &schema.document) };
@@ -106,6 +107,7 @@ fn read_manifest(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Manifes
 fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaSources)> {
     let (family, several) = collect_error(layout::detect(origin), found)?;
     found.extend(several);
+    // The three files are read even if one is invalid: an author wants all problems at once, not one a run.
     let text = collect_error(ManifestText::read(origin, family), found);
     let mut schema = collect_errors(Schema::read(origin, family), found);
     let prompt = collect_error(read_prompt(origin, family, text.as_ref()), found);
@@ -123,12 +125,14 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
         let named = (&text.source, context.span);
         collect_error(schema.add(origin, &context.file, context.pointer, named), found);
     }
-    let (schema, prompt) = (schema?, prompt?);
+    let schema = schema?;
+    let prompt = prompt?;
     found.extend(unused_media_placeholder(origin, family, &manifest, &prompt));
     let Schema { document, sources } = schema;
     let contract = Contract::compile(&document, &Rules::from(&manifest));
-    let problems = |problems: Vec<_>| problems.iter().map(|problem| sources.explain(problem)).collect();
-    let contract = collect_errors(contract.map_err(problems), found)?;
+    let contract = contract
+        .map_err(|problems: Vec<_>| problems.iter().map(|problem| sources.explain(problem)).collect());
+    let contract = collect_errors(contract, found)?;
     found.extend(missing_sections(&sources, &contract));
     let module = Module {
         manifest: Arc::new(manifest),
@@ -255,14 +259,18 @@ const fn deprecation(format: Format) -> Option<&'static str> {
 
 /// Reports missing sections: `data` is required to check answers, `input` is recommended.
 fn missing_sections(sources: &SchemaSources, contract: &Contract) -> Vec<Diagnostic> {
-    let message = |part: &str| format!("the schema has no `{part}` section");
-    let missing = |part: &str| sources.error_at(Rule::SchemaPart, message(part), "");
-    let data = contract.data_schema().is_none().then(|| missing("data"));
-    let input = contract
-        .input_schema()
-        .is_none()
-        .then(|| Diagnostic { severity: Severity::Warning, ..missing("input") });
-    input.into_iter().chain(data).collect()
+    let mut missing = Vec::new();
+    if contract.input_schema().is_none() {
+        missing.push(Diagnostic { severity: Severity::Warning, ..missing_section(sources, "input") });
+    }
+    if contract.data_schema().is_none() {
+        missing.push(missing_section(sources, "data"));
+    }
+    missing
+}
+
+fn missing_section(sources: &SchemaSources, part: &str) -> Diagnostic {
+    sources.error_at(Rule::SchemaPart, format!("the schema has no `{part}` section"), "")
 }
 
 /// Returns a warning about a media placeholder in the prompt of a module without media.

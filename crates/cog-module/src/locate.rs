@@ -33,8 +33,8 @@ impl<'a> Locator<'a> {
         Self { module, manifest: manifest.map(|text| (text.source, text.root)), prompt }
     }
 
-    /// Sets the file and the location of a diagnostic about a value of the manifest: the JSON pointer of the value, and a byte
-    /// range in its text. If there is no such value, the location is that of its nearest parent.
+    /// Sets the file and the location of a diagnostic about a value of the manifest: the JSON pointer of the value, and
+    /// a byte range in its text. If there is no such value, it is the location of its nearest parent.
     #[must_use]
     pub fn in_manifest(
         &self,
@@ -79,7 +79,8 @@ fn descend<'n>(root: &'n Node, pointer: &str) -> Option<(&'n Node, bool)> {
     Some((node, true))
 }
 
-/// Returns the range of a part of a string in the file; none if the string is written with escapes or over several lines.
+/// Returns the range of a part of a string in the file; none if the string is written with escapes or over several
+/// lines.
 fn range_in(source: &Source, node: &Node, within: Range<usize>) -> Option<Range<usize>> {
     let Content::Text(text) = &node.content else { return None };
     let written = source.text.get(node.written.start..)?;

@@ -57,13 +57,12 @@ pub(crate) fn read_constraints(root: &Node, manifest: &mut Manifest, findings: &
 
 /// Returns the format, decided by files and keys only (ruling R5).
 pub(crate) fn format_of(root: &Node, context: LoadContext<'_>) -> Format {
-    let has = |key: &str| root.get(key).is_some();
-    let has_meta_schema = || context.schema.is_some_and(|schema| schema.get("meta").is_some());
+    let has_meta_schema = context.schema.is_some_and(|schema| schema.get("meta").is_some());
     match context.family {
         Family::V0 => Format::V0,
         Family::V1 => Format::V1,
-        Family::V2 if has("response") || has("modalities") => Format::V25,
-        Family::V2 if has("tier") || has_meta_schema() => Format::V22,
+        Family::V2 if root.get("response").is_some() || root.get("modalities").is_some() => Format::V25,
+        Family::V2 if root.get("tier").is_some() || has_meta_schema => Format::V22,
         Family::V2 => Format::V21,
     }
 }

@@ -4,7 +4,6 @@
 //! order of keys in existing files stay, because text is inserted and not regenerated.
 
 mod manifest;
-mod prompt;
 mod schema;
 mod v0;
 
@@ -91,7 +90,7 @@ fn to_v22(module: &Module, draft: &mut Draft<'_>) -> Result<(), MigrateError> {
         Format::V21 | Format::V22 | Format::V25 => {}
     }
     schema::to_v22(draft, output_key(&module.manifest))?;
-    prompt::add_envelope(draft)?;
+    manifest::add_envelope(draft)?;
     v0::move_examples(draft)
 }
 
@@ -142,14 +141,20 @@ pub struct FileChange {
 impl FileChange {
     /// Returns the change as a unified diff with its path below `directory`.
     fn diff(&self, directory: &str) -> String {
-        let (before, after) = (self.before.as_deref().unwrap_or(""), self.after.as_deref().unwrap_or(""));
-        let name = |side: &str, text: &Option<String>| match text {
+        let before = self.before.as_deref();
+        let after = self.after.as_deref();
+        let diff = similar::TextDiff::from_lines(before.unwrap_or(""), after.unwrap_or(""));
+        let old = self.name_in_diff("a", directory, before);
+        let new = self.name_in_diff("b", directory, after);
+        diff.unified_diff().header(&old, &new).to_string()
+    }
+
+    fn name_in_diff(&self, side: &str, directory: &str, text: Option<&str>) -> String {
+        match text {
             Some(_) if matches!(directory, "" | ".") => format!("{side}/{}", self.path),
             Some(_) => format!("{side}/{directory}/{}", self.path),
             None => "/dev/null".to_owned(),
-        };
-        let diff = similar::TextDiff::from_lines(before, after);
-        diff.unified_diff().header(&name("a", &self.before), &name("b", &self.after)).to_string()
+        }
     }
 }
 
@@ -286,8 +291,9 @@ impl<'a> Draft<'a> {
 
     /// Returns the future content of a required file.
     fn require(&self, path: &str) -> Result<Source, MigrateError> {
-        let missing = || MigrateError::File { path: self.origin.path_of(path), error: FileError::Missing };
-        self.read(path)?.ok_or_else(missing)
+        let source = self.read(path)?;
+        source
+            .ok_or_else(|| MigrateError::File { path: self.origin.path_of(path), error: FileError::Missing })
     }
 
     fn put(&mut self, path: &str, text: String) -> Result<(), MigrateError> {

@@ -20,8 +20,8 @@ pub struct Module {
     pub schema: serde_json::Value,
     /// Its origin.
     pub origin: Origin,
-    /// Whether it may call tools. [`load`](crate::load) trusts the origin that it is given; what finds an origin by name
-    /// asks [`Finder::trust`](crate::Finder::trust).
+    /// Whether it may call tools. [`load`](crate::load) trusts the origin that it is given; what finds an origin by
+    /// name asks [`Finder::trust`](crate::Finder::trust).
     pub trust: Trust,
     /// Warnings; it can run nevertheless.
     pub warnings: Vec<Diagnostic>,

@@ -8,7 +8,7 @@ pub fn is_module_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-/// Returns the module name most similar to a text; none for a text without letters.
+/// Returns the module name most similar to text; none for text without letters.
 pub(crate) fn similar_module_name(text: &str) -> Option<String> {
     let lower =
         text.chars().take(80).map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });

@@ -77,10 +77,8 @@ impl Prompt {
 
     /// Returns whether a placeholder includes the input, which is then not sent separately.
     pub fn places_input(&self) -> bool {
-        let takes_it = |part: &PromptPart| {
-            matches!(part, PromptPart::Arguments | PromptPart::Word { .. } | PromptPart::Input)
-        };
-        self.parts.iter().any(takes_it)
+        let mut parts = self.parts.iter();
+        parts.any(|part| matches!(part, PromptPart::Arguments | PromptPart::Word { .. } | PromptPart::Input))
     }
 
     /// Returns whether the prompt has a placeholder for media.
@@ -105,10 +103,13 @@ impl PromptPart {
     }
 }
 
-/// Splits a text at its placeholders, in one pass.
+/// Splits text at its placeholders, in one pass.
 fn parts(text: &str) -> Vec<PromptPart> {
+    // One pass over the author's text. Inputs and results are filled in later and never scanned, so that what a user
+    // or a model writes cannot become a placeholder or a call.
     let mut parts = Vec::new();
-    let (mut rest, mut plain) = (text, String::new());
+    let mut rest = text;
+    let mut plain = String::new();
     while let Some(at) = rest.find(['$', '@', '{']) {
         let (before, from) = rest.split_at(at);
         plain.push_str(before);
@@ -136,7 +137,7 @@ fn flush(plain: &mut String, parts: &mut Vec<PromptPart>) {
     }
 }
 
-/// Returns the placeholder at the start of a text, and the rest.
+/// Returns the placeholder at the start of text, and the rest.
 fn placeholder(text: &str) -> Option<(PromptPart, &str)> {
     if let Some(rest) = text.strip_prefix('$') {
         dollar(rest)
@@ -202,8 +203,9 @@ fn reference(text: &str) -> Option<(PromptPart, &str)> {
     if !is_module_name(module) || !is_path {
         return None;
     }
-    let (module, path, raw) = (module.to_owned(), path.to_owned(), raw.to_owned());
-    Some((PromptPart::Reference { module, path, raw }, after))
+    let reference =
+        PromptPart::Reference { module: module.to_owned(), path: path.to_owned(), raw: raw.to_owned() };
+    Some((reference, after))
 }
 
 #[cfg(test)]

@@ -68,9 +68,11 @@ impl ScaffoldError {
 /// # Errors
 /// If the name is invalid, the directory exists, or a file cannot be written.
 pub fn new(parent: &Path, name: &str, tier: Tier) -> Result<PathBuf, ScaffoldError> {
-    let fill = |template: &str| template.replace("NAME", name).replace("TIER", tier.as_str());
-    let files = TEMPLATE.iter().map(|(path, text)| ((*path).to_owned(), fill(text).into_bytes())).collect();
-    create(parent, name, files)
+    let files = TEMPLATE.iter().map(|(path, text)| {
+        let text = text.replace("NAME", name).replace("TIER", tier.as_str());
+        ((*path).to_owned(), text.into_bytes())
+    });
+    create(parent, name, files.collect())
 }
 
 /// Copies a module, on disk or built in, to a directory `name` under `parent`, under its new name.

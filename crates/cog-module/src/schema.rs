@@ -33,7 +33,8 @@ pub(crate) struct SchemaSources(Vec<SchemaFile>);
 struct SchemaFile {
     source: Source,
     tree: Value,
-    /// Empty for a single document, `/input` and `/output` for the files of v0, a longer pointer for the schema of a context.
+    /// Empty for a single document, `/input` and `/output` for the files of v0, a longer pointer for the schema of a
+    /// context.
     prefix: String,
     /// The JSON pointers of keys that their object repeats, at most 100.
     repeated: Vec<String>,
@@ -46,7 +47,8 @@ impl Schema {
             Family::V0 => &[("input.schema.json", "/input"), ("output.schema.json", "/output")],
             Family::V1 | Family::V2 => &[("schema.json", "")],
         };
-        let (mut files, mut problems) = (Vec::new(), Vec::new());
+        let mut files = Vec::new();
+        let mut problems = Vec::new();
         for (name, prefix) in parts {
             match read_file(origin, name, prefix) {
                 Ok(file) => files.push(file),
@@ -87,7 +89,8 @@ impl SchemaSources {
     pub(crate) fn warnings(&self, contract: &Contract) -> Vec<Diagnostic> {
         let own = self.0.iter().flat_map(|file| file.repeated_keys().chain(file.rounded_numbers()));
         let problems = contract.warnings().iter().map(|problem| {
-            let (rule, message) = (Rule::SchemaKeyword, problem.message.clone());
+            let rule = Rule::SchemaKeyword;
+            let message = problem.message.clone();
             let Some(file) = self.file_of(&problem.pointer) else {
                 return Diagnostic::warning(rule, "", message);
             };
@@ -100,8 +103,8 @@ impl SchemaSources {
     }
 
     fn file_of(&self, pointer: &str) -> Option<&SchemaFile> {
-        let by_prefix = |file: &&SchemaFile| pointer.starts_with(&file.prefix);
-        self.0.iter().filter(by_prefix).max_by_key(|file| file.prefix.len()).or(self.0.first())
+        let containing = self.0.iter().filter(|file| pointer.starts_with(&file.prefix));
+        containing.max_by_key(|file| file.prefix.len()).or(self.0.first())
     }
 
     /// Returns an error at the value of a pointer, or at its nearest existing parent.
@@ -154,11 +157,12 @@ impl SchemaFile {
         let name = pointer.rsplit_once('/').map_or("", |(_, name)| name);
         let quoted = format!("\"{}\"", name.replace("~1", "/").replace("~0", "~"));
         let before = self.source.text.get(..value.start).unwrap_or_default();
-        let gap = |start: &usize| {
+        // The same text further up is another key or a value: only a colon may be between the key and its value.
+        let key = before.rfind(&quoted).filter(|start| {
             let between = before.get(start + quoted.len()..).unwrap_or_default();
             between.trim_matches(|c: char| c.is_ascii_whitespace() || c == ':' || c == '"').is_empty()
-        };
-        match before.rfind(&quoted).filter(gap) {
+        });
+        match key {
             Some(start) => start + 1..start + quoted.len() - 1,
             None => value,
         }
@@ -244,8 +248,8 @@ fn merge(files: &[SchemaFile]) -> serde_json::Value {
     {
         return file.tree.to_serde();
     }
-    let part = |file: &SchemaFile| (file.prefix.trim_start_matches('/').to_owned(), file.part());
-    serde_json::Value::Object(files.iter().map(part).collect())
+    let parts = files.iter().map(|file| (file.prefix.trim_start_matches('/').to_owned(), file.part()));
+    serde_json::Value::Object(parts.collect())
 }
 
 /// Inserts a part at a pointer of a document, whose names need no escapes.

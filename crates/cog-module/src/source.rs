@@ -9,7 +9,7 @@ pub(crate) struct Source {
     pub(crate) text: String,
 }
 
-/// A location in a text, with an excerpt of its line.
+/// A location in text, with an excerpt of its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     /// The line, from 1.

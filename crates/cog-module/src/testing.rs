@@ -126,7 +126,7 @@ impl Directory {
         files
     }
 
-    /// Removes the path of the temporary directory from a text.
+    /// Removes the path of the temporary directory from text.
     pub(crate) fn strip(&self, text: &str) -> String {
         text.replace(self.path.parent().unwrap().to_str().unwrap(), "")
     }

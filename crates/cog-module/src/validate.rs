@@ -49,8 +49,8 @@ pub fn validate(origin: &Origin, level: Level) -> Report {
     let discovery = golden::discover(&module);
     diagnostics.extend(discovery.problems);
     for case in &discovery.cases {
-        diagnostics
-            .extend(golden::check_case(&module, case).into_iter().map(|found| case_finding(case, found)));
+        let mismatches = golden::check_case(&module, case).into_iter();
+        diagnostics.extend(mismatches.map(|(rule, mismatch)| case_finding(case, rule, &mismatch)));
         diagnostics.extend(golden::unknown_paths(&module, case));
     }
     diagnostics.extend(misnamed_tests(&module));
@@ -100,7 +100,7 @@ impl ToJson for Report {
 }
 
 /// Returns the diagnostic of a golden test, in its file.
-fn case_finding(case: &golden::GoldenCase, (rule, found): (Rule, golden::Mismatch)) -> Diagnostic {
+fn case_finding(case: &golden::GoldenCase, rule: Rule, found: &golden::Mismatch) -> Diagnostic {
     let file = match rule {
         Rule::GoldenInput | Rule::ExampleInput => &case.input_file,
         _ => &case.expected_file,
@@ -181,8 +181,9 @@ impl Check<'_> {
     fn requires(&self, rule: Rule, part: &str, keys: &[&str]) -> Option<Diagnostic> {
         let (schema, pointer) = self.find(part)?;
         let required = schema.get("required").and_then(Value::as_array);
-        let is_required = |key: &&str| required.is_some_and(|list| list.iter().any(|item| item == key));
-        let missing: Vec<&str> = keys.iter().copied().filter(|key| !is_required(key)).collect();
+        let missing = keys.iter().copied();
+        let missing: Vec<&str> =
+            missing.filter(|key| required.is_none_or(|list| list.iter().all(|item| item != key))).collect();
         if missing.is_empty() {
             return None;
         }
@@ -214,8 +215,8 @@ impl Check<'_> {
         Some(diagnostic.suggest("Use `\"$ref\": \"#/$defs/MediaInput\"` for a media field."))
     }
 
-    /// Returns a section of the schema and its pointer, with references resolved. One to a definition of the runtime, which
-    /// the file does not have, stays.
+    /// Returns a section of the schema and its pointer, with references resolved. One to a definition of the runtime,
+    /// which the file does not have, stays.
     fn find(&self, part: &str) -> Option<(&Value, String)> {
         let io = &self.module.manifest.io;
         let named = match part {

@@ -75,8 +75,7 @@ impl Node {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Content>::deserialize(deserializer)?;
-        let (span, written) = (bytes(spanned.referenced), bytes(spanned.defined));
-        Ok(Self { content: spanned.value, span, written })
+        Ok(Self { content: spanned.value, span: bytes(spanned.referenced), written: bytes(spanned.defined) })
     }
 }
 
@@ -116,6 +115,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
+        // JSON has no infinity: as text it fails where a number is expected, at its location.
         let number = serde_json::Number::from_f64(value);
         Ok(number.map_or_else(|| Content::Text(value.to_string()), Content::Number))
     }
@@ -146,16 +146,22 @@ fn limits() -> Options {
     options! {
         budget: budget! { max_nodes: MAX_NODES, max_aliases: MAX_ALIASES, max_depth: MAX_DEPTH,
                           flow_nesting_limit: MAX_DEPTH },
+        // A few aliases of aliases can stand for billions of values: what counts is what they expand to.
         alias_limits: alias_limits! { max_total_replayed_events: MAX_NODES },
+        // YAML 1.1 reads the words `yes`, `no` and `on` as booleans; in a manifest they are words.
         strict_booleans: true,
+        // The diagnostic shows the line itself, with its own markers.
         with_snippet: false,
     }
 }
 
 fn bytes(location: Location) -> Range<usize> {
-    let to_usize = |number: Option<u64>| number.and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
     let start = to_usize(location.span().byte_offset());
     start..start + to_usize(location.span().byte_len())
+}
+
+fn to_usize(number: Option<u64>) -> usize {
+    number.and_then(|number| usize::try_from(number).ok()).unwrap_or_default()
 }
 
 fn explain(source: &Source, error: &Error) -> Diagnostic {

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::{data_schema, input_schema};
 use crate::{Module, golden};
 
-/// The interface of a `cog serve`, as a protocol binding. It is not one of A2A's own: a client finds out that it needs another.
+/// The interface of a `cog serve`, as a protocol binding. It is not one of A2A's own: a client finds out that it needs
+/// another.
 const BINDING: &str = "urn:cognitive-modules:binding:http:v1";
 /// The extension with the schemas of the skills.
 const SCHEMAS: &str = "urn:cognitive-modules:extension:schemas:v1";

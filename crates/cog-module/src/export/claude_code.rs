@@ -10,8 +10,8 @@ use crate::Module;
 
 /// Returns a module as a skill of Claude Code, for the directory `.claude/skills/NAME`.
 ///
-/// It makes Claude run the module with `cog run` and use its envelope. No tool is allowed in advance, so that the command needs
-/// the permission of the person, unless their settings allow it.
+/// It makes Claude run the module with `cog run` and use its envelope. No tool is allowed in advance, so that the
+/// command needs the permission of the person, unless their settings allow it.
 ///
 /// # Errors
 /// If the name is not allowed for a skill, or a file cannot be read.

@@ -93,7 +93,7 @@ fn equal(value: Node<'_>) -> Value {
     json!({ "const": value.to_serde() })
 }
 
-/// Returns the schema of a number, or of the length of a text, a list or an object.
+/// Returns the schema of a number, or of the length of text, a list or an object.
 fn amount(bound: f64, keywords: [&str; 4], whole: fn(f64) -> f64) -> Value {
     let [number, text, list, object] = keywords;
     let length = whole(bound).clamp(0.0, f64::from(u32::MAX)) as u32;
@@ -125,18 +125,21 @@ fn is_common(pattern: &str) -> bool {
         && !pattern.contains("(?x")
 }
 
-/// Returns a regular expression of ECMAScript for a text, also where it is read as Unicode.
+/// Returns a regular expression of ECMAScript for a string, also where it is read as Unicode.
 fn escaped(text: &str) -> String {
-    let escape = |c: char| match c {
-        '\\' | '^' | '$' | '.' | '|' | '?' | '*' | '+' | '(' | ')' | '[' | ']' | '{' | '}' | '/' => {
-            format!("\\{c}")
+    const SPECIAL: &str = r"\^$.|?*+()[]{}/";
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if SPECIAL.contains(c) {
+            escaped.push('\\');
         }
-        c => c.to_string(),
-    };
-    text.chars().map(escape).collect()
+        escaped.push(c);
+    }
+    escaped
 }
 
-/// Returns the schema of an envelope with a value at a path: `ok`, `meta` and `error` start at the envelope, others at `data`.
+/// Returns the schema of an envelope with a value at a path: `ok`, `meta` and `error` start at the envelope, others at
+/// `data`.
 fn at(path: &Path, schema: Value) -> Value {
     let starts_at_envelope =
         matches!(path.first(), Some(Segment::Key("ok" | "meta" | "error" | "partial_data" | "data")));

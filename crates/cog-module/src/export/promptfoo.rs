@@ -11,18 +11,18 @@ use crate::{Module, golden};
 pub struct Promptfoo {
     /// The text of `promptfooconfig.yaml`.
     pub text: String,
-    /// What is not in it, one line each: golden tests that could not be read, and expectations that promptfoo does not have.
+    /// What is not in it, one line each: golden tests that could not be read, and expectations that promptfoo does not
+    /// have.
     pub left_out: Vec<String>,
 }
 
-/// Returns a module and its golden tests as a configuration of promptfoo. `target` is the module for `cog run`: its name, or its
-/// path from the directory of the configuration.
+/// Returns a module and its golden tests as a configuration of promptfoo. `target` is the module for `cog run`: its
+/// name, or its path from the directory of the configuration.
 ///
 /// # Errors
 /// If `target` cannot be part of a command.
 pub fn promptfoo(module: &Module, target: &str) -> Result<Promptfoo, ExportError> {
-    let is_special = |c: char| c.is_control() || matches!(c, '\'' | '"' | '$' | '`' | '\\');
-    if target.contains(is_special) {
+    if target.contains(|c: char| c.is_control() || matches!(c, '\'' | '"' | '$' | '`' | '\\')) {
         return Err(ExportError::Path { path: target.to_owned() });
     }
     let discovery = golden::discover(module);
@@ -57,13 +57,14 @@ pub fn promptfoo(module: &Module, target: &str) -> Result<Promptfoo, ExportError
     Ok(Promptfoo { text: yaml::text(&config), left_out })
 }
 
-/// Returns the provider. promptfoo adds the prompt as the first argument, and ignores the output of a program that fails: exit
-/// code 1 is an envelope with an error.
+/// Returns the provider. promptfoo adds the prompt as the first argument, and ignores the output of a program that
+/// fails: exit code 1 is an envelope with an error.
 fn command(target: &str) -> String {
     format!("exec: sh -c 'cog run \"{target}\" --input-json \"$0\" || test $? -eq 1'")
 }
 
-/// Returns the schema of the envelope as text: promptfoo resolves the references of an object from the start of the file.
+/// Returns the schema of the envelope as text: promptfoo resolves the references of an object from the start of the
+/// file.
 fn envelope(module: &Module) -> String {
     without_tags(&format!("{:#}", Value::Object(envelope_schema(module))))
 }
@@ -73,7 +74,7 @@ fn without_tags(json: &str) -> String {
     json.replace("{{", "{\\u007b").replace("{%", "{\\u0025").replace("{#", "{\\u0023")
 }
 
-/// Returns a text without the tags of a template, which promptfoo would replace.
+/// Returns text without the tags of a template, which promptfoo would replace.
 fn plain(text: &str) -> String {
     text.replace("{{", "{ {").replace("{%", "{ %").replace("{#", "{ #")
 }

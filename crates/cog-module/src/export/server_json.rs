@@ -12,7 +12,7 @@ const MAX_TEXT: usize = 100;
 /// The maximum length of the name, in characters.
 const MAX_NAME: usize = 200;
 
-/// What an entry says beside the module.
+/// What an entry says in addition to the module.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RegistryEntry<'a> {
     /// The namespace of the publisher in reverse-DNS form, such as `io.github.your-name`.
@@ -39,17 +39,17 @@ pub fn server_json(module: &Module, entry: &RegistryEntry<'_>) -> Result<Value, 
         return Err(ExportError::Namespace { namespace: entry.namespace.to_owned() });
     }
     let mut server = Map::new();
-    let mut set = |key: &str, value: Value| server.insert(key.to_owned(), value);
-    set("$schema", SCHEMA.into());
-    set("name", name.into());
-    set("title", shortened(&manifest.name).into());
-    set("description", shortened(&manifest.responsibility).into());
-    set("version", manifest.version.as_str().into());
+    server.insert("$schema".to_owned(), SCHEMA.into());
+    server.insert("name".to_owned(), name.into());
+    server.insert("title".to_owned(), shortened(&manifest.name).into());
+    server.insert("description".to_owned(), shortened(&manifest.responsibility).into());
+    server.insert("version".to_owned(), manifest.version.as_str().into());
     if let Some(image) = entry.image {
-        set("packages", json!([package(image)?]));
+        server.insert("packages".to_owned(), json!([package(image)?]));
     }
     if let Some(url) = entry.url {
-        set("remotes", json!([{ "type": "streamable-http", "url": format!("{url}/mcp") }]));
+        let remote = json!({ "type": "streamable-http", "url": format!("{url}/mcp") });
+        server.insert("remotes".to_owned(), json!([remote]));
     }
     Ok(Value::Object(server))
 }
@@ -59,13 +59,15 @@ fn package(image: &str) -> Result<Value, ExportError> {
     if !names_a_version(image) {
         return Err(ExportError::Image { image: image.to_owned() });
     }
-    let positional = |value: &str| json!({ "type": "positional", "value": value });
     Ok(json!({
         "registryType": "oci",
         "identifier": image,
         "runtimeHint": "docker",
         "transport": { "type": "stdio" },
-        "packageArguments": [positional("mcp"), positional("serve")],
+        "packageArguments": [
+            { "type": "positional", "value": "mcp" },
+            { "type": "positional", "value": "serve" },
+        ],
         "environmentVariables": [{
             "name": "OPENAI_API_KEY",
             "description": "The key of the provider. Other providers have variables of their own: `cog doctor` lists them.",
@@ -76,23 +78,23 @@ fn package(image: &str) -> Result<Value, ExportError> {
 
 /// Returns whether an image has a tag other than `latest`, or a digest.
 fn names_a_version(image: &str) -> bool {
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@');
     let last = image.rsplit('/').next().unwrap_or_default();
     let version = last.split_once('@').or_else(|| last.split_once(':'));
-    image.chars().all(is_allowed)
+    image.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:@".contains(c))
         && version
             .is_some_and(|(name, version)| !name.is_empty() && !version.is_empty() && version != "latest")
 }
 
-/// Returns whether a text is several labels of a domain name.
+/// Returns whether this is several labels of a domain name.
 fn is_namespace(text: &str) -> bool {
-    let is_label = |label: &str| {
-        !label.is_empty()
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-            && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
-    };
     text.contains('.') && text.split('.').all(is_label)
+}
+
+fn is_label(label: &str) -> bool {
+    !label.is_empty()
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+        && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 fn shortened(text: &str) -> String {

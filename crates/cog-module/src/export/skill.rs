@@ -36,8 +36,8 @@ pub(crate) const FORMAT: &str = "cog-format";
 
 /// Returns a module as an Agent Skill.
 ///
-/// `SKILL.md` says how to run the module and has its prompt. `references/` has the schema and examples from the golden tests,
-/// `scripts/run.sh` runs the module, and `assets/NAME/` is the module itself.
+/// `SKILL.md` says how to run the module and has its prompt. `references/` has the schema and examples from the golden
+/// tests, `scripts/run.sh` runs the module, and `assets/NAME/` is the module itself.
 ///
 /// # Errors
 /// If the name is not allowed for a skill, agents may not call the module, or a file cannot be read.
@@ -121,7 +121,7 @@ impl Parts {
     }
 }
 
-/// Checks the name of a skill, which has more rules than that of a module.
+/// Checks the name of a skill, which has more rules than the name of a module.
 fn check_name(name: &str) -> Result<(), ExportError> {
     let reason = if name.chars().count() > MAX_NAME {
         "it has more than 64 characters"
@@ -191,8 +191,11 @@ fn sources(module: &Module) -> Result<Vec<SkillFile>, ExportError> {
     names.extend(context.accepts.iter().filter_map(|item| item.schema.as_deref()));
     names.extend(context.emits.iter().filter_map(|item| item.schema.as_deref()));
     names.dedup();
-    let read = |name: &str| Ok(optional(module, name)?.map(|text| SkillFile::new(name, text)));
-    names.into_iter().filter_map(|name| read(name).transpose()).collect()
+    let mut files = Vec::new();
+    for name in names {
+        files.extend(optional(module, name)?.map(|text| SkillFile::new(name, text)));
+    }
+    Ok(files)
 }
 
 /// Returns the schema as the author wrote it; for v0, both files as one.
@@ -204,8 +207,8 @@ fn schema(module: &Module) -> Result<String, ExportError> {
 }
 
 fn required(module: &Module, name: &str) -> Result<String, ExportError> {
-    let missing = || ExportError::File { path: module.origin.path_of(name), error: FileError::Missing };
-    optional(module, name)?.ok_or_else(missing)
+    let file = optional(module, name)?;
+    file.ok_or_else(|| ExportError::File { path: module.origin.path_of(name), error: FileError::Missing })
 }
 
 fn optional(module: &Module, name: &str) -> Result<Option<String>, ExportError> {
@@ -220,7 +223,7 @@ fn optional(module: &Module, name: &str) -> Result<Option<String>, ExportError> 
 fn script(name: &str) -> String {
     format!(
         "#!/bin/sh\n\
-         # Runs the module with `cog`. The arguments are those of `cog run`: a file with the input as JSON, or --args TEXT.\n\
+         # Runs the module with `cog`. It takes the arguments of `cog run`: a file with the input as JSON, or --args TEXT.\n\
          exec cog run \"$(dirname -- \"$0\")/../assets/{name}\" \"$@\"\n"
     )
 }
@@ -244,7 +247,7 @@ if there are any. Then run, in the directory of this skill:
 sh scripts/run.sh INPUT.json
 ```
 
-`--args TEXT` in place of the file sets the text field of the input.
+`--args TEXT` instead of the file sets the text field of the input.
 ";
 
 /// Returns how to read an answer, and what the module does not do.
@@ -294,12 +297,12 @@ fn runs_commands(text: &str) -> bool {
     text.contains("!`") || text.contains("```!")
 }
 
-/// Returns a text in which Claude Code finds no command to run.
+/// Returns text in which Claude Code finds no command to run.
 pub(super) fn inert(text: &str) -> String {
     text.replace("!`", "! `").replace("```!", "``` !")
 }
 
-/// Returns a text with a full stop at its end.
+/// Returns text with a full stop at its end.
 pub(super) fn sentence(text: &str) -> String {
     format!("{}.", text.trim().trim_end_matches('.'))
 }
@@ -310,8 +313,8 @@ fn examples(module: &Module) -> Option<String> {
     let shown = cases.iter().filter_map(|case| {
         let input = case.input.to_json_pretty();
         let answer = case.expected.answer()?.to_json_pretty();
-        let is_shown = |text: &str| text.len() <= MAX_EXAMPLE && !has_media(text);
-        (is_shown(&input) && is_shown(&answer)).then(|| {
+        let is_short = input.len() <= MAX_EXAMPLE && answer.len() <= MAX_EXAMPLE;
+        (is_short && !has_media(&input) && !has_media(&answer)).then(|| {
             format!(
                 "\n## {}\n\nInput:\n\n```json\n{input}\n```\n\nAnswer:\n\n```json\n{answer}\n```\n",
                 case.name
@@ -322,8 +325,8 @@ fn examples(module: &Module) -> Option<String> {
     (!shown.is_empty()).then(|| format!("# Examples\n{}", shown.concat()))
 }
 
-/// Returns whether a text contains the bytes of a file as base64, which say nothing to a reader.
+/// Returns whether text contains the bytes of a file as base64, which say nothing to a reader.
 fn has_media(text: &str) -> bool {
-    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
-    text.split(|c| !is_base64(c)).any(|run| run.len() > MAX_RUN)
+    let mut runs = text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '='));
+    runs.any(|run| run.len() > MAX_RUN)
 }

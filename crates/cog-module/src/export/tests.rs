@@ -175,7 +175,7 @@ fn violated(config: &Value, case: usize, answer: &Value) -> Vec<Value> {
     let asserts = config["tests"][case]["assert"].as_array().unwrap();
     let schemas = asserts.iter().filter(|one| one["type"] == "is-json").map(|one| one["value"].clone());
     let answer = cog_json::Value::from(answer.clone());
-    schemas.filter(|schema| !crate::checker::violations(schema, answer.node()).unwrap().is_empty()).collect()
+    schemas.filter(|schema| !crate::golden::violations(schema, answer.node()).unwrap().is_empty()).collect()
 }
 
 #[test]

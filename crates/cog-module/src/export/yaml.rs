@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Returns a value as YAML, one member per line. A text that could be read as another type is quoted.
+/// Returns a value as YAML, one member per line. Text that could be read as another type is quoted.
 pub(super) fn text(value: &Value) -> String {
     let mut out = String::new();
     block(value, 0, &mut out);
@@ -64,18 +64,17 @@ fn scalar(value: &Value, indent: usize) -> String {
     }
 }
 
-/// Returns whether a text can have its lines as they are.
+/// Returns whether a string can have its lines as they are.
 fn is_block(text: &str) -> bool {
-    let is_printable = |c: char| c == '\n' || (' '..='~').contains(&c);
     text.contains('\n')
-        && text.chars().all(is_printable)
+        && text.chars().all(|c| c == '\n' || (' '..='~').contains(&c))
         && text.lines().all(|line| !line.is_empty())
         && !text.starts_with(' ')
         && !text.ends_with('\n')
         && !text.contains("---")
 }
 
-/// Returns a text as a scalar: as it is, or quoted.
+/// Returns a string as a scalar: as it is, or quoted.
 pub(crate) fn scalar_text(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
@@ -94,7 +93,7 @@ fn is_plain(text: &str) -> bool {
         && !WORDS.contains(&text.to_ascii_lowercase().as_str())
 }
 
-/// Returns a text in double quotes. It contains no `---`, at which some programs end the front matter.
+/// Returns text in double quotes. It contains no `---`, at which some programs end the front matter.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     let mut hyphens = 0;

@@ -1,13 +1,13 @@
 use std::fmt::Write as _;
 
 use cog_json::{Node, Path, Segment, Value};
-use cog_spec::RUNTIME_KEYS;
+use cog_schema::{Contract, Rules};
+use cog_spec::{Format, Manifest, RUNTIME_KEYS};
 
 use super::{
     Expected, Mismatch,
     expected::{is_envelope, operator, path},
 };
-use crate::checker;
 
 /// The maximum number of differences that are reported.
 const MAX_MISMATCHES: usize = 20;
@@ -81,7 +81,7 @@ fn check_schema(path: &Path, schema: &serde_json::Value, envelope: Node<'_>) -> 
     let Some(node) = node else {
         return vec![Mismatch::new(at, "required", "expected a value, but it is missing")];
     };
-    match checker::violations(schema, node) {
+    match violations(schema, node) {
         Ok(messages) => messages.into_iter().map(|message| Mismatch::new(&at, "schema", message)).collect(),
         Err(problem) => vec![Mismatch::new(at, "schema", format!("the schema is invalid: {problem}"))],
     }
@@ -115,11 +115,11 @@ fn required(text: &str, envelope: Node<'_>) -> Option<Mismatch> {
 /// Returns what is wrong with a value according to an operator.
 fn assertion(rule: &str, expected: Node<'_>, found: Node<'_>) -> Option<String> {
     // A value without an amount satisfies neither `_min` nor `_max`.
-    let amounts = || amount(found).zip(expected.as_f64());
+    let amounts = amount(found).zip(expected.as_f64());
     let passes = match rule {
         "min" | "max" if expected.as_f64().is_none() => return why_unusable(rule, expected),
-        "min" => amounts().is_some_and(|(found, min)| found >= min),
-        "max" => amounts().is_some_and(|(found, max)| found <= max),
+        "min" => amounts.is_some_and(|(found, min)| found >= min),
+        "max" => amounts.is_some_and(|(found, max)| found <= max),
         "contains" => contains(found, expected),
         "matches" => match matches(found, expected) {
             Ok(passes) => passes,
@@ -166,7 +166,7 @@ fn matches(found: Node<'_>, pattern: Node<'_>) -> Result<bool, String> {
         return Err(format!("{} is not a regular expression: expected a string", show(pattern)));
     };
     let schema = serde_json::json!({ "type": "string", "pattern": text });
-    match checker::violations(&schema, found) {
+    match violations(&schema, found) {
         Ok(messages) => Ok(messages.is_empty()),
         Err(_) => Err(format!(
             "{} is not a valid regular expression; look-around and backreferences are not supported",
@@ -178,19 +178,20 @@ fn matches(found: Node<'_>, pattern: Node<'_>) -> Result<bool, String> {
 /// The minimum similarity, if an operand names none.
 const MIN_SIMILARITY: f64 = 0.8;
 
-/// Returns whether a value is a text that is similar to another, or why the operand is unusable.
+/// Returns whether a value is a string that is similar to another, or why the operand is unusable.
 fn similarity(found: Node<'_>, operand: Node<'_>) -> Result<bool, String> {
     let text = operand.as_str().or_else(|| operand.get("text")?.as_str());
     let min =
         operand.get("min").map_or(Some(MIN_SIMILARITY), Node::as_f64).filter(|min| (0.0..=1.0).contains(min));
-    let (Some(text), Some(min)) = (text, min) else {
+    let Some((text, min)) = text.zip(min) else {
         return Err(format!(
             "`_similar` requires a string, or {{\"text\": string, \"min\": number from 0 to 1}}, found {}",
             show(operand)
         ));
     };
-    let similarity = |found: &str| strsim::sorensen_dice(&found.to_lowercase(), &text.to_lowercase());
-    Ok(found.as_str().is_some_and(|found| similarity(found) >= min))
+    let text = text.to_lowercase();
+    let similarity = found.as_str().map(|found| strsim::sorensen_dice(&found.to_lowercase(), &text));
+    Ok(similarity.is_some_and(|similarity| similarity >= min))
 }
 
 /// Returns why an operator cannot use its operand.
@@ -216,11 +217,13 @@ fn resolve<'a>(path: &Path, envelope: Node<'a>) -> (String, Option<Node<'a>>) {
     };
     let (root, at) =
         if starts_at_envelope { (Some(envelope), path.to_string()) } else { (data, in_data(path)) };
-    let step = |node: Node<'a>, segment| match segment {
-        Segment::Key(key) => node.get(key),
-        Segment::Index(index) => node.at(index),
-    };
-    (at, root.and_then(|root| path.segments().try_fold(root, step)))
+    let value = root.and_then(|root| {
+        path.segments().try_fold(root, |node, segment| match segment {
+            Segment::Key(key) => node.get(key),
+            Segment::Index(index) => node.at(index),
+        })
+    });
+    (at, value)
 }
 
 fn in_data(path: &Path) -> String {
@@ -268,4 +271,20 @@ fn show(node: Node<'_>) -> String {
         let _ = write!(text, "… ({length} bytes)");
     }
     text
+}
+
+// Standalone schemas.
+
+/// Returns the violations of a value against a standalone schema.
+///
+/// # Errors
+/// What is wrong with the schema.
+pub(crate) fn violations(schema: &serde_json::Value, node: Node<'_>) -> Result<Vec<String>, String> {
+    let document = serde_json::json!({ "input": { "properties": { "value": schema } } });
+    let rules = Rules::from(&Manifest::with_defaults("check", Format::V22, None));
+    let contract = Contract::compile(&document, &rules).map_err(|problems| {
+        problems.into_iter().next().map_or_else(String::new, |problem| problem.message)
+    })?;
+    let wrapped = Value::from(serde_json::json!({ "value": node.to_serde() }));
+    Ok(contract.check_input(wrapped.node()).into_iter().map(|violation| violation.message).collect())
 }

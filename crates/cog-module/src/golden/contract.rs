@@ -6,10 +6,10 @@ use cog_spec::Tier;
 
 use super::{
     Expected, GoldenCase, Mismatch,
-    compare::{compare, why_unusable},
+    compare::{compare, violations, why_unusable},
     expected::{is_envelope, operator},
 };
-use crate::{Module, Rule, checker};
+use crate::{Module, Rule};
 
 /// Checks a case against the contract and the tier without a run (`contract only` in docs/spec/golden-tests.md).
 /// Returns each mismatch with its rule.
@@ -58,8 +58,9 @@ fn unusable(module: &Module, expected: &Expected) -> Vec<Mismatch> {
         Expected::Assertions { assertions, .. } => {
             let names = property_names(&module.schema);
             // A key that is the name of a field has no operator, whatever its suffix.
-            let is_field = |key: &str| names.contains(key.rsplit('.').next().unwrap_or(key));
-            let operators = assertions.members().filter(|(key, _)| !is_field(key));
+            let operators = assertions.members();
+            let operators =
+                operators.filter(|(key, _)| !names.contains(key.rsplit('.').next().unwrap_or(key)));
             operators.filter_map(|(key, value)| broken_operator(key, value)).collect()
         }
         Expected::Exact(_) => Vec::new(),
@@ -67,7 +68,7 @@ fn unusable(module: &Module, expected: &Expected) -> Vec<Mismatch> {
 }
 
 fn broken_schema((path, schema): &(Path, serde_json::Value)) -> Option<Mismatch> {
-    let problem = checker::violations(schema, Value::null().node()).err()?;
+    let problem = violations(schema, Value::null().node()).err()?;
     Some(Mismatch::new(format!("$validate.{path}"), "schema", problem))
 }
 
@@ -123,7 +124,7 @@ fn tier_gate(module: &Module, meta: Node<'_>) -> Vec<Mismatch> {
     let Some(tier) = module.manifest.tier else { return Vec::new() };
     let mut found = Vec::new();
     let confidence = meta.get("confidence").and_then(Node::as_f64);
-    if let (Some(min), Some(confidence)) = (tier.min_confidence(), confidence)
+    if let Some((min, confidence)) = tier.min_confidence().zip(confidence)
         && confidence < min
     {
         let message = format!("tier {tier} requires at least {min}, found {confidence}");

@@ -62,19 +62,16 @@ impl Expected {
     /// # Errors
     /// If `$validate` or `_validate` is invalid.
     pub fn read(value: &Value) -> Result<Self, ExpectedError> {
-        let example = || value.get("$example").map(Node::to_value);
+        let example = value.get("$example").map(Node::to_value);
         if let Some(schemas) = value.get("$validate") {
-            return Ok(Self::Schemas { fields: fields(schemas)?, example: example() });
+            return Ok(Self::Schemas { fields: fields(schemas)?, example });
         }
         if let Some(assertions) = value.get("_validate") {
             check_assertions(assertions)?;
-            return Ok(Self::Assertions { assertions: assertions.to_value(), example: example() });
+            return Ok(Self::Assertions { assertions: assertions.to_value(), example });
         }
         if value.get(JUDGE).is_some() {
-            return Ok(Self::Assertions {
-                assertions: Value::from(serde_json::json!({})),
-                example: example(),
-            });
+            return Ok(Self::Assertions { assertions: Value::from(serde_json::json!({})), example });
         }
         Ok(Self::Exact(value.clone()))
     }

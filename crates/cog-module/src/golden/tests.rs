@@ -245,7 +245,7 @@ fn listed_names_are_also_found_in_tests() {
     assert_eq!(
         discover(&beside.load().unwrap()).problems[0].rule,
         Rule::GoldenSyntax,
-        "a file beside the manifest comes first"
+        "a file next to the manifest comes first"
     );
 }
 
@@ -267,11 +267,11 @@ fn length_in_a_path_suggests_the_operators_for_lengths() {
     for (key, help) in [
         (
             "rationale.length_min",
-            Some("`rationale_min` and `rationale_max` compare the length of a list or a text."),
+            Some("`rationale_min` and `rationale_max` compare the length of a list or a string."),
         ),
         (
             "data.rationale.length",
-            Some("`data.rationale_min` and `data.rationale_max` compare the length of a list or a text."),
+            Some("`data.rationale_min` and `data.rationale_max` compare the length of a list or a string."),
         ),
         ("rationale_min", None),
     ] {

@@ -9,9 +9,11 @@ pub(super) fn exported_prompt(body: &str) -> Option<&str> {
     Some(prompt.trim_matches(['\r', '\n']))
 }
 
-/// Returns a text in which links out of the skill's directory are replaced by their label, and the targets of these links.
+/// Returns the text in which links out of the skill's directory are replaced by their label, and the targets of these
+/// links.
 pub(super) fn without_outer_links(text: &str) -> (String, Vec<String>) {
-    let (mut out, mut targets) = (String::with_capacity(text.len()), Vec::new());
+    let mut out = String::with_capacity(text.len());
+    let mut targets = Vec::new();
     let mut rest = text;
     while let Some(middle) = rest.find("](") {
         let (before, after) = rest.split_at(middle);

@@ -1,17 +1,16 @@
-//! The files of a module, from those of a skill.
+//! The files of a module, from the files of a skill.
 
 use cog_spec::Tier;
 use serde_json::Value;
 
 use super::{
-    File, Head, ImportError, Opened, SCHEMA,
+    File, Head, ImportError, SCHEMA, SkillDirectory,
     body::{exported_prompt, without_outer_links},
     loaded,
 };
 use crate::{
     Prompt, PromptPart,
     export::{skill::WHEN, yaml::scalar_text},
-    files::Listed,
     layout,
     schema::prefix_references,
 };
@@ -21,13 +20,13 @@ const MAX_NAMES: usize = 10;
 
 /// Returns the module that `cog export` put into the skill, if there is one.
 pub(super) fn contained(
-    skill: &Opened,
+    skill: &SkillDirectory,
     head: &Head,
     notes: &mut Vec<String>,
 ) -> Result<Option<Vec<File>>, ImportError> {
     let place = format!("assets/{}/", head.name);
-    let inside = |entry: &Listed| entry.path.strip_prefix(&place).map(str::to_owned);
-    let names: Vec<String> = skill.listed.iter().filter_map(inside).collect();
+    let names = skill.listed.iter().filter_map(|entry| entry.path.strip_prefix(&place));
+    let names: Vec<String> = names.map(str::to_owned).collect();
     if !names.iter().any(|name| layout::is_manifest(name)) {
         return Ok(None);
     }
@@ -59,7 +58,7 @@ pub(super) fn contained(
 
 /// Returns a module that is drafted from the description and the instructions.
 pub(super) fn drafted(
-    skill: &Opened,
+    skill: &SkillDirectory,
     head: &Head,
     name: &str,
     notes: &mut Vec<String>,
@@ -132,9 +131,8 @@ fn prompt(head: &Head, notes: &mut Vec<String>) -> String {
         notes.push(format!("links out of the skill's directory were left out: {shown}"));
     }
     let parsed = Prompt::parse(text.as_str());
-    let is_placeholder = |part: &&PromptPart| !matches!(part, PromptPart::Text(_));
-    let placeholders: Vec<String> =
-        parsed.parts().iter().filter(is_placeholder).map(PromptPart::raw).collect();
+    let placeholders = parsed.parts().iter().filter(|part| !matches!(part, PromptPart::Text(_)));
+    let placeholders: Vec<String> = placeholders.map(PromptPart::raw).collect();
     if !placeholders.is_empty() {
         let shown = shown(placeholders.iter().map(String::as_str));
         notes.push(format!("prompt.md has placeholders, which a run replaces: {shown}"));
@@ -145,8 +143,8 @@ fn prompt(head: &Head, notes: &mut Vec<String>) -> String {
 /// Returns the file as the schema of the module: as it is, or as its `data` if it describes one value.
 fn schema(text: String, notes: &mut Vec<String>) -> String {
     let Ok(Value::Object(members)) = serde_json::from_str::<Value>(&text) else { return text };
-    let is_section = |name: &str| members.get(name).is_some_and(Value::is_object);
-    if ["data", "output"].into_iter().any(is_section) && !members.contains_key("properties") {
+    let has_section = ["data", "output"].iter().any(|name| members.get(*name).is_some_and(Value::is_object));
+    if has_section && !members.contains_key("properties") {
         return text;
     }
     notes.push(format!("{SCHEMA} describes one value, which is `data` in schema.json; check `input` too"));
@@ -163,17 +161,17 @@ fn schema(text: String, notes: &mut Vec<String>) -> String {
 }
 
 /// Returns notes about the files that are not part of the module.
-fn left_out(skill: &Opened) -> impl Iterator<Item = String> {
-    let is_used = |entry: &&Listed| entry.path == skill.file || entry.path == SCHEMA;
-    let (links, files): (Vec<_>, Vec<_>) = skill
-        .listed
-        .iter()
-        .filter(|entry| entry.size.is_none() || !is_used(entry))
-        .partition(|entry| entry.size.is_none());
-    let names = |entries: Vec<&Listed>| shown(entries.into_iter().map(|entry| entry.path.as_str()));
-    let links = (!links.is_empty()).then(|| format!("links were left out: {}", names(links)));
+fn left_out(skill: &SkillDirectory) -> impl Iterator<Item = String> {
+    let (links, files): (Vec<_>, Vec<_>) = skill.listed.iter().partition(|entry| entry.size.is_none());
+    let files = files.iter().filter(|entry| entry.path != skill.file && entry.path != SCHEMA);
+    let files: Vec<&str> = files.map(|entry| entry.path.as_str()).collect();
+    let links = (!links.is_empty()).then(|| {
+        let names = shown(links.iter().map(|entry| entry.path.as_str()));
+        format!("links were left out: {names}")
+    });
     let files = (!files.is_empty()).then(|| {
-        format!("a module has no other files: copy what the model needs into prompt.md from {}", names(files))
+        let names = shown(files.into_iter());
+        format!("a module has no other files: copy what the model needs into prompt.md from {names}")
     });
     links.into_iter().chain(files)
 }

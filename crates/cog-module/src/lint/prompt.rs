@@ -8,7 +8,7 @@ use std::{
 use cog_spec::ErrorCode;
 
 use crate::{
-    CallError, Diagnostic, Module, Prompt, PromptPart, Rule, Severity,
+    Diagnostic, Module, Prompt, PromptPart, Rule, Severity,
     diagnostic::{nearest, shown},
     files, layout,
     name::{is_module_name, similar_module_name},
@@ -29,7 +29,7 @@ const SYNONYMS: [(&str, &str); 8] = [
     ("IMAGES", "MEDIA_INPUTS"),
 ];
 
-/// Words beside an amount of money.
+/// Words next to an amount of money.
 const CURRENCY_WORDS: [&str; 22] = [
     "usd", "us", "dollar", "dollars", "cent", "cents", "cost", "costs", "price", "priced", "fee", "pay",
     "paid", "budget", "above", "below", "under", "over", "per", "million", "billion", "thousand",
@@ -62,7 +62,7 @@ pub(super) fn lint(module: &Module) -> Vec<Diagnostic> {
     let source = module.origin.read(name, files::MAX_PART).ok();
     // In a v1 module the prompt follows the front matter.
     let offset = source.as_ref().and_then(|source| source.text.rfind(module.prompt.text()));
-    let diagnostic = |note: Note| {
+    let diagnostics = notes.into_iter().map(|note| {
         let found = Diagnostic::warning(note.rule, module.origin.path_of(name), note.message);
         let found = Diagnostic { severity: note.severity, ..found }.suggest(note.help);
         match (&source, offset) {
@@ -71,21 +71,21 @@ pub(super) fn lint(module: &Module) -> Vec<Diagnostic> {
             }
             _ => found,
         }
-    };
-    notes.into_iter().map(diagnostic).collect()
+    });
+    diagnostics.collect()
 }
 
 fn misspelt_placeholders(module: &Module) -> Vec<Note> {
     let fields = input_fields(module);
     let mut seen = HashSet::new();
     let variables = variables(module.prompt.text()).into_iter().filter(|one| seen.insert(one.written));
-    let note = |variable: Variable<'_>| {
+    let notes = variables.filter_map(|variable| {
         let help = variable.help(&fields)?;
         let message = format!("`{}` is not a placeholder: the model reads it as written", variable.written);
         let range = variable.start..variable.start + variable.written.len();
         Some(Note { severity: Severity::Warning, range, rule: Rule::PromptPlaceholder, message, help })
-    };
-    variables.filter_map(note).collect()
+    });
+    notes.collect()
 }
 
 /// Returns a note for each `$n` that is probably an amount of money (ruling R66).
@@ -94,10 +94,11 @@ fn amounts(text: &str) -> Vec<Note> {
     let words = text.match_indices('$').filter_map(|(start, _)| {
         let digits = digits(text.get(start + 1..)?).filter(|digits| !digits.is_empty())?;
         let written = text.get(start..=start + digits.len())?;
-        let (before, after) = (text.get(..start)?, text.get(start + written.len()..)?);
+        let before = text.get(..start)?;
+        let after = text.get(start + written.len()..)?;
         (is_amount(before, digits, after) && seen.insert(written)).then_some((start, written))
     });
-    let note = |(start, written): (usize, &str)| {
+    let notes = words.take(MAX_VARIABLES).map(|(start, written)| {
         let index = written.trim_start_matches('$');
         Note {
             severity: Severity::Warning,
@@ -108,33 +109,30 @@ fn amounts(text: &str) -> Vec<Note> {
             ),
             help: format!("Write `{index} dollars` or `USD {index}` if it is an amount of money."),
         }
-    };
-    words.take(MAX_VARIABLES).map(note).collect()
+    });
+    notes.collect()
 }
 
-/// Returns the digits at the start of a text.
+/// Returns the digits at the start of text.
 fn digits(text: &str) -> Option<&str> {
     text.get(..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
 }
 
-/// Returns whether the digits after a dollar sign are a large number, or are beside another number or a currency word.
+/// Returns whether the digits after a dollar sign are a large number, or are next to another number or a currency word.
 fn is_amount(before: &str, digits: &str, after: &str) -> bool {
-    let word = |text: Option<&str>| {
-        let word = text.unwrap_or_default().trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        CURRENCY_WORDS.contains(&word.as_str())
-    };
-    let has_fraction = || {
-        let rest = after.strip_prefix(['.', ',']).unwrap_or_default();
-        rest.starts_with(|c: char| c.is_ascii_digit())
-    };
-    let has_unit = || after.starts_with(['k', 'K', 'm', 'M', 'b', 'B']);
+    let fraction = after.strip_prefix(['.', ',']).unwrap_or_default();
     let line_before = before.rsplit('\n').next().unwrap_or_default();
     let line_after = after.lines().next().unwrap_or_default();
     digits.len() > 1
-        || has_fraction()
-        || has_unit()
-        || word(line_before.split_whitespace().next_back())
-        || word(line_after.split_whitespace().next())
+        || fraction.starts_with(|c: char| c.is_ascii_digit())
+        || after.starts_with(['k', 'K', 'm', 'M', 'b', 'B'])
+        || line_before.split_whitespace().next_back().is_some_and(is_currency_word)
+        || line_after.split_whitespace().next().is_some_and(is_currency_word)
+}
+
+fn is_currency_word(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    CURRENCY_WORDS.contains(&word.as_str())
 }
 
 /// Returns the names of the fields of the input, at its top level.
@@ -156,18 +154,17 @@ impl Variable<'_> {
     /// Returns what the author probably meant, if it is not a variable of another language.
     fn help(&self, fields: &[&str]) -> Option<String> {
         let upper = self.name.to_uppercase();
-        let synonym = || SYNONYMS.iter().find(|(name, _)| *name == upper).map(|(_, meant)| *meant);
-        let exact = || PLACEHOLDERS.into_iter().find(|name| *name == upper);
-        let similar =
-            || nearest(self.name, PLACEHOLDERS).filter(|near| near.len().abs_diff(upper.len()) <= 3);
+        let exact = PLACEHOLDERS.into_iter().find(|name| *name == upper);
+        let similar = nearest(self.name, PLACEHOLDERS).filter(|near| near.len().abs_diff(upper.len()) <= 3);
         let is_constant = upper == self.name;
-        if is_constant && let Some(near) = exact().or_else(similar) {
+        if is_constant && let Some(near) = exact.or(similar) {
             return Some(format!("Did you mean `${near}`?"));
         }
         if self.is_code {
             return None;
         }
-        if let Some(near) = exact().or_else(synonym) {
+        let synonym = SYNONYMS.iter().find(|(name, _)| *name == upper).map(|(_, meant)| *meant);
+        if let Some(near) = exact.or(synonym) {
             return Some(format!("Did you mean `${near}`?"));
         }
         let is_field = fields.contains(&self.name);
@@ -176,10 +173,11 @@ impl Variable<'_> {
     }
 }
 
-/// Returns the variables of a text: `$name`, `${name}`, `{{name}}`, `{name}` and `$INPUT.name`, except placeholders.
+/// Returns the variables of text: `$name`, `${name}`, `{{name}}`, `{name}` and `$INPUT.name`, except placeholders.
 fn variables(text: &str) -> Vec<Variable<'_>> {
     let mut found = Vec::new();
-    let (mut start, mut is_block) = (0, false);
+    let mut start = 0;
+    let mut is_block = false;
     for line in text.split_inclusive('\n') {
         is_block ^= line.trim_start().starts_with("```");
         for (at, _) in line.match_indices(['$', '{']) {
@@ -200,7 +198,7 @@ fn variables(text: &str) -> Vec<Variable<'_>> {
     found
 }
 
-/// Returns the variable at the start of a text, as written, and its name.
+/// Returns the variable at the start of text, as written, and its name.
 fn variable(text: &str) -> Option<(&str, &str)> {
     for (opening, closing) in [("{{", "}}"), ("${", "}"), ("{", "}")] {
         if let Some(inner) = text.strip_prefix(opening) {
@@ -228,26 +226,30 @@ fn identifier(text: &str) -> Option<&str> {
 /// Returns a note for each code from E5000 on that neither the manifest nor the schema lists.
 fn undeclared_codes(module: &Module) -> Vec<Note> {
     let text = module.prompt.text();
-    let declared = |code: &str| {
-        module.manifest.error_codes.iter().any(|(known, _)| known == code)
-            || module.contract.error_schema().is_some_and(|error| error.to_string().contains(code))
-    };
-    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let mut seen = HashSet::new();
     let codes = text.match_indices('E').filter_map(|(start, _)| {
         let (before, rest) = text.split_at(start);
         let code = rest.get(..5).filter(|code| ErrorCode::is_declarable(code))?;
-        let is_alone = !is_word(before.chars().next_back()) && !is_word(rest.get(5..)?.chars().next());
-        (is_alone && seen.insert(code) && !declared(code)).then_some((start, code))
+        let is_alone = !before.ends_with(is_word) && !rest.get(5..)?.starts_with(is_word);
+        (is_alone && seen.insert(code) && !is_declared(module, code)).then_some((start, code))
     });
-    let note = |(start, code): (usize, &str)| Note {
+    let notes = codes.take(MAX_VARIABLES).map(|(start, code)| Note {
         severity: Severity::Warning,
         range: start..start + code.len(),
         rule: Rule::ErrorCodeUndeclared,
         message: format!("the prompt names {code}, which the module does not declare"),
         help: format!("Describe it under `error_codes` in the manifest: `{code}: …`."),
-    };
-    codes.take(MAX_VARIABLES).map(note).collect()
+    });
+    notes.collect()
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn is_declared(module: &Module, code: &str) -> bool {
+    module.manifest.error_codes.iter().any(|(known, _)| known == code)
+        || module.contract.error_schema().is_some_and(|error| error.to_string().contains(code))
 }
 
 // Calls whose options are invalid, and text that looks like a call.
@@ -260,19 +262,18 @@ fn call_notes(prompt: &Prompt) -> Vec<Note> {
 }
 
 fn invalid_options(prompt: &Prompt) -> Vec<Note> {
-    let calls = prompt.located().filter_map(|(range, part)| match part {
-        PromptPart::Call(call) => Some((range.start, call)),
-        _ => None,
-    });
-    let errors = calls.flat_map(|(start, call)| call.errors.iter().map(move |error| (start, error)));
-    let note = |(start, error): (usize, &CallError)| Note {
-        severity: Severity::Error,
-        range: start + error.range.start..start + error.range.end,
-        rule: Rule::PromptCall,
-        message: error.message.clone(),
-        help: error.suggestion.clone(),
-    };
-    errors.map(note).collect()
+    let mut notes = Vec::new();
+    for (range, part) in prompt.located() {
+        let PromptPart::Call(call) = part else { continue };
+        notes.extend(call.errors.iter().map(|error| Note {
+            severity: Severity::Error,
+            range: range.start + error.range.start..range.start + error.range.end,
+            rule: Rule::PromptCall,
+            message: error.message.clone(),
+            help: error.suggestion.clone(),
+        }));
+    }
+    notes
 }
 
 /// Returns the texts that look like a call, except in code and in the arguments of another call.
@@ -280,8 +281,11 @@ fn look_alikes(prompt: &Prompt) -> Vec<Note> {
     let text = prompt.text();
     let calls = prompt.located().filter(|(_, part)| matches!(part, PromptPart::Call(_)));
     let ends: HashMap<usize, usize> = calls.map(|(range, _)| (range.start, range.end)).collect();
-    let (mut notes, mut examined, mut end_of_call) = (Vec::new(), 0, 0);
-    let (mut start, mut is_block) = (0, false);
+    let mut notes = Vec::new();
+    let mut examined = 0;
+    let mut end_of_call = 0;
+    let mut start = 0;
+    let mut is_block = false;
     for line in text.split_inclusive('\n') {
         is_block ^= line.trim_start().starts_with("```");
         for at in line.match_indices('@').map(|(at, _)| start + at) {
@@ -314,7 +318,7 @@ fn is_prose(line: &str, at: usize, is_block: bool) -> bool {
     !is_code && !before.ends_with(|c: char| c.is_alphanumeric() || "._%+-".contains(c))
 }
 
-/// A text that looks like a call.
+/// Text that looks like a call.
 struct LookAlike<'a> {
     severity: Severity,
     written: &'a str,
@@ -334,14 +338,14 @@ impl LookAlike<'_> {
     }
 }
 
-/// Returns the call at the start of a text, if its options have no end: it would run without them.
+/// Returns the call at the start of text, if its options have no end: it would run without them.
 fn unclosed_options(text: &str, length: usize) -> Option<LookAlike<'_>> {
     let (written, after) = text.split_at_checked(length)?;
     let help = "Close the options with `]`, or write a space before a bracket that is text.".to_owned();
     after.starts_with('[').then_some(LookAlike { severity: Severity::Error, written, help })
 }
 
-/// Returns the look-alike at the start of a text that is not a call: `@call:Name`, `@call(name)`, `@Call:name`.
+/// Returns the look-alike at the start of text that is not a call: `@call:Name`, `@call(name)`, `@Call:name`.
 fn look_alike(text: &str) -> Option<LookAlike<'_>> {
     let word = text.get(1..5).filter(|word| word.eq_ignore_ascii_case("call"))?;
     let after = text.get(5..)?;
@@ -352,7 +356,8 @@ fn look_alike(text: &str) -> Option<LookAlike<'_>> {
     let target = after.trim_start_matches(' ').get(1..)?;
     let behind = target.trim_start_matches(' ');
     let length = behind.find(|c: char| !(c.is_alphanumeric() || "-_./".contains(c))).unwrap_or(behind.len());
-    let (name, rest) = (behind.get(..length)?.trim_end_matches(['.', '/']), behind.get(length..)?);
+    let name = behind.get(..length)?.trim_end_matches(['.', '/']);
+    let rest = behind.get(length..)?;
     let end = text.len() - behind.len() + name.len();
     let is_written_right = word == "call" && after.starts_with(':') && target.starts_with(name);
     let is_open = is_written_right && is_module_name(name) && rest.starts_with('(');

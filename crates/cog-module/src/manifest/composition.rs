@@ -95,16 +95,17 @@ fn mapping(fields: &Fields<'_>) -> Option<Vec<(String, String)>> {
 /// Reads a list of mappings.
 fn items<'a, T: Default>(fields: &Fields<'a>, key: &'static str, read: impl Fn(&Fields<'a>) -> T) -> Vec<T> {
     let nodes = fields.list(key).unwrap_or_default();
-    let item = |(index, node): (usize, &'a Node)| {
+    let mut items = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
         let name = format!("{key}[{index}]");
         let mut item = T::default();
         match &node.content {
             Content::Map(_) => fields.within(&name, node, |f| item = read(f)),
             _ => fields.wrong_type(&name, node, "a mapping"),
         }
-        item
-    };
-    nodes.iter().enumerate().map(item).collect()
+        items.push(item);
+    }
+    items
 }
 
 /// Reads a list of strings that must not be empty.

@@ -41,24 +41,26 @@ pub(super) fn read(fields: &Fields<'_>, rule: &mut ContextRule) {
 pub(crate) fn schemas(root: &Node, rule: &ContextRule) -> Vec<ContextSchema> {
     let accepts = rule.accepts.iter().map(|it| ("accepts", &it.name, &it.schema));
     let emits = rule.emits.iter().map(|it| ("emits", &it.name, &it.schema));
-    let schema = |(list, name, file): (&str, &String, &Option<String>)| {
-        let pointer = cog_schema::context_pointer(list, name);
-        let span = span_of_schema(root, list, name);
-        file.clone().map(|file| ContextSchema { pointer, file, span })
-    };
-    accepts.chain(emits).filter_map(schema).collect()
+    let schemas = accepts.chain(emits).filter_map(|(list, name, file)| {
+        Some(ContextSchema {
+            pointer: cog_schema::context_pointer(list, name),
+            file: file.clone()?,
+            span: span_of_schema(root, list, name),
+        })
+    });
+    schemas.collect()
 }
 
 fn span_of_schema(root: &Node, list: &str, name: &str) -> Range<usize> {
     let items = root.get("context").and_then(|context| context.get(list)).map(|list| &list.content);
     let Some(Content::List(items)) = items else { return 0..0 };
-    let has_name = |node: &&Node| {
-        node.get("type").is_some_and(|kind| matches!(&kind.content, Content::Text(text) if text == name))
-    };
-    items.iter().find(has_name).and_then(|item| item.get("schema")).map_or(0..0, |node| node.span.clone())
+    let item = items.iter().find(|item| {
+        item.get("type").is_some_and(|kind| matches!(&kind.content, Content::Text(text) if text == name))
+    });
+    item.and_then(|item| item.get("schema")).map_or(0..0, |node| node.span.clone())
 }
 
-/// Reads a list of declarations, of which each has a type of its own.
+/// Reads a list of declarations, each with a type of its own.
 fn items<T>(
     fields: &Fields<'_>,
     key: &'static str,
@@ -86,9 +88,8 @@ fn items<T>(
 
 fn type_name(fields: &Fields<'_>) -> Option<String> {
     let name = fields.required_text("type")?;
-    let is_start = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
     let is_name = name.len() <= MAX_NAME
-        && name.as_bytes().first().is_some_and(is_start)
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
     if !is_name {
         let message = format!(
@@ -128,13 +129,13 @@ fn schema_file(fields: &Fields<'_>) -> Option<String> {
     let is_file_name = is_within(file) && !file.contains(['/', '\\']);
     if !is_file_name {
         let message = format!("`{}` is not a file in the directory of the module", shown(&text));
-        let help = "Write the name of a JSON Schema file beside the manifest.".to_owned();
+        let help = "Write the name of a JSON Schema file next to the manifest.".to_owned();
         fields.error_at("schema", Rule::KeyValue, message, Some(help));
     }
     is_file_name.then(|| file.to_owned())
 }
 
-/// Reads a key pattern: a text with placeholders.
+/// Reads a key pattern: text with placeholders.
 fn key_pattern(fields: &Fields<'_>) -> Option<String> {
     let pattern = fields.text("key_pattern")?;
     let unknown = pattern.match_indices("${").find_map(|(at, _)| {

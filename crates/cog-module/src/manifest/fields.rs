@@ -109,8 +109,9 @@ impl<'a> Fields<'a> {
     /// Returns a string that must be present and not empty.
     pub(super) fn required_text(&self, key: &'static str) -> Option<String> {
         let text = self.text(key).filter(|text| !text.trim().is_empty());
-        let is_of_wrong_type = || self.node(key).is_some_and(|node| self.as_text(node).is_none());
-        if text.is_none() && !is_of_wrong_type() {
+        // A value of another type has been reported already.
+        let is_of_wrong_type = self.node(key).is_some_and(|node| self.as_text(node).is_none());
+        if text.is_none() && !is_of_wrong_type {
             self.missing(key, Some(format!("Add `{key}:` and a value.")));
         }
         text
@@ -177,7 +178,8 @@ impl<'a> Fields<'a> {
         };
         let value = number.as_f64().filter(|value| range.contains(value));
         if value.is_none() {
-            let (min, max) = (range.start(), range.end());
+            let min = range.start();
+            let max = range.end();
             let message =
                 format!("`{}{key}` is {number}; expected a number from {min} to {max}", self.prefix);
             self.findings.error(Rule::KeyValue, node.span.clone(), message, None);
@@ -191,7 +193,7 @@ impl<'a> Fields<'a> {
             return Some(vec![text.clone()]);
         }
         let items = self.list(key)?;
-        let text_of = |node: &Node| {
+        let texts = items.iter().filter_map(|node| {
             let text = self.as_text(node);
             if text.is_none() {
                 let message =
@@ -199,8 +201,8 @@ impl<'a> Fields<'a> {
                 self.findings.error(Rule::KeyType, node.span.clone(), message, None);
             }
             text
-        };
-        Some(items.iter().filter_map(text_of).collect())
+        });
+        Some(texts.collect())
     }
 
     /// Returns a list of any values.
@@ -272,8 +274,12 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn invalid_keyword(&self, key: &str, node: &Node, found: &str, allowed: &[&'static str]) {
-        let (prefix, found_text) = (&self.prefix, shown(found));
-        let message = format!("`{prefix}{key}` cannot be `{found_text}`; use one of: {}", allowed.join(", "));
+        let message = format!(
+            "`{}{key}` cannot be `{}`; use one of: {}",
+            self.prefix,
+            shown(found),
+            allowed.join(", ")
+        );
         let help =
             nearest(found, allowed.iter().copied()).map(|keyword| format!("Did you mean `{keyword}`?"));
         self.findings.error(Rule::KeyValue, node.span.clone(), message, help);
@@ -336,11 +342,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Returns the key whose words are all in the unknown key, as those of `no_network` in `no_external_network`.
+/// Returns the key whose words are all in the unknown key, as the words of `no_network` are in `no_external_network`.
 fn contained<'k>(unknown: &str, known: &BTreeSet<&'k str>) -> Option<&'k str> {
     let words: BTreeSet<&str> = unknown.split(['_', '-']).collect();
-    let is_contained = |key: &str| key.contains('_') && key.split('_').all(|word| words.contains(word));
-    known.iter().copied().filter(|key| is_contained(key)).max_by_key(|key| key.len())
+    let known = known.iter().copied();
+    known
+        .filter(|key| key.contains('_') && key.split('_').all(|word| words.contains(word)))
+        .max_by_key(|key| key.len())
 }
 
 /// Overwrites a default if the key is set.

@@ -59,9 +59,9 @@ pub(super) fn move_examples(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
 fn halves(source: &Source) -> Result<(String, String), MigrateError> {
     let front = front_matter::split(source)
         .map_err(|problem| MigrateError::Load(LoadError { diagnostics: vec![problem] }))?;
-    let part = |range| source.text.get(range).unwrap_or_default();
-    let body = part(front.body).trim_start_matches(['\r', '\n']);
-    Ok((part(front.yaml).to_owned(), body.to_owned()))
+    let yaml = source.text.get(front.yaml).unwrap_or_default();
+    let body = source.text.get(front.body).unwrap_or_default().trim_start_matches(['\r', '\n']);
+    Ok((yaml.to_owned(), body.to_owned()))
 }
 
 /// `constraints.yaml` as a section of the manifest.
@@ -72,8 +72,8 @@ struct Section {
     omitted: Vec<String>,
 }
 
-/// Returns `constraints.yaml` as a section: as is if it has that key, otherwise indented by one level. The text is empty if
-/// the manifest already has the section.
+/// Returns `constraints.yaml` as a section: as is if it has that key, otherwise indented by one level. The text is
+/// empty if the manifest already has the section.
 fn constraints_section(file: &Source, manifest: &str) -> Result<Section, MigrateError> {
     let manifest = Source::new(&file.path, manifest);
     let root = manifest::parse(file)?;
@@ -88,8 +88,11 @@ fn constraints_section(file: &Source, manifest: &str) -> Result<Section, Migrate
     if !entries.iter().all(|entry| is_known(&entry.key)) {
         return Ok(named_constraints(&root, file));
     }
-    let indent = |line: &str| if line.trim().is_empty() { line.to_owned() } else { format!("  {line}") };
-    let text = format!("constraints:\n{}", file.text.split_inclusive('\n').map(indent).collect::<String>());
+    let mut text = "constraints:\n".to_owned();
+    for line in file.text.split_inclusive('\n') {
+        text.push_str(if line.trim().is_empty() { "" } else { "  " });
+        text.push_str(line);
+    }
     Ok(Section { text, omitted: Vec::new() })
 }
 

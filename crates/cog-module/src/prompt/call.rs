@@ -69,9 +69,12 @@ pub(super) fn call<'a>(text: &'a str, rest: &'a str) -> Option<(Call, &'a str)> 
     let mut arguments = None;
     if after.starts_with('(') {
         let (inside, behind) = enclosed(after, b'(', b')')?;
-        (arguments, after) = (Some(inside.to_owned()), behind);
+        arguments = Some(inside.to_owned());
+        after = behind;
     }
-    let (mut options, mut errors) = (CallOptions::default(), Vec::new());
+    // Brackets that do not close are text of the prompt: the call before them is still meant.
+    let mut options = CallOptions::default();
+    let mut errors = Vec::new();
     if after.starts_with('[')
         && let Some((inside, behind)) = enclosed(after, b'[', b']')
     {
@@ -85,7 +88,8 @@ pub(super) fn call<'a>(text: &'a str, rest: &'a str) -> Option<(Call, &'a str)> 
 
 /// Parses the text between the brackets, which starts at `offset` of the placeholder.
 fn options(text: &str, offset: usize) -> (CallOptions, Vec<CallError>) {
-    let (mut options, mut errors) = (CallOptions::default(), Vec::new());
+    let mut options = CallOptions::default();
+    let mut errors = Vec::new();
     let mut start = offset;
     for item in text.split(',') {
         let option = item.trim();
@@ -174,8 +178,8 @@ fn timeout(value: &str) -> Result<Duration, OptionError> {
         "m" => number.and_then(|minutes| minutes.checked_mul(60)).map(Duration::from_secs),
         _ => None,
     };
-    let is_valid = |duration: &Duration| !duration.is_zero() && *duration <= MAX_TIMEOUT;
-    duration.filter(is_valid).ok_or_else(|| {
+    let duration = duration.filter(|duration| !duration.is_zero() && *duration <= MAX_TIMEOUT);
+    duration.ok_or_else(|| {
         let message = format!("`{}` is not a valid timeout, from 1ms to one day", shown(value));
         (message, "Write a number with `ms`, `s` or `m`, such as `timeout=30s`.".to_owned())
     })
@@ -191,6 +195,7 @@ const MAX_NESTING: usize = 32;
 fn enclosed(text: &str, opening: u8, closing: u8) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate().take(MAX_PLACEHOLDER) {
+        // Bytes are enough: no byte of a longer UTF-8 character equals an ASCII bracket.
         if byte == opening {
             depth += 1;
         } else if byte == closing {
