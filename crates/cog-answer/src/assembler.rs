@@ -1,3 +1,5 @@
+//! One run as a state machine: events of a model in, the chunks of one stream out.
+
 mod parts;
 mod pending;
 
@@ -11,9 +13,9 @@ use cog_spec::{
 
 use crate::{
     AnswerRules, Correction, error,
-    judge::{Failure, Success},
-    outbox::Outbox,
+    finalize::{Failure, Success},
     reply::Reply,
+    sequencer::ChunkSequencer,
 };
 
 pub use self::{parts::PartsSummary, pending::PendingReply};
@@ -43,7 +45,7 @@ pub struct Assembler {
     last_attempt: Option<ErrorBody>,
     /// The failure of the attempt before this one.
     failed: Option<Box<Failure>>,
-    outbox: Outbox,
+    sequencer: ChunkSequencer,
 }
 
 /// Whether to read more of the reply.
@@ -71,16 +73,18 @@ impl Assembler {
     pub fn new(rules: AnswerRules) -> (Self, Chunk) {
         let explain = format!("Running {}", rules.manifest.name);
         let meta = Box::new(Meta::new(None, Risk::Medium, explain));
-        let is_new_session = |warning: &&Warning| warning.code == WarningCode::SessionNew;
+        // Only this warning is of use before the end: a client that resumed must know at once that the numbers start
+        // over.
+        let warnings = rules.warnings.iter().filter(|warning| warning.code == WarningCode::SessionNew);
         let first = Chunk::Meta {
             session_id: rules.session_id.clone(),
             meta,
             resume_from_seq: rules.resume_from,
-            warnings: rules.warnings.iter().filter(is_new_session).cloned().collect(),
+            warnings: warnings.cloned().collect(),
         };
         let model = rules.runtime.model.clone();
         let reply = Reply::new(&rules);
-        let outbox = Outbox::new(&rules);
+        let sequencer = ChunkSequencer::new(&rules);
         let assembler = Self {
             rules,
             reply,
@@ -92,7 +96,7 @@ impl Assembler {
             parts_data: None,
             last_attempt: None,
             failed: None,
-            outbox,
+            sequencer,
         };
         (assembler, first)
     }
@@ -107,7 +111,7 @@ impl Assembler {
     /// Processes an event and adds the resulting chunks to `out`.
     pub fn event(&mut self, event: ModelEvent, now: Duration, out: &mut impl Extend<Chunk>) -> Step {
         match event {
-            ModelEvent::Text(text) => self.reply.push(&self.rules, &text, now, &mut self.outbox),
+            ModelEvent::Text(text) => self.reply.push(&self.rules, &text, now, &mut self.sequencer),
             ModelEvent::Started { model: Some(model), .. } => {
                 // The provider chooses this name, and may repeat the key in it.
                 let model = self.rules.redact(&model);
@@ -124,11 +128,12 @@ impl Assembler {
             | ModelEvent::ToolCall(_)
             | ModelEvent::Media(_) => {}
         }
-        out.extend(self.outbox.drain());
+        out.extend(self.sequencer.drain());
+        // Generated tokens cost money, so a reply that cannot become valid is not read to its end.
         if self.reply.is_invalid(&self.rules) { Step::Stop } else { Step::Continue }
     }
 
-    /// Switches to another provider because the one in `failed` did not answer. `dialect` is that of the new request.
+    /// Switches to another provider because the one in `failed` did not answer. `dialect` belongs to the new request.
     pub fn fall_back_to(&mut self, provider: &str, model: &str, dialect: Dialect, failed: Fallback) {
         self.rules.provider = provider.to_owned();
         self.rules.dialect = dialect;
@@ -144,7 +149,7 @@ impl Assembler {
         self.rules.runtime.media_validation = Some(validation);
     }
 
-    /// Sets the warnings about what the model receives beside the input.
+    /// Sets the warnings about what the model receives in addition to the input.
     pub fn set_media_warnings(&mut self, warnings: Vec<Warning>) {
         self.media_warnings = warnings;
     }
@@ -162,8 +167,8 @@ impl Assembler {
 
     /// Emits buffered text that is due (ruling R47).
     pub fn tick(&mut self, now: Duration, out: &mut impl Extend<Chunk>) {
-        self.reply.flush_due(now, &mut self.outbox);
-        out.extend(self.outbox.drain());
+        self.reply.flush_due(now, &mut self.sequencer);
+        out.extend(self.sequencer.drain());
     }
 
     /// Returns when to call [`Assembler::tick`] if no event arrives before; none if nothing is buffered.
@@ -184,7 +189,7 @@ impl Assembler {
         Some(if self.reply.is_uncounted() { Usage { cost: None, ..usage } } else { usage })
     }
 
-    /// Whether the current reply has begun without complete token counts, which come with its end.
+    /// Returns whether the current reply has begun without complete token counts, which come with its end.
     pub fn is_uncounted(&self) -> bool {
         self.reply.is_uncounted()
     }
@@ -193,10 +198,11 @@ impl Assembler {
     pub fn end_round(&mut self, out: &mut impl Extend<Chunk>) {
         let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         self.count(&reply);
-        if self.outbox.has_data() {
-            self.outbox.retract();
+        // What came before a tool call is not the answer, but a client has already shown it.
+        if self.sequencer.has_data() {
+            self.sequencer.retract();
         }
-        out.extend(self.outbox.drain());
+        out.extend(self.sequencer.drain());
     }
 
     /// Returns the tokens of the replies that have ended; none if none are known.
@@ -214,7 +220,7 @@ impl Assembler {
         self.reply.is_lost = true;
     }
 
-    /// Adds tokens that were spent beside the replies: by a tool, or before the run was halted.
+    /// Adds tokens that were spent outside the replies: by a tool, or before the run was halted.
     pub fn add_usage(&mut self, usage: &Usage) {
         self.uncounted += usage.uncounted_calls.unwrap_or(0);
         self.spent = Some(self.spent.take().map_or_else(|| usage.clone(), |spent| spent.plus(usage)));
@@ -230,7 +236,7 @@ impl Assembler {
         let mut reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         self.count(&reply);
         let attempt_text = std::mem::take(&mut reply.attempt_text);
-        let ended = reply.finish(&self.rules, has_media, &mut self.outbox);
+        let ended = reply.finish(&self.rules, has_media, &mut self.sequencer);
         PendingReply::new(self, attempt_text, ended)
     }
 
@@ -240,24 +246,27 @@ impl Assembler {
         let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         self.count(&reply);
         let usage = self.spent.take();
-        let failure = reply.fail(&self.rules, error, &mut self.outbox);
+        let failure = reply.fail(&self.rules, error, &mut self.sequencer);
         self.emit_failure(failure.without(&self.rules.keys), usage, now);
-        out.extend(self.outbox.drain());
+        out.extend(self.sequencer.drain());
     }
 
-    /// Ends the run because its next call is refused. After an attempt that failed, the error also reports why that one failed, with
-    /// what was valid in its answer.
+    /// Ends the run because its next call is refused. After an attempt that failed, the error also reports why that one
+    /// failed, with what was valid in its answer.
     pub fn refuse(mut self, refusal: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
         let Some(failed) = self.failed.take() else { return self.fail(refusal, now, out) };
         self.attempt -= 1; // this one is not made
-        let (error, usage) = (error::refused_after(refusal, &failed.error), self.spent.take());
+        let error = error::refused_after(refusal, &failed.error);
+        let usage = self.spent.take();
         self.emit_failure(Failure { error, ..*failed }, usage, now);
-        out.extend(self.outbox.drain());
+        out.extend(self.sequencer.drain());
     }
 
-    /// Adds the tokens of this attempt to those of the earlier ones.
+    /// Adds the tokens of this attempt to the tokens of the earlier ones.
     fn count(&mut self, reply: &Reply) {
-        (self.spent, self.uncounted) = self.counted(reply);
+        let (spent, uncounted) = self.counted(reply);
+        self.spent = spent;
+        self.uncounted = uncounted;
     }
 
     /// Returns the tokens of all replies up to this one, and the number of replies without tokens.
@@ -270,6 +279,7 @@ impl Assembler {
             (Some(spent), Some(usage)) => Some(spent.plus(usage)),
             (spent, usage) => spent.clone().or_else(|| usage.clone()),
         };
+        // A sum with an unknown summand is no price: the cost is missing instead of too low.
         if let Some(spent) = spent.as_mut().filter(|_| uncounted > 0) {
             spent.cost = None;
             spent.uncounted_calls = Some(uncounted);
@@ -277,7 +287,7 @@ impl Assembler {
         (spent, uncounted)
     }
 
-    /// Whether another attempt is allowed and can help, because the model violated its contract.
+    /// Returns whether another attempt is allowed and can help, because the model violated its contract.
     fn may_retry(&self, failure: &Failure) -> bool {
         self.last_attempt.is_none() && self.allows_retry(failure)
     }
@@ -286,8 +296,8 @@ impl Assembler {
         self.attempt < self.rules.attempts() && failure.is_contract_violation()
     }
 
-    /// Makes this attempt the last one. If its answer fails and the module allows another attempt, the run ends with this error,
-    /// which then reports why the answer failed.
+    /// Makes this attempt the last one. If its answer fails and the module allows another attempt, the run ends with
+    /// this error, which then reports why the answer failed.
     pub fn end_attempts(&mut self, refusal: ErrorBody) {
         self.last_attempt = Some(refusal);
     }
@@ -296,7 +306,7 @@ impl Assembler {
     fn report(&mut self, failure: &Failure) {
         if failure.is_contract_violation() {
             for violation in error::violations(&failure.error) {
-                self.outbox.violation(violation);
+                self.sequencer.violation(violation);
             }
         }
     }
@@ -305,11 +315,11 @@ impl Assembler {
     fn restart(&mut self, failed: Failure) {
         self.attempt += 1;
         self.failed = Some(Box::new(failed));
-        self.outbox.retract();
+        self.sequencer.retract();
     }
 
-    /// Returns the usage of a part of a composition of whose calls no tokens are known; none if it called no model. The sum of
-    /// the composition counts its calls.
+    /// Returns the usage of a part of a composition of whose calls no tokens are known; none if it called no model. The
+    /// sum of the composition counts its calls.
     fn uncounted_usage(&self) -> Option<Usage> {
         let is_offline = self.rules.warnings.iter().any(|it| it.code == WarningCode::NoModelCalled);
         let uncounted = Some(self.uncounted).filter(|count| *count > 0 && self.rules.is_part && !is_offline);
@@ -318,11 +328,18 @@ impl Assembler {
 
     fn emit_success(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
         let Success { mut meta, data, emitted: emitted_context, repairs, warnings, handoff, .. } = success;
-        // The final chunk has usage beside meta; the fold moves it there (ruling R40).
+        // The final chunk has usage next to meta; the fold moves it there (ruling R40).
         let usage = usage.or_else(|| self.uncounted_usage());
         meta.runtime = self.runtime(repairs, None, now);
-        let (meta, warnings) = (Box::new(meta), self.all_warnings(warnings));
-        self.outbox.push(Chunk::Final { meta, data, usage, warnings, emitted_context, handoff });
+        let warnings = self.all_warnings(warnings);
+        self.sequencer.push(Chunk::Final {
+            meta: Box::new(meta),
+            data,
+            usage,
+            warnings,
+            emitted_context,
+            handoff,
+        });
     }
 
     fn emit_failure(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
@@ -331,7 +348,9 @@ impl Assembler {
     }
 
     fn emit_error(&mut self, failure: Failure, usage: Option<Usage>, is_resumable: bool, now: Duration) {
-        let (may_retry, is_own) = (self.allows_retry(&failure), failure.meta.is_none());
+        let may_retry = self.allows_retry(&failure);
+        // A failure with a meta is the model's own answer, which is not completed with data of parts.
+        let is_own = failure.meta.is_none();
         let Failure { error, meta, partial_data, repairs, warnings } = failure;
         let error = match self.last_attempt.take().filter(|_| may_retry) {
             Some(refusal) => error::refused_after(refusal, &error),
@@ -341,10 +360,11 @@ impl Assembler {
         let usage = usage.or_else(|| self.uncounted_usage());
         let mut meta = meta.unwrap_or_else(|| Meta::for_failure(&error.message));
         meta.runtime = self.runtime(repairs, usage, now);
-        self.outbox.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());
+        // An error chunk has no meta, so the final one is sent before it; the fold takes the last one.
+        self.sequencer.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());
         let offer = self.rules.recovery.filter(|_| is_resumable);
-        let recovery = offer.map(|offer| self.outbox.recovery(offer));
-        self.outbox.push(Chunk::Error {
+        let recovery = offer.map(|offer| self.sequencer.recovery(offer));
+        self.sequencer.push(Chunk::Error {
             session_id: self.rules.session_id.clone(),
             error: Box::new(error),
             recovery,
@@ -353,14 +373,14 @@ impl Assembler {
         });
     }
 
-    /// The warnings of the run, then those of the reply.
+    /// Returns the warnings of the run, then the warnings of the reply.
     fn all_warnings(&self, reply_warnings: Vec<Warning>) -> Vec<Warning> {
-        let redacted = |mut warning: Warning| {
-            warning.message = self.rules.redact(&warning.message);
-            warning
-        };
         let run_warnings = self.rules.warnings.iter().chain(&self.media_warnings);
-        run_warnings.cloned().chain(reply_warnings).map(redacted).collect()
+        let mut all: Vec<Warning> = run_warnings.cloned().chain(reply_warnings).collect();
+        for warning in &mut all {
+            warning.message = self.rules.redact(&warning.message);
+        }
+        all
     }
 
     fn runtime(&self, repairs: Vec<Repair>, usage: Option<Usage>, now: Duration) -> RuntimeMeta {
@@ -368,7 +388,8 @@ impl Assembler {
         runtime.model.clone_from(&self.model);
         runtime.processing_time_ms = Some(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
         runtime.attempts = (self.attempt > 1).then_some(self.attempt);
-        (runtime.repairs, runtime.usage) = (repairs, usage);
+        runtime.repairs = repairs;
+        runtime.usage = usage;
         runtime
     }
 }

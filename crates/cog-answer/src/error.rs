@@ -6,9 +6,10 @@ use cog_spec::{Code, ErrorBody, ErrorCode, Repair, ViolationNote};
 
 use crate::error;
 
-/// Another attempt is refused after an answer that failed: the error is that of the refusal, with the failure in its details.
+/// Returns the error of a refusal to try again after an answer that failed, with the failure in its details.
 pub(crate) fn refused_after(mut refusal: ErrorBody, failed: &ErrorBody) -> ErrorBody {
-    let (code, message) = (failed.code.as_str(), &failed.message);
+    let code = failed.code.as_str();
+    let message = &failed.message;
     let mut details = refusal.details.as_ref().map(Value::to_serde).unwrap_or_default();
     if let Some(members) = details.as_object_mut() {
         members.insert("failed".to_owned(), serde_json::json!({ "code": code, "message": message }));
@@ -155,7 +156,8 @@ pub(crate) fn repaired(repairs: &[Repair]) -> ErrorBody {
         }))
 }
 
-/// Whether a stream that ended with this error can be resumed: it was interrupted or timed out, and not cancelled.
+/// Returns whether a stream that ended with this error can be resumed: it was interrupted or timed out, and not
+/// cancelled.
 pub(crate) fn can_be_resumed(error: &ErrorBody) -> bool {
     let passing = [Code::StreamInterrupted, Code::StreamTimeout];
     let reason = error.details.as_ref().and_then(|details| details.get("reason")?.as_str());
@@ -165,11 +167,16 @@ pub(crate) fn can_be_resumed(error: &ErrorBody) -> bool {
 /// Returns the violations in `details.violations` of an error.
 pub(crate) fn violations(error: &ErrorBody) -> Vec<ViolationNote> {
     let listed = error.details.as_ref().and_then(|details| details.get("violations"));
-    let note = |violation: Node<'_>| {
-        let field = |key: &str| violation.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
-        ViolationNote { path: field("path"), rule: field("rule"), message: field("message") }
-    };
-    listed.into_iter().flat_map(Node::elements).map(note).collect()
+    let notes = listed.into_iter().flat_map(Node::elements).map(|violation| ViolationNote {
+        path: text(violation, "path"),
+        rule: text(violation, "rule"),
+        message: text(violation, "message"),
+    });
+    notes.collect()
+}
+
+fn text(node: Node<'_>, key: &str) -> String {
+    node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()
 }
 
 /// Creates details with the fields that `write` writes.
@@ -222,7 +229,7 @@ fn message(violations: &[Violation]) -> String {
 
 // Error codes as models and older runtimes write them (ruling R31).
 
-/// Returns the code of a text: one of the table, by its number, name or older text; one that the manifest declares; or
+/// Returns the code of text: one of the table, by its number, name or older text; one that the manifest declares; or
 /// E2004 for any other that the error schema lists.
 pub(crate) fn normalise(code: &str, declared: &[(String, String)], contract: &Contract) -> Option<ErrorCode> {
     if let Some(standard) = code.parse().ok().or_else(|| Code::from_text(code)) {
@@ -234,19 +241,20 @@ pub(crate) fn normalise(code: &str, declared: &[(String, String)], contract: &Co
     contract.lists_code(code).then_some(ErrorCode::Standard(Code::NoActionPossible))
 }
 
-/// Checks an error against the contract, with its code as written, normalised, or as the model wrote it: one of them must be
-/// valid.
+/// Checks an error against the contract, with its code as written, normalised, or as the model wrote it: one of them
+/// must be valid.
 pub(crate) fn check(error: Node<'_>, code: &ErrorCode, contract: &Contract) -> Vec<Violation> {
-    let as_written = contract.check_error(error);
-    let normalised = || contract.check_error(with_code(error, code.as_str()).node());
-    let before = || Some(contract.check_error(with_code(error, legacy_code(error, code, contract)?).node()));
-    let fewer =
-        |best: Vec<Violation>, other: Vec<Violation>| if other.len() < best.len() { other } else { best };
-    if as_written.is_empty() {
-        return as_written;
+    let mut best = contract.check_error(error);
+    for other in [Some(code.as_str()), legacy_code(error, code, contract)].into_iter().flatten() {
+        if best.is_empty() {
+            break;
+        }
+        let violations = contract.check_error(with_code(error, other).node());
+        if violations.len() < best.len() {
+            best = violations;
+        }
     }
-    let best = fewer(as_written, normalised());
-    if best.is_empty() { best } else { before().into_iter().fold(best, fewer) }
+    best
 }
 
 /// Returns `details.legacy_code`, the code that the runtime replaced, if `code` replaces it.

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
-use cog_json::Value;
+use cog_json::{Path, Segment, Value};
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, Meta, Outcome};
 
-use crate::{accumulator::DataAccumulator, error};
+use crate::error;
 
 /// Combines the chunks of a stream into the envelope: the sync answer of the same run (ruling R40).
 ///
@@ -74,12 +74,12 @@ impl EnvelopeBuilder {
         self.applied = seq;
     }
 
-    /// Whether the final chunk was added.
+    /// Returns whether the final chunk was added.
     pub fn is_over(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Returns the data so far, without those of the final chunk. None before the first chunk of data.
+    /// Returns the data so far, without the data of the final chunk. None before the first chunk of data.
     pub fn data(&self) -> Option<&serde_json::Value> {
         self.image.data()
     }
@@ -117,12 +117,97 @@ impl EnvelopeBuilder {
     }
 }
 
-/// The timeout of a stream is E2011, that of a sync answer E2002 (ruling R40).
+/// A stream reports a timeout as E2011, a sync answer as E2002 (ruling R40).
 fn sync_error(mut error: ErrorBody) -> ErrorBody {
     if error.code == Code::StreamTimeout.into() {
         error.code = Code::Timeout.into();
     }
     error
+}
+
+// The data that the chunks of a stream add up to.
+
+/// The `data` to which the chunks of a stream add up. Paths create the containers (ruling R44).
+#[derive(Debug, Clone, Default)]
+pub struct DataAccumulator {
+    data: Option<serde_json::Value>,
+}
+
+impl DataAccumulator {
+    /// Applies a delta or a snapshot; other chunks, and fields outside `data`, change nothing.
+    pub fn apply(&mut self, chunk: &Chunk) {
+        match chunk {
+            Chunk::Delta { field, delta, .. } => self.append(field, delta),
+            Chunk::Snapshot { field: None, data, .. } => self.data = Some(data.to_serde()),
+            Chunk::Snapshot { field: Some(field), data, .. } => self.replace(field, data.to_serde()),
+            Chunk::Meta { .. } | Chunk::Progress(_) | Chunk::Final { .. } | Chunk::Error { .. } => {}
+        }
+    }
+
+    /// Returns the data so far; none before the first chunk of data.
+    pub fn data(&self) -> Option<&serde_json::Value> {
+        self.data.as_ref()
+    }
+
+    /// Converts it to the data.
+    pub(crate) fn into_data(self) -> Option<serde_json::Value> {
+        self.data
+    }
+
+    /// Returns the value of a field.
+    pub fn at(&self, field: &str) -> Option<&serde_json::Value> {
+        let path: Path = field.parse().ok()?;
+        self.data.as_ref()?.pointer(path.pointer().strip_prefix("/data")?)
+    }
+
+    /// Appends to a string.
+    pub(crate) fn append(&mut self, field: &str, delta: &str) {
+        match self.place(field) {
+            Some(serde_json::Value::String(text)) => text.push_str(delta),
+            Some(place) => *place = serde_json::Value::from(delta),
+            None => {}
+        }
+    }
+
+    /// Replaces a value.
+    pub(crate) fn replace(&mut self, field: &str, value: serde_json::Value) {
+        if let Some(place) = self.place(field) {
+            *place = value;
+        }
+    }
+
+    /// Returns the value of a field of `data`, which is created if it is absent.
+    fn place(&mut self, field: &str) -> Option<&mut serde_json::Value> {
+        let path: Path = field.parse().ok()?;
+        let mut steps = path.segments();
+        if steps.next() != Some(Segment::Key("data")) {
+            return None;
+        }
+        let root = self.data.get_or_insert(serde_json::Value::Null);
+        steps.try_fold(root, step_into)
+    }
+}
+
+fn step_into<'a>(place: &'a mut serde_json::Value, step: Segment<'_>) -> Option<&'a mut serde_json::Value> {
+    match step {
+        Segment::Key(key) => {
+            if !place.is_object() {
+                *place = serde_json::Value::Object(serde_json::Map::new());
+            }
+            Some(place.as_object_mut()?.entry(key).or_insert(serde_json::Value::Null))
+        }
+        Segment::Index(index) => {
+            if !place.is_array() {
+                *place = serde_json::Value::Array(Vec::new());
+            }
+            let elements = place.as_array_mut()?;
+            // Arrays grow by one element. An index beyond that is invalid.
+            if index == elements.len() {
+                elements.push(serde_json::Value::Null);
+            }
+            elements.get_mut(index)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -23,19 +23,17 @@
 //! assert_eq!(fold(chunks).meta.explain, "Hi.");
 //! ```
 //!
-//! `repair` repairs a reply (rulings R24–R26), `judge` checks it (R2–R4, R20–R32), `emit` and `watch` emit chunks
-//! (R41–R49). [`PendingReply`] inserts the media that were generated beside the text. [`verify`] checks envelopes and
+//! `repair` repairs a reply (rulings R24–R26), `finalize` checks it (R2–R4, R20–R32), `emit` and `watch` emit chunks
+//! (R41–R49). [`PendingReply`] inserts the media that were generated with the text. [`verify`] checks envelopes and
 //! streams from any source. No clock, no I/O.
 
-mod accumulator;
 mod assembler;
 mod correction;
 mod emit;
 mod error;
+mod finalize;
 mod fold;
-mod judge;
 mod listener;
-mod outbox;
 mod partial;
 mod patch;
 #[cfg(test)]
@@ -43,14 +41,14 @@ mod properties;
 mod repair;
 mod reply;
 mod rules;
+mod sequencer;
 mod shape;
 #[cfg(test)]
 mod testing;
 pub mod verify;
 mod watch;
 
-pub use crate::accumulator::DataAccumulator;
 pub use crate::assembler::{Assembler, Finish, PartsSummary, PendingReply, Step};
-pub use crate::fold::{EnvelopeBuilder, fold};
+pub use crate::fold::{DataAccumulator, EnvelopeBuilder, fold};
 pub use crate::rules::{AnswerRules, HandoffRules, HandoffTarget, RecoveryOffer};
 pub use crate::{correction::Correction, patch::PlacedValue};

@@ -7,9 +7,9 @@ use cog_spec::ChunkType;
 use crate::{
     AnswerRules,
     emit::{Deltas, Drafts},
-    outbox::Outbox,
     patch,
     repair::reply_meta,
+    sequencer::ChunkSequencer,
     shape::{Recognizer, Shape},
     watch::Watch,
 };
@@ -50,7 +50,8 @@ impl Listener {
     }
 
     /// Processes one event of the parser.
-    pub(crate) fn on_event(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
+    pub(crate) fn on_event(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut ChunkSequencer) {
+        // What was read as the answer was something else, such as an example before it.
         if let EventKind::Retracted { tentative } = event.kind {
             return self.reset(rules, tentative, out);
         }
@@ -60,6 +61,7 @@ impl Listener {
             self.recognizer = recognizer;
         }
         self.recognizer.note(event);
+        // A sync answer is checked once, at its end; without a reader, copying each event would be wasted.
         let is_silent = matches!(self.emitter, Emitter::Silent);
         if is_silent && self.watch.is_none() {
             return;
@@ -84,7 +86,7 @@ impl Listener {
         root: Option<Node<'_>>,
         bytes: usize,
         now: Duration,
-        out: &mut Outbox,
+        out: &mut ChunkSequencer,
     ) {
         match &mut self.emitter {
             Emitter::Silent => {}
@@ -97,15 +99,15 @@ impl Listener {
         }
     }
 
-    /// Emits the rest of a failed answer, so that the chunks contain its partial data (ruling R43). `draft` are the data that
-    /// arrived.
+    /// Emits the rest of a failed answer, so that the chunks contain its partial data (ruling R43). `draft` are the
+    /// data that arrived.
     pub(crate) fn fail(
         mut self,
         draft: Option<Node<'_>>,
         partial: Option<&Value>,
         placed: &[Path],
         is_complete: bool,
-        out: &mut Outbox,
+        out: &mut ChunkSequencer,
     ) {
         match (&mut self.emitter, partial, draft) {
             (Emitter::Deltas(deltas), ..) => deltas.flush(out),
@@ -125,7 +127,7 @@ impl Listener {
         }
     }
 
-    /// Returns the violations because of which to stop the provider.
+    /// Returns the violations that stop the provider.
     pub(crate) fn stopping_violations(&self) -> &[Violation] {
         self.watch.as_ref().map_or(&[], Watch::stopping_violations)
     }
@@ -136,7 +138,7 @@ impl Listener {
     }
 
     /// Emits the rest of a successful answer, so that all chunks add up to exactly `data`.
-    pub(crate) fn finish(self, data: &Value, changed: &[Path], is_complete: bool, out: &mut Outbox) {
+    pub(crate) fn finish(self, data: &Value, changed: &[Path], is_complete: bool, out: &mut ChunkSequencer) {
         match self.emitter {
             Emitter::Deltas(deltas) => deltas.finish(data, changed, is_complete, out),
             Emitter::Drafts(drafts) => drafts.finish(data, out),
@@ -144,9 +146,9 @@ impl Listener {
         }
     }
 
-    /// Retracts what was emitted of a draft that is not the answer. Violations for which the provider may have been stopped
-    /// already count all the same, so that the split does not matter.
-    fn reset(&mut self, rules: &AnswerRules, tentative: bool, out: &mut Outbox) {
+    /// Retracts what was emitted of a draft that is not the answer. Violations for which the provider may have been
+    /// stopped already count all the same, so that the split does not matter.
+    fn reset(&mut self, rules: &AnswerRules, tentative: bool, out: &mut ChunkSequencer) {
         let has_emitted = match &self.emitter {
             Emitter::Deltas(deltas) => deltas.has_emitted(),
             Emitter::Drafts(drafts) => drafts.has_emitted(),
@@ -162,7 +164,7 @@ impl Listener {
         }
     }
 
-    fn on_data(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut Outbox) {
+    fn on_data(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut ChunkSequencer) {
         if let Emitter::Deltas(deltas) = &mut self.emitter {
             deltas.on_event(path, event, out);
         }
@@ -172,7 +174,7 @@ impl Listener {
     }
 
     /// Emits the model's own meta if it is valid (ruling R42), and checks it.
-    fn on_meta(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
+    fn on_meta(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut ChunkSequencer) {
         if !matches!(self.emitter, Emitter::Silent)
             && let Some(meta) = reply_meta::preview(event.node, &rules.contract)
         {

@@ -5,7 +5,7 @@ use cog_schema::{MAX_VIOLATIONS, Violation};
 
 use crate::{
     AnswerRules,
-    repair::{self, Omitted},
+    repair::{self, NodeSet},
 };
 
 /// Returns the data without violating fields and without containers that are still empty. None if the manifest
@@ -24,13 +24,13 @@ pub(crate) fn from_data(rules: &AnswerRules, whole: &Value, data: Node<'_>) -> O
 }
 
 /// Returns the values that violate the contract. An absent field is not a value.
-fn violating(data: Node<'_>, violations: &[Violation]) -> Omitted {
+fn violating(data: Node<'_>, violations: &[Violation]) -> NodeSet {
     let paths = violations.iter().filter_map(|violation| violation.path.parse::<Path>().ok());
     repair::located(data, "data", &paths.filter(|path| path.depth() > 1).collect())
 }
 
 /// Omits open containers and strings without content. Returns whether the node itself is retained.
-fn collect_begun(node: Node<'_>, omitted: &mut Omitted) -> bool {
+fn collect_begun(node: Node<'_>, omitted: &mut NodeSet) -> bool {
     if node.is_complete() {
         return true;
     }

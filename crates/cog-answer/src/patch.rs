@@ -18,7 +18,7 @@ pub(crate) fn insert(tree: &Value, patches: &[(Vec<Segment<'_>>, &dyn ToJson)]) 
     for (steps, value) in patches {
         patch.add(steps, *value);
     }
-    let text = Patched { node: Some(tree.node()), patch: &patch }.to_json();
+    let text = PatchedNode { node: Some(tree.node()), patch: &patch }.to_json();
     // The reply was within its limits, and the media within theirs.
     Value::parse_within(text.as_bytes(), Limits::unbounded()).unwrap_or_default()
 }
@@ -53,20 +53,19 @@ impl<'a> Patch<'a> {
     }
 }
 
-struct Patched<'a> {
+struct PatchedNode<'a> {
     node: Option<Node<'a>>,
     patch: &'a Patch<'a>,
 }
 
-impl Patched<'_> {
+impl PatchedNode<'_> {
     fn write_members(&self, w: &mut Writer<'_>) {
-        let patch_of = |key: &str| self.patch.members.iter().find(|(known, _)| *known == key);
         let mut done = Vec::new();
         for (key, node) in self.node.into_iter().flat_map(Node::members) {
-            match patch_of(key) {
+            match self.patch.members.iter().find(|(known, _)| *known == key) {
                 Some((key, patch)) => {
                     done.push(*key);
-                    w.field(key, &Patched { node: Some(node), patch });
+                    w.field(key, &PatchedNode { node: Some(node), patch });
                 }
                 None => {
                     w.key(key).node(node);
@@ -74,7 +73,7 @@ impl Patched<'_> {
             }
         }
         for (key, patch) in self.patch.members.iter().filter(|(key, _)| !done.contains(key)) {
-            w.field(key, &Patched { node: None, patch });
+            w.field(key, &PatchedNode { node: None, patch });
         }
     }
 
@@ -82,19 +81,19 @@ impl Patched<'_> {
         let mut length = 0;
         for node in self.node.into_iter().flat_map(Node::elements) {
             match self.patch.elements.get(&length) {
-                Some(patch) => w.item(&Patched { node: Some(node), patch }),
-                None => w.item(&Patched { node: Some(node), patch: &Patch::default() }),
+                Some(patch) => w.item(&PatchedNode { node: Some(node), patch }),
+                None => w.item(&PatchedNode { node: Some(node), patch: &Patch::default() }),
             };
             length += 1;
         }
         for (_, patch) in self.patch.elements.range(length..) {
-            w.item(&Patched { node: None, patch });
+            w.item(&PatchedNode { node: None, patch });
         }
     }
 }
 
 /// Written by hand: a tree with the inserted values.
-impl ToJson for Patched<'_> {
+impl ToJson for PatchedNode<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         match (self.patch.value, self.node) {
             (Some(value), _) => value.write_json(w),

@@ -193,7 +193,8 @@ fn any_reaction() -> impl Strategy<Value = Option<OnViolation>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every stream is in order and adds up to its data (`chunks` checks it), and its fold does not depend on the split.
+    /// Every stream is in order and adds up to its data (`chunks` checks it), and its fold does not depend on the
+    /// split.
     #[test]
     fn the_fold_does_not_depend_on_the_split(setup in any_setup(), text in reply_text(), size in 1..20_usize) {
         let rules = setup.rules();
@@ -277,8 +278,8 @@ proptest! {
         prop_assert_eq!(&second["data"], &first["data"]);
     }
 
-    /// For every reaction to violations, resumed or truncated, a stream is in order, adds up to its data, and has one end
-    /// (`chunks` checks it, also with `verify`). Progress does not change the answer.
+    /// For every reaction to violations, resumed or truncated, a stream is in order, adds up to its data, and has one
+    /// end (`chunks` checks it, also with `verify`). Progress does not change the answer.
     #[test]
     fn every_stream_is_right_whatever_a_violation_does(
         setup in any_setup(),

@@ -19,7 +19,7 @@ use crate::patch;
 /// The length of a rationale that replaces an absent `explain`, in Unicode scalar values (ruling R24).
 const RATIONALE_LENGTH: usize = 200;
 
-/// Trims a text for `explain`: no surrounding white space, at most 280 Unicode scalar values, truncated between
+/// Trims text for `explain`: no surrounding white space, at most 280 Unicode scalar values, truncated between
 /// graphemes.
 pub(crate) fn tidy(text: &str) -> &str {
     truncate(text.trim(), Meta::MAX_EXPLAIN)
@@ -79,11 +79,12 @@ impl Ledger {
         });
     }
 
-    /// Records members that are not part of the answer. Those after the first eight share one entry.
+    /// Records members that are not part of the answer. All after the first eight share one entry.
     pub(crate) fn note_dropped<'a>(&mut self, members: impl Iterator<Item = (&'a str, Node<'a>)>) {
         let mut rest = 0;
         for (at, (key, member)) in members.enumerate() {
-            let (mut path, size) = (Path::root(), member.to_json().len());
+            let size = member.to_json().len();
+            let mut path = Path::root();
             path.push_key(key);
             match at < MAX_DROPPED && key.len() <= MAX_KEY {
                 true => self.note_sizes(RepairRule::DropMember, &path.to_string(), size, 0),
@@ -126,14 +127,14 @@ fn size(bytes: usize) -> Value {
 // Removes parts of an answer. The rest stays as it was written.
 
 /// The nodes to remove.
-pub(crate) type Omitted = BTreeSet<NodeId>;
+pub(crate) type NodeSet = BTreeSet<NodeId>;
 
 /// Returns a part of a value without the omitted nodes. Copies nothing if there are none.
-pub(crate) fn without(whole: &Value, part: Node<'_>, omitted: &Omitted) -> Value {
+pub(crate) fn without(whole: &Value, part: Node<'_>, omitted: &NodeSet) -> Value {
     if omitted.is_empty() {
         return whole.child(part);
     }
-    Value::parse(&Retained { node: part, omitted }.to_json()).unwrap_or_default()
+    Value::parse(&PrunedTree { node: part, omitted }.to_json()).unwrap_or_default()
 }
 
 /// Returns a part of an envelope (`data`, `meta`, `error`) without the nulls for omitted members.
@@ -143,8 +144,8 @@ pub(crate) fn without_added_nulls(whole: &Value, part: Node<'_>, name: &str, con
 }
 
 /// Finds the nodes at these paths of a part of an envelope, in one walk.
-pub(crate) fn located(part: Node<'_>, name: &str, paths: &HashSet<Path>) -> Omitted {
-    let mut omitted = Omitted::new();
+pub(crate) fn located(part: Node<'_>, name: &str, paths: &HashSet<Path>) -> NodeSet {
+    let mut omitted = NodeSet::new();
     if !paths.is_empty() {
         let mut path = Path::root();
         path.push_key(name);
@@ -153,7 +154,7 @@ pub(crate) fn located(part: Node<'_>, name: &str, paths: &HashSet<Path>) -> Omit
     omitted
 }
 
-fn locate(node: Node<'_>, path: &mut Path, paths: &HashSet<Path>, omitted: &mut Omitted) {
+fn locate(node: Node<'_>, path: &mut Path, paths: &HashSet<Path>, omitted: &mut NodeSet) {
     if paths.contains(path) {
         omitted.insert(node.id());
         return;
@@ -161,26 +162,25 @@ fn locate(node: Node<'_>, path: &mut Path, paths: &HashSet<Path>, omitted: &mut 
     patch::each_inside(node, path, &mut |node, path| locate(node, path, paths, omitted));
 }
 
-struct Retained<'a> {
+struct PrunedTree<'a> {
     node: Node<'a>,
-    omitted: &'a Omitted,
+    omitted: &'a NodeSet,
 }
 
 /// Written by hand: a tree without the omitted values.
-impl ToJson for Retained<'_> {
+impl ToJson for PrunedTree<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let is_retained = |node: Node<'_>| !self.omitted.contains(&node.id());
-        let inner = |node| Retained { node, omitted: self.omitted };
+        let omitted = self.omitted;
         if self.node.is_object() {
             w.object(|w| {
-                for (key, node) in self.node.members().filter(|(_, node)| is_retained(*node)) {
-                    w.field(key, &inner(node));
+                for (key, node) in self.node.members().filter(|(_, node)| !omitted.contains(&node.id())) {
+                    w.field(key, &PrunedTree { node, omitted });
                 }
             });
         } else if self.node.is_array() {
             w.array(|w| {
-                for node in self.node.elements().filter(|node| is_retained(*node)) {
-                    w.item(&inner(node));
+                for node in self.node.elements().filter(|node| !omitted.contains(&node.id())) {
+                    w.item(&PrunedTree { node, omitted });
                 }
             });
         } else {

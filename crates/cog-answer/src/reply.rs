@@ -1,3 +1,5 @@
+//! One reply of a model: its text to a tree, and why it is no answer.
+
 use std::time::Duration;
 
 use cog_json::{End, Node, Parser, Path, SyntaxError, Value};
@@ -8,11 +10,11 @@ use crate::{
     AnswerRules,
     correction::AttemptText,
     error,
-    judge::{Failure, ParsedReply},
+    finalize::{Failure, ParsedReply},
     listener::Listener,
-    outbox::Outbox,
     partial,
     repair::Ledger,
+    sequencer::ChunkSequencer,
     shape::Shape,
 };
 
@@ -22,7 +24,7 @@ pub(crate) struct Reply {
     listener: Listener,
     bytes: usize,
     syntax_error: Option<SyntaxError>,
-    /// The text before any JSON document. It is only recorded if the model may generate media beside it.
+    /// The text before any JSON document. It is only recorded if the model may generate media with it.
     prose: Option<String>,
     /// The text that the next attempt shows to the model.
     pub(crate) attempt_text: AttemptText,
@@ -58,7 +60,7 @@ impl Reply {
     }
 
     /// Parses a part of the text.
-    pub(crate) fn push(&mut self, rules: &AnswerRules, text: &str, now: Duration, out: &mut Outbox) {
+    pub(crate) fn push(&mut self, rules: &AnswerRules, text: &str, now: Duration, out: &mut ChunkSequencer) {
         let Self { parser, listener, .. } = self;
         self.bytes += text.len();
         if rules.attempts() > 1 {
@@ -69,12 +71,13 @@ impl Reply {
         }
         let read = parser.push(text.as_bytes(), &mut |event| listener.on_event(rules, &event, out));
         self.syntax_error = self.syntax_error.or(read.err());
+        // From the first document on, the text is an answer in JSON, so it need not be held a second time.
         self.prose.take_if(|_| self.parser.root().is_some());
         self.flush_due(now, out);
     }
 
     /// Emits buffered text that is due.
-    pub(crate) fn flush_due(&mut self, now: Duration, out: &mut Outbox) {
+    pub(crate) fn flush_due(&mut self, now: Duration, out: &mut ChunkSequencer) {
         self.listener.flush_due(self.parser.unwrapped_root(), self.bytes, now, out);
     }
 
@@ -83,26 +86,32 @@ impl Reply {
         self.listener.due()
     }
 
-    /// Whether the reply has begun without complete token counts, which come with its end.
+    /// Returns whether the reply has begun without complete token counts, which come with its end.
     pub(crate) fn is_uncounted(&self) -> bool {
         let has_begun = self.is_lost || self.bytes > 0 || self.usage.is_some() || self.finish.is_some();
         has_begun && (self.usage.is_none() || self.finish.is_none())
     }
 
-    /// Whether the reply is already known to be invalid. A text that is not an answer may still be followed by tool calls.
+    /// Returns whether the reply is already known to be invalid. Text that is not an answer may still be followed by
+    /// tool calls.
     pub(crate) fn is_invalid(&self, rules: &AnswerRules) -> bool {
-        let violates = || !self.listener.stopping_violations().is_empty();
-        let is_unreadable = || !rules.calls_tools && self.parser.has_second_object();
-        let is_broken = self.syntax_error.is_some() && !rules.calls_tools;
-        is_broken || !self.parser.is_tentative() && (is_unreadable() || violates())
+        if self.syntax_error.is_some() && !rules.calls_tools {
+            return true;
+        }
+        // What the parser reads tentatively may still turn out to be prose before the answer.
+        if self.parser.is_tentative() {
+            return false;
+        }
+        let is_unreadable = !rules.calls_tools && self.parser.has_second_object();
+        is_unreadable || !self.listener.stopping_violations().is_empty()
     }
 
-    /// Ends the reply: returns it, or the reason why it is invalid. Text beside generated media need not be JSON.
+    /// Ends the reply: returns it, or the reason why it is invalid. Text next to generated media need not be JSON.
     pub(crate) fn finish(
         mut self,
         rules: &AnswerRules,
         has_media: bool,
-        out: &mut Outbox,
+        out: &mut ChunkSequencer,
     ) -> Result<CompleteReply, Box<Failure>> {
         match self.rejection().map_or_else(|| self.read_end(rules, out), Err) {
             Ok(()) => Ok(self.complete()),
@@ -119,7 +128,7 @@ impl Reply {
         }
     }
 
-    /// Whether the reply is complete and contains no JSON document.
+    /// Returns whether the reply is complete and contains no JSON document.
     fn is_prose(&self) -> bool {
         let is_truncated = matches!(self.finish, None | Some(FinishReason::Length));
         let is_rejected = matches!(self.finish, Some(FinishReason::ContentFilter | FinishReason::Refusal(_)));
@@ -131,9 +140,15 @@ impl Reply {
     }
 
     /// Ends the reply with an error and the partial data.
-    pub(crate) fn fail(self, rules: &AnswerRules, error: ErrorBody, out: &mut Outbox) -> Box<Failure> {
+    pub(crate) fn fail(
+        self,
+        rules: &AnswerRules,
+        error: ErrorBody,
+        out: &mut ChunkSequencer,
+    ) -> Box<Failure> {
         let ledger = Ledger::new(self.parser.deviations(), self.is_bare());
-        let (several, is_unwrapped) = (self.parser.has_second_object(), self.is_unwrapped());
+        let several = self.parser.has_second_object();
+        let is_unwrapped = self.is_unwrapped();
         // Of several objects none is chosen, not even for partial data.
         let value = self.parser.into_unwrapped_value().filter(|_| !several);
         let draft = value.as_ref().and_then(|value| self.listener.recognizer().draft(value.node()));
@@ -166,8 +181,9 @@ impl Reply {
     }
 
     /// Ends the parser's input.
-    fn read_end(&mut self, rules: &AnswerRules, out: &mut Outbox) -> Result<(), ErrorBody> {
+    fn read_end(&mut self, rules: &AnswerRules, out: &mut ChunkSequencer) -> Result<(), ErrorBody> {
         let Self { parser, listener, .. } = self;
+        // The end may close strings and containers, or settle which document is the answer: both are events.
         match parser.finish(&mut |event| listener.on_event(rules, &event, out)) {
             Err(_) if self.bytes == 0 => Err(error::empty()),
             Err(error) => Err(error::not_json(&error)),
@@ -187,7 +203,7 @@ impl Reply {
         CompleteReply { parsed, listener: self.listener, is_complete, placed: Vec::new() }
     }
 
-    /// Whether the envelope is one level deeper.
+    /// Returns whether the envelope is one level deeper.
     fn is_unwrapped(&self) -> bool {
         self.parser.root().map(Node::id) != self.parser.unwrapped_root().map(Node::id)
     }
@@ -197,7 +213,8 @@ impl Reply {
     }
 }
 
-/// Returns the parser of a reply. In some dialects the schema nests the envelope one level deeper (docs/spec/modules.md).
+/// Returns the parser of a reply. In some dialects the schema nests the envelope one level deeper
+/// (docs/spec/modules.md).
 fn parser(rules: &AnswerRules) -> Parser {
     let parser = Parser::tolerant(rules.limits);
     match rules.contract.wrapper(rules.dialect) {
@@ -211,8 +228,8 @@ fn parser(rules: &AnswerRules) -> Parser {
 /// The rationale of a reply with media and without text.
 const NO_TEXT: &str = "The model sent no text with the media.";
 
-/// Returns an answer whose media will be inserted. The text beside them is its rationale, if the contract has one. Models
-/// that generate images or speech may send no text.
+/// Returns an answer whose media will be inserted. The text next to them is its rationale, if the contract has one.
+/// Models that generate images or speech may send no text.
 pub(crate) fn read(rules: &AnswerRules, prose: &str) -> ParsedReply {
     let mut ledger = Ledger::default();
     ledger.note_reply(RepairRule::Wrap);
@@ -248,7 +265,7 @@ mod tests {
             let mut rules = testing::plain();
             rules.response.on_violation = Some(on_violation);
             let mut reply = Reply::new(&rules);
-            reply.push(&rules, "{", Duration::ZERO, &mut Outbox::new(&rules));
+            reply.push(&rules, "{", Duration::ZERO, &mut ChunkSequencer::new(&rules));
             let correction = Correction::new(reply.attempt_text, &ErrorBody::new(Code::ParseError, "No."));
             assert_eq!(correction.answer, kept);
         }

@@ -14,7 +14,8 @@ pub struct AnswerRules {
     pub manifest: Arc<Manifest>,
     /// The module's contract.
     pub contract: Arc<Contract>,
-    /// The form of emitted data and the reaction to violations: from the manifest, or set by the caller. `mode` is ignored.
+    /// The form of emitted data and the reaction to violations: from the manifest, or set by the caller. `mode` is
+    /// ignored.
     pub response: Response,
     /// The provider's name. `meta.model` is `PROVIDER/MODEL` once the reply names its model.
     pub provider: String,
@@ -26,7 +27,7 @@ pub struct AnswerRules {
     /// last, and the meta of a failure. Values are then checked early only if `response.on_violation` is abort or retry
     /// (rulings R48, R49).
     pub is_streamed: bool,
-    /// Whether the model may call tools, so that a text before its calls is not a failed answer.
+    /// Whether the model may call tools, so that text before its calls is not a failed answer.
     pub calls_tools: bool,
     /// The greatest risk of the parts of a composition. The answer has at least this risk, unless the manifest says
     /// `meta.risk_rule: explicit`.
@@ -111,7 +112,7 @@ impl AnswerRules {
         }
     }
 
-    /// Whether the module generates media that its answer has slots for (SPEC 2.2, `modalities.output`).
+    /// Returns whether the module generates media that its answer has slots for (SPEC 2.2, `modalities.output`).
     pub fn makes_media(&self) -> bool {
         self.manifest.modalities.output.iter().any(|kind| !kind.output_types().is_empty())
             && self.contract.has_media_outputs()
@@ -122,12 +123,12 @@ impl AnswerRules {
         if self.is_from_parts { 1 } else { self.response.attempts(self.manifest.tier) }
     }
 
-    /// Whether the first violation stops the provider (ruling R49). Otherwise the answer is checked at its end.
+    /// Returns whether the first violation stops the provider (ruling R49). Otherwise the answer is checked at its end.
     pub(crate) fn stops_at_violations(&self) -> bool {
         matches!(self.response.on_violation, Some(OnViolation::Abort | OnViolation::Retry))
     }
 
-    /// Masks the keys in a text of the runtime.
+    /// Masks the keys in text of the runtime.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.keys.iter().fold(text.to_owned(), |text, key| key.redact(&text))
     }

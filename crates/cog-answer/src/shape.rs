@@ -58,7 +58,8 @@ impl Recognizer {
         }
     }
 
-    /// Whether an event shows that the value of the wrapper is not the answer, because it is not the only member.
+    /// Returns whether an event shows that the value of the wrapper is not the answer, because it is not the only
+    /// member.
     pub(crate) fn is_beside_wrapper(&self, event: &Event<'_>) -> bool {
         self.has_complete_root && !event.path.is_root()
     }
@@ -92,8 +93,8 @@ impl Recognizer {
         self.has_passed_member |= self.shape.is_none() && !event.path.is_root();
     }
 
-    /// Returns the shape of the complete reply, and whether its data were recognised from their first event on. `root` is
-    /// inside the wrapper if `is_unwrapped`.
+    /// Returns the shape of the complete reply, and whether its data were recognised from their first event on. `root`
+    /// is inside the wrapper if `is_unwrapped`.
     pub(crate) fn finish(&self, root: Node<'_>, is_unwrapped: bool) -> (Shape, bool) {
         let has_one_root = self.roots <= 1 + usize::from(is_unwrapped);
         match self.shape {
@@ -130,7 +131,8 @@ mod tests {
 
     const SUCCESS: Shape = Shape::Envelope { ok: true };
 
-    /// Returns the shape known before the end, the final shape, and whether its data were recognised from the first event.
+    /// Returns the shape known before the end, the final shape, and whether its data were recognised from the first
+    /// event.
     fn recognise(parser: Parser, expects_data: bool, text: &str) -> (Option<Shape>, Shape, bool) {
         let (mut parser, mut recognizer) = (parser, Recognizer::new(expects_data));
         let read = parser.push(text.as_bytes(), &mut |event| {

@@ -6,7 +6,7 @@ use cog_schema::{Contract, Rules};
 use cog_spec::{Chunk, Envelope, FinishReason, Format, Manifest, ModelEvent, OnViolation, Tier};
 use serde_json::json;
 
-use crate::{AnswerRules, Assembler, Finish, Step, accumulator::DataAccumulator, fold};
+use crate::{AnswerRules, Assembler, DataAccumulator, Finish, Step, fold};
 
 /// A manifest of v2.2.
 pub(crate) fn manifest(tier: Tier) -> Manifest {
@@ -40,7 +40,7 @@ pub(crate) fn plain() -> AnswerRules {
     rules(manifest(Tier::Decision), &schema(json!({})))
 }
 
-/// A reply that the plain module takes, with the given members of `data` beside `rationale`.
+/// A reply that the plain module takes, with the given members of `data` in addition to `rationale`.
 pub(crate) fn reply(more: serde_json::Value) -> serde_json::Value {
     let mut reply = json!({
         "ok": true,
@@ -62,8 +62,8 @@ fn merge(into: &mut serde_json::Value, more: serde_json::Value) {
     }
 }
 
-/// Returns the chunks of a reply that arrives in parts of `size` bytes and finishes with `reason`. A retry gets the same
-/// reply.
+/// Returns the chunks of a reply that arrives in parts of `size` bytes and finishes with `reason`. A retry gets the
+/// same reply.
 pub(crate) fn chunks(
     rules: &AnswerRules,
     text: &str,
@@ -119,7 +119,7 @@ pub(crate) fn envelope(mut envelope: Envelope) -> serde_json::Value {
     serde_json::from_str(&cog_json::ToJson::to_json(&envelope)).unwrap()
 }
 
-/// Splits a text, never within a character.
+/// Splits text, never within a character.
 pub(crate) fn parts(text: &str, size: usize) -> Vec<String> {
     let mut parts = Vec::new();
     let mut rest = text;

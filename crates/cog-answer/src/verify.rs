@@ -7,10 +7,8 @@
 mod chunk;
 mod content;
 mod envelope;
-mod handoff;
 mod module;
 mod read;
-mod stream;
 
 use std::{fmt, str::FromStr, sync::OnceLock};
 
@@ -58,8 +56,8 @@ pub struct Verdict {
     pub warnings: Vec<Violation>,
 }
 
-/// Checks a document. Without a kind, the members of the document decide it. With a module, the document must also match
-/// its schema and the rules of its tier.
+/// Checks a document. Without a kind, the members of the document decide it. With a module, the document must also
+/// match its schema and the rules of its tier.
 pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contract)>) -> Verdict {
     let document = match read::read(text, kind == Some(Kind::Stream)) {
         Ok(document) => document,
@@ -73,7 +71,7 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
     let standard = Standard::new(module);
     match (kind, &document) {
         (Kind::Messages, _) => return verify_messages(text, None),
-        (Kind::Stream, document) => stream::check(&standard, document, &mut violations),
+        (Kind::Stream, document) => chunk::check_stream(&standard, document, &mut violations),
         (_, Document::Lines(_)) => {
             violations.push(violation("", "json", format!("found several JSON lines; allowed: one {kind}")));
         }
@@ -81,7 +79,7 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
         (Kind::Chunk, Document::One(value)) => chunk::check(&standard, value.node(), &mut violations),
         (Kind::Media, Document::One(value)) => module::check_media(value.node(), &mut violations),
         (Kind::Answer, Document::One(value)) => standard.check_data(value.node(), &mut violations),
-        (Kind::Handoff, Document::One(value)) => handoff::check(value, &mut violations),
+        (Kind::Handoff, Document::One(value)) => module::check_handoff(value, &mut violations),
     }
     let (warnings, violations) = violations.into_iter().partition(|one| standard.is_warning(one));
     Verdict { warnings, ..Verdict::new(Some(kind), violations) }
@@ -215,8 +213,8 @@ enum Form {
 impl Form {
     const COUNT: usize = Self::MediaUpload as usize + 1;
 
-    /// Checks a value at `path`. Skips violations whose path is reported already, or is among `decided`: paths that other
-    /// rules decide.
+    /// Checks a value at `path`. Skips violations whose path is reported already, or is among `decided`: paths that
+    /// other rules decide.
     ///
     /// The rule of a violation is `required` for a missing member and otherwise `type`.
     fn check(self, value: Node<'_>, path: &str, decided: &[&str], found: &mut Vec<Violation>) {

@@ -2,7 +2,7 @@ use cog_json::{Event, EventKind, Path, Segment};
 use cog_schema::Violation;
 use cog_spec::ViolationNote;
 
-use crate::{AnswerRules, outbox::Outbox, patch, repair::reply_meta};
+use crate::{AnswerRules, patch, repair::reply_meta, sequencer::ChunkSequencer};
 
 /// Checks each value when it is complete (rulings R48, R68).
 #[derive(Debug)]
@@ -27,7 +27,13 @@ impl Watch {
     }
 
     /// Processes an event of the data. `path` is its path in the envelope.
-    pub(crate) fn on_event(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut Outbox) {
+    pub(crate) fn on_event(
+        &mut self,
+        rules: &AnswerRules,
+        path: &Path,
+        event: &Event<'_>,
+        out: &mut ChunkSequencer,
+    ) {
         // `data` itself is checked at the end, after insights over the limit were removed.
         if event.kind == EventKind::Complete && path.depth() > 1 && !self.is_open(rules, path) {
             self.add(rules, rules.contract.check_at(path, event.node), path, event, out);
@@ -35,7 +41,7 @@ impl Watch {
     }
 
     /// Processes the complete meta of an envelope.
-    pub(crate) fn on_meta(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
+    pub(crate) fn on_meta(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut ChunkSequencer) {
         self.add(rules, reply_meta::violations(event.node, rules), event.path, event, out);
     }
 
@@ -46,7 +52,7 @@ impl Watch {
         violations: Vec<Violation>,
         path: &Path,
         event: &Event<'_>,
-        out: &mut Outbox,
+        out: &mut ChunkSequencer,
     ) {
         for violation in violations {
             if !self.is_excused(&violation, path, event) && out.violation(note(rules, &violation)) {
@@ -55,12 +61,12 @@ impl Watch {
         }
     }
 
-    /// Whether media may still be inserted there.
+    /// Returns whether media may still be inserted there.
     fn is_open(&self, rules: &AnswerRules, path: &Path) -> bool {
         self.awaits_media && rules.contract.has_media_outputs_at(path)
     }
 
-    /// Whether a violation was reported.
+    /// Returns whether a violation was reported.
     pub(crate) fn has_emitted(&self) -> bool {
         !self.violations.is_empty()
     }
@@ -70,7 +76,7 @@ impl Watch {
         if self.is_stopping { &self.violations } else { &[] }
     }
 
-    /// Whether the violating value is a null that counts as absent.
+    /// Returns whether the violating value is a null that counts as absent.
     fn is_excused(&self, violation: &Violation, path: &Path, event: &Event<'_>) -> bool {
         if !self.ignores_nulls {
             return false;

@@ -6,7 +6,7 @@ use cog_json::Value;
 use cog_spec::{Chunk, Dialect, ErrorBody, PartReport, Risk, Usage, Warning};
 
 use super::Assembler;
-use crate::{error, judge::Failure, reply::Reply};
+use crate::{error, finalize::Failure, reply::Reply};
 
 /// What the parts of a composition report about themselves.
 #[derive(Debug, Clone, Default)]
@@ -27,8 +27,8 @@ impl Assembler {
         self.rules.is_streamed
     }
 
-    /// Adds what the parts report, and their data, which are the partial data of a failure that has none of its own. The parts
-    /// ran before the module's own reply.
+    /// Adds what the parts report, and their data, which are the partial data of a failure that has none of its own.
+    /// The parts ran before the module's own reply.
     pub fn add_parts(&mut self, parts: PartsSummary, data: Option<Value>) {
         self.parts_data = data.filter(|_| self.rules.manifest.failure.partial_allowed);
         if let Some(usage) = &parts.usage {
@@ -39,8 +39,8 @@ impl Assembler {
         self.warn(parts.warnings);
     }
 
-    /// Reads the next reply as the answer that the parts give: no model is called for it. `provider` and `model` are its
-    /// names in `meta.model`.
+    /// Reads the next reply as the answer that the parts give: no model is called for it. `provider` and `model` are
+    /// its names in `meta.model`.
     pub fn answer_from_parts(&mut self, provider: &str, model: &str) {
         self.rules.provider = provider.to_owned();
         self.rules.runtime.model = Some(format!("{provider}/{model}"));
@@ -49,7 +49,8 @@ impl Assembler {
         self.reply = Reply::new(&self.rules);
     }
 
-    /// Ends the run because a part failed. `is_interrupted` is whether the stream can be resumed, because a part may succeed later.
+    /// Ends the run because a part failed. `is_interrupted` is whether the stream can be resumed, because a part may
+    /// succeed later.
     pub fn fail_parts(
         mut self,
         error: ErrorBody,
@@ -60,6 +61,6 @@ impl Assembler {
         let is_resumable = is_interrupted || error::can_be_resumed(&error);
         let usage = self.spent.take();
         self.emit_error(Failure::new(error).without(&self.rules.keys), usage, is_resumable, now);
-        out.extend(self.outbox.drain());
+        out.extend(self.sequencer.drain());
     }
 }

@@ -11,7 +11,7 @@ use super::{Assembler, Finish};
 use crate::{
     correction::{AttemptText, Correction},
     error,
-    judge::{self, Failure, Success},
+    finalize::{self, Failure, Success},
     patch::{self, PlacedValue},
     reply::CompleteReply,
     shape::Shape,
@@ -85,7 +85,8 @@ impl PendingReply {
         complete.placed.extend(placed.iter().map(|one| one.path.clone()));
     }
 
-    /// Sets the media of the input that the citations of the answer name. Their snippets are compared with these sources.
+    /// Sets the media of the input that the citations of the answer name. Their snippets are compared with these
+    /// sources.
     pub fn set_sources(&mut self, sources: Sources) {
         self.assembler.rules.sources = sources;
     }
@@ -96,7 +97,7 @@ impl PendingReply {
         self.refused.push(Violation { code, ..violation });
     }
 
-    /// Whether a media item was rejected, so that the answer is invalid.
+    /// Returns whether a media item was rejected, so that the answer is invalid.
     pub fn is_refused(&self) -> bool {
         !self.refused.is_empty()
     }
@@ -110,7 +111,7 @@ impl PendingReply {
     pub fn finish(self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
         let Self { mut assembler, attempt_text, ended, refused, mut warnings } = self;
         let usage = assembler.spent.clone();
-        let ended = ended.and_then(|complete| assembler.judge(complete, &refused));
+        let ended = ended.and_then(|complete| assembler.finalize(complete, &refused));
         match ended.map_err(|failure| failure.without(&assembler.rules.keys)) {
             Ok(success) => {
                 warnings.extend(success.warnings);
@@ -120,7 +121,7 @@ impl PendingReply {
                 assembler.report(&failure);
                 let correction = Correction::new(attempt_text, &failure.error);
                 assembler.restart(failure);
-                out.extend(assembler.outbox.drain());
+                out.extend(assembler.sequencer.drain());
                 return Finish::Again(Box::new(assembler), correction);
             }
             Err(failure) => {
@@ -129,7 +130,7 @@ impl PendingReply {
                 assembler.emit_failure(Failure { warnings, ..failure }, usage, now);
             }
         }
-        out.extend(assembler.outbox.drain());
+        out.extend(assembler.sequencer.drain());
         Finish::Ended
     }
 
@@ -137,34 +138,35 @@ impl PendingReply {
     pub fn fail(self, error: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
         let Self { mut assembler, ended, warnings, .. } = self;
         let usage = assembler.spent.clone();
-        let partial_data = ended.ok().and_then(|complete| judge::partial(&assembler.rules, &complete.parsed));
+        let partial_data =
+            ended.ok().and_then(|complete| finalize::partial(&assembler.rules, &complete.parsed));
         let failure = Failure { partial_data, warnings, ..Failure::new(error) };
         assembler.emit_failure(failure.without(&assembler.rules.keys), usage, now);
-        out.extend(assembler.outbox.drain());
+        out.extend(assembler.sequencer.drain());
     }
 }
 
 impl Assembler {
     /// Checks a complete reply, and emits the rest of its data.
-    fn judge(&mut self, complete: CompleteReply, refused: &[Violation]) -> Result<Success, Box<Failure>> {
+    fn finalize(&mut self, complete: CompleteReply, refused: &[Violation]) -> Result<Success, Box<Failure>> {
         let CompleteReply { parsed, listener, is_complete, placed } = complete;
         // The data that a model sends with an error are not those that were emitted.
         let is_complete = is_complete && parsed.shape != Shape::Envelope { ok: false };
-        let judged = match refused {
-            [] => judge::judge(&self.rules, parsed),
-            refused => Err(judge::refused(&self.rules, parsed, refused)),
+        let finalized = match refused {
+            [] => finalize::finalize(&self.rules, parsed),
+            refused => Err(finalize::refused(&self.rules, parsed, refused)),
         };
-        match &judged {
+        match &finalized {
             Ok(success) => {
                 let changed: Vec<_> = success.changed.iter().chain(&placed).cloned().collect();
-                listener.finish(&success.data, &changed, is_complete, &mut self.outbox);
+                listener.finish(&success.data, &changed, is_complete, &mut self.sequencer);
             }
             Err(failure) if self.may_retry(failure) => {}
             Err(failure) => {
                 let partial = failure.partial_data.as_ref();
-                listener.fail(None, partial, &placed, is_complete, &mut self.outbox);
+                listener.fail(None, partial, &placed, is_complete, &mut self.sequencer);
             }
         }
-        judged
+        finalized
     }
 }

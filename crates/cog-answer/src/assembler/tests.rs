@@ -379,7 +379,7 @@ fn what_is_held_leaves_before_an_error() {
     for chunk_type in [ChunkType::Delta, ChunkType::Snapshot] {
         rules.response.chunk_type = chunk_type;
         let chunks = chunks(&rules, text, 9, None);
-        let mut image = crate::accumulator::DataAccumulator::default();
+        let mut image = crate::fold::DataAccumulator::default();
         chunks.iter().for_each(|chunk| image.apply(chunk));
         let partial = envelope(fold(chunks))["partial_data"].clone();
         assert_eq!(image.into_data(), Some(partial));

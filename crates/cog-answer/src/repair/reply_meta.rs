@@ -70,18 +70,18 @@ impl ReplyMeta {
     /// Reads the fields of meta that bare data contain (ruling R28). A field of that name but another type belongs to
     /// the module.
     pub(crate) fn from_data(data: Node<'_>) -> Self {
-        let copy = |key: &str, fits: fn(Node<'_>) -> bool| {
-            data.get(key).filter(|node| fits(*node)).map(Node::to_value)
-        };
+        let confidence = data.get("confidence").filter(|node| node.as_f64().is_some());
+        let risk = data.get("risk").filter(|node| node.is_string() || node.get("custom").is_some());
+        let explain = data.get("explain").filter(|node| node.is_string());
         Self::Members(Members {
-            confidence: copy("confidence", |node| node.as_f64().is_some()),
-            risk: copy("risk", |node| node.is_string() || node.get("custom").is_some()),
-            explain: copy("explain", |node| node.is_string()),
+            confidence: confidence.map(Node::to_value),
+            risk: risk.map(Node::to_value),
+            explain: explain.map(Node::to_value),
             rest: Vec::new(),
         })
     }
 
-    /// Whether the reply itself states a risk.
+    /// Returns whether the reply itself states a risk.
     pub(crate) fn states_risk(&self) -> bool {
         match self {
             Self::Complete(_) => true,
@@ -118,14 +118,15 @@ impl Members {
     fn tidy_explain(&mut self, ledger: &mut Ledger) {
         let Some(before) = self.explain.clone() else { return };
         let Some(text) = before.as_str() else { return };
-        let mut note = |rule, before: &str, after: &str| {
+        let trimmed = text.trim();
+        let tidy = repair::tidy(text);
+        for (rule, before, after) in
+            [(RepairRule::TrimExplain, text, trimmed), (RepairRule::TruncateExplain, trimmed, tidy)]
+        {
             if before != after {
                 ledger.note_meta(rule, "explain", Some(value(before)), value(after));
             }
-        };
-        let (trimmed, tidy) = (text.trim(), repair::tidy(text));
-        note(RepairRule::TrimExplain, text, trimmed);
-        note(RepairRule::TruncateExplain, trimmed, tidy);
+        }
         self.explain = Some(value(tidy));
     }
 }
@@ -170,14 +171,15 @@ pub(crate) fn violations(meta: Node<'_>, rules: &AnswerRules) -> Vec<Violation> 
     let repaired = ReplyMeta::from_meta(meta.to_value()).repair(&fill, &mut ledger);
     let filled: Vec<&str> =
         ledger.entries().iter().filter(|one| one.before.is_none()).map(|one| one.path.as_str()).collect();
-    let is_known = |path: &str| !filled.contains(&path) && (path != "meta" || filled.is_empty());
     let mut violations = rules.contract.check_meta(repaired.node());
-    violations.retain(|one| is_known(&one.path));
+    // A member that the runtime fills in is missing in the reply, and no violation of the model.
+    violations
+        .retain(|one| !filled.contains(&one.path.as_str()) && (one.path != "meta" || filled.is_empty()));
     violations
 }
 
-/// Whether no rule would change a meta: the required members come first, none is null, `explain` is tidy, and no key
-/// is the runtime's own. Most are complete, and writing and reading one again takes as long as checking it.
+/// Returns whether no rule would change a meta: the required members come first, none is null, `explain` is tidy, and
+/// no key is the runtime's own. Most are complete, and writing and reading one again takes as long as checking it.
 fn is_complete(meta: Node<'_>) -> bool {
     let mut members = meta.members();
     let has_required = REQUIRED.iter().all(|name| {

@@ -7,10 +7,10 @@ use cog_schema::Violation;
 use cog_spec::Checkpoint;
 
 use super::{Item, chunk::Part, sorted};
-use crate::{accumulator::DataAccumulator, emit::CheckpointHasher, error::violation};
+use crate::{emit::CheckpointHasher, error::violation, fold::DataAccumulator};
 
-/// Checks that each checkpoint matches the text of its field so far (docs/spec/streaming.md), and that the chunks of each
-/// field add up to its final value (ruling R45). What came before a resumed stream is unknown.
+/// Checks that each checkpoint matches the text of its field so far (docs/spec/streaming.md), and that the chunks of
+/// each field add up to its final value (ruling R45). What came before a resumed stream is unknown.
 pub(super) fn check(items: &[Item<'_>], found: &mut Vec<Violation>) {
     if items.iter().any(|item| item.node.get("resumed").is_some()) {
         return;
@@ -41,7 +41,7 @@ impl Content {
     fn apply(&mut self, item: &Item<'_>, chunk: Node<'_>, found: &mut Vec<Violation>) {
         let field = chunk.get("field").and_then(Node::as_str).unwrap_or("data");
         if let Some(delta) = chunk.get("delta").and_then(Node::as_str) {
-            self.check_checkpoint(item, (field, delta), chunk, found);
+            self.check_checkpoint(item, field, delta, chunk, found);
             self.data.append(field, delta);
         } else if let Some(value) = chunk.get("data") {
             self.forget_texts(field);
@@ -56,7 +56,8 @@ impl Content {
     fn check_checkpoint(
         &mut self,
         item: &Item<'_>,
-        (field, delta): (&str, &str),
+        field: &str,
+        delta: &str,
         chunk: Node<'_>,
         found: &mut Vec<Violation>,
     ) {
@@ -93,9 +94,10 @@ impl Content {
     }
 }
 
-/// Returns how a checkpoint differs from that of the text so far.
+/// Returns how a checkpoint differs from the checkpoint of the text so far.
 fn mismatch(stated: Node<'_>, text: &Checkpoint) -> Option<String> {
-    let (offset, hash) = (stated.get("offset")?.as_u64()?, stated.get("hash")?.as_str()?);
+    let offset = stated.get("offset")?.as_u64()?;
+    let hash = stated.get("hash")?.as_str()?;
     (offset != text.offset || hash != text.hash).then(|| {
         let Checkpoint { offset: bytes, hash: right } = text;
         format!(

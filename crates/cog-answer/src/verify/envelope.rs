@@ -25,8 +25,8 @@ pub(super) fn check(standard: &Standard<'_>, envelope: Node<'_>, found: &mut Vec
         Some((ok, None)) => found.push(mistyped(ok, "ok", "true or false")),
         None => found.push(absent("ok", "ok")),
     }
-    let is_unknown = |key: &str| !KEYS.contains(&key) && !key.starts_with('_');
-    found.extend(envelope.members().filter(|(key, _)| is_unknown(key)).map(|(key, _)| {
+    let unknown = envelope.members().filter(|(key, _)| !KEYS.contains(key) && !key.starts_with('_'));
+    found.extend(unknown.map(|(key, _)| {
         violation(key, "additionalProperties", "unknown key of an envelope; put business fields in `data`")
     }));
 }
@@ -75,9 +75,9 @@ pub(super) fn check_meta(meta: Node<'_>, path: &str, found: &mut Vec<Violation>)
 
 /// Checks that the total of a usage is the sum of input and output (SPEC 3.2.2).
 pub(super) fn check_usage(usage: Node<'_>, path: &str, found: &mut Vec<Violation>) {
-    let count = |key: &str| usage.get(key).and_then(Node::as_u64);
-    if let (Some(input), Some(output), Some(total)) =
-        (count("input_tokens"), count("output_tokens"), count("total_tokens"))
+    if let Some(input) = usage.get("input_tokens").and_then(Node::as_u64)
+        && let Some(output) = usage.get("output_tokens").and_then(Node::as_u64)
+        && let Some(total) = usage.get("total_tokens").and_then(Node::as_u64)
         && input.checked_add(output) != Some(total)
     {
         let message =

@@ -1,7 +1,7 @@
-//! The requirements for an answer: those of the specification, and of a module's contract and tier.
+//! The requirements for an answer: from the specification, and from the contract and the tier of a module.
 
-use cog_harmony::{Document, PartSupport, Problem};
-use cog_json::Node;
+use cog_harmony::{Document, Finding, PartSupport, Problem, handoff::Handoff};
+use cog_json::{Node, Value};
 use cog_schema::{Contract, Rules, Violation};
 use cog_spec::{Code, ErrorCode, Format, Manifest, Meta, Tier};
 use serde_json::json;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Form, Kind, Verdict, absent, envelope, mistyped};
 use crate::{
     error::{self, violation},
-    judge,
+    finalize,
 };
 
 /// The requirements for an answer.
@@ -48,10 +48,9 @@ impl<'a> Standard<'a> {
     /// Returns whether a violation is only a warning: the rationale is missing, and neither the module's schema nor its
     /// constraints name it (ruling R67).
     pub(super) fn is_warning(&self, violation: &Violation) -> bool {
-        let is_named = |(manifest, contract): (&Manifest, &Contract)| {
-            contract.names_rationale() || manifest.constraints.require_rationale
-        };
-        violation.rule == "rationale" && self.module.is_some_and(|module| !is_named(module))
+        let Some((manifest, contract)) = self.module else { return false };
+        let is_named = contract.names_rationale() || manifest.constraints.require_rationale;
+        violation.rule == "rationale" && !is_named
     }
 
     /// Checks data against the module's schema, if there is a module.
@@ -79,7 +78,11 @@ impl<'a> Standard<'a> {
         violations.retain(|violation| !(is_declarable && violation.path == "error.code"));
         let is_known = violations.iter().any(|violation| violation.path == "error.code");
         found.extend(violations);
-        if let (None, Some(reported), false, false) = (code, reported, is_known, is_declarable) {
+        if code.is_none()
+            && !is_known
+            && !is_declarable
+            && let Some(reported) = reported
+        {
             let message = format!("`{reported}` is not an error code of the specification");
             found.push(violation("error.code", "error_code", message));
         }
@@ -97,25 +100,23 @@ fn bare() -> Contract {
 fn check_tier(manifest: &Manifest, meta: Node<'_>, data: Node<'_>, found: &mut Vec<Violation>) {
     let Some(meta) = Meta::read(meta) else { return };
     let confidence = meta.confidence.unwrap_or_default();
-    let mut refuse = |path: &str, rule: &str, code: Code, message: String| {
-        found.push(Violation { code, ..violation(path, rule, message) });
-    };
     if let Some(tier) = manifest.tier
         && let Some(min) = tier.min_confidence()
         && confidence < min
     {
         let message = format!("found {confidence}; tier {tier} requires at least {min}");
-        refuse("meta.confidence", "tier", Code::LowConfidence, message);
+        found.push(Violation { code: Code::LowConfidence, ..violation("meta.confidence", "tier", message) });
     }
     let level = meta.risk.level();
     if manifest.tier == Some(Tier::Exec) && level > cog_spec::Risk::Low {
         let message = format!("found `{level}`; tier exec allows `none` and `low`");
-        refuse("meta.risk", "tier", Code::ConstraintViolation, message);
+        found.push(Violation { code: Code::ConstraintViolation, ..violation("meta.risk", "tier", message) });
     }
-    if let Some(aggregated) = judge::aggregate(manifest.risk_rule, data).filter(|it| *it != level) {
+    if let Some(aggregated) = finalize::aggregate(manifest.risk_rule, data).filter(|it| *it != level) {
         let rule = manifest.risk_rule;
         let message = format!("found `{level}`; by `{rule}` it is `{aggregated}`");
-        refuse("meta.risk", "risk_rule", Code::OutputSchemaViolation, message);
+        let code = Code::OutputSchemaViolation;
+        found.push(Violation { code, ..violation("meta.risk", "risk_rule", message) });
     }
 }
 
@@ -147,11 +148,30 @@ pub fn verify_messages(text: &str, model: Option<&PartSupport>) -> Verdict {
     };
     let (errors, warnings): (Vec<_>, Vec<_>) =
         problems.into_iter().partition(|problem| problem.rule.is_error());
-    let warnings = warnings.into_iter().map(described).collect();
-    Verdict { warnings, ..Verdict::new(Some(Kind::Messages), errors.into_iter().map(described).collect()) }
+    let warnings = warnings.into_iter().map(message_violation).collect();
+    Verdict {
+        warnings,
+        ..Verdict::new(Some(Kind::Messages), errors.into_iter().map(message_violation).collect())
+    }
 }
 
-fn described(problem: Problem) -> Violation {
+fn message_violation(problem: Problem) -> Violation {
     let suggestion = Some(problem.rule.suggestion.to_owned());
     Violation { suggestion, ..violation(&problem.path, problem.rule.name, problem.message) }
+}
+
+// Handoff packets.
+
+/// Checks a handoff packet: its form, and the hashes that it declares (appendix A.3).
+pub(super) fn check_handoff(packet: &Value, violations: &mut Vec<Violation>) {
+    let findings = match Handoff::read(packet.clone()) {
+        Ok(packet) => packet.check_seal(),
+        Err(findings) => findings,
+    };
+    violations.extend(findings.into_iter().map(packet_violation));
+}
+
+fn packet_violation(finding: Finding) -> Violation {
+    let Finding { path, rule, message, suggestion } = finding;
+    Violation { suggestion, ..violation(&path, rule, message) }
 }

@@ -16,7 +16,7 @@ pub(super) enum Document {
 }
 
 /// Reads one JSON value, or one per line if the first line is a value, or one per server-sent event. Blank lines are
-/// ignored. A text in none of these forms is one violation.
+/// ignored. Text in none of these forms is one violation.
 pub(super) fn read(text: &str, is_stream: bool) -> Result<Document, Box<Violation>> {
     let error = match Value::parse(text) {
         Ok(value) => return Ok(Document::One(value)),
@@ -28,18 +28,17 @@ pub(super) fn read(text: &str, is_stream: bool) -> Result<Document, Box<Violatio
             .map(|(index, data)| Value::parse(data).map_err(|error| bad_line(*index, data, &error)));
         return Ok(Document::Lines(values.collect::<Result<_, _>>()?));
     }
-    let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let is_by_line = lines().next().is_some_and(|(_, line)| Value::parse(line).is_ok());
-    if !(is_by_line || is_stream && lines().count() > 1) {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let is_by_line = lines.clone().next().is_some_and(|(_, line)| Value::parse(line).is_ok());
+    if !(is_by_line || is_stream && lines.clone().count() > 1) {
         return Err(Box::new(error));
     }
-    let values =
-        lines().map(|(index, line)| Value::parse(line).map_err(|error| bad_line(index, line, &error)));
+    let values = lines.map(|(index, line)| Value::parse(line).map_err(|error| bad_line(index, line, &error)));
     Ok(Document::Lines(values.collect::<Result<_, _>>()?))
 }
 
-/// Returns the data of server-sent events, each with the index of its line; none if the text has another form. Data have
-/// one line (SPEC 3.2.4).
+/// Returns the data of server-sent events, each with the index of its line; none if the text has another form. Data
+/// have one line (SPEC 3.2.4).
 fn events(text: &str) -> Option<Vec<(usize, &str)>> {
     let mut events = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -81,11 +80,10 @@ pub(super) fn kind(document: &Document, has_module: bool) -> Option<Kind> {
         Document::Lines(_) => return Some(Kind::Stream),
         Document::One(value) => Value::node(value),
     };
-    let has = |key: &str| node.get(key).is_some();
     let messages = node.get("messages").unwrap_or(node);
     if is_list_of(messages, |item| item.get("role").is_some()) {
         Some(Kind::Messages)
-    } else if has("protocol") {
+    } else if node.get("protocol").is_some() {
         Some(Kind::Handoff)
     } else if is_list_of(node, |item| is_chunk(item) || item.is_object() && item.is_empty()) {
         Some(Kind::Stream)
@@ -93,7 +91,7 @@ pub(super) fn kind(document: &Document, has_module: bool) -> Option<Kind> {
         Some(Kind::Chunk)
     } else if node.get("ok").and_then(Node::as_bool).is_some() {
         Some(Kind::Envelope)
-    } else if has("type") && MEDIA_KEYS.into_iter().any(has) {
+    } else if node.get("type").is_some() && MEDIA_KEYS.into_iter().any(|key| node.get(key).is_some()) {
         Some(Kind::Media)
     } else {
         has_module.then_some(Kind::Answer)

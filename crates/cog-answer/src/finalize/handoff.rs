@@ -4,7 +4,7 @@ use cog_harmony::{
     Finding,
     handoff::{Draft, Handoff},
 };
-use cog_json::{Node, Path, Value, Writer};
+use cog_json::{Node, Path, Value};
 use cog_schema::Violation;
 use cog_spec::{ErrorBody, Meta};
 
@@ -74,17 +74,17 @@ fn path() -> Path {
 }
 
 fn violations(findings: Vec<Finding>) -> Vec<Violation> {
-    let violation = |finding: Finding| {
-        let Finding { path, rule, message, suggestion } = finding;
-        Violation { suggestion, ..error::violation(&path, rule, message) }
-    };
-    findings.into_iter().map(violation).collect()
+    let violations = findings.into_iter().map(|Finding { path, rule, message, suggestion }| Violation {
+        suggestion,
+        ..error::violation(&path, rule, message)
+    });
+    violations.collect()
 }
 
 // A reply with `ok: false`: the model's own error (rulings R31, R32).
 
 /// Returns the failure of a run whose model answers with an error.
-pub(super) fn judge(rules: &AnswerRules, parsed: ParsedReply) -> Failure {
+pub(super) fn finalize_error(rules: &AnswerRules, parsed: ParsedReply) -> Failure {
     let ParsedReply { value, mut ledger, .. } = parsed;
     let partial_node = value.get("partial_data").filter(|data| !data.is_null());
     let meta = repaired_meta(rules, &value, partial_node, &mut ledger);
@@ -99,13 +99,15 @@ pub(super) fn judge(rules: &AnswerRules, parsed: ParsedReply) -> Failure {
         }
     };
     let partial_data = partial_node.and_then(|data| partial::from_data(rules, &value, data));
-    let model_error = |w: &mut Writer<'_>| {
-        w.optional("model_error", &error);
-    };
     let (error, meta) = match outcome {
         Some(_) if rules.strict && !ledger.entries().is_empty() => (error::repaired(ledger.entries()), None),
         Some(error) if violations.is_empty() => (error, Meta::read(meta.node())),
-        _ => (error::from_violations_with(&violations, model_error), None),
+        _ => {
+            let error = error::from_violations_with(&violations, |w| {
+                w.optional("model_error", &error);
+            });
+            (error, None)
+        }
     };
     Failure { meta, partial_data, repairs: ledger.into_entries(), ..Failure::new(error) }
 }
@@ -138,12 +140,12 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
         return None;
     };
     violations.extend(error::check(error.node(), &code, &rules.contract));
-    let text = |key: &str| error.get(key).and_then(Node::as_str).map(str::to_owned);
     let legacy = written.filter(|written| *written != code.as_str());
     let details = details(error.get("details"), legacy);
-    let mut body = ErrorBody::with_code(code, text("message")?);
+    let mut body = ErrorBody::with_code(code, error.get("message")?.as_str()?.to_owned());
     body.recoverable = error.get("recoverable").and_then(Node::as_bool).or(body.recoverable);
-    (body.suggestion, body.details) = (text("suggestion"), details);
+    body.suggestion = error.get("suggestion").and_then(Node::as_str).map(str::to_owned);
+    body.details = details;
     Some(body)
 }
 

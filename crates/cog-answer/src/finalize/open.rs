@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The parts of a reply.
-pub(super) struct Opened {
+pub(super) struct ReplyParts {
     pub(super) meta: Value,
     /// Whether the model itself states a risk.
     pub(super) states_risk: bool,
@@ -27,7 +27,7 @@ pub(super) struct Opened {
     pub(super) violations: Vec<Violation>,
 }
 
-pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> Opened {
+pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> ReplyParts {
     let ParsedReply { value, shape, mut ledger } = parsed;
     let (data, violations) = match shape {
         Shape::Envelope { .. } => data_of_envelope(value.node()),
@@ -46,7 +46,7 @@ pub(super) fn open(rules: &AnswerRules, parsed: ParsedReply) -> Opened {
     };
     let states_risk = reply_meta.as_ref().is_ok_and(ReplyMeta::states_risk);
     let meta = reply_meta.map_or_else(|meta| meta, |reply_meta| reply_meta.repair(&fill, &mut ledger));
-    Opened { meta, states_risk, is_bare: !is_envelope, data, ledger, violations }
+    ReplyParts { meta, states_risk, is_bare: !is_envelope, data, ledger, violations }
 }
 
 /// Returns the meta of an envelope, or the value in its place that is not an object. A null counts as absent, as for
@@ -142,12 +142,12 @@ pub(crate) struct Failure {
     pub(crate) meta: Option<Meta>,
     pub(crate) partial_data: Option<Value>,
     pub(crate) repairs: Vec<Repair>,
-    /// Warnings, which a sync envelope contains beside the error.
+    /// Warnings, which a sync envelope contains next to the error.
     pub(crate) warnings: Vec<Warning>,
 }
 
 impl Failure {
-    /// Whether the answer violated its contract or is not JSON, so that another attempt can help.
+    /// Returns whether the answer violated its contract or is not JSON, so that another attempt can help.
     pub(crate) fn is_contract_violation(&self) -> bool {
         let codes = [
             Code::ParseError,
@@ -179,37 +179,38 @@ const MEMBER: &str = "_emitted_context";
 
 /// The context that an answer emits, and its violations.
 #[derive(Default)]
-pub(super) struct Emitted {
+pub(super) struct EmittedCheck {
     /// None if the answer emits none.
     pub(super) context: Option<Value>,
     pub(super) violations: Vec<Violation>,
 }
 
 /// Reads and checks the emitted context of a reply. What a module emits that declares none is not part of its answer.
-pub(super) fn read(rules: &AnswerRules, reply: &Value) -> Emitted {
+pub(super) fn read(rules: &AnswerRules, reply: &Value) -> EmittedCheck {
     let declared = &rules.manifest.context.emits;
     let Some(node) = reply.get(MEMBER).filter(|node| !declared.is_empty() && !node.is_null()) else {
-        return Emitted::default();
+        return EmittedCheck::default();
     };
     if !node.is_object() {
         let message = format!("found {}; allowed: an object", error::named(node.kind()));
-        return Emitted { violations: vec![error::violation(MEMBER, "type", message)], context: None };
+        return EmittedCheck { violations: vec![error::violation(MEMBER, "type", message)], context: None };
     }
-    let members = || node.members().filter(|(_, member)| !member.is_null());
+    let members = node.members().filter(|(_, member)| !member.is_null());
+    let members: Vec<(&str, Node<'_>)> = members.collect();
     let mut violations: Vec<Violation> =
-        members().filter_map(|(name, _)| undeclared(declared, name)).collect();
+        members.iter().filter_map(|(name, _)| undeclared(declared, name)).collect();
     violations.extend(too_large(node));
     if !violations.is_empty() {
-        return Emitted { violations, context: None };
+        return EmittedCheck { violations, context: None };
     }
     let mut context = serde_json::Map::new();
-    for (name, member) in members() {
+    for (name, member) in members {
         let member = without_nulls(rules, reply, name, member);
         violations.extend(rules.contract.check_emitted(name, member.node()));
         context.insert(name.to_owned(), member.to_serde());
     }
     let context = (!context.is_empty()).then(|| Value::from(serde_json::Value::Object(context)));
-    Emitted { context, violations }
+    EmittedCheck { context, violations }
 }
 
 /// Removes the nulls that the dialect of the request forces the model to write.
@@ -222,15 +223,14 @@ fn without_nulls(rules: &AnswerRules, reply: &Value, name: &str, member: Node<'_
 }
 
 fn undeclared(declared: &[EmittedContext], name: &str) -> Option<Violation> {
-    let names = || declared.iter().map(|emitted| emitted.name.as_str());
-    if names().any(|known| known == name) {
+    let names: Vec<&str> = declared.iter().map(|emitted| emitted.name.as_str()).collect();
+    if names.contains(&name) {
         return None;
     }
-    let message =
-        format!("the module does not declare this type; allowed: {}", names().collect::<Vec<_>>().join(", "));
+    let message = format!("the module does not declare this type; allowed: {}", names.join(", "));
     let shown: String = name.chars().take(64).collect();
     let violation = error::violation(&format!("{MEMBER}.{shown}"), "context", message);
-    let suggestion = nearest(name, names()).map(|near| format!("Did you mean `{near}`?"));
+    let suggestion = nearest(name, names).map(|near| format!("Did you mean `{near}`?"));
     Some(Violation { suggestion, ..violation })
 }
 

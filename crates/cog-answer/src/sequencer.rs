@@ -13,7 +13,7 @@ const PERCENT_DURING_REPLY: u8 = 50;
 
 /// Chunks that are ready to be sent. Deltas and snapshots are numbered from 1 without gaps (ruling R41).
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub(crate) struct ChunkSequencer {
     last_seq: u64,
     last_checkpoint: Option<Checkpoint>,
     chunks: Vec<Chunk>,
@@ -25,15 +25,15 @@ pub(crate) struct Outbox {
     reported: HashSet<(String, String)>,
 }
 
-impl Outbox {
-    /// Creates the outbox of a run. A resumed stream retracts the data that were sent before.
+impl ChunkSequencer {
+    /// Creates the sequencer of a run. A resumed stream retracts the data that were sent before.
     pub(crate) fn new(rules: &AnswerRules) -> Self {
-        let mut outbox = Self { is_silent: !rules.is_streamed, ..Self::default() };
+        let mut sequencer = Self { is_silent: !rules.is_streamed, ..Self::default() };
         if let Some(last_seq) = rules.resume_from {
-            outbox.last_seq = last_seq;
-            outbox.retract();
+            sequencer.last_seq = last_seq;
+            sequencer.retract();
         }
-        outbox
+        sequencer
     }
 
     /// Retracts all data that were emitted.
@@ -44,7 +44,7 @@ impl Outbox {
         self.has_data = false;
     }
 
-    /// Whether data were emitted that were not retracted.
+    /// Returns whether data were emitted that were not retracted.
     pub(crate) fn has_data(&self) -> bool {
         self.has_data
     }
@@ -80,8 +80,8 @@ impl Outbox {
         self.chunks.push(Chunk::Snapshot { seq, field, data });
     }
 
-    /// Reports a violation once for its path and rule, at most [`MAX_REPORTED`] of them (ruling R49). Returns whether it
-    /// is new.
+    /// Reports a violation once for its path and rule, at most [`MAX_REPORTED`] of them (ruling R49). Returns whether
+    /// it is new.
     pub(crate) fn violation(&mut self, violation: ViolationNote) -> bool {
         let is_new = self.reported.len() < MAX_REPORTED
             && self.reported.insert((violation.path.clone(), violation.rule.clone()));

@@ -9,7 +9,7 @@ use cog_schema::{DataCheck, ExcessInsights, Violation};
 use cog_spec::{Code, ErrorBody, Meta, RepairRule, Risk, RiskRule, RiskValue, Tier, Warning, WarningCode};
 
 pub(crate) use self::open::{Failure, ParsedReply, Success};
-use self::{handoff::next_packet, open::Opened};
+use self::{handoff::next_packet, open::ReplyParts};
 use crate::{
     AnswerRules, error, partial, patch,
     repair::{self, Ledger},
@@ -17,10 +17,10 @@ use crate::{
 };
 
 /// Repairs and checks a reply, and applies constraints and tier.
-pub(crate) fn judge(rules: &AnswerRules, mut parsed: ParsedReply) -> Result<Success, Box<Failure>> {
+pub(crate) fn finalize(rules: &AnswerRules, mut parsed: ParsedReply) -> Result<Success, Box<Failure>> {
     note_dropped(&mut parsed);
     if parsed.shape == (Shape::Envelope { ok: false }) {
-        return Err(Box::new(handoff::judge(rules, parsed)));
+        return Err(Box::new(handoff::finalize_error(rules, parsed)));
     }
     let emitted = open::read(rules, &parsed.value);
     let mut opened = open::open(rules, parsed);
@@ -38,10 +38,13 @@ fn note_dropped(parsed: &mut ParsedReply) {
         Shape::Envelope { ok: false } => (["error", "partial_data"], "data"),
         Shape::Bare => return,
     };
-    let is_part = |key: &str| ["ok", "meta"].contains(&key) || arms.contains(&key) || key.starts_with('_');
-    let is_absent = |key: &str, member: Node<'_>| key == other && member.is_null();
-    let dropped = |(key, member): &(&str, Node<'_>)| !(is_part(key) || is_absent(key, *member));
-    parsed.ledger.note_dropped(parsed.value.members().filter(dropped));
+    let dropped = parsed.value.members().filter(|(key, member)| {
+        let is_part = ["ok", "meta"].contains(key) || arms.contains(key) || key.starts_with('_');
+        // Some dialects require every member, so a model writes null for the other arm.
+        let is_absent = *key == other && member.is_null();
+        !is_part && !is_absent
+    });
+    parsed.ledger.note_dropped(dropped);
 }
 
 /// Returns the failure of an answer with rejected media.
@@ -96,7 +99,7 @@ fn raise(rule: RiskRule, parts: Option<Risk>, meta: &mut Meta) {
 const MAX_REPORTED: usize = 32;
 
 /// An answer that conforms to its contract.
-struct Checked {
+struct ConformingAnswer {
     meta: Meta,
     states_risk: bool,
     data: Value,
@@ -107,8 +110,8 @@ struct Checked {
     handoff: Option<Value>,
 }
 
-fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<Failure>> {
-    let Opened { meta, states_risk, is_bare, data, mut ledger, mut violations } = opened;
+fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Box<Failure>> {
+    let ReplyParts { meta, states_risk, is_bare, data, mut ledger, mut violations } = opened;
     violations.extend(rules.contract.check_meta(meta.node()));
     let data = data.unwrap_or_default();
     let (data, check) =
@@ -144,7 +147,7 @@ fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<Failure>> {
         return Err(Box::new(failure(error::repaired(ledger.entries()))));
     }
     let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
-    Ok(Checked { meta, states_risk, data, changed, ledger, warnings, handoff })
+    Ok(ConformingAnswer { meta, states_risk, data, changed, ledger, warnings, handoff })
 }
 
 /// Checks the data. Insights over the limit are removed first (ruling R30).
@@ -155,11 +158,15 @@ fn check_data(rules: &AnswerRules, data: Value, ledger: &mut Ledger) -> (Value, 
     let Some(insights) = patch::resolve(data.node(), &path) else { return (data, check) };
     let omitted = insights.elements().skip(excess.max as usize).map(Node::id).collect();
     let cut = repair::without(&data, data.node(), &omitted);
-    let size = |data: &Value| patch::resolve(data.node(), &path).map_or(0, |node| node.to_string().len());
-    ledger.note_sizes(RepairRule::CutInsights, &path.to_string(), size(&data), size(&cut));
+    let before = size_at(&data, &path);
+    ledger.note_sizes(RepairRule::CutInsights, &path.to_string(), before, size_at(&cut, &path));
     let mut check = rules.contract.check_data(cut.node());
     check.excess_insights = Some(excess);
     (cut, check)
+}
+
+fn size_at(data: &Value, path: &Path) -> usize {
+    patch::resolve(data.node(), path).map_or(0, |node| node.to_string().len())
 }
 
 fn insights_path() -> Path {
@@ -190,8 +197,8 @@ fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<Excess
 /// The confidence below which tier decision has a warning (ruling R4).
 const LOW_FOR_DECISION: f64 = 0.5;
 
-fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Box<Failure>> {
-    let Checked { mut meta, states_risk, data, changed, ledger, mut warnings, handoff } = checked;
+fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<Failure>> {
+    let ConformingAnswer { mut meta, states_risk, data, changed, ledger, mut warnings, handoff } = checked;
     let model_meta = meta.clone();
     warnings.extend(apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
     raise(rules.manifest.risk_rule, rules.parts_risk, &mut meta);
