@@ -74,11 +74,15 @@ async fn convert(
             size = Some((Some(width), Some(height)));
             let facts = Facts { width: Some(width), height: Some(height), ..Facts::default() };
             check_facts(&facts, kind, rules)?;
-            tool.to_jpeg(stored, media_type, &picture, max_bytes).await.map_err(|error| instead_of_damaged(error, unsupported()))?
+            tool.to_jpeg(stored, media_type, &picture, max_bytes)
+                .await
+                .map_err(|error| instead_of_damaged(error, unsupported()))?
         }
         _ => {
             check_size(stored, kind, rules)?;
-            tool.to_mp4(stored, media_type, max_bytes).await.map_err(|error| instead_of_damaged(error, unsupported()))?
+            tool.to_mp4(stored, media_type, max_bytes)
+                .await
+                .map_err(|error| instead_of_damaged(error, unsupported()))?
         }
     };
     let any = Expected { media_type: None, ..expected.clone() };
@@ -105,8 +109,8 @@ async fn check_supported(
     tool: Option<&Tool>,
 ) -> Result<Media, MediaError> {
     let found = sniff(stored.head());
-    // Whether a container has video is known only after its tracks are read. Until then a type counts as supported if it is
-    // either as video or as audio.
+    // Whether a container has video is known only after its tracks are read. Until then a type counts as supported if
+    // it is either as video or as audio.
     let (kind, likely) = supported_type(found, expected, rules).or_else(|refusal| {
         let other = found.and_then(audio_type);
         let supported = supported_type(other, expected, rules).ok();
@@ -163,7 +167,9 @@ fn check_declared(expected: &Expected, media_type: &str) -> Result<(), MediaErro
     let is_heic = media_type == "image/heif" && declared.eq_ignore_ascii_case("image/heic");
     match is_heic || declared.eq_ignore_ascii_case(media_type) {
         true => Ok(()),
-        false => Err(MediaError::TypeMismatch { declared: declared.to_owned(), found: media_type.to_owned() }),
+        false => {
+            Err(MediaError::TypeMismatch { declared: declared.to_owned(), found: media_type.to_owned() })
+        }
     }
 }
 

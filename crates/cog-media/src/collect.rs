@@ -6,8 +6,8 @@ use cog_json::Path;
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use crate::{
-    Expected, Fetched, Fetcher, FileGuard, LimitKind, Media, MediaError, MediaLocation, MediaRules, MediaSource, Store,
-    Stored, Tool, check, decode_base64, store::run_blocking,
+    Expected, Fetched, Fetcher, FileGuard, LimitKind, Media, MediaError, MediaLocation, MediaRules,
+    MediaSource, Store, Stored, Tool, check, decode_base64, store::run_blocking,
 };
 
 /// The maximum bytes of all media files of one input.

@@ -180,7 +180,8 @@ impl Fetcher {
         // The declared length may be wrong or missing, so the limit is checked for each chunk too.
         loop {
             let chunk = reply.chunk().await;
-            let chunk = chunk.map_err(|error| failed(target, client::root_cause(&error.without_url()), None))?;
+            let chunk =
+                chunk.map_err(|error| failed(target, client::root_cause(&error.without_url()), None))?;
             match chunk {
                 Some(bytes) => store.push(&bytes)?,
                 None => break,

@@ -1,8 +1,9 @@
 //! Reads which picture a HEIF or AVIF file shows, and how (ISO 23008-12).
 //!
-//! Such a file has many pictures: tiles, thumbnails, depth maps. Only one of them is the primary one, which may be a grid
-//! of tiles, and which is cropped, rotated and mirrored for display. ffmpeg knows all, some or none of this, depending on
-//! its version. It is therefore told what to decode, and what it decoded is compared with what is said here.
+//! Such a file has many pictures: tiles, thumbnails, depth maps. Only one of them is the primary one, which may be a
+//! grid of tiles, and which is cropped, rotated and mirrored for display. ffmpeg knows all, some or none of this,
+//! depending on its version. It is therefore told what to decode, and what it decoded is compared with what is said
+//! here.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use crate::Stored;
 /// The maximum size of the box that describes the pictures; a larger one is not read.
 const MAX_META: u64 = 4 << 20;
 
-/// The maximum number of tiles of a picture: those of 8192×8192 pixels have 256, of 512×512 each.
+/// The maximum number of tiles of a picture: one of 8192×8192 pixels has 256 of 512×512.
 const MAX_TILES: usize = 256;
 
 /// The picture that a file shows.
@@ -329,7 +330,8 @@ fn transforms(properties: &[IsoBox<'_>], size: (u32, u32)) -> Option<Vec<Transfo
     Some(transforms)
 }
 
-/// Returns the part of a picture in a box `clap`, which has its size and the distance between the centres, as fractions.
+/// Returns the part of a picture in a box `clap`, which has its size and the distance between the centres, as
+/// fractions.
 fn crop(mut content: Bytes<'_>, size: (u32, u32)) -> Option<Transform> {
     let width = content.fraction()?;
     let height = content.fraction()?;

@@ -82,8 +82,8 @@ pub(crate) fn conversion(found: &str) -> &'static str {
     }
 }
 
-/// Returns a type that no provider accepts and ffmpeg converts, such as the type of voice memos or of a phone's photographs,
-/// and its kind.
+/// Returns a type that no provider accepts and ffmpeg converts, such as the type of voice memos or of a phone's
+/// photographs, and its kind.
 pub(crate) fn convertible(media_type: &str) -> Option<(&'static str, Modality)> {
     const TYPES: [(&str, Modality); 8] = [
         ("audio/mp4", Modality::Audio),

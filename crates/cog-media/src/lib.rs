@@ -1,6 +1,7 @@
 //! Opens, checks and converts media files (SPEC 4, docs/spec/media.md).
 //!
-//! A source becomes [`Stored`] bytes, limited and hashed while they are read. [`check`] runs before a provider gets them.
+//! A source becomes [`Stored`] bytes, limited and hashed while they are read. [`check`] runs before a provider gets
+//! them.
 //!
 //! - [`UrlGuard`] judges URLs that come from inputs or models, and only [`Fetcher`] fetches them.
 //! - [`collect`] opens [`MediaSource`]s, within [`Access`]; [`prepare`] converts [`Media`] to what a provider supports.

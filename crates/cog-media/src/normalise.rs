@@ -159,8 +159,8 @@ impl Step {
 /// within the size limits, of a supported type. Pixels are re-encoded only if required.
 ///
 /// # Errors
-/// [`MediaError::Damaged`] if it cannot be read; [`MediaError::UnsupportedByProvider`] (E4011) if it is not an image or cannot
-/// become a supported type; [`MediaError::TooLarge`] if it cannot be made small enough.
+/// [`MediaError::Damaged`] if it cannot be read; [`MediaError::UnsupportedByProvider`] (E4011) if it is not an image or
+/// cannot become a supported type; [`MediaError::TooLarge`] if it cannot be made small enough.
 pub fn normalise(
     media: &Media,
     capabilities: &MediaCapabilities,

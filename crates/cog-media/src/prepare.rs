@@ -22,11 +22,12 @@ const MAX_PAGES: u32 = 20;
 /// Converts a media file into what a provider supports. Images are normalised; a document becomes text, a video frames
 /// and audio, and other audio WAV. Supported types are sent unchanged.
 ///
-/// Images are decoded on threads that may block, other files in the tool's process. Images that are decoded wait for their
-/// turn: the owners of runs, such as the clients of a server, take turns.
+/// Images are decoded on threads that may block, other files in the tool's process. Images that are decoded wait for
+/// their turn: the owners of runs, such as the clients of a server, take turns.
 ///
 /// # Errors
-/// As [`normalise`]; [`MediaError::UnsupportedByProvider`] (E4011) if it cannot be converted, such as a document without text.
+/// As [`normalise`]; [`MediaError::UnsupportedByProvider`] (E4011) if it cannot be converted, such as a document
+/// without text.
 pub async fn prepare(
     media: &Media,
     capabilities: &MediaCapabilities,

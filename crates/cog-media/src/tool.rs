@@ -54,8 +54,8 @@ const MAX_JSON: u64 = 32 << 20;
 /// Starts the processes that read documents, audio and video.
 ///
 /// The program is this binary, or any program that calls [`internal_media`] if its first argument is `internal-media`.
-/// Its environment has only [`READER_VARIABLE`]: with it, a program that does not call that function starts no reader of its
-/// own, which would start another one, and so on. It is killed after a timeout, and if the future is dropped.
+/// Its environment has only [`READER_VARIABLE`]: with it, a program that does not call that function starts no reader
+/// of its own, which would start another one, and so on. It is killed after a timeout, and if the future is dropped.
 #[derive(Debug)]
 pub struct Tool {
     program: PathBuf,
@@ -144,8 +144,8 @@ impl Tool {
         }
     }
 
-    /// Returns the width and height of each page of a PDF in points, as it is displayed; none for a page that declares no
-    /// size.
+    /// Returns the width and height of each page of a PDF in points, as it is displayed; none for a page that declares
+    /// no size.
     ///
     /// # Errors
     /// As [`Tool::probe`].
@@ -162,12 +162,8 @@ impl Tool {
         media_type: &'static str,
         arguments: &[&str],
     ) -> Result<Report, MediaError> {
-        let child = Child {
-            program: &self.program,
-            before: &self.arguments,
-            timeout: READING,
-            max_bytes: MAX_JSON,
-        };
+        let child =
+            Child { program: &self.program, before: &self.arguments, timeout: READING, max_bytes: MAX_JSON };
         let _permit = self.permit().await;
         let written = child.run(stored, arguments).await.map_err(|failure| match failure {
             // A reader reports what it cannot read, and exits with success.
@@ -189,8 +185,7 @@ impl Tool {
     ) -> Result<ChildOutput, Failure> {
         let mut command: Vec<OsString> = vec![EXEC.into(), program.into()];
         command.extend(arguments.iter().map(OsString::from));
-        let child =
-            Child { program: &self.program, before: &self.arguments, timeout: CONVERTING, max_bytes };
+        let child = Child { program: &self.program, before: &self.arguments, timeout: CONVERTING, max_bytes };
         let permit = self.permit().await;
         let _permit = permit.map_err(|error| Failure::Storage(std::io::Error::other(error).into()))?;
         child.run(stored, &command).await
@@ -206,7 +201,9 @@ impl Tool {
 fn failed(failure: Failure, media_type: &'static str) -> MediaError {
     let what = match failure {
         Failure::Start(error) => {
-            return MediaError::ReaderUnavailable { what: format!("the reader process cannot start: {error}") };
+            return MediaError::ReaderUnavailable {
+                what: format!("the reader process cannot start: {error}"),
+            };
         }
         Failure::NotStarted => {
             let what = "the program that reads it cannot be started".to_owned();

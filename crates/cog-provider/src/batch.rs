@@ -1,7 +1,7 @@
 //! The batch interfaces of vendors: jobs of many requests, answered within a day at half the price.
 //!
-//! This module performs no I/O. [`BatchInterface`] maps the request of a live call to an entry of a job, and the entry of
-//! a result to the reply that a live call would get, so that the normal decoder of the protocol reads it.
+//! This module performs no I/O. [`BatchInterface`] maps the request of a live call to an entry of a job, and the entry
+//! of a result to the reply that a live call would get, so that the normal decoder of the protocol reads it.
 
 mod anthropic;
 mod gemini;

@@ -35,8 +35,8 @@ impl Default for BreakerSettings {
 
 /// A circuit breaker around a provider, shared by all runs that call it, with a circuit for each model.
 ///
-/// A client of a server chooses its model, so the failures of one model, or of the quota for it, must not stop calls of other
-/// clients to another. A provider that is down opens the circuits of all models that are called.
+/// A client of a server chooses its model, so the failures of one model, or of the quota for it, must not stop calls of
+/// other clients to another. A provider that is down opens the circuits of all models that are called.
 ///
 /// A call counts as failed by its outcome before the first token, retries included. Failures are: unreachable, 5xx,
 /// 429, an interrupted reply, no first token in time.

@@ -47,9 +47,11 @@ impl Recording {
         let path = exchange(directory, *first);
         let text = read(&path).map_err(|error| cassette_error(&path, error))?;
         let exchange = Value::parse(&text).map_err(|error| cassette_error(&path, error))?;
-        let field = |key: &str| exchange.get(key).and_then(Node::as_str).map(str::to_owned);
-        let recording =
-            field("provider").zip(field("model")).map(|(provider, model)| Self { provider, model });
+        let provider = exchange.get("provider").and_then(Node::as_str);
+        let model = exchange.get("model").and_then(Node::as_str);
+        let recording = provider
+            .zip(model)
+            .map(|(provider, model)| Self { provider: provider.to_owned(), model: model.to_owned() });
         recording
             .ok_or_else(|| cassette_error(&path, "not a valid recording: `provider` or `model` is missing"))
     }
@@ -162,22 +164,24 @@ fn path_of(url: &str) -> &str {
 }
 
 /// The request key, status and headers of a recorded reply.
-struct Recorded {
+struct RecordedReply {
     key: Key,
     status: u16,
     headers: Vec<(&'static str, String)>,
 }
 
-impl Recorded {
+impl RecordedReply {
     fn read(node: Node<'_>) -> Option<Self> {
         let body = node.get("body")?;
         let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
         let headers = node.get("reply_headers")?;
-        let header = |name: &'static str| Some((name, headers.get(name)?.as_str()?.to_owned()));
         Some(Self {
             key: Key::new(node.get("path")?.as_str()?, body.as_bytes()),
             status: u16::try_from(node.get("status")?.as_u64()?).ok()?,
-            headers: REPLY_HEADERS.into_iter().filter_map(header).collect(),
+            headers: REPLY_HEADERS
+                .into_iter()
+                .filter_map(|name| Some((name, headers.get(name)?.as_str()?.to_owned())))
+                .collect(),
         })
     }
 }

@@ -374,7 +374,8 @@ impl ProviderError {
         }
     }
 
-    /// Returns `details.reason` for the codes that require one (ruling R40), and for errors of the account, not of the request.
+    /// Returns `details.reason` for the codes that require one (ruling R40), and for errors of the account, not of the
+    /// request.
     pub const fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Interrupted { by, .. } => Some(by.as_str()),
@@ -387,8 +388,8 @@ impl ProviderError {
         }
     }
 
-    /// Returns what happened without the vendor's own text. That text may repeat a part of the request or of the reply, which
-    /// belong in an envelope and never in a log.
+    /// Returns what happened without the vendor's own text. That text may repeat a part of the request or of the reply,
+    /// which belong in an envelope and never in a log.
     pub fn outline(&self) -> String {
         match self {
             Self::KeyRejected { vendor, variable, .. } => {

@@ -35,8 +35,8 @@ pub use self::client::{PlainClient, PlainRequest, PlainResponse};
 
 /// The time limit for listing a vendor's models.
 const LIST_TIMEOUT: Duration = Duration::from_secs(15);
-/// The size of a request, in bytes, from which other tasks move to another thread while it is written. Moving them costs
-/// more than writing a smaller one.
+/// The size of a request, in bytes, from which other tasks move to another thread while it is written. Moving them
+/// costs more than writing a smaller one.
 const LARGE: usize = 256 << 10;
 
 /// Calls a vendor over HTTP, or replays a recording. Requires a Tokio runtime with I/O and time enabled.
@@ -151,7 +151,7 @@ impl HttpProvider {
         let protocol = self.protocol.protocol();
         let body = self.get(&protocol.models_path(&self.base_url)).await?;
         let mut models = protocol.models(body.node());
-        // A list without dates gets those of the vendor's rows.
+        // The dates that a list does not have come from the vendor's row.
         for model in models.iter_mut().filter(|model| self.marks_cache && model.retires_at.is_none()) {
             model.retires_at = self.vendor.retires_at(&model.name).map(str::to_owned);
         }
@@ -179,8 +179,11 @@ impl HttpProvider {
     /// Writes the request. A large one does not delay the other tasks of the runtime, if the settings allow it.
     fn write(&self, request: &ModelRequest) -> Result<WireRequest, ProviderError> {
         let is_large = request.messages.content_len() >= LARGE;
-        let has_threads = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
-        match self.settings.block_in_place && is_large && has_threads() {
+        // `block_in_place` panics on a runtime with one thread.
+        let may_block = self.settings.block_in_place
+            && is_large
+            && Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+        match may_block {
             true => block_in_place(|| self.wire(request)),
             false => self.wire(request),
         }

@@ -1,7 +1,8 @@
 //! Model calls: wire protocols, vendors, the HTTP client, recording and replay.
 //!
 //! * [`Provider`] is the interface that the pipeline calls; [`HttpProvider`] implements it for vendors.
-//! * [`protocol`] maps a [`ModelRequest`] to a [`WireRequest`], and bytes to `ModelEvent`s; [`batch`] does so for batch jobs.
+//! * [`protocol`] maps a [`ModelRequest`] to a [`WireRequest`], and bytes to `ModelEvent`s; [`batch`] does so for batch
+//! jobs.
 //! * [`vendors`] is a table with one row per vendor; [`choose()`] selects one (docs/spec/settings.md).
 //! * [`ProviderError`] is the reason of a failed call; [`Breaker`] pauses a provider that failed several times.
 //! * [`HttpProvider::record`] stores replies in a cassette, and [`HttpProvider::replay`] plays them back.
@@ -23,7 +24,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! URLs and keys come only from the operator ([`vendors::ProviderSettings`]). The client reads the proxy variables and `SSL_CERT_*`.
+//! URLs and keys come only from the operator ([`vendors::ProviderSettings`]). The client reads the proxy variables and
+//! `SSL_CERT_*`.
 
 pub mod batch;
 mod breaker;

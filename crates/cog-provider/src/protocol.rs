@@ -100,8 +100,8 @@ pub trait Protocol: Send + Sync {
         false
     }
 
-    /// Returns the last segment of the URL, if a setting chooses this protocol. A recording made over it has this segment in
-    /// its paths, so that a replay needs no setting.
+    /// Returns the last segment of the URL, if a setting chooses this protocol. A recording made over it has this
+    /// segment in its paths, so that a replay needs no setting.
     fn recording_suffix(&self) -> Option<&'static str> {
         None
     }

@@ -1,6 +1,7 @@
 //! The wire protocols by name.
 //!
-//! The table of vendors names protocols, and the protocols read that table. So the names are a module of their own, below both.
+//! The table of vendors names protocols, and the protocols read that table. So the names are a module of their own,
+//! below both.
 
 /// A wire protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -108,8 +108,8 @@ impl ProviderInfo {
         if requested.is_empty() { &self.model } else { requested }
     }
 
-    /// Returns how a model caches the beginning of requests; `None` if nothing is known about it. An empty name means the
-    /// provider's own model.
+    /// Returns how a model caches the beginning of requests; `None` if nothing is known about it. An empty name means
+    /// the provider's own model.
     pub fn prompt_cache(&self, model: &str) -> Option<PromptCache> {
         ModelSettings::find(self.models, self.model_or_default(model))?.cache
     }
@@ -119,8 +119,8 @@ impl ProviderInfo {
         ToolSettings::find(self.tools, self.model_or_default(model))
     }
 
-    /// Returns whether the media in the result of a tool are sent in a message of the user that follows. An empty name means the
-    /// provider's own model.
+    /// Returns whether the media in the result of a tool are sent in a message of the user that follows. An empty name
+    /// means the provider's own model.
     pub fn moves_result_media(&self, model: &str) -> bool {
         !self.tools.is_empty() && (self.text_results || !self.tool_settings(model).result_media)
     }
@@ -130,7 +130,8 @@ impl ProviderInfo {
         cost(self.prices?, model, usage, now)
     }
 
-    /// Returns the context window of a model in tokens. None if it is unknown. An empty name means the provider's own model.
+    /// Returns the context window of a model in tokens. None if it is unknown. An empty name means the provider's own
+    /// model.
     pub fn context_window(&self, model: &str) -> Option<u64> {
         context_window(self.context_windows?, self.model_or_default(model))
     }
@@ -174,7 +175,7 @@ pub struct ListedModel {
 }
 
 impl ListedModel {
-    /// Creates a model of which only the name is known.
+    /// Creates a model with only its name.
     pub(crate) fn named(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }

@@ -18,7 +18,8 @@ pub struct ModelRequest {
     /// The required schema of the answer, if any.
     pub output: Option<Arc<OutputSchema>>,
     /// The kinds of media that the answer may contain besides text (SPEC 2.2). A provider generates those that its
-    /// model supports ([`ProviderInfo::output_media`](crate::ProviderInfo::output_media)) and otherwise replies in text.
+    /// model supports ([`ProviderInfo::output_media`](crate::ProviderInfo::output_media)) and otherwise replies in
+    /// text.
     pub output_media: Vec<Modality>,
     /// The request for a model that generates only images, which gets no messages; `None` if it gets the texts of the
     /// messages.
@@ -67,7 +68,8 @@ pub struct ToolRequest {
     pub definitions: Vec<ToolDefinition>,
     /// Which of them the model may call.
     pub choice: ToolChoice,
-    /// Whether the model may call several tools in one reply. Some providers have no parameter for it and ignore `false`.
+    /// Whether the model may call several tools in one reply. Some providers have no parameter for it and ignore
+    /// `false`.
     pub parallel: bool,
 }
 
@@ -145,8 +147,8 @@ impl PartialEq for ReplyHook {
 pub struct RetryHook(Arc<dyn Fn(Code) -> bool + Send + Sync>);
 
 impl RetryHook {
-    /// Creates a hook, which returns whether the attempt may be retried. It is called within the call, so it must return
-    /// quickly.
+    /// Creates a hook, which returns whether the attempt may be retried. It is called within the call, so it must
+    /// return quickly.
     pub fn new(hook: impl Fn(Code) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(hook))
     }

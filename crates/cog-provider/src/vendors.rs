@@ -320,7 +320,8 @@ fn host_of(url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests;
 
-#[cfg(all(test, feature = "http"))]
+#[cfg(test)]
+#[cfg(feature = "http")]
 mod protocol_tests {
     use super::*;
 

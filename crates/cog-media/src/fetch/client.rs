@@ -69,7 +69,8 @@ impl Clients {
             .referer(false)
             .retry(reqwest::retry::never())
             .no_proxy();
-        // The client connects to what this resolver returns. A second lookup could return another address (DNS rebinding).
+        // The client connects to what this resolver returns. A second lookup could return another address (DNS
+        // rebinding).
         builder = match &self.proxy {
             Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy.url().clone())?),
             None => builder.dns_resolver(self.guarded(port)),

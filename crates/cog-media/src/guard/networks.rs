@@ -89,7 +89,9 @@ pub(super) fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     } else if LOCAL_NAT64.contains(ip) {
         // RFC 6052 section 2.2: 16 bits before the reserved octet, 16 after it.
         Some(from_halves(fourth, (fifth << 8) | (sixth >> 8)))
-    } else if is_isatap(address) || [MAPPED, TRANSLATED, COMPATIBLE, NAT64].iter().any(|network| network.contains(ip)) {
+    } else if is_isatap(address)
+        || [MAPPED, TRANSLATED, COMPATIBLE, NAT64].iter().any(|network| network.contains(ip))
+    {
         Some(from_halves(seventh, eighth))
     } else {
         None

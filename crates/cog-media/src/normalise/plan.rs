@@ -93,7 +93,7 @@ impl<R: Read + Seek> Scan<R> {
         Self { reader: BufReader::with_capacity(64 * 1024, reader), at: 0, length }
     }
 
-    /// Starts with a small buffer, for files of which only chunk headers are read.
+    /// Starts with a small buffer, for reading only the chunk headers of a file.
     #[cfg(feature = "decode")]
     pub(super) fn with_small_buffer(reader: R, length: u64) -> Self {
         Self { reader: BufReader::with_capacity(512, reader), at: 0, length }
@@ -136,7 +136,9 @@ impl<R: Read + Seek> Scan<R> {
     /// Skips bytes, which must exist.
     pub(super) fn skip(&mut self, bytes: u64) -> Result<(), StructureError> {
         let end = self.at.checked_add(bytes).filter(|end| *end <= self.length).ok_or(StructureError)?;
-        self.reader.seek_relative(i64::try_from(bytes).map_err(|_| StructureError)?).map_err(|_| StructureError)?;
+        self.reader
+            .seek_relative(i64::try_from(bytes).map_err(|_| StructureError)?)
+            .map_err(|_| StructureError)?;
         self.at = end;
         Ok(())
     }
@@ -147,7 +149,8 @@ impl<R: Read + Seek> Scan<R> {
         while self.at < end {
             let ahead = self.reader.fill_buf().map_err(|_| StructureError)?;
             let left = usize::try_from(end - self.at).unwrap_or(usize::MAX);
-            let taken = ahead.get(..left.min(ahead.len())).filter(|taken| !taken.is_empty()).ok_or(StructureError)?;
+            let taken =
+                ahead.get(..left.min(ahead.len())).filter(|taken| !taken.is_empty()).ok_or(StructureError)?;
             part(taken);
             let taken = taken.len();
             self.reader.consume(taken);

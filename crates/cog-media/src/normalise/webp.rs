@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::plan::{StructureError, Plan, Scan};
+use super::plan::{Plan, Scan, StructureError};
 
 /// The flags of the extended header for Exif and XMP chunks.
 const EXIF_AND_XMP: u8 = 0x08 | 0x04;
@@ -23,7 +23,10 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Structure
 
 /// Keeps the first frame as a still image, and metadata if requested. Returns none if that frame covers only a part of
 /// the canvas.
-pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Option<Plan>, StructureError> {
+pub(super) fn first_frame(
+    scan: &mut Scan<impl Read + Seek>,
+    metadata: bool,
+) -> Result<Option<Plan>, StructureError> {
     let end = file_header(scan)?;
     let mut chunks = Plan::default();
     let mut first = None;

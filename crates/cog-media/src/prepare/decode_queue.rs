@@ -13,7 +13,7 @@ use crate::Media;
 const LARGE: u32 = 64;
 /// How many megapixels of small images are decoded concurrently. They do not wait for large ones.
 const SMALL: u32 = 32;
-/// The maximum megapixels of a small image: those of most photographs.
+/// The maximum megapixels of a small image: most photographs have fewer.
 const MAX_SMALL: u32 = 16;
 
 static LARGE_IMAGES: DecodeQueue = DecodeQueue::new(LARGE);
@@ -90,7 +90,7 @@ impl Queue {
         }
     }
 
-    /// Takes the next image of the first owner, whose next turn is after those of all others.
+    /// Takes the next image of the first owner, whose next turn is after all others.
     fn next(&mut self) -> Option<QueuedImage> {
         self.owners.iter_mut().for_each(|(_, images)| images.retain(|image| !image.sender.is_closed()));
         self.owners.retain(|(_, images)| !images.is_empty());
@@ -123,7 +123,7 @@ mod tests {
         let second = (&mut anns[0]).now_or_never().expect("the first in order");
         drop(second);
         let bobs = (&mut bob).now_or_never().expect("his turn is before the other images of ann");
-        assert!((&mut anns[1]).now_or_never().is_none(), "there is no room beside it");
+        assert!((&mut anns[1]).now_or_never().is_none(), "there is no room next to it");
         drop(bobs);
         assert!((&mut anns[1]).now_or_never().is_some());
     }

@@ -162,8 +162,8 @@ const FIRST_CHUNK: u64 = 12;
 /// The maximum number of chunks before the samples.
 const MAX_CHUNKS: usize = 1000;
 
-/// Returns the places of sizes, and the sizes to read there. The samples are the rest of the file if their size is zero or
-/// more than the file has.
+/// Returns the places of sizes, and the sizes to read there. The samples are the rest of the file if their size is zero
+/// or more than the file has.
 fn wav_sizes(input: &mut Handle) -> Vec<(u64, [u8; 4])> {
     let samples = size_of_samples(input).ok().flatten();
     [(SIZE_OF_FILE, UNKNOWN)].into_iter().chain(samples).collect()

@@ -83,7 +83,8 @@ impl FramePlan {
         wanted.max(duration_ms.div_ceil(self.max_frames.max(1).into())).max(1)
     }
 
-    /// Returns a filter that selects the first frame of each interval, scales it down, and logs its number and its time.
+    /// Returns a filter that selects the first frame of each interval, scales it down, and logs its number and its
+    /// time.
     fn filter(&self, duration_ms: u64) -> String {
         let interval = Duration::from_millis(self.interval(duration_ms)).as_secs_f64();
         let side = self.max_side.max(1);
@@ -102,8 +103,8 @@ impl Tool {
     /// Extracts the frames of a video, in order.
     ///
     /// # Errors
-    /// [`MediaError::ReaderUnavailable`] without ffmpeg; [`MediaError::Damaged`] if it finds no frame within its limits of time
-    /// and memory.
+    /// [`MediaError::ReaderUnavailable`] without ffmpeg; [`MediaError::Damaged`] if it finds no frame within its limits
+    /// of time and memory.
     pub async fn frames(&self, video: &Media, plan: &FramePlan) -> Result<Vec<Frame>, MediaError> {
         let duration_ms = video.facts().duration_ms.unwrap_or_default();
         let filter = plan.filter(duration_ms);
@@ -291,8 +292,8 @@ struct Source {
 
 /// Returns how the picture of a file is decoded, in the order in which it is tried.
 ///
-/// Its items are tracks with their numbers, since ffmpeg 7.1. Earlier versions read AVIF only, and only the primary item,
-/// as the one track.
+/// Its items are tracks with their numbers, since ffmpeg 7.1. Earlier versions read AVIF only, and only the primary
+/// item, as the one track.
 fn picture_sources(picture: &Picture, media_type: &str) -> Vec<Source> {
     let filters = picture_filters(picture);
     // Later versions of ffmpeg rotate and crop by themselves, in part: what is done here would be done twice.
@@ -312,8 +313,7 @@ fn picture_sources(picture: &Picture, media_type: &str) -> Vec<Source> {
         Coding::Grid { columns, tile, items } => {
             let tracks: String = items.iter().map(|item| format!("[0:i:{item}]")).collect();
             let places = (0_u32..).zip(items);
-            let places =
-                places.map(|(at, _)| format!("{}_{}", at % columns * tile.0, at / columns * tile.1));
+            let places = places.map(|(at, _)| format!("{}_{}", at % columns * tile.0, at / columns * tile.1));
             let places: Vec<_> = places.collect();
             let joined = match items.len() {
                 1 => String::new(),
@@ -348,7 +348,8 @@ fn picture_filters(picture: &Picture) -> String {
 }
 
 fn crop(width: u32, height: u32, left: u32, top: u32) -> String {
-    // Two pixels share a colour in most pictures, and a crop between them would move it. So every pixel gets its own first.
+    // Two pixels share a colour in most pictures, and a crop between them would move it. So every pixel gets its own
+    // first.
     format!("format=yuv444p,crop={width}:{height}:{left}:{top}")
 }
 
@@ -363,8 +364,8 @@ fn canvas_of(picture: &Picture) -> (u32, u32) {
     }
 }
 
-/// Returns whether the log of `showinfo` is about this picture: one of its size, which is the item that ffmpeg was told to
-/// decode, or the only one that it knows.
+/// Returns whether the log of `showinfo` is about this picture: one of its size, which is the item that ffmpeg was told
+/// to decode, or the only one that it knows.
 fn shows(log: &str, picture: &Picture, is_by_item: bool) -> bool {
     log.lines().find_map(size_in) == Some(canvas_of(picture)) && (is_by_item || has_one_track(log))
 }
@@ -398,8 +399,8 @@ fn frames_of(written: &ChildOutput) -> Result<Vec<Frame>, MediaError> {
     Ok(frames.collect())
 }
 
-/// Returns the number of each selected frame, from the log of `print`: lines with only a number, such as `24.000000`. Later
-/// versions of ffmpeg may write a context before it.
+/// Returns the number of each selected frame, from the log of `print`: lines with only a number, such as `24.000000`.
+/// Later versions of ffmpeg may write a context before it.
 fn numbers_of(log: &str) -> Vec<u64> {
     log.lines().filter_map(number_in).collect()
 }

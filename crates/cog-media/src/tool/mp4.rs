@@ -7,7 +7,8 @@ use super::container::Handle;
 /// The maximum size of the index of a file; a larger one is not read here.
 const MAX_INDEX: u64 = 32 << 20;
 
-/// The maximum configuration of a codec that symphonia reads. The one of x265 is larger, since it contains its settings.
+/// The maximum configuration of a codec that symphonia reads. The one of x265 is larger, since it contains its
+/// settings.
 const MAX_CONFIGURATION: usize = 1024;
 
 /// The dimensions of the first video track, and where the kinds of boxes are that symphonia refuses.
@@ -61,8 +62,8 @@ fn milliseconds(duration: Option<u64>, scale: Option<u64>) -> Option<u64> {
     duration?.saturating_mul(1000).checked_div(scale?)
 }
 
-/// Returns a number of a header, at one place in version 0 and at another in version 1, in which times have eight bytes. None
-/// if it is zero or all ones, which means unknown.
+/// Returns a number of a header, at one place in version 0 and at another in version 1, in which times have eight
+/// bytes. None if it is zero or all ones, which means unknown.
 fn number(header: &[u8], at: usize, later: usize, is_time: bool) -> Option<u64> {
     let is_first = *header.first()? == 0;
     let rest = header.get(if is_first { at } else { later }..)?;

@@ -103,18 +103,22 @@ fn size_of(document: &Document, page: ObjectId) -> Option<(f64, f64)> {
 
 /// Returns an entry of a page, or of the nearest ancestor that has it.
 fn inherited<'a>(document: &'a Document, page: &'a Dictionary, key: &[u8]) -> Option<&'a Object> {
-    let parent = |node: &&'a Dictionary| node.get_deref(b"Parent", document).ok()?.as_dict().ok();
-    let mut nodes = std::iter::successors(Some(page), parent).take(MAX_ANCESTORS);
+    // A damaged document may be its own ancestor, so the number is limited.
+    let mut nodes = std::iter::successors(Some(page), |node| parent_of(document, node)).take(MAX_ANCESTORS);
     nodes.find_map(|node| node.get_deref(key, document).ok())
 }
 
+/// Returns the parent of a node of the page tree, or of a field.
+fn parent_of<'a>(document: &'a Document, node: &'a Dictionary) -> Option<&'a Dictionary> {
+    node.get_deref(b"Parent", document).ok()?.as_dict().ok()
+}
+
 fn dimensions_of(document: &Document, rectangle: &Object) -> Option<(f64, f64)> {
-    let number = |corner: &Object| {
+    let corners = rectangle.as_array().ok()?.iter().map(|corner| {
         let (_, corner) = document.dereference(corner).ok()?;
         corner.as_float().ok().map(f64::from)
-    };
-    let corners: Option<Vec<f64>> = rectangle.as_array().ok()?.iter().map(number).collect();
-    let [x1, y1, x2, y2] = corners?.try_into().ok()?;
+    });
+    let [x1, y1, x2, y2] = corners.collect::<Option<Vec<f64>>>()?.try_into().ok()?;
     let width = f64::abs(x2 - x1);
     let height = f64::abs(y2 - y1);
     (width.is_finite() && height.is_finite()).then_some((width, height))

@@ -8,7 +8,7 @@ use super::{
     failed,
     report::PDF,
 };
-use crate::{MediaError, Stored, store::run_blocking, sniff};
+use crate::{MediaError, Stored, sniff, store::run_blocking};
 
 /// The input: standard input, as a seekable file if the system has a name for it.
 const INPUT: &str = if cfg!(unix) { "/dev/fd/0" } else { "-" };

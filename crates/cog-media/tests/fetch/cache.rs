@@ -10,7 +10,8 @@ use crate::{
     support::{bytes, fetch, fetcher},
 };
 
-/// Returns a site whose image has these headers. Its second response has another body, or is a 304 for a known validator.
+/// Returns a site whose image has these headers. Its second response has another body, or is a 304 for a known
+/// validator.
 fn site(lines: &'static [&'static str]) -> Site {
     let count = AtomicUsize::new(0);
     Site::at("127.0.0.2", move |request| {

@@ -15,8 +15,8 @@ use crate::{
     support::{bytes, error_of, fetch, fetcher},
 };
 
-/// Starts a server that responds to the first requests of each connection, and closes it at the next one without a word.
-/// Returns the number of requests too.
+/// Starts a server that responds to the first requests of each connection, and closes it at the next one without a
+/// word. Returns the number of requests too.
 fn closing_after(responses: usize) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.2:0").unwrap();
     let (address, requests) = (listener.local_addr().unwrap(), Arc::<AtomicUsize>::default());

@@ -29,7 +29,8 @@ pub(crate) fn mirrored(axis: u8) -> Vec<u8> {
     boxed(b"imir", &[axis])
 }
 
-/// Returns the property that shows a part of a picture, whose centre is moved by the halves `right` and `down` of a pixel.
+/// Returns the property that shows a part of a picture, whose centre is moved by the halves `right` and `down` of a
+/// pixel.
 pub(crate) fn cropped(width: u32, height: u32, right: i32, down: i32) -> Vec<u8> {
     let one = 1_u32.to_be_bytes();
     let two = 2_u32.to_be_bytes();
@@ -45,8 +46,8 @@ pub(crate) fn grid(columns: u8, rows: u8, width: u16, height: u16, mut propertie
     Item { kind: *b"grid", data: layout, properties }
 }
 
-/// Returns a file of these items, which are numbered from 1. The item `primary` is shown; `tiles` are its tiles, if it is a
-/// grid. The data of grids are inside the description.
+/// Returns a file of these items, which are numbered from 1. The item `primary` is shown; `tiles` are its tiles, if it
+/// is a grid. The data of grids are inside the description.
 pub(crate) fn file(brand: &[u8; 4], items: &[Item], primary: u16, tiles: &[u16]) -> Vec<u8> {
     let head = boxed(b"ftyp", &[&brand[..], &[0; 4], &brand[..], b"mif1"].concat());
     let length = head.len() + meta(items, primary, tiles, 0).len() + 8;

@@ -3,9 +3,8 @@
 use cog_json::{Node, Value};
 
 use super::{
-    BatchCounts, BatchInterface, BatchJob, BatchLimits, BatchPart, Upload, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
-    JobPage, bare, id, object,
-    post, sum, text, write_body,
+    BatchCounts, BatchInterface, BatchJob, BatchLimits, BatchOutcome, BatchPart, BatchPhase, BatchReply,
+    BatchResult, EntryError, JobPage, Upload, bare, id, object, post, sum, text, write_body,
 };
 use crate::batch;
 use crate::{

@@ -4,9 +4,8 @@ use bytes::Bytes;
 use cog_json::{Node, Value};
 
 use super::{
-    BatchCounts, BatchInterface, BatchJob, BatchLimits, BatchPart, Upload, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
-    JobPage, bare, count, object,
-    plain_id, post, text, write_body,
+    BatchCounts, BatchInterface, BatchJob, BatchLimits, BatchOutcome, BatchPart, BatchPhase, BatchReply,
+    BatchResult, EntryError, JobPage, Upload, bare, count, object, plain_id, post, text, write_body,
 };
 use crate::batch;
 use crate::{WireRequest, protocol::gemini::version_path};

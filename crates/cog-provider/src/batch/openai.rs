@@ -4,9 +4,8 @@ use bytes::Bytes;
 use cog_json::Node;
 
 use super::{
-    BatchCounts, BatchInterface, BatchJob, BatchLimits, BatchPart, Upload, BatchOutcome, BatchPhase, BatchReply, BatchResult, EntryError,
-    JobPage, bare, count, id, object,
-    post, text, write_body,
+    BatchCounts, BatchInterface, BatchJob, BatchLimits, BatchOutcome, BatchPart, BatchPhase, BatchReply,
+    BatchResult, EntryError, JobPage, Upload, bare, count, id, object, post, text, write_body,
 };
 use crate::WireRequest;
 use crate::batch;

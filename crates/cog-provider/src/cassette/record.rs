@@ -12,12 +12,12 @@ use std::{
 
 use base64_simd::STANDARD;
 use bytes::Bytes;
-use cog_json::{Node, ToJson, Value, Writer};
+use cog_json::{ToJson, Value, Writer};
 use cog_spec::Secret;
 use futures_util::{StreamExt, stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Exchange, Key, Mask, Recorded, Recording, cassette_error};
+use super::{Exchange, Key, Mask, RecordedReply, Recording, cassette_error};
 use crate::{
     ProviderError, WireRequest, cassette,
     protocol::ProtocolKind,
@@ -148,12 +148,12 @@ pub(crate) struct Replayer {
 /// The replies to equal requests, in recorded order.
 #[derive(Default)]
 struct Replies {
-    all: Vec<(u32, Recorded)>,
+    all: Vec<(u32, RecordedReply)>,
     played: AtomicUsize,
 }
 
 impl Replies {
-    fn next(&self) -> Option<&(u32, Recorded)> {
+    fn next(&self) -> Option<&(u32, RecordedReply)> {
         let played = self.played.fetch_add(1, Ordering::Relaxed);
         self.all.get(played.checked_rem(self.all.len())?)
     }
@@ -201,11 +201,11 @@ impl Transport for Replayer {
     }
 }
 
-fn recorded(directory: &Path, number: u32) -> Result<Recorded, ProviderError> {
+fn recorded(directory: &Path, number: u32) -> Result<RecordedReply, ProviderError> {
     let path = cassette::exchange(directory, number);
     let text = cassette::read(&path).map_err(|error| cassette_error(&path, error))?;
     let value = Value::parse(&text).map_err(|error| cassette_error(&path, error))?;
-    Recorded::read(value.node()).ok_or_else(|| {
+    RecordedReply::read(value.node()).ok_or_else(|| {
         cassette_error(&path, "not a valid recording: `path`, `body`, `status` or `reply_headers` is missing")
     })
 }

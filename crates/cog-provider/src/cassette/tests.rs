@@ -23,7 +23,7 @@ fn exchange_reads_back_without_host_and_key() {
         "{text}"
     );
     assert!(!text.contains("me:8080") && !text.contains("OPENAI"), "{text}");
-    let recorded = Recorded::read(Value::parse(&text).unwrap().node()).unwrap();
+    let recorded = RecordedReply::read(Value::parse(&text).unwrap().node()).unwrap();
     assert_eq!(recorded.key, Key::new(&request.url, &request.body));
     assert_eq!((recorded.status, recorded.headers), (429, vec![("retry-after", "3".to_owned())]));
 }

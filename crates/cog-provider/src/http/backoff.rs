@@ -70,12 +70,14 @@ pub(super) fn reply_head(reply: &WireReply) -> ReplyHead {
 fn quota(reply: &WireReply, names: [[&str; 2]; 2]) -> Option<Quota> {
     names.into_iter().find_map(|[remaining, reset]| {
         let remaining = reply.header(remaining)?.trim().parse().ok()?;
-        let reset = reply.header(reset).and_then(|reset| until(reset, reply.header("date"))).unwrap_or_default();
+        let reset =
+            reply.header(reset).and_then(|reset| until(reset, reply.header("date"))).unwrap_or_default();
         Some(Quota { remaining, reset })
     })
 }
 
-/// Parses the time until a reset: `6m0s`, `59.5s`, `20ms`, seconds, or a date, which is relative to the reply's own `Date`.
+/// Parses the time until a reset: `6m0s`, `59.5s`, `20ms`, seconds, or a date, which is relative to the reply's own
+/// `Date`.
 fn until(reset: &str, date: Option<&str>) -> Option<Duration> {
     if let Some(duration) = duration(reset.trim()) {
         return Some(duration);

@@ -145,8 +145,8 @@ impl BatchClient {
         self.body(self.interface.cancel(self.provider.base_url(), id), TIMEOUT).await.map(drop)
     }
 
-    /// Reads the results of a job that has ended, in the vendor's order. Entries that are not JSON or have no ID are counted;
-    /// the number is returned. `sink` returns false to stop.
+    /// Reads the results of a job that has ended, in the vendor's order. Entries that are not JSON or have no ID are
+    /// counted; the number is returned. `sink` returns false to stop.
     ///
     /// # Errors
     /// Fails as a live call does.
@@ -233,7 +233,8 @@ impl BatchClient {
 }
 
 impl HttpProvider {
-    /// Reads the reply to a request from a batch job, as if the vendor had sent it now. Its usage has the price of a batch.
+    /// Reads the reply to a request from a batch job, as if the vendor had sent it now. Its usage has the price of a
+    /// batch.
     ///
     /// # Errors
     /// Fails as a live call does.
@@ -245,7 +246,7 @@ impl HttpProvider {
         let context = self.context(request)?;
         let mut setup = self.setup(self.wire(request)?, context.model.to_owned(), request.timeout);
         setup.settings.retries = 0;
-        setup.transport = Arc::new(Stored(reply));
+        setup.transport = Arc::new(StoredReply(reply));
         let events = Call::new(setup, Instant::now()).start(context.reply_format(), None).await?;
         Ok(events.map(|event| event.map(with_tier)).boxed())
     }
@@ -262,9 +263,9 @@ fn with_tier(event: ModelEvent) -> ModelEvent {
 }
 
 /// A transport with one reply.
-struct Stored(BatchReply);
+struct StoredReply(BatchReply);
 
-impl Transport for Stored {
+impl Transport for StoredReply {
     fn send<'a>(&'a self, _request: &'a WireRequest) -> SendFuture<'a> {
         let chunks = VecDeque::from([Ok(Bytes::from(self.0.body.clone()))]);
         let headers = vec![("content-type", "application/json".to_owned())];

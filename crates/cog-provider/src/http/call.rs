@@ -75,7 +75,8 @@ impl Call {
                 Ok(Err(failure)) => failure,
                 Err(()) => Failure::permanent(self.timeout_error(limit)),
             };
-            // Only before the first token: nothing has been passed on, so a second reply cannot contradict the first one.
+            // Only before the first token: nothing has been passed on, so a second reply cannot contradict the first
+            // one.
             let Some(delay) = self.retry_delay(attempt, &failure) else { return Err(failure.error) };
             tracing::warn!(
                 vendor = self.setup.vendor.name,
@@ -121,7 +122,8 @@ impl Call {
         }
     }
 
-    /// Sends the request once and reads the lines of the body, of at most `max` bytes each. `read` returns false to stop.
+    /// Sends the request once and reads the lines of the body, of at most `max` bytes each. `read` returns false to
+    /// stop.
     pub(super) async fn lines(
         self,
         max: usize,
@@ -149,7 +151,8 @@ impl Call {
         Ok(())
     }
 
-    /// Sends the request once and passes the chunks of the body, until `take` returns false. It returns a size limit as an error.
+    /// Sends the request once and passes the chunks of the body, until `take` returns false. It returns a size limit as
+    /// an error.
     async fn chunks(&self, mut take: impl FnMut(Bytes) -> Result<bool, usize>) -> Result<(), ProviderError> {
         let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token_timeout);
         let read = async {
@@ -312,7 +315,8 @@ impl Events {
                 let decoded = chunk.and_then(|chunk| self.call.decode(&mut self.reader, chunk));
                 Poll::Ready(decoded.map_err(|failure| failure.error))
             }
-            // The timer is polled only when no bytes are ready, so that late work of this task is not the vendor's delay.
+            // The timer is polled only when no bytes are ready, so that late work of this task is not the vendor's
+            // delay.
             Poll::Pending => {
                 ready!(self.poll_deadline(context));
                 Poll::Ready(Err(self.call.timeout_error(self.limit)))
@@ -321,8 +325,8 @@ impl Events {
     }
 
     fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // Each chunk moves the deadline. Resetting a timer takes a lock of the runtime, so it is reset only when it fires
-        // too early, not for each chunk.
+        // Each chunk moves the deadline. Resetting a timer takes a lock of the runtime, so it is reset only when it
+        // fires too early, not for each chunk.
         loop {
             ready!(self.timer.as_mut().poll(context));
             if self.limit.at <= Instant::now() {

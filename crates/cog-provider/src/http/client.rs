@@ -94,7 +94,6 @@ impl Client {
 
     /// Builds the request for the direct client.
     fn direct_request(&self, request: &WireRequest) -> Result<hyper::Request<Full<Bytes>>, TransportError> {
-        let invalid = |error: &dyn Error| TransportError::Connect { message: root_cause(error), kind: None };
         let url = Url::parse(&request.url).map_err(|error| invalid(&error))?;
         let host = url.host_str().unwrap_or_default();
         let mut builder = hyper::Request::builder()
@@ -122,10 +121,15 @@ impl Client {
     }
 }
 
+fn invalid(error: &dyn Error) -> TransportError {
+    TransportError::Connect { message: root_cause(error), kind: None }
+}
+
 fn wire_reply(status: StatusCode, headers: &HeaderMap, body: BodyStream) -> WireReply {
-    let header = |name: &'static str| Some((name, headers.get(name)?.to_str().ok()?.to_owned()));
-    let headers = REPLY_HEADERS.into_iter().filter_map(header).collect();
-    WireReply { status: status.as_u16(), headers, body }
+    let headers = REPLY_HEADERS
+        .into_iter()
+        .filter_map(|name| Some((name, headers.get(name)?.to_str().ok()?.to_owned())));
+    WireReply { status: status.as_u16(), headers: headers.collect(), body }
 }
 
 impl Transport for Client {

@@ -22,7 +22,7 @@ pub(super) async fn start(
 ) -> Result<ModelStream, ProviderError> {
     let started = Instant::now();
     let reply = Call::new(setup.clone(), started).start(format, on_retry.as_ref()).await?;
-    let reply = Continued {
+    let reply = ContinuedReply {
         setup,
         format,
         on_retry,
@@ -34,11 +34,11 @@ pub(super) async fn start(
         before: Usage::default(),
         last: Usage::default(),
     };
-    Ok(Box::pin(stream::try_unfold(reply, Continued::next)))
+    Ok(Box::pin(stream::try_unfold(reply, ContinuedReply::next)))
 }
 
 /// A reply that may consist of several.
-struct Continued {
+struct ContinuedReply {
     setup: Setup,
     format: ReplyFormat,
     on_retry: Option<RetryHook>,
@@ -56,7 +56,7 @@ struct Continued {
     last: Usage,
 }
 
-impl Continued {
+impl ContinuedReply {
     async fn next(mut self) -> Result<Option<(ModelEvent, Self)>, ProviderError> {
         loop {
             let Some(event) = self.reply.next().await.transpose()? else { return Ok(None) };

@@ -200,7 +200,8 @@ fn describe(status: u16, body: &[u8]) -> String {
 }
 
 fn kind(status: Option<u16>, error: &VendorError) -> Kind {
-    // The order matters: messages share words. What the status or a code says for certain comes before words of the message.
+    // The order matters: messages share words. What the status or a code says for certain comes before words of the
+    // message.
     if let Some(reason) = filter_reason(error).filter(|_| !matches!(status, Some(401 | 429 | 500..))) {
         return Kind::Filtered(reason);
     }

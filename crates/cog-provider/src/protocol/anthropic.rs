@@ -112,7 +112,11 @@ fn complete(reply: &mut Reply<'_>, message: Node<'_>) {
             reply.reasoning_item(item);
         }
         if let Some(input) = inner.get("input") {
-            reply.tool_call(ToolCallDelta { index, arguments: input.to_string(), ..ToolCallDelta::default() });
+            reply.tool_call(ToolCallDelta {
+                index,
+                arguments: input.to_string(),
+                ..ToolCallDelta::default()
+            });
         }
     }
     stop(reply, Some(message));

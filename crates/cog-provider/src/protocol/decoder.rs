@@ -26,7 +26,7 @@ impl<'a> Event<'a> {
 }
 
 /// The function with which a protocol reads one event.
-pub(crate) type Read = fn(&mut Reply<'_>, Event<'_>) -> Result<(), DecodeError>;
+pub(crate) type ReadEvent = fn(&mut Reply<'_>, Event<'_>) -> Result<(), DecodeError>;
 
 /// The text that OpenAI's servers, and those that copy them, send after the last event.
 const DONE: &str = "[DONE]";
@@ -51,7 +51,7 @@ pub(crate) struct FrameDecoder {
 /// The state of a reply between two frames.
 struct FrameReader {
     state: ReplyState,
-    read: Read,
+    read: ReadEvent,
     done: DoneMarker,
     json: Reader,
     template: Template,
@@ -60,16 +60,16 @@ struct FrameReader {
 
 impl FrameDecoder {
     /// Creates the decoder of a protocol that streams server-sent events, of at most `limit` bytes each.
-    pub(crate) fn events(limit: usize, done: DoneMarker, read: Read) -> Box<dyn Decoder> {
+    pub(crate) fn events(limit: usize, done: DoneMarker, read: ReadEvent) -> Box<dyn Decoder> {
         Self::boxed(Frames::events(limit), done, read)
     }
 
     /// Creates the decoder of a protocol that streams lines of JSON, of at most `limit` bytes each.
-    pub(crate) fn lines(limit: usize, read: Read) -> Box<dyn Decoder> {
+    pub(crate) fn lines(limit: usize, read: ReadEvent) -> Box<dyn Decoder> {
         Self::boxed(Frames::lines(limit), DoneMarker::Invalid, read)
     }
 
-    fn boxed(frames: Frames, done: DoneMarker, read: Read) -> Box<dyn Decoder> {
+    fn boxed(frames: Frames, done: DoneMarker, read: ReadEvent) -> Box<dyn Decoder> {
         let reader = FrameReader {
             state: ReplyState::default(),
             read,
@@ -143,8 +143,9 @@ impl Decoder for FrameDecoder {
     }
 }
 
-// Halves of a character, which a server may split between two frames. JavaScript strings consist of UTF-16 units: a server
-// that splits them writes `\ud83d` at the end of a text and `\ude00` at the start of the next one, which are not characters.
+// Halves of a character, which a server may split between two frames. JavaScript strings consist of UTF-16 units: a
+// server that splits them writes `\ud83d` at the end of text and `\ude00` at the start of the next one, which are not
+// characters.
 
 /// The length of an escape such as `\ud83d`.
 const ESCAPE: usize = 6;
@@ -159,8 +160,8 @@ pub(super) struct SurrogateJoiner {
 }
 
 impl SurrogateJoiner {
-    /// Returns the text of a frame with the half of an earlier frame, and without a half at the end of a string. None if
-    /// nothing is changed.
+    /// Returns the text of a frame with the half of an earlier frame, and without a half at the end of a string. None
+    /// if nothing is changed.
     pub(super) fn join(&mut self, text: &str) -> Option<String> {
         let mut earlier = self.high.take();
         let mut joined = String::new();
@@ -196,12 +197,12 @@ impl SurrogateJoiner {
         (copied > 0).then(|| joined + text.get(copied..).unwrap_or_default())
     }
 
-    /// Whether a half waits for its other half.
+    /// Returns whether a half waits for its other half.
     pub(super) fn is_waiting(&self) -> bool {
         self.high.is_some()
     }
 
-    /// Whether a half of an earlier frame was not joined in the last one.
+    /// Returns whether a half of an earlier frame was not joined in the last one.
     pub(super) fn is_overdue(&self) -> bool {
         self.is_overdue
     }
@@ -218,7 +219,7 @@ fn unit(text: &str, at: usize) -> Option<u16> {
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// Whether a string starts before `start`: with a quote that is not part of the escape before `escaped`.
+/// Returns whether a string starts before `start`: with a quote that is not part of the escape before `escaped`.
 fn starts_string(text: &str, escaped: usize, start: usize) -> bool {
     text.get(escaped..start).is_some_and(|between| between.ends_with('"'))
 }

@@ -1,7 +1,7 @@
 //! What an error says about the limit that was reached, apart from its words: whether it passes, and when.
 //!
-//! Vendors send the same words for a limit per minute and for an account that is used up ("You exceeded your current quota"), so
-//! the details decide first.
+//! Vendors send the same words for a limit per minute and for an account that is used up ("You exceeded your current
+//! quota"), so the details decide first.
 
 use std::time::Duration;
 

@@ -127,8 +127,8 @@ fn images(reply: &mut Reply<'_>, message: Node<'_>) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// Reads the reasoning, for which vendors use three members: `reasoning_content` (DeepSeek, vLLM), `reasoning` (OpenRouter,
-/// Groq) and `reasoning_details` (OpenRouter, MiniMax).
+/// Reads the reasoning, for which vendors use three members: `reasoning_content` (DeepSeek, vLLM), `reasoning`
+/// (OpenRouter, Groq) and `reasoning_details` (OpenRouter, MiniMax).
 fn reasoning(reply: &mut Reply<'_>, delta: Node<'_>) {
     for detail in elements(delta, "reasoning_details") {
         reply.parts().detail(detail);
@@ -194,8 +194,10 @@ fn usage(chunk: Node<'_>) -> Option<Usage> {
         cache_write_input_tokens: count(node, "/prompt_tokens_details/cache_write_tokens"),
         reasoning_tokens: reasoning,
         input_audio_tokens: count(node, "/prompt_tokens_details/audio_tokens").filter(|count| *count > 0),
-        output_audio_tokens: count(node, "/completion_tokens_details/audio_tokens").filter(|count| *count > 0),
-        output_image_tokens: count(node, "/completion_tokens_details/image_tokens").filter(|count| *count > 0),
+        output_audio_tokens: count(node, "/completion_tokens_details/audio_tokens")
+            .filter(|count| *count > 0),
+        output_image_tokens: count(node, "/completion_tokens_details/image_tokens")
+            .filter(|count| *count > 0),
         service_tier: string(chunk, "service_tier"),
         ..Usage::default()
     })

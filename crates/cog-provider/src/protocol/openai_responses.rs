@@ -9,7 +9,7 @@ use cog_harmony::{
     wire::{Step, steps, write_responses_call, write_responses_part},
 };
 use cog_json::{Node, Value, Writer};
-use cog_spec::{FinishReason, Modality, ToolCallDelta, Usage};
+use cog_spec::{Dialect, FinishReason, Modality, ToolCallDelta, Usage};
 
 use super::{
     DecodeError, Decoder, Protocol, RequestContext, VendorError,
@@ -126,7 +126,9 @@ fn item_added(reply: &mut Reply<'_>, node: Node<'_>) {
     match reply::text(item, "type") {
         Some("message") if is_commentary(item) => reply.set_commentary(Some(index(node))),
         // The arguments follow in deltas. Those that an item has already are not part of them.
-        Some("function_call") => reply.tool_call(ToolCallDelta { arguments: String::new(), ..call(index(node), item) }),
+        Some("function_call") => {
+            reply.tool_call(ToolCallDelta { arguments: String::new(), ..call(index(node), item) });
+        }
         _ => {}
     }
 }

@@ -254,7 +254,7 @@ pub(crate) fn only_text(message: &Message) -> Option<&str> {
     }
 }
 
-/// Returns whether a message has a text that is not empty.
+/// Returns whether a message has text that is not empty.
 pub(crate) fn has_text(message: &Message) -> bool {
     message.content.iter().filter_map(Part::as_text).any(|text| !text.is_empty())
 }

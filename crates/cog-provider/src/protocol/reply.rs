@@ -285,9 +285,8 @@ pub(crate) fn vendor_error(body: Node<'_>) -> Option<VendorError> {
 
 /// Adds the location that some vendors send next to the message: `param`, or a list `loc`.
 fn with_location(message: &str, error: Node<'_>) -> String {
-    let location = string(error, "param").unwrap_or_else(|| {
-        elements(error, "loc").filter_map(name_or_number).collect::<Vec<_>>().join(".")
-    });
+    let location = string(error, "param")
+        .unwrap_or_else(|| elements(error, "loc").filter_map(name_or_number).collect::<Vec<_>>().join("."));
     if location.is_empty() || message.contains(&location) {
         return message.to_owned();
     }
@@ -379,7 +378,7 @@ fn is_same_detail(one: &Map<String, Json>, other: &Map<String, Json>) -> bool {
     ["type", "index"].iter().all(|key| one.get(*key) == other.get(*key))
 }
 
-/// Appends a text, and replaces any other member. `type`, `format` and `id` are repeated in each part.
+/// Appends text, and replaces any other member. `type`, `format` and `id` are repeated in each part.
 fn merge(detail: &mut Map<String, Json>, name: String, value: Json) {
     let is_text = matches!(name.as_str(), "text" | "summary" | "data");
     match (detail.get_mut(&name), &value) {

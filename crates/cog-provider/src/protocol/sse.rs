@@ -1,7 +1,7 @@
 //! A parser for server-sent events as specified by WHATWG, with size limits.
 //!
-//! Lines end with CR, LF or CRLF, split at any position. Comments and unknown fields are skipped. Several `data` lines are
-//! joined by LF.
+//! Lines end with CR, LF or CRLF, split at any position. Comments and unknown fields are skipped. Several `data` lines
+//! are joined by LF.
 //! An event without a blank line at the end of the stream is dropped. Unlike in the specification, bytes that are not
 //! UTF-8 are an error: a replacement character would silently change an answer.
 
@@ -157,7 +157,7 @@ impl LineBuffer {
         Ok(())
     }
 
-    /// Calls `read` with the complete line, of which `end` is the last part. A line that arrives at once is not copied.
+    /// Calls `read` with the complete line; `end` is its last part. A line that arrives at once is not copied.
     pub(super) fn complete<T>(
         &mut self,
         end: &[u8],

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::frames::Frame;
 
-/// The maximum size of a remembered frame, and of a text extracted from one, in bytes.
+/// The maximum size of a remembered frame, and of text extracted from one, in bytes.
 const MAX_LENGTH: usize = 4096;
 
 /// The maximum number of digits of a number that may differ.

@@ -138,7 +138,7 @@ const GEMINI_3: ModelSettings = ModelSettings {
     cache: automatic(4096),
     ..PLAIN
 };
-/// Models with a budget of tokens in place of a level.
+/// Models with a budget of tokens instead of a level.
 const GEMINI_2_5: ModelSettings = ModelSettings {
     efforts: &[],
     effort_members: &[

@@ -137,8 +137,8 @@ pub struct ToolSettings {
     pub limits_calls: bool,
     /// Whether the models accept tools over Chat Completions, if that is the protocol.
     pub over_chat: ToolSupport,
-    /// Whether the result of a tool may contain media, over protocols that have a form for them. If not, the media follow in
-    /// a message of the user.
+    /// Whether the result of a tool may contain media, over protocols that have a form for them. If not, the media
+    /// follow in a message of the user.
     pub result_media: bool,
     /// The members of a reply that contain its reasoning and are sent back in the next request.
     pub reasoning: &'static [&'static str],

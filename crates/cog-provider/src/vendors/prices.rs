@@ -48,8 +48,8 @@ price_lists!(
 /// The classes of service with the prices of the list, as vendors name them.
 const STANDARD: &[&str] = &["default", "standard", "on_demand"];
 
-/// Returns the cost of a reply at a time. None if the list has no price for the model or its class of service, or if the
-/// counts contradict each other.
+/// Returns the cost of a reply at a time. None if the list has no price for the model or its class of service, or if
+/// the counts contradict each other.
 pub(crate) fn cost(list: &str, model: &str, usage: &Usage, now: SystemTime) -> Option<Cost> {
     let calculator = calculator(list)?;
     let counts = counts(usage);

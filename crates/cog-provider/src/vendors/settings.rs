@@ -27,7 +27,8 @@ pub struct ProviderSettings {
     /// The maximum time between two chunks of a reply (2 min).
     pub idle_timeout: Duration,
     /// Whether a large request is written with [`tokio::task::block_in_place`], so that other tasks continue meanwhile
-    /// (false). It has no effect on a runtime with one thread. Calls within a [`tokio::task::LocalSet`] must not set it.
+    /// (false). It has no effect on a runtime with one thread. Calls within a [`tokio::task::LocalSet`] must not set
+    /// it.
     pub block_in_place: bool,
 }
 
@@ -63,7 +64,11 @@ impl ProviderSettings {
 
 /// Returns the first setting that is not absent or blank.
 fn first_set(names: &[&str], setting: &impl Fn(&str) -> Option<String>) -> Option<String> {
-    names.iter().filter_map(|name| setting(name)).map(|value| value.trim().to_owned()).find(|value| !value.is_empty())
+    names
+        .iter()
+        .filter_map(|name| setting(name))
+        .map(|value| value.trim().to_owned())
+        .find(|value| !value.is_empty())
 }
 
 /// What a model that generates only images accepts in addition to a prompt.
@@ -100,7 +105,8 @@ impl ImageSettings {
 
 impl ImageSizes {
     /// Returns whether an image may have this width and height.
-    pub fn contain(&self, (width, height): (u32, u32)) -> bool {
+    pub fn contain(&self, size: (u32, u32)) -> bool {
+        let (width, height) = size;
         match *self {
             Self::Listed(sizes) => sizes.contains(&(width, height)),
             Self::Within { multiple, max_side, max_ratio, pixels: (min, max) } => {

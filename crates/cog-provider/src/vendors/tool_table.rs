@@ -41,7 +41,8 @@ const CLAUDE: ToolSettings = ToolSettings {
     ..PLAIN
 };
 
-/// From Claude 5 on, the models reason unless a request disables it, and a reasoning model cannot be forced to call a tool.
+/// From Claude 5 on, the models reason unless a request disables it, and a reasoning model cannot be forced to call a
+/// tool.
 pub(super) const ANTHROPIC: &[ToolSettings] = &[
     ToolSettings {
         names: &["claude-3", "claude-haiku-4", "claude-sonnet-4", "claude-opus-4", "claude-mythos-preview"],

@@ -1,4 +1,5 @@
-//! Tests of the batch interfaces: entries and jobs as sent, jobs and results as received. The files are in `tests/batch`.
+//! Tests of the batch interfaces: entries and jobs as sent, jobs and results as received. The files are in
+//! `tests/batch`.
 
 use std::sync::Arc;
 

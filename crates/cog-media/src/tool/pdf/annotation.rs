@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use lopdf::{Dictionary, Document, Object, ObjectId, Stream, decode_text_string};
 
-use super::{resources::Resources, text};
+use super::{parent_of, resources::Resources, text};
 
 /// The maximum number of annotations of a page that are read.
 const MAX_ANNOTATIONS: usize = 10_000;
@@ -114,15 +114,18 @@ impl<'a> Annotation<'a> {
             value => vec![self.string(value)?],
         };
         let options = self.inherited(b"Opt").and_then(|options| options.as_array().ok());
-        let displayed = |value: String| {
-            let pair = |option: &Object| {
-                let option = self.document.dereference(option).ok()?.1.as_array().ok()?;
-                let [exported, displayed] = option.as_slice() else { return None };
-                (self.string(exported)? == value).then(|| self.string(displayed))?
-            };
-            options.into_iter().flatten().take(MAX_ANNOTATIONS).find_map(pair).unwrap_or(value)
-        };
-        Some(chosen.into_iter().map(displayed).collect::<Vec<_>>().join(", "))
+        let options = options.map_or(&[][..], Vec::as_slice);
+        let displayed = chosen.into_iter().map(|value| self.displayed(options, &value).unwrap_or(value));
+        Some(displayed.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Returns the text that is displayed for a value: an option may have one for the program and one for people.
+    fn displayed(&self, options: &[Object], value: &str) -> Option<String> {
+        options.iter().take(MAX_ANNOTATIONS).find_map(|option| {
+            let option = self.document.dereference(option).ok()?.1.as_array().ok()?;
+            let [exported, displayed] = option.as_slice() else { return None };
+            (self.string(exported)? == value).then(|| self.string(displayed))?
+        })
     }
 
     /// Returns the normal appearance, in the state of the annotation if there are several.
@@ -143,8 +146,8 @@ impl<'a> Annotation<'a> {
     /// Returns an entry of the field, or of the nearest ancestor that has it.
     fn inherited(&self, key: &[u8]) -> Option<&'a Object> {
         let document = self.document;
-        let parent = |field: &&'a Dictionary| field.get_deref(b"Parent", document).ok()?.as_dict().ok();
-        let mut fields = std::iter::successors(Some(self.annotation), parent).take(MAX_ANCESTORS);
+        let fields = std::iter::successors(Some(self.annotation), |field| parent_of(document, field));
+        let mut fields = fields.take(MAX_ANCESTORS);
         fields.find_map(|field| field.get_deref(key, document).ok())
     }
 
@@ -170,10 +173,13 @@ fn letters(text: &str) -> String {
 
 /// Decodes a text string. The library leaves line ends out of PDFDocEncoding, which would join words.
 fn decode(bytes: &[u8]) -> Option<String> {
-    let decoded = |bytes: &[u8]| decode_text_string(&Object::string_literal(bytes)).ok();
     if bytes.starts_with(b"\xfe\xff") || bytes.starts_with(b"\xef\xbb\xbf") {
-        return decoded(bytes);
+        return decode_line(bytes);
     }
-    let lines: Option<Vec<String>> = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).map(decoded).collect();
-    Some(lines?.join("\n"))
+    let lines = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).map(decode_line);
+    Some(lines.collect::<Option<Vec<String>>>()?.join("\n"))
+}
+
+fn decode_line(bytes: &[u8]) -> Option<String> {
+    decode_text_string(&Object::string_literal(bytes)).ok()
 }

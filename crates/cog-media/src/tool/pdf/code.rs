@@ -1,4 +1,5 @@
-//! How long the codes of a composite font are: its `Encoding` says so, and not its map to Unicode (ISO 32000-1, 9.7.6.2).
+//! How long the codes of a composite font are: its `Encoding` says so, and not its map to Unicode (ISO 32000-1,
+//! 9.7.6.2).
 
 use lopdf::{Dictionary, Document, Object};
 
@@ -48,26 +49,25 @@ impl CodeLengths {
 
     /// Returns the lengths of an encoding that PDF defines (table 118). Any other one has two bytes.
     fn of_name(name: &[u8]) -> Self {
-        let has = |part: &[u8]| memchr::memmem::find(name, part).is_some();
-        let ranges: &[(&[u8], &[u8])] = if has(b"UCS2") {
+        let ranges: &[(&[u8], &[u8])] = if has_part(name, b"UCS2") {
             &[]
-        } else if has(b"UTF32") {
+        } else if has_part(name, b"UTF32") {
             &[(b"\0\0\0\0", b"\0\x10\xff\xff")]
-        } else if has(b"UTF16") {
+        } else if has_part(name, b"UTF16") {
             &[(b"\0\0", b"\xd7\xff"), (b"\xe0\0", b"\xff\xff"), (b"\xd8\0\xdc\0", b"\xdb\xff\xdf\xff")]
-        } else if has(b"RKSJ") {
+        } else if has_part(name, b"RKSJ") {
             &[(b"\x00", b"\x80"), (b"\xa0", b"\xdf"), (b"\x81\x40", b"\x9f\xfc"), (b"\xe0\x40", b"\xfc\xfc")]
-        } else if has(b"GBK2K") {
+        } else if has_part(name, b"GBK2K") {
             &[(b"\0", b"\x7f"), (b"\x81\x40", b"\xfe\xfe"), (b"\x81\x30\x81\x30", b"\xfe\x39\xfe\x39")]
-        } else if has(b"CNS") {
+        } else if has_part(name, b"CNS") {
             &[(b"\0", b"\x80"), (b"\x8e\xa1\xa1\xa1", b"\x8e\xa7\xfe\xfe"), (b"\xa1\xa1", b"\xfe\xfe")]
-        } else if has(b"EUC") || has(b"B5") || has(b"UHC") {
+        } else if has_part(name, b"EUC") || has_part(name, b"B5") || has_part(name, b"UHC") {
             &[(b"\0", b"\x80"), (b"\x81\x40", b"\xfe\xfe")]
         } else {
             &[]
         };
-        let range = |(first, last): &(&[u8], &[u8])| Range { first: first.to_vec(), last: last.to_vec() };
-        Self { ranges: ranges.iter().map(range).collect(), otherwise: if has(b"UTF32") { 4 } else { 2 } }
+        let ranges = ranges.iter().map(|(first, last)| Range { first: first.to_vec(), last: last.to_vec() });
+        Self { ranges: ranges.collect(), otherwise: if has_part(name, b"UTF32") { 4 } else { 2 } }
     }
 
     /// Returns the codes of a string.
@@ -83,13 +83,17 @@ impl CodeLengths {
 
     /// Returns the length of the code at the start of these bytes.
     fn length_at(&self, bytes: &[u8]) -> usize {
-        let starts = |range: &&Range| {
+        let range = self.ranges.iter().find(|range| {
             let bounds = range.first.iter().zip(&range.last);
             bytes.len() >= range.first.len()
                 && bounds.zip(bytes).all(|((first, last), byte)| (first..=last).contains(&byte))
-        };
-        self.ranges.iter().find(starts).map_or(self.otherwise, |range| range.first.len())
+        });
+        range.map_or(self.otherwise, |range| range.first.len())
     }
+}
+
+fn has_part(name: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(name, part).is_some()
 }
 
 /// Returns the code space of an encoding: pairs of numbers between `begincodespacerange` and `endcodespacerange`.

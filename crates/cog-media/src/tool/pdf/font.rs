@@ -100,8 +100,8 @@ fn number_of(code: &[u8]) -> u32 {
     code.iter().fold(0, |all, byte| all << 8 | u32::from(*byte))
 }
 
-/// Returns the map of a composite font to Unicode: its own, or that of an encoding for Unicode. The codes of any other
-/// font have no meaning.
+/// Returns the map of a composite font to Unicode: its own, or the map of an encoding for Unicode. The codes of any
+/// other font have no meaning.
 fn composite_encoding<'a>(
     document: &'a Document,
     font: &'a Dictionary,
@@ -118,11 +118,11 @@ fn simple_characters(document: &Document, font: &Dictionary, max_inflated: usize
     let defined = with_defined_glyphs(document, font);
     let encoding = defined.get_font_encoding_with_limit(document, max_inflated).ok()?;
     let map = to_unicode(document, font, max_inflated);
-    let text = |byte: u8| {
+    let texts = (0..=u8::MAX).map(|byte| {
         let mapped = map.as_ref().and_then(|map| mapped(map, byte));
         mapped.unwrap_or_else(|| Document::decode_text(&encoding, &[byte]).unwrap_or_default())
-    };
-    Some((0..=u8::MAX).map(text).collect())
+    });
+    Some(texts.collect())
 }
 
 /// Returns the text of a byte, whose code is written with one byte or, by some producers, with two.
@@ -183,16 +183,18 @@ fn list<'a>(document: &'a Document, font: &'a Dictionary, key: &[u8]) -> &'a [Ob
     font.get_deref(key, document).and_then(Object::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the widths of a font whose characters are bytes. Those of a Type 3 font have a unit of their own.
+/// Returns the widths of a font whose characters are bytes. The widths of a Type 3 font have a unit of their own.
 fn simple_widths(document: &Document, font: &Dictionary) -> (HashMap<u32, f32>, f32) {
     let unit = list(document, font, b"FontMatrix").first().and_then(|unit| unit.as_float().ok());
     let unit = unit.unwrap_or(0.001);
     let first = font.get_deref(b"FirstChar", document).and_then(Object::as_i64).unwrap_or(0);
     let codes = u32::try_from(first).unwrap_or_default()..;
     let widths = list(document, font, b"Widths").iter().take(256);
-    let width = |width: &Object| document.dereference(width).ok()?.1.as_float().ok();
-    let known = codes.zip(widths).filter_map(|(code, it)| Some((code, width(it)? * unit))).collect();
-    (known, DEFAULT_WIDTH)
+    let known = codes.zip(widths).filter_map(|(code, width)| {
+        let width = document.dereference(width).ok()?.1.as_float().ok()?;
+        Some((code, width * unit))
+    });
+    (known.collect(), DEFAULT_WIDTH)
 }
 
 /// Returns the widths of a composite font: `first [w w ...]` or `first last w`.

@@ -50,7 +50,7 @@ pub(super) struct Form<'a> {
 }
 
 impl<'a> Resources<'a> {
-    /// Returns the resources of a page, with those of its ancestors. No stream of a font is larger than `max_inflated` bytes.
+    /// Returns the resources of a page and of its ancestors. No stream of a font is larger than `max_inflated` bytes.
     pub(super) fn from_page(document: &'a Document, page: ObjectId, max_inflated: usize) -> Rc<Self> {
         let (own, shared) = document.get_page_resources(page).unwrap_or_default();
         let shared = shared.into_iter().filter_map(|id| document.get_dictionary(id).ok());
@@ -92,8 +92,8 @@ impl<'a> Resources<'a> {
         if fonts.len() >= MAX_FONTS && !fonts.contains_key(&std::ptr::from_ref(font)) {
             return None;
         }
-        let read = || Font::read(document, font, *max_inflated).map(Rc::new);
-        fonts.entry(std::ptr::from_ref(font)).or_insert_with(read).clone()
+        let font_of = fonts.entry(std::ptr::from_ref(font));
+        font_of.or_insert_with(|| Font::read(document, font, *max_inflated).map(Rc::new)).clone()
     }
 
     /// Returns a form to draw, unless the page has drawn too much.
@@ -137,8 +137,8 @@ impl<'a> Resources<'a> {
     /// Returns the resources of a form.
     fn within(&self, own: &'a Dictionary) -> Rc<Self> {
         let mut known = self.page.resources.borrow_mut();
-        let read = || Rc::new(Self::read(&self.page, std::iter::once(own)));
-        Rc::clone(known.entry(std::ptr::from_ref(own)).or_insert_with(read))
+        let resources = known.entry(std::ptr::from_ref(own));
+        Rc::clone(resources.or_insert_with(|| Rc::new(Self::read(&self.page, std::iter::once(own)))))
     }
 }
 

@@ -38,7 +38,7 @@ struct TextReader<'a> {
     line: Matrix,
     end: Option<End>,
     text: String,
-    /// Where the text has a space in place of the character spacing in the last string.
+    /// Where the text has a space instead of the character spacing in the last string.
     guessed_space: Option<usize>,
     /// The number of forms around this content.
     depth: usize,
@@ -179,14 +179,15 @@ impl TextReader<'_> {
         self.advance(spacing);
     }
 
-    /// Adds the text of a string. Some producers write the space between two characters as their spacing. Letters of longer
-    /// strings, and of strings that follow each other with the same spacing, are spaced out.
+    /// Adds the text of a string. Some producers write the space between two characters as their spacing. Letters of
+    /// longer strings, and of strings that follow each other with the same spacing, are spaced out.
     fn decode(&mut self, bytes: &[u8], font: &Font<'_>) {
-        let (before, size) = (self.text.len(), self.state.size);
+        let before = self.text.len();
+        let size = self.state.size;
         let character_spacing = self.state.character_spacing;
         self.separate();
-        let is_same = |end: End| (end.character_spacing - character_spacing).abs() <= f32::EPSILON;
-        let continues = self.text.len() == before && self.end.is_some_and(is_same);
+        let continues = self.text.len() == before
+            && self.end.is_some_and(|end| (end.character_spacing - character_spacing).abs() <= f32::EPSILON);
         if let Some(space) = self.guessed_space.take().filter(|_| continues) {
             self.text.remove(space);
         }
@@ -237,9 +238,13 @@ impl TextReader<'_> {
         if size <= f32::EPSILON || self.text.ends_with(char::is_whitespace) && !self.text.ends_with(' ') {
             return;
         }
-        let (right, up) = (start.a / length, start.b / length);
-        let (dx, dy) = (start.e - x, start.f - y);
-        let (along, across) = (dx * right + dy * up, dy * right - dx * up);
+        let right = start.a / length;
+        let up = start.b / length;
+        let dx = start.e - x;
+        let dy = start.f - y;
+        // The distance in the direction of the line, and across it: the text may be rotated.
+        let along = dx * right + dy * up;
+        let across = dy * right - dx * up;
         // The next string follows the last character or its spacing, which kerning reduces.
         let gap = (along - along.clamp(spacing.min(0.0), spacing.max(0.0))).abs();
         if across.abs() > LINE * size {

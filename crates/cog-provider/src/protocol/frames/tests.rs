@@ -239,7 +239,7 @@ fn reference_sse(text: &[u8]) -> Outcome {
     (found, error)
 }
 
-/// Splits a text at CR, LF and CRLF.
+/// Splits text at CR, LF and CRLF.
 fn sse_lines(text: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     let mut rest = text;

@@ -14,7 +14,7 @@ fn events<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, 
     Ok(found)
 }
 
-/// Returns the events of a text, and checks that every split into two parts and into single bytes gives the same.
+/// Returns the events of text, and checks that every split into two parts and into single bytes gives the same.
 fn all_splits(text: &str) -> Vec<String> {
     let bytes = text.as_bytes();
     let expected = events([bytes]).unwrap();
