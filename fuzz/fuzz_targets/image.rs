@@ -3,7 +3,7 @@
 
 use std::{io::Read, sync::LazyLock};
 
-use cog_media::{Expected, Media, MediaCapabilities, MediaRules, Store, check, normalise};
+use cog_media::{Media, MediaCapabilities, MediaDeclaration, MediaRules, Store, check, normalise};
 use libfuzzer_sys::fuzz_target;
 use tokio::runtime::{Builder, Runtime};
 
@@ -17,7 +17,10 @@ fuzz_target!(|data: &[u8]| {
     let bytes = bytes_of(&prepared.stored);
     let again = read(&bytes).expect("an image without its metadata is an image");
     assert_eq!(again.media_type(), prepared.media_type);
-    if !prepared.steps.is_empty() && prepared.media_type == media.media_type() && again.facts().frames.is_none() {
+    if !prepared.steps.is_empty()
+        && prepared.media_type == media.media_type()
+        && again.info().frames.is_none()
+    {
         let twice = normalise(&again, &MediaCapabilities::default(), &rules).expect("it was prepared before");
         assert_eq!(bytes_of(&twice.stored), bytes);
     }
@@ -27,7 +30,7 @@ fn read(bytes: &[u8]) -> Option<Media> {
     let rules = MediaRules { max_pixels: 1 << 16, ..MediaRules::default() };
     let mut store = Store::with_limit(1 << 20);
     store.push(bytes).ok()?;
-    RUNTIME.block_on(check(store.finish(), &Expected::default(), &rules, None)).ok()
+    RUNTIME.block_on(check(store.finish(), &MediaDeclaration::default(), &rules, None)).ok()
 }
 
 fn bytes_of(stored: &cog_media::Stored) -> Vec<u8> {

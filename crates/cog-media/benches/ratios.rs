@@ -18,7 +18,8 @@ use std::{
 
 use base64_simd::STANDARD;
 use cog_media::{
-    Expected, FileGuard, Media, MediaCapabilities, MediaRules, Store, Stored, check, decode_base64, normalise,
+    FileGuard, Media, MediaCapabilities, MediaDeclaration, MediaRules, Store, Stored, check, decode_base64,
+    normalise,
 };
 use image::{
     ExtendedColorType, ImageEncoder as _,
@@ -88,7 +89,7 @@ fn stripped(directory: &Path) -> bool {
 
 fn checked(stored: Stored, rules: &MediaRules) -> Media {
     let events = tokio::runtime::Builder::new_current_thread().build().expect("an event loop");
-    events.block_on(check(stored, &Expected::default(), rules, None)).expect("an image")
+    events.block_on(check(stored, &MediaDeclaration::default(), rules, None)).expect("an image")
 }
 
 /// Prints the ratio of the best rounds, which alternate. Returns whether the bound is met.

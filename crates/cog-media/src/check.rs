@@ -3,7 +3,7 @@
 use cog_spec::Modality;
 
 use crate::{
-    Checksum, Expected, Facts, LimitKind, Media, MediaError, MediaRules, Stored, Tool,
+    Checksum, LimitKind, Media, MediaDeclaration, MediaError, MediaInfo, MediaRules, Stored, Tool,
     heif::Picture,
     kind::{convertible, describe_unknown, modality_of, sniff},
     normalise::read_header,
@@ -20,16 +20,16 @@ use crate::{
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
-/// use cog_media::{Expected, MediaRules, Store, check, decode_base64};
+/// use cog_media::{MediaDeclaration, MediaRules, Store, check, decode_base64};
 /// let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 /// let stored = decode_base64(pixel, Store::with_limit(20 << 20))?;
-/// let media = check(stored, &Expected::default(), &MediaRules::default(), None).await?;
-/// assert_eq!((media.media_type(), media.facts().width), ("image/gif", Some(1)));
+/// let media = check(stored, &MediaDeclaration::default(), &MediaRules::default(), None).await?;
+/// assert_eq!((media.media_type(), media.info().width), ("image/gif", Some(1)));
 /// # Ok(()) }
 /// ```
 pub async fn check(
     stored: Stored,
-    expected: &Expected,
+    expected: &MediaDeclaration,
     rules: &MediaRules,
     tool: Option<&Tool>,
 ) -> Result<Media, MediaError> {
@@ -54,7 +54,7 @@ pub async fn check(
 async fn convert(
     stored: &Stored,
     found: &str,
-    expected: &Expected,
+    expected: &MediaDeclaration,
     rules: &MediaRules,
     tool: &Tool,
 ) -> Result<Media, MediaError> {
@@ -72,7 +72,7 @@ async fn convert(
             // The limits for pixels apply before anything is decoded.
             let (width, height) = picture.displayed();
             size = Some((Some(width), Some(height)));
-            let facts = Facts { width: Some(width), height: Some(height), ..Facts::default() };
+            let facts = MediaInfo { width: Some(width), height: Some(height), ..MediaInfo::default() };
             check_facts(&facts, kind, rules)?;
             tool.to_jpeg(stored, media_type, &picture, max_bytes)
                 .await
@@ -85,7 +85,7 @@ async fn convert(
                 .map_err(|error| instead_of_damaged(error, unsupported()))?
         }
     };
-    let any = Expected { media_type: None, ..expected.clone() };
+    let any = MediaDeclaration { media_type: None, ..expected.clone() };
     let media = check_supported(converted, &any, rules, Some(tool)).await?;
     // A picture of another size is another picture of the file, such as a tile or a thumbnail.
     if size.is_some_and(|size| size != (media.facts.width, media.facts.height)) {
@@ -104,7 +104,7 @@ fn instead_of_damaged(error: MediaError, unsupported: MediaError) -> MediaError 
 /// Checks a file of a supported type.
 async fn check_supported(
     stored: Stored,
-    expected: &Expected,
+    expected: &MediaDeclaration,
     rules: &MediaRules,
     tool: Option<&Tool>,
 ) -> Result<Media, MediaError> {
@@ -138,7 +138,7 @@ async fn verify_checksum(stored: &Stored, checksum: Option<&Checksum>) -> Result
 /// Returns the type of the content if it is supported and not declared as another type.
 fn supported_type(
     found: Option<&'static str>,
-    expected: &Expected,
+    expected: &MediaDeclaration,
     rules: &MediaRules,
 ) -> Result<(Modality, &'static str), MediaError> {
     let allowed = rules.media_types();
@@ -153,7 +153,7 @@ fn supported_type(
 /// Returns the container of an audio track that is converted, if it turns out to have no video track.
 fn convertible_track(
     found: Option<&'static str>,
-    expected: &Expected,
+    expected: &MediaDeclaration,
     rules: &MediaRules,
 ) -> Option<(Modality, &'static str)> {
     let other = audio_type(found?)?;
@@ -162,7 +162,7 @@ fn convertible_track(
 }
 
 /// Checks that the declared type matches the content. Content of the type HEIC is found as HEIF.
-fn check_declared(expected: &Expected, media_type: &str) -> Result<(), MediaError> {
+fn check_declared(expected: &MediaDeclaration, media_type: &str) -> Result<(), MediaError> {
     let Some(declared) = expected.media_type.as_deref() else { return Ok(()) };
     let is_heic = media_type == "image/heif" && declared.eq_ignore_ascii_case("image/heic");
     match is_heic || declared.eq_ignore_ascii_case(media_type) {
@@ -191,7 +191,7 @@ async fn read_facts(
     stored: &Stored,
     media_type: &'static str,
     tool: Option<&Tool>,
-) -> Result<Facts, MediaError> {
+) -> Result<MediaInfo, MediaError> {
     if modality_of(media_type) == Some(Modality::Image) {
         // Reading from disk blocks, and counting the frames of an animation reads the complete file.
         if stored.is_in_memory() {
@@ -204,7 +204,7 @@ async fn read_facts(
     tool.probe(stored, media_type).await
 }
 
-fn check_facts(facts: &Facts, kind: Modality, rules: &MediaRules) -> Result<(), MediaError> {
+fn check_facts(facts: &MediaInfo, kind: Modality, rules: &MediaRules) -> Result<(), MediaError> {
     let found = facts.duration_ms.unwrap_or_default();
     let limit = rules.max_duration_of(kind);
     if found > limit.saturating_add(PADDING_MS) {
@@ -237,7 +237,7 @@ fn check_facts(facts: &Facts, kind: Modality, rules: &MediaRules) -> Result<(), 
 #[cfg(test)]
 pub(crate) fn check_now(
     stored: Stored,
-    expected: &Expected,
+    expected: &MediaDeclaration,
     rules: &MediaRules,
 ) -> Result<Media, MediaError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -263,7 +263,8 @@ mod tests {
     fn checked(bytes: &[u8], declared: Option<&str>, rules: &MediaRules) -> Result<Media, MediaError> {
         let mut store = Store::with_limit(1 << 30);
         store.push(bytes)?;
-        let expected = Expected { media_type: declared.map(str::to_owned), ..Expected::default() };
+        let expected =
+            MediaDeclaration { media_type: declared.map(str::to_owned), ..MediaDeclaration::default() };
         check_now(store.finish(), &expected, rules)
     }
 
@@ -271,7 +272,7 @@ mod tests {
     fn image_passes_with_type_and_dimensions() {
         let media = checked(&png(30, 20), Some("IMAGE/PNG"), &MediaRules::default()).unwrap();
         assert_eq!((media.media_type(), media.kind()), ("image/png", Modality::Image));
-        assert_eq!((media.facts().width, media.facts().height), (Some(30), Some(20)));
+        assert_eq!((media.info().width, media.info().height), (Some(30), Some(20)));
     }
 
     #[test]
@@ -280,14 +281,14 @@ mod tests {
         runtime.block_on(async {
             let (release, released) = std::sync::mpsc::channel::<()>();
             let occupied = tokio::task::spawn_blocking(move || released.recv());
-            let (expected, rules) = (Expected::default(), MediaRules::default());
+            let (expected, rules) = (MediaDeclaration::default(), MediaRules::default());
             let in_memory = check(stored_png(1 << 20), &expected, &rules, None);
             assert!(in_memory.now_or_never().is_some());
             let mut on_disk = Box::pin(check(stored_png(0), &expected, &rules, None));
             assert!(on_disk.as_mut().now_or_never().is_none());
             release.send(()).unwrap();
             occupied.await.unwrap().unwrap();
-            assert_eq!(on_disk.await.unwrap().facts().width, Some(200));
+            assert_eq!(on_disk.await.unwrap().info().width, Some(200));
         });
     }
 
@@ -339,16 +340,17 @@ mod tests {
         let rules = MediaRules { max_duration_ms: Some(1000), max_pages: 3, ..MediaRules::default() };
         let fits =
             |facts, kind| check_facts(&facts, kind, &rules).map_err(|error| (error.code(), error.reason()));
-        let long = |duration_ms| Facts { duration_ms: Some(duration_ms), ..Facts::default() };
+        let long = |duration_ms| MediaInfo { duration_ms: Some(duration_ms), ..MediaInfo::default() };
         assert_eq!(fits(long(1000 + PADDING_MS), Modality::Audio), Ok(()));
         assert_eq!(
             fits(long(1001 + PADDING_MS), Modality::Video),
             Err((Code::MediaTooLarge, Some("duration")))
         );
-        let thick = |pages| Facts { pages: Some(pages), ..Facts::default() };
+        let thick = |pages| MediaInfo { pages: Some(pages), ..MediaInfo::default() };
         assert_eq!(fits(thick(3), Modality::Document), Ok(()));
         assert_eq!(fits(thick(4), Modality::Document), Err((Code::MediaTooLarge, Some("pages"))));
-        let frame = |width, height| Facts { width: Some(width), height: Some(height), ..Facts::default() };
+        let frame =
+            |width, height| MediaInfo { width: Some(width), height: Some(height), ..MediaInfo::default() };
         assert_eq!(fits(frame(2160, 3840), Modality::Video), Ok(()));
         assert_eq!(fits(frame(3000, 2161), Modality::Video), Err((Code::MediaDimensionExceeded, None)));
     }

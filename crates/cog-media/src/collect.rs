@@ -6,8 +6,8 @@ use cog_json::Path;
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use crate::{
-    Expected, Fetched, Fetcher, FileGuard, LimitKind, Media, MediaError, MediaLocation, MediaRules,
-    MediaSource, Store, Stored, Tool, check, decode_base64, store::run_blocking,
+    Fetcher, FileGuard, LimitKind, Media, MediaDeclaration, MediaError, MediaLocation, MediaRules,
+    MediaSource, SourceContent, Store, Stored, Tool, check, decode_base64, store::run_blocking,
 };
 
 /// The maximum bytes of all media files of one input.
@@ -67,9 +67,10 @@ fn check_count(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<()
 /// Why it is refused.
 pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> Result<Media, MediaError> {
     source.check(&rules)?;
-    let mut expected = Expected::from_source(&source);
+    let mut expected = MediaDeclaration::from_source(&source);
     let tool = access.tool.clone();
-    let Fetched { stored, declared } = receive(source.location, rules.max_bytes_of_any(), access).await?;
+    let SourceContent { stored, declared } =
+        receive(source.location, rules.max_bytes_of_any(), access).await?;
     expected.hint = declared.or(expected.hint);
     check(stored, &expected, &rules, tool.as_deref()).await
 }
@@ -78,7 +79,11 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
 ///
 /// # Errors
 /// Why it cannot be opened.
-pub async fn receive(location: MediaLocation, limit: u64, access: Access) -> Result<Fetched, MediaError> {
+pub async fn receive(
+    location: MediaLocation,
+    limit: u64,
+    access: Access,
+) -> Result<SourceContent, MediaError> {
     let store = Store::with_limit(limit);
     match location {
         MediaLocation::Url(url) => access.fetch(&url, store).await,
@@ -86,7 +91,7 @@ pub async fn receive(location: MediaLocation, limit: u64, access: Access) -> Res
     }
 }
 
-fn open(location: &MediaLocation, store: Store, access: &Access) -> Result<Fetched, MediaError> {
+fn open(location: &MediaLocation, store: Store, access: &Access) -> Result<SourceContent, MediaError> {
     let stored = match location {
         MediaLocation::Base64(data) => decode_base64(data.as_str().unwrap_or_default(), store),
         MediaLocation::File(path) => access.file(path, store),
@@ -94,7 +99,7 @@ fn open(location: &MediaLocation, store: Store, access: &Access) -> Result<Fetch
         MediaLocation::Upload(id) => return access.upload(id),
         MediaLocation::Url(_) => Err(MediaError::SourceUnavailable { what: "URLs" }),
     };
-    Ok(Fetched { stored: stored?, declared: None })
+    Ok(SourceContent { stored: stored?, declared: None })
 }
 
 /// Returns all media files, or all errors; the first file over the total limit is an error too.
@@ -151,7 +156,7 @@ pub struct Access {
     pub tool: Option<Arc<Tool>>,
     /// The content of URLs and uploads that was stored before, by URL or id. It is used instead of opening them again,
     /// since they may have expired.
-    pub stored: Arc<HashMap<String, Fetched>>,
+    pub stored: Arc<HashMap<String, SourceContent>>,
     /// The owner whose uploads may be opened, if uploads have owners.
     pub owner: Option<String>,
 }
@@ -162,7 +167,7 @@ pub trait Uploads: Send + Sync {
     ///
     /// # Errors
     /// [`MediaError::Upload`] if this owner has no such upload, or it has expired.
-    fn open(&self, id: &str, owner: Option<&str>) -> Result<Fetched, MediaError>;
+    fn open(&self, id: &str, owner: Option<&str>) -> Result<SourceContent, MediaError>;
 }
 
 impl Access {
@@ -175,7 +180,7 @@ impl Access {
     }
 
     /// Fetches a URL.
-    pub(crate) async fn fetch(&self, url: &str, store: Store) -> Result<Fetched, MediaError> {
+    pub(crate) async fn fetch(&self, url: &str, store: Store) -> Result<SourceContent, MediaError> {
         if let Some(stored) = self.stored.get(url) {
             store.expect(stored.stored.len())?;
             return Ok(stored.clone());
@@ -193,7 +198,7 @@ impl Access {
     }
 
     /// Opens an upload.
-    pub(crate) fn upload(&self, id: &str) -> Result<Fetched, MediaError> {
+    pub(crate) fn upload(&self, id: &str) -> Result<SourceContent, MediaError> {
         if let Some(stored) = self.stored.get(id) {
             return Ok(stored.clone());
         }

@@ -22,22 +22,22 @@ pub enum Delivery {
     /// As files in this directory, which is created if missing.
     Directory(PathBuf),
     /// Through a publisher that serves them.
-    Publisher(Arc<dyn Publish>),
+    Store(Arc<dyn UrlStore>),
 }
 
 /// Stores generated media for the owner of the run (SPEC 4.3.2).
-pub trait Publish: Send + Sync {
+pub trait UrlStore: Send + Sync {
     /// Stores a media file for its owner and returns its URL. Called on a thread that may block, inside a Tokio
     /// runtime.
     ///
     /// # Errors
     /// If there is no room.
-    fn publish(&self, owner: Option<&str>, media: &Media) -> Result<Published, ErrorBody>;
+    fn store(&self, owner: Option<&str>, media: &Media) -> Result<StoredUrl, ErrorBody>;
 }
 
 /// Where a generated media file can be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Published {
+pub struct StoredUrl {
     /// Its URL.
     pub url: String,
     /// When it expires (RFC 3339).
@@ -46,13 +46,13 @@ pub struct Published {
 
 /// Where a media file was delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delivered {
+pub enum DeliveryPlace {
     /// In the answer.
     Inline,
     /// In this file.
     File(PathBuf),
     /// At a URL.
-    Url(Published),
+    Url(StoredUrl),
 }
 
 impl Delivery {
@@ -61,7 +61,7 @@ impl Delivery {
         match self {
             Self::Inline => "base64",
             Self::Directory(_) => "file",
-            Self::Publisher(_) => "url",
+            Self::Store(_) => "url",
         }
     }
 
@@ -70,13 +70,18 @@ impl Delivery {
     ///
     /// # Errors
     /// If the disk or the publisher refuses it.
-    pub fn deliver(&self, module: &str, owner: Option<&str>, media: &Media) -> Result<Delivered, ErrorBody> {
+    pub fn deliver(
+        &self,
+        module: &str,
+        owner: Option<&str>,
+        media: &Media,
+    ) -> Result<DeliveryPlace, ErrorBody> {
         match self {
-            Self::Inline => Ok(Delivered::Inline),
-            Self::Directory(directory) => {
-                write(directory, module, media).map(Delivered::File).map_err(|error| ErrorBody::from(&error))
-            }
-            Self::Publisher(publisher) => publisher.publish(owner, media).map(Delivered::Url),
+            Self::Inline => Ok(DeliveryPlace::Inline),
+            Self::Directory(directory) => write(directory, module, media)
+                .map(DeliveryPlace::File)
+                .map_err(|error| ErrorBody::from(&error)),
+            Self::Store(store) => store.store(owner, media).map(DeliveryPlace::Url),
         }
     }
 }
@@ -244,13 +249,13 @@ fn is_hash_name(name: &str) -> bool {
 #[expect(clippy::disallowed_methods, reason = "the files of the tests")]
 mod tests {
     use super::*;
-    use crate::{Expected, MediaRules, Store, check::check_now, decode_base64};
+    use crate::{MediaDeclaration, MediaRules, Store, check::check_now, decode_base64};
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
     fn pixel() -> Media {
         let stored = decode_base64(PIXEL, Store::with_limit(100)).unwrap();
-        check_now(stored, &Expected::default(), &MediaRules::default()).unwrap()
+        check_now(stored, &MediaDeclaration::default(), &MediaRules::default()).unwrap()
     }
 
     #[test]
@@ -259,7 +264,7 @@ mod tests {
         let delivery = Delivery::Directory(directory.path().join("deep/out"));
         let paths: Vec<PathBuf> = (0..3)
             .map(|_| match delivery.deliver("draws", None, &pixel()).unwrap() {
-                Delivered::File(path) => path,
+                DeliveryPlace::File(path) => path,
                 other => panic!("{other:?}"),
             })
             .collect();
@@ -309,12 +314,12 @@ mod tests {
 #[expect(clippy::disallowed_methods, reason = "the files of the tests")]
 mod directory_tests {
     use super::*;
-    use crate::{Expected, MediaRules, check::check_now, decode_base64};
+    use crate::{MediaDeclaration, MediaRules, check::check_now, decode_base64};
 
     fn pixel() -> Media {
         let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
         let stored = decode_base64(pixel, Store::with_limit(100)).unwrap();
-        check_now(stored, &Expected::default(), &MediaRules::default()).unwrap()
+        check_now(stored, &MediaDeclaration::default(), &MediaRules::default()).unwrap()
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Default for FetchLimits {
 
 /// A response or an upload.
 #[derive(Debug, Clone)]
-pub struct Fetched {
+pub struct SourceContent {
     /// The bytes.
     pub stored: Stored,
     /// The type that the server or the client of an upload declared: a hint (ruling R61).
@@ -93,7 +93,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// [`MediaError::Refused`] and [`MediaError::Fetch`] (E1012, ruling R62), and as [`Store::push`].
-    pub async fn fetch(&self, url: &str, store: Store) -> Result<Fetched, MediaError> {
+    pub async fn fetch(&self, url: &str, store: Store) -> Result<SourceContent, MediaError> {
         let first = self.guard.judge(url).map_err(|refusal| MediaError::Refused { refusal, hop: 0 })?;
         let shown = first.to_string();
         match tokio::time::timeout(self.limits.timeout, self.follow(first, store)).await {
@@ -105,7 +105,7 @@ impl Fetcher {
         }
     }
 
-    async fn follow(&self, first: Target, store: Store) -> Result<Fetched, MediaError> {
+    async fn follow(&self, first: Target, store: Store) -> Result<SourceContent, MediaError> {
         let mut target = first;
         for hop in 0..=self.limits.redirects {
             let known = self.cache.get(target.url());
@@ -161,7 +161,7 @@ impl Fetcher {
         target: &Target,
         mut reply: Response,
         mut store: Store,
-    ) -> Result<Fetched, MediaError> {
+    ) -> Result<SourceContent, MediaError> {
         let status = reply.status();
         if status != StatusCode::OK {
             return Err(failed(target, format!("the server returned {status}"), Some(status.as_u16())));
@@ -190,7 +190,7 @@ impl Fetcher {
         let declared = reply.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let declared =
             declared.map(|value| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
-        let fetched = Fetched { stored: store.finish(), declared };
+        let fetched = SourceContent { stored: store.finish(), declared };
         self.cache.store(target.url(), reply.headers(), &fetched);
         Ok(fetched)
     }

@@ -16,15 +16,15 @@ pub struct Media {
     pub(crate) stored: Stored,
     pub(crate) kind: Modality,
     pub(crate) media_type: &'static str,
-    pub(crate) facts: Facts,
-    pub(crate) declared: Expected,
+    pub(crate) facts: MediaInfo,
+    pub(crate) declared: MediaDeclaration,
     /// The type of the file that it was converted from.
     pub(crate) original: Option<&'static str>,
 }
 
 /// What the sender declared about a media file.
 #[derive(Debug, Clone, Default)]
-pub struct Expected {
+pub struct MediaDeclaration {
     /// The declared `media_type`, which the content must match (ruling R61).
     pub media_type: Option<String>,
     /// The type suggested by the file name, the server or the provider; the content decides (rulings R61, R69).
@@ -41,7 +41,7 @@ pub struct Expected {
     pub checksum: Option<Checksum>,
 }
 
-impl Expected {
+impl MediaDeclaration {
     /// Returns what a source declares; a file name extension is a hint.
     pub(crate) fn from_source(source: &MediaSource) -> Self {
         let declared = Self {
@@ -101,7 +101,7 @@ impl Media {
     }
 
     /// Returns what its header says.
-    pub fn facts(&self) -> &Facts {
+    pub fn info(&self) -> &MediaInfo {
         &self.facts
     }
 
@@ -158,7 +158,7 @@ impl Media {
 /// What the header of a media file says.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
-pub struct Facts {
+pub struct MediaInfo {
     /// Width in pixels, after the orientation is applied.
     pub width: Option<u32>,
     /// Height in pixels, after the orientation is applied.
@@ -177,7 +177,7 @@ pub struct Facts {
     pub orientation: Option<Orientation>,
 }
 
-impl Facts {
+impl MediaInfo {
     /// Writes the known facts into an open object.
     pub(crate) fn write_fields(&self, w: &mut Writer<'_>) {
         w.optional("width", &self.width);

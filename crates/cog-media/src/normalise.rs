@@ -50,7 +50,7 @@ impl Default for MediaCapabilities {
 
 /// A part of a media file, ready to send.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct MediaPart {
     /// Its type.
     pub media_type: &'static str,
     /// Its bytes.
@@ -60,12 +60,12 @@ pub struct Prepared {
     /// The processing steps that were applied.
     pub steps: Vec<Step>,
     /// Which part of the media file it is.
-    pub part: Part,
+    pub part: PartKind,
     /// A warning about content that the model does not receive.
     pub warning: Option<String>,
 }
 
-impl Prepared {
+impl MediaPart {
     /// Returns a media file unchanged.
     pub(crate) fn complete(media: &Media) -> Self {
         Self::converted(media.media_type(), media.bytes().clone(), Vec::new())
@@ -73,14 +73,14 @@ impl Prepared {
 
     /// Returns a media file after these steps.
     fn converted(media_type: &'static str, stored: Stored, steps: Vec<Step>) -> Self {
-        Self { media_type, stored, url: None, steps, part: Part::Complete, warning: None }
+        Self { media_type, stored, url: None, steps, part: PartKind::Complete, warning: None }
     }
 }
 
 /// Which part of a media file is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Part {
+pub enum PartKind {
     /// The complete file.
     #[default]
     Complete,
@@ -102,7 +102,7 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl PartKind {
     /// Writes it into an open object; nothing for the complete file.
     pub(crate) fn write_fields(self, w: &mut Writer<'_>) {
         match self {
@@ -165,7 +165,7 @@ pub fn normalise(
     media: &Media,
     capabilities: &MediaCapabilities,
     rules: &MediaRules,
-) -> Result<Prepared, MediaError> {
+) -> Result<MediaPart, MediaError> {
     if media.kind() != Modality::Image {
         return Err(MediaError::UnsupportedByProvider { media_type: media.media_type() });
     }
@@ -185,27 +185,27 @@ pub fn normalise(
 /// Returns whether normalising an image decodes its pixels.
 pub(crate) fn needs_decoding(media: &Media, capabilities: &MediaCapabilities, rules: &MediaRules) -> bool {
     let is_large = capabilities.max_bytes.is_some_and(|limit| media.bytes().len() > limit);
-    let is_animated = media.facts().frames.is_some() && media.media_type() == "image/webp";
+    let is_animated = media.info().frames.is_some() && media.media_type() == "image/webp";
     is_large || is_animated || !steps_of(media, capabilities, rules).is_empty()
 }
 
 /// Removes everything except pixels and colour information. An animation keeps its first frame only, even if metadata
 /// stays. Returns none if that requires decoding.
-fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared>, MediaError> {
+fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<MediaPart>, MediaError> {
     let media_type = media.media_type();
     let stored = media.bytes();
-    let is_one_of_several = media_type == "image/gif" || media.facts().frames.is_some();
+    let is_one_of_several = media_type == "image/gif" || media.info().frames.is_some();
     if !rules.strip_metadata && !is_one_of_several {
-        return Ok(Some(Prepared::complete(media)));
+        return Ok(Some(MediaPart::complete(media)));
     }
-    let is_animated = media.facts().frames.is_some();
+    let is_animated = media.info().frames.is_some();
     let plan = stripping_plan(stored, media_type, is_animated, !rules.strip_metadata);
     let Some(plan) = plan.map_err(|error| error.into_error(media_type))? else { return Ok(None) };
     let step = if is_one_of_several { Step::FirstFrame } else { Step::Stripped };
     // If nothing was removed, the original bytes are sent.
     match plan.len() == stored.len() {
-        true => Ok(Some(Prepared::complete(media))),
-        false => Ok(Some(Prepared::converted(media_type, plan.execute(stored)?, vec![step]))),
+        true => Ok(Some(MediaPart::complete(media))),
+        false => Ok(Some(MediaPart::converted(media_type, plan.execute(stored)?, vec![step]))),
     }
 }
 

@@ -5,8 +5,8 @@ mod decode_queue;
 use cog_spec::Modality;
 
 use crate::{
-    Frame, Media, MediaCapabilities, MediaError, MediaRules, PageText, Part, Prepared, Step, Store, Stored,
-    Tool,
+    Frame, Media, MediaCapabilities, MediaError, MediaPart, MediaRules, PageText, PartKind, Step, Store,
+    Stored, Tool,
     normalise::{needs_decoding, normalise},
     store::run_blocking,
 };
@@ -34,12 +34,12 @@ pub async fn prepare(
     rules: &MediaRules,
     tool: Option<&Tool>,
     owner: Option<&str>,
-) -> Result<Vec<Prepared>, MediaError> {
+) -> Result<Vec<MediaPart>, MediaError> {
     if media.kind() == Modality::Image {
         return image_of(media, capabilities, rules, owner).await.map(|image| vec![image]);
     }
     if capabilities.media_types.contains(&media.media_type()) {
-        return Ok(vec![Prepared::complete(media)]);
+        return Ok(vec![MediaPart::complete(media)]);
     }
     let tool = tool.ok_or_else(|| unsupported(media))?;
     match media.kind() {
@@ -55,7 +55,7 @@ async fn image_of(
     capabilities: &MediaCapabilities,
     rules: &MediaRules,
     owner: Option<&str>,
-) -> Result<Prepared, MediaError> {
+) -> Result<MediaPart, MediaError> {
     let permit = match needs_decoding(media, capabilities, rules) {
         true => Some(decode_queue::wait(media, owner).await),
         false => None,
@@ -86,21 +86,21 @@ async fn frames_of(
     media: &Media,
     capabilities: &MediaCapabilities,
     tool: &Tool,
-) -> Result<Vec<Prepared>, MediaError> {
+) -> Result<Vec<MediaPart>, MediaError> {
     if !capabilities.media_types.contains(&FRAME) {
         return Err(unsupported(media));
     }
     let mut plan = capabilities.frames;
     plan.max_side = capabilities.max_dimension.map_or(plan.max_side, |limit| limit.min(plan.max_side));
     let frames = tool.frames(media, &plan).await?;
-    let frames = frames.into_iter().map(|Frame { at_ms, number, image }| Prepared {
-        part: Part::Frame { at_ms, number },
+    let frames = frames.into_iter().map(|Frame { at_ms, number, image }| MediaPart {
+        part: PartKind::Frame { at_ms, number },
         ..converted(FRAME, image)
     });
     let mut parts: Vec<_> = frames.collect();
     match audio_of(media, capabilities, tool).await? {
-        Some(audio) => parts.push(Prepared { part: Part::Audio, ..audio }),
-        None if media.facts().sample_rate.is_some() => {
+        Some(audio) => parts.push(MediaPart { part: PartKind::Audio, ..audio }),
+        None if media.info().sample_rate.is_some() => {
             let warning = match capabilities.media_types.contains(&AUDIO) {
                 true => "the audio track was not sent: it contains no sound",
                 false => "the audio track was not sent: the model does not support audio",
@@ -118,7 +118,7 @@ async fn audio_of(
     media: &Media,
     capabilities: &MediaCapabilities,
     tool: &Tool,
-) -> Result<Option<Prepared>, MediaError> {
+) -> Result<Option<MediaPart>, MediaError> {
     if !capabilities.media_types.contains(&AUDIO) {
         return Ok(None);
     }
@@ -126,13 +126,13 @@ async fn audio_of(
 }
 
 /// Returns converted content.
-fn converted(media_type: &'static str, stored: Stored) -> Prepared {
-    Prepared {
+fn converted(media_type: &'static str, stored: Stored) -> MediaPart {
+    MediaPart {
         media_type,
         stored,
         url: None,
         steps: vec![Step::Converted],
-        part: Part::Complete,
+        part: PartKind::Complete,
         warning: None,
     }
 }
@@ -142,7 +142,7 @@ async fn document_of(
     media: &Media,
     capabilities: &MediaCapabilities,
     tool: &Tool,
-) -> Result<Vec<Prepared>, MediaError> {
+) -> Result<Vec<MediaPart>, MediaError> {
     let pages = tool.text(media.bytes()).await?;
     if pages.iter().all(|page| page.text.is_empty()) {
         return pages_of(media, pages.len(), capabilities, tool).await;
@@ -151,7 +151,7 @@ async fn document_of(
         let mut store = Store::unhashed(u64::MAX);
         store.push(PageText::marked(&pages).as_bytes())?;
         let text = converted(TEXT, store.finish());
-        Ok(vec![Prepared { part: Part::Text, warning: not_sent(&pages), ..text }])
+        Ok(vec![MediaPart { part: PartKind::Text, warning: not_sent(&pages), ..text }])
     })
     .await
 }
@@ -162,14 +162,14 @@ async fn pages_of(
     pages: usize,
     capabilities: &MediaCapabilities,
     tool: &Tool,
-) -> Result<Vec<Prepared>, MediaError> {
+) -> Result<Vec<MediaPart>, MediaError> {
     if !capabilities.media_types.contains(&FRAME) {
         return Err(MediaError::NoText { what: "the provider does not support images" });
     }
     let mut parts = Vec::new();
     for number in (1..=MAX_PAGES).take(pages) {
         let image = tool.page_image(media.bytes(), number).await?;
-        parts.push(Prepared { part: Part::Page { number }, ..converted(FRAME, image) });
+        parts.push(MediaPart { part: PartKind::Page { number }, ..converted(FRAME, image) });
     }
     if pages > parts.len() {
         let warning = format!("only the first {MAX_PAGES} of {pages} pages were sent, as images");
@@ -212,7 +212,7 @@ mod tests {
     use cog_json::Value;
 
     use super::*;
-    use crate::{Expected, MediaSource, check, decode_base64};
+    use crate::{MediaDeclaration, MediaSource, check, decode_base64};
 
     fn page(number: u32, text: &str) -> PageText {
         PageText { number, text: text.to_owned(), unread: 0 }
@@ -226,7 +226,7 @@ mod tests {
         let source = MediaSource::read(&source, source.node()).unwrap();
         let stored = decode_base64(PIXEL, Store::with_limit(100)).unwrap();
         let rules = MediaRules::default();
-        let media = check(stored, &Expected::from_source(&source), &rules, None).await.unwrap();
+        let media = check(stored, &MediaDeclaration::from_source(&source), &rules, None).await.unwrap();
         let capabilities = MediaCapabilities {
             media_types: capabilities.to_vec(),
             by_url: true,

@@ -3,21 +3,21 @@
 use cog_json::{Array, Path, ToJson, Value, Writer};
 use cog_spec::Modality;
 
-use crate::{Media, Prepared};
+use crate::{Media, MediaPart};
 
 /// A media file of an input, and what was sent of it.
 #[derive(Debug, Clone)]
-pub struct Processed {
+pub struct ProcessedMedia {
     /// Its path, from `input`.
     pub path: Path,
     /// The checked file.
     pub media: Media,
     /// The parts that were sent.
-    pub sent: Vec<Prepared>,
+    pub sent: Vec<MediaPart>,
 }
 
 /// Returns `meta.media_processed`: each media file and what was sent of it.
-pub fn media_processed(all: &[Processed]) -> Value {
+pub fn media_processed(all: &[ProcessedMedia]) -> Value {
     write_all(all, |processed, w| {
         w.optional("source", &processed.media.source());
         processed.media.write_fields(w);
@@ -26,7 +26,7 @@ pub fn media_processed(all: &[Processed]) -> Value {
 }
 
 /// Returns `meta.media_validation`: the checks of each media file, all of which have passed.
-pub fn media_validation(all: &[Processed]) -> Value {
+pub fn media_validation(all: &[ProcessedMedia]) -> Value {
     write_all(all, |processed, w| {
         w.field("valid", &true);
         w.field("checks", checks(&processed.media).as_slice());
@@ -34,7 +34,7 @@ pub fn media_validation(all: &[Processed]) -> Value {
     })
 }
 
-fn write_all(all: &[Processed], write: impl Fn(&Processed, &mut Writer<'_>)) -> Value {
+fn write_all(all: &[ProcessedMedia], write: impl Fn(&ProcessedMedia, &mut Writer<'_>)) -> Value {
     let mut text = String::new();
     Writer::compact(&mut text).array(|w| {
         for processed in all {
@@ -60,7 +60,7 @@ fn checks(media: &Media) -> Vec<&'static str> {
 }
 
 /// Written by hand: the size and the part are computed.
-impl ToJson for Prepared {
+impl ToJson for MediaPart {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("media_type", self.media_type);
@@ -78,22 +78,22 @@ impl ToJson for Prepared {
 mod tests {
     use super::*;
     use crate::{
-        Access, Expected, FileGuard, MediaCapabilities, MediaLocation, MediaRules, MediaSource, Store,
-        check::check_now, normalise, obtain,
+        Access, FileGuard, MediaCapabilities, MediaDeclaration, MediaLocation, MediaRules, MediaSource,
+        Store, check::check_now, normalise, obtain,
     };
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
-    fn processed(expected: &Expected) -> Processed {
+    fn processed(expected: &MediaDeclaration) -> ProcessedMedia {
         let stored = crate::decode_base64(PIXEL, Store::with_limit(100)).unwrap();
         let media = check_now(stored, expected, &MediaRules::default()).unwrap();
         let sent = vec![normalise(&media, &MediaCapabilities::default(), &MediaRules::default()).unwrap()];
-        Processed { path: "input.image".parse().unwrap(), media, sent }
+        ProcessedMedia { path: "input.image".parse().unwrap(), media, sent }
     }
 
     #[test]
     fn reports_checks_and_sent_parts() {
-        let all = [processed(&Expected::default())];
+        let all = [processed(&MediaDeclaration::default())];
         let reported = media_processed(&all);
         assert_eq!(reported.pointer("/0/media_type").unwrap().as_str(), Some("image/gif"));
         assert_eq!(reported.pointer("/0/path").unwrap().as_str(), Some("input.image"));
@@ -113,7 +113,7 @@ mod tests {
         let access = Access { files: FileGuard::new([path.clone()]), ..Access::default() };
         let media =
             obtain(MediaSource::new(MediaLocation::File(path)), MediaRules::default(), access).await.unwrap();
-        let all = [Processed { path: Path::root(), media, sent: Vec::new() }];
+        let all = [ProcessedMedia { path: Path::root(), media, sent: Vec::new() }];
         let warning = "the file name suggests image/png, but the content is image/gif";
         assert_eq!(media_validation(&all).pointer("/0/warning").unwrap().as_str(), Some(warning));
         assert_eq!(media_processed(&all).pointer("/0/source").unwrap().as_str(), Some("file"));

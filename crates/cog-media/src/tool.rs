@@ -32,7 +32,7 @@ use self::{
     child::{CONVERTING, Child, ChildOutput, Failure, READING},
     report::{PDF, Report},
 };
-use crate::{Facts, MediaError, Stored, store::run_blocking};
+use crate::{MediaError, MediaInfo, Stored, store::run_blocking};
 
 #[cfg(feature = "decode")]
 pub use self::reader::internal_media;
@@ -107,9 +107,9 @@ impl Tool {
     ///
     /// # Errors
     /// [`MediaError::Damaged`] if it cannot be read within its limits of time and memory.
-    pub async fn probe(&self, stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
+    pub async fn probe(&self, stored: &Stored, media_type: &'static str) -> Result<MediaInfo, MediaError> {
         match self.read(stored, media_type, &["probe", media_type]).await? {
-            Report::Facts(facts) => Ok(facts),
+            Report::Info(facts) => Ok(facts),
             other => Err(unreadable(media_type, other)),
         }
     }
@@ -124,7 +124,7 @@ impl Tool {
             return Ok(None);
         }
         match self.read(stored, media_type, &["declared", media_type]).await? {
-            Report::Facts(facts) => Ok(facts.duration_ms),
+            Report::Info(facts) => Ok(facts.duration_ms),
             other => Err(unreadable(media_type, other)),
         }
     }
@@ -224,7 +224,7 @@ fn failed(failure: Failure, media_type: &'static str) -> MediaError {
 fn unreadable(media_type: &'static str, report: Report) -> MediaError {
     let what = match report {
         Report::Error(error) => error.what(),
-        Report::Facts(_) | Report::Pages(_) | Report::Sizes(_) => {
+        Report::Info(_) | Report::Pages(_) | Report::Sizes(_) => {
             "the reader process returned unexpected output"
         }
     };

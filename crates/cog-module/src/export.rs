@@ -2,7 +2,7 @@
 //!
 //! * [`skill`] is an Agent Skill, and [`claude_code`] one for Claude Code;
 //! * [`agent_card`] is a card of A2A, [`server_json`] an entry of the MCP registry, and [`promptfoo`] a configuration
-//! of promptfoo;
+//!   of promptfoo;
 //! * [`input_schema`] and [`envelope_schema`] describe the input and the answer to other programs.
 
 mod agent_card;

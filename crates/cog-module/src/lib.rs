@@ -6,7 +6,7 @@
 //!
 //! * [`Finder`] finds a module; [`BuiltinModule`]s ship, [`Module::from_parts`] and [`ModuleFiles`] embed others;
 //! * [`validate`] checks all files, [`golden`] tests them; [`scaffold`] creates a module, [`migrate`] upgrades an old
-//! one;
+//!   one;
 //! * [`export`] writes a module in the formats of other programs, and [`import`] drafts one from a skill.
 //!
 //! ```

@@ -11,7 +11,7 @@ use std::{
 };
 
 use cog_json::ToJson as _;
-use cog_media::{Fetched, Media};
+use cog_media::{Media, SourceContent};
 use cog_spec::{Code, ErrorBody};
 use cog_store::private;
 
@@ -128,7 +128,7 @@ impl CallLog {
     }
 
     /// Returns the stored media of the input, by their URLs and uploads. Blocks on the disk.
-    pub(crate) fn media(&self) -> HashMap<String, Fetched> {
+    pub(crate) fn media(&self) -> HashMap<String, SourceContent> {
         let text = self.read().unwrap_or_default();
         self.storage.media.open_all(&media_in(&text))
     }
@@ -277,7 +277,7 @@ fn unreadable(error: &io::Error) -> ErrorBody {
 
 #[cfg(test)]
 mod tests {
-    use cog_media::{Expected, MediaRules, Store, check, decode_base64};
+    use cog_media::{MediaDeclaration, MediaRules, Store, check, decode_base64};
 
     use super::*;
 
@@ -287,7 +287,7 @@ mod tests {
         let files = Arc::new(MediaFiles::in_directory(&place.path().join("media")).unwrap());
         let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
         let stored = decode_base64(pixel, Store::with_limit(100)).unwrap();
-        let image = check(stored, &Expected::default(), &MediaRules::default(), None).await.unwrap();
+        let image = check(stored, &MediaDeclaration::default(), &MediaRules::default(), None).await.unwrap();
         let count = || std::fs::read_dir(place.path().join("media")).unwrap().count();
         let log = CallLog::new(Some(place.path().join("a.calls")), files);
         log.add_media(vec![("upl_1".to_owned(), image.clone())]).await;

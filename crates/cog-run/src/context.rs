@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 pub use cog_answer::RecoveryOffer;
-use cog_media::Fetched;
+use cog_media::SourceContent;
 use cog_spec::Warning;
 
 use crate::{call_log::CallLog, parts_state::FinishedParts, trace_context::SpanContext};
@@ -37,7 +37,7 @@ pub struct RunContext {
     /// The log of the run's tool calls, so that a run that starts again does not repeat them.
     pub(crate) call_log: Option<CallLog>,
     /// The content of URLs and uploads of the input that a run that starts again has stored, by URL or id.
-    pub(crate) stored_media: Arc<HashMap<String, Fetched>>,
+    pub(crate) stored_media: Arc<HashMap<String, SourceContent>>,
     /// The modules that call this one as a tool, from the first.
     pub(crate) callers: Vec<String>,
     /// Whether a model calls the module as a tool, or a module of which it is a part. Such a run cannot wait for a confirmation.

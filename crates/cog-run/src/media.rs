@@ -11,8 +11,8 @@ use std::pin::Pin;
 use cog_answer::PendingReply;
 use cog_json::{Node, Path, Value};
 use cog_media::{
-    Access, Expected, Media, MediaCapabilities, MediaError, MediaLocation, MediaRules, Processed, Progress,
-    UrlGuard, collect, modality_of, prepare,
+    Access, Media, MediaCapabilities, MediaDeclaration, MediaError, MediaLocation, MediaRules,
+    ProcessedMedia, Progress, UrlGuard, collect, modality_of, prepare,
 };
 use cog_module::Module;
 use cog_provider::Provider;
@@ -159,7 +159,7 @@ impl Collected {
         &self,
         provider: &dyn Provider,
         model: &str,
-    ) -> Result<Vec<Processed>, ErrorBody> {
+    ) -> Result<Vec<ProcessedMedia>, ErrorBody> {
         let Sources { input, access, .. } = &self.sources;
         let mut capabilities = capabilities_of(provider, model);
         capabilities.by_url &= access.by_url;
@@ -183,22 +183,22 @@ impl Collected {
         path: &Path,
         media: &Media,
         capabilities: &MediaCapabilities,
-    ) -> Result<Processed, ErrorBody> {
+    ) -> Result<ProcessedMedia, ErrorBody> {
         let Sources { rules, access, .. } = &self.sources;
         let sent = prepare(media, capabilities, rules, access.tool.as_deref(), access.owner.as_deref()).await;
         let sent = sent.map_err(|error| media_rejected(&[(path.clone(), error)]))?;
-        Ok(Processed { path: path.clone(), media: media.clone(), sent })
+        Ok(ProcessedMedia { path: path.clone(), media: media.clone(), sent })
     }
 }
 
-fn images_in(all: &[Processed]) -> usize {
+fn images_in(all: &[ProcessedMedia]) -> usize {
     let parts = all.iter().flat_map(|one| &one.sent);
     parts.filter(|part| part.media_type.starts_with("image/")).count()
 }
 
 /// Returns whether this is an image with a longer side.
 fn is_larger(media: &Media, max_side: u32) -> bool {
-    media.kind() == Modality::Image && media.facts().width.max(media.facts().height) > Some(max_side)
+    media.kind() == Modality::Image && media.info().width.max(media.info().height) > Some(max_side)
 }
 
 /// Returns the media capabilities of a model. The offline provider accepts everything.
@@ -216,7 +216,7 @@ fn capabilities_of(provider: &dyn Provider, model: &str) -> MediaCapabilities {
 }
 
 /// Returns the warnings about prepared media and artifacts.
-pub(crate) fn warnings(all: &[Processed], texts: &ArtifactTexts) -> Vec<Warning> {
+pub(crate) fn warnings(all: &[ProcessedMedia], texts: &ArtifactTexts) -> Vec<Warning> {
     let hints = all.iter().filter_map(|one| {
         let warning = one.media.hint_warning()?;
         Some((WarningCode::ContentHint, format!("{}: {warning}", one.path)))
@@ -289,7 +289,7 @@ impl MediaSink {
                 };
                 self.check_count(index)?;
                 let media_type = text("media_type").map(str::to_owned);
-                let expected = Expected { media_type, ..Expected::default() };
+                let expected = MediaDeclaration { media_type, ..MediaDeclaration::default() };
                 let (text, outcome) = self.read(Base64::Shared(data.child(base64)), expected).await;
                 outcome.map(|media| Some((media, text)))
             }

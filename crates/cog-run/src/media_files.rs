@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use cog_media::{Fetched, Media, MediaDirectory, MediaError, Stored};
+use cog_media::{Media, MediaDirectory, MediaError, SourceContent, Stored};
 use cog_store::private::create_directory;
 use serde::{Deserialize, Serialize};
 
@@ -97,10 +97,10 @@ impl MediaFiles {
     }
 
     /// Opens stored media, by their URLs and uploads. Blocks on the disk.
-    pub(crate) fn open_all(&self, media: &[StoredMedia]) -> HashMap<String, Fetched> {
+    pub(crate) fn open_all(&self, media: &[StoredMedia]) -> HashMap<String, SourceContent> {
         let open = |media: &StoredMedia| {
             let stored = self.open(&media.file).ok()?;
-            Some((media.source.clone(), Fetched { stored, declared: media.declared.clone() }))
+            Some((media.source.clone(), SourceContent { stored, declared: media.declared.clone() }))
         };
         media.iter().filter_map(open).collect()
     }
@@ -217,7 +217,7 @@ impl fmt::Debug for MediaFiles {
 
 #[cfg(test)]
 mod tests {
-    use cog_media::{Expected, MediaRules, Store, check};
+    use cog_media::{MediaDeclaration, MediaRules, Store, check};
 
     use super::*;
 
@@ -227,7 +227,7 @@ mod tests {
         store.push(b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0").unwrap();
         store.push(&[mark]).unwrap();
         store.push(b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;").unwrap();
-        check(store.finish(), &Expected::default(), &MediaRules::default(), None).await.unwrap()
+        check(store.finish(), &MediaDeclaration::default(), &MediaRules::default(), None).await.unwrap()
     }
 
     fn names_in(path: &Path) -> Vec<String> {

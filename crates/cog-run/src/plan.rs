@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, HandoffRules, HandoffTarget};
 use cog_harmony::handoff::Handoff;
-use cog_media::Processed;
+use cog_media::ProcessedMedia;
 use cog_module::Module;
 use cog_provider::{ModelRequest, OptionalPart, Provider, ProviderError, RejectedPart};
 use cog_spec::{Code, Dialect, ErrorBody, Response, Warning, WarningCode};
@@ -79,8 +79,8 @@ impl Plan {
     pub(crate) async fn add_media(
         &mut self,
         collected: &Collected,
-        all: Vec<Processed>,
-    ) -> Result<Vec<Processed>, ErrorBody> {
+        all: Vec<ProcessedMedia>,
+    ) -> Result<Vec<ProcessedMedia>, ErrorBody> {
         let encode = move || (media::parts_of(&all), all);
         let encoded = tokio::task::spawn_blocking(encode).await;
         let (parts, all) = encoded.map_err(|error| error::from_task(&error))?;

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use cog_media::{Delivery, Expected, Media, Publish, Published, Store};
+use cog_media::{Delivery, Media, MediaDeclaration, Store, StoredUrl, UrlStore};
 use cog_spec::ErrorBody;
 use tokio::time::Instant;
 
@@ -62,8 +62,8 @@ impl Default for UploadSettings {
     }
 }
 
-/// Stores generated media, under a base URL of the server.
-struct Publisher {
+/// The store under a base URL of the server, for generated media.
+struct ServedStore {
     store: MediaStore,
     /// Without a trailing slash.
     base: String,
@@ -73,16 +73,16 @@ impl MediaStore {
     /// Returns a delivery that stores the media of runs here, under this base URL: `https://cog.example`.
     pub fn delivery(&self, base: &str) -> Delivery {
         let base = base.trim_end_matches('/').to_owned();
-        Delivery::Publisher(Arc::new(Publisher { store: self.clone(), base }))
+        Delivery::Store(Arc::new(ServedStore { store: self.clone(), base }))
     }
 }
 
-impl Publish for Publisher {
-    fn publish(&self, owner: Option<&str>, media: &Media) -> Result<Published, ErrorBody> {
+impl UrlStore for ServedStore {
+    fn store(&self, owner: Option<&str>, media: &Media) -> Result<StoredUrl, ErrorBody> {
         let media = media.on_disk().map_err(|error| ErrorBody::from(&error))?;
         let stored = self.store.publish(owner.unwrap_or_default(), media);
         let (id, expires_at) = stored.map_err(|error| ErrorBody::from(&error))?;
-        Ok(Published { url: format!("{}/v1/media/{id}", self.base), expires_at })
+        Ok(StoredUrl { url: format!("{}/v1/media/{id}", self.base), expires_at })
     }
 }
 
@@ -135,7 +135,7 @@ impl Entry {
 #[derive(Debug, Clone, Default)]
 struct Declared {
     /// Type and checksum.
-    expected: Expected,
+    expected: MediaDeclaration,
     /// Its length.
     length: Option<u64>,
     /// Its maximum length.

@@ -4,7 +4,7 @@ use crate::{MediaError, Store, Stored, UrlGuard};
 
 /// A response or an upload.
 #[derive(Debug, Clone)]
-pub struct Fetched {
+pub struct SourceContent {
     /// The bytes.
     pub stored: Stored,
     /// The type that the server or the client of an upload declared: a hint (ruling R61).
@@ -25,7 +25,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// None: there is no value of this type.
-    pub async fn fetch(&self, _url: &str, _store: Store) -> Result<Fetched, MediaError> {
+    pub async fn fetch(&self, _url: &str, _store: Store) -> Result<SourceContent, MediaError> {
         match *self {}
     }
 }

@@ -17,7 +17,7 @@ use reqwest::{
     header::{LAST_MODIFIED, VARY},
 };
 
-use super::Fetched;
+use super::SourceContent;
 
 /// The maximum number of responses, whatever their size: together they use less than 64 MiB of memory.
 const MAX_ENTRIES: usize = 64;
@@ -34,14 +34,14 @@ pub(super) struct Cache {
 /// A cached response.
 #[derive(Debug, Clone)]
 pub(super) struct CachedResponse {
-    pub(super) fetched: Fetched,
+    pub(super) fetched: SourceContent,
     until: Instant,
     condition: Option<(HeaderName, HeaderValue)>,
 }
 
 impl CachedResponse {
     /// Returns the response if it needs no revalidation.
-    pub(super) fn fresh(&self) -> Option<Fetched> {
+    pub(super) fn fresh(&self) -> Option<SourceContent> {
         (Instant::now() < self.until).then(|| self.fetched.clone())
     }
 
@@ -68,7 +68,7 @@ impl Cache {
     }
 
     /// Stores a response if its headers allow it and it fits.
-    pub(super) fn store(&self, url: &Url, headers: &HeaderMap, fetched: &Fetched) {
+    pub(super) fn store(&self, url: &Url, headers: &HeaderMap, fetched: &SourceContent) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|(own, _)| own != url);
         let Some((lifetime, condition)) = freshness(headers) else { return };
@@ -92,7 +92,7 @@ impl Cache {
     }
 }
 
-fn is_same(one: &Fetched, other: &Fetched) -> bool {
+fn is_same(one: &SourceContent, other: &SourceContent) -> bool {
     one.stored.sha256() == other.stored.sha256()
 }
 

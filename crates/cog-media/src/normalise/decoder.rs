@@ -12,7 +12,7 @@ use image::{
 };
 
 use super::structure::{check_structure, frames};
-use crate::{Facts, Media, MediaError, MediaRules, Orientation, Rotation, Store, Stored};
+use crate::{Media, MediaError, MediaInfo, MediaRules, Orientation, Rotation, Store, Stored};
 
 /// The maximum size of decompressed metadata: a few bytes of PNG can expand to gigabytes.
 const MAX_INFLATED: u64 = 8 << 20;
@@ -21,7 +21,7 @@ const MAX_INFLATED: u64 = 8 << 20;
 ///
 /// # Errors
 /// [`MediaError::Damaged`] if it cannot be read or is truncated.
-pub(crate) fn read_header(stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
+pub(crate) fn read_header(stored: &Stored, media_type: &'static str) -> Result<MediaInfo, MediaError> {
     let damaged = || MediaError::Damaged { media_type, what: "the header is damaged or truncated" };
     let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
     let mut decoder = decoder(stored, format).map_err(|_| damaged())?;
@@ -35,7 +35,7 @@ pub(crate) fn read_header(stored: &Stored, media_type: &'static str) -> Result<F
     }
     let frames = frames(stored, media_type);
     check_structure(stored, media_type, frames.is_some())?;
-    Ok(Facts { width: Some(width), height: Some(height), frames, orientation, ..Facts::default() })
+    Ok(MediaInfo { width: Some(width), height: Some(height), frames, orientation, ..MediaInfo::default() })
 }
 
 /// Returns the rotation of an image. Unreadable metadata means none.
@@ -84,7 +84,7 @@ impl Pixels {
         decoder.set_limits(limits(rules)).map_err(|_| damaged())?;
         let profile = decoder.icc_profile().ok().flatten();
         let mut image = DynamicImage::from_decoder(decoder).map_err(|_| damaged())?;
-        let turn = media.facts().orientation.and_then(|turn| Turn::from_exif(turn.exif()));
+        let turn = media.info().orientation.and_then(|turn| Turn::from_exif(turn.exif()));
         image.apply_orientation(turn.unwrap_or(Turn::NoTransforms));
         let profile = profile.filter(|profile| fits(profile, &image));
         Ok(Self { image, profile })

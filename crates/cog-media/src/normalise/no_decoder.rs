@@ -1,6 +1,6 @@
 //! Replaces the image decoder in a build without the feature `decode`.
 
-use crate::{Facts, Media, MediaError, MediaRules, Rotation, Stored};
+use crate::{Media, MediaError, MediaInfo, MediaRules, Rotation, Stored};
 
 /// A decoded image. There is none in a build without the feature `decode`.
 pub(super) enum Pixels {}
@@ -37,6 +37,6 @@ impl Pixels {
 ///
 /// # Errors
 /// [`MediaError::ReaderUnavailable`].
-pub(crate) fn read_header(_stored: &Stored, _media_type: &'static str) -> Result<Facts, MediaError> {
+pub(crate) fn read_header(_stored: &Stored, _media_type: &'static str) -> Result<MediaInfo, MediaError> {
     Err(MediaError::not_built())
 }

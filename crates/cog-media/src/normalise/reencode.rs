@@ -2,7 +2,7 @@
 
 use crate::{Media, MediaError, MediaRules, Stored};
 
-use super::{MediaCapabilities, Prepared, Step, decoder::Pixels, structure::is_lossless_webp};
+use super::{MediaCapabilities, MediaPart, Step, decoder::Pixels, structure::is_lossless_webp};
 
 const JPEG: &str = "image/jpeg";
 const PNG: &str = "image/png";
@@ -13,7 +13,7 @@ const ATTEMPTS: usize = 12;
 
 /// Returns the steps that require decoding; none if the file can stay except for its metadata.
 pub(super) fn steps_of(media: &Media, capabilities: &MediaCapabilities, rules: &MediaRules) -> Vec<Step> {
-    let facts = media.facts();
+    let facts = media.info();
     let max_side = facts.width.max(facts.height);
     let steps = [
         (Step::Oriented, rules.strip_metadata && facts.orientation.is_some()),
@@ -30,7 +30,7 @@ pub(super) fn reencode(
     mut steps: Vec<Step>,
     capabilities: &MediaCapabilities,
     rules: &MediaRules,
-) -> Result<Prepared, MediaError> {
+) -> Result<MediaPart, MediaError> {
     // An image that cannot become a supported type fails before megabytes are decoded.
     target(media, false, capabilities)?;
     let mut pixels = Pixels::decode(media, rules)?;
@@ -40,15 +40,15 @@ pub(super) fn reencode(
     }
     let media_type = target(media, pixels.is_transparent(), capabilities)?;
     let (stored, media_type) = encode_within_limit(&mut pixels, media_type, capabilities)?;
-    let is_smaller = media.facts().width.max(media.facts().height) > Some(pixels.max_side());
-    let is_one_of_several = media.media_type() == "image/gif" || media.facts().frames.is_some();
+    let is_smaller = media.info().width.max(media.info().height) > Some(pixels.max_side());
+    let is_one_of_several = media.media_type() == "image/gif" || media.info().frames.is_some();
     let done = [
         (Step::FirstFrame, is_one_of_several && !steps.contains(&Step::FirstFrame)),
         (Step::Scaled, is_smaller && !steps.contains(&Step::Scaled)),
         (Step::Converted, media_type != media.media_type() && !steps.contains(&Step::Converted)),
     ];
     steps.extend(done.into_iter().filter_map(|(step, is_done)| is_done.then_some(step)));
-    Ok(Prepared::converted(media_type, stored, steps))
+    Ok(MediaPart::converted(media_type, stored, steps))
 }
 
 /// Returns the target type that the provider supports: preferably JPEG for photographs, PNG for drawings and

@@ -7,7 +7,7 @@ use image::{
 };
 
 use super::*;
-use crate::{Expected, MediaLocation, MediaSource, Store, check::check_now};
+use crate::{MediaDeclaration, MediaLocation, MediaSource, Store, check::check_now};
 
 /// Text that must be removed.
 const SECRET: &[u8] = b"51.5007N 0.1246W";
@@ -142,16 +142,16 @@ fn moving_png() -> Vec<u8> {
 }
 
 fn media(bytes: &[u8]) -> Media {
-    checked(bytes, &Expected::default())
+    checked(bytes, &MediaDeclaration::default())
 }
 
-fn checked(bytes: &[u8], expected: &Expected) -> Media {
+fn checked(bytes: &[u8], expected: &MediaDeclaration) -> Media {
     let mut store = Store::with_limit(1 << 30);
     store.push(bytes).unwrap();
     check_now(store.finish(), expected, &MediaRules::default()).unwrap()
 }
 
-fn bytes(prepared: &Prepared) -> Vec<u8> {
+fn bytes(prepared: &MediaPart) -> Vec<u8> {
     let mut bytes = Vec::new();
     prepared.stored.reader().read_to_end(&mut bytes).unwrap();
     bytes
@@ -170,7 +170,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(bytes, part).is_some()
 }
 
-fn normal(media: &Media, capabilities: &MediaCapabilities) -> Result<Prepared, MediaError> {
+fn normal(media: &Media, capabilities: &MediaCapabilities) -> Result<MediaPart, MediaError> {
     normalise(media, capabilities, &MediaRules::default())
 }
 
@@ -220,7 +220,7 @@ fn gif_keeps_the_first_frame() {
 fn animation_keeps_the_first_frame() {
     for original in [moving_webp(0), moving_png()] {
         let moving = media(&original);
-        assert_eq!(moving.facts().frames, Some(2));
+        assert_eq!(moving.info().frames, Some(2));
         let rules = MediaRules { strip_metadata: false, ..MediaRules::default() };
         for (rules, has_metadata) in [(MediaRules::default(), false), (rules, true)] {
             let prepared = normalise(&moving, &MediaCapabilities::default(), &rules).unwrap();
@@ -229,7 +229,7 @@ fn animation_keeps_the_first_frame() {
                 (prepared.media_type, &prepared.steps[..]),
                 (moving.media_type(), &[Step::FirstFrame][..])
             );
-            assert_eq!((media(&first).facts().frames, contains(&first, SECRET)), (None, has_metadata));
+            assert_eq!((media(&first).info().frames, contains(&first, SECRET)), (None, has_metadata));
             assert!(decoded(&first) == decoded(&original));
         }
     }
@@ -251,7 +251,7 @@ fn first_frame_without_pixels_is_an_error() {
     original[pixels + 2] = b'0';
     let mut store = Store::with_limit(1 << 20);
     store.push(&original).unwrap();
-    let error = check_now(store.finish(), &Expected::default(), &MediaRules::default()).unwrap_err();
+    let error = check_now(store.finish(), &MediaDeclaration::default(), &MediaRules::default()).unwrap_err();
     assert_eq!(error.code(), cog_spec::Code::MediaDecodeFailed, "{error}");
 }
 
@@ -262,18 +262,18 @@ fn extended_header_of_another_size_is_an_error() {
     original[header + 4] = 9;
     let mut store = Store::with_limit(1 << 20);
     store.push(&original).unwrap();
-    let error = check_now(store.finish(), &Expected::default(), &MediaRules::default()).unwrap_err();
+    let error = check_now(store.finish(), &MediaDeclaration::default(), &MediaRules::default()).unwrap_err();
     assert_eq!(error.code(), cog_spec::Code::MediaDecodeFailed, "{error}");
 }
 
 #[test]
 fn image_with_one_frame_is_not_animated() {
     for still in [jpeg(1), png(), webp()] {
-        assert_eq!(media(&still).facts().frames, None);
+        assert_eq!(media(&still).info().frames, None);
     }
-    assert_eq!(media(&gif()).facts().frames, Some(3));
+    assert_eq!(media(&gif()).info().frames, Some(3));
     let without_trailer = gif();
-    assert_eq!(media(&without_trailer[..without_trailer.len() - 1]).facts().frames, Some(3));
+    assert_eq!(media(&without_trailer[..without_trailer.len() - 1]).info().frames, Some(3));
 }
 
 #[test]
@@ -295,7 +295,8 @@ fn applies_the_rotation_of_the_source() {
     let input = cog_json::Value::parse(r#"{"type":"file","path":"a","rotation":90}"#).unwrap();
     let source = MediaSource::read(&input, input.node()).unwrap();
     let prepared =
-        normal(&checked(&png(), &Expected::from_source(&source)), &MediaCapabilities::default()).unwrap();
+        normal(&checked(&png(), &MediaDeclaration::from_source(&source)), &MediaCapabilities::default())
+            .unwrap();
     assert_eq!((prepared.media_type, &prepared.steps[..]), ("image/png", &[Step::Rotated][..]));
     assert!(decoded(&bytes(&prepared)).to_rgb8() == image::imageops::rotate90(&drawing(40, 30)));
     assert!(matches!(source.location, MediaLocation::File(_)));
@@ -313,7 +314,8 @@ fn oversized_profile_is_dropped_when_re_encoding() {
         encoder.set_icc_profile(large).unwrap();
         encoder.write_image(&drawing(40, 30), 40, 30, ExtendedColorType::Rgb8).unwrap();
         let prepared =
-            normal(&checked(&bomb, &Expected::from_source(&source)), &MediaCapabilities::default()).unwrap();
+            normal(&checked(&bomb, &MediaDeclaration::from_source(&source)), &MediaCapabilities::default())
+                .unwrap();
         assert_eq!(profile_of(&bytes(&prepared)).is_some(), stays, "{length}");
     }
 }
@@ -367,7 +369,7 @@ fn truncated_image_is_refused() {
         for cut in [end / 4, end / 2, end - 1] {
             let mut store = Store::with_limit(1 << 20);
             store.push(&original[..cut]).unwrap();
-            let refused = check_now(store.finish(), &Expected::default(), &MediaRules::default());
+            let refused = check_now(store.finish(), &MediaDeclaration::default(), &MediaRules::default());
             assert_eq!(refused.unwrap_err().code(), cog_spec::Code::MediaDecodeFailed, "{cut}");
         }
     }
@@ -379,7 +381,7 @@ fn gif_that_ends_inside_a_frame_is_refused() {
     for missing in [2, 3, 30] {
         let mut store = Store::with_limit(1 << 20);
         store.push(&original[..original.len() - missing]).unwrap();
-        let refused = check_now(store.finish(), &Expected::default(), &MediaRules::default());
+        let refused = check_now(store.finish(), &MediaDeclaration::default(), &MediaRules::default());
         assert_eq!(refused.unwrap_err().code(), cog_spec::Code::MediaDecodeFailed, "{missing}");
     }
 }
@@ -423,7 +425,7 @@ fn png_with_a_wrong_checksum_is_refused() {
         original[at + 4 + usize::try_from(length).unwrap()] ^= 1;
         let mut store = Store::with_limit(1 << 20);
         store.push(&original).unwrap();
-        let refused = check_now(store.finish(), &Expected::default(), &MediaRules::default());
+        let refused = check_now(store.finish(), &MediaDeclaration::default(), &MediaRules::default());
         assert_eq!(refused.unwrap_err().code(), cog_spec::Code::MediaDecodeFailed, "{kind:?}");
     }
 }
@@ -441,7 +443,8 @@ fn truncated_or_changed_image_returns_an_error_or_a_result() {
         for bytes in truncations.chain(changes) {
             let mut store = Store::with_limit(1 << 20);
             store.push(&bytes).unwrap();
-            let Ok(media) = check_now(store.finish(), &Expected::default(), &MediaRules::default()) else {
+            let Ok(media) = check_now(store.finish(), &MediaDeclaration::default(), &MediaRules::default())
+            else {
                 continue;
             };
             for capabilities in [&MediaCapabilities::default(), &capabilities] {

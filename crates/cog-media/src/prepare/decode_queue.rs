@@ -21,7 +21,7 @@ static SMALL_IMAGES: DecodeQueue = DecodeQueue::new(SMALL);
 
 /// Waits for the turn of an image.
 pub(super) async fn wait(media: &Media, owner: Option<&str>) -> Permit {
-    let facts = media.facts();
+    let facts = media.info();
     let pixels = u64::from(facts.width.unwrap_or(0)) * u64::from(facts.height.unwrap_or(0));
     let megapixels = u32::try_from(pixels >> 20).unwrap_or(LARGE).clamp(1, LARGE);
     let queue = if megapixels <= MAX_SMALL { &SMALL_IMAGES } else { &LARGE_IMAGES };

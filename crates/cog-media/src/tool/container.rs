@@ -27,7 +27,7 @@ use symphonia::{
 
 use super::{mp4, report::ReadError};
 use crate::{
-    Facts,
+    MediaInfo,
     store::{read_at, seek_position},
 };
 
@@ -38,7 +38,7 @@ const MAX_TAG: usize = 1 << 20;
 const SKIPPED: [u8; 4] = *b"free";
 
 /// Reads a container as this type and no other.
-pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<Facts, ReadError> {
+pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<MediaInfo, ReadError> {
     let index = match media_type {
         "video/mp4" | "video/quicktime" => mp4::index(&mut input),
         _ => mp4::Index::default(),
@@ -57,7 +57,7 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<Facts, ReadEr
         .probe(&Hint::new(), stream, FormatOptions::default(), tags)
         .map_err(|_| ReadError::Broken)?;
     let tracks = reader.tracks().to_vec();
-    let mut facts = tracks.iter().fold(Facts::default(), with_track);
+    let mut facts = tracks.iter().fold(MediaInfo::default(), with_track);
     // A track with an unknown codec has no parameters.
     if facts.width.is_none()
         && let Some((width, height)) = index.dimensions
@@ -76,7 +76,7 @@ pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<Facts, ReadEr
         return Err(ReadError::NoTracks);
     }
     let duration_ms = declared_duration(&*reader, &tracks).max(end);
-    Ok(Facts { duration_ms: Some(duration_ms), ..facts })
+    Ok(MediaInfo { duration_ms: Some(duration_ms), ..facts })
 }
 
 fn readers(media_type: &str) -> Probe {
@@ -95,14 +95,14 @@ fn readers(media_type: &str) -> Probe {
 }
 
 /// Adds the facts of the first audio track or the first video track.
-fn with_track(facts: Facts, track: &Track) -> Facts {
+fn with_track(facts: MediaInfo, track: &Track) -> MediaInfo {
     match &track.codec_params {
-        Some(CodecParameters::Audio(audio)) if facts.sample_rate.is_none() => Facts {
+        Some(CodecParameters::Audio(audio)) if facts.sample_rate.is_none() => MediaInfo {
             sample_rate: audio.sample_rate,
             channels: audio.channels.as_ref().and_then(|channels| u32::try_from(channels.count()).ok()),
             ..facts
         },
-        Some(CodecParameters::Video(video)) if facts.width.is_none() => Facts {
+        Some(CodecParameters::Video(video)) if facts.width.is_none() => MediaInfo {
             width: Some(video.width.unwrap_or_default().into()),
             height: Some(video.height.unwrap_or_default().into()),
             ..facts
@@ -193,13 +193,13 @@ fn size_of_samples(input: &mut Handle) -> io::Result<Option<(u64, [u8; 4])>> {
 // The duration in the header of audio that is converted without being read here.
 
 /// Returns the duration that the header of a file declares, if it does.
-pub(super) fn declared_facts(mut input: Handle, media_type: &str) -> Facts {
+pub(super) fn declared_facts(mut input: Handle, media_type: &str) -> MediaInfo {
     let duration_ms = match media_type {
         "audio/mp4" => mp4::audio_duration(&mut input),
         "audio/flac" => flac_duration(&mut input),
         _ => None,
     };
-    Facts { duration_ms, ..Facts::default() }
+    MediaInfo { duration_ms, ..MediaInfo::default() }
 }
 
 /// Reads the first block of a FLAC file (RFC 9639, section 8.2); zero samples mean that their number is unknown.

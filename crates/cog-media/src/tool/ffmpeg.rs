@@ -106,7 +106,7 @@ impl Tool {
     /// [`MediaError::ReaderUnavailable`] without ffmpeg; [`MediaError::Damaged`] if it finds no frame within its limits
     /// of time and memory.
     pub async fn frames(&self, video: &Media, plan: &FramePlan) -> Result<Vec<Frame>, MediaError> {
-        let duration_ms = video.facts().duration_ms.unwrap_or_default();
+        let duration_ms = video.info().duration_ms.unwrap_or_default();
         let filter = plan.filter(duration_ms);
         let max_frames = plan.max_frames.max(1).to_string();
         // Frames are written one second apart, so that none is duplicated or dropped.
@@ -127,7 +127,7 @@ impl Tool {
     /// # Errors
     /// As [`Tool::frames`].
     pub async fn audio(&self, media: &Media) -> Result<Option<Stored>, MediaError> {
-        if media.facts().sample_rate.is_none() {
+        if media.info().sample_rate.is_none() {
             return Ok(None);
         }
         let samples = self.samples(media.bytes(), media.media_type()).await?;

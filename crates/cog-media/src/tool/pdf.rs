@@ -15,7 +15,7 @@ use super::{
     container::Handle,
     report::{PageText, ReadError},
 };
-use crate::Facts;
+use crate::MediaInfo;
 
 /// The maximum size of a decompressed stream.
 const MAX_INFLATED: usize = 64 << 20;
@@ -24,14 +24,14 @@ const MAX_INFLATED: usize = 64 << 20;
 const MAX_TEXT: usize = 8 << 20;
 
 /// Returns the number of pages.
-pub(super) fn facts(input: Handle) -> Result<Facts, ReadError> {
+pub(super) fn facts(input: Handle) -> Result<MediaInfo, ReadError> {
     let document = open(input)?;
     let found = document.page_iter().count();
     if found == 0 {
         return Err(ReadError::NoPages);
     }
     let pages = found.max(declared_pages(&document));
-    Ok(Facts { pages: Some(u32::try_from(pages).unwrap_or(u32::MAX)), ..Facts::default() })
+    Ok(MediaInfo { pages: Some(u32::try_from(pages).unwrap_or(u32::MAX)), ..MediaInfo::default() })
 }
 
 /// Returns the number of pages that the document declares: other readers may find more than this one.

@@ -43,12 +43,12 @@ pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, ReadError
         PDF => pdf::facts(input),
         _ => container::facts(input, media_type),
     })
-    .map(Report::Facts)
+    .map(Report::Info)
 }
 
 /// Returns the duration that the header of audio declares.
 fn declared(input: Handle, media_type: &str) -> Result<Report, ReadError> {
-    caught(|| Ok(declared_facts(input, media_type))).map(Report::Facts)
+    caught(|| Ok(declared_facts(input, media_type))).map(Report::Info)
 }
 
 /// Returns the text of a document.

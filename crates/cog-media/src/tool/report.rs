@@ -5,13 +5,13 @@ use std::io::Read as _;
 use cog_json::{Limits, Node, ToJson, Value, Writer};
 use serde::Serialize;
 
-use crate::{Facts, MediaError, Stored};
+use crate::{MediaError, MediaInfo, Stored};
 
 /// The output of a reader process.
 #[derive(Debug)]
 pub(super) enum Report {
     /// What a header says.
-    Facts(Facts),
+    Info(MediaInfo),
     /// The text of a document.
     Pages(Vec<PageText>),
     /// The width and height of each page.
@@ -79,7 +79,7 @@ impl Report {
 
     fn read(node: Node<'_>) -> Option<Self> {
         if let Some(facts) = node.get("facts") {
-            return Some(Self::Facts(facts_of(facts)));
+            return Some(Self::Info(facts_of(facts)));
         }
         if let Some(pages) = node.get("pages") {
             return pages.elements().map(page_of).collect::<Option<_>>().map(Self::Pages);
@@ -92,15 +92,15 @@ impl Report {
     }
 }
 
-fn facts_of(node: Node<'_>) -> Facts {
-    Facts {
+fn facts_of(node: Node<'_>) -> MediaInfo {
+    MediaInfo {
         width: number(node, "width"),
         height: number(node, "height"),
         duration_ms: node.get("duration_ms").and_then(Node::as_u64),
         pages: number(node, "pages"),
         sample_rate: number(node, "sample_rate"),
         channels: number(node, "channels"),
-        ..Facts::default()
+        ..MediaInfo::default()
     }
 }
 
@@ -124,7 +124,7 @@ fn size_of(node: Node<'_>) -> Option<(f64, f64)> {
 impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| match self {
-            Self::Facts(facts) => {
+            Self::Info(facts) => {
                 w.key("facts").object(|w| facts.write_fields(w));
             }
             Self::Pages(pages) => {

@@ -10,7 +10,9 @@ use std::{
 use fastrand::Rng;
 
 use super::{container::Handle, reader, report::PDF};
-use crate::{Expected, MediaCapabilities, MediaError, MediaRules, Store, check::check_now, normalise, sniff};
+use crate::{
+    MediaCapabilities, MediaDeclaration, MediaError, MediaRules, Store, check::check_now, normalise, sniff,
+};
 
 #[path = "../../tests/tool/mutate.rs"]
 mod mutate;
@@ -80,7 +82,7 @@ fn read(bytes: &[u8], original: &[u8]) -> Result<(), MediaError> {
     let stored = store.finish();
     let media_type = sniff(original).unwrap();
     if media_type.starts_with("image/") || media_type.ends_with("flac") {
-        let media = check_now(stored, &Expected::default(), &MediaRules::default())?;
+        let media = check_now(stored, &MediaDeclaration::default(), &MediaRules::default())?;
         return normalise(&media, &MediaCapabilities::default(), &MediaRules::default()).map(drop);
     }
     let damaged = |what| MediaError::Damaged { media_type, what };

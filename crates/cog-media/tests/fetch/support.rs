@@ -2,7 +2,7 @@
 
 use std::{io::Read as _, time::Duration};
 
-use cog_media::{FetchLimits, Fetched, Fetcher, MediaError, Resolver, Store, UrlGuard};
+use cog_media::{FetchLimits, Fetcher, MediaError, Resolver, SourceContent, Store, UrlGuard};
 
 /// The maximum bytes of a fetch.
 pub(crate) const LIMIT: u64 = 100_000;
@@ -17,11 +17,11 @@ pub(crate) fn fetcher(rules: &[String], resolver: impl Resolver + 'static) -> Fe
     Fetcher::with_resolver(UrlGuard::new(rules), limits(), resolver)
 }
 
-pub(crate) async fn fetch(fetcher: &Fetcher, url: &str) -> Result<Fetched, MediaError> {
+pub(crate) async fn fetch(fetcher: &Fetcher, url: &str) -> Result<SourceContent, MediaError> {
     tokio::time::timeout(Duration::from_secs(60), fetcher.fetch(url, Store::with_limit(LIMIT))).await.unwrap()
 }
 
-pub(crate) fn bytes(fetched: &Fetched) -> Vec<u8> {
+pub(crate) fn bytes(fetched: &SourceContent) -> Vec<u8> {
     let mut bytes = Vec::new();
     fetched.stored.reader().read_to_end(&mut bytes).unwrap();
     bytes

@@ -3,7 +3,7 @@
 use std::{io::Read as _, path::PathBuf, time::Duration};
 
 use cog_media::{
-    Expected, Frame, FramePlan, FrameSelection, Media, MediaRules, Programs, Tool, check, sniff,
+    Frame, FramePlan, FrameSelection, Media, MediaDeclaration, MediaRules, Programs, Tool, check, sniff,
 };
 
 use crate::{
@@ -43,7 +43,7 @@ fn program(name: &str) -> Option<PathBuf> {
 
 fn media(arguments: &str) -> Media {
     let stored = stored(&generate(arguments));
-    wait(check(stored, &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap()
+    wait(check(stored, &MediaDeclaration::default(), &MediaRules::default(), Some(&tool()))).unwrap()
 }
 
 fn frames(video: &Media, plan: FramePlan) -> Vec<Frame> {
@@ -78,7 +78,8 @@ fn frames_are_only_scaled_down() {
     for (max_side, sides) in [(160, (160, 120)), (1000, (320, 240))] {
         let plan = FramePlan { selection: FrameSelection::Count(1), max_side, ..FramePlan::default() };
         let image = frames(&video, plan).remove(0).image;
-        let facts = *wait(check(image, &Expected::default(), &MediaRules::default(), None)).unwrap().facts();
+        let facts =
+            *wait(check(image, &MediaDeclaration::default(), &MediaRules::default(), None)).unwrap().info();
         assert_eq!((facts.width.unwrap(), facts.height.unwrap()), sides);
     }
 }
@@ -98,9 +99,10 @@ fn audio_of_any_type_becomes_wav() {
         let mut bytes = Vec::new();
         audio.reader().read_to_end(&mut bytes).unwrap();
         assert!(bytes[44..].iter().any(|sample| *sample != 0), "{arguments}: silence");
-        let wav = wait(check(audio, &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap();
-        assert_eq!((wav.media_type(), wav.facts().sample_rate), ("audio/wav", Some(16_000)), "{arguments}");
-        assert!(wav.facts().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
+        let wav =
+            wait(check(audio, &MediaDeclaration::default(), &MediaRules::default(), Some(&tool()))).unwrap();
+        assert_eq!((wav.media_type(), wav.info().sample_rate), ("audio/wav", Some(16_000)), "{arguments}");
+        assert!(wav.info().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
     }
     assert!(wait(converter().audio(&media("-an a.mp4"))).unwrap().is_none());
 }
@@ -108,7 +110,8 @@ fn audio_of_any_type_becomes_wav() {
 fn audio_that_no_provider_supports_becomes_wav() {
     let rules = MediaRules::default();
     let opened = |arguments: &str, declared: Option<&str>, tool: &Tool| {
-        let expected = Expected { media_type: declared.map(str::to_owned), ..Expected::default() };
+        let expected =
+            MediaDeclaration { media_type: declared.map(str::to_owned), ..MediaDeclaration::default() };
         wait(check(stored(&generate(arguments)), &expected, &rules, Some(tool)))
     };
     for (arguments, original) in [
@@ -119,7 +122,7 @@ fn audio_that_no_provider_supports_becomes_wav() {
     ] {
         let media = opened(arguments, Some(original), &converter()).unwrap();
         assert_eq!(media.media_type(), "audio/wav", "{arguments}");
-        assert!(media.facts().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
+        assert!(media.info().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
         let refused = refusal(opened(arguments, None, &tool()));
         assert!(refused.starts_with(&format!("E1010 {original} is not supported here")), "{refused}");
         let refused = refusal(opened(arguments, Some("audio/wav"), &converter()));
@@ -127,7 +130,7 @@ fn audio_that_no_provider_supports_becomes_wav() {
     }
     let long = wait(check(
         stored(&generate("-f lavfi -i sine=d=605:r=8000 -map 2 a.m4a")),
-        &Expected::default(),
+        &MediaDeclaration::default(),
         &rules,
         Some(&converter()),
     ));
@@ -136,7 +139,7 @@ fn audio_that_no_provider_supports_becomes_wav() {
 
 fn audio_that_ends_early_is_damaged() {
     let opened = |bytes: &[u8]| {
-        wait(check(stored(bytes), &Expected::default(), &MediaRules::default(), Some(&converter())))
+        wait(check(stored(bytes), &MediaDeclaration::default(), &MediaRules::default(), Some(&converter())))
     };
     let find =
         |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).position(|window| window == part).unwrap();
@@ -156,13 +159,13 @@ fn audio_that_ends_early_is_damaged() {
     stream[21] &= 0xf0;
     stream[22..26].fill(0);
     let cut = opened(&stream[..stream.len() * 3 / 4]).unwrap();
-    assert!(cut.facts().duration_ms.is_some_and(|duration| (1_000..3_800).contains(&duration)));
+    assert!(cut.info().duration_ms.is_some_and(|duration| (1_000..3_800).contains(&duration)));
     assert!(refusal(opened(&stream[..8300])).starts_with("E1013 unreadable audio/flac"));
     // An edit list leaves out the beginning, and nothing is missing.
     let trimmed = generate("-map 1 -af atrim=start=0.5 a.m4a");
     assert_eq!(opened(&trimmed).unwrap().media_type(), "audio/wav");
     let aac = generate("-map 1 a.aac");
-    assert!(opened(&aac[..aac.len() / 2]).unwrap().facts().duration_ms.is_some());
+    assert!(opened(&aac[..aac.len() / 2]).unwrap().info().duration_ms.is_some());
 }
 
 fn images_and_videos_of_other_types_are_converted() {
@@ -174,17 +177,22 @@ fn images_and_videos_of_other_types_are_converted() {
         ("a.avi", "video/x-msvideo", "video/mp4"),
     ] {
         let bytes = generate(arguments);
-        let opened = |tool: &Tool| wait(check(stored(&bytes), &Expected::default(), &rules, Some(tool)));
+        let opened =
+            |tool: &Tool| wait(check(stored(&bytes), &MediaDeclaration::default(), &rules, Some(tool)));
         let media = opened(&converter()).unwrap();
-        assert_eq!((media.media_type(), media.facts().width), (converted, Some(320)), "{arguments}");
+        assert_eq!((media.media_type(), media.info().width), (converted, Some(320)), "{arguments}");
         let refused = refusal(opened(&tool()));
         assert!(refused.starts_with(&format!("E1010 {original} is not supported here")), "{refused}");
     }
     let frames = |media: &Media| frames(media, FramePlan::default()).len();
     for arguments in ["a.mkv", "a.avi"] {
-        let media =
-            wait(check(stored(&generate(arguments)), &Expected::default(), &rules, Some(&converter())))
-                .unwrap();
+        let media = wait(check(
+            stored(&generate(arguments)),
+            &MediaDeclaration::default(),
+            &rules,
+            Some(&converter()),
+        ))
+        .unwrap();
         // The times of an AVI may begin later.
         assert!((4..=5).contains(&frames(&media)), "{arguments}");
         assert!(wait(converter().audio(&media)).unwrap().is_some(), "{arguments}");
@@ -194,7 +202,7 @@ fn images_and_videos_of_other_types_are_converted() {
 fn undecodable_image_is_of_an_unsupported_type() {
     let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\x08free";
     for declared in [None, Some("image/heic".to_owned()), Some("image/heif".to_owned())] {
-        let expected = Expected { media_type: declared, ..Expected::default() };
+        let expected = MediaDeclaration { media_type: declared, ..MediaDeclaration::default() };
         let outcome = wait(check(stored(heic), &expected, &MediaRules::default(), Some(&converter())));
         let error = outcome.as_ref().unwrap_err();
         assert_eq!(error.suggestion(), "Convert it with `heif-convert IN.heic OUT.jpg`.");

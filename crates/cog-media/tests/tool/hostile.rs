@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cog_media::{Expected, FramePlan, FrameSelection, MediaError, MediaRules, check};
+use cog_media::{FramePlan, FrameSelection, MediaDeclaration, MediaError, MediaRules, check};
 
 use crate::{
     convert::converter,
@@ -36,7 +36,8 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
 /// Returns the code of the error, or the type; fails after two seconds.
 fn outcome_of(bytes: &[u8]) -> String {
     let begin = Instant::now();
-    let outcome = wait(check(stored(bytes), &Expected::default(), &MediaRules::default(), Some(&tool())));
+    let outcome =
+        wait(check(stored(bytes), &MediaDeclaration::default(), &MediaRules::default(), Some(&tool())));
     let took = begin.elapsed();
     assert!(
         took < Duration::from_secs(2),
@@ -222,7 +223,8 @@ fn first_of_two_types_counts() {
     assert_eq!(outcome_of(&[&b"GIF89a/*"[..], b"*/=1;alert(1)", &document].concat()), "E1013");
     assert_eq!(outcome_of(&[&document[..], &gif[..]].concat()), "application/pdf");
     assert_eq!(outcome_of(&[&document[..], b"PK\x03\x04 and more"].concat()), "application/pdf");
-    let declared = Expected { media_type: Some("application/pdf".to_owned()), ..Expected::default() };
+    let declared =
+        MediaDeclaration { media_type: Some("application/pdf".to_owned()), ..MediaDeclaration::default() };
     let polyglot = stored(&[&gif[..], &document].concat());
     let outcome = wait(check(polyglot, &declared, &MediaRules::default(), Some(&tool())));
     assert_eq!(outcome.unwrap_err().code().as_str(), "E1014");
@@ -261,7 +263,8 @@ fn frames_of_mutated_videos_return_a_result() {
     for _ in 0..10 {
         let mut bytes = original.clone();
         (0..20).for_each(|_| bytes[image + rng.usize(..1500)] = rng.u8(..));
-        let video = wait(check(stored(&bytes), &Expected::default(), &MediaRules::default(), Some(&tool())));
+        let video =
+            wait(check(stored(&bytes), &MediaDeclaration::default(), &MediaRules::default(), Some(&tool())));
         let frames = wait(converter().frames(&video.unwrap(), &plan));
         assert!(matches!(frames, Ok(_) | Err(MediaError::Damaged { .. })));
     }

@@ -1,6 +1,6 @@
 //! Pictures in HEIF and AVIF files: the whole of them, as they are displayed, or a refusal.
 
-use cog_media::{Expected, Media, MediaError, MediaRules, check};
+use cog_media::{Media, MediaDeclaration, MediaError, MediaRules, check};
 use image::RgbImage;
 
 use crate::{
@@ -40,7 +40,7 @@ fn corners(properties: Vec<Vec<u8>>) -> Item {
 }
 
 fn opened(bytes: &[u8]) -> Result<Media, MediaError> {
-    wait(check(stored(bytes), &Expected::default(), &MediaRules::default(), Some(&converter())))
+    wait(check(stored(bytes), &MediaDeclaration::default(), &MediaRules::default(), Some(&converter())))
 }
 
 /// Returns the size of the converted picture, and the colours of its corners, from the top left.
@@ -78,7 +78,7 @@ fn picture_is_transformed_for_display() {
         let media = opened(&file(b"avif", &[corners(properties.clone())], 1, &[])).unwrap();
         let (found, colours) = seen(&media);
         assert_eq!((found, colours.as_str()), expected, "{properties:x?}");
-        assert_eq!((media.facts().width, media.facts().height), (Some(expected.0.0), Some(expected.0.1)));
+        assert_eq!((media.info().width, media.info().height), (Some(expected.0.0), Some(expected.0.1)));
     }
     let outside = file(b"avif", &[corners(vec![cropped(96, 64, 2, 0)])], 1, &[]);
     assert!(refusal(opened(&outside)).starts_with(REFUSED));

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use cog_media::{
-    Expected, Media, MediaCapabilities, MediaRules, Part, Prepared, Stored, Tool, check, prepare,
+    Media, MediaCapabilities, MediaDeclaration, MediaPart, MediaRules, PartKind, Stored, Tool, check, prepare,
 };
 
 use crate::{
@@ -28,10 +28,10 @@ fn media(bytes: &[u8]) -> Media {
 }
 
 fn media_of(stored: Stored) -> Media {
-    wait(check(stored, &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap()
+    wait(check(stored, &MediaDeclaration::default(), &MediaRules::default(), Some(&tool()))).unwrap()
 }
 
-fn prepared(bytes: &[u8], supported: &[&'static str]) -> Vec<Prepared> {
+fn prepared(bytes: &[u8], supported: &[&'static str]) -> Vec<MediaPart> {
     let capabilities = MediaCapabilities { media_types: supported.to_vec(), ..MediaCapabilities::default() };
     wait(prepare(&media(bytes), &capabilities, &MediaRules::default(), Some(&converter()), None)).unwrap()
 }
@@ -39,7 +39,7 @@ fn prepared(bytes: &[u8], supported: &[&'static str]) -> Vec<Prepared> {
 fn supported_type_is_sent_unchanged() {
     for (bytes, media_type) in [(pdf(&["a"]), "application/pdf"), (generate("a.mp4"), "video/mp4")] {
         let parts = prepared(&bytes, &[media_type]);
-        assert_eq!((parts.len(), parts[0].media_type, parts[0].part), (1, media_type, Part::Complete));
+        assert_eq!((parts.len(), parts[0].media_type, parts[0].part), (1, media_type, PartKind::Complete));
         assert_eq!(parts[0].stored.len(), bytes.len() as u64);
     }
 }
@@ -50,7 +50,7 @@ fn document_becomes_text() {
     let mut content = String::new();
     text.stored.reader().read_to_string(&mut content).unwrap();
     assert_eq!(content, "[page 1]\nfirst\n\n[page 2]\n(no text)\n\n[page 3]\nthird\n");
-    assert_eq!((parts.len(), text.media_type, text.part), (1, "text/plain", Part::Text));
+    assert_eq!((parts.len(), text.media_type, text.part), (1, "text/plain", PartKind::Text));
     assert_eq!(text.warning.as_deref(), Some("page 2 has no text and was not sent"));
 }
 
@@ -69,10 +69,10 @@ fn document_without_text_is_refused() {
 
 fn document_without_text_becomes_page_images() {
     let parts = prepared(&pdf(&[""; 22]), &["image/jpeg"]);
-    assert_eq!((parts.len(), parts[1].part), (20, Part::Page { number: 2 }));
+    assert_eq!((parts.len(), parts[1].part), (20, PartKind::Page { number: 2 }));
     assert_eq!(parts[0].warning.as_deref(), Some("only the first 20 of 22 pages were sent, as images"));
     let image = media_of(parts[1].stored.clone());
-    assert_eq!((image.media_type(), image.facts().height), ("image/jpeg", Some(1568)));
+    assert_eq!((image.media_type(), image.info().height), ("image/jpeg", Some(1568)));
 }
 
 fn text_of_a_page_has_its_words() {
@@ -89,8 +89,8 @@ fn text_of_a_page_has_its_words() {
 fn video_becomes_frames_and_audio() {
     let parts = prepared(&generate("a.mp4"), &["image/jpeg", "audio/wav"]);
     let found: Vec<_> = parts.iter().map(|part| part.part).collect();
-    let frame = |second: u64| Part::Frame { at_ms: second * 1000, number: Some(second * 10) };
-    assert_eq!(found, [frame(0), frame(1), frame(2), frame(3), Part::Audio]);
+    let frame = |second: u64| PartKind::Frame { at_ms: second * 1000, number: Some(second * 10) };
+    assert_eq!(found, [frame(0), frame(1), frame(2), frame(3), PartKind::Audio]);
     assert!(parts.iter().all(|part| part.warning.is_none()));
 }
 
@@ -105,7 +105,7 @@ fn audio_track_that_is_not_sent_is_a_warning() {
 
 fn audio_becomes_wav() {
     let parts = prepared(&generate("-map 1 a.mp3"), &["audio/wav"]);
-    assert_eq!((parts.len(), parts[0].media_type, parts[0].part), (1, "audio/wav", Part::Complete));
+    assert_eq!((parts.len(), parts[0].media_type, parts[0].part), (1, "audio/wav", PartKind::Complete));
     let capabilities = MediaCapabilities::default();
     let refused = wait(prepare(
         &media(&generate("-map 1 a.mp3")),

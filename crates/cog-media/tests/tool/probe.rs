@@ -2,7 +2,7 @@
 
 use std::{fs::OpenOptions, io::Write as _, path::Path, process::ExitCode};
 
-use cog_media::{Expected, Facts, MediaRules, PageText, Tool, check, sniff};
+use cog_media::{MediaDeclaration, MediaInfo, MediaRules, PageText, Tool, check, sniff};
 
 use crate::{
     files::{refusal, stored, tool, wait},
@@ -26,13 +26,14 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     program_that_is_no_reader_starts_once,
 ];
 
-fn facts(bytes: &[u8]) -> Facts {
-    let media = wait(check(stored(bytes), &Expected::default(), &MediaRules::default(), Some(&tool())));
-    *media.unwrap().facts()
+fn facts(bytes: &[u8]) -> MediaInfo {
+    let media =
+        wait(check(stored(bytes), &MediaDeclaration::default(), &MediaRules::default(), Some(&tool())));
+    *media.unwrap().info()
 }
 
 /// Returns whether the duration is four seconds, with the padding of codecs.
-fn is_four_seconds(facts: &Facts) -> bool {
+fn is_four_seconds(facts: &MediaInfo) -> bool {
     facts.duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration))
 }
 
@@ -68,14 +69,17 @@ fn video_has_duration_and_dimensions() {
 fn tracks_of_webm_decide_between_audio_and_video() {
     let audio = generate("-map 1 -c:a libopus a.webm");
     assert_eq!(sniff(&audio), Some("video/webm"));
-    let declared = Expected { media_type: Some("audio/webm".to_owned()), ..Expected::default() };
+    let declared =
+        MediaDeclaration { media_type: Some("audio/webm".to_owned()), ..MediaDeclaration::default() };
     let media = wait(check(stored(&audio), &declared, &MediaRules::default(), Some(&tool()))).unwrap();
     assert_eq!(media.media_type(), "audio/webm");
-    let declared = Expected { media_type: Some("video/webm".to_owned()), ..Expected::default() };
+    let declared =
+        MediaDeclaration { media_type: Some("video/webm".to_owned()), ..MediaDeclaration::default() };
     let outcome = wait(check(stored(&audio), &declared, &MediaRules::default(), Some(&tool())));
     assert_eq!(refusal(outcome), "E1014 declared as video/webm, but the content is audio/webm");
     let audio = generate("-map 1 -c:a aac -f mp4 a.mp4");
-    let outcome = wait(check(stored(&audio), &Expected::default(), &MediaRules::default(), Some(&tool())));
+    let outcome =
+        wait(check(stored(&audio), &MediaDeclaration::default(), &MediaRules::default(), Some(&tool())));
     assert!(refusal(outcome).starts_with("E1010 audio/mp4 is not supported here"));
 }
 
@@ -120,7 +124,7 @@ fn samples_decide_the_duration_of_wav() {
     let tagged = [&wav[..], b"LIST", &88_200_u32.to_le_bytes(), &[0; 88_200]].concat();
     assert!(is_four_seconds(&facts(&tagged)));
     let outcome =
-        wait(check(stored(&wav[..44]), &Expected::default(), &MediaRules::default(), Some(&tool())));
+        wait(check(stored(&wav[..44]), &MediaDeclaration::default(), &MediaRules::default(), Some(&tool())));
     assert_eq!(refusal(outcome), "E1013 unreadable audio/wav: it contains no audio and no video");
 }
 
@@ -262,11 +266,12 @@ fn spacing_of_characters_separates_words() {
 fn file_over_a_limit_has_a_reason() {
     let nominal = MediaRules { max_duration_ms: Some(4_000), ..MediaRules::default() };
     for padded in ["-map 1 a.mp3", "a.mp4"] {
-        wait(check(stored(&generate(padded)), &Expected::default(), &nominal, Some(&tool()))).unwrap();
+        wait(check(stored(&generate(padded)), &MediaDeclaration::default(), &nominal, Some(&tool())))
+            .unwrap();
     }
     let rules = MediaRules { max_duration_ms: Some(3_000), max_pages: 2, ..MediaRules::default() };
     for (bytes, reason) in [(generate("a.mp4"), "duration"), (pdf(&["1", "2", "3"]), "pages")] {
-        let outcome = wait(check(stored(&bytes), &Expected::default(), &rules, Some(&tool())));
+        let outcome = wait(check(stored(&bytes), &MediaDeclaration::default(), &rules, Some(&tool())));
         let error = outcome.unwrap_err();
         assert_eq!((error.code().as_str(), error.reason()), ("E1011", Some(reason)));
     }

@@ -82,7 +82,7 @@ impl CitedMedia {
 /// # Errors
 /// A document that cannot be read.
 pub async fn citation_source(media: &Media, tool: Option<&Tool>) -> Result<Source, MediaError> {
-    let facts = media.facts();
+    let facts = media.info();
     let size = facts.width.zip(facts.height).map(|(width, height)| (f64::from(width), f64::from(height)));
     Ok(match (media.kind(), size, facts.duration_ms) {
         (Modality::Document, ..) => match tool {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use cog_answer::{PendingReply, PlacedValue};
 use cog_json::{Limits, Node, Value};
 use cog_media::{
-    Access, Delivered, Delivery, Expected, Fetcher, LimitKind, Media, MediaError, MediaRules, Store, Tool,
-    check, decode_base64, encode_base64, modality_of,
+    Access, Delivery, DeliveryPlace, Fetcher, LimitKind, Media, MediaDeclaration, MediaError, MediaRules,
+    Store, Tool, check, decode_base64, encode_base64, modality_of,
 };
 use cog_module::Module;
 use cog_schema::{MediaSlot, Placement};
@@ -69,7 +69,7 @@ impl MediaSink {
         if let Err(error) = self.check_count(index) {
             return GeneratedMedia { declared: media_type, params, text: None, outcome: Err(error) };
         }
-        let expected = Expected { hint: media_type.clone(), ..Expected::default() };
+        let expected = MediaDeclaration { hint: media_type.clone(), ..MediaDeclaration::default() };
         let (text, outcome) = self.read(Base64::Own(data), expected).await;
         let text = text.filter(|_| matches!(self.delivery, Delivery::Inline));
         GeneratedMedia { declared: media_type, params, text, outcome }
@@ -91,7 +91,7 @@ impl MediaSink {
     pub(super) async fn read(
         &self,
         text: Base64,
-        expected: Expected,
+        expected: MediaDeclaration,
     ) -> (Option<Base64>, Result<Media, MediaError>) {
         let store = Store::with_limit(self.rules.max_bytes_of_any());
         let decoding = tokio::task::spawn_blocking(move || (decode_base64(text.as_str(), store), text));
@@ -173,9 +173,9 @@ impl MediaSink {
         let (module, owner) = (self.module.clone(), self.owner.clone());
         let copy = media.clone();
         let work = move || match delivery.deliver(&module, owner.as_deref(), &copy) {
-            Ok(Delivered::Inline) => (inline(&copy, text), None),
-            Ok(Delivered::File(path)) => (Ok(Content::File(path)), None),
-            Ok(Delivered::Url(published)) => (Ok(Content::Url(published)), None),
+            Ok(DeliveryPlace::Inline) => (inline(&copy, text), None),
+            Ok(DeliveryPlace::File(path)) => (Ok(Content::File(path)), None),
+            Ok(DeliveryPlace::Url(published)) => (Ok(Content::Url(published)), None),
             Err(error) => (inline(&copy, text), Some(error)),
         };
         let done = tokio::task::spawn_blocking(work).await;

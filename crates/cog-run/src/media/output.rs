@@ -4,7 +4,7 @@ use std::{io::Read as _, path::PathBuf};
 
 use cog_harmony::{Detail, Part, VideoFrame};
 use cog_json::{Node, ToJson, Value, Writer};
-use cog_media::{Media, MediaError, Part as PreparedPart, Prepared, Processed, Published, encode_base64};
+use cog_media::{Media, MediaError, MediaPart, PartKind, ProcessedMedia, StoredUrl, encode_base64};
 use cog_schema::MediaSlot;
 
 /// A media item for its location: facts of its bytes, generation parameters, and content.
@@ -22,7 +22,7 @@ pub(super) struct Output {
 pub(super) enum Content {
     Base64(Base64),
     File(PathBuf),
-    Url(Published),
+    Url(StoredUrl),
 }
 
 /// Base64 text, owned or shared with the reply.
@@ -46,7 +46,7 @@ impl Base64 {
 
 impl Output {
     fn write_facts(&self, w: &mut Writer<'_>) {
-        let media = self.media.facts();
+        let media = self.media.info();
         let facts = [
             ("width", media.width.map(u64::from)),
             ("height", media.height.map(u64::from)),
@@ -113,7 +113,7 @@ impl ToJson for Output {
 ///
 /// # Errors
 /// The media cannot be read from disk.
-pub(crate) fn parts_of(all: &[Processed]) -> Result<Vec<Part>, MediaError> {
+pub(crate) fn parts_of(all: &[ProcessedMedia]) -> Result<Vec<Part>, MediaError> {
     let mut parts = Vec::new();
     for (index, processed) in all.iter().enumerate() {
         for prepared in &processed.sent {
@@ -124,21 +124,21 @@ pub(crate) fn parts_of(all: &[Processed]) -> Result<Vec<Part>, MediaError> {
     Ok(parts)
 }
 
-fn label(number: usize, processed: &Processed, prepared: &Prepared) -> String {
+fn label(number: usize, processed: &ProcessedMedia, prepared: &MediaPart) -> String {
     let media_type = processed.media.media_type();
     match prepared.part {
-        PreparedPart::Frame { at_ms, .. } => {
+        PartKind::Frame { at_ms, .. } => {
             format!("[media {number}: {media_type}, frame at {}.{:03} s]", at_ms / 1000, at_ms % 1000)
         }
-        PreparedPart::Audio => format!("[media {number}: {media_type}, its sound]"),
-        PreparedPart::Text => format!("[media {number}: {media_type}, its text]"),
-        PreparedPart::Page { number: page } => format!("[media {number}: {media_type}, page {page}]"),
+        PartKind::Audio => format!("[media {number}: {media_type}, its sound]"),
+        PartKind::Text => format!("[media {number}: {media_type}, its text]"),
+        PartKind::Page { number: page } => format!("[media {number}: {media_type}, page {page}]"),
         _ => format!("[media {number}: {media_type}]"),
     }
 }
 
-fn part(number: usize, processed: &Processed, prepared: &Prepared) -> Result<Part, MediaError> {
-    if prepared.part == PreparedPart::Text {
+fn part(number: usize, processed: &ProcessedMedia, prepared: &MediaPart) -> Result<Part, MediaError> {
+    if prepared.part == PartKind::Text {
         let mut text = String::new();
         prepared.stored.reader().read_to_string(&mut text)?;
         return Ok(Part::text(text));
@@ -159,15 +159,17 @@ fn detail(detail: cog_media::Detail) -> Option<Detail> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds of a video are far below 2^52")]
-fn frame(number: usize, part: PreparedPart) -> Option<VideoFrame> {
-    let PreparedPart::Frame { at_ms, number: frame_index } = part else { return None };
+fn frame(number: usize, part: PartKind) -> Option<VideoFrame> {
+    let PartKind::Frame { at_ms, number: frame_index } = part else { return None };
     let timestamp_sec = at_ms as f64 / 1000.0;
     Some(VideoFrame { video_id: Some(format!("media {number}")), timestamp_sec, frame_index })
 }
 
 #[cfg(test)]
 mod tests {
-    use cog_media::{Expected, MediaCapabilities, MediaRules, Store, check, decode_base64, normalise};
+    use cog_media::{
+        MediaCapabilities, MediaDeclaration, MediaRules, Store, check, decode_base64, normalise,
+    };
 
     use super::*;
 
@@ -175,11 +177,11 @@ mod tests {
     async fn image_with_a_url_is_not_sent_as_base64() {
         let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
         let (stored, rules) = (decode_base64(pixel, Store::with_limit(100)).unwrap(), MediaRules::default());
-        let media = check(stored, &Expected::default(), &rules, None).await.unwrap();
+        let media = check(stored, &MediaDeclaration::default(), &rules, None).await.unwrap();
         let inside = normalise(&media, &MediaCapabilities::default(), &rules).unwrap();
         let url = Some("https://example.com/a.gif".to_owned());
-        let sent = vec![Prepared { url, ..inside.clone() }, inside];
-        let parts = parts_of(&[Processed { path: cog_json::Path::root(), media, sent }]).unwrap();
+        let sent = vec![MediaPart { url, ..inside.clone() }, inside];
+        let parts = parts_of(&[ProcessedMedia { path: cog_json::Path::root(), media, sent }]).unwrap();
         let urls: Vec<_> = parts
             .iter()
             .filter_map(|part| match part {

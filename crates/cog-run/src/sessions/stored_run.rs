@@ -10,7 +10,7 @@ use std::{
 };
 
 use cog_json::{Value, Writer};
-use cog_media::Fetched;
+use cog_media::SourceContent;
 use cog_spec::{Chunk, Code, ErrorBody, Progress};
 use cog_store::private::{self, ABANDONED};
 
@@ -65,7 +65,7 @@ pub struct StoredRun {
     finished: FinishedParts,
     call_log: CallLog,
     /// The stored media of the input, by their URLs and uploads.
-    media: Arc<HashMap<String, Fetched>>,
+    media: Arc<HashMap<String, SourceContent>>,
     is_continued: bool,
     /// Whether the end of the run allows to continue it.
     is_interrupted: bool,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use cog_json::{ToJson as _, Value};
-use cog_media::{Fetched, Media};
+use cog_media::{Media, SourceContent};
 use cog_spec::{Code, ErrorBody};
 use cog_store::{Durability, Key, KeyedStore, Layout, Limits, Lookup, StoreError, private::ABANDONED};
 
@@ -125,7 +125,7 @@ impl HaltedRuns {
     }
 
     /// Returns the stored media of a run's input, by their URLs and uploads, until the run continues. Blocks on the disk.
-    pub(super) fn media(&self, state: &HaltedState) -> HashMap<String, Fetched> {
+    pub(super) fn media(&self, state: &HaltedState) -> HashMap<String, SourceContent> {
         self.0.media_of(&state.id, state.owner.as_deref()).open_all(&state.media)
     }
 

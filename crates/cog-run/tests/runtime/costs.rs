@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cog_media::{Delivery, Media, Publish, Published};
+use cog_media::{Delivery, Media, StoredUrl, UrlStore};
 use cog_module::Module;
 use cog_provider::{
     Deadline, HttpProvider, Provider, ProviderError,
@@ -154,12 +154,12 @@ struct Spender {
     budget: Budget,
 }
 
-impl Publish for Spender {
-    fn publish(&self, _: Option<&str>, _: &Media) -> Result<Published, ErrorBody> {
+impl UrlStore for Spender {
+    fn store(&self, _: Option<&str>, _: &Media) -> Result<StoredUrl, ErrorBody> {
         let options = RunOptions::new().budget(self.budget.clone());
         let run = self.runtime.execute(&self.module, sample_input(), options);
         assert!(Handle::current().block_on(run).is_ok());
-        Ok(Published { url: "https://shop.test/1".to_owned(), expires_at: "2026-02-04T12:00:00Z".to_owned() })
+        Ok(StoredUrl { url: "https://shop.test/1".to_owned(), expires_at: "2026-02-04T12:00:00Z".to_owned() })
     }
 }
 
@@ -169,7 +169,7 @@ async fn attempt_that_another_run_leaves_no_budget_for_reports_the_failure_befor
     let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &other);
     let budget = Budget::new("test", BudgetLimits::new().max_calls(2));
     let spender = Spender { runtime, module, budget: budget.clone() };
-    let options = RunOptions::new().budget(budget.clone()).delivery(Delivery::Publisher(Arc::new(spender)));
+    let options = RunOptions::new().budget(budget.clone()).delivery(Delivery::Store(Arc::new(spender)));
     let wrong = media_out::ANSWER.replace("\"because\"", "7");
     let events = [vec![media_out::png()], reply(&wrong, tokens(1, 1))].concat();
     let (provider, runtime, module) = runtime_with(Scripted::new([events]), &artist);

@@ -7,7 +7,7 @@ use std::{
 
 use cog_answer::DataAccumulator;
 use cog_json::ToJson as _;
-use cog_media::{Delivery, Media, Publish, Published};
+use cog_media::{Delivery, Media, StoredUrl, UrlStore};
 use cog_run::RunOptions;
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, FinishReason, Modality, ModelEvent, ModelMedia};
 use futures_util::StreamExt as _;
@@ -263,22 +263,22 @@ struct Shop {
     is_full: bool,
 }
 
-impl Publish for Shop {
-    fn publish(&self, owner: Option<&str>, media: &Media) -> Result<Published, ErrorBody> {
+impl UrlStore for Shop {
+    fn store(&self, owner: Option<&str>, media: &Media) -> Result<StoredUrl, ErrorBody> {
         if self.is_full {
             return Err(ErrorBody::new(Code::RateLimited, "there is no room"));
         }
         let mut stored = self.stored.lock().unwrap();
         stored.push((owner.map(str::to_owned), media.media_type().to_owned()));
         let url = format!("https://shop.test/{}", stored.len());
-        Ok(Published { url, expires_at: "2026-02-04T12:00:00Z".to_owned() })
+        Ok(StoredUrl { url, expires_at: "2026-02-04T12:00:00Z".to_owned() })
     }
 }
 
 #[tokio::test]
 async fn published_media_have_urls_that_expire() {
     let shop = Arc::new(Shop::default());
-    let delivery = Delivery::Publisher(Arc::clone(&shop) as Arc<dyn Publish>);
+    let delivery = Delivery::Store(Arc::clone(&shop) as Arc<dyn UrlStore>);
     let options = RunOptions::new().delivery(delivery).owner("ann");
     let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     let expected = json!({
@@ -293,7 +293,7 @@ async fn published_media_have_urls_that_expire() {
 #[tokio::test]
 async fn media_are_inline_if_delivery_fails() {
     let shop = Shop { is_full: true, ..Shop::default() };
-    let options = RunOptions::new().delivery(Delivery::Publisher(Arc::new(shop)));
+    let options = RunOptions::new().delivery(Delivery::Store(Arc::new(shop)));
     let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     assert_eq!(data(&envelope)["image"]["data"], PNG);
     assert_eq!(envelope.warnings[0].code.as_str(), "W4012");

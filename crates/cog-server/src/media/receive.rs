@@ -3,7 +3,7 @@ use std::time::{Duration, SystemTime};
 use axum::{body::Body, http::HeaderValue};
 use bytes::{Bytes, BytesMut};
 use cog_json::{Node, ToJson, Value, Writer};
-use cog_media::{Checksum, Expected, Media, MediaError, MediaRules, modality_of};
+use cog_media::{Checksum, Media, MediaDeclaration, MediaError, MediaRules, modality_of};
 use cog_spec::{Code, ErrorBody};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
@@ -212,11 +212,11 @@ impl Wanted {
         if self.length.is_some_and(|length| length > limit) {
             return Err(MediaError::TooLarge { limit }.into());
         }
-        let expected = Expected {
+        let expected = MediaDeclaration {
             media_type: self.media_type,
             checksum: self.checksum,
             hint: self.hint,
-            ..Expected::default()
+            ..MediaDeclaration::default()
         };
         Ok(Declared { expected, length: self.length, max_bytes: self.length.unwrap_or(limit) })
     }

@@ -5,7 +5,7 @@ use std::{
     time::SystemTime,
 };
 
-use cog_media::{Fetched, Media, MediaError, MediaRules, Store, Tool, Uploads, check};
+use cog_media::{Media, MediaError, MediaRules, SourceContent, Store, Tool, Uploads, check};
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{Declared, Entry, Progress, State, UploadError, UploadSettings, UploadTicket, Wanted, rfc3339};
@@ -224,10 +224,10 @@ async fn sweep(shared: Weak<Shared>) {
 }
 
 impl Uploads for MediaStore {
-    fn open(&self, id: &str, owner: Option<&str>) -> Result<Fetched, MediaError> {
+    fn open(&self, id: &str, owner: Option<&str>) -> Result<SourceContent, MediaError> {
         match self.media(id, owner.unwrap_or_default()) {
             Ok((media, _)) => {
-                Ok(Fetched { stored: media.bytes().clone(), declared: media.hint().map(str::to_owned) })
+                Ok(SourceContent { stored: media.bytes().clone(), declared: media.hint().map(str::to_owned) })
             }
             Err(UploadError::Media(error)) => Err(error),
             Err(_) => Err(MediaError::Upload { expired: false }),

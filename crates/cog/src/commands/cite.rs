@@ -3,7 +3,7 @@
 use cog_harmony::citation::{self, Citation, CitationReport, Source, Sources};
 use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::{ToJson, Writer};
-use cog_media::{Expected, MediaError, MediaRules, sniff};
+use cog_media::{MediaDeclaration, MediaError, MediaRules, sniff};
 use cog_run::media::citation_source;
 
 use super::{input, opened, runtime};
@@ -108,6 +108,7 @@ async fn open_source(file: &str, settings: &MediaSettings) -> Result<Source, Med
     if is_text && let Some(text) = opened::text(&stored)? {
         return Ok(Source::from_text(&text));
     }
-    let media = cog_media::check(stored, &Expected::default(), &rules, Some(&settings.tool())).await?;
+    let media =
+        cog_media::check(stored, &MediaDeclaration::default(), &rules, Some(&settings.tool())).await?;
     citation_source(&media, Some(&settings.tool())).await
 }

@@ -11,9 +11,9 @@ use std::{
 use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::{ToJson, Writer};
 use cog_media::{
-    Access, Expected, Facts, Frame, FramePlan, FrameSelection, Media, MediaCapabilities, MediaError,
-    MediaLocation, MediaRules, MediaSource, PageText, Prepared, Store, Stored, check, normalise, obtain,
-    type_of_name,
+    Access, Frame, FramePlan, FrameSelection, Media, MediaCapabilities, MediaDeclaration, MediaError,
+    MediaInfo, MediaLocation, MediaPart, MediaRules, MediaSource, PageText, Store, Stored, check, normalise,
+    obtain, type_of_name,
 };
 use cog_module::files;
 use cog_spec::{ErrorBody, Modality};
@@ -102,7 +102,7 @@ fn table(found: &[Finding<'_>], console: &Console) -> String {
                 (*source).to_owned(),
                 media.media_type().to_owned(),
                 media.bytes().len().to_string(),
-                describe_facts(media.facts()),
+                describe_facts(media.info()),
             ],
             Err(error) => {
                 [(*source).to_owned(), "-".to_owned(), "-".to_owned(), format!("{}: {error}", error.code())]
@@ -112,7 +112,7 @@ fn table(found: &[Finding<'_>], console: &Console) -> String {
     table.render(console.out().palette, console.out_columns())
 }
 
-fn describe_facts(facts: &Facts) -> String {
+fn describe_facts(facts: &MediaInfo) -> String {
     let sides = facts.width.zip(facts.height).map(|(width, height)| format!("{width}×{height}"));
     let duration = facts.duration_ms.map(|ms| format!("{}.{:03} s", ms / 1000, ms % 1000));
     let pages =
@@ -163,7 +163,7 @@ fn other_format(media_type: &str) -> CliError {
     }
 }
 
-fn image_bytes(stripped: &Prepared) -> Result<Vec<u8>, MediaError> {
+fn image_bytes(stripped: &MediaPart) -> Result<Vec<u8>, MediaError> {
     let mut bytes = Vec::new();
     stripped.stored.reader().read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -346,7 +346,7 @@ fn access(source: &str, settings: &MediaSettings) -> Access {
 async fn open_stdin(rules: &MediaRules, settings: &MediaSettings) -> Result<Media, MediaError> {
     let mut store = Store::with_limit(rules.max_bytes_of_any());
     store.push_all(std::io::stdin().lock())?;
-    check(store.finish(), &Expected::default(), rules, Some(&settings.tool())).await
+    check(store.finish(), &MediaDeclaration::default(), rules, Some(&settings.tool())).await
 }
 
 #[cfg(test)]

@@ -58,14 +58,14 @@ impl MediaInMemory {
 
 #[cfg(test)]
 mod tests {
-    use cog_media::{Expected, MediaRules, Store, check, decode_base64};
+    use cog_media::{MediaDeclaration, MediaRules, Store, check, decode_base64};
 
     use super::{super::LIMITS, *};
     use crate::clock;
 
     async fn image(base64: &str) -> Media {
         let stored = decode_base64(base64, Store::with_limit(100)).unwrap();
-        check(stored, &Expected::default(), &MediaRules::default(), None).await.unwrap()
+        check(stored, &MediaDeclaration::default(), &MediaRules::default(), None).await.unwrap()
     }
 
     #[tokio::test]

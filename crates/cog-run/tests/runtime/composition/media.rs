@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use cog_json::Value;
-use cog_media::{Access, Fetched, MediaError, Store, Uploads, decode_base64};
+use cog_media::{Access, MediaError, SourceContent, Store, Uploads, decode_base64};
 use cog_run::{
     RunInput, RunOptions, Runtime,
     sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, Subscriber},
@@ -19,11 +19,11 @@ use super::support::{Bench, MAP, Says, answer, code, result};
 struct Expiring(AtomicUsize);
 
 impl Uploads for Expiring {
-    fn open(&self, _: &str, _: Option<&str>) -> Result<Fetched, MediaError> {
+    fn open(&self, _: &str, _: Option<&str>) -> Result<SourceContent, MediaError> {
         let left = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         left.map_err(|_| MediaError::Upload { expired: true })?;
         let image = "UklGRh4AAABXRUJQVlA4TBIAAAAvA0AAAA8Q87//8x8O5iGi/xE=";
-        Ok(Fetched { stored: decode_base64(image, Store::with_limit(1 << 10))?, declared: None })
+        Ok(SourceContent { stored: decode_base64(image, Store::with_limit(1 << 10))?, declared: None })
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use cog_media::{Access, Fetched, MediaError, Store, Uploads, decode_base64};
+use cog_media::{Access, MediaError, SourceContent, Store, Uploads, decode_base64};
 use cog_run::{
     RunContext, RunInput, RunOptions, Runtime,
     sessions::{RunRecord, StoredRuns},
@@ -28,12 +28,12 @@ use crate::support::{Scripted, code, input, write};
 pub(crate) struct Once(pub(crate) AtomicUsize);
 
 impl Uploads for Once {
-    fn open(&self, _: &str, _: Option<&str>) -> Result<Fetched, MediaError> {
+    fn open(&self, _: &str, _: Option<&str>) -> Result<SourceContent, MediaError> {
         if self.0.fetch_add(1, Ordering::SeqCst) > 0 {
             return Err(MediaError::Upload { expired: true });
         }
         let image = "UklGRh4AAABXRUJQVlA4TBIAAAAvA0AAAA8Q87//8x8O5iGi/xE=";
-        Ok(Fetched { stored: decode_base64(image, Store::with_limit(1 << 10))?, declared: None })
+        Ok(SourceContent { stored: decode_base64(image, Store::with_limit(1 << 10))?, declared: None })
     }
 }
 

@@ -1,7 +1,7 @@
 use std::{io::Read as _, time::Duration};
 
 use cog_json::Value;
-use cog_media::Delivered;
+use cog_media::DeliveryPlace;
 
 use super::*;
 
@@ -221,7 +221,7 @@ async fn generated_file_can_be_fetched_until_it_expires() {
     sent(&store, &id, PIXEL).await.unwrap();
     let (media, _) = store.media(&id, "me").unwrap();
     let delivery = store.delivery("https://cog.example/");
-    let Ok(Delivered::Url(published)) = delivery.deliver("draws", Some("me"), &media) else {
+    let Ok(DeliveryPlace::Url(published)) = delivery.deliver("draws", Some("me"), &media) else {
         panic!("{delivery:?}")
     };
     let id = published.url.strip_prefix("https://cog.example/v1/media/").unwrap();
