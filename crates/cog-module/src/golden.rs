@@ -308,6 +308,7 @@ impl Reader<'_> {
     }
 
     fn json(&mut self, path: &str) -> Result<Value, Diagnostic> {
+        // A limit for all cases together: each alone is small enough, and a module may have thousands of them.
         let limit = self.left.min(files::MAX_CASE);
         let source = self.origin.read(path, limit).map_err(|error| self.unread(path, &error))?;
         self.left = self.left.saturating_sub(source.text.len() as u64);

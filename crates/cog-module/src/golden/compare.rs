@@ -96,6 +96,7 @@ fn check_assertion(key: &str, value: Node<'_>, envelope: Node<'_>) -> Vec<Mismat
             .filter_map(|path| required(path, envelope))
             .collect();
     }
+    // A field of the answer may end like an operator: `size_max` is then its value, not a maximum of `size`.
     let is_field = path(key).is_ok_and(|path| resolve(&path, envelope).1.is_some());
     let (field, rule) = operator(key).filter(|_| !is_field).unwrap_or((key, "equals"));
     let Ok(path) = path(field) else { return vec![Mismatch::new(field, rule, "not a valid path")] };
@@ -165,6 +166,7 @@ fn matches(found: Node<'_>, pattern: Node<'_>) -> Result<bool, String> {
     let Some(text) = pattern.as_str() else {
         return Err(format!("{} is not a regular expression: expected a string", show(pattern)));
     };
+    // As a schema, because its patterns take linear time: a golden test may come from an untrusted module.
     let schema = serde_json::json!({ "type": "string", "pattern": text });
     match violations(&schema, found) {
         Ok(messages) => Ok(messages.is_empty()),
@@ -212,6 +214,7 @@ fn resolve<'a>(path: &Path, envelope: Node<'a>) -> (String, Option<Node<'a>>) {
     let data = envelope.get("data");
     let starts_at_envelope = match path.first() {
         Some(Segment::Key("ok" | "meta" | "error" | "partial_data")) => true,
+        // Data that have a member `data` themselves: the path leads to that one.
         Some(Segment::Key("data")) => data.is_none_or(|data| data.get("data").is_none()),
         _ => false,
     };
@@ -280,6 +283,7 @@ fn show(node: Node<'_>) -> String {
 /// # Errors
 /// What is wrong with the schema.
 pub(crate) fn violations(schema: &serde_json::Value, node: Node<'_>) -> Result<Vec<String>, String> {
+    // As a field of an input, so that the checker of contracts decides, with its limits and its messages.
     let document = serde_json::json!({ "input": { "properties": { "value": schema } } });
     let rules = Rules::from(&Manifest::with_defaults("check", Format::V22, None));
     let contract = Contract::compile(&document, &rules).map_err(|problems| {

@@ -5,6 +5,7 @@ use crate::export::skill::{PROMPT_BEGIN, PROMPT_END};
 /// Returns the prompt that `cog export` wrote between two comments; none in a skill from elsewhere.
 pub(super) fn exported_prompt(body: &str) -> Option<&str> {
     let (_, rest) = body.split_once(PROMPT_BEGIN)?;
+    // The last end, because the prompt may contain this comment itself.
     let (prompt, _) = rest.rsplit_once(PROMPT_END)?;
     Some(prompt.trim_matches(['\r', '\n']))
 }
@@ -65,6 +66,7 @@ fn leads_out(target: &str) -> bool {
     if lower.contains("://") || lower.starts_with("mailto:") || target.starts_with('#') {
         return false;
     }
+    // A reader decodes a target before it opens the file, and Windows takes both slashes.
     let decoded = lower.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/").replace('\\', "/");
     let mut depth = 0_i32;
     decoded.split('/').any(|part| {

@@ -157,6 +157,7 @@ impl Variable<'_> {
         let exact = PLACEHOLDERS.into_iter().find(|name| *name == upper);
         let similar = nearest(self.name, PLACEHOLDERS).filter(|near| near.len().abs_diff(upper.len()) <= 3);
         let is_constant = upper == self.name;
+        // In capitals it is meant as a placeholder even in code, where placeholders are replaced as well.
         if is_constant && let Some(near) = exact.or(similar) {
             return Some(format!("Did you mean `${near}`?"));
         }
