@@ -176,7 +176,7 @@ pub(crate) fn violations(error: &ErrorBody) -> Vec<ViolationNote> {
 }
 
 fn text(node: Node<'_>, key: &str) -> String {
-    node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()
+    node.get_str(key).unwrap_or_default().to_owned()
 }
 
 /// Creates details with the fields that `write` writes.

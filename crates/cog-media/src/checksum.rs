@@ -45,8 +45,8 @@ impl Checksum {
     /// # Errors
     /// As [`Checksum::new`], and if a member is missing.
     pub fn read(node: Node<'_>) -> Result<Self, MediaError> {
-        let algorithm = node.get("algorithm").and_then(Node::as_str);
-        let value = node.get("value").and_then(Node::as_str);
+        let algorithm = node.get_str("algorithm");
+        let value = node.get_str("value");
         match algorithm.zip(value) {
             Some((algorithm, value)) => Self::new(algorithm, value),
             None => Err(invalid("`checksum` requires `algorithm` and `value`")),

@@ -129,7 +129,7 @@ fn location(input: &Value, node: Node<'_>) -> Result<MediaLocation, MediaError> 
 
 /// Returns a member that is a string.
 fn text(node: Node<'_>, key: &str, absent: &'static str) -> Result<String, MediaError> {
-    Ok(node.get(key).and_then(Node::as_str).ok_or_else(|| invalid(absent))?.to_owned())
+    Ok(node.get_str(key).ok_or_else(|| invalid(absent))?.to_owned())
 }
 
 impl Detail {

@@ -47,8 +47,8 @@ impl Recording {
         let path = exchange(directory, *first);
         let text = read(&path).map_err(|error| cassette_error(&path, error))?;
         let exchange = Value::parse(&text).map_err(|error| cassette_error(&path, error))?;
-        let provider = exchange.get("provider").and_then(Node::as_str);
-        let model = exchange.get("model").and_then(Node::as_str);
+        let provider = exchange.get_str("provider");
+        let model = exchange.get_str("model");
         let recording = provider
             .zip(model)
             .map(|(provider, model)| Self { provider: provider.to_owned(), model: model.to_owned() });

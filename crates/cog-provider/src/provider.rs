@@ -182,17 +182,16 @@ impl ListedModel {
 
     /// Reads a model of Anthropic's list.
     pub(crate) fn from_anthropic(model: Node<'_>) -> Option<Self> {
-        let text = |key| model.get(key).and_then(Node::as_str);
         let capabilities = model.get("capabilities").into_iter().flat_map(Node::members);
         let supported =
             capabilities.filter(|(_, value)| value.get("supported").and_then(Node::as_bool) == Some(true));
         Some(Self {
             max_input_tokens: model.get("max_input_tokens").and_then(Node::as_u64),
             max_output_tokens: model.get("max_tokens").and_then(Node::as_u64),
-            lifecycle: text("lifecycle").map(str::to_owned),
-            retires_at: text("retires_at").and_then(|at| at.get(..DATE_LENGTH)).map(str::to_owned),
+            lifecycle: model.get_str("lifecycle").map(str::to_owned),
+            retires_at: model.get_str("retires_at").and_then(|at| at.get(..DATE_LENGTH)).map(str::to_owned),
             capabilities: supported.map(|(name, _)| name.to_owned()).collect(),
-            ..Self::named(text("id")?)
+            ..Self::named(model.get_str("id")?)
         })
     }
 

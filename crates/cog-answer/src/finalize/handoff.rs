@@ -128,7 +128,7 @@ fn repaired_meta(
 
 /// Reads the error and normalises its code. Adds violations of the contract.
 fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> Option<ErrorBody> {
-    let written = error.get("code").and_then(Node::as_str);
+    let written = error.get_str("code");
     let declared = &rules.manifest.error_codes;
     let Some(code) = written.and_then(|written| error::normalise(written, declared, &rules.contract)) else {
         violations.extend(rules.contract.check_error(error.node()));
@@ -144,7 +144,7 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
     let details = details(error.get("details"), legacy);
     let mut body = ErrorBody::with_code(code, error.get("message")?.as_str()?.to_owned());
     body.recoverable = error.get("recoverable").and_then(Node::as_bool).or(body.recoverable);
-    body.suggestion = error.get("suggestion").and_then(Node::as_str).map(str::to_owned);
+    body.suggestion = error.get_str("suggestion").map(str::to_owned);
     body.details = details;
     Some(body)
 }

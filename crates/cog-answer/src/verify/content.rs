@@ -39,8 +39,8 @@ struct Content {
 
 impl Content {
     fn apply(&mut self, item: &Item<'_>, chunk: Node<'_>, found: &mut Vec<Violation>) {
-        let field = chunk.get("field").and_then(Node::as_str).unwrap_or("data");
-        if let Some(delta) = chunk.get("delta").and_then(Node::as_str) {
+        let field = chunk.get_str("field").unwrap_or("data");
+        if let Some(delta) = chunk.get_str("delta") {
             self.check_checkpoint(item, field, delta, chunk, found);
             self.data.append(field, delta);
         } else if let Some(value) = chunk.get("data") {

@@ -87,6 +87,6 @@ pub(super) fn check_usage(usage: Node<'_>, path: &str, found: &mut Vec<Violation
 }
 
 fn is_outside_meta(repair: Node<'_>) -> bool {
-    let path = repair.get("path").and_then(Node::as_str).unwrap_or_default();
+    let path = repair.get_str("path").unwrap_or_default();
     !path.strip_prefix("meta").is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

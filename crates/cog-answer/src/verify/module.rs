@@ -66,7 +66,7 @@ impl<'a> Standard<'a> {
 
     /// Checks an error: code, message, and the module's schema, for the code as written or normalised (ruling R31).
     pub(super) fn check_error(&self, error: Node<'_>, found: &mut Vec<Violation>) {
-        let reported = error.get("code").and_then(Node::as_str);
+        let reported = error.get_str("code");
         let declared = self.module.map_or(&[][..], |(manifest, _)| &manifest.error_codes);
         let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
         let code = reported.and_then(|text| error::normalise(text, declared, contract));

@@ -106,7 +106,7 @@ fn add_rationale(data: Node<'_>, edits: &mut Edits, draft: &mut Draft<'_>) {
             insert_first(properties, "\"rationale\": { \"type\": \"string\" }", edits);
             draft.note("added the field `rationale` to data; v2.2 requires it");
         }
-        (_, Some(rationale)) if rationale.get("type").and_then(Node::as_str) != Some("string") => {
+        (_, Some(rationale)) if rationale.get_str("type") != Some("string") => {
             draft.note("data.rationale can be an object and was not changed; v2.2 readers expect a string");
         }
         (None, None) => {

@@ -106,7 +106,7 @@ impl BatchInterface for Anthropic {
     fn result(&self, entry: Node<'_>) -> Option<BatchResult> {
         let id = text(entry, "/custom_id")?;
         let result = entry.get("result")?;
-        let outcome = match result.get("type").and_then(Node::as_str) {
+        let outcome = match result.get_str("type") {
             Some("succeeded") => {
                 BatchOutcome::Replied(BatchReply { status: 200, body: result.get("message")?.to_string() })
             }

@@ -12,7 +12,7 @@ use super::{
     DecodeError, Decoder, Protocol, RequestContext, VendorError,
     decoder::{DoneMarker, Event, FrameDecoder},
     parts::{self, has_text, list, only_text, split_system},
-    reply::{self, Reply, count, elements, string, text, vendor_error},
+    reply::{self, Reply, count, elements, string, vendor_error},
     tools::{ToolResult, Turn},
 };
 use crate::{ListedModel, RequestError, ToolRequest, vendors::CacheMark};
@@ -79,7 +79,7 @@ fn event(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
             if let Some(delta) = node.get("delta") {
                 block(reply, index(node), delta);
                 if matches!(kind(delta), "thinking_delta" | "signature_delta") {
-                    reply.parts().block(text(delta, "thinking"), text(delta, "signature"));
+                    reply.parts().block(delta.get_str("thinking"), delta.get_str("signature"));
                 }
             }
         }
@@ -127,13 +127,14 @@ fn complete(reply: &mut Reply<'_>, message: Node<'_>) {
 /// Reads the reasoning in a block, which is sent back unchanged. The position of a call among it is part of it.
 fn start_reasoning(reply: &mut Reply<'_>, block: Node<'_>) {
     match kind(block) {
-        "thinking" => reply.parts().block(text(block, "thinking"), text(block, "signature")),
+        "thinking" => reply.parts().block(block.get_str("thinking"), block.get_str("signature")),
         "redacted_thinking" => {
             reply.parts().complete_block();
             reply.reasoning_item(block.to_value());
         }
         "tool_use" if reply.parts().has_blocks() => {
-            let call = json!({ "type": "tool_use", "id": text(block, "id"), "name": text(block, "name") });
+            let call =
+                json!({ "type": "tool_use", "id": block.get_str("id"), "name": block.get_str("name") });
             reply.reasoning_item(call.into());
         }
         _ => {}
@@ -141,12 +142,12 @@ fn start_reasoning(reply: &mut Reply<'_>, block: Node<'_>) {
 }
 
 fn kind(node: Node<'_>) -> &str {
-    text(node, "type").unwrap_or_default()
+    node.get_str("type").unwrap_or_default()
 }
 
 /// Reads a content block or a delta of one; their fields identify the kind.
 fn block(reply: &mut Reply<'_>, index: u32, node: Node<'_>) {
-    reply.reasoning(text(node, "thinking"));
+    reply.reasoning(node.get_str("thinking"));
     reply.text(node.get("text"));
     match kind(node) {
         "tool_use" => reply.tool_call(ToolCallDelta {
@@ -170,7 +171,7 @@ fn index(node: Node<'_>) -> u32 {
 
 fn stop(reply: &mut Reply<'_>, delta: Option<Node<'_>>) {
     let Some(delta) = delta else { return };
-    let Some(reason) = text(delta, "stop_reason") else { return };
+    let Some(reason) = delta.get_str("stop_reason") else { return };
     reply.stop(match reason {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
@@ -184,7 +185,7 @@ fn stop(reply: &mut Reply<'_>, delta: Option<Node<'_>>) {
 fn refusal(delta: Node<'_>) -> Option<String> {
     let details = delta.get("stop_details")?;
     string(details, "explanation").or_else(|| {
-        text(details, "category").map(|category| format!("the request is in the category `{category}`"))
+        details.get_str("category").map(|category| format!("the request is in the category `{category}`"))
     })
 }
 

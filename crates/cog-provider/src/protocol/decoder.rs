@@ -21,7 +21,7 @@ pub(crate) struct Event<'a> {
 impl<'a> Event<'a> {
     /// Returns the type in the event, otherwise its name: some servers send only one of them.
     pub(crate) fn kind(&self) -> &'a str {
-        self.node.get("type").and_then(Node::as_str).unwrap_or(self.name)
+        self.node.get_str("type").unwrap_or(self.name)
     }
 }
 

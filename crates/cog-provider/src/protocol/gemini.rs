@@ -12,7 +12,7 @@ use super::{
     Continuation, DecodeError, Decoder, Protocol, RequestContext,
     decoder::{DoneMarker, Event, FrameDecoder},
     parts::{Options, check_inline, split_system},
-    reply::{Reply, check_error, count, elements, string, text},
+    reply::{Reply, check_error, count, elements, string},
     tools::{ToolResult, Turn, media_message},
 };
 use crate::{ListedModel, OutputSchema, RequestError, ToolRequest};
@@ -58,7 +58,7 @@ fn listed(model: Node<'_>) -> Option<ListedModel> {
     Some(ListedModel {
         max_input_tokens: count(model, "/inputTokenLimit"),
         max_output_tokens: count(model, "/outputTokenLimit"),
-        ..ListedModel::named(bare_name(text(model, "name")?))
+        ..ListedModel::named(bare_name(model.get_str("name")?))
     })
 }
 
@@ -109,8 +109,8 @@ fn response(reply: &mut Reply<'_>, node: Node<'_>) -> Result<(), DecodeError> {
     if let Some(candidate) = node.get("candidates").and_then(|candidates| candidates.at(0)) {
         let parts = candidate.pointer("/content/parts").into_iter().flat_map(Node::elements);
         parts.for_each(|inner| part(reply, inner));
-        if let Some(reason) = text(candidate, "finishReason") {
-            reply.stop(finish_reason(reason, text(candidate, "continuationToken")));
+        if let Some(reason) = candidate.get_str("finishReason") {
+            reply.stop(finish_reason(reason, candidate.get_str("continuationToken")));
         }
     }
     reply.usage(node.get("usageMetadata").and_then(usage));
@@ -119,7 +119,7 @@ fn response(reply: &mut Reply<'_>, node: Node<'_>) -> Result<(), DecodeError> {
 
 fn part(reply: &mut Reply<'_>, part: Node<'_>) {
     match part.get("thought").and_then(Node::as_bool) {
-        Some(true) => reply.reasoning(text(part, "text")),
+        Some(true) => reply.reasoning(part.get_str("text")),
         _ => {
             reply.text(part.get("text"));
             if let Some(media) = media(part) {
@@ -178,7 +178,7 @@ fn usage(node: Node<'_>) -> Option<Usage> {
 
 /// Returns the tokens of a kind of media; none if there are none.
 fn media_tokens(node: Node<'_>, details: &str, modality: &str) -> Option<u64> {
-    let entry = elements(node, details).find(|entry| text(*entry, "modality") == Some(modality))?;
+    let entry = elements(node, details).find(|entry| entry.get_str("modality") == Some(modality))?;
     count(entry, "/tokenCount").filter(|count| *count > 0)
 }
 

@@ -55,7 +55,7 @@ fn is_spent(violation: Node<'_>) -> bool {
 }
 
 fn id_has(violation: Node<'_>, part: &str) -> bool {
-    violation.get("quotaId").and_then(Node::as_str).is_some_and(|id| id.contains(part))
+    violation.get_str("quotaId").is_some_and(|id| id.contains(part))
 }
 
 /// Reads a duration of protocol buffers: `2.04s`.

@@ -8,7 +8,7 @@ use super::{
     DecodeError, Decoder, Protocol, RequestContext,
     decoder::{Event, FrameDecoder},
     parts::{Options, check_inline, inline},
-    reply::{Reply, check_error, count, elements, string, text},
+    reply::{Reply, check_error, count, elements, string},
     tools::{Turn, function_tool, media_message, turns},
 };
 use crate::{ListedModel, OutputSchema, RequestError};
@@ -48,7 +48,9 @@ impl Protocol for Ollama {
 
     /// Reads `{models: [{name}]}`.
     fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
-        elements(body, "models").filter_map(|model| Some(ListedModel::named(text(model, "name")?))).collect()
+        elements(body, "models")
+            .filter_map(|model| Some(ListedModel::named(model.get_str("name")?)))
+            .collect()
     }
 }
 
@@ -58,7 +60,7 @@ fn line(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
     check_error(node)?;
     reply.start(node);
     if let Some(message) = node.get("message") {
-        if let Some(thinking) = text(message, "thinking").filter(|text| !text.is_empty()) {
+        if let Some(thinking) = message.get_str("thinking").filter(|text| !text.is_empty()) {
             reply.reasoning(Some(thinking));
             reply.parts().text("thinking", thinking);
         }
@@ -71,7 +73,7 @@ fn line(reply: &mut Reply<'_>, event: Event<'_>) -> Result<(), DecodeError> {
     }
     if node.get("done").and_then(Node::as_bool) == Some(true) {
         reply.usage(usage(node));
-        reply.stop(finish_reason(text(node, "done_reason")));
+        reply.stop(finish_reason(node.get_str("done_reason")));
         reply.end();
     }
     Ok(())

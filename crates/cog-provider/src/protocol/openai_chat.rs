@@ -11,7 +11,7 @@ use super::{
     DecodeError, Decoder, Protocol, RequestContext,
     decoder::{DoneMarker, Event, FrameDecoder},
     parts::{self, Options, accepted, cached_text, filename, only_text, projected, schema_name},
-    reply::{Reply, count, elements, index, string, text, vendor_error},
+    reply::{Reply, count, elements, index, string, vendor_error},
     tools::{self, Turn, choice_name, function_tool, turns},
 };
 use crate::{ListedModel, OutputSchema, RequestError, ToolRequest, vendors::ToolSupport};
@@ -56,7 +56,7 @@ impl Protocol for OpenAiChat {
     /// Reads `{data: [{id}]}`; Together sends only the array.
     fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
         let list = body.get("data").unwrap_or(body);
-        list.elements().filter_map(|model| Some(ListedModel::named(text(model, "id")?))).collect()
+        list.elements().filter_map(|model| Some(ListedModel::named(model.get_str("id")?))).collect()
     }
 }
 
@@ -93,12 +93,12 @@ fn content(reply: &mut Reply<'_>, choice: Node<'_>) -> Result<(), DecodeError> {
         }
         speech(reply, delta);
         images(reply, delta)?;
-        reply.refusal(text(delta, "refusal"));
+        reply.refusal(delta.get_str("refusal"));
         for (position, call) in (0..).zip(elements(delta, "tool_calls")) {
             reply.tool_call(tool_call(position, call));
         }
     }
-    if let Some(reason) = text(choice, "finish_reason") {
+    if let Some(reason) = choice.get_str("finish_reason") {
         reply.stop(finish_reason(reason));
     }
     Ok(())
@@ -133,14 +133,16 @@ fn reasoning(reply: &mut Reply<'_>, delta: Node<'_>) {
     for detail in elements(delta, "reasoning_details") {
         reply.parts().detail(detail);
     }
-    let content = text(delta, "reasoning_content").filter(|text| !text.is_empty());
+    let content = delta.get_str("reasoning_content").filter(|text| !text.is_empty());
     if let Some(content) = content {
         reply.parts().text("reasoning_content", content);
     }
     // A vendor that fills two of them repeats the same text, so the first one applies.
-    match content.or_else(|| text(delta, "reasoning").filter(|text| !text.is_empty())) {
+    match content.or_else(|| delta.get_str("reasoning").filter(|text| !text.is_empty())) {
         Some(content) => reply.reasoning(Some(content)),
-        None => elements(delta, "reasoning_details").for_each(|detail| reply.reasoning(text(detail, "text"))),
+        None => {
+            elements(delta, "reasoning_details").for_each(|detail| reply.reasoning(detail.get_str("text")));
+        }
     }
 }
 
@@ -148,7 +150,7 @@ fn reasoning(reply: &mut Reply<'_>, delta: Node<'_>) {
 fn typed_block(reply: &mut Reply<'_>, block: Node<'_>) {
     match block.get("thinking") {
         Some(thoughts) => {
-            thoughts.elements().for_each(|thought| reply.reasoning(text(thought, "text")));
+            thoughts.elements().for_each(|thought| reply.reasoning(thought.get_str("text")));
         }
         None => reply.text(block.get("text")),
     }

@@ -123,7 +123,7 @@ fn text(reply: &mut Reply<'_>, index: u32, node: Option<Node<'_>>) {
 
 fn item_added(reply: &mut Reply<'_>, node: Node<'_>) {
     let Some(item) = node.get("item") else { return };
-    match reply::text(item, "type") {
+    match item.get_str("type") {
         Some("message") if is_commentary(item) => reply.set_commentary(Some(index(node))),
         // The arguments follow in deltas. Those that an item has already are not part of them.
         Some("function_call") => {
@@ -137,7 +137,7 @@ fn item_added(reply: &mut Reply<'_>, node: Node<'_>) {
 /// comments between it.
 fn item_done(reply: &mut Reply<'_>, item: Option<Node<'_>>) {
     let Some(item) = item else { return };
-    let is_sent_back = match reply::text(item, "type") {
+    let is_sent_back = match item.get_str("type") {
         Some("reasoning") => item.get("encrypted_content").is_some_and(Node::is_string),
         Some("function_call") => true,
         Some("message") => is_commentary(item),
@@ -153,7 +153,7 @@ fn response(reply: &mut Reply<'_>, response: Node<'_>) -> Result<(), DecodeError
     if let Some(error) = vendor_error(response) {
         return Err(DecodeError::Vendor(error));
     }
-    let Some(status) = reply::text(response, "status") else { return Ok(()) };
+    let Some(status) = response.get_str("status") else { return Ok(()) };
     if status == "failed" {
         return Err(DecodeError::Vendor(VendorError::without_message()));
     }
@@ -162,7 +162,7 @@ fn response(reply: &mut Reply<'_>, response: Node<'_>) -> Result<(), DecodeError
     if !reply.has_content() {
         (0..).zip(elements(response, "output")).for_each(|(index, item)| complete_item(reply, index, item));
     }
-    let calls = elements(response, "output").any(|item| reply::text(item, "type") == Some("function_call"));
+    let calls = elements(response, "output").any(|item| item.get_str("type") == Some("function_call"));
     let reason = response.pointer("/incomplete_details/reason").and_then(Node::as_str);
     reply.stop(finish_reason(status, reason, calls));
     reply.usage(usage(response));
@@ -172,16 +172,16 @@ fn response(reply: &mut Reply<'_>, response: Node<'_>) -> Result<(), DecodeError
 
 /// Reads an item of a body.
 fn complete_item(reply: &mut Reply<'_>, index: u32, item: Node<'_>) {
-    match reply::text(item, "type") {
+    match item.get_str("type") {
         Some("reasoning") => {
             let parts = elements(item, "summary").chain(elements(item, "content"));
-            parts.for_each(|part| reply.reasoning(reply::text(part, "text")));
+            parts.for_each(|part| reply.reasoning(part.get_str("text")));
         }
         Some("message") => {
             reply.set_commentary(is_commentary(item).then_some(index));
             for part in elements(item, "content") {
                 text(reply, index, part.get("text"));
-                reply.refusal(reply::text(part, "refusal"));
+                reply.refusal(part.get_str("refusal"));
             }
         }
         Some("function_call") => reply.tool_call(call(index, item)),
@@ -207,7 +207,7 @@ fn index(node: Node<'_>) -> u32 {
 }
 
 fn is_commentary(item: Node<'_>) -> bool {
-    reply::text(item, "phase") == Some("commentary")
+    item.get_str("phase") == Some("commentary")
 }
 
 /// Reads an `error` event: `{code, message}`, or the same inside `error`.
@@ -371,7 +371,7 @@ fn write_result(w: &mut Writer<'_>, result: &ToolResult<'_>, has_media: bool) {
 /// Writes a message, after the reasoning that led to it.
 fn items(w: &mut Writer<'_>, written: &Message, context: &RequestContext<'_>) {
     let items = context.own_reasoning(written).iter().map(Value::node);
-    items.filter(|item| reply::text(*item, "type") == Some("reasoning")).for_each(|item| w.node(item));
+    items.filter(|item| item.get_str("type") == Some("reasoning")).for_each(|item| w.node(item));
     message(w, written, context);
 }
 

@@ -239,14 +239,9 @@ pub(crate) fn check_error(reply: Node<'_>) -> Result<(), DecodeError> {
     }
 }
 
-/// Returns a member that is a string, even an empty one.
-pub(crate) fn text<'a>(node: Node<'a>, key: &str) -> Option<&'a str> {
-    node.get(key)?.as_str()
-}
-
 /// Returns a copy of a member that is a string, even an empty one.
 pub(crate) fn string(node: Node<'_>, key: &str) -> Option<String> {
-    text(node, key).map(str::to_owned)
+    node.get_str(key).map(str::to_owned)
 }
 
 /// Returns the number at a JSON pointer.
