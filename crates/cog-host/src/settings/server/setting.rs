@@ -276,6 +276,7 @@ mod tests {
         assert!(ip_address("[::1]").unwrap().is_loopback());
         assert!(ip_address("example.org").is_err());
     }
+
     #[test]
     fn credentials_of_nats_are_not_shown() {
         let mut serve = ServeSettings::default();
