@@ -15,7 +15,8 @@ use crate::{
     case::{Case, RequestStep, Step},
     directory,
     http::{Endpoint, Remote},
-    scene::{Model, Scene},
+    model::Model,
+    scene::Scene,
     server::{Programs, Server},
 };
 

@@ -25,6 +25,7 @@ mod directory;
 mod http;
 mod levels;
 mod matching;
+mod model;
 mod outcome;
 mod run;
 mod scene;

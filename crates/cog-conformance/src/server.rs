@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::scene::Model;
+use crate::model::Model;
 
 /// The maximum time before the case fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
