@@ -6,7 +6,10 @@
 // planned (`plan`, `preflight`), and the driver takes over.
 //
 // `drive` calls the providers and passes their events on: `request` is one call, `tools` executes the calls of a reply and
-// halts for a person, `composition` runs the parts of a composed module first, `cache` answers an equal request.
+// halts for a person, `cache` answers an equal request.
+//
+// `composition` executes the plan that `cog-flow` has checked: the parts of a composed module run before its own answer, each
+// through the same pipeline. `parts_state` is what is kept of them when the run halts or is interrupted.
 //
 // `stream` and `sessions` are how an answer leaves: chunks, a log that several readers follow, and what is stored of it.
 //
