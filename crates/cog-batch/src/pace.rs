@@ -5,13 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cog_run::{Call, CallOutcome, Code, Ended, Observer, provider::ReplyHead};
+use cog_run::{
+    Code,
+    events::{CallOutcome, CallReport, RunEvents},
+    provider::ReplyHead,
+};
 
 use crate::rate::{Rate, is_overload};
 
 /// How fast rows are sent. Clones share one state.
 ///
-/// The runtime of the batch must have it as its observer, so that it learns of the vendor's replies.
+/// It must be a listener of the batch's runtime ([`RuntimeBuilder::events`](cog_run::RuntimeBuilder::events)), so that it learns
+/// of the vendor's replies.
 #[derive(Debug, Clone)]
 pub struct Pace(Arc<Mutex<State>>);
 
@@ -27,12 +32,6 @@ impl Pace {
     pub fn new(concurrency: Concurrency, rpm: Option<u32>, tpm: Option<u64>) -> Self {
         let state = State { limit: Limit::new(concurrency), rate: Rate::new(rpm, tpm, Instant::now()) };
         Self(Arc::new(Mutex::new(state)))
-    }
-
-    /// Returns the observer for the runtime of the batch.
-    #[must_use]
-    pub fn observer(&self) -> Arc<dyn Observer> {
-        Arc::new(self.clone())
     }
 
     /// Returns the number of rows that may run at the same time.
@@ -92,23 +91,23 @@ pub(crate) struct RunPace {
     pub(crate) is_answered: bool,
 }
 
-impl Observer for Pace {
-    fn called(&self, call: &Call<'_>) {
+impl RunEvents for Pace {
+    fn call_retried(&self, _provider: &str, code: Code) {
         let now = Instant::now();
-        match call.outcome {
-            CallOutcome::Retried(code) => {
-                let mut state = self.lock();
-                state.rate.call(now);
-                if code == Code::RateLimited {
-                    state.limit.overloaded(now);
-                }
-            }
-            CallOutcome::Failed(Code::RateLimited) => self.lock().limit.overloaded(now),
-            _ => {}
+        let mut state = self.lock();
+        state.rate.call(now);
+        if code == Code::RateLimited {
+            state.limit.overloaded(now);
         }
     }
 
-    fn replied(&self, head: &ReplyHead) {
+    fn call_ended(&self, call: &CallReport<'_>) {
+        if call.outcome == CallOutcome::Failed(Code::RateLimited) {
+            self.lock().limit.overloaded(Instant::now());
+        }
+    }
+
+    fn reply_head(&self, head: &ReplyHead) {
         let has_limits = head.requests.is_some() || head.tokens.is_some();
         if !has_limits && !is_overload(head.status) {
             return;
@@ -120,8 +119,6 @@ impl Observer for Pace {
             state.limit.overloaded(now);
         }
     }
-
-    fn ended(&self, _: &Ended<'_>) {}
 }
 
 // How many rows run at the same time.

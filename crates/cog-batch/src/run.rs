@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// What runs, and within which limits.
 pub struct Batch {
-    /// The runtime, with [`Pace::observer`] as its observer.
+    /// The runtime, with [`Pace`] as a listener.
     pub runtime: Runtime,
     /// The module.
     pub module: Arc<Module>,

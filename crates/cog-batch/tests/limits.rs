@@ -100,7 +100,7 @@ async fn run_into(
     let (started, started_with_first) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let slow = Arc::new(Slow { info, has_usage, refuses_first, started, started_with_first });
     let pace = Pace::new(Concurrency::Fixed(8), None, None);
-    let runtime = Runtime::builder().provider(slow.clone()).observer(pace.observer()).build().unwrap();
+    let runtime = Runtime::builder().provider(slow.clone()).events(Arc::new(pace.clone())).build().unwrap();
     let module = runtime.load("code-reviewer").unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("rows.jsonl");

@@ -9,7 +9,7 @@ use std::{
 
 use cog_media::{Access, Uploads};
 use cog_module::Finder;
-use cog_run::{ContextLimits, ContextStore, Observer, Runtime, RuntimeBuilder, tools::Tool};
+use cog_run::{ContextLimits, ContextStore, Runtime, RuntimeBuilder, events::RunEvents, tools::Tool};
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
@@ -142,8 +142,8 @@ pub struct Host<'a> {
     pub context_limits: Option<ContextLimits>,
     /// Opens the uploads that inputs name.
     pub uploads: Option<Arc<dyn Uploads>>,
-    /// Is notified of every call and run.
-    pub observer: Option<Arc<dyn Observer>>,
+    /// A listener of all runs, in addition to telemetry.
+    pub events: Option<Arc<dyn RunEvents>>,
     /// Further tools, in addition to the tools of the servers that are started.
     pub tools: Vec<Arc<dyn Tool>>,
 }
@@ -170,7 +170,7 @@ impl<'a> Host<'a> {
             state_dir: None,
             context_limits: None,
             uploads: None,
-            observer: None,
+            events: None,
             tools: Vec::new(),
         }
     }
@@ -202,14 +202,14 @@ impl<'a> Host<'a> {
             .context_store(context_store(self.state_dir, self.context_limits))
             .media(Access { uploads: self.uploads, ..access(settings, features.files) });
         if features.has_telemetry
-            && let Some(tracer) = settings.telemetry.tracer(settings.redactor())
+            && let Some(telemetry) = settings.telemetry.events(settings.redactor())
         {
-            builder = builder.tracer(tracer);
+            builder = builder.events(telemetry);
         }
         if features.has_cache && self.record_mode == RecordMode::Off {
             builder = settings.cache.cache(self.cache_dir).into_iter().fold(builder, RuntimeBuilder::cache);
         }
-        builder = self.observer.into_iter().fold(builder, RuntimeBuilder::observer);
+        builder = self.events.into_iter().fold(builder, RuntimeBuilder::events);
         builder = servers.tools.into_iter().chain(self.tools).fold(builder, RuntimeBuilder::tool);
         Ok(Hosted { runtime: builder.build()?, note: selected.note, skipped_tools: servers.skipped })
     }

@@ -23,7 +23,7 @@ use cog_provider::{
     BreakerSettings,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
-use cog_run::spans::SpanContext;
+use cog_run::events::SpanContext;
 use cog_spec::Secret;
 
 use self::{

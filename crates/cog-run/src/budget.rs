@@ -13,8 +13,8 @@ use cog_spec::{Code, ErrorBody, Usage};
 use tokio::time::Instant;
 
 use self::call::Account;
+pub use self::call::BudgetUsage;
 pub(crate) use self::call::OpenCall;
-pub use self::call::Spent;
 use crate::clock;
 
 /// The `Retry-After` while calls in progress may spend the rest of a budget.
@@ -83,7 +83,7 @@ impl Budget {
     }
 
     /// Returns what was spent so far.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> BudgetUsage {
         self.lock().account.total()
     }
 
@@ -198,7 +198,7 @@ impl Budget {
     fn spent_error(
         &self,
         account: &Account,
-        total: &Spent,
+        total: &BudgetUsage,
         (limit, max): (&str, &str),
         rest: Option<Duration>,
     ) -> ErrorBody {
@@ -288,7 +288,7 @@ impl BudgetLimits {
     }
 
     /// Returns the name and the value of a limit that is reached.
-    fn reached(&self, spent: &Spent) -> Option<(&'static str, String)> {
+    fn reached(&self, spent: &BudgetUsage) -> Option<(&'static str, String)> {
         if let Some(max) = self.max_calls.filter(|max| spent.calls >= *max) {
             return Some(("max_calls", max.to_string()));
         }
@@ -346,7 +346,7 @@ impl Reserved {
     fn exceeded(
         &self,
         limits: &BudgetLimits,
-        spent: &Spent,
+        spent: &BudgetUsage,
         next: Estimate,
     ) -> Option<(&'static str, String)> {
         if self.calls == 0 {

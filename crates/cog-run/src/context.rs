@@ -6,7 +6,7 @@ pub use cog_answer::RecoveryOffer;
 use cog_media::SourceContent;
 use cog_spec::Warning;
 
-use crate::{call_log::CallLog, parts_state::FinishedParts, trace_context::SpanContext};
+use crate::{call_log::CallLog, events::Listeners, parts_state::FinishedParts, trace_context::SpanContext};
 
 /// What surrounds a run. A server, a batch, a session, a composition or the tool loop sets it; the person who wants an answer
 /// sets [`RunOptions`](crate::RunOptions).
@@ -42,6 +42,10 @@ pub struct RunContext {
     pub(crate) callers: Vec<String>,
     /// Whether a model calls the module as a tool, or a module of which it is a part. Such a run cannot wait for a confirmation.
     pub(crate) is_tool: bool,
+    /// Whether the run is a part of a composition, or of a module that was called as a tool.
+    pub(crate) is_nested: bool,
+    /// The listeners of the runtime and of the run.
+    pub(crate) listeners: Listeners,
     /// Whether the answer must not be one that was stored, because it is for one of a module whose answers are not.
     pub(crate) is_uncached: bool,
 }

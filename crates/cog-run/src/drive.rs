@@ -23,9 +23,10 @@ use crate::{
     budget::OpenCall,
     clock,
     composition::Execution,
+    events,
     media::{self, CitedMedia, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
-    preflight, request, spans,
+    preflight, request,
     stream::Outlet,
     tools::Round,
 };
@@ -51,8 +52,8 @@ pub(crate) struct Driver {
     reasoning: Vec<Value>,
     /// The current call in the budgets of the run.
     counted: Option<OpenCall>,
-    /// The span of the current call, if there is a tracer.
-    span: Option<Box<spans::OpenCall>>,
+    /// The current call, if there are listeners.
+    call: Option<Box<events::OpenCall>>,
     /// What the run holds while its own prompt runs after the parts.
     slot: Option<OwnedSemaphorePermit>,
     /// The outlet for the chunks.
@@ -98,7 +99,7 @@ impl Driver {
         };
         let started = Instant::now();
         let (generated, reasoning) = (Vec::new(), Vec::new());
-        let (counted, span, slot) = (None, None, None);
+        let (counted, call, slot) = (None, None, None);
         Self {
             run,
             initial_messages,
@@ -109,7 +110,7 @@ impl Driver {
             generated,
             reasoning,
             counted,
-            span,
+            call,
             slot,
             out,
             started,
@@ -215,7 +216,7 @@ impl Driver {
             cache.restart();
         }
         self.record_request();
-        self.open_span();
+        self.open_call();
         let call = async { self.run.provider.call(&self.run.request).await };
         let reply = tokio::select! {
             biased;
@@ -226,7 +227,7 @@ impl Driver {
             Ok(Ok(reply)) => State::Reading(assembler, reply),
             Ok(Err(error)) => self.handle_error(assembler, &error),
             Err(_) => {
-                self.fail_span(Code::StreamTimeout);
+                self.call.iter_mut().for_each(|call| call.time_out());
                 self.lose_reply(assembler, self.timeout_error())
             }
         }
@@ -242,7 +243,7 @@ impl Driver {
 
     /// Handles a call that returned no reply.
     fn handle_error(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
-        self.fail_span(error.code());
+        self.call.iter_mut().for_each(|call| call.fail(error));
         let is_lost = matches!(error.code(), Code::StreamTimeout | Code::StreamInterrupted);
         if is_lost && self.run.others.is_empty() {
             return self.lose_reply(assembler, self.error_of(error)); // the model may have worked
@@ -251,7 +252,7 @@ impl Driver {
             return self.refuse(assembler, spent);
         }
         self.run.cache = None; // the answer will not be that of the request in the key
-        self.span = None;
+        self.call = None;
         if let Some(warning) = self.run.reduce(error) {
             self.run.request.timeout = Some(self.remaining());
             assembler.set_dialect(request::dialect_of(&self.run.request, self.run.provider.as_ref()));
@@ -335,11 +336,11 @@ impl Driver {
                 }
                 Arrived::Complete => Step::Stop,
                 Arrived::Failed(error) => {
-                    self.fail_span(error.code());
+                    self.call.iter_mut().for_each(|call| call.fail(&error));
                     return self.lose_reply(assembler, self.error_of(&error));
                 }
                 Arrived::TimedOut => {
-                    self.fail_span(Code::StreamTimeout);
+                    self.call.iter_mut().for_each(|call| call.time_out());
                     return self.lose_reply(assembler, self.timeout_error());
                 }
                 Arrived::Cancelled(reason) => return self.lose_reply(assembler, reason.error()),
@@ -402,7 +403,7 @@ impl Driver {
                 let reasoning = Reasoning { provider, items: std::mem::take(&mut self.reasoning) };
                 let messages = &mut self.run.request.messages;
                 if let Some(recorder) = &mut self.run.recorder {
-                    recorder.add([Message::user(correction.feedback.clone())]);
+                    recorder.add(Message::user(correction.feedback.clone()));
                 }
                 request::correct(messages, self.initial_messages, correction, reasoning);
                 self.is_sized = false;

@@ -13,7 +13,7 @@
 //
 // `stream` and `sessions` are how an answer leaves: chunks, a log that several readers follow, and what is stored of it.
 //
-// `options` is what a caller says of a run; `budget`, `observe`, `spans` and `recorder` watch it; `offline` answers without a
+// `options` is what a caller says of a run; `budget` limits it and `events` reports it; `offline` answers without a
 // provider. `media_files` stores the media of inputs for sessions and halted runs.
 
 mod approval;
@@ -28,12 +28,12 @@ mod composition;
 mod context;
 mod drive;
 mod error;
+pub mod events;
 mod input;
 pub mod media;
 mod media_files;
 mod module_context;
 mod modules;
-mod observe;
 #[cfg_attr(not(feature = "offline"), path = "offline/absent.rs")]
 mod offline;
 mod options;
@@ -44,13 +44,11 @@ mod preflight;
 mod prompt;
 pub mod provider;
 mod providers;
-mod recorder;
 mod rendered;
 mod request;
 mod runtime;
 mod session;
 pub mod sessions;
-pub mod spans;
 mod state;
 mod stream;
 mod tool;
@@ -58,16 +56,14 @@ pub mod tools;
 mod trace_context;
 
 pub use crate::{
-    budget::{Budget, BudgetLimits, Spent},
+    budget::{Budget, BudgetLimits, BudgetUsage},
     cache::{AnswerCache, CacheStats},
     cancellation::{CancelReason, Cancellation},
     context::{RecoveryOffer, RunContext},
     input::RunInput,
     module_context::{ContextLimits, ContextScope, ContextStore},
-    observe::{Call, CallOutcome, Ended, Observer, RunOutcome},
     options::{Caller, RunOptions},
     providers::Providers,
-    recorder::Trace,
     rendered::{Rendered, StablePrefix},
     runtime::{Runtime, RuntimeBuilder},
     stream::ChunkStream,

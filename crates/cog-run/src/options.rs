@@ -9,7 +9,7 @@ use std::time::Duration;
 use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk};
 
-use crate::{Budget, Cancellation, ContextScope, Trace, approval::Continuation, tool::ToolList};
+use crate::{Budget, Cancellation, ContextScope, approval::Continuation, events::Listeners, tool::ToolList};
 
 /// What a user or a program says of one run. Options that are not set come from the module or the runtime.
 ///
@@ -75,8 +75,8 @@ pub struct RunOptions {
     pub handoff_to: Option<String>,
     /// The budgets that the calls of the run are counted in, in addition to that of the runtime for each run.
     pub budgets: Vec<Budget>,
-    /// The messages of the run with their metadata. None records nothing.
-    pub trace: Option<Trace>,
+    /// The listeners of this run, without its parts.
+    pub(crate) events: Listeners,
 }
 
 /// The caller of a run.

@@ -20,12 +20,11 @@ use cog_spec::ErrorBody;
 
 pub(crate) use self::prepare::prepare;
 use crate::{
-    ChunkStream, Observer, RunContext, RunInput, RunOptions,
+    ChunkStream, RunContext, RunInput, RunOptions,
     composition::{CompositionMode, PartRun, StartPart},
     drive::Driver,
-    observe::RunObserver,
+    events::OpenRun,
     plan::PreparedRun,
-    spans::OpenRun,
     state::RuntimeState,
     stream::Outlet,
     tool::ToolInfo,
@@ -33,22 +32,21 @@ use crate::{
 };
 
 /// Calls the provider, and returns the chunks of the answer as they arrive.
-pub(crate) fn run(mut run: PreparedRun, observer: Option<&Arc<dyn Observer>>) -> ChunkStream {
+pub(crate) fn run(mut run: PreparedRun) -> ChunkStream {
     let session_id = run.rules.session_id.clone();
-    if let Some(span) = &mut run.span {
-        span.session_id.clone_from(&session_id);
+    if let Some(open) = &mut run.open {
+        open.set_session(&session_id);
     }
-    let observer = RunObserver::new(&run.plan.spec.module, observer, run.span);
     let outlet = Outlet::default();
     let driver = Driver::new(run.plan, run.rules, outlet.clone());
-    ChunkStream::new(session_id, outlet, driver.run()).observed(observer)
+    ChunkStream::new(session_id, outlet, driver.run()).observed(run.open)
 }
 
-/// Runs the steps before the call within the span of the run, if there is a tracer.
+/// Runs the steps before the call, and reports a run that is refused to its listeners.
 ///
 /// # Errors
 /// The errors of [`prepare`].
-pub(crate) fn prepare_in_span(
+pub(crate) fn prepare_with_events(
     state: &Arc<RuntimeState>,
     module: &Arc<Module>,
     input: RunInput,
@@ -56,20 +54,23 @@ pub(crate) fn prepare_in_span(
     mut context: RunContext,
     mode: &CompositionMode,
 ) -> Result<PreparedRun, ErrorBody> {
-    let Some(tracer) = &state.tracer else {
+    context.listeners = state.listeners.and(&options.events);
+    let parent = context.parent_span.as_ref();
+    let Some(mut open) = OpenRun::start(&context.listeners, parent, module, &input, context.is_nested) else {
         return prepare(state, module, input, options, context, mode);
     };
-    let span = OpenRun::start(tracer, context.parent_span.as_ref(), &input);
-    context.parent_span = Some(span.context().clone());
     let mut options = Cow::Borrowed(options);
-    if span.context().is_sampled && options.trace_id.is_none() {
-        // The envelope names the trace in which its run is found.
-        options.to_mut().trace_id = Some(span.context().trace_id());
+    if let Some(span) = open.span() {
+        context.parent_span = Some(span.clone());
+        if span.is_sampled && options.trace_id.is_none() {
+            // The envelope names the trace in which its run is found.
+            options.to_mut().trace_id = Some(span.trace_id());
+        }
     }
     match prepare(state, module, input, &options, context, mode) {
-        Ok(prepared) => Ok(PreparedRun { span: Some(span), ..prepared }),
+        Ok(prepared) => Ok(PreparedRun { open: Some(open), ..prepared }),
         Err(error) => {
-            span.refused(&error, module);
+            open.refused(&error);
             Err(error)
         }
     }
@@ -79,10 +80,11 @@ pub(crate) fn prepare_in_span(
 fn start_part(state: &Arc<RuntimeState>) -> StartPart {
     let state = Arc::clone(state);
     Arc::new(move |part| {
-        let PartRun { module, input, options, context, mode } = part;
-        let mut prepared = prepare_in_span(&state, &module, input, &options, context, &mode)?;
+        let PartRun { module, input, options, mut context, mode } = part;
+        context.is_nested = true;
+        let mut prepared = prepare_with_events(&state, &module, input, &options, context, &mode)?;
         prepared.rules.is_part = true;
-        Ok(run(prepared, None))
+        Ok(run(prepared))
     })
 }
 
@@ -101,12 +103,14 @@ impl ModuleCalls for RuntimeState {
         module: Arc<Module>,
         arguments: Value,
         options: RunOptions,
-        context: RunContext,
+        mut context: RunContext,
     ) -> ModuleCall {
         Box::pin(async move {
+            context.is_nested = true;
             let input = RunInput::Json(arguments);
-            let prepared = prepare_in_span(&self, &module, input, &options, context, &CompositionMode::Find)?;
-            Ok(run(prepared, None).fold().await)
+            let prepared =
+                prepare_with_events(&self, &module, input, &options, context, &CompositionMode::Find)?;
+            Ok(run(prepared).fold().await)
         })
     }
 }

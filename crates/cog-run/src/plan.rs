@@ -15,13 +15,12 @@ use crate::{
     clock,
     composition::PendingComposition,
     error,
+    events::{OpenRun, Recorder, RunScope},
     media::{self, Collected, MediaSink, Sources},
     module_context::ContextSink,
     parts_state::CompositionState,
     prompt,
-    recorder::Recorder,
     request::{self, RequestSpec, instructions},
-    spans::{OpenRun, SpanScope},
     tools::{Claim, ToolRun},
 };
 
@@ -30,8 +29,8 @@ pub(crate) struct PreparedRun {
     pub(crate) plan: Plan,
     /// The rules by which the answer is checked.
     pub(crate) rules: AnswerRules,
-    /// The span of the run, if there is a tracer.
-    pub(crate) span: Option<OpenRun>,
+    /// What reports the end of the run, if there are listeners.
+    pub(crate) open: Option<Box<OpenRun>>,
 }
 
 /// The providers, the request and the limits of a run.
@@ -59,10 +58,10 @@ pub(crate) struct Plan {
     pub(crate) budgets: Vec<Budget>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Box<ToolRun>>,
-    /// Records the messages of the run.
+    /// Reports the messages of the run, if a listener needs them.
     pub(crate) recorder: Option<Box<Recorder>>,
-    /// Where the spans of calls belong, if there is a tracer.
-    pub(crate) spans: Option<SpanScope>,
+    /// The listeners of the run.
+    pub(crate) scope: RunScope,
     /// Stores the context that the answer emits.
     pub(crate) context: Option<ContextSink>,
     pub(crate) timeout: Duration,

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use cog_provider::{OFFLINE, Provider};
 use cog_spec::{Code, ErrorBody};
 
-use crate::observe::{self, Observer};
-
 /// The operator's providers. A request may choose one by name, but cannot set its URL or key.
 #[derive(Clone, Default)]
 pub struct Providers {
@@ -72,17 +70,6 @@ impl Providers {
     /// Returns whether there is no provider for requests that name none, and samples were not asked for.
     pub(crate) fn are_missing(&self) -> bool {
         self.default.is_empty() && !self.is_offline
-    }
-
-    /// Wraps the providers so that the observer is notified of their calls.
-    pub(crate) fn observed(self, observer: &Arc<dyn Observer>) -> Self {
-        let default = self.default.into_iter().map(|one| observe::provider(one, observer)).collect();
-        let named = self.named.map(|named| {
-            let observer = Arc::clone(observer);
-            let observed = move |name: &str| named(name).map(|one| observe::provider(one, &observer));
-            Arc::new(observed) as Arc<Named>
-        });
-        Self { default, named, ..self }
     }
 
     /// Returns the providers to call, in order; empty when offline. `requested` contains names separated by

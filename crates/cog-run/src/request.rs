@@ -5,17 +5,11 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use cog_answer::Correction;
 use cog_harmony::{Conversation, Message, Reasoning, Role, ToolChoice};
 use cog_module::Module;
-use cog_provider::{ImageRequest, ModelRequest, OutputSchema, Provider, ProviderError, ReplyHook};
+use cog_provider::{ImageRequest, ModelRequest, OutputSchema, Provider, ProviderError, RetryHook};
 use cog_schema::{Enforcement, Loss};
 use cog_spec::{Dialect, ErrorBody, Generation, Modality, Warning, WarningCode};
 
-use crate::{
-    compiled::Compiled,
-    input::CheckedInput,
-    observe::{self, Observer},
-    preflight, prompt,
-    tools::ToolSet,
-};
+use crate::{compiled::Compiled, events::Listeners, input::CheckedInput, preflight, prompt, tools::ToolSet};
 
 /// The request of a run, from which each provider's request is built.
 pub(crate) struct RequestSpec {
@@ -31,8 +25,8 @@ pub(crate) struct RequestSpec {
     pub(crate) texts: Arc<[String]>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Arc<ToolSet>>,
-    /// Is notified of attempts that a provider retries.
-    pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// The listeners of the run.
+    pub(crate) listeners: Listeners,
 }
 
 impl RequestSpec {
@@ -58,15 +52,14 @@ impl RequestSpec {
             cache_key: self.cache_key(),
             stream_options: true,
             timeout: Some(timeout),
-            on_retry: self
-                .observer
-                .clone()
-                .map(|observer| observe::retry_hook(provider, Some(observer), || true)),
-            on_reply: self
-                .observer
-                .clone()
-                .map(|observer| ReplyHook::new(move |head| observer.replied(head))),
+            on_retry: self.on_retry(provider),
+            on_reply: self.listeners.reply_hook(),
         }
+    }
+
+    /// Returns what reports the attempts that the provider retries; none without listeners.
+    fn on_retry(&self, provider: &dyn Provider) -> Option<RetryHook> {
+        (!self.listeners.is_empty()).then(|| self.listeners.retry_hook(provider.info(), || true))
     }
 
     /// Builds the request to the first provider, with the warnings about parameters that were left out.

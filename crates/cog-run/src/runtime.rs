@@ -14,10 +14,9 @@ use crate::{
     approval::{Continuation, Decision},
     compiled::Compilations,
     composition::{CompositionMode, Compositions},
+    events::{Listeners, RunEvents},
     modules::{ModuleKey, Modules},
-    observe::{self, Observer},
     pipeline,
-    spans::Tracer,
     state::RuntimeState,
     tool::Tool,
     tools::{HaltedRun, HaltedRuns, ToolLimits, ToolSettings},
@@ -38,8 +37,7 @@ pub struct RuntimeBuilder {
     recheck: Duration,
     media: Access,
     generation: Generation,
-    observer: Option<Arc<dyn Observer>>,
-    tracer: Option<Arc<dyn Tracer>>,
+    listeners: Vec<Arc<dyn RunEvents>>,
     tools: ToolSettings,
     max_parallel_parts: usize,
     context: ContextStore,
@@ -67,8 +65,7 @@ impl Runtime {
             recheck: Self::DEFAULT_RECHECK,
             media: Access::default(),
             generation: Generation::default(),
-            observer: None,
-            tracer: None,
+            listeners: Vec::new(),
             tools: ToolSettings::default(),
             max_parallel_parts: Self::MAX_PARALLEL_PARTS,
             context: ContextStore::default(),
@@ -202,18 +199,9 @@ impl Runtime {
         options: RunOptions,
         context: RunContext,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let observer = self.state.observer.as_ref();
-        let run =
-            pipeline::prepare_in_span(&self.state, module, input, &options, context, &CompositionMode::Find);
-        match run {
-            Ok(run) => Ok(pipeline::run(run, observer)),
-            Err(error) => {
-                if let Some(observer) = observer {
-                    observe::refused(&error, module, observer.as_ref());
-                }
-                Err(Box::new(Envelope::failure(error)))
-            }
-        }
+        let mode = CompositionMode::Find;
+        let run = pipeline::prepare_with_events(&self.state, module, input, &options, context, &mode);
+        run.map(pipeline::run).map_err(|error| Box::new(Envelope::failure(error)))
     }
 
     /// Returns a run that waits for a confirmation (docs/tools.md).
@@ -315,15 +303,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the observer, which is notified of every call and run.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observer = Some(observer);
-        self
-    }
-
-    /// Sets the tracer, which receives the spans of every run (docs/telemetry.md). By default there are none.
-    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
-        self.tracer = Some(tracer);
+    /// Adds a listener to all runs, for metrics, spans (docs/telemetry.md) or logs. It is called after those that were added before.
+    pub fn events(mut self, listener: Arc<dyn RunEvents>) -> Self {
+        self.listeners.push(listener);
         self
     }
 
@@ -426,18 +408,13 @@ impl Runtime {
             recheck,
             media,
             generation,
-            observer,
-            tracer,
+            listeners,
             tools,
             max_parallel_parts,
             context,
             budget,
             cache,
         } = builder;
-        let providers = match &observer {
-            Some(observer) => providers.observed(observer),
-            None => providers,
-        };
         let modules = Modules::new(finder, recheck);
         let compilations = Compilations::default();
         let state = RuntimeState {
@@ -447,8 +424,7 @@ impl Runtime {
             timeout,
             media,
             generation,
-            observer,
-            tracer,
+            listeners: Listeners::default().with(&listeners),
             tools,
             context,
             budget,

@@ -1,13 +1,13 @@
 //! The state that all runs of a runtime share.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use cog_media::Access;
 use cog_spec::Generation;
 
 use crate::{
     AnswerCache, BudgetLimits, Providers, compiled::Compilations, composition::Compositions,
-    module_context::ContextStore, modules::Modules, observe::Observer, spans::Tracer, tools::ToolSettings,
+    events::Listeners, module_context::ContextStore, modules::Modules, tools::ToolSettings,
 };
 
 /// The state that all runs of a runtime share.
@@ -21,9 +21,8 @@ pub(crate) struct RuntimeState {
     pub(crate) media: Access,
     /// The parameters of the generation for runs without their own.
     pub(crate) generation: Generation,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
-    /// Receives the spans of all runs.
-    pub(crate) tracer: Option<Arc<dyn Tracer>>,
+    /// The listeners of all runs.
+    pub(crate) listeners: Listeners,
     pub(crate) tools: ToolSettings,
     /// The limits of each run.
     pub(crate) budget: BudgetLimits,

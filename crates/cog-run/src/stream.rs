@@ -13,7 +13,7 @@ use cog_spec::{Chunk, Envelope};
 use futures_core::Stream;
 use tokio::task::yield_now;
 
-use crate::observe::RunObserver;
+use crate::events::OpenRun;
 
 /// The chunks of one run in order: first a meta chunk, last `final` or an error (SPEC 3.2).
 ///
@@ -25,7 +25,8 @@ pub struct ChunkStream {
     outlet: Outlet,
     /// Chunks of the run that were not read yet.
     ready: VecDeque<Chunk>,
-    observer: Option<Box<RunObserver>>,
+    /// What reports the end of the run to its listeners.
+    open: Option<Box<OpenRun>>,
 }
 
 /// The queue into which a run writes its chunks. All chunks written before the run waits are read at once. A run that writes
@@ -49,12 +50,12 @@ impl ChunkStream {
     ) -> Self {
         let mut ready = VecDeque::new();
         outlet.move_to(&mut ready); // chunks written before the run starts come first
-        Self { session_id, run: Some(Box::pin(run)), outlet, ready, observer: None }
+        Self { session_id, run: Some(Box::pin(run)), outlet, ready, open: None }
     }
 
-    /// Sets what is notified when the run ends.
-    pub(crate) fn observed(self, observer: Option<Box<RunObserver>>) -> Self {
-        Self { observer, ..self }
+    /// Sets what reports the end of the run.
+    pub(crate) fn observed(self, open: Option<Box<OpenRun>>) -> Self {
+        Self { open, ..self }
     }
 
     /// Returns the id of the session, which the last chunk names too.
@@ -117,8 +118,8 @@ impl ChunkStream {
     /// Returns the next available chunk.
     fn take(&mut self) -> Option<Chunk> {
         let chunk = self.ready.pop_front()?;
-        if let Some(observer) = &mut self.observer {
-            observer.observe(&chunk);
+        if let Some(open) = &mut self.open {
+            open.observe(&chunk);
         }
         Some(chunk)
     }

@@ -21,6 +21,18 @@ pub struct SpanContext {
 }
 
 impl SpanContext {
+    /// Returns the identity of a new span, in the trace of its parent or in a new trace. None if the system has no random numbers.
+    pub(crate) fn new(parent: Option<&Self>) -> Option<Self> {
+        let (mut trace_id, mut span_id) = ([0; 16], [0; 8]);
+        getrandom::fill(&mut span_id).ok()?;
+        match parent {
+            Some(parent) => trace_id = parent.trace_id,
+            None => getrandom::fill(&mut trace_id).ok()?,
+        }
+        let state = parent.and_then(|parent| parent.state.clone());
+        Some(Self { trace_id, span_id, is_sampled: false, state })
+    }
+
     /// Reads `traceparent` and `tracestate` of a caller. None for a `traceparent` that is not valid; a `tracestate` that is
     /// not valid is left out.
     #[must_use]

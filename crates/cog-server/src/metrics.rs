@@ -19,7 +19,7 @@ use prometheus_client::{
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The metrics of a server, for [`Server::with_metrics`](crate::Server::with_metrics). They are also an
-/// [`cog_run::Observer`], for [`cog_run::RuntimeBuilder::observer`].
+/// [`RunEvents`](cog_run::events::RunEvents), for [`cog_run::RuntimeBuilder::events`].
 #[derive(Clone)]
 pub struct Metrics(Arc<Counters>);
 

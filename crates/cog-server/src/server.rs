@@ -31,7 +31,7 @@ impl Server {
         Self { settings, runtime, sessions, metrics: Metrics::new(), media, only_mcp: false }
     }
 
-    /// Sets the metrics, which the runtime reports its runs to ([`cog_run::RuntimeBuilder::observer`]).
+    /// Sets the metrics, which the runtime reports its runs to ([`cog_run::RuntimeBuilder::events`]).
     #[must_use]
     pub fn with_metrics(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }

@@ -4,7 +4,7 @@ use std::{any::Any, ops::Deref, sync::Arc};
 
 use axum::http::Extensions;
 use cog_module::Module;
-use cog_run::{Runtime, sessions::Sessions, spans::SpanContext};
+use cog_run::{Runtime, events::SpanContext, sessions::Sessions};
 use cog_spec::{Code, ErrorBody};
 
 use crate::{

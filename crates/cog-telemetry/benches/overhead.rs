@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     let telemetry = Telemetry::new(settings(&collector), Arc::new(str::to_owned));
     let measure = |name: &str, provider: Arc<dyn Provider>| {
         let without = Runtime::builder().provider(Arc::clone(&provider)).build().unwrap();
-        let with = Runtime::builder().provider(provider).tracer(telemetry.tracer()).build().unwrap();
+        let with = Runtime::builder().provider(provider).events(telemetry.events()).build().unwrap();
         let one = |runtime: &Runtime| events.block_on(run(runtime, &module, &input));
         let (mut rounds, mut plain) = (Vec::new(), f64::MAX);
         for _ in 0..ROUNDS {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use cog_run::{
-    Value,
+    RunInput, ToJson as _,
+    events::{CallReport, RunReport, ToolReport},
     provider::{Conversation, FinishReason, Part, Role, ToolCall},
-    spans::{CallWork, RunWork, ToolWork},
 };
 use serde_json::json;
 
@@ -28,19 +28,19 @@ impl Recorded<'_> {
         self.redact.is_some()
     }
 
-    pub(crate) fn run(&self, run: &RunWork<'_>, out: &mut impl Attributes) {
+    pub(crate) fn run(&self, run: &RunReport<'_>, out: &mut impl Attributes) {
         if let Some(input) = run.input {
-            let parts = vec![self.text(&shown(input))];
+            let parts = vec![self.text(&input_json(input))];
             self.add(names::INPUT_MESSAGES, &json!([{ "role": "user", "parts": parts }]), out);
         }
         if let Some(output) = run.output {
-            let parts = vec![self.text(&shown(output))];
+            let parts = vec![self.text(&output.to_json())];
             let message = json!([{ "role": "assistant", "parts": parts, "finish_reason": "stop" }]);
             self.add(names::OUTPUT_MESSAGES, &message, out);
         }
     }
 
-    pub(crate) fn call(&self, call: &CallWork<'_>, out: &mut impl Attributes) {
+    pub(crate) fn call(&self, call: &CallReport<'_>, out: &mut impl Attributes) {
         if let Some(input) = call.input {
             let (system, messages) = self.messages(input);
             if !system.is_empty() {
@@ -58,7 +58,7 @@ impl Recorded<'_> {
         }
     }
 
-    pub(crate) fn tool(&self, tool: &ToolWork<'_>, out: &mut impl Attributes) {
+    pub(crate) fn tool(&self, tool: &ToolReport<'_>, out: &mut impl Attributes) {
         for (key, value) in [(names::TOOL_ARGUMENTS, tool.arguments), (names::TOOL_RESULT, tool.result)] {
             if let (Some(redact), Some(value)) = (self.redact, value) {
                 out.text(key, &redact(self.cut(value)));
@@ -126,8 +126,14 @@ impl Recorded<'_> {
     }
 }
 
-fn shown(value: &Value) -> String {
-    cog_run::ToJson::to_json(value)
+/// Returns the input as JSON: with text and other fields, an array of both.
+fn input_json(input: &RunInput) -> String {
+    match input {
+        RunInput::Json(value) => value.to_json(),
+        RunInput::Args(text) => json!(text).to_string(),
+        RunInput::ArgsWith(text, fields) => format!("[{},{}]", json!(text), fields.to_json()),
+        _ => String::new(),
+    }
 }
 
 /// Returns the name of a reason in the conventions.

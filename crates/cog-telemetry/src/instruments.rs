@@ -1,8 +1,14 @@
 //! The metrics of the conventions for generative AI.
 
-use cog_run::spans::{CallWork, RunWork, Span, Work};
+use std::time::Duration;
 
-use crate::{mapping, metrics::Histogram, names};
+use cog_run::events::{CallReport, RunReport};
+
+use crate::{
+    mapping::{self, SpanKind},
+    metrics::Histogram,
+    names,
+};
 
 /// The buckets of durations, in seconds.
 const SECONDS: &[f64] =
@@ -54,11 +60,11 @@ impl Instruments {
     }
 
     /// Counts a span that has ended.
-    pub(crate) fn record(&mut self, span: &Span<'_>) {
-        match &span.work {
-            Work::Run(run) => self.run(run, span),
-            Work::Call(call) => self.call(call, span),
-            _ => {}
+    pub(crate) fn record(&mut self, kind: SpanKind<'_>, duration: Duration) {
+        match kind {
+            SpanKind::Run(run) => self.run(run, duration.as_secs_f64()),
+            SpanKind::Call(call) => self.call(call, duration.as_secs_f64()),
+            SpanKind::Tool(_) => {}
         }
     }
 
@@ -74,23 +80,21 @@ impl Instruments {
         }
     }
 
-    fn run(&mut self, run: &RunWork<'_>, span: &Span<'_>) {
-        let name = (names::WORKFLOW, run.manifest.name.as_str());
-        let seconds = span.duration.as_secs_f64();
+    fn run(&mut self, run: &RunReport<'_>, seconds: f64) {
+        let name = (names::WORKFLOW, run.module.manifest.name.as_str());
         match mapping::run_error(run) {
             Some(error) => self.workflow.add(&[name, (names::ERROR_TYPE, error)], seconds),
             None => self.workflow.add(&[name], seconds),
         }
     }
 
-    fn call(&mut self, call: &CallWork<'_>, span: &Span<'_>) {
+    fn call(&mut self, call: &CallReport<'_>, seconds: f64) {
         let labels = [
             (names::OPERATION, mapping::operation(call)),
             (names::PROVIDER, names::provider(call.provider)),
             (names::REQUEST_MODEL, call.model),
             (names::RESPONSE_MODEL, call.response_model.unwrap_or(call.model)),
         ];
-        let seconds = span.duration.as_secs_f64();
         match mapping::call_error(call) {
             Some(error) => {
                 let [operation, provider, model, response] = labels;
@@ -99,7 +103,7 @@ impl Instruments {
             }
             None => self.duration.add(&labels, seconds),
         }
-        if let Some(time) = call.first_chunk {
+        if let Some(time) = call.first_token {
             self.first_chunk.add(&labels, time.as_secs_f64());
         }
         if let Some(usage) = call.usage {

@@ -1,7 +1,7 @@
 //! OpenTelemetry of runs: spans and metrics of the conventions for generative AI, sent over OTLP/HTTP (docs/telemetry.md).
 //!
 //! * [`TelemetrySettings`] reads the standard variables, `OTEL_EXPORTER_OTLP_ENDPOINT` and others;
-//! * [`Telemetry`] is the tracer of a runtime: [`RuntimeBuilder::tracer`](cog_run::RuntimeBuilder::tracer);
+//! * [`Telemetry`] is a listener of a runtime: [`RuntimeBuilder::events`](cog_run::RuntimeBuilder::events);
 //! * `mapping` decides the names and attributes of a span, and `instruments` those of metrics;
 //! * `otlp` writes both as the protobuf messages of OTLP, and `exporter` sends them.
 //!
@@ -28,6 +28,6 @@ pub use self::{
     content::Redact,
     sampler::Sampler,
     settings::{Endpoint, Found, TelemetrySettings, Temporality},
-    shared::Undelivered,
+    shared::DroppedTelemetry,
     telemetry::Telemetry,
 };

@@ -2,29 +2,33 @@
 
 mod metric;
 
-use cog_run::spans::{Span, SpanContext, Work};
+use cog_run::events::{Span, SpanContext};
 
 pub(crate) use self::metric::{Dropped, metrics};
 use crate::{
     attributes::Attributes,
     clock::nanoseconds,
     content::Recorded,
-    mapping::{self, Kind},
+    mapping::{self, Evaluation, SpanKind},
     names,
     protobuf::{Field, Message, find},
 };
 
+/// The kind of a span within the program.
+const INTERNAL: u64 = 1;
+/// The kind of a span that calls another program.
+const CLIENT: u64 = 3;
 /// The status of a span that failed.
 const STATUS_ERROR: u64 = 2;
 /// Where the flags of a span say whether its parent is in another program.
 const HAS_IS_REMOTE: u32 = 0x100;
 
 /// Writes a span as a field of the message that contains the spans.
-pub(crate) fn span(span: &Span<'_>, recorded: &Recorded<'_>, spans: &mut Message) {
-    spans.message(2, |message| add_fields(span, recorded, message));
+pub(crate) fn span(span: &Span<'_>, kind: SpanKind<'_>, recorded: &Recorded<'_>, spans: &mut Message) {
+    spans.message(2, |message| add_fields(span, kind, recorded, message));
 }
 
-fn add_fields(span: &Span<'_>, recorded: &Recorded<'_>, message: &mut Message) {
+fn add_fields(span: &Span<'_>, kind: SpanKind<'_>, recorded: &Recorded<'_>, message: &mut Message) {
     let SpanContext { trace_id, span_id, is_sampled, state } = span.context;
     message.bytes(1, trace_id);
     message.bytes(2, span_id);
@@ -34,17 +38,19 @@ fn add_fields(span: &Span<'_>, recorded: &Recorded<'_>, message: &mut Message) {
     if let Some(parent) = span.parent {
         message.bytes(4, &parent.span_id);
     }
-    message.text(5, &mapping::name(&span.work));
-    message.integer(6, if mapping::kind(&span.work) == Kind::Client { 3 } else { 1 });
-    let (started, ended) = (nanoseconds(span.started), nanoseconds(span.started + span.duration));
-    message.fixed64(7, started);
+    message.text(5, &kind.name());
+    message.integer(6, if matches!(kind, SpanKind::Call(_)) { CLIENT } else { INTERNAL });
+    let ended = nanoseconds(span.started + span.duration);
+    message.fixed64(7, nanoseconds(span.started));
     message.fixed64(8, ended);
-    mapping::attributes(span, recorded, &mut Fields { message, field: 9 });
-    evaluation(span, recorded, ended, message);
-    if mapping::error_type(&span.work).is_some() {
+    kind.attributes(recorded, &mut Fields { message, field: 9 });
+    let run = if let SpanKind::Run(run) = kind { Some(run) } else { None };
+    if let Some(evaluation) = run.and_then(|run| mapping::evaluation(run, recorded)) {
+        add_evaluation(&evaluation, recorded, ended, message);
+    }
+    if kind.error_type().is_some() {
         message.message(15, |status| {
-            let of_run = if let Work::Run(run) = &span.work { run.message } else { None };
-            if let Some(text) = recorded.message(of_run) {
+            if let Some(text) = recorded.message(run.and_then(|run| run.message)) {
                 status.text(2, &text);
             }
             status.integer(3, STATUS_ERROR);
@@ -54,9 +60,7 @@ fn add_fields(span: &Span<'_>, recorded: &Recorded<'_>, message: &mut Message) {
 }
 
 /// Writes the confidence of an answer as an event of its span.
-fn evaluation(span: &Span<'_>, recorded: &Recorded<'_>, time: u64, message: &mut Message) {
-    let Work::Run(run) = &span.work else { return };
-    let Some(evaluation) = mapping::evaluation(run, recorded) else { return };
+fn add_evaluation(evaluation: &Evaluation<'_>, recorded: &Recorded<'_>, time: u64, message: &mut Message) {
     message.message(11, |event| {
         event.fixed64(1, time);
         event.text(2, names::EVALUATION);

@@ -1,6 +1,6 @@
 //! Which traces are recorded (`OTEL_TRACES_SAMPLER`).
 
-use cog_run::spans::SpanContext;
+use cog_run::events::SpanContext;
 
 /// Decides whether a span is recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -14,7 +14,7 @@ use crate::{content::Redact, instruments::Instruments, queue::Queue, settings::T
 
 /// What a collector did not receive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Undelivered {
+pub struct DroppedTelemetry {
     /// The number of spans.
     pub spans: u64,
     /// The number of exports of metrics.
@@ -27,7 +27,6 @@ pub struct Undelivered {
 pub(crate) struct Shared {
     pub(crate) settings: TelemetrySettings,
     pub(crate) redact: Option<Redact>,
-    pub(crate) ids: Mutex<fastrand::Rng>,
     pub(crate) queue: Mutex<Queue>,
     pub(crate) instruments: Mutex<Instruments>,
     /// When the metrics began to count, in nanoseconds.
@@ -95,7 +94,7 @@ impl Shared {
     }
 
     /// Ends the thread, and waits for it. Returns what was not delivered.
-    pub(crate) fn close(&self, timeout: Duration) -> Undelivered {
+    pub(crate) fn close(&self, timeout: Duration) -> DroppedTelemetry {
         let mut state = lock(&self.state);
         if *state == State::Running {
             *state = State::Closing;
@@ -112,7 +111,7 @@ impl Shared {
         }
         *state = State::Closed;
         drop(state);
-        Undelivered {
+        DroppedTelemetry {
             spans: self.dropped_spans.load(Relaxed),
             exports: self.dropped_exports.load(Relaxed),
             reason: lock(&self.reason).clone(),

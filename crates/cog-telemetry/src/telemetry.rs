@@ -1,4 +1,4 @@
-//! The tracer that exports what it receives.
+//! The listener that exports what it learns of runs.
 
 use std::{
     cell::Cell,
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cog_run::spans::{Span, SpanContext, Tracer};
+use cog_run::events::{CallReport, Needs, RunEvents, RunReport, Span, SpanContext, ToolReport};
 use tokio::sync::Notify;
 
 use crate::{
@@ -15,11 +15,12 @@ use crate::{
     content::{Recorded, Redact},
     exporter,
     instruments::Instruments,
+    mapping::SpanKind,
     otlp,
     protobuf::Message,
     queue::Queue,
     settings::TelemetrySettings,
-    shared::{Shared, State, Undelivered, lock},
+    shared::{DroppedTelemetry, Shared, State, lock},
 };
 
 /// The maximum bytes that a thread keeps for its next span.
@@ -37,15 +38,11 @@ impl Telemetry {
     /// The maximum time that the end of a program waits for a collector.
     pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-    /// Creates the tracer. Its thread starts with the first span. `redact` masks the keys in content.
+    /// Creates the export. Its thread starts with the first span. `redact` masks the keys in content.
     pub fn new(settings: TelemetrySettings, redact: Redact) -> Self {
-        let mut seed = [0; 8];
-        // Without it, the identifiers begin with the time.
-        let seed = getrandom::fill(&mut seed).map_or_else(|_| clock::now(), |()| u64::from_ne_bytes(seed));
         let redact = settings.records_content.then_some(redact);
         Self(Arc::new(Shared {
             redact,
-            ids: Mutex::new(fastrand::Rng::with_seed(seed)),
             queue: Mutex::new(Queue::new(settings.max_queue, settings.batch)),
             instruments: Mutex::new(Instruments::new()),
             counting_since: Mutex::new(clock::now()),
@@ -61,14 +58,14 @@ impl Telemetry {
         }))
     }
 
-    /// Returns the tracer for a runtime.
+    /// Returns the listener for a runtime.
     #[must_use]
-    pub fn tracer(&self) -> Arc<dyn Tracer> {
+    pub fn events(&self) -> Arc<dyn RunEvents> {
         Arc::new(Handle(Arc::clone(&self.0)))
     }
 
     /// Exports what is left, and waits for it, at most for this time. Later spans are dropped. Returns what was not delivered.
-    pub fn close(&self, timeout: Duration) -> Undelivered {
+    pub fn close(&self, timeout: Duration) -> DroppedTelemetry {
         self.0.close(timeout)
     }
 }
@@ -85,44 +82,51 @@ impl fmt::Debug for Telemetry {
     }
 }
 
-/// The tracer of a runtime.
+/// The listener of a runtime.
 struct Handle(Arc<Shared>);
 
-impl Tracer for Handle {
-    fn start(&self, parent: Option<&SpanContext>) -> SpanContext {
-        let shared = &self.0;
-        let mut ids = lock(&shared.ids);
-        let trace_id = match parent {
-            Some(parent) => parent.trace_id,
-            None => ids.u128(1..).to_be_bytes(),
-        };
-        let span_id = ids.u64(1..).to_be_bytes();
-        drop(ids);
-        let traces = shared.settings.traces.is_some();
-        let is_sampled = traces && shared.settings.sampler.is_sampled(parent, trace_id);
-        SpanContext { trace_id, span_id, is_sampled, state: parent.and_then(|parent| parent.state.clone()) }
+impl RunEvents for Handle {
+    fn needs(&self) -> Needs {
+        Needs { spans: true, content: self.0.redact.is_some(), messages: false }
     }
 
-    fn records_content(&self) -> bool {
-        self.0.redact.is_some()
+    fn samples(&self, parent: Option<&SpanContext>, trace_id: [u8; 16]) -> bool {
+        let settings = &self.0.settings;
+        settings.traces.is_some() && settings.sampler.is_sampled(parent, trace_id)
     }
 
-    fn ended(&self, span: &Span<'_>) {
-        let shared = &self.0;
-        shared.started.call_once(|| exporter::start(shared));
-        if shared.settings.metrics.is_some() {
-            lock(&shared.instruments).record(span);
+    fn run_ended(&self, run: &RunReport<'_>) {
+        self.0.ended(run.span, SpanKind::Run(run));
+    }
+
+    fn call_ended(&self, call: &CallReport<'_>) {
+        self.0.ended(call.span, SpanKind::Call(call));
+    }
+
+    fn tool_ended(&self, tool: &ToolReport<'_>) {
+        self.0.ended(tool.span, SpanKind::Tool(tool));
+    }
+}
+
+impl Shared {
+    /// Counts a span, and adds it to the queue if its trace is recorded.
+    fn ended(self: &Arc<Self>, span: Option<Span<'_>>, kind: SpanKind<'_>) {
+        let Some(span) = span else { return };
+        self.started.call_once(|| exporter::start(self));
+        if self.settings.metrics.is_some() {
+            lock(&self.instruments).record(kind, span.duration);
         }
-        if span.context.is_sampled {
-            let recorded = Recorded { redact: shared.redact.as_ref(), limit: shared.settings.value_limit };
-            // A thread that ends has nothing to write into any more.
-            let mut message = SPAN.try_with(Cell::take).unwrap_or_default();
-            otlp::span(span, &recorded, &mut message);
-            shared.push(message.as_bytes());
-            if message.capacity() <= MAX_KEPT {
-                message.clear();
-                let _ = SPAN.try_with(|kept| kept.set(message));
-            }
+        if self.settings.traces.is_none() || !span.context.is_sampled {
+            return;
+        }
+        let recorded = Recorded { redact: self.redact.as_ref(), limit: self.settings.value_limit };
+        // A thread that ends has nothing to write into any more.
+        let mut message = SPAN.try_with(Cell::take).unwrap_or_default();
+        otlp::span(&span, kind, &recorded, &mut message);
+        self.push(message.as_bytes());
+        if message.capacity() <= MAX_KEPT {
+            message.clear();
+            let _ = SPAN.try_with(|kept| kept.set(message));
         }
     }
 }

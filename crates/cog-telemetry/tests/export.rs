@@ -15,7 +15,7 @@ use std::{
 
 use cog_run::{
     Runtime,
-    spans::{Span, ToolOutcome, ToolWork, Work},
+    events::{Span, SpanContext, ToolOutcome, ToolReport},
 };
 use cog_telemetry::{Telemetry, TelemetrySettings};
 
@@ -88,15 +88,25 @@ fn telemetry(url: &str, variables: &[(&str, &str)]) -> Telemetry {
     Telemetry::new(found.settings.unwrap(), Arc::new(str::to_owned))
 }
 
-/// Ends this number of spans.
+const CONTEXT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+/// Ends this number of spans, as the runtime does.
 fn end_spans(telemetry: &Telemetry, count: usize) {
-    let tracer = telemetry.tracer();
+    let events = telemetry.events();
+    let mut context = SpanContext::parse(CONTEXT, None).unwrap();
+    context.is_sampled = events.samples(None, context.trace_id);
+    let (started, duration) = (UNIX_EPOCH, Duration::from_secs(1));
+    let span = Some(Span { context: &context, parent: None, started, duration });
+    let outcome = ToolOutcome::Returned;
     for _ in 0..count {
-        let context = tracer.start(None);
-        let outcome = ToolOutcome::Returned;
-        let work = ToolWork { name: "t", call_id: "c", outcome, arguments: None, result: None };
-        let (started, duration) = (UNIX_EPOCH, Duration::from_secs(1));
-        tracer.ended(&Span { context: &context, parent: None, started, duration, work: Work::Tool(work) });
+        events.tool_ended(&ToolReport {
+            span,
+            name: "t",
+            call_id: "c",
+            outcome,
+            arguments: None,
+            result: None,
+        });
     }
 }
 
@@ -113,7 +123,7 @@ fn what_is_left_is_exported_at_the_end() {
 fn nothing_starts_without_a_span() {
     let collector = Collector::start(&[ACCEPTED]);
     let telemetry = telemetry(&collector.url, &[]);
-    let _runtime = Runtime::builder().offline().tracer(telemetry.tracer()).build().unwrap();
+    let _runtime = Runtime::builder().offline().events(telemetry.events()).build().unwrap();
     telemetry.close(Telemetry::CLOSE_TIMEOUT);
     assert_eq!(collector.paths(), Vec::<String>::new());
 }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cog_run::spans::Tracer;
+use cog_run::events::RunEvents;
 use cog_spec::Secret;
-use cog_telemetry::{Telemetry, TelemetrySettings, Undelivered};
+use cog_telemetry::{DroppedTelemetry, Telemetry, TelemetrySettings};
 
 use super::{Environment, Redactor};
 
@@ -29,9 +29,9 @@ impl TelemetryExport {
         Self { settings: found.settings, notes: found.notes, current: Mutex::new(None) }
     }
 
-    /// Returns the tracer for a runtime; none if nothing is exported. A forked process gets its own: the thread that exports
+    /// Returns the listener for a runtime; none if nothing is exported. A forked process gets its own: the thread that exports
     /// stays in its parent.
-    pub(crate) fn tracer(&self, redactor: &Redactor) -> Option<Arc<dyn Tracer>> {
+    pub(crate) fn events(&self, redactor: &Redactor) -> Option<Arc<dyn RunEvents>> {
         let settings = self.settings.as_ref()?;
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let process = std::process::id();
@@ -44,7 +44,7 @@ impl TelemetryExport {
             let telemetry = Telemetry::new(settings.clone(), Arc::new(move |text| redactor.redact(text)));
             Current { process, telemetry }
         });
-        Some(current.telemetry.tracer())
+        Some(current.telemetry.events())
     }
 
     pub(crate) fn notes(&self) -> &[String] {
@@ -69,7 +69,7 @@ impl TelemetryExport {
     pub(crate) fn close(&self) -> Option<String> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let current = current.as_ref().filter(|current| current.process == std::process::id())?;
-        let Undelivered { spans, exports, reason } = current.telemetry.close(Telemetry::CLOSE_TIMEOUT);
+        let DroppedTelemetry { spans, exports, reason } = current.telemetry.close(Telemetry::CLOSE_TIMEOUT);
         if spans == 0 && exports == 0 {
             return None;
         }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn telemetry_is_off_without_its_variables() {
         let settings = Settings::read(Flags::default(), Environment::default()).unwrap();
-        assert!(settings.telemetry.tracer(settings.redactor()).is_none());
+        assert!(settings.telemetry.events(settings.redactor()).is_none());
         assert_eq!((settings.telemetry_target(), settings.close_telemetry()), (None, None));
         let parent =
             Environment::from([("TRACEPARENT", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")]);

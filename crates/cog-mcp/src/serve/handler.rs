@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use cog_run::{Code, Envelope, ErrorBody, Module, Runtime, spans::SpanContext};
+use cog_run::{Code, Envelope, ErrorBody, Module, Runtime, events::SpanContext};
 use http::request::Parts;
 use rmcp::{
     RoleServer, ServerHandler,

@@ -155,7 +155,7 @@ impl Drop for OpenCall {
 /// What was spent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct Spent {
+pub struct BudgetUsage {
     /// The number of calls to models.
     pub calls: u64,
     /// The tokens of inputs and outputs.
@@ -200,7 +200,7 @@ impl Account {
         }
     }
 
-    pub(super) fn total(&self) -> Spent {
+    pub(super) fn total(&self) -> BudgetUsage {
         let sum = self.0.values().fold(Item::default(), |sum, item| Item {
             calls: sum.calls.saturating_add(item.calls),
             tokens: sum.tokens.saturating_add(item.tokens),
@@ -214,7 +214,7 @@ impl Account {
     /// Returns what each module has spent.
     pub(super) fn by_module(&self) -> Vec<serde_json::Value> {
         let entry = |(module, item): (&String, &Item)| {
-            let Spent { calls, tokens, cost, is_estimated } = item.spent();
+            let BudgetUsage { calls, tokens, cost, is_estimated } = item.spent();
             serde_json::json!({
                 "module": module, "calls": calls, "tokens": tokens, "cost": cost, "estimated": is_estimated,
             })
@@ -230,20 +230,20 @@ impl Account {
 }
 
 impl Item {
-    fn spent(&self) -> Spent {
+    fn spent(&self) -> BudgetUsage {
         let cost = (!self.has_unknown_cost).then(|| self.cost.as_f64());
-        Spent { calls: self.calls, tokens: self.tokens, cost, is_estimated: self.is_estimated }
+        BudgetUsage { calls: self.calls, tokens: self.tokens, cost, is_estimated: self.is_estimated }
     }
 }
 
-impl Spent {
+impl BudgetUsage {
     pub(super) fn to_json(self) -> serde_json::Value {
         let Self { calls, tokens, cost, is_estimated } = self;
         serde_json::json!({ "calls": calls, "tokens": tokens, "cost": cost, "estimated": is_estimated })
     }
 }
 
-impl fmt::Display for Spent {
+impl fmt::Display for BudgetUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "calls {}, tokens {}, cost ", self.calls, self.tokens)?;
         match self.cost {

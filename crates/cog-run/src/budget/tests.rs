@@ -144,18 +144,18 @@ fn call_that_is_dropped_counts_with_an_estimate() {
     call.observe(&ModelEvent::Text("x".repeat(41)));
     call.observe(&ModelEvent::Reasoning("x".repeat(40)));
     drop(call);
-    assert_eq!(budget.spent(), Spent { calls: 1, tokens: 121, cost: None, is_estimated: true });
+    assert_eq!(budget.spent(), BudgetUsage { calls: 1, tokens: 121, cost: None, is_estimated: true });
 }
 
 #[test]
 fn call_that_ends_counts_once_with_its_usage() {
     let budget = Budget::new("run", BudgetLimits::new());
     open_call(from_ref(&budget)).unwrap().end(Some(usage(7, Some(0.5))));
-    assert_eq!(budget.spent(), Spent { calls: 1, tokens: 7, cost: Some(0.5), is_estimated: false });
+    assert_eq!(budget.spent(), BudgetUsage { calls: 1, tokens: 7, cost: Some(0.5), is_estimated: false });
     open_call(from_ref(&budget)).unwrap().reject();
-    assert_eq!(budget.spent(), Spent { calls: 2, tokens: 7, cost: Some(0.5), is_estimated: false });
+    assert_eq!(budget.spent(), BudgetUsage { calls: 2, tokens: 7, cost: Some(0.5), is_estimated: false });
     open_call(from_ref(&budget)).unwrap().end(None);
-    assert_eq!(budget.spent(), Spent { calls: 3, tokens: 107, cost: None, is_estimated: true });
+    assert_eq!(budget.spent(), BudgetUsage { calls: 3, tokens: 107, cost: None, is_estimated: true });
 }
 
 #[test]

@@ -10,12 +10,12 @@ use std::{
 use cog_answer::{Assembler, PendingReply};
 use cog_harmony::{Message, Role};
 use cog_provider::{ModelStream, ProviderError};
-use cog_spec::{Chunk, Code, ErrorBody, ModelEvent};
+use cog_spec::{Chunk, ErrorBody, ModelEvent};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Driver;
-use crate::{CancelReason, clock, media::GeneratedMedia, preflight, spans::OpenCall};
+use crate::{CancelReason, clock, events::OpenCall, media::GeneratedMedia, preflight};
 
 /// A reply with one timer for all its deadlines.
 pub(super) struct Reply {
@@ -109,10 +109,10 @@ impl Driver {
     }
 }
 
-// Passes the messages of a run to its tools and its recorder.
+// Passes what arrives to the tools of a run and to its listeners.
 
 impl Driver {
-    /// Passes an event of the reply to the tools, the recorder, the budgets and the cache.
+    /// Passes an event of the reply to the tools, the listeners, the budgets and the cache.
     pub(super) fn observe(&mut self, event: &ModelEvent) {
         if let Some(tools) = &mut self.run.tools {
             tools.observe(event);
@@ -120,8 +120,8 @@ impl Driver {
         if let Some(recorder) = &mut self.run.recorder {
             recorder.observe(event);
         }
-        if let Some(span) = &mut self.span {
-            span.observe(event);
+        if let Some(call) = &mut self.call {
+            call.observe(event);
         }
         if let Some(call) = &mut self.counted {
             call.observe(event);
@@ -131,18 +131,13 @@ impl Driver {
         }
     }
 
-    /// Starts the span of a call to a model.
-    pub(super) fn open_span(&mut self) {
+    /// Starts what reports a call to a model.
+    pub(super) fn open_call(&mut self) {
         let run = &self.run;
-        let spans = run.spans.as_ref().filter(|_| preflight::calls_model(run.provider.as_ref()));
-        self.span = spans.map(|spans| OpenCall::start(spans, run.provider.as_ref(), &run.request));
-    }
-
-    /// Records that the current call failed.
-    pub(super) fn fail_span(&mut self, code: Code) {
-        if let Some(span) = &mut self.span {
-            span.fail(code);
-        }
+        self.call = match preflight::calls_model(run.provider.as_ref()) {
+            true => OpenCall::start(&run.scope, run.provider.info(), &run.request),
+            false => None,
+        };
     }
 
     /// Records the messages of the request.
@@ -164,7 +159,7 @@ impl Driver {
     /// Records the results of tools.
     pub(super) fn record(&mut self, messages: &[Message]) {
         if let Some(recorder) = &mut self.run.recorder {
-            recorder.add(messages.iter().cloned());
+            messages.iter().cloned().for_each(|message| recorder.add(message));
         }
     }
 }

@@ -8,7 +8,7 @@ use cog_spec::{Code, ErrorBody};
 use tokio::time::Instant;
 
 use super::{Driver, State};
-use crate::{budget::OpenCall, observe, preflight, request};
+use crate::{budget::OpenCall, preflight, request};
 
 impl Driver {
     /// Counts a call to a model.
@@ -31,9 +31,7 @@ impl Driver {
             run.request.generation.max_tokens,
         )?;
         let counter = call.counter();
-        let hook = observe::retry_hook(run.provider.as_ref(), run.spec.observer.clone(), move || {
-            counter.admit_retry()
-        });
+        let hook = run.spec.listeners.retry_hook(run.provider.info(), move || counter.admit_retry());
         self.run.request.on_retry = Some(hook);
         self.counted = Some(call);
         Ok(())
@@ -58,10 +56,10 @@ impl Driver {
         }
     }
 
-    /// Adds the tokens and the cost of the current call, which ends its span.
+    /// Adds the tokens and the cost of the current call, and reports its end.
     pub(super) fn spend(&mut self, assembler: &Assembler) {
-        if let Some(mut span) = self.span.take() {
-            span.set_usage(assembler.reply_usage());
+        if let Some(mut call) = self.call.take() {
+            call.set_usage(assembler.reply_usage());
         }
         if let Some(call) = self.counted.take() {
             call.end(assembler.reply_usage().filter(|_| !assembler.is_uncounted()));

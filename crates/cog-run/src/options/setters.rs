@@ -6,7 +6,7 @@ use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk};
 
 use super::{Caller, RunOptions};
-use crate::{Budget, Cancellation, ContextScope, Trace, approval::Continuation, tool::Tool};
+use crate::{Budget, Cancellation, ContextScope, approval::Continuation, events::RunEvents, tool::Tool};
 
 impl RunOptions {
     /// Returns options that set nothing.
@@ -14,10 +14,10 @@ impl RunOptions {
         Self::default()
     }
 
-    /// Sets where the messages of the run are recorded.
+    /// Adds a listener to this run, after those of the runtime. It is not called for parts of the run.
     #[must_use]
-    pub fn trace(mut self, trace: Trace) -> Self {
-        self.trace = Some(trace);
+    pub fn events(mut self, listener: Arc<dyn RunEvents>) -> Self {
+        self.events = self.events.with(&[listener]);
         self
     }
 

@@ -13,16 +13,15 @@ use crate::{
     Budget, RunContext, RunInput, RunOptions,
     cache::{self, Cached},
     composition::{Composition, CompositionMode, PendingComposition},
+    events::{Recorder, RunScope},
     input::CheckedInput,
     media::{MediaSink, Sources},
     module_context::{ContextSink, ContextSources, InputContext},
     plan::{Plan, PreparedRun, answer_rules, handoff_rules, misaddressed},
     preflight,
     prompt::image_request,
-    recorder::Recorder,
     request::RequestSpec,
     session,
-    spans::SpanScope,
     state::RuntimeState,
     tools::{self, Continued, ContinuedPart, Restored, ToolRun, ToolSources},
 };
@@ -59,7 +58,7 @@ pub(crate) fn prepare(
     let rules = run.rules(&accepted, &call, &cached);
     let plan = run.plan(accepted, call, cached, halted_parts)?;
     let claim = continued.and_then(|continued| continued.claim);
-    Ok(PreparedRun { plan: Plan { claim, ..plan }, rules, span: None })
+    Ok(PreparedRun { plan: Plan { claim, ..plan }, rules, open: None })
 }
 
 /// Returns the access with the directory of the module, if a run may open its files. The parts and tools of the run get the same
@@ -174,7 +173,7 @@ impl Run<'_> {
         let sources = ToolSources {
             settings: &self.state.tools,
             modules: Arc::<RuntimeState>::clone(self.state),
-            spans: self.spans(),
+            scope: self.scope(),
             session_id: &accepted.session_id,
             options: self.options,
             context: self.context,
@@ -196,7 +195,7 @@ impl Run<'_> {
             image: image_request::from_input(module, input).map(Arc::new),
             texts: Arc::clone(texts),
             tools: tools.map(ToolRun::set),
-            observer: state.observer.clone(),
+            listeners: self.context.listeners.clone(),
         }
     }
 
@@ -235,7 +234,7 @@ impl Run<'_> {
         halted_parts: Vec<ContinuedPart>,
     ) -> Result<Plan, ErrorBody> {
         let Self { state, module, options, context, .. } = self;
-        let spans = self.spans();
+        let scope = self.scope();
         let media_sink = MediaSink::new(
             module,
             self.access(),
@@ -271,12 +270,8 @@ impl Run<'_> {
             budgets,
             cache: cached.sink,
             tools: call.tools,
-            recorder: Recorder::new(
-                options.trace.as_ref(),
-                &accepted.session_id,
-                options.trace_id.as_deref(),
-            ),
-            spans,
+            recorder: Recorder::new(&context.listeners, &accepted.session_id, options.trace_id.as_deref()),
+            scope,
             context: Some(accepted.context),
             timeout: call.timeout,
             timeout_setting: call.timeout_setting,
@@ -284,9 +279,9 @@ impl Run<'_> {
         })
     }
 
-    /// Returns where the spans of calls belong; none without a tracer.
-    fn spans(&self) -> Option<SpanScope> {
-        SpanScope::new(self.state.tracer.as_ref(), self.context.parent_span.as_ref())
+    /// Returns who learns of the calls of the run.
+    fn scope(&self) -> RunScope {
+        RunScope { listeners: self.context.listeners.clone(), span: self.context.parent_span.clone() }
     }
 
     /// Returns the model that the first provider is called with; empty for its default.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     call_log::CallLog,
-    spans::{OpenTool, SpanScope},
+    events::{OpenTool, RunScope},
     stream::Outlet,
     tool::{Tool, ToolContext, ToolError, ToolOutput},
     trace_context::SpanContext,
@@ -37,7 +37,7 @@ pub(super) struct Executor<'a> {
     pub(super) halted_tools: &'a [String],
     pub(super) is_high_risk: bool,
     pub(super) out: &'a Outlet,
-    pub(super) spans: Option<&'a SpanScope>,
+    pub(super) scope: &'a RunScope,
 }
 
 /// The end of a call.
@@ -51,14 +51,14 @@ pub(super) enum Ended {
 impl Executor<'_> {
     /// Executes a call. Every error becomes a result for the model.
     pub(super) async fn execute(&self, call: &ToolCall) -> Ended {
-        let span = self.spans.map(|spans| OpenTool::start(spans, call));
+        let open = OpenTool::start(self.scope, call);
         let ended = match self.admit(call) {
             Ok(Some((entry, arguments))) => {
-                let context = span.as_ref().map(|span| span.context().clone());
-                self.run(call, entry.tool.as_ref(), arguments, context).await
+                let span = open.as_ref().and_then(OpenTool::span).or(self.scope.span.as_ref());
+                self.run(call, entry.tool.as_ref(), arguments, span.cloned()).await
             }
             Ok(None) => {
-                span.into_iter().for_each(OpenTool::halt);
+                open.into_iter().for_each(OpenTool::halt);
                 progress::ended(self.out, &call.name, "halted");
                 return Ended::Halted;
             }
@@ -68,12 +68,12 @@ impl Executor<'_> {
             Ok(output) => (Done::success(call, output), None),
             Err(error) => (Done::failure(call, &error), Some(error)),
         };
-        if let Some(span) = span {
+        if let Some(open) = open {
             let code = |error: ToolError| match error.code {
                 Some(code) => code.as_str().to_owned(),
                 None => error.error_type,
             };
-            span.end(failure.map(code), || done.message.text());
+            open.end(failure.map(code), || done.message.text());
         }
         if let Some(log) = self.log {
             let _ = log.append(logged::end(&done)).await;

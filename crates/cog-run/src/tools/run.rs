@@ -26,10 +26,9 @@ use super::{
 use crate::{
     RunContext, RunOptions,
     call_log::CallLog,
+    events::{self, CallTime, RunScope},
     input::CheckedInput,
     parts_state::CompositionState,
-    recorder,
-    spans::SpanScope,
     stream::Outlet,
     tool::{ToolContext, ToolError},
 };
@@ -55,16 +54,16 @@ pub(crate) struct ToolRun {
     /// Whether the run has the warning about media in results.
     has_warned: bool,
     origin: Origin,
-    /// Where the spans of calls belong, if there is a tracer.
-    spans: Option<SpanScope>,
+    /// Who learns of the calls.
+    scope: RunScope,
 }
 
 /// What the tools of a run are made from.
 pub(crate) struct ToolSources<'a> {
     pub(crate) settings: &'a ToolSettings,
     pub(crate) modules: Arc<dyn ModuleCalls>,
-    /// Where the spans of calls belong, if there is a tracer.
-    pub(crate) spans: Option<SpanScope>,
+    /// Who learns of the calls.
+    pub(crate) scope: RunScope,
     pub(crate) session_id: &'a str,
     pub(crate) options: &'a RunOptions,
     pub(crate) context: &'a RunContext,
@@ -95,7 +94,7 @@ impl ToolRun {
     ) -> (Option<Box<Self>>, Vec<Warning>) {
         let (set, warnings) = ToolSet::new(module, &sources);
         let Some(set) = set else { return (None, warnings) };
-        let ToolSources { settings, spans, session_id, options, context, .. } = sources;
+        let ToolSources { settings, scope, session_id, options, context, .. } = sources;
         let limits = settings.limits.lowered(options.max_tool_rounds, options.max_tool_calls);
         let mut run = Self {
             set,
@@ -126,7 +125,7 @@ impl ToolRun {
                 input: input.to_continue(),
                 halted: settings.halted.clone(),
             },
-            spans,
+            scope,
         };
         if let Some(continued) = continued {
             run.known_ids = continued.call_ids();
@@ -218,17 +217,17 @@ impl ToolRun {
             halted_tools: &self.progressed.halted_tools,
             is_high_risk: self.progressed.is_high_risk,
             out,
-            spans: self.spans.as_ref(),
+            scope: &self.scope,
         };
         let executor = &executor;
         let calls: Vec<_> = round
             .open()
             .map(|(at, call)| async move {
                 let started = Instant::now();
-                (at, executor.execute(call).await, recorder::CallTime::since(started))
+                (at, executor.execute(call).await, CallTime::since(started))
             })
             .collect();
-        let ended: Vec<(usize, Ended, recorder::CallTime)> =
+        let ended: Vec<(usize, Ended, CallTime)> =
             stream::iter(calls).buffered(self.limits.max_parallel.max(1)).collect().await;
         self.halted_calls = HaltedCalls::default();
         for (position, ended, time) in ended {
@@ -236,8 +235,8 @@ impl ToolRun {
                 let Done { message, note, usage, is_high_risk } = *done;
                 self.progressed.is_high_risk |= is_high_risk;
                 self.progressed.notes.push(note);
-                let message = match self.options.trace {
-                    Some(_) => recorder::result(self.metadata(), message, usage.as_ref(), &time),
+                let message = match self.message_metadata() {
+                    Some(metadata) => events::complete_result(message, metadata, usage.as_ref(), &time),
                     None => message,
                 };
                 round.set(position, message);
@@ -247,8 +246,10 @@ impl ToolRun {
         round.end()
     }
 
-    fn metadata(&self) -> Metadata {
-        recorder::metadata(&self.context.session_id, self.options.trace_id.as_deref())
+    /// Returns the metadata of results, if a listener needs messages.
+    fn message_metadata(&self) -> Option<Metadata> {
+        let trace_id = self.options.trace_id.as_deref();
+        events::message_metadata(&self.scope.listeners, &self.context.session_id, trace_id)
     }
 
     /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `media` are those of the input

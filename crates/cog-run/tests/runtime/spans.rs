@@ -1,16 +1,19 @@
 //! The spans of runs, their calls to models and their calls of tools.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{Arc, Mutex},
+    time::SystemTime,
 };
 
 use cog_module::Module;
 use cog_provider::ProviderError;
 use cog_run::{
-    CallOutcome, RunContext, RunOptions, RunOutcome, Runtime,
+    RunContext, RunOptions, Runtime,
+    events::{
+        CallOutcome, CallReport, Needs, RunEvents, RunOutcome, RunReport, Span, SpanContext, ToolOutcome,
+        ToolReport,
+    },
     provider::{FinishReason, ModelEvent, Provider, Usage},
-    spans::{Span, SpanContext, ToolOutcome, Tracer, Work},
     tools::ToolError,
 };
 use cog_spec::Code;
@@ -26,65 +29,71 @@ const CALLER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 /// Spans as text, each with its number and that of its parent. They are numbered as they start.
 #[derive(Default)]
 struct Spans {
-    ended: Mutex<Vec<String>>,
-    started: AtomicU64,
+    /// The ends, with the identities of the span and its parent.
+    ended: Mutex<Vec<([u8; 8], Option<[u8; 8]>, SystemTime, String)>>,
     with_content: bool,
 }
 
 impl Spans {
     fn take(&self) -> Vec<String> {
         let mut ended = std::mem::take(&mut *self.ended.lock().unwrap());
-        ended.sort();
-        ended
+        ended.sort_by_key(|(_, _, started, _)| *started);
+        let ids: Vec<[u8; 8]> = ended.iter().map(|(id, ..)| *id).collect();
+        let number = |id: &[u8; 8]| match ids.iter().position(|known| known == id) {
+            Some(position) => (position + 1) as u64,
+            None => u64::from_be_bytes(*id),
+        };
+        let shown = ended.iter().map(|(id, parent, _, text)| {
+            format!("{}<{:x} {text}", number(id), parent.as_ref().map_or(0, number))
+        });
+        shown.collect()
+    }
+
+    fn add(&self, span: Option<Span<'_>>, text: String) {
+        let Span { context, parent, started, .. } = span.unwrap();
+        assert!(context.is_sampled && parent.is_none_or(|parent| parent.trace_id == context.trace_id));
+        let entry = (context.span_id, parent.map(|parent| parent.span_id), started, text);
+        self.ended.lock().unwrap().push(entry);
     }
 }
 
-impl Tracer for Spans {
-    fn start(&self, parent: Option<&SpanContext>) -> SpanContext {
-        let number = self.started.fetch_add(1, Ordering::SeqCst) + 1;
-        let trace_id = parent.map_or([7; 16], |parent| parent.trace_id);
-        SpanContext { trace_id, span_id: number.to_be_bytes(), is_sampled: true, state: None }
+impl RunEvents for Spans {
+    fn needs(&self) -> Needs {
+        Needs { spans: true, content: self.with_content, messages: false }
     }
 
-    fn records_content(&self) -> bool {
-        self.with_content
-    }
-
-    fn ended(&self, span: &Span<'_>) {
-        let number = |context: &SpanContext| u64::from_be_bytes(context.span_id);
-        let parent = span.parent.map_or(0, number);
-        let work = match &span.work {
-            Work::Run(run) => {
-                assert_eq!(run.input.is_some(), self.with_content);
-                let outcome = match run.end.outcome {
-                    RunOutcome::Answered => "answered",
-                    RunOutcome::Failed(code) => code.as_str(),
-                    _ => "dropped",
-                };
-                let confidence = run.meta.and_then(|meta| meta.confidence);
-                format!("run {} {outcome} {confidence:?}", run.manifest.name)
-            }
-            Work::Call(call) => {
-                assert_eq!(call.input.is_some(), self.with_content);
-                let tokens = call.usage.map_or(0, Usage::total);
-                format!("call {}/{} {:?} tokens={tokens}", call.provider, call.model, call.outcome)
-            }
-            Work::Tool(tool) => {
-                assert_eq!(tool.arguments.is_some(), self.with_content);
-                format!("tool {} {:?}", tool.name, tool.outcome)
-            }
-            _ => unreachable!(),
+    fn run_ended(&self, run: &RunReport<'_>) {
+        assert_eq!(run.input.is_some(), self.with_content);
+        let outcome = match run.outcome {
+            RunOutcome::Answered => "answered",
+            RunOutcome::Failed(code) => code.as_str(),
+            _ => "dropped",
         };
-        let text = format!("{}<{parent:x} {work}", number(span.context));
-        self.ended.lock().unwrap().push(text);
+        let confidence = run.meta.and_then(|meta| meta.confidence);
+        self.add(run.span, format!("run {} {outcome} {confidence:?}", run.module.manifest.name));
+    }
+
+    fn call_ended(&self, call: &CallReport<'_>) {
+        assert_eq!(call.input.is_some(), self.with_content);
+        let tokens = call.usage.map_or(0, Usage::total);
+        let CallReport { provider, model, outcome, .. } = call;
+        self.add(call.span, format!("call {provider}/{model} {outcome:?} tokens={tokens}"));
+    }
+
+    fn tool_ended(&self, tool: &ToolReport<'_>) {
+        assert_eq!(tool.arguments.is_some(), self.with_content);
+        self.add(tool.span, format!("tool {} {:?}", tool.name, tool.outcome));
     }
 }
 
 fn traced(provider: Scripted, directory: &TempDir) -> (Arc<Spans>, Runtime, Arc<Module>) {
     let spans = Arc::<Spans>::default();
-    let tracer = Arc::clone(&spans) as Arc<dyn Tracer>;
-    let runtime =
-        Runtime::builder().provider(Arc::new(provider) as Arc<dyn Provider>).tracer(tracer).build().unwrap();
+    let listener = Arc::clone(&spans) as Arc<dyn RunEvents>;
+    let runtime = Runtime::builder()
+        .provider(Arc::new(provider) as Arc<dyn Provider>)
+        .events(listener)
+        .build()
+        .unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     (spans, runtime, module)
 }
@@ -109,7 +118,7 @@ async fn call_belongs_to_its_run_and_the_run_to_its_caller() {
     assert_eq!(envelope.meta.runtime.trace_id.as_deref(), Some("mine"));
     assert_eq!(
         spans.take()[0],
-        "3<0 run m answered Some(0.9)",
+        "1<0 run m answered Some(0.9)",
         "without a caller it is the first of a trace"
     );
 }
@@ -167,19 +176,20 @@ async fn tools_belong_to_the_run_and_know_their_span() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let of_tool = Arc::clone(&seen);
     let add = info("add").function(move |_, context| {
-        of_tool.lock().unwrap().push(context.span.unwrap().traceparent());
+        of_tool.lock().unwrap().push(context.span.unwrap().span_id);
         std::future::ready(Err::<&str, _>(ToolError::new("TooLarge", "no")))
     });
     let setup = Setup::new(&["add"], [calls(&[("a", "add", r#"{"a": 1, "b": 2}"#)]), answer()]).tool(add);
     let spans = Arc::new(Spans { with_content: true, ..Spans::default() });
-    let runtime = setup.builder().tracer(Arc::clone(&spans) as Arc<dyn Tracer>).build().unwrap();
+    let runtime = setup.builder().events(Arc::clone(&spans) as Arc<dyn RunEvents>).build().unwrap();
     assert!(runtime.execute(&setup.module(), sample_input(), RunOptions::default()).await.is_ok());
     let failed = ToolOutcome::Failed("TooLarge");
     let call = |number: u32| format!("{number}<1 call scripted/one Answered tokens=0");
     let expected =
         ["1<0 run m answered Some(0.9)".to_owned(), call(2), format!("3<1 tool add {failed:?}"), call(4)];
+    let of_spans = spans.ended.lock().unwrap().iter().find(|(.., text)| text.starts_with("tool")).unwrap().0;
     assert_eq!(spans.take(), expected);
-    assert_eq!(*seen.lock().unwrap(), ["00-07070707070707070707070707070707-0000000000000003-01"]);
+    assert_eq!(*seen.lock().unwrap(), [of_spans]);
 }
 
 #[tokio::test]
@@ -188,7 +198,7 @@ async fn halted_call_is_no_failure() {
         .tool(info("add").function(async |_, _| Ok("never")));
     setup.confirm = vec!["add".to_owned()];
     let spans = Arc::<Spans>::default();
-    let runtime = setup.builder().tracer(Arc::clone(&spans) as Arc<dyn Tracer>).build().unwrap();
+    let runtime = setup.builder().events(Arc::clone(&spans) as Arc<dyn RunEvents>).build().unwrap();
     runtime.execute(&setup.module(), sample_input(), RunOptions::default()).await;
     let halted = ToolOutcome::Halted;
     assert!(spans.take().contains(&format!("3<1 tool add {halted:?}")));

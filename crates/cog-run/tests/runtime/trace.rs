@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cog_harmony::{Message, Metadata, Role};
 use cog_provider::{Provider, ProviderError};
-use cog_run::{Providers, RunContext, RunOptions, Runtime, Trace, tools::ToolOutput};
+use cog_run::{Providers, RunContext, RunOptions, Runtime, events::Trace, tools::ToolOutput};
 use cog_spec::{Amount, Chunk, Code, Cost, ErrorBody, FinishReason, ModelEvent, Usage};
 use futures_util::StreamExt as _;
 use serde_json::json;
@@ -68,7 +68,7 @@ async fn trace_is_the_same_in_sync_and_stream() {
     let provider = Scripted::new([reply(ANSWER, 1_000)]).priced("openai", "gpt-6-luna");
     let (_, runtime, module) = runtime_with(provider, &directory);
     let (sync, stream) = (Trace::new(), Trace::new());
-    let options = |trace: &Trace| RunOptions::new().trace(trace.clone()).trace_id("t-1");
+    let options = |trace: &Trace| RunOptions::new().events(Arc::new(trace.clone())).trace_id("t-1");
     let mut context = RunContext::default();
     context.session_id = Some("s-1".to_owned());
     let envelope = run_in(&runtime, &module, options(&sync), context.clone()).await;
@@ -105,7 +105,7 @@ async fn trace_contains_every_attempt() {
     let provider = Scripted::new([reply(&wrong, 1_000), reply(ANSWER, 2_000)]);
     let (_, runtime, module) = runtime_with(provider.priced("openai", "gpt-6-luna"), &directory);
     let trace = Trace::new();
-    let options = RunOptions::new().trace(trace.clone());
+    let options = RunOptions::new().events(Arc::new(trace.clone()));
     let envelope = runtime.execute(&module, sample_input(), options).await;
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
     let messages = trace.messages().0;
@@ -129,7 +129,7 @@ async fn trace_contains_calls_results_and_the_tokens_of_tools() {
     round.insert(1, usage(100, 5));
     let setup = Setup::new(&["add"], [round, reply(ANSWER, 200)]).tool(add);
     let trace = Trace::new();
-    let envelope = setup.run_with(RunOptions::new().trace(trace.clone())).await;
+    let envelope = setup.run_with(RunOptions::new().events(Arc::new(trace.clone()))).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let messages = trace.messages().0;
     let expected = [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Assistant];
@@ -163,7 +163,7 @@ async fn result_has_the_time_at_which_its_call_ended() {
     let round = calls(&[("call_1", "quick", arguments), ("call_2", "slow", arguments)]);
     let setup = Setup::new(&["quick", "slow"], [round, reply(ANSWER, 200)]).tool(quick).tool(slow);
     let trace = Trace::new();
-    let envelope = setup.run_with(RunOptions::new().trace(trace.clone())).await;
+    let envelope = setup.run_with(RunOptions::new().events(Arc::new(trace.clone()))).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let messages = trace.messages().0;
     assert!(messages[3].created_at < messages[4].created_at, "{messages:?}");
@@ -187,7 +187,8 @@ async fn trace_after_a_fallback_is_that_of_the_next_provider() {
     let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let trace = Trace::new();
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::new().trace(trace.clone())).await;
+    let envelope =
+        runtime.execute(&module, sample_input(), RunOptions::new().events(Arc::new(trace.clone()))).await;
     let messages = trace.messages().0;
     assert_eq!(roles(&messages), [Role::System, Role::User, Role::Assistant]);
     assert_eq!(metadata(&messages[2]).model_version.as_deref(), Some("claude-sonnet-5-5"));
@@ -206,7 +207,8 @@ async fn refusals_and_filtered_replies_are_flagged() {
         let provider = Scripted::new([vec![usage(9, 0), ModelEvent::Finished(reason)]]);
         let (_, runtime, module) = runtime_with(provider, &directory);
         let trace = Trace::new();
-        let envelope = runtime.execute(&module, sample_input(), RunOptions::new().trace(trace.clone())).await;
+        let envelope =
+            runtime.execute(&module, sample_input(), RunOptions::new().events(Arc::new(trace.clone()))).await;
         assert!(envelope.error().is_some());
         let last = metadata(trace.messages().0.last().unwrap());
         let check = last.safety_check.unwrap();

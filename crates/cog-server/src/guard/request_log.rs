@@ -16,7 +16,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
-use cog_run::spans::SpanContext;
+use cog_run::events::SpanContext;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{budgets::Client, drain::InFlightGuard, refusal::Reason};

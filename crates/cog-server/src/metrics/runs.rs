@@ -2,7 +2,10 @@
 
 use std::sync::atomic::AtomicU64;
 
-use cog_run::{Call, CallOutcome, Ended, Observer, RunOutcome};
+use cog_run::{
+    Code,
+    events::{CallOutcome, CallReport, RunEvents, RunOutcome, RunReport},
+};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -97,16 +100,19 @@ impl Runs {
     }
 }
 
-impl Observer for Metrics {
-    fn called(&self, call: &Call<'_>) {
+impl RunEvents for Metrics {
+    fn call_retried(&self, provider: &str, code: Code) {
+        let provider = Provider { provider: provider.to_owned() };
+        self.runs.provider_retries.get_or_create(&provider).inc();
+        self.runs.calls.get_or_create(&Called { provider: provider.provider, outcome: code.as_str() }).inc();
+    }
+
+    fn call_ended(&self, call: &CallReport<'_>) {
         let provider = Provider { provider: call.provider.to_owned() };
         let outcome = match call.outcome {
             CallOutcome::Answered => "answered",
             CallOutcome::Failed(code) => code.as_str(),
-            CallOutcome::Retried(code) => {
-                self.runs.provider_retries.get_or_create(&provider).inc();
-                code.as_str()
-            }
+            CallOutcome::NotSent(_) => return,
             CallOutcome::CircuitOpen => {
                 self.runs.circuit_rejections.get_or_create(&provider).inc();
                 return;
@@ -119,21 +125,24 @@ impl Observer for Metrics {
         self.runs.calls.get_or_create(&Called { provider: provider.provider, outcome }).inc();
     }
 
-    fn ended(&self, run: &Ended<'_>) {
+    fn run_ended(&self, run: &RunReport<'_>) {
+        if run.is_nested {
+            return;
+        }
         let outcome = match run.outcome {
             RunOutcome::Answered => "answered",
             RunOutcome::Failed(code) => code.as_str(),
             _ => "dropped",
         };
-        let module = run.module.to_owned();
+        let module = run.module.manifest.name.clone();
         self.runs.runs.get_or_create(&Outcome { module, outcome: outcome.to_owned() }).inc();
         let tokens = run.usage.map(|usage| [("in", usage.input_tokens), ("out", usage.output_tokens)]);
         for (direction, count) in tokens.into_iter().flatten() {
-            let module = run.module.to_owned();
+            let module = run.module.manifest.name.clone();
             self.runs.tokens.get_or_create(&Tokens { module, direction }).inc_by(count);
         }
         if let Some(cost) = run.usage.and_then(|usage| usage.cost) {
-            let module = Module { module: run.module.to_owned() };
+            let module = Module { module: run.module.manifest.name.clone() };
             self.runs.cost.get_or_create(&module).inc_by(cost.amount.as_f64());
         }
         for skipped in run.fallbacks {
@@ -144,7 +153,7 @@ impl Observer for Metrics {
         let repairs = u64::try_from(run.repairs).unwrap_or(u64::MAX);
         for (family, count) in [(&self.runs.repairs, repairs), (&self.runs.retries, retries)] {
             if count > 0 {
-                family.get_or_create(&Module { module: run.module.to_owned() }).inc_by(count);
+                family.get_or_create(&Module { module: run.module.manifest.name.clone() }).inc_by(count);
             }
         }
     }

@@ -1,7 +1,10 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use cog_run::{Call, CallOutcome, Ended, Observer as _, RunOutcome};
+use cog_run::{
+    Runtime,
+    events::{CallOutcome, CallReport, RunEvents as _, RunOutcome, RunReport},
+};
 use cog_spec::{Amount, Code, Cost, Currency, ErrorCode, Fallback, PriceDate, PriceSource, Usage};
 
 use super::*;
@@ -51,14 +54,36 @@ fn requests_are_counted_by_route_and_status() {
     assert!(text.ends_with("# EOF\n"));
 }
 
+fn call<'a>(outcome: CallOutcome) -> CallReport<'a> {
+    CallReport {
+        span: None,
+        provider: "openai",
+        model: "m",
+        response_model: None,
+        response_id: None,
+        temperature: None,
+        max_tokens: None,
+        seed: None,
+        output_media: &[],
+        outcome,
+        finish: None,
+        usage: None,
+        first_token: None,
+        input: None,
+        output: None,
+        tool_calls: &[],
+    }
+}
+
 #[test]
 fn runs_and_calls_are_counted_by_outcome() {
     let metrics = Metrics::new();
     let first_token = Some(Duration::from_millis(40));
-    metrics.called(&Call { provider: "openai", outcome: CallOutcome::Answered, first_token });
-    let limited = Code::RateLimited;
-    for outcome in [CallOutcome::Retried(limited), CallOutcome::Failed(limited), CallOutcome::CircuitOpen] {
-        metrics.called(&Call { provider: "openai", outcome, first_token: None });
+    metrics.call_ended(&CallReport { first_token, ..call(CallOutcome::Answered) });
+    metrics.call_retried("openai", Code::RateLimited);
+    let unsent = CallOutcome::NotSent(Code::UnsupportedValue);
+    for outcome in [CallOutcome::Failed(Code::RateLimited), CallOutcome::CircuitOpen, unsent] {
+        metrics.call_ended(&call(outcome));
     }
     let cost = Cost {
         amount: Amount::new(0.25).unwrap(),
@@ -69,25 +94,28 @@ fn runs_and_calls_are_counted_by_outcome() {
     let usage = Usage { input_tokens: 100, output_tokens: 20, cost: Some(cost), ..Usage::default() };
     let (code, message) = (Code::ProviderUnavailable, String::new());
     let fallbacks = [Fallback { provider: "gemini".to_owned(), code, message }];
-    let outcome = RunOutcome::Answered;
-    metrics.ended(&Ended {
-        module: "summarize",
-        outcome,
+    let module = Runtime::offline().load("code-reviewer").unwrap();
+    let answered = RunReport {
+        span: None,
+        module: &module,
+        is_nested: false,
+        session_id: "s",
+        outcome: RunOutcome::Answered,
         usage: Some(&usage),
         attempts: 3,
         repairs: 2,
         fallbacks: &fallbacks,
-    });
+        meta: None,
+        input: None,
+        output: None,
+        message: None,
+    };
+    metrics.run_ended(&answered);
     let code = ErrorCode::Declared("E5001".to_owned());
     let outcome = RunOutcome::Failed(&code);
-    metrics.ended(&Ended {
-        module: "summarize",
-        outcome,
-        usage: None,
-        attempts: 1,
-        repairs: 0,
-        fallbacks: &[],
-    });
+    let failed = RunReport { outcome, usage: None, attempts: 1, repairs: 0, fallbacks: &[], ..answered };
+    metrics.run_ended(&failed);
+    metrics.run_ended(&RunReport { is_nested: true, ..failed });
     let text = text(&metrics);
     for line in [
         r#"cog_provider_calls_total{provider="openai",outcome="answered"} 1"#,
@@ -95,13 +123,13 @@ fn runs_and_calls_are_counted_by_outcome() {
         r#"cog_provider_retries_total{provider="openai"} 1"#,
         r#"cog_provider_circuit_rejections_total{provider="openai"} 1"#,
         r#"cog_provider_first_token_seconds_count{provider="openai"} 1"#,
-        r#"cog_runs_total{module="summarize",outcome="answered"} 1"#,
-        r#"cog_runs_total{module="summarize",outcome="E5001"} 1"#,
-        r#"cog_tokens_total{module="summarize",direction="in"} 100"#,
-        r#"cog_tokens_total{module="summarize",direction="out"} 20"#,
-        r#"cog_cost_usd_total{module="summarize"} 0.25"#,
-        r#"cog_repairs_total{module="summarize"} 2"#,
-        r#"cog_retries_total{module="summarize"} 2"#,
+        r#"cog_runs_total{module="code-reviewer",outcome="answered"} 1"#,
+        r#"cog_runs_total{module="code-reviewer",outcome="E5001"} 1"#,
+        r#"cog_tokens_total{module="code-reviewer",direction="in"} 100"#,
+        r#"cog_tokens_total{module="code-reviewer",direction="out"} 20"#,
+        r#"cog_cost_usd_total{module="code-reviewer"} 0.25"#,
+        r#"cog_repairs_total{module="code-reviewer"} 2"#,
+        r#"cog_retries_total{module="code-reviewer"} 2"#,
         r#"cog_fallbacks_total{provider="gemini",code="E4001"} 1"#,
     ] {
         assert!(text.contains(line), "{line}\n{text}");

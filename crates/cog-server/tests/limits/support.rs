@@ -47,9 +47,8 @@ impl Site {
         let runtime = Runtime::builder()
             .provider(Arc::new(Breaker::new(Arc::new(provider(&mock)), BreakerSettings::default())))
             .finder(Finder::new(directory.path(), vec![directory.path().to_owned()], None))
-            .observer(Arc::new(metrics.clone()))
-            .build()
-            .unwrap();
+            .events(Arc::new(metrics.clone()))
+            .build().unwrap();
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
         let server = Server::new(settings, runtime, sessions).with_metrics(metrics);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();

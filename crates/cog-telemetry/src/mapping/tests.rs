@@ -1,13 +1,8 @@
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cog_run::{
-    CallOutcome, Code, Ended, ErrorCode, Meta, Module, Risk, RunOutcome, Runtime,
-    provider::{Conversation, FinishReason, Message, Modality, ToolCall, Usage},
-    spans::{CallWork, RunWork, Span, SpanContext, ToolOutcome, ToolWork, Work},
+    Code, ErrorCode, Meta, Module, Risk, Runtime,
+    provider::{Conversation, FinishReason, Message, ToolCall, Usage},
 };
 
 use cog_spec::{Amount, Cost, Currency, PriceDate, PriceSource};
@@ -15,14 +10,13 @@ use cog_spec::{Amount, Cost, Currency, PriceDate, PriceSource};
 use super::*;
 use crate::{Redact, attributes::Listed};
 
-const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-
 fn module() -> Arc<Module> {
     Runtime::offline().load("code-reviewer").unwrap()
 }
 
-fn call<'a>() -> CallWork<'a> {
-    CallWork {
+fn call<'a>() -> CallReport<'a> {
+    CallReport {
+        span: None,
         provider: "gemini",
         model: "gemini-3.8-flash",
         response_model: Some("gemini-3.8-flash-002"),
@@ -34,18 +28,24 @@ fn call<'a>() -> CallWork<'a> {
         outcome: CallOutcome::Answered,
         finish: Some(&FinishReason::Stop),
         usage: None,
-        first_chunk: Some(Duration::from_millis(250)),
+        first_token: Some(Duration::from_millis(250)),
         input: None,
         output: None,
         tool_calls: &[],
     }
 }
 
-fn run<'a>(module: &'a Module, outcome: RunOutcome<'a>) -> RunWork<'a> {
-    RunWork {
-        manifest: &module.manifest,
+fn run<'a>(module: &'a Module, outcome: RunOutcome<'a>) -> RunReport<'a> {
+    RunReport {
+        span: None,
+        module,
+        is_nested: false,
         session_id: "sess_1",
-        end: Ended { module: "m", outcome, usage: None, attempts: 2, repairs: 1, fallbacks: &[] },
+        outcome,
+        usage: None,
+        attempts: 2,
+        repairs: 1,
+        fallbacks: &[],
         meta: None,
         input: None,
         output: None,
@@ -54,12 +54,9 @@ fn run<'a>(module: &'a Module, outcome: RunOutcome<'a>) -> RunWork<'a> {
 }
 
 /// Returns the attributes of a span, with content if there is something that masks keys.
-fn listed(work: Work<'_>, redact: Option<&Redact>) -> BTreeMap<String, String> {
-    let context = SpanContext::parse(PARENT, None).unwrap();
-    let (started, duration) = (UNIX_EPOCH, Duration::from_secs(1));
-    let span = Span { context: &context, parent: None, started, duration, work };
+fn listed(kind: SpanKind<'_>, redact: Option<&Redact>) -> BTreeMap<String, String> {
     let mut listed = Listed::default();
-    attributes(&span, &Recorded { redact, limit: 100 }, &mut listed);
+    kind.attributes(&Recorded { redact, limit: 100 }, &mut listed);
     listed.0
 }
 
@@ -83,8 +80,8 @@ fn call_has_the_names_of_the_conventions() {
         }),
         ..Usage::default()
     };
-    let work = Work::Call(CallWork { usage: Some(&usage), ..call() });
-    assert_eq!((name(&work).as_ref(), kind(&work)), ("chat gemini-3.8-flash", Kind::Client));
+    let call = CallReport { usage: Some(&usage), ..call() };
+    assert_eq!(SpanKind::Call(&call).name(), "chat gemini-3.8-flash");
     let expected = [
         ("gen_ai.operation.name", "chat"),
         ("gen_ai.output.type", "json"),
@@ -95,7 +92,7 @@ fn call_has_the_names_of_the_conventions() {
         ("gen_ai.response.finish_reasons", r#"["stop"]"#),
         ("gen_ai.response.id", "r1"),
         ("gen_ai.response.model", "gemini-3.8-flash-002"),
-        ("gen_ai.response.time_to_first_chunk", "0.25"),
+        ("gen_ai.response.time_to_first_token", "0.25"),
         ("gen_ai.usage.cache_creation.input_tokens", "3"),
         ("gen_ai.usage.cache_read.input_tokens", "4"),
         ("gen_ai.usage.cost.amount", "0.5"),
@@ -106,12 +103,13 @@ fn call_has_the_names_of_the_conventions() {
         ("gen_ai.usage.reasoning.output_tokens", "2"),
     ];
     let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    assert_eq!(listed(work, None), BTreeMap::from(expected));
+    assert_eq!(listed(SpanKind::Call(&call), None), BTreeMap::from(expected));
 }
 
 #[test]
 fn failed_and_stopped_calls_have_an_error() {
-    let error = |outcome| listed(Work::Call(CallWork { outcome, ..call() }), None).remove("error.type");
+    let error =
+        |outcome| listed(SpanKind::Call(&CallReport { outcome, ..call() }), None).remove("error.type");
     assert_eq!(error(CallOutcome::Answered), None);
     assert_eq!(
         error(CallOutcome::Failed(Code::StreamTimeout)).as_deref(),
@@ -122,17 +120,17 @@ fn failed_and_stopped_calls_have_an_error() {
 
 #[test]
 fn call_that_generates_an_image_is_no_chat() {
-    let work = Work::Call(CallWork { output_media: &[Modality::Image], ..call() });
-    assert_eq!(name(&work), "generate_content gemini-3.8-flash");
-    assert_eq!(listed(work, None)["gen_ai.output.type"], "image");
+    let call = CallReport { output_media: &[Modality::Image], ..call() };
+    assert_eq!(SpanKind::Call(&call).name(), "generate_content gemini-3.8-flash");
+    assert_eq!(listed(SpanKind::Call(&call), None)["gen_ai.output.type"], "image");
 }
 
 #[test]
 fn run_names_its_module_and_outcome() {
     let module = module();
-    let work = Work::Run(run(&module, RunOutcome::Answered));
-    assert_eq!((name(&work).as_ref(), kind(&work)), ("invoke_workflow code-reviewer", Kind::Internal));
-    let found = listed(work, None);
+    let answered = run(&module, RunOutcome::Answered);
+    assert_eq!(SpanKind::Run(&answered).name(), "invoke_workflow code-reviewer");
+    let found = listed(SpanKind::Run(&answered), None);
     for (key, value) in [
         ("gen_ai.operation.name", "invoke_workflow"),
         ("gen_ai.workflow.name", "code-reviewer"),
@@ -146,7 +144,7 @@ fn run_names_its_module_and_outcome() {
         assert_eq!(found[key], value, "{key}");
     }
     let code = ErrorCode::from(Code::ParseError);
-    let failed = listed(Work::Run(run(&module, RunOutcome::Failed(&code))), None);
+    let failed = listed(SpanKind::Run(&run(&module, RunOutcome::Failed(&code))), None);
     assert_eq!((&failed["cog.ok"][..], &failed["error.type"]), ("false", &code.as_str().to_owned()));
 }
 
@@ -154,9 +152,8 @@ fn run_names_its_module_and_outcome() {
 fn tokens_of_a_run_are_not_counted_twice() {
     let module = module();
     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
-    let mut work = run(&module, RunOutcome::Answered);
-    work.end.usage = Some(&usage);
-    let found = listed(Work::Run(work), None);
+    let report = RunReport { usage: Some(&usage), ..run(&module, RunOutcome::Answered) };
+    let found = listed(SpanKind::Run(&report), None);
     assert_eq!((&found["cog.usage.input_tokens"][..], &found["cog.usage.output_tokens"][..]), ("10", "5"));
     assert!(found.keys().all(|key| !key.starts_with("gen_ai.usage.")), "{found:?}");
 }
@@ -166,8 +163,8 @@ fn confidence_is_an_evaluation() {
     let (module, exec) = (module(), Runtime::offline().load("audio-transcriber").unwrap());
     let evaluate = |module: &Module, confidence, redact: Option<&Redact>| {
         let meta = Meta::new(confidence, Risk::Low, "It is fine.");
-        let work = RunWork { meta: Some(&meta), ..run(module, RunOutcome::Answered) };
-        let found = evaluation(&work, &Recorded { redact, limit: 100 });
+        let report = RunReport { meta: Some(&meta), ..run(module, RunOutcome::Answered) };
+        let found = evaluation(&report, &Recorded { redact, limit: 100 });
         found.map(|found| (found.value, found.label, found.explanation.map(str::to_owned)))
     };
     assert_eq!(evaluate(&exec, Some(0.9), None), Some((0.9, Some("sufficient"), None)));
@@ -186,8 +183,8 @@ fn content_is_recorded_without_keys_and_up_to_the_limit() {
         Message::user(format!("My key is sk-canary. {long}")),
     ]);
     let calls = [ToolCall::new("call_1", "search", r#"{"query": "sk-canary"}"#)];
-    let work = CallWork { input: Some(&messages), output: Some("Done."), tool_calls: &calls, ..call() };
-    let found = listed(Work::Call(work), Some(&masked()));
+    let call = CallReport { input: Some(&messages), output: Some("Done."), tool_calls: &calls, ..call() };
+    let found = listed(SpanKind::Call(&call), Some(&masked()));
     let json = |key: &str| serde_json::from_str::<serde_json::Value>(&found[key]).unwrap();
     assert_eq!(json("gen_ai.system_instructions")[0]["content"], "Be brief.");
     let input = &json("gen_ai.input.messages")[0];
@@ -200,16 +197,17 @@ fn content_is_recorded_without_keys_and_up_to_the_limit() {
 
 #[test]
 fn tool_call_has_its_outcome() {
-    let tool = ToolWork {
+    let tool = ToolReport {
+        span: None,
         name: "search",
         call_id: "call_1",
         outcome: ToolOutcome::Failed("E4008"),
         arguments: None,
         result: None,
     };
-    assert_eq!(name(&Work::Tool(tool)), "execute_tool search");
-    let found = listed(Work::Tool(tool), None);
+    assert_eq!(SpanKind::Tool(&tool).name(), "execute_tool search");
+    let found = listed(SpanKind::Tool(&tool), None);
     assert_eq!((&found["error.type"][..], &found["gen_ai.tool.name"][..]), ("E4008", "search"));
-    let halted = listed(Work::Tool(ToolWork { outcome: ToolOutcome::Halted, ..tool }), None);
+    let halted = listed(SpanKind::Tool(&ToolReport { outcome: ToolOutcome::Halted, ..tool }), None);
     assert_eq!((halted.get("error.type"), &halted["cog.tool.halted"][..]), (None, "true"));
 }

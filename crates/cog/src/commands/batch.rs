@@ -81,7 +81,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     let host = Host {
         providers,
         cache_dir: args.cache.as_deref(),
-        observer: Some(pace.observer()),
+        events: Some(Arc::new(pace.clone())),
         ..Host::new(&settings)
     };
     let Hosted { runtime, note, skipped_tools } = host.runtime(used)?;

@@ -17,8 +17,8 @@ use cog_host::{
 use cog_media::Delivery;
 use cog_module::{Choice, Module};
 use cog_run::{
-    Cancellation, ChunkStream, RunContext, RunInput, RunOptions, Runtime, Trace, Value, sessions::StoredRun,
-    tools::Continuation,
+    Cancellation, ChunkStream, RunContext, RunInput, RunOptions, Runtime, Value, events::Trace,
+    sessions::StoredRun, tools::Continuation,
 };
 use cog_spec::{Chunk, Envelope, ErrorBody};
 
@@ -352,8 +352,10 @@ impl Run<'_> {
         options.max_tool_rounds = tools.max_tool_rounds;
         options.handoff_to.clone_from(&self.args.handoff.handoff_to);
         options.continuation.clone_from(&self.continuation);
-        options.trace.clone_from(&self.trace);
-        options
+        match &self.trace {
+            Some(trace) => options.events(Arc::new(trace.clone())),
+            None => options,
+        }
     }
 
     /// Prints what was not printed yet, and returns the exit code.

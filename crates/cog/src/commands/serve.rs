@@ -72,7 +72,7 @@ pub(super) fn listen(
         state_dir: serving.state_dir.as_deref(),
         context_limits: Some(serving.context),
         uploads: Some(Arc::new(media.clone())),
-        observer: Some(Arc::new(metrics.clone())),
+        events: Some(Arc::new(metrics.clone())),
         ..Host::new(&settings)
     };
     let Hosted { runtime, note, skipped_tools } = host.runtime(Use::Serve)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cog_run::spans::Tracer;
+use cog_run::events::RunEvents;
 use cog_spec::Secret;
 
 use super::{Environment, Redactor};
@@ -20,7 +20,7 @@ impl TelemetryExport {
         Self(note.into_iter().collect())
     }
 
-    pub(crate) fn tracer(&self, _: &Redactor) -> Option<Arc<dyn Tracer>> {
+    pub(crate) fn events(&self, _: &Redactor) -> Option<Arc<dyn RunEvents>> {
         None
     }
 

@@ -9,7 +9,8 @@ use std::{
 };
 
 use cog_run::{
-    Risk, RunOptions, Trace,
+    Risk, RunOptions,
+    events::Trace,
     provider::ModelEvent,
     tools::{Decision, HaltedRuns, ToolEffects},
 };
@@ -235,7 +236,7 @@ async fn continued_run_uses_its_options_and_sums_its_tokens() {
 #[tokio::test]
 async fn trace_of_a_continued_run_is_in_the_order_of_time() {
     let counted = Counted::new([delete("c1"), answer()]);
-    let traced = |trace: &Trace| RunOptions::new().trace(trace.clone());
+    let traced = |trace: &Trace| RunOptions::new().events(Arc::new(trace.clone()));
     let id = id_of(&counted.setup.run_with(traced(&Trace::new())).await);
     tokio::time::sleep(Duration::from_millis(20)).await;
     let trace = Trace::new();

@@ -1,4 +1,4 @@
-//! Notifications of calls and runs to an observer.
+//! Reports of calls and runs to a listener.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,10 @@ use cog_provider::{
     HttpProvider, Provider,
     vendors::{ProviderSettings, Vendor},
 };
-use cog_run::{Call, Ended, Observer, RunOptions, Runtime};
+use cog_run::{
+    Code, RunOptions, Runtime,
+    events::{CallOutcome, CallReport, RunEvents, RunReport},
+};
 use cog_spec::{FinishReason, ModelEvent, Secret, Usage};
 use cog_testkit::{Mock, Reply, Wire};
 use tempfile::TempDir;
@@ -24,17 +27,27 @@ impl Notes {
     }
 }
 
-impl Observer for Notes {
-    fn called(&self, call: &Call<'_>) {
+impl RunEvents for Notes {
+    fn call_retried(&self, provider: &str, code: Code) {
+        self.0.lock().unwrap().push(format!("{provider} retried {code:?}"));
+    }
+
+    fn call_ended(&self, call: &CallReport<'_>) {
+        assert!(call.span.is_none() && call.input.is_none(), "no listener needs them");
+        if matches!(call.outcome, CallOutcome::NotSent(_)) {
+            return;
+        }
         let token = if call.first_token.is_some() { "first token" } else { "no token" };
         self.0.lock().unwrap().push(format!("{} {:?} {token}", call.provider, call.outcome));
     }
 
-    fn ended(&self, run: &Ended<'_>) {
+    fn run_ended(&self, run: &RunReport<'_>) {
         let tokens = run.usage.map_or(0, |usage| usage.total());
         let (attempts, repairs) = (run.attempts, run.repairs);
-        let note =
-            format!("{} {:?} tokens={tokens} attempts={attempts} repairs={repairs}", run.module, run.outcome);
+        let note = format!(
+            "{} {:?} tokens={tokens} attempts={attempts} repairs={repairs}",
+            run.module.manifest.name, run.outcome
+        );
         self.0.lock().unwrap().push(note);
     }
 }
@@ -45,8 +58,8 @@ fn observed(
 ) -> (Arc<Notes>, Runtime, Arc<Module>) {
     let provider = Arc::clone(provider) as Arc<dyn Provider>;
     let notes = Arc::<Notes>::default();
-    let observer = Arc::clone(&notes) as Arc<dyn Observer>;
-    let runtime = Runtime::builder().provider(provider).observer(observer).build().unwrap();
+    let listener = Arc::clone(&notes) as Arc<dyn RunEvents>;
+    let runtime = Runtime::builder().provider(provider).events(listener).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     (notes, runtime, module)
 }
@@ -128,7 +141,7 @@ async fn calls(mock: &Mock, key: Option<Secret>) -> Vec<String> {
 async fn every_retry_is_an_attempt_of_its_own() {
     let busy = Reply::error(503, "busy").header("retry-after-ms", "1");
     let mock = Mock::start([busy.clone(), busy, Reply::text(ANSWER)]);
-    let retried = "openai Retried(ProviderUnavailable) no token";
+    let retried = "openai retried ProviderUnavailable";
     let found = calls(&mock, Some(Secret::new("k"))).await;
     assert_eq!(found, [retried, retried, "openai Answered first token"]);
     assert_eq!(mock.requests().len(), 3);

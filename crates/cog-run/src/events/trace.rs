@@ -1,7 +1,7 @@
-//! Records the messages of a run in its [`Trace`].
+//! The messages of a run with their metadata (appendix A.6).
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, UNIX_EPOCH},
 };
 
@@ -10,11 +10,49 @@ use cog_harmony::{Conversation, Latency, Message, Metadata, Part, RefusalPart, S
 use cog_spec::{FinishReason, ModelEvent, Usage};
 use tokio::time::Instant;
 
+use super::{Listeners, Needs, RunEvents};
 use crate::clock;
 
-/// Records the messages of one run in a [`Trace`].
+/// The messages of a run, in order: the request, each reply, each result of a tool, and the answer. Each has
+/// metadata (appendix A.6). All clones contain the same messages.
+///
+/// It is a listener of one run: [`RunOptions::events`](crate::RunOptions::events).
+#[derive(Debug, Clone, Default)]
+pub struct Trace(Arc<Mutex<Vec<Message>>>);
+
+impl Trace {
+    /// Returns a trace without messages.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the messages so far.
+    pub fn messages(&self) -> Conversation {
+        Conversation(self.lock().clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Message>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl RunEvents for Trace {
+    fn needs(&self) -> Needs {
+        Needs { messages: true, ..Needs::default() }
+    }
+
+    fn request_messages(&self, messages: &[Message]) {
+        *self.lock() = messages.to_vec();
+    }
+
+    fn message(&self, message: &Message) {
+        self.lock().push(message.clone());
+    }
+}
+
+/// Adds metadata to the messages of one run, and reports them.
 pub(crate) struct Recorder {
-    trace: Trace,
+    listeners: Listeners,
     /// The session and the trace of the run.
     context: Metadata,
     /// Whether a reply is recorded; before it, a fallback provider may receive another request.
@@ -34,12 +72,12 @@ struct Reply {
 }
 
 impl Recorder {
-    /// Returns the recorder of a run; none if its options request no trace.
-    pub(crate) fn new(trace: Option<&Trace>, session_id: &str, trace_id: Option<&str>) -> Option<Box<Self>> {
-        let trace = trace?.clone();
-        trace.set(Vec::new());
-        let context = metadata(session_id, trace_id);
-        Some(Box::new(Self { trace, context, has_recorded: false, reply: None }))
+    /// Returns the recorder of a run; none if no listener needs messages.
+    pub(crate) fn new(listeners: &Listeners, session_id: &str, trace_id: Option<&str>) -> Option<Box<Self>> {
+        let context = message_metadata(listeners, session_id, trace_id)?;
+        listeners.iter().for_each(|one| one.request_messages(&[]));
+        let (listeners, has_recorded) = (listeners.clone(), false);
+        Some(Box::new(Self { listeners, context, has_recorded, reply: None }))
     }
 
     /// Records the messages of a request to the model, unless they were recorded as they were created.
@@ -51,7 +89,8 @@ impl Recorder {
                 created_at: message.created_at.or(Some(start)),
                 ..self.completed(message)
             };
-            self.trace.set(messages.0.iter().cloned().map(dated).collect());
+            let messages: Vec<Message> = messages.0.iter().cloned().map(dated).collect();
+            self.listeners.iter().for_each(|one| one.request_messages(&messages));
         }
         self.reply = Some(Reply::new());
     }
@@ -87,14 +126,15 @@ impl Recorder {
         };
         message.metadata = Some(metadata.with_usage(assembler.reply_usage().as_ref()).to_value());
         message.created_at = Some(now());
-        self.add([message.clone()]);
+        self.add(message.clone());
         message
     }
 
-    /// Records messages that follow those before.
-    pub(crate) fn add(&mut self, messages: impl IntoIterator<Item = Message>) {
+    /// Records a message that follows those before.
+    pub(crate) fn add(&mut self, message: Message) {
         self.has_recorded = true;
-        self.trace.extend(messages.into_iter().map(|message| self.completed(message)));
+        let message = self.completed(message);
+        self.listeners.iter().for_each(|one| one.message(&message));
     }
 
     /// Returns a message with the metadata of the run, if it has none.
@@ -178,10 +218,23 @@ impl CallTime {
     }
 }
 
-/// Returns the message with the result of a tool, with this metadata of its run.
-pub(crate) fn result(
-    metadata: Metadata,
+/// Returns the metadata that every message of a run has; none if no listener needs messages.
+pub(crate) fn message_metadata(
+    listeners: &Listeners,
+    session_id: &str,
+    trace_id: Option<&str>,
+) -> Option<Metadata> {
+    listeners.needs().messages.then(|| Metadata {
+        session_id: Some(session_id.to_owned()),
+        trace_id: trace_id.map(str::to_owned),
+        ..Metadata::default()
+    })
+}
+
+/// Adds the metadata of a run to the message with the result of a tool, which continues with it if the run is halted.
+pub(crate) fn complete_result(
     message: Message,
+    metadata: Metadata,
     usage: Option<&Usage>,
     time: &CallTime,
 ) -> Message {
@@ -189,15 +242,6 @@ pub(crate) fn result(
     let metadata = Metadata { latency_ms: Some(latency), ..metadata };
     let metadata = if usage.is_some() { metadata.with_usage(usage) } else { metadata };
     Message { metadata: Some(metadata.to_value()), created_at: Some(time.ended_at), ..message }
-}
-
-/// Returns the metadata that all messages of a run have.
-pub(crate) fn metadata(session_id: &str, trace_id: Option<&str>) -> Metadata {
-    Metadata {
-        session_id: Some(session_id.to_owned()),
-        trace_id: trace_id.map(str::to_owned),
-        ..Metadata::default()
-    }
 }
 
 /// Returns the time at which a model or a tool began to create a message, if it is known.
@@ -215,31 +259,4 @@ fn milliseconds(time: Duration) -> u64 {
 fn now() -> f64 {
     let time = clock::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Duration::from_millis(milliseconds(time)).as_secs_f64()
-}
-
-// The messages of a run with their metadata (appendix A.6).
-
-/// The messages of a run, in order: the request, each reply, each result of a tool, and the answer. Each has
-/// metadata (appendix A.6). All clones contain the same messages.
-#[derive(Debug, Clone, Default)]
-pub struct Trace(Arc<Mutex<Vec<Message>>>);
-
-impl Trace {
-    /// Returns a trace without messages.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Returns the messages so far.
-    pub fn messages(&self) -> Conversation {
-        Conversation(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
-    }
-
-    pub(crate) fn set(&self, messages: Vec<Message>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = messages;
-    }
-
-    pub(crate) fn extend(&self, messages: impl Iterator<Item = Message>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(messages);
-    }
 }
