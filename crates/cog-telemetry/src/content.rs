@@ -9,7 +9,7 @@ use cog_run::{
 };
 use serde_json::json;
 
-use crate::{attributes::Attributes, names};
+use crate::{mapping::Attributes, names};
 
 /// Masks keys in a text.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;

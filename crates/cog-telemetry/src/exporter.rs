@@ -9,7 +9,6 @@ use cog_provider::{PlainClient, PlainRequest};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::{
-    clock,
     otlp::{self, Dropped},
     settings::{Endpoint, Temporality},
     shared::{Shared, State, lock},
@@ -117,7 +116,7 @@ impl<'a> Exporter<'a> {
         };
         let is_delta = settings.temporality == Temporality::Delta;
         let dropped = if is_delta { total.since(self.reported) } else { total };
-        let end = clock::now();
+        let end = otlp::now();
         let request = {
             let mut instruments = lock(&self.shared.instruments);
             let mut start = lock(&self.shared.counting_since);

@@ -2,32 +2,26 @@
 //!
 //! * [`TelemetrySettings`] reads the standard variables, `OTEL_EXPORTER_OTLP_ENDPOINT` and others;
 //! * [`Telemetry`] is a listener of a runtime: [`RuntimeBuilder::events`](cog_run::RuntimeBuilder::events);
-//! * `mapping` decides the names and attributes of a span, and `instruments` those of metrics;
+//! * `mapping` decides the names and attributes of a span, and `metrics` those of metrics;
 //! * `otlp` writes both as the protobuf messages of OTLP, and `exporter` sends them.
 //!
 //! A run only writes its spans into a bounded queue. A thread sends them in batches. What does not fit is counted, and a collector
 //! that is slow or gone never holds up a run.
 
-mod attributes;
-mod clock;
 mod content;
 mod exporter;
-mod instruments;
 mod mapping;
 mod metrics;
 mod names;
 mod otlp;
 mod protobuf;
-mod queue;
-mod sampler;
 mod settings;
 mod shared;
 mod telemetry;
 
 pub use self::{
     content::Redact,
-    sampler::Sampler,
-    settings::{Endpoint, Found, TelemetrySettings, Temporality},
+    settings::{Endpoint, Found, Sampler, TelemetrySettings, Temporality},
     shared::DroppedTelemetry,
     telemetry::Telemetry,
 };

@@ -9,7 +9,6 @@ use cog_run::{
 };
 
 use crate::{
-    attributes::Attributes,
     content::{Recorded, finish_reason},
     names,
 };
@@ -58,6 +57,38 @@ impl<'a> SpanKind<'a> {
         out.optional(names::ERROR_TYPE, self.error_type());
     }
 }
+
+// Where the attributes go: into a message of OTLP, or into a list in tests.
+
+/// Receives attributes.
+pub(crate) trait Attributes {
+    /// Adds a text.
+    fn text(&mut self, key: &str, value: &str);
+    /// Adds texts.
+    fn texts<'a>(&mut self, key: &str, values: impl Iterator<Item = &'a str>);
+    /// Adds an integer.
+    fn integer(&mut self, key: &str, value: i64);
+    /// Adds a number.
+    fn number(&mut self, key: &str, value: f64);
+    /// Adds a truth value.
+    fn flag(&mut self, key: &str, value: bool);
+
+    /// Adds a text, if there is one.
+    fn optional(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
+    }
+
+    /// Adds a count, if it is known.
+    fn count(&mut self, key: &str, value: Option<u64>) {
+        if let Some(value) = value {
+            self.integer(key, i64::try_from(value).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+// Runs, calls to models and calls of tools.
 
 /// Returns the code of the error of a run.
 pub(crate) fn run_error<'a>(run: &RunReport<'a>) -> Option<&'a str> {

@@ -1,13 +1,11 @@
 //! The standard variables of OpenTelemetry.
 
-mod endpoint;
-mod resource;
-
 use std::time::Duration;
 
-pub use self::endpoint::Endpoint;
-use self::resource::resource;
-use crate::Sampler;
+use cog_run::events::SpanContext;
+use cog_spec::Secret;
+use percent_encoding::percent_decode_str;
+use url::Url;
 
 /// What is exported, and where to.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,6 +184,206 @@ impl Reader<'_> {
                 self.note(format!("{name} is not supported; nothing is compressed"));
             }
         }
+    }
+}
+
+// Where a kind of data is sent.
+
+/// Where the collectors of this machine listen.
+const DEFAULT: &str = "http://localhost:4318";
+
+/// Where a kind of data is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Endpoint {
+    /// The complete URL.
+    pub url: String,
+    /// The headers of each request. Their values may be keys.
+    pub headers: Vec<(String, Secret)>,
+    /// The maximum time for a request.
+    pub timeout: Duration,
+}
+
+impl Endpoint {
+    pub(crate) fn headers(&self) -> Vec<(String, String)> {
+        let own = self.headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
+        own.chain([("content-type".to_owned(), "application/x-protobuf".to_owned())]).collect()
+    }
+}
+
+impl Reader<'_> {
+    /// Reads the endpoint of spans (`TRACES`) or metrics (`METRICS`). None if they are off.
+    fn endpoint(&mut self, kind: &str, path: &str) -> Option<Endpoint> {
+        let own_url = self.get(&format!("OTEL_EXPORTER_OTLP_{kind}_ENDPOINT"));
+        let base = self.get("OTEL_EXPORTER_OTLP_ENDPOINT");
+        if !self.is_on(kind, own_url.is_some() || base.is_some()) || !self.is_protobuf(kind) {
+            return None;
+        }
+        let of_base = || {
+            let base = base.as_deref().unwrap_or(DEFAULT);
+            format!("{}/v1/{path}", base.trim_end_matches('/'))
+        };
+        let url = own_url.unwrap_or_else(of_base);
+        let is_http =
+            Url::parse(&url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        if !is_http {
+            self.note(format!("`{url}` is not a URL such as {DEFAULT}; {path} are not exported"));
+            return None;
+        }
+        let timeout = self.milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT", 10_000);
+        let default = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        let timeout = self.milliseconds(&format!("OTEL_EXPORTER_OTLP_{kind}_TIMEOUT"), default);
+        Some(Endpoint { url, headers: self.headers(kind), timeout })
+    }
+
+    /// Returns whether a kind of data is exported. An endpoint turns it on unless the exporter is `none`.
+    fn is_on(&mut self, kind: &str, has_endpoint: bool) -> bool {
+        let name = format!("OTEL_{kind}_EXPORTER");
+        match self.get(&name).as_deref() {
+            None => has_endpoint,
+            Some("otlp") => true,
+            Some("none") => false,
+            Some(other) => {
+                self.note(format!(
+                    "{name}: `{other}` is not supported, and nothing is exported; use otlp or none"
+                ));
+                false
+            }
+        }
+    }
+
+    fn is_protobuf(&mut self, kind: &str) -> bool {
+        let (own, general) = (format!("OTEL_EXPORTER_OTLP_{kind}_PROTOCOL"), "OTEL_EXPORTER_OTLP_PROTOCOL");
+        let own_value = self.get(&own).map(|value| (own, value));
+        let value = own_value.or_else(|| Some((general.to_owned(), self.get(general)?)));
+        match value {
+            Some((name, value)) if value != "http/protobuf" => {
+                self.note(format!(
+                    "{name}: `{value}` is not supported, and nothing is exported; use http/protobuf, usually on port 4318"
+                ));
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Reads `NAME=VALUE,…`, percent-encoded.
+    fn headers(&mut self, kind: &str) -> Vec<(String, Secret)> {
+        let own = format!("OTEL_EXPORTER_OTLP_{kind}_HEADERS");
+        let (name, text) = match self.get(&own) {
+            Some(text) => (own, text),
+            None => (
+                "OTEL_EXPORTER_OTLP_HEADERS".to_owned(),
+                self.get("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default(),
+            ),
+        };
+        let mut headers = Vec::new();
+        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some((key, value)) if !key.trim().is_empty() => {
+                    let value = percent_decode_str(value.trim()).decode_utf8_lossy().into_owned();
+                    headers.push((key.trim().to_ascii_lowercase(), Secret::new(value)));
+                }
+                // The text may be a key.
+                _ => self.note(format!("{name}: an entry is not NAME=VALUE, and is left out")),
+            }
+        }
+        headers
+    }
+}
+
+// What describes the program in everything that it exports.
+
+const SERVICE_NAME: &str = "service.name";
+const SERVICE_INSTANCE: &str = "service.instance.id";
+
+/// Reads `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`, and adds what the specification requires.
+fn resource(reader: &mut Reader<'_>) -> Vec<(String, String)> {
+    let mut attributes: Vec<(String, String)> = Vec::new();
+    let mut set = |key: &str, value: String, replaces: bool| match attributes
+        .iter_mut()
+        .find(|(name, _)| name == key)
+    {
+        Some((_, known)) if replaces => *known = value,
+        Some(_) => {}
+        None => attributes.push((key.to_owned(), value)),
+    };
+    let text = reader.get("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+    for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => {
+                let value = percent_decode_str(value.trim()).decode_utf8_lossy().into_owned();
+                set(key.trim(), value, true);
+            }
+            _ => {
+                reader.note(format!("OTEL_RESOURCE_ATTRIBUTES: `{pair}` is not NAME=VALUE, and is left out"));
+            }
+        }
+    }
+    if let Some(name) = reader.get("OTEL_SERVICE_NAME") {
+        set(SERVICE_NAME, name, true);
+    }
+    set(SERVICE_NAME, "cog".to_owned(), false);
+    set("service.version", env!("CARGO_PKG_VERSION").to_owned(), false);
+    set(SERVICE_INSTANCE, instance(), false);
+    set("telemetry.sdk.name", "cog".to_owned(), true);
+    set("telemetry.sdk.language", "rust".to_owned(), true);
+    set("telemetry.sdk.version", env!("CARGO_PKG_VERSION").to_owned(), true);
+    attributes
+}
+
+/// Returns a random UUID, so that the metrics of two programs are not taken for those of one.
+fn instance() -> String {
+    let mut bytes = [0; 16];
+    if getrandom::fill(&mut bytes).is_err() {
+        return std::process::id().to_string();
+    }
+    let id = u128::from_be_bytes(bytes) & !(0xf << 76 | 0x3 << 62) | 4 << 76 | 2 << 62;
+    let text = format!("{id:032x}");
+    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+    format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+}
+
+// Which traces are recorded (`OTEL_TRACES_SAMPLER`).
+
+/// Decides whether a span is recorded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sampler {
+    /// The share of traces that are recorded, from 0 to 1.
+    pub ratio: f64,
+    /// Whether a span with a parent follows its decision.
+    pub parent_based: bool,
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        Self { ratio: 1.0, parent_based: true }
+    }
+}
+
+impl Sampler {
+    /// Reads `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`. None for an unknown name or ratio.
+    pub(crate) fn read(name: &str, argument: Option<&str>) -> Option<Self> {
+        let (parent_based, name) = match name.strip_prefix("parentbased_") {
+            Some(name) => (true, name),
+            None => (false, name),
+        };
+        let ratio = match name {
+            "always_on" => 1.0,
+            "always_off" => 0.0,
+            "traceidratio" => argument.map_or(Some(1.0), |text| text.parse().ok())?,
+            _ => return None,
+        };
+        (0.0..=1.0).contains(&ratio).then_some(Self { ratio, parent_based })
+    }
+
+    /// Decides about a span. Programs with the same ratio record the same traces.
+    pub(crate) fn is_sampled(self, parent: Option<&SpanContext>, trace_id: [u8; 16]) -> bool {
+        if let Some(parent) = parent.filter(|_| self.parent_based) {
+            return parent.is_sampled;
+        }
+        let low = trace_id.last_chunk().copied().map_or(0, u64::from_be_bytes);
+        // 63 bits, as the SDKs of OpenTelemetry compare them.
+        self.ratio >= 1.0 || ((low >> 1) as f64) < self.ratio * (1_u64 << 63) as f64
     }
 }
 

@@ -11,16 +11,14 @@ use cog_run::events::{CallReport, Needs, RunEvents, RunReport, Span, SpanContext
 use tokio::sync::Notify;
 
 use crate::{
-    clock,
     content::{Recorded, Redact},
     exporter,
-    instruments::Instruments,
     mapping::SpanKind,
+    metrics::Instruments,
     otlp,
     protobuf::Message,
-    queue::Queue,
     settings::TelemetrySettings,
-    shared::{DroppedTelemetry, Shared, State, lock},
+    shared::{DroppedTelemetry, Queue, Shared, State, lock},
 };
 
 /// The maximum bytes that a thread keeps for its next span.
@@ -45,7 +43,7 @@ impl Telemetry {
             redact,
             queue: Mutex::new(Queue::new(settings.max_queue, settings.batch)),
             instruments: Mutex::new(Instruments::new()),
-            counting_since: Mutex::new(clock::now()),
+            counting_since: Mutex::new(otlp::now()),
             wake: Notify::new(),
             in_flight: AtomicU64::new(0),
             dropped_spans: AtomicU64::new(0),

@@ -8,7 +8,33 @@ use cog_run::{
 use cog_spec::{Amount, Cost, Currency, PriceDate, PriceSource};
 
 use super::*;
-use crate::{Redact, attributes::Listed};
+use crate::Redact;
+
+/// The attributes as text.
+#[derive(Debug, Default)]
+struct Listed(BTreeMap<String, String>);
+
+impl Attributes for Listed {
+    fn text(&mut self, key: &str, value: &str) {
+        assert!(self.0.insert(key.to_owned(), value.to_owned()).is_none(), "{key} twice");
+    }
+
+    fn texts<'a>(&mut self, key: &str, values: impl Iterator<Item = &'a str>) {
+        self.text(key, &format!("{:?}", values.collect::<Vec<_>>()));
+    }
+
+    fn integer(&mut self, key: &str, value: i64) {
+        self.text(key, &value.to_string());
+    }
+
+    fn number(&mut self, key: &str, value: f64) {
+        self.text(key, &format!("{value:?}"));
+    }
+
+    fn flag(&mut self, key: &str, value: bool) {
+        self.text(key, &value.to_string());
+    }
+}
 
 fn module() -> Arc<Module> {
     Runtime::offline().load("code-reviewer").unwrap()

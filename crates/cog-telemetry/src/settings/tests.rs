@@ -118,3 +118,36 @@ fn content_is_recorded_only_on_request() {
         assert_eq!(records(&[BASE, (NAME, value)]), expected, "{value}");
     }
 }
+
+fn trace(low: u64) -> [u8; 16] {
+    (u128::from(low) | 1 << 100).to_be_bytes()
+}
+
+#[test]
+fn ratio_selects_by_the_trace() {
+    let half = Sampler::read("traceidratio", Some("0.5")).unwrap();
+    assert!(half.is_sampled(None, trace(0)) && half.is_sampled(None, trace(u64::MAX / 2 - 10_000)));
+    assert!(!half.is_sampled(None, trace(u64::MAX)) && !half.is_sampled(None, trace(u64::MAX / 2 + 2)));
+    let (on, off) = (Sampler::read("always_on", None).unwrap(), Sampler::read("always_off", None).unwrap());
+    assert!(on.is_sampled(None, trace(u64::MAX)) && !off.is_sampled(None, trace(0)));
+}
+
+#[test]
+fn parent_decides_if_asked() {
+    let parent = |is_sampled| SpanContext { trace_id: trace(1), span_id: [1; 8], is_sampled, state: None };
+    let (based, plain) = (Sampler::default(), Sampler { parent_based: false, ..Sampler::default() });
+    assert!(
+        !based.is_sampled(Some(&parent(false)), trace(1)) && plain.is_sampled(Some(&parent(false)), trace(1))
+    );
+    let never = Sampler::read("parentbased_always_off", None).unwrap();
+    assert!(never.is_sampled(Some(&parent(true)), trace(1)) && !never.is_sampled(None, trace(1)));
+}
+
+#[test]
+fn unknown_samplers_are_refused() {
+    for (name, argument) in
+        [("jaeger_remote", None), ("traceidratio", Some("2")), ("traceidratio", Some("x"))]
+    {
+        assert_eq!(Sampler::read(name, argument), None);
+    }
+}
