@@ -19,7 +19,7 @@ use rmcp::{
 };
 use sse_stream::{Sse, SseStream};
 
-use crate::verbatim::{incoming, outgoing};
+use crate::verbatim::{incoming_result, outgoing_call};
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
@@ -91,7 +91,7 @@ async fn reply(
     let max_size = limits.max_json_response_size;
     let body = body(response, max_size).await?.ok_or(HttpError::ResponseBodyTooLarge { max_size })?;
     let text = String::from_utf8_lossy(&body);
-    let message = serde_json::from_str(&incoming(&text));
+    let message = serde_json::from_str(&incoming_result(&text));
     let message = message.map_err(|error| HttpError::UnexpectedServerResponse(error.to_string().into()))?;
     Ok(StreamableHttpPostResponse::Json(message, session_id))
 }
@@ -178,7 +178,7 @@ fn bounded(
 fn verbatim(events: Events) -> Events {
     let change = |event: Result<Sse, SseError>| {
         let mut event = event?;
-        event.data = event.data.map(|data| incoming(&data).into_owned());
+        event.data = event.data.map(|data| incoming_result(&data).into_owned());
         Ok(event)
     };
     events.map(change).boxed()
@@ -228,7 +228,7 @@ impl StreamableHttpClient for VerbatimClient {
         }
         let text = serde_json::to_string(&message)?;
         let request = self.post(&uri, session_id.as_deref(), token, headers);
-        let response = request.body(outgoing(&text).into_owned()).send().await?;
+        let response = request.body(outgoing_call(&text).into_owned()).send().await?;
         match response.status() {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
             StatusCode::NOT_FOUND if session_id.is_some() => Err(HttpError::SessionExpired),

@@ -10,12 +10,12 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::verbatim::{incoming, outgoing};
+use crate::verbatim::{incoming_result, outgoing_call};
 
-/// The maximum size of a message in bytes.
+/// The maximum size of a message of a server, in bytes.
 const MAX_MESSAGE: u64 = 16 << 20;
 /// The bytes of a message that wait for their reader.
-const BUFFER: usize = 64 << 10;
+pub(crate) const BUFFER: usize = 64 << 10;
 
 /// Returns what `rmcp` reads from a program and writes to it. The messages pass in tasks, which end with the connection.
 pub(crate) fn verbatim(
@@ -26,34 +26,32 @@ pub(crate) fn verbatim(
     let (read, from_program) = duplex(BUFFER);
     let (write, to_program) = duplex(BUFFER);
     tasks.spawn(async move {
-        let _ = pass(output, from_program, incoming).await;
+        let _ = pass(output, from_program, MAX_MESSAGE, incoming_result).await;
     });
     tasks.spawn(async move {
-        let _ = pass(to_program, input, outgoing).await;
+        let _ = pass(to_program, input, MAX_MESSAGE, outgoing_call).await;
     });
     (read, write)
 }
 
-/// Passes lines on until one of both sides is closed. A line that is too long is dropped.
-async fn pass(
+/// Passes lines on until one of both sides is closed. A line over `limit` bytes is dropped.
+pub(crate) async fn pass(
     from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
+    limit: u64,
     change: fn(&str) -> Cow<'_, str>,
 ) -> io::Result<()> {
     let mut from = BufReader::new(from);
     let mut is_dropping = false;
     loop {
         let mut line = Vec::new();
-        if (&mut from).take(MAX_MESSAGE).read_until(b'\n', &mut line).await? == 0 {
+        if (&mut from).take(limit).read_until(b'\n', &mut line).await? == 0 {
             return to.shutdown().await;
         }
         let is_end = line.ends_with(b"\n");
-        let is_too_long = !is_end && line.len() as u64 == MAX_MESSAGE;
+        let is_too_long = !is_end && line.len() as u64 == limit;
         if is_too_long && !is_dropping {
-            tracing::error!(
-                limit = MAX_MESSAGE,
-                "an MCP server sent a message that is too long; it is dropped"
-            );
+            tracing::error!(limit, "a message of MCP is too long; it is dropped");
         }
         if !is_dropping && !is_too_long {
             match str::from_utf8(&line) {
@@ -75,7 +73,7 @@ mod tests {
         let long = "x".repeat(usize::try_from(MAX_MESSAGE).unwrap() + 10);
         let text = format!("first\n{long}\nsecond\nthe end");
         let mut passed = Vec::new();
-        pass(text.as_bytes(), &mut passed, |line| Cow::Borrowed(line)).await.unwrap();
+        pass(text.as_bytes(), &mut passed, MAX_MESSAGE, |line| Cow::Borrowed(line)).await.unwrap();
         assert_eq!(String::from_utf8(passed).unwrap(), "first\nsecond\nthe end");
     }
 }

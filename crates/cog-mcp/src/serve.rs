@@ -17,6 +17,8 @@ use rmcp::model::{CallToolResult, ContentBlock, ErrorData, Resource, ToolAnnotat
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::verbatim;
+
 pub use self::{
     handler::ModuleServer,
     http::{HttpSettings, McpHttp},
@@ -69,32 +71,26 @@ fn block(media: &Value) -> Option<ContentBlock> {
 /// Returns the result of a run: its envelope as structured content and as text, and its media. A failed run is an error
 /// of the tool, which the model sees.
 fn result(module: Option<&Module>, envelope: &Envelope) -> CallToolResult {
-    let text = envelope.to_json();
-    let structured: Value = serde_json::from_str(&text).unwrap_or_default();
-    let (text, media) = with_media(module, envelope, text, &structured);
+    let structured = envelope.to_json();
+    let (text, media) = with_media(module, envelope, &structured);
     let content = std::iter::once(ContentBlock::text(text)).chain(media).collect();
     let mut result = match envelope.is_ok() {
         true => CallToolResult::success(content),
         false => CallToolResult::error(content),
     };
-    result.structured_content = Some(structured);
+    result.structured_content = Some(verbatim::content(structured));
     result
 }
 
 /// Returns the text and the media of a result. Base64 is not in the text, which a model reads.
-fn with_media(
-    module: Option<&Module>,
-    envelope: &Envelope,
-    text: String,
-    structured: &Value,
-) -> (String, Vec<ContentBlock>) {
+fn with_media(module: Option<&Module>, envelope: &Envelope, text: &str) -> (String, Vec<ContentBlock>) {
     match (module, envelope.data()) {
         (Some(module), Some(data)) if module.contract.has_media_outputs() => {
-            let mut shown = structured.clone();
+            let mut shown = serde_json::from_str(text).unwrap_or_default();
             let blocks = take(module, data, &mut shown);
             (shown.to_string(), blocks)
         }
-        _ => (text, Vec::new()),
+        _ => (text.to_owned(), Vec::new()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cog_json::Value;
+use cog_json::{ToJson as _, Value};
 use cog_run::tools::{Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo};
 use rmcp::{
     ServiceError,
@@ -17,6 +17,8 @@ pub(crate) struct McpTool {
     /// The name at the server.
     name: String,
     server: String,
+    /// Whether members of the arguments are also headers of the HTTP request (`x-mcp-header`, SEP-2243).
+    has_headers: bool,
     link: Arc<Link>,
 }
 
@@ -34,8 +36,9 @@ impl McpTool {
         let description = listed.description.as_deref().unwrap_or_default();
         let info = ToolInfo::new(qualified(&server.name, &listed.name), description, &schema)?;
         let info = info.with_effects(effects(server, &listed));
+        let has_headers = server.transport.uses_network() && schema.to_json().contains("\"x-mcp-header\"");
         let (name, server) = (listed.name.into_owned(), server.name.clone());
-        Ok(Self { info, name, server, link })
+        Ok(Self { info, name, server, has_headers, link })
     }
 }
 
@@ -57,7 +60,7 @@ impl Tool for McpTool {
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let mut params = CallToolRequestParams::new(self.name.clone());
-            params.arguments = Some(verbatim::arguments(&arguments));
+            params.arguments = Some(verbatim::arguments(&arguments, self.has_headers));
             let connection = self.link.connection(&context.session_id, None).await?;
             let mut reply = connection.peer().call_tool(params.clone()).await;
             // Only a call that changes nothing can be repeated.

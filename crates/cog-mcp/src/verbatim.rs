@@ -1,8 +1,8 @@
 //! Arguments and results as they were written.
 //!
-//! `rmcp` holds both as `serde_json::Value`, which rounds numbers and drops duplicate keys. So they pass through it as text: arguments
-//! as an object with one member, structured content as a string. The text enters a message after `rmcp` has written it, and leaves it
-//! before `rmcp` reads it.
+//! `rmcp` holds both as `serde_json::Value`, which rounds numbers and drops duplicate keys. So they pass through it as text, in an
+//! object with one member or as a string. The text enters a message after `rmcp` has written it, and leaves it before `rmcp` reads
+//! it.
 
 use std::{borrow::Cow, str};
 
@@ -11,32 +11,53 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The member with the text of the arguments.
+/// The member with the text of arguments, or of structured content.
 const TEXT: &str = "$cog_text";
-/// How an object with this member begins. JSON has these bytes nowhere else, since a string contains no bare quotation mark.
+/// How an object with this member begins.
 const START: &str = r#"{"$cog_text":"#;
 
-/// Returns arguments as `rmcp` holds them.
-pub(crate) fn arguments(arguments: &Value) -> JsonObject {
+/// What stands for the text in a message.
+#[derive(Deserialize)]
+struct Packed {
+    #[serde(rename = "$cog_text")]
+    text: String,
+}
+
+/// Returns the message with another text in place of this part of it.
+fn replace(message: &str, part: &str, text: &str) -> Option<String> {
+    let start = part.as_ptr().addr().checked_sub(message.as_ptr().addr())?;
+    Some([message.get(..start)?, text, message.get(start + part.len()..)?].concat())
+}
+
+// Calls of tools of servers.
+
+/// Returns arguments as `rmcp` holds them. `with_members` adds their members, from which it makes the headers of a request.
+pub(crate) fn arguments(arguments: &Value, with_members: bool) -> JsonObject {
     let text = if arguments.is_object() { arguments.to_json() } else { "{}".to_owned() };
-    JsonObject::from_iter([(TEXT.to_owned(), text.into())])
+    let members = match arguments.to_serde() {
+        serde_json::Value::Object(members) if with_members => members,
+        _ => JsonObject::new(),
+    };
+    let members = members.into_iter().filter(|(name, _)| name != TEXT);
+    std::iter::once((TEXT.to_owned(), text.into())).chain(members).collect()
 }
 
 /// Returns a message to a server with its arguments as they were written.
-pub(crate) fn outgoing(message: &str) -> Cow<'_, str> {
+pub(crate) fn outgoing_call(message: &str) -> Cow<'_, str> {
     let expanded = || {
-        let (before, rest) = message.split_once(START)?;
-        let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-        let text = strings.next()?.ok()?;
-        let after = rest.get(strings.byte_offset()..)?.strip_prefix('}')?;
-        Some(Cow::Owned([before, &text, after].concat()))
+        // JSON has these bytes nowhere else, since a string contains no bare quotation mark.
+        let (_, rest) = message.split_at(message.find(START)?);
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Packed>();
+        let text = values.next()?.ok()?.text;
+        let part = rest.get(..values.byte_offset())?;
+        Some(Cow::Owned(replace(message, part, &text)?))
     };
     expanded().unwrap_or(Cow::Borrowed(message))
 }
 
-/// A message of a server, as far as its numbers matter.
+/// A response, as far as its numbers matter.
 #[derive(Deserialize)]
-struct Reply<'a> {
+struct Response<'a> {
     #[serde(borrow)]
     result: Option<&'a RawValue>,
 }
@@ -47,20 +68,22 @@ struct CallResult<'a> {
     structured: Option<&'a RawValue>,
 }
 
+/// Returns the text of the structured content in the result of a call.
+fn structured_in(message: &str) -> Option<&str> {
+    let result = serde_json::from_str::<Response<'_>>(message).ok()?.result?;
+    Some(serde_json::from_str::<CallResult<'_>>(result.get()).ok()?.structured?.get())
+}
+
 /// Returns a message of a server whose structured content is the string of its text.
-pub(crate) fn incoming(message: &str) -> Cow<'_, str> {
+pub(crate) fn incoming_result(message: &str) -> Cow<'_, str> {
     let packed = || {
-        let result = serde_json::from_str::<Reply<'_>>(message).ok()?.result?;
-        let text = serde_json::from_str::<CallResult<'_>>(result.get()).ok()?.structured?.get();
-        // The text is a part of the message.
-        let start = text.as_ptr().addr().checked_sub(message.as_ptr().addr())?;
-        let (before, after) = (message.get(..start)?, message.get(start + text.len()..)?);
-        Some(Cow::Owned([before, &text.to_json(), after].concat()))
+        let text = structured_in(message)?;
+        Some(Cow::Owned(replace(message, text, &text.to_json())?))
     };
     packed().unwrap_or(Cow::Borrowed(message))
 }
 
-/// Returns structured content from what `rmcp` holds. One with a key that occurs twice in an object stays a text: the model
+/// Returns structured content from what `rmcp` holds. One with a key that occurs twice in an object stays a string: the model
 /// sees all of it.
 pub(crate) fn structured(content: serde_json::Value) -> Value {
     match content {
@@ -86,6 +109,70 @@ fn parse(text: &str) -> Option<Value> {
     parser.into_value().filter(|_| !has_duplicate)
 }
 
+// Calls of modules by clients.
+
+#[cfg(feature = "server")]
+mod served {
+    use super::*;
+
+    /// A request, as far as its numbers matter.
+    #[derive(Deserialize)]
+    struct Request<'a> {
+        #[serde(borrow)]
+        method: Cow<'a, str>,
+        #[serde(borrow)]
+        params: Option<&'a RawValue>,
+    }
+
+    #[derive(Deserialize)]
+    struct CallParams<'a> {
+        #[serde(borrow)]
+        arguments: Option<&'a RawValue>,
+    }
+
+    /// Returns a message of a client in which the arguments of a call are the string of their text.
+    pub(crate) fn incoming_call(message: &str) -> Cow<'_, str> {
+        let packed = || {
+            let request = serde_json::from_str::<Request<'_>>(message).ok()?;
+            let params = request.params.filter(|_| request.method == "tools/call")?;
+            let text = serde_json::from_str::<CallParams<'_>>(params.get()).ok()?.arguments?.get();
+            // Other values than objects are errors of `rmcp`.
+            let packed = text.starts_with('{').then(|| format!("{START}{}}}", text.to_json()))?;
+            Some(Cow::Owned(replace(message, text, &packed)?))
+        };
+        packed().unwrap_or(Cow::Borrowed(message))
+    }
+
+    /// Returns the arguments of a call from what `rmcp` holds; none if they are nested too deeply. Of a key that occurs twice in
+    /// an object, the last one counts.
+    pub(crate) fn called_with(arguments: JsonObject) -> Option<Value> {
+        let text = match arguments.get(TEXT) {
+            Some(serde_json::Value::String(text)) if arguments.len() == 1 => text,
+            _ => return Some(Value::from(serde_json::Value::Object(arguments))),
+        };
+        let last_counts = || serde_json::from_str::<serde_json::Value>(text).ok().map(Value::from);
+        parse(text).or_else(last_counts).filter(Value::is_object)
+    }
+
+    /// Returns structured content as `rmcp` holds it.
+    pub(crate) fn content(text: String) -> serde_json::Value {
+        JsonObject::from_iter([(TEXT.to_owned(), text.into())]).into()
+    }
+
+    /// Returns a message to a client with its structured content as it was written.
+    pub(crate) fn outgoing_result(message: &str) -> Cow<'_, str> {
+        let expanded = || {
+            let part = structured_in(message).filter(|part| part.starts_with(START))?;
+            let packed = serde_json::from_str::<Packed>(part).ok()?;
+            Some(Cow::Owned(replace(message, part, &packed.text)?))
+        };
+        expanded().unwrap_or(Cow::Borrowed(message))
+    }
+}
+
+#[cfg(feature = "server")]
+pub(crate) use self::served::{called_with, content, incoming_call, outgoing_result};
+
 #[cfg(test)]
 mod tests {
     use rmcp::model::{CallToolRequestParams, ServerJsonRpcMessage};
@@ -98,17 +185,20 @@ mod tests {
     #[test]
     fn arguments_reach_the_server_as_they_were_written() {
         let mut params = CallToolRequestParams::new(r#"{"$cog_text":"x"}"#);
-        params.arguments = Some(arguments(&Value::parse(NUMBERS).unwrap()));
-        let message =
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
-        let sent = outgoing(&message).into_owned();
-        assert!(sent.contains(&format!(r#""arguments":{NUMBERS}"#)), "{sent}");
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&sent).unwrap()["params"]["name"],
-            params.name.as_ref()
-        );
+        for with_members in [false, true] {
+            params.arguments = Some(arguments(&Value::parse(NUMBERS).unwrap(), with_members));
+            assert_eq!(params.arguments.as_ref().unwrap().contains_key("t"), with_members);
+            let message =
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+            let sent = outgoing_call(&message).into_owned();
+            assert!(sent.contains(&format!(r#""arguments":{NUMBERS}"#)), "{sent}");
+            assert_eq!(
+                serde_json::from_str::<serde_json::Value>(&sent).unwrap()["params"]["name"],
+                params.name.as_ref()
+            );
+        }
         for message in [r#"{"method":"a"}"#, r#"{"$cog_text":7}"#, r#"{"$cog_text":"1""#, ""] {
-            assert_eq!(outgoing(message), message);
+            assert_eq!(outgoing_call(message), message);
         }
     }
 
@@ -117,7 +207,7 @@ mod tests {
         for text in [NUMBERS, "12345678901234567890123", r#""a""#, "[1.0, 1e5]", r#"{"a": 1, "a": 2}"#] {
             let result = format!(r#"{{"content":[],"structuredContent": {text} ,"isError":false}}"#);
             let message = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
-            let read: ServerJsonRpcMessage = serde_json::from_str(&incoming(&message)).unwrap();
+            let read: ServerJsonRpcMessage = serde_json::from_str(&incoming_result(&message)).unwrap();
             let read = serde_json::to_value(read).unwrap();
             let content = structured(read["result"]["structuredContent"].clone());
             let expected =
@@ -132,7 +222,7 @@ mod tests {
             r#"{"result":null}"#,
         ];
         for message in others {
-            assert_eq!(incoming(message), message);
+            assert_eq!(incoming_result(message), message);
         }
     }
 
@@ -142,5 +232,41 @@ mod tests {
         for text in ["[1.0]", "1.0", "no JSON", r#"{"a": 1, "a": 2}"#] {
             assert_eq!(result(text.to_owned()), string(text.to_owned()));
         }
+    }
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn arguments_of_a_client_arrive_as_they_were_written() {
+        let call = |arguments: &str| {
+            format!(r#"{{"id":1,"method":"tools\/call","params":{{"name":"m","arguments": {arguments} }}}}"#)
+        };
+        for (text, expected) in [(NUMBERS, NUMBERS), (r#"{"a":1,"a":2}"#, r#"{"a":2}"#), ("{}", "{}")] {
+            let message = incoming_call(&call(text)).into_owned();
+            let message: serde_json::Value = serde_json::from_str(&message).unwrap();
+            let held = message["params"]["arguments"].as_object().unwrap().clone();
+            assert_eq!(called_with(held).unwrap().to_json(), expected);
+        }
+        for message in
+            [&call("[1]"), &call(NUMBERS).replace("call", "list"), r#"{"method":"tools/call"}"#, "{"]
+        {
+            assert_eq!(incoming_call(message), message);
+        }
+        let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+        assert_eq!(
+            called_with([(TEXT.to_owned(), json!(format!(r#"{{"a":{deep}}}"#)))].into_iter().collect()),
+            None
+        );
+    }
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn content_reaches_the_client_as_it_was_written() {
+        let message =
+            json!({ "id": 1, "result": { "content": [], "structuredContent": content(NUMBERS.to_owned()) } });
+        let sent = outgoing_result(&message.to_string()).into_owned();
+        assert!(sent.contains(&format!(r#""structuredContent":{NUMBERS}"#)), "{sent}");
+        let of_schema =
+            json!({ "id": 1, "result": { "tools": [{ "default": content("x".to_owned()) }] } }).to_string();
+        assert_eq!(outgoing_result(&of_schema), of_schema, "only in the result of a call");
     }
 }

@@ -20,6 +20,7 @@ use super::{
     progress::Progress,
     result,
 };
+use crate::verbatim;
 
 /// The number of questions in one call. Otherwise a client that answers wrongly on its own would get questions without end.
 const MAX_QUESTIONS: usize = 10;
@@ -66,10 +67,10 @@ impl Call<'_> {
         };
         let binding = (self.asking() == Asking::InResult).then(|| Binding::new(self.owner(), &params));
         if let Start::Input(input) = &mut start {
-            let arguments = serde_json::Value::Object(params.arguments.unwrap_or_default());
-            *input = tokio::task::spawn_blocking(move || arguments.into())
-                .await
-                .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+            let arguments = params.arguments.unwrap_or_default();
+            let read = tokio::task::spawn_blocking(move || verbatim::called_with(arguments));
+            let read = read.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+            *input = read.ok_or_else(|| ErrorData::invalid_params("arguments: nested too deeply", None))?;
         }
         for _ in 0..MAX_QUESTIONS {
             let envelope = self.run(start).await;

@@ -14,6 +14,8 @@ use rmcp::model::{
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::verbatim;
+
 /// The name of the question in `inputRequests` and `inputResponses`.
 const QUESTION: &str = "confirmation";
 /// The member of its answer.
@@ -81,7 +83,8 @@ pub(super) struct Binding(Vec<u8>);
 
 impl Binding {
     pub(super) fn new(owner: Option<&str>, params: &CallToolRequestParams) -> Self {
-        let mut arguments = Value::Object(params.arguments.clone().unwrap_or_default());
+        let arguments = verbatim::called_with(params.arguments.clone().unwrap_or_default());
+        let mut arguments = arguments.map(|arguments| arguments.to_serde()).unwrap_or_default();
         // A client may send the members in another order.
         arguments.sort_all_objects();
         let call = serde_json::json!([owner, params.name, arguments]);

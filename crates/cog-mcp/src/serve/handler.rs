@@ -9,8 +9,8 @@ use rmcp::{
     model::{
         CallToolRequestParams, CallToolResponse, ErrorData, GetSkillRequestParams, GetSkillResult,
         Implementation, JsonRpcMessage, ListResourcesResult, ListSkillsResult, ListToolsResult,
-        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, RequestMetaObject,
-        SKILLS_EXTENSION_ID, ServerCapabilities, ServerConfig, Tool,
+        NumberOrString, PaginatedRequestParams, ProgressToken, ReadResourceRequestParams,
+        ReadResourceResponse, RequestMetaObject, SKILLS_EXTENSION_ID, ServerCapabilities, ServerConfig, Tool,
     },
     service::{RequestContext, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
@@ -192,6 +192,8 @@ impl ServerHandler for ModuleServer {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let progress = context.meta.get_progress_token();
+        check_progress_token(progress.as_ref())?;
         let module = self.module(&params.name).await?;
         let mut settings = match (self.shared.settings)(context.extensions.get::<Parts>()) {
             Ok(settings) => settings,
@@ -201,10 +203,23 @@ impl ServerHandler for ModuleServer {
             settings.options.trace_id = Some(parent.trace_id());
             settings.context.parent_span = Some(parent);
         }
-        let progress = context.meta.get_progress_token();
         let progress = progress.map(|token| Progress::new(token, context.peer.clone()));
         let Shared { runtime, confirmations, .. } = &*self.shared;
         Call { runtime, confirmations, module, settings, context, progress }.answer(params).await
+    }
+}
+
+/// The maximum length of a `progressToken`, in bytes. Each notification of a call repeats it.
+const MAX_PROGRESS_TOKEN: usize = 256;
+
+/// Refuses a `progressToken` that is too long.
+fn check_progress_token(token: Option<&ProgressToken>) -> Result<(), ErrorData> {
+    match token {
+        Some(ProgressToken(NumberOrString::String(token))) if token.len() > MAX_PROGRESS_TOKEN => {
+            let message = format!("progressToken: at most {MAX_PROGRESS_TOKEN} bytes are allowed");
+            Err(invalid_params(&ErrorBody::new(Code::InputTooLarge, message)))
+        }
+        _ => Ok(()),
     }
 }
 

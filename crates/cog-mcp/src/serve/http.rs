@@ -1,11 +1,20 @@
 //! Streamable HTTP.
 
-use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    convert::Infallible,
+    pin::{Pin, pin},
+    str,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body::Body;
+use http_body::{Body, Frame};
 use rmcp::{
+    RoleServer,
     service::{ServerInitializeError, serve_server_with_ct},
     transport::{
         async_rw::AsyncRwTransport,
@@ -15,10 +24,18 @@ use rmcp::{
         },
     },
 };
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, DuplexStream, duplex},
+    task::JoinSet,
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{ModuleServer, handler::Opening};
+use crate::{
+    pipe::{self, BUFFER},
+    verbatim::{incoming_call, outgoing_result},
+};
 
 /// The settings of streamable HTTP.
 #[derive(Debug, Clone)]
@@ -53,23 +70,102 @@ impl McpHttp {
         Self(StreamableHttpService::new(move || Ok(server.clone()), Arc::default(), config))
     }
 
-    /// Answers a request. Its extensions reach the settings of the call ([`ModuleServer::new`]).
-    pub async fn handle<B>(
+    /// Answers a request whose body is complete. Its extensions reach the settings of the call ([`ModuleServer::new`]). The first
+    /// poll parses the body.
+    pub async fn handle(
         &self,
-        request: Request<B>,
-    ) -> Response<impl Body<Data = Bytes, Error = Infallible> + Send + use<B>>
-    where
-        B: Body + Send + 'static,
-        B::Error: std::fmt::Display,
-    {
-        self.0.handle(request).await
+        request: Request<Bytes>,
+    ) -> Response<impl Body<Data = Bytes, Error = Infallible> + Send + use<>> {
+        let has_parameters =
+            request.headers().keys().any(|name| name.as_str().starts_with(PARAMETER_HEADERS));
+        let request = request.map(|body| {
+            // A body that is not UTF-8 is not JSON, as an empty one.
+            let body = String::from_utf8(body.into()).unwrap_or_default();
+            // `rmcp` compares these headers with the arguments, which it cannot see in their text.
+            match incoming_call(&body) {
+                Cow::Owned(changed) if !has_parameters => changed,
+                _ => body,
+            }
+        });
+        self.0.handle(request).await.map(VerbatimBody::new)
+    }
+}
+
+/// How the headers begin that repeat arguments (SEP-2243).
+const PARAMETER_HEADERS: &str = "mcp-param-";
+
+/// The body of a response: one message, or events. Each message is a line.
+struct VerbatimBody<B> {
+    /// None at its end.
+    body: Option<B>,
+    /// The line that is not complete.
+    line: Vec<u8>,
+}
+
+impl<B> VerbatimBody<B> {
+    fn new(body: B) -> Self {
+        Self { body: Some(body), line: Vec::new() }
+    }
+
+    /// Returns the complete lines of what has arrived, changed; at the end also the last one.
+    fn take_lines(&mut self, arrived: &[u8]) -> Option<Frame<Bytes>> {
+        let is_end = self.body.is_none();
+        let mut lines = Vec::new();
+        for part in arrived.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                lines.extend(changed(&std::mem::take(&mut self.line)));
+            }
+        }
+        if is_end {
+            lines.extend(changed(&std::mem::take(&mut self.line)));
+        }
+        (!lines.is_empty()).then(|| Frame::data(lines.into()))
+    }
+}
+
+/// Returns a line with the message in it changed.
+fn changed(line: &[u8]) -> Vec<u8> {
+    let Ok(line) = str::from_utf8(line) else { return line.to_vec() };
+    let message = line.strip_prefix("data:").unwrap_or(line);
+    let (field, _) = line.split_at(line.len() - message.len());
+    [field, &outgoing_result(message)].concat().into_bytes()
+}
+
+impl<B: Body<Data = Bytes, Error = Infallible> + Unpin> Body for VerbatimBody<B> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        loop {
+            let Some(body) = &mut self.body else { return Poll::Ready(None) };
+            let frame = match ready!(Pin::new(body).poll_frame(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => self.take_lines(&data),
+                    Err(trailers) => Some(trailers),
+                },
+                Some(Err(never)) => match never {},
+                None => {
+                    self.body = None;
+                    return Poll::Ready(self.take_lines(&[]).map(Ok));
+                }
+            };
+            if let Some(frame) = frame {
+                return Poll::Ready(Some(Ok(frame)));
+            }
+        }
     }
 }
 
 // Messages as lines: of standard input and output, or of any other pair of streams.
 
 /// The maximum length of a message, in bytes. A longer one is dropped, and the connection stays open.
-const MAX_MESSAGE: usize = 32 << 20;
+const MAX_MESSAGE: u64 = 32 << 20;
+/// The maximum time that the last messages wait for a client that does not read them.
+const MAX_LAST: Duration = Duration::from_secs(1);
 
 impl ModuleServer {
     /// Serves the client at standard input and output, until it closes them or `shutdown` is ready. Nothing else may write
@@ -107,7 +203,24 @@ impl ModuleServer {
         output: impl AsyncWrite + Send + Unpin + 'static,
         stop: CancellationToken,
     ) -> Result<(), String> {
-        let transport = AsyncRwTransport::new_server(input, output).with_max_line_length(MAX_MESSAGE);
+        let (read, from_client) = duplex(BUFFER);
+        let (write, to_client) = duplex(BUFFER);
+        let (mut reading, mut writing) = (JoinSet::new(), JoinSet::new());
+        reading.spawn(async move { pipe::pass(input, from_client, MAX_MESSAGE, incoming_call).await });
+        writing.spawn(async move { pipe::pass(to_client, output, u64::MAX, outgoing_result).await });
+        // The pipe has dropped messages that are too long.
+        let transport = AsyncRwTransport::new_server(read, write).with_max_line_length(usize::MAX);
+        let served = self.serve_transport(transport, stop).await;
+        // The transport is closed by now, so that this ends once the client has the last message.
+        let _ = timeout(MAX_LAST, writing.join_next()).await;
+        served
+    }
+
+    async fn serve_transport(
+        self,
+        transport: AsyncRwTransport<RoleServer, DuplexStream, DuplexStream>,
+        stop: CancellationToken,
+    ) -> Result<(), String> {
         match serve_server_with_ct(self, Opening::new(transport), stop).await {
             Ok(service) => service.waiting().await.map(drop).map_err(|error| error.to_string()),
             // The client closed the connection before its first request.

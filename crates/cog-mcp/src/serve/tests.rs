@@ -13,6 +13,7 @@ use tokio::{
     task::JoinSet,
 };
 
+mod numbers;
 mod skills;
 
 use super::{CallSettings, ModuleServer};
@@ -219,6 +220,11 @@ async fn wrong_calls_are_errors_with_codes() {
         (&result["isError"], &result["structuredContent"]["error"]["code"]),
         (&json!(true), &json!("E1003"))
     );
+    let mut long = request(4, "tools/call", review());
+    long["params"]["_meta"]["progressToken"] = "x".repeat(257).into();
+    client.send(long).await;
+    let error = client.read().await;
+    assert_eq!((&error["error"]["code"], &error["error"]["data"]["code"]), (&json!(-32602), &json!("E1005")));
     let error = client.ask(4, "tools/list", json!({ "cursor": "x" })).await;
     assert_eq!(error["error"]["code"], -32602, "{error}");
     let mut with_state = review();

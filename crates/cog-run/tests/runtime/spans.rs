@@ -29,22 +29,29 @@ const CALLER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 /// Spans as text, each with its number and that of its parent. They are numbered as they start.
 #[derive(Default)]
 struct Spans {
-    /// The ends, with the identities of the span and its parent.
-    ended: Mutex<Vec<([u8; 8], Option<[u8; 8]>, SystemTime, String)>>,
+    ended: Mutex<Vec<EndedSpan>>,
     with_content: bool,
+}
+
+struct EndedSpan {
+    id: [u8; 8],
+    parent: Option<[u8; 8]>,
+    started: SystemTime,
+    text: String,
 }
 
 impl Spans {
     fn take(&self) -> Vec<String> {
         let mut ended = std::mem::take(&mut *self.ended.lock().unwrap());
-        ended.sort_by_key(|(_, _, started, _)| *started);
-        let ids: Vec<[u8; 8]> = ended.iter().map(|(id, ..)| *id).collect();
+        ended.sort_by_key(|span| span.started);
+        let ids: Vec<[u8; 8]> = ended.iter().map(|span| span.id).collect();
         let number = |id: &[u8; 8]| match ids.iter().position(|known| known == id) {
             Some(position) => (position + 1) as u64,
             None => u64::from_be_bytes(*id),
         };
-        let shown = ended.iter().map(|(id, parent, _, text)| {
-            format!("{}<{:x} {text}", number(id), parent.as_ref().map_or(0, number))
+        let shown = ended.iter().map(|span| {
+            let parent = span.parent.as_ref().map_or(0, number);
+            format!("{}<{parent:x} {}", number(&span.id), span.text)
         });
         shown.collect()
     }
@@ -52,8 +59,8 @@ impl Spans {
     fn add(&self, span: Option<Span<'_>>, text: String) {
         let Span { context, parent, started, .. } = span.unwrap();
         assert!(context.is_sampled && parent.is_none_or(|parent| parent.trace_id == context.trace_id));
-        let entry = (context.span_id, parent.map(|parent| parent.span_id), started, text);
-        self.ended.lock().unwrap().push(entry);
+        let parent = parent.map(|parent| parent.span_id);
+        self.ended.lock().unwrap().push(EndedSpan { id: context.span_id, parent, started, text });
     }
 }
 
@@ -187,7 +194,7 @@ async fn tools_belong_to_the_run_and_know_their_span() {
     let call = |number: u32| format!("{number}<1 call scripted/one Answered tokens=0");
     let expected =
         ["1<0 run m answered Some(0.9)".to_owned(), call(2), format!("3<1 tool add {failed:?}"), call(4)];
-    let of_spans = spans.ended.lock().unwrap().iter().find(|(.., text)| text.starts_with("tool")).unwrap().0;
+    let of_spans = spans.ended.lock().unwrap().iter().find(|span| span.text.starts_with("tool")).unwrap().id;
     assert_eq!(spans.take(), expected);
     assert_eq!(*seen.lock().unwrap(), [of_spans]);
 }

@@ -9,8 +9,7 @@ use std::{
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::Request,
-    http::{Method, request::Parts},
+    http::{Method, Request, request::Parts},
     response::{IntoResponse as _, Response},
     routing::any,
 };
@@ -38,20 +37,20 @@ pub(crate) fn add(router: Router<App>, app: &App) -> Router<App> {
     let server = if app.settings.mcp_skills { server.with_skills() } else { server };
     let http = McpHttp::new(server, &HttpSettings::new(app.settings.keepalive_interval));
     let app = app.clone();
-    router.route(PATH, any(async move |request: Request| answer(&app, &http, request).await))
+    router.route(PATH, any(async move |request: Request<Body>| answer(&app, &http, request).await))
 }
 
-async fn answer(app: &App, http: &McpHttp, request: Request) -> Response {
+async fn answer(app: &App, http: &McpHttp, request: Request<Body>) -> Response {
     let (mut parts, body) = request.into_parts();
     if parts.method != Method::POST {
-        return http.handle(Request::from_parts(parts, Body::empty())).await.map(Body::new);
+        return http.handle(Request::from_parts(parts, Bytes::new())).await.map(Body::new);
     }
     let client = client(&parts.extensions);
     let (http, headers) = (http.clone(), parts.headers.clone());
     let parse = move |body: Bytes, lease: BodyLease| {
         // The memory of the body is in use until the call has ended.
         parts.extensions.insert(Arc::new(lease));
-        Ok::<_, ApiError>(Answer::begin(http, Request::from_parts(parts, Body::from(body))))
+        Ok::<_, ApiError>(Answer::begin(http, Request::from_parts(parts, body)))
     };
     match request::read(app, &client, &headers, body, parse).await {
         Ok(Answer::Done(response)) => response,
@@ -69,7 +68,7 @@ enum Answer {
 
 impl Answer {
     /// Parses a message, on this thread. The library parses it in the first poll, because all bytes of the body are there.
-    fn begin(http: McpHttp, request: Request) -> Self {
+    fn begin(http: McpHttp, request: Request<Bytes>) -> Self {
         let mut answer: Pin<Box<dyn Future<Output = Response> + Send>> =
             Box::pin(async move { http.handle(request).await.map(Body::new) });
         // Its next poll follows at once, so that this one needs no waker.

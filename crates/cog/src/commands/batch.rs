@@ -9,7 +9,7 @@ mod plan;
 mod via;
 mod view;
 
-use std::io::ErrorKind;
+use std::{io::ErrorKind, sync::Arc};
 
 use cog_batch::{Batch, ColumnMap, Format, JournalPaths, Pace, SinkError, Source, Stop, Summary};
 use cog_flow::Condition;
