@@ -117,22 +117,37 @@ async fn failed(
         .then(|| HttpStatusError::new(status.as_u16(), retry_after));
     let is_refused =
         matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
-    let may_have_error = is(&response, JSON) && !is_refused;
     let session_id = header(&response, SESSION_ID);
-    let max_size =
-        if may_have_error { limits.max_json_response_size } else { limits.max_error_response_size };
-    let body = body(response, max_size).await?.unwrap_or_default();
-    if may_have_error
-        && let Ok(message @ JsonRpcMessage::Error(_)) = serde_json::from_slice::<ServerJsonRpcMessage>(&body)
-    {
-        return Ok(StreamableHttpPostResponse::Json(message, session_id));
-    }
+    let body = if is(&response, JSON) && !is_refused {
+        let body = body(response, limits.max_json_response_size).await?.unwrap_or_default();
+        if let Ok(message @ JsonRpcMessage::Error(_)) = serde_json::from_slice::<ServerJsonRpcMessage>(&body)
+        {
+            return Ok(StreamableHttpPostResponse::Json(message, session_id));
+        }
+        body
+    } else if unavailable.is_none() {
+        beginning(response, limits.max_error_response_size).await?
+    } else {
+        Vec::new() // the status says it all, and a server that is overloaded may never end its body
+    };
     if let Some(unavailable) = unavailable {
         return Err(unavailable.into());
     }
     let shown = body.get(..limits.max_error_response_size).unwrap_or(&body);
     let message = format!("HTTP {status}: {}", String::from_utf8_lossy(shown));
     Err(HttpError::UnexpectedServerResponse(message.into()))
+}
+
+/// Reads the beginning of a body, for a message about it.
+async fn beginning(response: Response, max_size: usize) -> Result<Vec<u8>, HttpError> {
+    let mut stream = response.bytes_stream();
+    let mut body = Vec::new();
+    while body.len() < max_size
+        && let Some(chunk) = stream.next().await
+    {
+        body.extend_from_slice(&chunk?);
+    }
+    Ok(body)
 }
 
 /// Reads a body; none if it is too large.
@@ -153,19 +168,24 @@ fn bounded(
     stream: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     max_size: usize,
 ) -> BoxStream<'static, std::io::Result<Bytes>> {
-    let mut size = 0;
-    let mut is_line_empty = true;
+    let mut event = 0;
+    let mut line = 0;
+    let mut follows_return = false;
     let check = move |chunk: reqwest::Result<Bytes>| {
         let chunk = chunk.map_err(std::io::Error::other)?;
         for byte in &chunk {
-            size += 1;
+            // A line ends with `\n`, `\r\n`, or `\r` alone. An empty one ends an event.
+            let is_second = *byte == b'\n' && follows_return;
+            follows_return = *byte == b'\r';
             match byte {
-                b'\n' if is_line_empty => size = 0,
-                b'\n' => is_line_empty = true,
-                b'\r' => {}
-                _ => is_line_empty = false,
+                b'\n' if is_second => {}
+                b'\n' | b'\r' => {
+                    event = if line == 0 { 0 } else { event + line + 1 };
+                    line = 0;
+                }
+                _ => line += 1,
             }
-            if size > max_size {
+            if event + line > max_size {
                 return Err(std::io::Error::other("an event of the stream is too large"));
             }
         }
@@ -272,5 +292,28 @@ impl StreamableHttpClient for VerbatimClient {
         headers: Headers,
     ) -> Result<(), HttpError> {
         self.0.delete_session(uri, session_id, token, headers).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn passes(text: &'static str, max_size: usize) -> bool {
+        // Each byte is a chunk, so that no end of a line is seen at once.
+        let chunks = text.as_bytes().chunks(1).map(|chunk| Ok(Bytes::from_static(chunk)));
+        bounded(futures_util::stream::iter(chunks), max_size)
+            .all(|chunk| std::future::ready(chunk.is_ok()))
+            .await
+    }
+
+    #[tokio::test]
+    async fn each_event_has_the_limit_and_the_stream_has_none() {
+        for end in ["\n", "\r\n", "\r"] {
+            let events: &'static str = format!("data: 123456{end}{end}").repeat(100).leak();
+            assert!(passes(events, 13).await && !passes(events, 11).await, "{end:?}");
+            let lines: &'static str = format!("data: 1{end}data: 2{end}data: 3{end}").leak();
+            assert!(!passes(lines, 20).await, "{end:?}");
+        }
     }
 }
