@@ -20,14 +20,11 @@ use tokio::{
 };
 
 use crate::{
-    connection::{Config, Connection, Host, Program},
-    error::{McpError, excerpt},
     http_client::VerbatimClient,
-    link::Link,
+    link::{Config, Connection, Host, Link, Program},
     pipe,
-    server::{McpServer, McpTransport},
+    server::{McpError, McpServer, McpTransport, excerpt},
     startup::Startup,
-    stderr,
     tool::McpTool,
 };
 
@@ -117,7 +114,7 @@ impl McpServer {
         };
         let mut log = JoinSet::new();
         if let Some(stderr) = child.stderr.take() {
-            log.spawn(stderr::log(self.name.clone(), stderr));
+            log.spawn(pipe::log_stderr(self.name.clone(), stderr));
         }
         let (read, write) = pipe::verbatim(stdout, stdin, &mut log);
         // The pipe has dropped messages that are too long.

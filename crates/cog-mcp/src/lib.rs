@@ -11,23 +11,17 @@
 //! With the feature `server`, [`ModuleServer`] serves modules as tools and skills, for clients of both revisions (docs/mcp.md).
 
 mod connect;
-mod connection;
-mod error;
 mod http_client;
 mod link;
-mod name;
-mod output;
 mod pipe;
 #[cfg(feature = "server")]
 mod serve;
 mod server;
 mod startup;
-mod stderr;
 mod tool;
 mod verbatim;
 
 pub use connect::McpTools;
-pub use error::McpError;
 #[cfg(feature = "server")]
 pub use serve::{CallSettings, HttpSettings, McpHttp, ModuleServer};
-pub use server::{McpServer, McpTransport};
+pub use server::{McpError, McpServer, McpTransport};

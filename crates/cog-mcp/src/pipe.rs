@@ -7,6 +7,7 @@ use tokio::{
         AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
         DuplexStream, duplex,
     },
+    process::ChildStderr,
     task::JoinSet,
 };
 
@@ -61,6 +62,18 @@ pub(crate) async fn pass(
             to.flush().await?;
         }
         is_dropping = (is_dropping || is_too_long) && !is_end;
+    }
+}
+
+/// Logs what a server writes, in parts of a bounded size, until it closes the stream.
+pub(crate) async fn log_stderr(server: String, stderr: ChildStderr) {
+    let mut stderr = BufReader::new(stderr);
+    let mut part = [0_u8; 4096];
+    while let Ok(length @ 1..) = stderr.read(&mut part).await {
+        let text = String::from_utf8_lossy(part.get(..length).unwrap_or_default());
+        for line in text.lines() {
+            tracing::debug!(server, "{line}");
+        }
     }
 }
 

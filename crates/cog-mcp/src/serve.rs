@@ -5,7 +5,6 @@ mod catalog;
 mod confirmation;
 mod handler;
 mod http;
-mod progress;
 mod skills;
 
 use std::any::Any;

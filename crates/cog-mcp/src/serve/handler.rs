@@ -18,12 +18,10 @@ use rmcp::{
 
 use super::{
     CallSettings, Settings,
-    call::Call,
+    call::{Call, Progress},
     catalog::{Catalog, modules},
     confirmation::Confirmations,
-    invalid_params,
-    progress::Progress,
-    result,
+    invalid_params, result,
     skills::{ServedSkill, Skills, module_in},
 };
 
