@@ -194,7 +194,7 @@ fn bounded(
     stream.map(check).boxed()
 }
 
-/// Returns events whose messages are changed as those of other transports.
+/// Returns the events with their messages changed, as the pipe of a program changes its lines.
 fn verbatim(events: Events) -> Events {
     let change = |event: Result<Sse, SseError>| {
         let mut event = event?;

@@ -58,7 +58,9 @@ impl Link {
             return Ok(connection);
         }
         // A call whose time limit passes does not end the start, so that the next call finds the server.
-        let (link, run, dead) = (Arc::clone(self), run.to_owned(), dead.cloned());
+        let link = Arc::clone(self);
+        let run = run.to_owned();
+        let dead = dead.cloned();
         let restarted = self.handle.spawn(async move { link.restart(run, dead).await }).await;
         restarted.unwrap_or_else(|error| Err(self.failed(&error)))
     }
@@ -73,7 +75,8 @@ impl Link {
         if let Some(connection) = state.living(dead.as_ref()) {
             return Ok(connection);
         }
-        let (name, limit) = (&self.server.name, self.server.startup_timeout);
+        let name = &self.server.name;
+        let limit = self.server.startup_timeout;
         if !state.remember(run) {
             let message = format!(
                 "The MCP server `{name}` closed the connection again. It is restarted once in a run."

@@ -115,10 +115,10 @@ impl McpError {
     }
 }
 
-/// The maximum length of a text of a server in a message.
+/// The maximum number of characters that a message repeats of what a server wrote.
 const MAX_TEXT: usize = 2000;
 
-/// Returns a text in one line, truncated.
+/// Returns a string in one line, truncated.
 pub(crate) fn excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MAX_TEXT) {

@@ -23,7 +23,7 @@ struct Packed {
     text: String,
 }
 
-/// Returns the message with another text in place of this part of it.
+/// Replaces a part of a message, which must be a slice of it.
 fn replace(message: &str, part: &str, text: &str) -> Option<String> {
     let start = part.as_ptr().addr().checked_sub(message.as_ptr().addr())?;
     Some([message.get(..start)?, text, message.get(start + part.len()..)?].concat())
@@ -101,7 +101,7 @@ fn string(text: String) -> Value {
     serde_json::Value::String(text).into()
 }
 
-/// Parses a text; none if it is not JSON, or an object has a key twice.
+/// Parses a string; none if it is not JSON, or an object has a key twice.
 fn parse(text: &str) -> Option<Value> {
     let mut parser = Parser::strict(Limits::default());
     parser.push(text.as_bytes(), &mut |_| {}).and_then(|()| parser.finish(&mut |_| {})).ok()?;

@@ -4,7 +4,7 @@
 //! one run with [`RunOptions::events`].
 //!
 //! A run is a span, and so are its calls to models, its calls of tools, and the runs of its parts. Each span belongs to the one
-//! that started it, and the first one to that of the caller ([`RunContext::parent_span`], docs/telemetry.md).
+//! that started it, and the first one to the span of the caller ([`RunContext::parent_span`], docs/telemetry.md).
 //!
 //! [`RuntimeBuilder::events`]: crate::RuntimeBuilder::events
 //! [`RunOptions::events`]: crate::RunOptions::events

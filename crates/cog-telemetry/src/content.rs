@@ -11,14 +11,14 @@ use serde_json::json;
 
 use crate::{mapping::Attributes, names};
 
-/// Masks keys in a text.
+/// Masks keys in a string.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// How content is recorded.
 pub(crate) struct Recorded<'a> {
     /// Masks keys; none if no content is recorded.
     pub(crate) redact: Option<&'a Redact>,
-    /// The maximum length of a text in bytes.
+    /// The maximum length of a string in bytes.
     pub(crate) limit: usize,
 }
 
@@ -71,7 +71,7 @@ impl Recorded<'_> {
         Some(self.redact?(self.cut(message?)))
     }
 
-    /// Returns a text without keys, up to the limit.
+    /// Returns a string without keys, up to the limit.
     pub(crate) fn explanation(&self, text: &str) -> String {
         self.redact.map(|redact| redact(self.cut(text))).unwrap_or_default()
     }
@@ -84,7 +84,8 @@ impl Recorded<'_> {
 
     /// Returns the parts of the system message, and the other messages.
     fn messages(&self, messages: &Conversation) -> (Vec<serde_json::Value>, Vec<serde_json::Value>) {
-        let (mut system, mut others) = (Vec::new(), Vec::new());
+        let mut system = Vec::new();
+        let mut others = Vec::new();
         for message in messages.messages() {
             let mut parts: Vec<_> = message.content.iter().map(|part| self.part(part)).collect();
             parts.extend(message.tool_calls.iter().map(|call| self.tool_call(call)));

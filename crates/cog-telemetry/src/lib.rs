@@ -2,7 +2,7 @@
 //!
 //! * [`TelemetrySettings`] reads the standard variables, `OTEL_EXPORTER_OTLP_ENDPOINT` and others;
 //! * [`Telemetry`] is a listener of a runtime: [`RuntimeBuilder::events`](cog_run::RuntimeBuilder::events);
-//! * `mapping` decides the names and attributes of a span, and `metrics` those of metrics;
+//! * `mapping` decides the names and attributes of a span, and `metrics` the same of metrics;
 //! * `otlp` writes both as the protobuf messages of OTLP, and `exporter` sends them.
 //!
 //! A run only writes its spans into a bounded queue. A thread sends them in batches. What does not fit is counted, and a collector

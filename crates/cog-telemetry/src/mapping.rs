@@ -62,9 +62,9 @@ impl<'a> SpanKind<'a> {
 
 /// Receives attributes.
 pub(crate) trait Attributes {
-    /// Adds a text.
+    /// Adds a string.
     fn text(&mut self, key: &str, value: &str);
-    /// Adds texts.
+    /// Adds a list of strings.
     fn texts<'a>(&mut self, key: &str, values: impl Iterator<Item = &'a str>);
     /// Adds an integer.
     fn integer(&mut self, key: &str, value: i64);
@@ -73,7 +73,7 @@ pub(crate) trait Attributes {
     /// Adds a truth value.
     fn flag(&mut self, key: &str, value: bool);
 
-    /// Adds a text, if there is one.
+    /// Adds a string, if there is one.
     fn optional(&mut self, key: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.text(key, value);
@@ -99,8 +99,8 @@ pub(crate) fn run_error<'a>(run: &RunReport<'a>) -> Option<&'a str> {
     }
 }
 
-/// Writes the attributes of a run. Its tokens have names of our own: programs that read traces add up those of all spans with the
-/// names of the conventions, which are those of the calls.
+/// Writes the attributes of a run. Its tokens have names of our own: programs that read traces add up all tokens with the names of
+/// the conventions, which the calls have.
 fn run_attributes(run: &RunReport<'_>, recorded: &Recorded<'_>, out: &mut impl Attributes) {
     out.text(names::OPERATION, names::INVOKE_WORKFLOW);
     out.text(names::WORKFLOW, &run.module.manifest.name);

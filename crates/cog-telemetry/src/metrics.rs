@@ -112,7 +112,7 @@ impl Instruments {
         }
     }
 
-    /// Counts tokens. A later version of the conventions has counters in place of this histogram.
+    /// Counts tokens. A later version of the conventions replaces this histogram with counters.
     fn token(&mut self, labels: &[(&'static str, &str); 4], kind: &'static str, tokens: u64) {
         let [operation, provider, model, response] = *labels;
         self.tokens.add(&[operation, provider, model, response, (names::TOKEN_TYPE, kind)], tokens as f64);
@@ -189,8 +189,8 @@ impl Histogram {
 impl Series {
     fn new(labels: &Labels<'_>, buckets: usize) -> Self {
         let labels = labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
-        Self { labels, buckets: vec![0; buckets], sum: 0.0, min, max }
+        let buckets = vec![0; buckets];
+        Self { labels, buckets, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
     }
 
     fn add(&mut self, bounds: &[f64], value: f64) {

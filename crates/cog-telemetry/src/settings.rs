@@ -20,7 +20,7 @@ pub struct TelemetrySettings {
     pub sampler: Sampler,
     /// Whether spans contain inputs, messages and answers.
     pub records_content: bool,
-    /// The maximum length of a text in content, in bytes.
+    /// The maximum length of a string in content, in bytes.
     pub value_limit: usize,
     /// The maximum number of spans that wait.
     pub max_queue: usize,
@@ -53,7 +53,7 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
-/// The default length of a text in content, in bytes.
+/// The default maximum length of a string in content, in bytes.
 const VALUE_LIMIT: usize = 64 << 10;
 /// Variables of settings that this exporter does not have.
 const UNSUPPORTED: [&str; 3] = ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"];
@@ -80,7 +80,8 @@ impl Reader<'_> {
         if self.get("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
             return None;
         }
-        let (traces, metrics) = (self.endpoint("TRACES", "traces"), self.endpoint("METRICS", "metrics"));
+        let traces = self.endpoint("TRACES", "traces");
+        let metrics = self.endpoint("METRICS", "metrics");
         if traces.is_none() && metrics.is_none() {
             return None;
         }
@@ -252,7 +253,8 @@ impl Reader<'_> {
     }
 
     fn is_protobuf(&mut self, kind: &str) -> bool {
-        let (own, general) = (format!("OTEL_EXPORTER_OTLP_{kind}_PROTOCOL"), "OTEL_EXPORTER_OTLP_PROTOCOL");
+        let own = format!("OTEL_EXPORTER_OTLP_{kind}_PROTOCOL");
+        let general = "OTEL_EXPORTER_OTLP_PROTOCOL";
         let own_value = self.get(&own).map(|value| (own, value));
         let value = own_value.or_else(|| Some((general.to_owned(), self.get(general)?)));
         match value {
@@ -331,7 +333,7 @@ fn resource(reader: &mut Reader<'_>) -> Vec<(String, String)> {
     attributes
 }
 
-/// Returns a random UUID, so that the metrics of two programs are not taken for those of one.
+/// Returns a random UUID, so that a collector does not mix the metrics of two programs.
 fn instance() -> String {
     let mut bytes = [0; 16];
     if getrandom::fill(&mut bytes).is_err() {

@@ -186,7 +186,8 @@ impl Call<'_> {
 
     /// Starts a run on a thread that may block: an input may be large, and is checked before the run starts.
     async fn start(&self, input: Value, options: RunOptions) -> Result<ChunkStream, Box<Envelope>> {
-        let (runtime, module) = (self.runtime.clone(), Arc::clone(&self.module));
+        let runtime = self.runtime.clone();
+        let module = Arc::clone(&self.module);
         let mut context = self.settings.context.clone();
         context.is_folded = self.progress.is_none();
         let start = move || runtime.prepare(&module, RunInput::Json(input), options, context);

@@ -236,7 +236,7 @@ fn has_skills(context: &RequestContext<RoleServer>) -> bool {
     extensions.is_some_and(|declared| declared.contains_key(SKILLS_EXTENSION_ID))
 }
 
-/// Returns the span of the client (SEP-414). It is closer to the call than that of its HTTP request.
+/// Returns the span of the client (SEP-414). It is closer to the call than the span of its HTTP request.
 fn parent_span(meta: &RequestMetaObject) -> Option<SpanContext> {
     SpanContext::parse(meta.get_traceparent()?, meta.get_tracestate())
 }

@@ -205,7 +205,8 @@ impl ModuleServer {
     ) -> Result<(), String> {
         let (read, from_client) = duplex(BUFFER);
         let (write, to_client) = duplex(BUFFER);
-        let (mut reading, mut writing) = (JoinSet::new(), JoinSet::new());
+        let mut reading = JoinSet::new();
+        let mut writing = JoinSet::new();
         reading.spawn(async move { pipe::pass(input, from_client, MAX_MESSAGE, incoming_call).await });
         writing.spawn(async move { pipe::pass(to_client, output, u64::MAX, outgoing_result).await });
         // The pipe has dropped messages that are too long.

@@ -110,7 +110,7 @@ impl fmt::Debug for Listeners {
 #[derive(Clone, Default)]
 pub(crate) struct RunScope {
     pub(crate) listeners: Listeners,
-    /// The span of the run; that of its caller if no listener needs spans.
+    /// The span of the run, or of its caller if no listener needs spans.
     pub(crate) span: Option<SpanContext>,
 }
 
