@@ -9,7 +9,7 @@ use cog_run::{
 };
 use serde_json::json;
 
-use crate::{mapping::Attributes, names};
+use crate::names::{self, Attributes};
 
 /// Masks keys in a string.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;

@@ -83,3 +83,33 @@ pub(crate) fn provider(name: &str) -> &str {
         other => other,
     }
 }
+
+// Where the attributes go: into a message of OTLP, or into a list in tests.
+
+/// Receives attributes.
+pub(crate) trait Attributes {
+    /// Adds a string.
+    fn text(&mut self, key: &str, value: &str);
+    /// Adds a list of strings.
+    fn texts<'a>(&mut self, key: &str, values: impl Iterator<Item = &'a str>);
+    /// Adds an integer.
+    fn integer(&mut self, key: &str, value: i64);
+    /// Adds a number.
+    fn number(&mut self, key: &str, value: f64);
+    /// Adds a truth value.
+    fn flag(&mut self, key: &str, value: bool);
+
+    /// Adds a string, if there is one.
+    fn optional(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
+    }
+
+    /// Adds a count, if it is known.
+    fn count(&mut self, key: &str, value: Option<u64>) {
+        if let Some(value) = value {
+            self.integer(key, i64::try_from(value).unwrap_or(i64::MAX));
+        }
+    }
+}

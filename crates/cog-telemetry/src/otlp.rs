@@ -6,9 +6,9 @@ use cog_run::events::{Span, SpanContext};
 
 use crate::{
     content::Recorded,
-    mapping::{self, Attributes, Evaluation, SpanKind},
+    mapping::{self, Evaluation, SpanKind},
     metrics::{Histogram, Instruments, Series},
-    names,
+    names::{self, Attributes},
     protobuf::{Field, Message, find},
     settings::Temporality,
 };

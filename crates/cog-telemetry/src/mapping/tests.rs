@@ -118,7 +118,7 @@ fn call_has_the_names_of_the_conventions() {
         ("gen_ai.response.finish_reasons", r#"["stop"]"#),
         ("gen_ai.response.id", "r1"),
         ("gen_ai.response.model", "gemini-3.8-flash-002"),
-        ("gen_ai.response.time_to_first_token", "0.25"),
+        ("gen_ai.response.time_to_first_chunk", "0.25"),
         ("gen_ai.usage.cache_creation.input_tokens", "3"),
         ("gen_ai.usage.cache_read.input_tokens", "4"),
         ("gen_ai.usage.cost.amount", "0.5"),
