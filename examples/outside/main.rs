@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::builder().provider(from_fn("keyword", "refund", keyword)).build()?;
     let module = Arc::new(Module::from_parts(MANIFEST, "Choose a queue for: $INPUT", SCHEMA)?);
     let input = RunInput::json(&Ticket { text: "I want a refund." })?;
-    let route: Route = runtime.execute(&module, input, RunOptions::new()).await.data_as()?;
+    let route: Route = runtime.run(&module, input, RunOptions::new()).await.data_as()?;
     println!("{}", route.queue);
 
     // Offline, the answer is a sample.

@@ -86,6 +86,6 @@ pub mod text_writer {
         };
         let module = runtime.load("text-writer").map_err(cog_run::DataError::Failed)?;
         let input = cog_run::RunInput::json(input).map_err(|error| cog_run::DataError::Failed(invalid(error)))?;
-        runtime.execute(&module, input, options).await.data_as()
+        runtime.run(&module, input, options).await.data_as()
     }
 }

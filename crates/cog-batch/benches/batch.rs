@@ -148,7 +148,7 @@ impl Place {
         self.events.block_on(async {
             for _ in 0..count {
                 let input = RunInput::Json(input.clone());
-                let run = self.batch.runtime.execute(&self.batch.module, input, RunOptions::default());
+                let run = self.batch.runtime.run(&self.batch.module, input, RunOptions::default());
                 assert!(run.await.is_ok());
             }
         });

@@ -223,7 +223,7 @@ fn with_limits(settings: &Settings) -> RuntimeBuilder {
         .budget(settings.budget.limits())
         .tool_limits(settings.tools.limits())
         .confirmed_tools(settings.tools.confirm.value.iter().cloned())
-        .halted_runs(settings.tools.halted_runs())
+        .pending_approvals(settings.tools.pending_approvals())
 }
 
 fn no_provider(used: Use<'_>) -> ErrorBody {

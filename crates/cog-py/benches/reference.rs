@@ -46,12 +46,12 @@ fn input() -> RunInput {
 }
 
 async fn execute(runtime: Runtime, module: Arc<Module>) {
-    let envelope = runtime.execute(&module, input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
 }
 
 async fn stream(runtime: &Runtime, module: &Arc<Module>) {
-    let chunks = runtime.execute_stream(module, input(), RunOptions::default());
+    let chunks = runtime.stream(module, input(), RunOptions::default());
     let Ok(chunks) = chunks else { unreachable!("the run is refused") };
     assert!(chunks.count().await > 2);
 }

@@ -10,7 +10,7 @@ use cog_host::{
 };
 use cog_media::Access;
 use cog_module::{FindError, Module};
-use cog_run::{RunInput, RunOptions, Runtime, provider::Provider, tools::Tool};
+use cog_run::{ModuleRef, RunInput, RunOptions, Runtime, provider::Provider, tools::Tool};
 use cog_spec::{Code, ErrorBody};
 use tokio::sync::OnceCell;
 
@@ -187,7 +187,7 @@ impl Servers {
         if settings.mcp.is_empty() {
             return Ok(options);
         }
-        let callable = CallableTools::from_module(module, |name| runtime.load_name(name).ok());
+        let callable = CallableTools::from_module(module, |name| runtime.load(ModuleRef::Name(name)).ok());
         for (server, tools) in settings.mcp.iter().zip(&self.0) {
             if callable.need(server) {
                 let connect = async || Ok::<_, ErrorBody>(mcp::connect(server, warn).await?.tools);

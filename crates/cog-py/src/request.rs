@@ -4,8 +4,8 @@ use std::{path::PathBuf, sync::Arc};
 
 use cog_module::Module;
 use cog_run::{
-    ChunkStream, Rendered, RunContext, RunInput, RunOptions,
-    tools::{Continuation, Decision},
+    ChunkStream, ModuleRef, Rendered, RunContext, RunInput, RunOptions,
+    tools::{Approval, Decision},
 };
 use cog_spec::{Envelope, ErrorBody, ResponseMode, Warning};
 use pyo3::{
@@ -50,7 +50,7 @@ pub(crate) enum Target {
 /// A run that waits for a confirmation, with the decision. It is passed instead of a module.
 #[pyclass(name = "Halted", module = "cognitive._cognitive", frozen)]
 pub(crate) struct HaltedCall {
-    continuation: Continuation,
+    approval: Approval,
     /// The module, if the runtime does not find it by its name.
     module: Option<Py<PyAny>>,
 }
@@ -61,11 +61,11 @@ impl HaltedCall {
     #[pyo3(signature = (id, *, confirm, deny, module))]
     fn new(id: String, confirm: Option<String>, deny: bool, module: Option<Py<PyAny>>) -> PyResult<Self> {
         let decision = match (confirm, deny) {
-            (Some(text), false) => Decision::Confirm(text),
+            (Some(text), false) => Decision::Approve(text),
             (None, true) => Decision::Deny,
             _ => return Err(PyValueError::new_err("continue_run: give confirm=\"YES\" or deny=True")),
         };
-        Ok(Self { continuation: Continuation { id, decision }, module })
+        Ok(Self { approval: Approval { id, decision }, module })
     }
 }
 
@@ -110,9 +110,9 @@ impl Request {
             tools.iter().fold(options, |options, tool| options.tool(Arc::clone(&tool.get().0) as _));
         let module = match module.cast::<HaltedCall>() {
             Ok(halted) => {
-                let HaltedCall { continuation, module: given } = halted.get();
-                options.continuation = Some(continuation.clone());
-                let found = hosted.runtime.halted_run(&continuation.id, None);
+                let HaltedCall { approval, module: given } = halted.get();
+                options.approval = Some(approval.clone());
+                let found = hosted.runtime.pending_approval(&approval.id, None);
                 let found = found.map_err(|error| exception(module.py(), error))?;
                 match given {
                     Some(given) => Target::read(given.bind(module.py()))?,
@@ -192,7 +192,7 @@ impl Target {
     pub(crate) fn load(&self, hosted: &Hosted) -> Result<Arc<Module>, ErrorBody> {
         match self {
             Self::Named(name) => noted(name, hosted, hosted.runtime.load(name)),
-            Self::Found(path) => hosted.runtime.load_found(path),
+            Self::Found(path) => hosted.runtime.load(ModuleRef::Found(path)),
             Self::Loaded(module) => Ok(Arc::clone(module)),
         }
     }
@@ -201,7 +201,7 @@ impl Target {
     async fn load_async(&self, hosted: &Hosted) -> Result<Arc<Module>, ErrorBody> {
         match self {
             Self::Named(name) => noted(name, hosted, hosted.runtime.load_async(name).await),
-            Self::Found(path) => hosted.runtime.load_found_async(path).await,
+            Self::Found(path) => hosted.runtime.load_async(ModuleRef::Found(path)).await,
             Self::Loaded(module) => Ok(Arc::clone(module)),
         }
     }

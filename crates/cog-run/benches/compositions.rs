@@ -15,7 +15,7 @@ use std::{
 use cog_json::Value;
 use cog_module::Finder;
 use cog_run::{
-    RunInput, RunOptions, Runtime,
+    ModuleRef, RunInput, RunOptions, Runtime,
     provider::{FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, reply},
 };
 use cog_testkit::bench::limit;
@@ -72,12 +72,12 @@ async fn best(
     let finder = Finder::new(".", vec![directory.to_owned()], None);
     let provider = Arc::new(Model { info: ProviderInfo::new("bench", "one"), delay });
     let runtime = Runtime::builder().provider(provider).finder(finder).build()?;
-    let module = runtime.load_name(name)?;
+    let module = runtime.load(ModuleRef::Name(name))?;
     let mut best = Duration::MAX;
     for _ in 0..runs {
         let input = RunInput::Json(Value::parse(r#"{"query": "why?"}"#)?);
         let started = Instant::now();
-        let envelope = runtime.execute(&module, input, RunOptions::new()).await;
+        let envelope = runtime.run(&module, input, RunOptions::new()).await;
         best = best.min(started.elapsed());
         if let Some(error) = envelope.error() {
             return Err(error.message.clone().into());

@@ -57,7 +57,7 @@ async fn runs() -> u64 {
         }
         let module = runtime.load("task-prioritizer").unwrap();
         let input = RunInput::Json(module.contract.sample_input(1).unwrap());
-        let envelope = runtime.execute(&module, input, RunOptions::default()).await;
+        let envelope = runtime.run(&module, input, RunOptions::default()).await;
         assert!(envelope.usage().is_some(), "the server was asked: {:?}", envelope.error());
     }
     resident().saturating_sub(after_warm_up)

@@ -95,12 +95,12 @@ fn read_and_check(module: &Module, answer: &str) {
 }
 
 async fn run(runtime: &Runtime, module: &Arc<Module>, input: &RunInput) {
-    let envelope = runtime.execute(module, input.clone(), RunOptions::default()).await;
+    let envelope = runtime.run(module, input.clone(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
 }
 
 async fn stream(runtime: &Runtime, module: &Arc<Module>, input: &RunInput) {
-    let chunks = runtime.execute_stream(module, input.clone(), RunOptions::default()).unwrap();
+    let chunks = runtime.stream(module, input.clone(), RunOptions::default()).unwrap();
     assert!(chunks.count().await > 2);
 }
 

@@ -84,7 +84,7 @@ fn runtime(has_round: bool) -> Runtime {
 
 async fn run(runtime: &Runtime, module: &Arc<Module>) {
     let input = RunInput::Json(Value::parse(r#"{"query": "why?"}"#).unwrap());
-    let envelope = runtime.execute(module, input, RunOptions::default()).await;
+    let envelope = runtime.run(module, input, RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
 }
 

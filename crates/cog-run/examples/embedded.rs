@@ -26,7 +26,7 @@ async fn route(text: &str) -> Result<Route, Box<dyn Error>> {
         .load()?;
     let runtime = Runtime::offline();
     let envelope =
-        runtime.execute(&Arc::new(module), RunInput::json(&Ticket { text })?, RunOptions::new()).await;
+        runtime.run(&Arc::new(module), RunInput::json(&Ticket { text })?, RunOptions::new()).await;
     Ok(envelope.data_as()?)
 }
 

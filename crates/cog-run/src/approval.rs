@@ -1,6 +1,6 @@
-/// Continues a run that waits for a confirmation.
+/// What a person decided about a run that waits for a confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Continuation {
+pub struct Approval {
     /// The id of the halted run: `error.details.halted.id`.
     pub id: String,
     /// The decision about the halted call.
@@ -11,18 +11,18 @@ pub struct Continuation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decision {
-    /// The text that a person typed. Only `YES` confirms the call; after any other text it stays halted.
-    Confirm(String),
+    /// The string that a person typed. Only `YES` approves the call; after any other string it stays halted.
+    Approve(String),
     /// The call is not executed, and the model continues without it.
     Deny,
 }
 
 impl Decision {
-    /// The text that confirms a call (appendix A, exercise 2).
+    /// The string that approves a call (appendix A, exercise 2).
     pub const YES: &'static str = "YES";
 
-    /// Returns the decision that confirms the call.
+    /// Returns the decision that approves the call.
     pub fn yes() -> Self {
-        Self::Confirm(Self::YES.to_owned())
+        Self::Approve(Self::YES.to_owned())
     }
 }

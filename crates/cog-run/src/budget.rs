@@ -29,7 +29,7 @@ const WHILE_RESERVED: Duration = Duration::from_secs(1);
 /// ```
 /// use cog_run::{Budget, BudgetLimits, RunOptions};
 ///
-/// let budget = Budget::new("composition", BudgetLimits::new().max_calls(20).max_cost(0.5));
+/// let budget = Budget::new("composition", BudgetLimits { max_calls: Some(20), max_cost: Some(0.5), ..BudgetLimits::default() });
 /// let options = RunOptions::new().budget(budget.clone());
 /// # let _ = options;
 /// assert_eq!(budget.spent().calls, 0);
@@ -172,7 +172,7 @@ impl Budget {
         let total = books.account.total();
         let Some((limit, max)) = self.0.limits.reached(&total) else { return Ok(()) };
         let rest = self.0.period.map(|period| period.saturating_sub(books.started.elapsed()));
-        Err(self.spent_error(&books.account, &total, (limit, &max), rest))
+        Err(self.spent_error(&books.account, &total, limit, &max, rest))
     }
 
     /// Checks that a further call fits next to the calls in progress.
@@ -184,7 +184,7 @@ impl Budget {
         let Some((limit, max)) = books.reserved.exceeded(&self.0.limits, &total, estimate) else {
             return Ok(());
         };
-        let error = self.spent_error(&books.account, &total, (limit, &max), Some(WHILE_RESERVED));
+        let error = self.spent_error(&books.account, &total, limit, &max, Some(WHILE_RESERVED));
         let mut error =
             error.suggest("Try again when a run of this client has ended, or set a smaller `max_tokens`.");
         error.message = format!(
@@ -199,7 +199,8 @@ impl Budget {
         &self,
         account: &Account,
         total: &BudgetUsage,
-        (limit, max): (&str, &str),
+        limit: &str,
+        max: &str,
         rest: Option<Duration>,
     ) -> ErrorBody {
         let name = &self.0.name;
@@ -245,7 +246,6 @@ fn refused(message: String, reason: &str) -> ErrorBody {
 
 /// The limits of a budget. None of them is set by default.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-#[non_exhaustive]
 pub struct BudgetLimits {
     /// The maximum cost in US dollars, at list prices. A model whose price is unknown is refused.
     pub max_cost: Option<f64>,
@@ -256,32 +256,6 @@ pub struct BudgetLimits {
 }
 
 impl BudgetLimits {
-    /// Returns limits that limit nothing.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the maximum cost in US dollars.
-    #[must_use]
-    pub fn max_cost(mut self, max_cost: f64) -> Self {
-        self.max_cost = Some(max_cost);
-        self
-    }
-
-    /// Sets the maximum number of tokens.
-    #[must_use]
-    pub fn max_tokens(mut self, max_tokens: u64) -> Self {
-        self.max_tokens = Some(max_tokens);
-        self
-    }
-
-    /// Sets the maximum number of calls to models.
-    #[must_use]
-    pub fn max_calls(mut self, max_calls: u64) -> Self {
-        self.max_calls = Some(max_calls);
-        self
-    }
-
     /// Whether any limit is set.
     pub fn are_set(&self) -> bool {
         *self != Self::default()

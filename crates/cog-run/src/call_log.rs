@@ -78,12 +78,12 @@ impl CallLog {
         Self { is_resumed: true, ..self }
     }
 
-    /// Returns the log of a part. Another key is that of another call.
+    /// Returns the log of a part. Another key belongs to another call.
     pub(crate) fn within(&self, path: &str, key: &str) -> Self {
         Self { part: format!("{}/{path}#{key}", self.part), ..self.clone() }
     }
 
-    /// Returns whether this is the log of the run itself, and not that of a part.
+    /// Returns whether this is the log of the run itself, and not of a part.
     fn is_of_run(&self) -> bool {
         self.part.is_empty()
     }

@@ -73,7 +73,7 @@ impl CancelReason {
     }
 
     /// Returns whether the stream of the run may be resumed.
-    pub const fn may_resume(self) -> bool {
+    pub(crate) const fn may_resume(self) -> bool {
         !matches!(self, Self::Cancelled)
     }
 

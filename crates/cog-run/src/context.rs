@@ -17,7 +17,7 @@ use crate::{call_log::CallLog, events::Listeners, parts_state::FinishedParts, tr
 pub struct RunContext {
     /// The span of the caller, to which the run belongs (docs/telemetry.md). None starts a new trace.
     pub parent_span: Option<SpanContext>,
-    /// Warnings of the answer in addition to those of the run itself.
+    /// Warnings of the answer in addition to the run's own.
     pub warnings: Vec<Warning>,
     /// The id of the run's session. None creates a new one.
     pub session_id: Option<String>,

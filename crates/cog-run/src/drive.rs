@@ -27,7 +27,7 @@ use crate::{
     media::{self, CitedMedia, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
     preflight, request,
-    stream::Outlet,
+    stream::ChunkQueue,
     tools::Round,
 };
 
@@ -55,9 +55,9 @@ pub(crate) struct Driver {
     /// The current call, if there are listeners.
     call: Option<Box<events::OpenCall>>,
     /// What the run holds while its own prompt runs after the parts.
-    slot: Option<OwnedSemaphorePermit>,
-    /// The outlet for the chunks.
-    out: Outlet,
+    permit: Option<OwnedSemaphorePermit>,
+    /// The queue for the chunks.
+    out: ChunkQueue,
     started: Instant,
 }
 
@@ -76,12 +76,12 @@ enum State {
     CallingTools(Box<Assembler>, Box<Round>),
     /// Reads the reply.
     Reading(Box<Assembler>, ModelStream),
-    /// The last chunk is in the outlet.
+    /// The last chunk is in the queue.
     Ended,
 }
 
 impl Driver {
-    pub(crate) fn new(mut run: Plan, rules: AnswerRules, mut out: Outlet) -> Self {
+    pub(crate) fn new(mut run: Plan, rules: AnswerRules, mut out: ChunkQueue) -> Self {
         let (mut assembler, first) = Assembler::new(rules);
         out.push(first);
         assembler.tick(Duration::ZERO, &mut out);
@@ -98,8 +98,6 @@ impl Driver {
             None => State::ready(assembler, &mut run, &out),
         };
         let started = Instant::now();
-        let (generated, reasoning) = (Vec::new(), Vec::new());
-        let (counted, call, slot) = (None, None, None);
         Self {
             run,
             initial_messages,
@@ -107,11 +105,11 @@ impl Driver {
             media: None,
             cited: None,
             state,
-            generated,
-            reasoning,
-            counted,
-            call,
-            slot,
+            generated: Vec::new(),
+            reasoning: Vec::new(),
+            counted: None,
+            call: None,
+            permit: None,
             out,
             started,
         }
@@ -199,6 +197,7 @@ impl Driver {
         work: impl Future<Output = Result<T, ErrorBody>>,
     ) -> Result<T, ErrorBody> {
         tokio::select! {
+            // A cancelled run ends as cancelled, also when its work is done at the same moment.
             biased;
             reason = self.run.cancellation.wait() => Err(reason.error()),
             done = timeout_at(self.deadline(), work) => done.unwrap_or_else(|_| Err(self.timeout_error())),
@@ -206,12 +205,14 @@ impl Driver {
     }
 
     async fn call(&mut self, assembler: Box<Assembler>) -> State {
+        // Before the budgets: a request that no window holds must not be counted in them.
         if let Err(error) = self.check_size() {
             return self.fall_back(assembler, Code::InputTooLarge, error); // another window may be larger
         }
         if let Err(error) = self.admit() {
             return self.refuse(assembler, error);
         }
+        // Only the reply that gives the answer may be stored, not one before a correction.
         if let Some(cache) = &mut self.run.cache {
             cache.restart();
         }
@@ -251,8 +252,8 @@ impl Driver {
         if let Some(spent) = self.refund() {
             return self.refuse(assembler, spent);
         }
-        self.run.cache = None; // the answer will not be that of the request in the key
-        self.call = None;
+        self.run.cache = None; // the key has another request than the one that will be answered
+        self.call = None; // it ends here; the next call has its own
         if let Some(warning) = self.run.reduce(error) {
             self.run.request.timeout = Some(self.remaining());
             assembler.set_dialect(request::dialect_of(&self.run.request, self.run.provider.as_ref()));
@@ -268,7 +269,7 @@ impl Driver {
 
     /// Calls the next provider, when there is one. The media are prepared again for it.
     fn fall_back(&mut self, mut assembler: Box<Assembler>, code: Code, error: ErrorBody) -> State {
-        self.run.cache = None;
+        self.run.cache = None; // its key names the first provider
         let Some(next) = self.run.others.pop_front() else { return self.fail(assembler, error) };
         let failed = Fallback {
             provider: self.run.provider.info().name.clone().into_owned(),
@@ -285,7 +286,8 @@ impl Driver {
         self.run.request = self.run.spec.next_request(next.as_ref(), &mut self.run.request, remaining);
         // A request that the provider does not support is an error of the call.
         let omitted = self.run.spec.fit(next.as_ref(), &mut self.run.request).unwrap_or_default();
-        (self.run.provider, self.is_sized) = (next, false);
+        self.run.provider = next;
+        self.is_sized = false;
         let provider = self.run.provider.as_ref();
         let model = request::model_of(&self.run.request, provider);
         let dialect = request::dialect_of(&self.run.request, provider);
@@ -308,6 +310,8 @@ impl Driver {
         let mut cancelled = pin!(cancellation.wait());
         let mut reply = Reply::new(reply, self.deadline());
         loop {
+            // A recording or a fast provider has all events at once: without these two lines, such a reply would neither let other
+            // tasks run nor notice a cancellation, which is polled only while no event is available.
             consume_budget().await;
             if let Some(reason) = cancellation.reason() {
                 return self.lose_reply(assembler, reason.error());
@@ -346,14 +350,14 @@ impl Driver {
                 Arrived::Cancelled(reason) => return self.lose_reply(assembler, reason.error()),
             };
             if step == Step::Stop {
-                drop(reply);
+                drop(reply); // closes the connection before tools run, which may take minutes
                 return Box::pin(self.finish(assembler)).await;
             }
             self.out.make_room().await;
         }
     }
 
-    /// Processes a long text in parts. The reader takes the chunks of each before those of the next are created.
+    /// Processes long text in parts. The reader takes the chunks of each before those of the next are created.
     async fn read_parts(&mut self, assembler: &mut Assembler, text: &str) -> Step {
         let mut rest = text;
         while !rest.is_empty() {
@@ -370,13 +374,15 @@ impl Driver {
 
     /// Checks a media item that the model generated.
     async fn check(&mut self, media: ModelMedia) -> Result<(), ErrorBody> {
-        let (index, sink) = (self.generated.len(), Arc::clone(&self.run.media_sink));
+        let index = self.generated.len();
+        let sink = Arc::clone(&self.run.media_sink);
         let checked = self.within_deadline(async { Ok(sink.check(media, index).await) }).await?;
         self.generated.push(checked);
         Ok(())
     }
 
     async fn finish(&mut self, mut assembler: Box<Assembler>) -> State {
+        // Before the tool calls, whose limits compare the tokens and the cost so far.
         self.set_cost(&mut assembler);
         self.spend(&assembler);
         let mut assembler = match self.request_calls(assembler).await {

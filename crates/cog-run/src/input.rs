@@ -71,7 +71,7 @@ pub(crate) struct CheckedInput {
     given_context: Option<Value>,
     /// `_context` as the model receives it.
     context: Option<Value>,
-    /// The input for the prompt with its context, and with a number in place of each media item.
+    /// The input for the prompt with its context, and with a number for each media item.
     prompt_value: Value,
     /// The media of the input with their paths.
     media: Vec<(Path, MediaSource)>,
@@ -334,7 +334,7 @@ fn arguments_of(input: &Value) -> Option<Arguments> {
     })
 }
 
-/// Estimates the tokens of a text as a fourth of its bytes, the usual rule of thumb.
+/// Estimates the tokens of a string as a fourth of its bytes, the usual rule of thumb.
 fn estimate_tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(4)
 }

@@ -1,20 +1,22 @@
 #![doc = include_str!("../README.md")]
-// A map for those who work on this crate; docs/flow.md follows one run through it.
+// A map for those who work on this crate; docs/flow.md follows one run through it. Its modules form no circle (`cargo xtask dag`).
 //
-// `runtime` is the entry: it loads modules and starts runs. `pipeline` is the story of one run, in order: the input is checked
-// (`input`, `module_context`), media are opened (`media`), the prompt is filled (`prompt`, `compiled`), the providers are
-// planned (`plan`, `preflight`), and the driver takes over.
+// `runtime` is the entry: it loads modules (`modules`) and starts runs. `sessions` keeps the answers of streamed runs, so that
+// several readers follow them and an interrupted run starts again.
 //
-// `drive` calls the providers and passes their events on: `request` is one call, `tools` executes the calls of a reply and
-// halts for a person, `cache` answers an equal request.
+// `pipeline` is the story of one run, in order: the input is checked (`input`, `module_context`), media are opened (`media`),
+// the prompt is filled (`prompt`, `compiled`), the request is built (`request`), the providers are planned (`plan`,
+// `preflight`), and `drive` takes over. It calls the providers and passes their events on; chunks leave through `stream`.
 //
 // `composition` executes the plan that `cog-flow` has checked: the parts of a composed module run before its own answer, each
 // through the same pipeline. `parts_state` is what is kept of them when the run halts or is interrupted.
 //
-// `stream` and `sessions` are how an answer leaves: chunks, a log that several readers follow, and what is stored of it.
+// `tools` executes the calls of a reply, and halts for a person; `tool` is the interface that a tool implements. `cache` answers
+// an equal request. `offline` answers without a provider.
 //
-// `options` is what a caller says of a run; `budget` limits it and `events` reports it; `offline` answers without a
-// provider. `media_files` stores the media of inputs for sessions and halted runs.
+// `state` is what all runs of a runtime share; only `runtime` and `pipeline` see it, and pass each module what it reads.
+// `options` is what a user says of a run, and `context` what surrounds it: its session, its log of calls, the runs that lead to
+// it. `budget` limits it and `events` reports it. `media_files` stores the media of inputs for sessions and halted runs.
 
 mod approval;
 mod budget;
@@ -62,6 +64,7 @@ pub use crate::{
     context::{RecoveryOffer, RunContext},
     input::RunInput,
     module_context::{ContextLimits, ContextScope, ContextStore},
+    modules::ModuleRef,
     options::{Caller, RunOptions},
     providers::Providers,
     rendered::{Rendered, StablePrefix},

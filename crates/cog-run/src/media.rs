@@ -254,7 +254,7 @@ impl Collected {
 
 // Media that a model writes in its JSON (SPEC 4.3).
 
-/// A media item to deliver like one beside the text; none when the value is not changed.
+/// A media item to deliver like one next to the text; none when the value is not changed.
 type Judged = Result<Option<(Media, Option<Base64>)>, MediaError>;
 
 impl MediaSink {

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use cog_module::{Choice, FindError, Finder, Module, Origin, Trust, load};
+use cog_module::{Choice, Finder, Module, Origin, Trust, load};
 use cog_spec::ErrorBody;
 
 use crate::error;
@@ -16,54 +16,100 @@ use crate::error;
 pub(crate) struct Modules {
     finder: Finder,
     /// The interval after which the files of a module are checked again.
-    recheck: Duration,
+    reload_interval: Duration,
     /// The last check of each requested name or path.
-    found: Mutex<HashMap<Lookup, Found>>,
+    found: Mutex<HashMap<ModuleKey, Found>>,
     /// The loaded module of each directory, with the trust that its runs have.
     loaded: Mutex<HashMap<Place, Loaded>>,
     /// Locked while files are read, so that concurrent requests load a changed module once.
     loading: Mutex<()>,
 }
 
+/// A module to load, and who chose it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModuleRef<'a> {
+    /// A name or a path that the user chose.
+    ///
+    /// A path is trusted: its module may call tools. A name that leads to a module of the working directory is not, unless the
+    /// finder trusts it ([`Finder::with_trusted`]).
+    Chosen(&'a str),
+    /// A name or a path that a program found itself, as in a log: only trust lets the module call tools.
+    Found(&'a str),
+    /// A name, from a caller other than the operator. A path is rejected.
+    Name(&'a str),
+}
+
+impl<'a> From<&'a str> for ModuleRef<'a> {
+    fn from(name_or_path: &'a str) -> Self {
+        Self::Chosen(name_or_path)
+    }
+}
+
+impl<'a> From<&'a String> for ModuleRef<'a> {
+    fn from(name_or_path: &'a String) -> Self {
+        Self::Chosen(name_or_path)
+    }
+}
+
+impl ModuleRef<'_> {
+    pub(crate) fn key(self) -> ModuleKey {
+        let (by, name) = match self {
+            Self::Chosen(name) => (SearchBy::NameOrPath(Choice::User), name),
+            Self::Found(name) => (SearchBy::NameOrPath(Choice::Program), name),
+            Self::Name(name) => (SearchBy::Name, name),
+        };
+        ModuleKey { by, name: name.to_owned() }
+    }
+}
+
 /// What identifies a requested module.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ModuleKey {
+    by: SearchBy,
+    name: String,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum ModuleKey {
-    /// A name only, for any caller.
+enum SearchBy {
     Name,
-    /// A name or a path, for the operator.
     NameOrPath(Choice),
 }
 
-type Lookup = (ModuleKey, String);
 type Place = (PathBuf, Trust);
 type Loaded = (Fingerprint, Arc<Module>);
 type Found = (Instant, Arc<Module>);
 
 impl Modules {
-    pub(crate) fn new(finder: Finder, recheck: Duration) -> Self {
-        Self { finder, recheck, found: Mutex::default(), loaded: Mutex::default(), loading: Mutex::default() }
+    pub(crate) fn new(finder: Finder, reload_interval: Duration) -> Self {
+        Self {
+            finder,
+            reload_interval,
+            found: Mutex::default(),
+            loaded: Mutex::default(),
+            loading: Mutex::default(),
+        }
     }
 
-    /// Loads a module, compiled once per state of its files. The files are checked again after the recheck
+    /// Loads a module, compiled once per state of its files. The files are checked again after the reload
     /// interval.
-    pub(crate) fn load(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        if let Some(module) = self.cached(by, name) {
+    pub(crate) fn load(&self, key: ModuleKey) -> Result<Arc<Module>, ErrorBody> {
+        if let Some(module) = self.cached(&key) {
             return Ok(module);
         }
         let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = self.cached(by, name) {
+        if let Some(module) = self.cached(&key) {
             return Ok(module); // another request has loaded it in the meantime
         }
-        let module = self.find_and_load(by, name)?;
-        lock(&self.found).insert((by, name.to_owned()), (Instant::now(), Arc::clone(&module)));
+        let module = self.find_and_load(&key)?;
+        lock(&self.found).insert(key, (Instant::now(), Arc::clone(&module)));
         Ok(module)
     }
 
     /// Returns the module when its files need no check.
-    pub(crate) fn cached(&self, by: ModuleKey, name: &str) -> Option<Arc<Module>> {
+    pub(crate) fn cached(&self, key: &ModuleKey) -> Option<Arc<Module>> {
         let found = lock(&self.found);
-        let (at, module) = found.get(&(by, name.to_owned()))?;
-        (at.elapsed() < self.recheck).then(|| Arc::clone(module))
+        let (at, module) = found.get(key)?;
+        (at.elapsed() < self.reload_interval).then(|| Arc::clone(module))
     }
 
     /// Loads a module by name only. A path is rejected.
@@ -71,7 +117,7 @@ impl Modules {
     /// # Errors
     /// E4006 when no module has this name, E4007 for a name outside the search path, E4008 when the module does not load.
     pub(crate) fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.load(ModuleKey::Name, name)
+        self.load(ModuleRef::Name(name).key())
     }
 
     /// Returns the finder that searches for modules.
@@ -79,30 +125,28 @@ impl Modules {
         &self.finder
     }
 
-    fn find_and_load(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        let origin = self.find(by, name).map_err(|error| error::from_search(&error))?;
-        let trust = match by {
-            ModuleKey::Name => self.finder.trust(&origin),
-            ModuleKey::NameOrPath(choice) => self.finder.trust_chosen(name, &origin, choice),
+    fn find_and_load(&self, key: &ModuleKey) -> Result<Arc<Module>, ErrorBody> {
+        let name = key.name.as_str();
+        let origin = match key.by {
+            SearchBy::Name => self.finder.find_name(name),
+            SearchBy::NameOrPath(_) => self.finder.find(name),
         };
-        let key = (origin.path_of(""), trust.clone());
+        let origin = origin.map_err(|error| error::from_search(&error))?;
+        let trust = match key.by {
+            SearchBy::Name => self.finder.trust(&origin),
+            SearchBy::NameOrPath(choice) => self.finder.trust_chosen(name, &origin, choice),
+        };
+        let place = (origin.path_of(""), trust.clone());
         let fingerprint = Fingerprint::new(&origin);
-        if let Some((known, module)) = lock(&self.loaded).get(&key)
+        if let Some((known, module)) = lock(&self.loaded).get(&place)
             && *known == fingerprint
         {
             return Ok(Arc::clone(module));
         }
         let module = load(&origin).map_err(|error| error::from_loading(name, &error))?;
         let module = Arc::new(Module { trust, ..module });
-        lock(&self.loaded).insert(key, (fingerprint, Arc::clone(&module)));
+        lock(&self.loaded).insert(place, (fingerprint, Arc::clone(&module)));
         Ok(module)
-    }
-
-    fn find(&self, by: ModuleKey, name: &str) -> Result<Origin, FindError> {
-        match by {
-            ModuleKey::Name => self.finder.find_name(name),
-            ModuleKey::NameOrPath(_) => self.finder.find(name),
-        }
     }
 }
 
@@ -150,7 +194,7 @@ mod tests {
         let loaded: Vec<Arc<Module>> = thread::scope(|scope| {
             let load = || {
                 barrier.wait();
-                modules.load(ModuleKey::Name, "code-reviewer").unwrap()
+                modules.load_name("code-reviewer").unwrap()
             };
             let threads: Vec<_> = (0..REQUESTS).map(|_| scope.spawn(load)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()

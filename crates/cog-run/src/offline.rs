@@ -114,7 +114,7 @@ fn info(model: &'static str) -> ProviderInfo {
     info
 }
 
-/// Splits a text into parts of about [`PART_BYTES`] bytes, at character boundaries.
+/// Splits a string into parts of about [`PART_BYTES`] bytes, at character boundaries.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

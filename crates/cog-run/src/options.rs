@@ -9,7 +9,7 @@ use std::time::Duration;
 use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk};
 
-use crate::{Budget, Cancellation, ContextScope, approval::Continuation, events::Listeners, tool::ToolList};
+use crate::{Budget, Cancellation, ContextScope, approval::Approval, events::Listeners, tool::ToolList};
 
 /// What a user or a program says of one run. Options that are not set come from the module or the runtime.
 ///
@@ -33,7 +33,7 @@ pub struct RunOptions {
     pub strict: bool,
     /// The maximum duration of the run (ruling R40). None uses the runtime's limit.
     pub timeout: Option<Duration>,
-    /// The parameters of the generation. They replace those of the runtime and of the manifest.
+    /// The parameters of the generation. They replace the parameters of the runtime and the manifest.
     pub generation: Generation,
     /// The handling of violations while the answer arrives (ruling R49).
     pub on_violation: Option<OnViolation>,
@@ -58,14 +58,14 @@ pub struct RunOptions {
     pub cancellation: Cancellation,
     /// The risk of the run. In a run of high risk, every tool that changes something needs a confirmation.
     pub risk: Option<Risk>,
-    /// The maximum number of rounds of tool calls, at most that of the runtime.
+    /// The maximum number of rounds of tool calls, at most the runtime's.
     pub max_tool_rounds: Option<u32>,
-    /// The maximum number of tool calls, at most that of the runtime.
+    /// The maximum number of tool calls, at most the runtime's.
     pub max_tool_calls: Option<u32>,
-    /// The tools of this run and of the modules that it calls, beside those of the runtime.
+    /// The tools of this run and of the modules that it calls, in addition to the runtime's.
     pub(crate) tools: ToolList,
-    /// The halted run that this one continues. The input is that of the halted run.
-    pub continuation: Option<Continuation>,
+    /// The halted run that this one continues, with its input.
+    pub approval: Option<Approval>,
     /// The context that the modules of a composition share. None has only the input's own.
     pub context: Option<ContextScope>,
     /// The agent that the run hands over to: `handoff` of the answer becomes its packet, in [`Envelope::handoff`]
@@ -73,7 +73,7 @@ pub struct RunOptions {
     ///
     /// [`Envelope::handoff`]: cog_spec::Envelope::handoff
     pub handoff_to: Option<String>,
-    /// The budgets that the calls of the run are counted in, in addition to that of the runtime for each run.
+    /// The budgets that the calls of the run are counted in, in addition to the budget that the runtime has for each run.
     pub budgets: Vec<Budget>,
     /// The listeners of this run, without its parts.
     pub(crate) events: Listeners,

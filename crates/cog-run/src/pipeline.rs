@@ -26,7 +26,7 @@ use crate::{
     events::OpenRun,
     plan::PreparedRun,
     state::RuntimeState,
-    stream::Outlet,
+    stream::ChunkQueue,
     tool::ToolInfo,
     tools::{ModuleCall, ModuleCalls},
 };
@@ -37,9 +37,9 @@ pub(crate) fn run(mut run: PreparedRun) -> ChunkStream {
     if let Some(open) = &mut run.open {
         open.set_session(&session_id);
     }
-    let outlet = Outlet::default();
-    let driver = Driver::new(run.plan, run.rules, outlet.clone());
-    ChunkStream::new(session_id, outlet, driver.run()).observed(run.open)
+    let queue = ChunkQueue::default();
+    let driver = Driver::new(run.plan, run.rules, queue.clone());
+    ChunkStream::new(session_id, queue, driver.run()).observed(run.open)
 }
 
 /// Runs the steps before the call, and reports a run that is refused to its listeners.

@@ -89,7 +89,8 @@ impl Plan {
             composed.media.clone_from(&parts);
         }
         let instructions = request::instructions(self.request.output.as_deref());
-        let (module, texts) = (&self.spec.module, &self.spec.texts);
+        let module = &self.spec.module;
+        let texts = &self.spec.texts;
         let messages = prompt::conversation(module, instructions, collected.input(), texts, parts)?;
         let initial = messages.messages().len();
         let former = std::mem::replace(&mut self.request.messages, messages);
@@ -108,9 +109,9 @@ impl Plan {
 pub(crate) fn handoff_rules(
     module: &Module,
     parent: Option<Handoff>,
-    options: &RunOptions,
+    agent: Option<String>,
 ) -> Result<HandoffRules, ErrorBody> {
-    let Some(agent) = options.handoff_to.clone() else { return Ok(HandoffRules { parent, target: None }) };
+    let Some(agent) = agent else { return Ok(HandoffRules { parent, target: None }) };
     if !module.contract.has_handoff() {
         let name = &module.manifest.name;
         let message = format!("{name} cannot hand over to `{agent}`: its data have no field `handoff`");
@@ -122,12 +123,14 @@ pub(crate) fn handoff_rules(
     Ok(HandoffRules { parent, target: Some(target) })
 }
 
-/// Returns the warning that the packet of the input is addressed to another agent. The name of an agent may be that of its
-/// module with a suffix, such as `coder_v1`.
+/// Returns the warning that the packet of the input is addressed to another agent. An agent may have the name of
+/// its module with a suffix, such as `coder_v1`.
 pub(crate) fn misaddressed(module: &Module, packet: Option<&Handoff>) -> Option<Warning> {
-    let (agent, name) = (packet?.target_agent(), &module.manifest.name);
-    let is_suffix = |rest: &str| !rest.starts_with(|first: char| first.is_alphanumeric());
-    if agent.strip_prefix(name.as_str()).is_some_and(is_suffix) {
+    let agent = packet?.target_agent();
+    let name = &module.manifest.name;
+    if let Some(suffix) = agent.strip_prefix(name.as_str())
+        && !suffix.starts_with(char::is_alphanumeric)
+    {
         return None;
     }
     let message = format!("the handoff packet is addressed to `{agent}`, but `{name}` runs it");
@@ -173,7 +176,8 @@ impl Plan {
             _ => (Dialect::JsonObject, "without the schema, as a request for a JSON object"),
         };
         let projected = self.spec.compiled.projected(&self.spec.module, weaker)?;
-        let (old, new) = (self.request.output.as_deref(), Some(&*projected.output));
+        let old = self.request.output.as_deref();
+        let new = Some(&*projected.output);
         request::replace_instructions(&mut self.request.messages, instructions(old), instructions(new));
         self.request.output = Some(Arc::clone(&projected.output));
         Some(change)

@@ -4,11 +4,12 @@ use std::{collections::VecDeque, sync::Arc};
 
 use cog_harmony::{Message, Part, Role, TokenCounter, ToolDefinition};
 use cog_json::{ToJson as _, Value};
+use cog_media::Delivery;
 use cog_module::Module;
 use cog_provider::{ModelRequest, OFFLINE, Provider, ToolRequest};
 use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
-use crate::{Budget, Caller, RunOptions, provider::COMPOSITION};
+use crate::{Budget, Caller, provider::COMPOSITION};
 
 /// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
@@ -29,7 +30,7 @@ pub(crate) fn media_output(
     module: &Module,
     provider: &dyn Provider,
     model: &str,
-    options: &RunOptions,
+    delivery: &Delivery,
 ) -> Result<Vec<Warning>, ErrorBody> {
     let wanted = &module.manifest.modalities.output;
     let types: Vec<&str> = wanted.iter().flat_map(|kind| kind.output_types()).copied().collect();
@@ -42,14 +43,15 @@ pub(crate) fn media_output(
         wanted.iter().filter(matches).copied().collect()
     };
     let mut warnings = Vec::new();
-    for slot in module.contract.named_media_outputs(&types, options.delivery.kind()) {
+    for slot in module.contract.named_media_outputs(&types, delivery.kind()) {
         let kinds = kinds_of(&slot.types);
         if kinds.is_empty() || kinds.iter().any(|kind| generated.contains(kind)) {
             continue;
         }
         let model = provider.info().model_or_default(model);
         let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
-        let (provider, kinds) = (&provider.info().name, names.join(" or "));
+        let provider = &provider.info().name;
+        let kinds = names.join(" or ");
         let message = format!("{provider}/{model} cannot generate {kinds} for {}", slot.path);
         if slot.is_required {
             return Err(ErrorBody::new(Code::MultimodalNotSupported, message).suggest(
@@ -67,7 +69,8 @@ pub(crate) fn media_output(
 /// E4002 for a budget that is spent, and for a price that is unknown.
 pub(crate) fn budgets(
     budgets: &[Budget],
-    (provider, model): (&dyn Provider, &str),
+    provider: &dyn Provider,
+    model: &str,
     others: &VecDeque<Arc<dyn Provider>>,
 ) -> Result<(), ErrorBody> {
     if provider.info().name == OFFLINE {
@@ -158,7 +161,7 @@ fn accepts_schema(provider: &dyn Provider, model: &str, has_tools: bool) -> bool
     has_dialect && info.has_schema(model) && !loses_schema(provider, model, has_tools)
 }
 
-/// Whether a model accepts no schema beside tools.
+/// Whether a model accepts no schema together with tools.
 fn loses_schema(provider: &dyn Provider, model: &str, has_tools: bool) -> bool {
     let tools = provider.info().tool_settings(model);
     has_tools && tools.supported && !tools.with_schema
@@ -201,7 +204,8 @@ const FITS_EVERY_WINDOW: u64 = 4000;
 pub(crate) fn window(provider: &dyn Provider, request: &ModelRequest) -> Result<(), ErrorBody> {
     let model = provider.info().model_or_default(&request.model);
     let counter = TokenCounter::at_least(model);
-    let (messages, tools) = (request.messages.messages(), request.tools.as_deref());
+    let messages = request.messages.messages();
+    let tools = request.tools.as_deref();
     let largest = messages.iter().map(|message| largest(message, &counter)).sum::<u64>()
         + tools.map_or(0, definition_bytes);
     if largest <= FITS_EVERY_WINDOW {
@@ -223,7 +227,7 @@ pub(crate) fn estimate(request: &ModelRequest, model: &str) -> u64 {
     (texts + request.tools.as_deref().map_or(0, definition_bytes)).div_ceil(4) + media
 }
 
-/// Returns a number of tokens that the message does not exceed, without a tokenizer: a byte for each token of a text.
+/// Returns a number of tokens that the message does not exceed, without a tokenizer: a byte for each token.
 fn largest(message: &Message, counter: &TokenCounter) -> u64 {
     text_bytes(message) + media_tokens(message, counter)
 }
@@ -276,7 +280,8 @@ impl Size {
         counter: &TokenCounter,
         messages: &[Message],
     ) -> ErrorBody {
-        let (total, name) = (self.total(), &provider.info().name);
+        let total = self.total();
+        let name = &provider.info().name;
         let at_least = if counter.is_exact() { "" } else { "at least " };
         let what = if self.definitions > 0 { "messages and tools" } else { "messages" };
         let message = format!(

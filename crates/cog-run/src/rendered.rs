@@ -33,7 +33,8 @@ pub struct Rendered {
 impl PreparedRun {
     /// Renders the request that this run would send.
     pub(crate) async fn render(self) -> Result<Rendered, ErrorBody> {
-        let (mut plan, mut warnings) = (self.plan, self.rules.warnings);
+        let mut plan = self.plan;
+        let mut warnings = self.rules.warnings;
         if let Some(sources) = plan.media.take() {
             let media = sources.collect(drop).await?;
             let prepared = media.prepare(plan.provider.as_ref(), &plan.request.model).await?;

@@ -21,7 +21,7 @@ pub(crate) struct RequestSpec {
     pub(crate) preferred: Generation,
     /// The request for a model that generates only images, if the module generates images.
     pub(crate) image: Option<Arc<ImageRequest>>,
-    /// The texts in place of the calls and references of the prompt.
+    /// The texts that replace the calls and references of the prompt.
     pub(crate) texts: Arc<[String]>,
     /// The tools that the model may call.
     pub(crate) tools: Option<Arc<ToolSet>>,
@@ -165,10 +165,11 @@ impl RequestSpec {
         wanted.copied().filter(|kind| made.contains(kind)).collect()
     }
 
-    /// Returns the dialect of the answer's schema. Models accept no schema while they generate media, some none beside tools,
+    /// Returns the dialect of the answer's schema. Models accept no schema while they generate media, some none together with tools,
     /// and some none at all.
     fn dialect(&self, provider: &dyn Provider, model: &str) -> Dialect {
-        let (info, tools) = (provider.info(), provider.info().tool_settings(model));
+        let info = provider.info();
+        let tools = provider.info().tool_settings(model);
         let fits_tools = self.tools.is_none() || !tools.supported || tools.with_schema;
         let has_schema = self.makes(provider, model).is_empty() && info.has_schema(model) && fits_tools;
         if has_schema { info.dialect } else { Dialect::Prompt }

@@ -4,22 +4,22 @@ use std::{sync::Arc, time::Duration};
 
 use cog_json::Value;
 use cog_media::Access;
-use cog_module::{Choice, Finder, Module};
+use cog_module::{Finder, Module};
 use cog_provider::Provider;
 use cog_spec::{Code, Envelope, ErrorBody, Generation};
 
 use crate::{
     AnswerCache, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunContext, RunInput,
     RunOptions,
-    approval::{Continuation, Decision},
+    approval::{Approval, Decision},
     compiled::Compilations,
     composition::{CompositionMode, Compositions},
     events::{Listeners, RunEvents},
-    modules::{ModuleKey, Modules},
+    modules::{ModuleRef, Modules},
     pipeline,
     state::RuntimeState,
     tool::Tool,
-    tools::{HaltedRun, HaltedRuns, ToolLimits, ToolSettings},
+    tools::{PendingApproval, PendingApprovals, ToolLimits, ToolSettings},
 };
 
 /// Runs modules. A program sets it up once, shares it, and uses it from any task.
@@ -34,7 +34,7 @@ pub struct RuntimeBuilder {
     providers: Providers,
     finder: Finder,
     timeout: Duration,
-    recheck: Duration,
+    reload_interval: Duration,
     media: Access,
     generation: Generation,
     listeners: Vec<Arc<dyn RunEvents>>,
@@ -50,7 +50,7 @@ impl Runtime {
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
     /// The default interval after which the files of a module are checked again.
-    pub const DEFAULT_RECHECK: Duration = Duration::from_millis(500);
+    const DEFAULT_RELOAD_INTERVAL: Duration = Duration::from_millis(500);
 
     /// The default maximum number of parts of one composition that call a model at the same time, at all depths together.
     pub const MAX_PARALLEL_PARTS: usize = 128;
@@ -62,7 +62,7 @@ impl Runtime {
             providers: Providers::default(),
             finder: Finder::new(".", Vec::new(), None),
             timeout: Self::DEFAULT_TIMEOUT,
-            recheck: Self::DEFAULT_RECHECK,
+            reload_interval: Self::DEFAULT_RELOAD_INTERVAL,
             media: Access::default(),
             generation: Generation::default(),
             listeners: Vec::new(),
@@ -80,76 +80,36 @@ impl Runtime {
         Self::from_builder(Self::builder().offline())
     }
 
-    /// Loads a module by name or path, for the operator.
+    /// Loads a module: `"code-reviewer"`, or a path. [`ModuleRef`] also has names that are not the user's choice.
     ///
     /// The module is compiled once and cached. When its files change, it is reloaded after
-    /// [`RuntimeBuilder::recheck`] at the latest.
-    ///
-    /// A path is trusted: its module may call tools. A name that leads to a module of the working directory is not, unless
-    /// the finder trusts it ([`Finder::with_trusted`]).
+    /// [`RuntimeBuilder::reload_interval`] at the latest.
     ///
     /// # Errors
     /// E4006 when no module has this name, E4007 for a name outside the search path, E4008
     /// when the module does not load.
-    pub fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.state.modules.load(ModuleKey::NameOrPath(Choice::User), name_or_path)
+    pub fn load<'a>(&self, module: impl Into<ModuleRef<'a>>) -> Result<Arc<Module>, ErrorBody> {
+        self.state.modules.load(module.into().key())
     }
 
-    /// Loads a module like [`Runtime::load`], where a program has found the path itself, as in a log: only trust lets it call
-    /// tools.
+    /// Loads a module like [`Runtime::load`], without blocking the event loop: on a thread that may block, unless it is cached.
     ///
     /// # Errors
     /// The errors of [`Runtime::load`].
-    pub fn load_found(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.state.modules.load(ModuleKey::NameOrPath(Choice::Program), name_or_path)
-    }
-
-    /// Loads a module by name only, for callers other than the operator. A path is rejected.
-    ///
-    /// # Errors
-    /// The errors of [`Runtime::load`].
-    pub fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.state.modules.load_name(name)
-    }
-
-    /// Loads a module like [`Runtime::load`], without blocking the event loop.
-    ///
-    /// # Errors
-    /// The errors of [`Runtime::load`].
-    pub async fn load_async(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.load_by(ModuleKey::NameOrPath(Choice::User), name_or_path).await
-    }
-
-    /// Loads a module like [`Runtime::load_found`], without blocking the event loop.
-    ///
-    /// # Errors
-    /// The errors of [`Runtime::load`].
-    pub async fn load_found_async(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.load_by(ModuleKey::NameOrPath(Choice::Program), name_or_path).await
-    }
-
-    /// Loads a module like [`Runtime::load_name`], without blocking the event loop.
-    ///
-    /// # Errors
-    /// The errors of [`Runtime::load`].
-    pub async fn load_name_async(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.load_by(ModuleKey::Name, name).await
-    }
-
-    /// Loads a module on a thread that may block, unless it is cached.
-    async fn load_by(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        if let Some(module) = self.state.modules.cached(by, name) {
+    pub async fn load_async<'a>(&self, module: impl Into<ModuleRef<'a>>) -> Result<Arc<Module>, ErrorBody> {
+        let key = module.into().key();
+        if let Some(module) = self.state.modules.cached(&key) {
             return Ok(module);
         }
-        let (state, name) = (Arc::clone(&self.state), name.to_owned());
-        let loading = tokio::task::spawn_blocking(move || state.modules.load(by, &name)).await;
+        let state = Arc::clone(&self.state);
+        let loading = tokio::task::spawn_blocking(move || state.modules.load(key)).await;
         loading.unwrap_or_else(|error| Err(crate::error::from_task(&error)))
     }
 
-    /// Returns the module from the cache, without reading a file. A server calls this on its event loop, and
-    /// [`Runtime::load_name`] on another thread when it returns none.
-    pub fn cached_name(&self, name: &str) -> Option<Arc<Module>> {
-        self.state.modules.cached(ModuleKey::Name, name)
+    /// Returns a module from the cache, without reading a file. A server calls this on its event loop, and [`Runtime::load`] on
+    /// another thread when it returns none.
+    pub fn cached(&self, module: ModuleRef<'_>) -> Option<Arc<Module>> {
+        self.state.modules.cached(&module.key())
     }
 
     /// Returns the providers of the runtime.
@@ -163,7 +123,7 @@ impl Runtime {
     }
 
     /// Runs a module and returns its envelope. A failure is an envelope with an error.
-    pub async fn execute(&self, module: &Arc<Module>, input: RunInput, options: RunOptions) -> Envelope {
+    pub async fn run(&self, module: &Arc<Module>, input: RunInput, options: RunOptions) -> Envelope {
         let context = RunContext { is_folded: true, ..RunContext::default() };
         match self.prepare(module, input, options, context) {
             Ok(chunks) => chunks.fold().await,
@@ -176,7 +136,7 @@ impl Runtime {
     /// # Errors
     /// Errors that are known before the provider is called: an invalid input, a caller without permission, or
     /// content that the provider does not support (ruling R54).
-    pub fn execute_stream(
+    pub fn stream(
         &self,
         module: &Arc<Module>,
         input: RunInput,
@@ -187,11 +147,11 @@ impl Runtime {
 
     /// Checks a run within its context, and returns its chunks. Reading them runs it.
     ///
-    /// Servers, batches and sessions use this; [`Runtime::execute`] and [`Runtime::execute_stream`] are for everyone else. The
+    /// Servers, batches and sessions use this; [`Runtime::run`] and [`Runtime::stream`] are for everyone else. The
     /// time of the check grows with the input, so a server calls it on a thread that may block.
     ///
     /// # Errors
-    /// The errors of [`Runtime::execute_stream`].
+    /// The errors of [`Runtime::stream`].
     pub fn prepare(
         &self,
         module: &Arc<Module>,
@@ -208,19 +168,19 @@ impl Runtime {
     ///
     /// # Errors
     /// E4013 for an id that is unknown or belongs to another owner, E4014 for one that was used.
-    pub fn halted_run(&self, id: &str, owner: Option<&str>) -> Result<HaltedRun, ErrorBody> {
+    pub fn pending_approval(&self, id: &str, owner: Option<&str>) -> Result<PendingApproval, ErrorBody> {
         self.state.tools.halted.get(id, owner)
     }
 
-    /// Continues a run that waits for a confirmation. Options that are not set are those of the halted run.
+    /// Continues a run that waits for a confirmation. Options that are not set come from the halted run.
     ///
-    /// [`RunOptions::continuation`] does the same for a run that returns chunks.
+    /// [`RunOptions::approval`] does the same for a run that returns chunks.
     pub async fn continue_run(&self, id: &str, decision: Decision, options: RunOptions) -> Envelope {
-        let halted = self.halted_run(id, options.owner.as_deref());
+        let halted = self.pending_approval(id, options.owner.as_deref());
         match halted.and_then(|halted| self.load(&halted.module)) {
             Ok(module) => {
-                let options = options.continuation(Continuation { id: id.to_owned(), decision });
-                self.execute(&module, RunInput::Json(Value::null()), options).await
+                let options = options.approval(Approval { id: id.to_owned(), decision });
+                self.run(&module, RunInput::Json(Value::null()), options).await
             }
             Err(error) => Envelope::failure(error),
         }
@@ -229,7 +189,7 @@ impl Runtime {
     /// Returns the messages that a run would send, and the request in the provider's format. Nothing is sent.
     ///
     /// # Errors
-    /// The errors of [`Runtime::execute_stream`].
+    /// The errors of [`Runtime::stream`].
     pub async fn render(
         &self,
         module: &Arc<Module>,
@@ -258,7 +218,7 @@ impl RuntimeBuilder {
     /// let runtime = Runtime::builder().provider(provider::from_fn("yes", "yes-1", async |_| Ok(ANSWER))).build()?;
     /// let module = runtime.load("code-reviewer")?;
     /// let input = RunInput::text("fn main() {}");
-    /// let envelope = runtime.execute(&module, input, RunOptions::default()).await;
+    /// let envelope = runtime.run(&module, input, RunOptions::default()).await;
     /// assert!(envelope.is_ok());
     /// assert_eq!(envelope.meta.runtime.model.as_deref(), Some("yes/yes-1"));
     /// # Ok(())
@@ -297,7 +257,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the parameters of the generation for runs without their own. They replace those of a manifest.
+    /// Sets the parameters of the generation for runs without their own. They replace the parameters in a manifest.
     pub fn generation(mut self, generation: Generation) -> Self {
         self.generation = generation;
         self
@@ -332,7 +292,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the names of tools whose calls a person must confirm, beside those that require it themselves.
+    /// Sets the names of tools whose calls a person must confirm, in addition to the tools that require it themselves.
     pub fn confirmed_tools(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.tools.confirm = names.into_iter().collect();
         self
@@ -345,7 +305,7 @@ impl RuntimeBuilder {
     }
 
     /// Sets where runs that wait for a confirmation are stored. By default they are stored in memory.
-    pub fn halted_runs(mut self, halted: HaltedRuns) -> Self {
+    pub fn pending_approvals(mut self, halted: PendingApprovals) -> Self {
         self.tools.halted = halted;
         self
     }
@@ -380,8 +340,8 @@ impl RuntimeBuilder {
 
     /// Sets the interval after which the files of a module are checked again. A check takes longer than the
     /// rest of a short run.
-    pub fn recheck(mut self, recheck: Duration) -> Self {
-        self.recheck = recheck;
+    pub fn reload_interval(mut self, reload_interval: Duration) -> Self {
+        self.reload_interval = reload_interval;
         self
     }
 
@@ -405,7 +365,7 @@ impl Runtime {
             providers,
             finder,
             timeout,
-            recheck,
+            reload_interval,
             media,
             generation,
             listeners,
@@ -415,7 +375,7 @@ impl Runtime {
             budget,
             cache,
         } = builder;
-        let modules = Modules::new(finder, recheck);
+        let modules = Modules::new(finder, reload_interval);
         let compilations = Compilations::default();
         let state = RuntimeState {
             providers,

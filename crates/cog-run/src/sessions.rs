@@ -34,14 +34,16 @@ use cog_spec::{Chunk, Code, Envelope, ErrorBody};
 use serde::Serialize;
 use tokio::{runtime::Handle, task::JoinSet};
 
-use self::{file::Header, replicator::Pump, session::UnownedLog, shared::Shared, store::SessionStore};
+use self::{
+    file::Header, replicator::SessionWriter, session::UnownedLog, shared::Shared, store::SessionStore,
+};
 pub use self::{
     resume::{ResumeError, ResumeFrom},
     session::{NewSession, RunSpec, Session, SessionOptions},
     settings::SessionSettings,
     shared_log::{AppendError, LogFuture, LogReading, LogRecord, LogRequest, LogStream, SharedLog},
     stored_run::{RunRecord, StoredRun, StoredRuns},
-    subscriber::{After, Batch, Entry, Subscriber},
+    subscriber::{Batch, Entry, StartFrom, Subscriber},
 };
 use crate::{
     CancelReason, ChunkStream, RunContext, RunInput, Runtime, clock, parts_state::FinishedParts,
@@ -89,7 +91,7 @@ impl Sessions {
     /// Starts a run in a new session. Must be called within a tokio runtime, which runs it.
     ///
     /// # Errors
-    /// Errors that are known before the provider is called, as in [`Runtime::execute_stream`].
+    /// Errors that are known before the provider is called, as in [`Runtime::stream`].
     pub fn start(
         &self,
         runtime: &Runtime,
@@ -125,11 +127,11 @@ impl Sessions {
         };
         let input = RunInput::Json(spec.input.clone());
         let chunks = runtime.prepare(module, input, spec.options.clone(), context)?;
-        let SessionOptions { owner, detached, slot } = options;
+        let SessionOptions { owner, detached, permit } = options;
         let partial_allowed = module.manifest.failure.partial_allowed;
         let header =
             Header { id, owner, detached, created_ms: clock::millis(clock::now()), partial_allowed, spec };
-        Ok(NewSession { sessions: self.clone(), chunks, header, slot, log })
+        Ok(NewSession { sessions: self.clone(), chunks, header, permit, log })
     }
 
     /// Returns a session of this owner.
@@ -173,11 +175,11 @@ impl Sessions {
         self.0.store.idle().await;
     }
 
-    fn pump(&self, session: &Arc<Shared>, chunks: ChunkStream, slot: Box<dyn Any + Send>) {
-        let pump = Pump::new(Arc::clone(&self.0.store), Arc::clone(session), slot);
+    fn spawn_writer(&self, session: &Arc<Shared>, chunks: ChunkStream, permit: Box<dyn Any + Send>) {
+        let writer = SessionWriter::new(Arc::clone(&self.0.store), Arc::clone(session), permit);
         let mut tasks = self.0.sweeping();
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(pump.run(chunks));
+        tasks.spawn(writer.run(chunks));
     }
 }
 

@@ -22,7 +22,7 @@ pub struct ChunkStream {
     session_id: String,
     /// The future of the run; none once it has finished.
     run: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    outlet: Outlet,
+    queue: ChunkQueue,
     /// Chunks of the run that were not read yet.
     ready: VecDeque<Chunk>,
     /// What reports the end of the run to its listeners.
@@ -30,27 +30,27 @@ pub struct ChunkStream {
 }
 
 /// The queue into which a run writes its chunks. All chunks written before the run waits are read at once. A run that writes
-/// many waits for the reader, see [`Outlet::make_room`].
+/// many waits for the reader, see [`ChunkQueue::make_room`].
 #[derive(Clone, Default)]
-pub(crate) struct Outlet(Arc<Mutex<Queue>>);
+pub(crate) struct ChunkQueue(Arc<Mutex<QueueState>>);
 
 #[derive(Default)]
-struct Queue {
+struct QueueState {
     chunks: VecDeque<Chunk>,
     /// The media of the input are ready, and the provider is called.
     is_prepared: bool,
 }
 
 impl ChunkStream {
-    /// Returns the stream of the chunks that a run writes into this outlet.
+    /// Returns the stream of the chunks that a run writes into this queue.
     pub(crate) fn new(
         session_id: String,
-        outlet: Outlet,
+        queue: ChunkQueue,
         run: impl Future<Output = ()> + Send + 'static,
     ) -> Self {
         let mut ready = VecDeque::new();
-        outlet.move_to(&mut ready); // chunks written before the run starts come first
-        Self { session_id, run: Some(Box::pin(run)), outlet, ready, open: None }
+        queue.move_to(&mut ready); // chunks written before the run starts come first
+        Self { session_id, run: Some(Box::pin(run)), queue, ready, open: None }
     }
 
     /// Sets what reports the end of the run.
@@ -90,22 +90,22 @@ impl ChunkStream {
     /// The envelope of a run that fails before the provider is called (ruling R54).
     pub async fn prepared(mut self) -> Result<Self, Box<Envelope>> {
         poll_fn(|context| self.poll_prepared(context)).await;
-        if self.outlet.lock().is_prepared { Ok(self) } else { Err(Box::new(self.fold().await)) }
+        if self.queue.lock().is_prepared { Ok(self) } else { Err(Box::new(self.fold().await)) }
     }
 
     fn poll_prepared(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let is_over = match &mut self.run {
-            Some(run) if !self.outlet.lock().is_prepared => run.as_mut().poll(context).is_ready(),
+            Some(run) if !self.queue.lock().is_prepared => run.as_mut().poll(context).is_ready(),
             _ => return Poll::Ready(()),
         };
-        self.ready.append(&mut self.outlet.lock().chunks);
+        self.ready.append(&mut self.queue.lock().chunks);
         if is_over {
             self.run = None;
         }
-        if is_over || self.outlet.lock().is_prepared { Poll::Ready(()) } else { Poll::Pending }
+        if is_over || self.queue.lock().is_prepared { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Waits for chunks, and adds all available ones to the queue. Returns false after the last.
+    /// Waits for chunks, and adds all available ones to the batch. Returns false after the last.
     pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Chunk>) -> bool {
         let Some(first) = self.next().await else { return false };
         batch.push(first);
@@ -136,7 +136,7 @@ impl Stream for ChunkStream {
             }
             let Some(run) = &mut stream.run else { return Poll::Ready(None) };
             let is_over = run.as_mut().poll(context).is_ready();
-            stream.outlet.move_to(&mut stream.ready);
+            stream.queue.move_to(&mut stream.ready);
             if is_over {
                 stream.run = None;
             } else if stream.ready.is_empty() {
@@ -150,12 +150,13 @@ impl Stream for ChunkStream {
     }
 }
 
-impl Outlet {
+impl ChunkQueue {
     /// Lets the reader take the chunks if there are many.
     pub(crate) async fn make_room(&self) {
         const MAX_WAITING: usize = 1_024;
         let is_full = self.lock().chunks.len() >= MAX_WAITING;
         if is_full {
+            // The reader polls the run: it takes the chunks when the run returns to it once.
             yield_now().await;
         }
     }
@@ -174,12 +175,12 @@ impl Outlet {
         std::mem::swap(&mut self.lock().chunks, ready);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Extend<Chunk> for Outlet {
+impl Extend<Chunk> for ChunkQueue {
     fn extend<T: IntoIterator<Item = Chunk>>(&mut self, chunks: T) {
         let mut chunks = chunks.into_iter();
         if let Some(first) = chunks.next() {

@@ -56,9 +56,9 @@ pub struct ToolOutput {
     /// The result as JSON. The model receives an object with `status: success` before its members, and any other value as
     /// `result`.
     pub value: Option<Value>,
-    /// Images and other parts beside it, for a model that accepts them (appendix A.2.3).
+    /// Images and other parts in addition to it, for a model that accepts them (appendix A.2.3).
     pub parts: Vec<Part>,
-    /// The tokens that the tool spent on models; they count as those of the run.
+    /// The tokens that the tool spent on models; they count as tokens of the run.
     pub usage: Option<Usage>,
     /// The result has a high risk: from then on, every tool with side effects needs a confirmation.
     pub is_high_risk: bool,
@@ -121,7 +121,7 @@ pub struct ToolError {
     pub code: Option<ErrorCode>,
     /// Details for the model.
     pub details: Option<Value>,
-    /// The tokens that the tool spent on models; they count as those of the run.
+    /// The tokens that the tool spent on models; they count as tokens of the run.
     pub usage: Option<Box<Usage>>,
 }
 
@@ -233,7 +233,7 @@ impl ToolList {
         self.0.push(tool);
     }
 
-    /// Returns these tools, and those of `others` that have other names.
+    /// Returns these tools, and the tools of `others` that have other names.
     pub(crate) fn with(&self, others: &Self) -> Vec<Arc<dyn Tool>> {
         let mut tools = others.clone();
         self.0.iter().for_each(|tool| tools.add(Arc::clone(tool)));

@@ -7,16 +7,12 @@
 mod access;
 mod arguments;
 mod calls;
-mod claim;
 mod content;
-mod done;
 mod execute;
 mod halt_parts;
 mod halted;
-mod halted_calls;
 mod logged;
 mod module_tool;
-mod progress;
 mod restore;
 mod round;
 mod run;
@@ -24,23 +20,22 @@ mod set;
 mod settings;
 mod state;
 
+pub use self::{
+    content::CONFIRMATION_REQUIRED,
+    halted::{PendingApproval, PendingApprovals},
+    settings::ToolLimits,
+};
 pub(crate) use self::{
-    claim::Claim,
     halt_parts::halt_parts,
     module_tool::{ModuleCall, ModuleCalls},
-    restore::{Continued, ContinuedPart, Restored, restore},
+    restore::{Claim, Continued, ContinuedPart, Restored, restore},
     round::{Round, RoundEnd},
     run::{LastCall, ToolRun, ToolSources},
     set::ToolSet,
     settings::ToolSettings,
 };
-pub use self::{
-    content::CONFIRMATION_REQUIRED,
-    halted::{HaltedRun, HaltedRuns},
-    settings::ToolLimits,
-};
 pub use crate::{
-    approval::{Continuation, Decision},
+    approval::{Approval, Decision},
     tool::{
         FunctionTool, InvalidTool, Tool, ToolContext, ToolEffects, ToolError, ToolFuture, ToolInfo,
         ToolOutput,

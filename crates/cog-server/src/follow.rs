@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use cog_run::{
     CancelReason,
-    sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, Subscriber},
+    sessions::{ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, StartFrom, Subscriber},
 };
 use cog_spec::{Code, Warning, WarningCode};
 
@@ -40,7 +40,7 @@ pub(crate) async fn follow(
     when: Begin,
 ) -> Result<Subscribed, ApiError> {
     let Some((id, from)) = request.body.recovery.take() else {
-        let subscriber = begin(app, request, when).await?.follow(After::Start);
+        let subscriber = begin(app, request, when).await?.follow(StartFrom::Beginning);
         return Ok(Subscribed { subscriber, is_new: false });
     };
     let error = match resume_run(app, &id, &request, from).await? {
@@ -52,7 +52,7 @@ pub(crate) async fn follow(
         return Err(error.into_envelope().into());
     }
     request.body.options.context.warnings.push(new_session_warning(&error));
-    Ok(Subscribed { subscriber: begin(app, request, when).await?.follow(After::Start), is_new: true })
+    Ok(Subscribed { subscriber: begin(app, request, when).await?.follow(StartFrom::Beginning), is_new: true })
 }
 
 /// Subscribes to a session, from the client's position on.
@@ -70,8 +70,8 @@ pub(crate) async fn resubscribe(
         None => {
             let slot = app.slot(client)?;
             adopt(app, id, client).await?;
-            let subscriber = app.sessions.follow(id, &client.owner(), After::Start);
-            subscriber.map(|subscriber| subscriber.with_slot(Some(slot)))
+            let subscriber = app.sessions.follow(id, &client.owner(), StartFrom::Beginning);
+            subscriber.map(|subscriber| subscriber.with_permit(Some(slot)))
         }
     };
     Ok(subscriber.map_err(ResumeError::into_envelope)?)
@@ -93,7 +93,7 @@ pub(crate) async fn begin(app: &App, mut request: ExecuteRequest, when: Begin) -
     let Options { run, context, .. } = *request.body.options;
     let mut spec = RunSpec::new(request.name, input).options(run);
     spec.context = context;
-    let options = SessionOptions::new(request.client.owner()).detached(detached).slot(slot);
+    let options = SessionOptions::new(request.client.owner()).detached(detached).permit(slot);
     let (sessions, runtime, module) = (app.sessions.clone(), app.runtime.clone(), request.module);
     let checked =
         app.offload.run(request.body.bytes, move || sessions.prepare(&runtime, &module, spec, options));

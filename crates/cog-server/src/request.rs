@@ -7,7 +7,7 @@ mod recovery;
 use cog_json::Node;
 use cog_run::{
     RunContext, RunOptions,
-    tools::{Continuation, Decision},
+    tools::{Approval, Decision},
 };
 use cog_spec::{Code, ErrorBody};
 
@@ -24,7 +24,7 @@ use crate::fields::allow_only;
 ///
 /// # Errors
 /// E1001 for an object of another form.
-fn read_continuation(node: Node<'_>) -> Result<Continuation, ErrorBody> {
+fn read_approval(node: Node<'_>) -> Result<Approval, ErrorBody> {
     if !node.is_object() {
         return Err(wrong("_continue: must be an object of id, and confirm or deny"));
     }
@@ -33,15 +33,15 @@ fn read_continuation(node: Node<'_>) -> Result<Continuation, ErrorBody> {
     let id = id.ok_or_else(|| wrong("_continue.id: must be a string"))?.to_owned();
     let decision = match (node.get("confirm"), node.get("deny")) {
         (Some(_), Some(_)) => return Err(wrong("_continue: `confirm` and `deny` cannot be used together")),
-        (None, None) => Decision::Confirm(String::new()),
+        (None, None) => Decision::Approve(String::new()),
         (Some(text), None) => {
             let text = text.as_str().ok_or_else(|| wrong("_continue.confirm: must be a string"))?;
-            Decision::Confirm(text.to_owned())
+            Decision::Approve(text.to_owned())
         }
         (None, Some(deny)) if deny.as_bool() == Some(true) => Decision::Deny,
         (None, Some(_)) => return Err(wrong("_continue.deny: must be true")),
     };
-    Ok(Continuation { id, decision })
+    Ok(Approval { id, decision })
 }
 
 fn wrong(message: &str) -> ErrorBody {
@@ -164,8 +164,8 @@ mod tests {
 
     use super::*;
 
-    fn parse(text: &str) -> Result<Continuation, ErrorBody> {
-        read_continuation(Value::parse(text).unwrap().node())
+    fn parse(text: &str) -> Result<Approval, ErrorBody> {
+        read_approval(Value::parse(text).unwrap().node())
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
         let decision = |text| parse(text).unwrap().decision;
         assert_eq!(decision(r#"{"id": "halt_1", "confirm": "YES"}"#), Decision::yes());
         assert_eq!(decision(r#"{"id": "halt_1", "deny": true}"#), Decision::Deny);
-        assert_eq!(decision(r#"{"id": "halt_1"}"#), Decision::Confirm(String::new()));
+        assert_eq!(decision(r#"{"id": "halt_1"}"#), Decision::Approve(String::new()));
     }
 
     #[test]

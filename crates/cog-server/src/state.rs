@@ -4,7 +4,7 @@ use std::{any::Any, ops::Deref, sync::Arc};
 
 use axum::http::Extensions;
 use cog_module::Module;
-use cog_run::{Runtime, events::SpanContext, sessions::Sessions};
+use cog_run::{ModuleRef, Runtime, events::SpanContext, sessions::Sessions};
 use cog_spec::{Code, ErrorBody};
 
 use crate::{
@@ -43,9 +43,9 @@ impl App {
     /// Loads a module by its name, on a blocking thread where that reads files.
     ///
     /// # Errors
-    /// As [`Runtime::load_name`].
+    /// As [`Runtime::load`].
     pub(crate) async fn load(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.runtime.load_name_async(name).await.map_err(for_client)
+        self.runtime.load_async(ModuleRef::Name(name)).await.map_err(for_client)
     }
 
     /// Sets the options of a caller's run: owner, trace, and where generated media are stored.

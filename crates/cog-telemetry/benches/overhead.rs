@@ -87,7 +87,7 @@ fn settings(collector: &str) -> TelemetrySettings {
 }
 
 async fn run(runtime: &Runtime, module: &Arc<Module>, input: &RunInput) {
-    let envelope = runtime.execute(module, input.clone(), RunOptions::default()).await;
+    let envelope = runtime.run(module, input.clone(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
 }
 

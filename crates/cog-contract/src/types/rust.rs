@@ -253,7 +253,7 @@ fn function(module: &NamedModule) -> String {
          cog_run::ErrorBody::new(cog_run::Code::InvalidInput, error.to_string())\n    }};\n    \
          let module = runtime.load({name:?}).map_err(cog_run::DataError::Failed)?;\n    \
          let input = cog_run::RunInput::json(input).map_err(|error| cog_run::DataError::Failed(invalid(error)))?;\n    \
-         runtime.execute(&module, input, options).await.data_as()\n}}\n"
+         runtime.run(&module, input, options).await.data_as()\n}}\n"
     )
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use cog_run::{
     BudgetLimits,
-    tools::{HaltedRuns, ToolLimits},
+    tools::{PendingApprovals, ToolLimits},
 };
 use cog_spec::{Effort, Generation, ParseEnumError, ServiceTier, Verbosity};
 
@@ -114,11 +114,11 @@ impl BudgetSettings {
 
     /// Returns the limits of a run.
     pub fn limits(&self) -> BudgetLimits {
-        let mut limits = BudgetLimits::new();
-        limits.max_cost = self.max_cost.value;
-        limits.max_tokens = self.max_tokens.value;
-        limits.max_calls = self.max_calls.value;
-        limits
+        BudgetLimits {
+            max_cost: self.max_cost.value,
+            max_tokens: self.max_tokens.value,
+            max_calls: self.max_calls.value,
+        }
     }
 
     /// Returns every setting as `cog config` shows it.
@@ -230,10 +230,10 @@ impl ToolsSettings {
     }
 
     /// Returns the store of runs that wait for a confirmation.
-    pub fn halted_runs(&self) -> HaltedRuns {
+    pub fn pending_approvals(&self) -> PendingApprovals {
         match &self.state_dir.value {
-            Some(directory) => HaltedRuns::in_directory(directory),
-            None => HaltedRuns::in_memory(),
+            Some(directory) => PendingApprovals::in_directory(directory),
+            None => PendingApprovals::in_memory(),
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 use cog_run::{
     Caller, CancelReason, Cancellation, Chunk, ChunkStream, Code, Envelope, ErrorBody, Module, Outcome,
     RunInput, RunOptions, Runtime, Value,
-    tools::{Continuation, Decision},
+    tools::{Approval, Decision},
 };
 use rmcp::{
     Peer, RoleServer,
@@ -46,7 +46,7 @@ pub(super) struct Call<'a> {
 /// What a run starts with.
 enum Start {
     Input(Value),
-    Decision(Continuation),
+    Decision(Approval),
 }
 
 /// How the client is asked for a confirmation.
@@ -68,7 +68,7 @@ impl Call<'_> {
     pub(super) async fn answer(self, params: CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
         let mut start = match &params.request_state {
             Some(state) => match self.decision(state, &params).await? {
-                Ok(continuation) => Start::Decision(continuation),
+                Ok(approval) => Start::Decision(approval),
                 Err(response) => return Ok(*response),
             },
             None => Start::Input(Value::null()),
@@ -91,7 +91,7 @@ impl Call<'_> {
                 _ => None,
             };
             let Some(decision) = decision else { return Ok(self.end(envelope)) };
-            start = Start::Decision(Continuation { id, decision });
+            start = Start::Decision(Approval { id, decision });
         }
         Ok(self.end(Envelope::failure(CancelReason::Cancelled.error())))
     }
@@ -101,15 +101,15 @@ impl Call<'_> {
         &self,
         state: &str,
         params: &CallToolRequestParams,
-    ) -> Result<Result<Continuation, Box<CallToolResponse>>, ErrorData> {
+    ) -> Result<Result<Approval, Box<CallToolResponse>>, ErrorData> {
         let binding = Binding::new(self.owner(), params);
         let id = self.confirmations.open(state, &binding).map_err(|error| invalid_params(&error))?;
         let decision = match answer_in(params) {
             Answer::Decided(decision) => decision,
             Answer::Cancelled => {
                 // Without a decision it stays halted.
-                let decision = Decision::Confirm(String::new());
-                let envelope = self.run(Start::Decision(Continuation { id, decision })).await;
+                let decision = Decision::Approve(String::new());
+                let envelope = self.run(Start::Decision(Approval { id, decision })).await;
                 return Ok(Err(Box::new(self.end(envelope))));
             }
             Answer::Missing => {
@@ -119,11 +119,11 @@ impl Call<'_> {
                 })));
             }
         };
-        Ok(Ok(Continuation { id, decision }))
+        Ok(Ok(Approval { id, decision }))
     }
 
     fn unknown(&self, id: &str) -> Envelope {
-        let error = self.runtime.halted_run(id, self.owner()).err();
+        let error = self.runtime.pending_approval(id, self.owner()).err();
         Envelope::failure(error.unwrap_or_else(|| CancelReason::Cancelled.error()))
     }
 
@@ -143,13 +143,13 @@ impl Call<'_> {
     }
 
     fn ask_in_result(&self, id: &str, binding: &Binding) -> Option<CallToolResponse> {
-        let halted = self.runtime.halted_run(id, self.owner()).ok()?;
+        let halted = self.runtime.pending_approval(id, self.owner()).ok()?;
         self.confirmations.request(&halted, binding).map(CallToolResponse::from)
     }
 
     /// Requests the confirmation from the client, and waits for the answer. None if the run stays halted.
     async fn ask_in_call(&self, id: &str) -> Option<Decision> {
-        let halted = self.runtime.halted_run(id, self.owner()).ok()?;
+        let halted = self.runtime.pending_approval(id, self.owner()).ok()?;
         let asked = self.context.peer.create_elicitation(question(&halted));
         let answered = tokio::select! {
             answered = asked => answered.ok()?,
@@ -169,7 +169,7 @@ impl Call<'_> {
         let options = options.caller(Caller::Agent).cancellation(cancellation.clone());
         let (input, options) = match start {
             Start::Input(input) => (input, options),
-            Start::Decision(continuation) => (Value::null(), options.continuation(continuation)),
+            Start::Decision(approval) => (Value::null(), options.approval(approval)),
         };
         let chunks = match self.start(input, options).await {
             Ok(chunks) => chunks,

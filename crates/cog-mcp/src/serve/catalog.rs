@@ -6,7 +6,7 @@ use std::{
 };
 
 use cog_module::export;
-use cog_run::{Module, Runtime};
+use cog_run::{Module, ModuleRef, Runtime};
 use rmcp::model::Tool;
 
 use super::annotations;
@@ -23,7 +23,7 @@ pub(super) fn modules(runtime: &Runtime) -> Vec<(String, Arc<Module>)> {
 }
 
 fn load(runtime: &Runtime, name: &str) -> Option<Arc<Module>> {
-    match runtime.load_name(name) {
+    match runtime.load(ModuleRef::Name(name)) {
         Ok(module) => module.manifest.invocation.agent_invocable.then_some(module),
         Err(error) => {
             tracing::warn!(

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use cog_run::{
     Code, Envelope, ErrorBody,
-    tools::{CONFIRMATION_REQUIRED, Decision, HaltedRun},
+    tools::{CONFIRMATION_REQUIRED, Decision, PendingApproval},
 };
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -47,7 +47,7 @@ impl Confirmations {
     }
 
     /// Returns the result that asks for the confirmation of a halted run; none if states cannot be signed.
-    pub(super) fn request(&self, halted: &HaltedRun, call: &Binding) -> Option<InputRequiredResult> {
+    pub(super) fn request(&self, halted: &PendingApproval, call: &Binding) -> Option<InputRequiredResult> {
         let options = SealOptions::new().associated_data(&call.0).ttl(TIME_TO_ANSWER);
         let state = self.0.as_ref()?.seal_with(halted.id.as_bytes(), &options);
         let question = InputRequest::Elicitation(ElicitRequest::new(question(halted)));
@@ -101,7 +101,7 @@ pub(super) fn halted_id(envelope: &Envelope) -> Option<&str> {
 }
 
 /// Returns the question of a halted run.
-pub(super) fn question(halted: &HaltedRun) -> ElicitRequestParams {
+pub(super) fn question(halted: &PendingApproval) -> ElicitRequestParams {
     let arguments: String = halted.arguments.to_string().chars().take(MAX_ARGUMENTS).collect();
     let message =
         format!("`{}` needs a confirmation before it is executed. Its arguments: {arguments}", halted.tool);
@@ -127,7 +127,7 @@ pub(super) fn answer_in(params: &CallToolRequestParams) -> Answer {
 pub(super) fn answer(response: &ElicitResult) -> Answer {
     let text = response.content.as_ref().and_then(|content| content.get(ANSWER)).and_then(Value::as_str);
     match (&response.action, text) {
-        (ElicitationAction::Accept, Some(text)) => Answer::Decided(Decision::Confirm(text.to_owned())),
+        (ElicitationAction::Accept, Some(text)) => Answer::Decided(Decision::Approve(text.to_owned())),
         (ElicitationAction::Accept, None) => Answer::Missing,
         (ElicitationAction::Decline, _) => Answer::Decided(Decision::Deny),
         _ => Answer::Cancelled,

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use cog_run::{Code, Envelope, ErrorBody, Module, Runtime, events::SpanContext};
+use cog_run::{Code, Envelope, ErrorBody, Module, ModuleRef, Runtime, events::SpanContext};
 use http::request::Parts;
 use rmcp::{
     RoleServer, ServerHandler,
@@ -70,7 +70,7 @@ impl ModuleServer {
     }
 
     async fn module(&self, name: &str) -> Result<Arc<Module>, ErrorData> {
-        let loaded = self.shared.runtime.load_name_async(name).await;
+        let loaded = self.shared.runtime.load_async(ModuleRef::Name(name)).await;
         loaded.map_err(|error| invalid_params(&for_client(error)))
     }
 
@@ -100,7 +100,9 @@ impl ModuleServer {
         let Some(name) = module_in(uri).filter(|_| self.serves_skills).map(str::to_owned) else {
             return Ok(None);
         };
-        let Ok(module) = self.shared.runtime.load_name_async(&name).await else { return Ok(None) };
+        let Ok(module) = self.shared.runtime.load_async(ModuleRef::Name(&name)).await else {
+            return Ok(None);
+        };
         if !module.manifest.invocation.agent_invocable {
             return Ok(None);
         }
@@ -181,7 +183,7 @@ impl ServerHandler for ModuleServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let module = self.shared.runtime.cached_name(name)?;
+        let module = self.shared.runtime.cached(ModuleRef::Name(name))?;
         Some(self.shared.catalog.tool(name, &module))
     }
 

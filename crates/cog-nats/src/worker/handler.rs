@@ -9,7 +9,7 @@ use std::{
 use async_nats::jetstream::{AckKind, Message};
 use cog_batch::run_input;
 use cog_module::Module;
-use cog_run::Runtime;
+use cog_run::{ModuleRef, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio_util::sync::CancellationToken;
 
@@ -164,7 +164,7 @@ impl Handler {
                 return (Envelope::failure(error), is_missing.then_some(RetryReason::NoModule));
             }
         };
-        let envelope = self.runtime.execute(&module, run_input(job.input), job.options).await;
+        let envelope = self.runtime.run(&module, run_input(job.input), job.options).await;
         let retry = RetryReason::of(&envelope);
         match retry {
             Some(RetryReason::Refusal) => self.refusals.refused(),
@@ -176,7 +176,7 @@ impl Handler {
 
     /// Returns the module of a job, in the version that it names.
     async fn module(&self, job: &Job) -> Result<Arc<Module>, ErrorBody> {
-        let module = self.runtime.load_name_async(&job.module).await?;
+        let module = self.runtime.load_async(ModuleRef::Name(&job.module)).await?;
         let found = &module.manifest.version;
         match &job.version {
             Some(version) if version != found => Err(other_version(&job.module, version, found)),

@@ -82,7 +82,8 @@ impl OpenCall {
     pub(crate) fn new(
         budgets: &[Budget],
         module: &str,
-        (provider, model): (Arc<dyn Provider>, &str),
+        provider: Arc<dyn Provider>,
+        model: &str,
         input_tokens: u64,
         max_output_tokens: Option<u64>,
     ) -> Result<Self, ErrorBody> {

@@ -30,9 +30,9 @@ fn limit_of(error: &ErrorBody) -> String {
 #[test]
 fn each_limit_refuses_the_call_after_it_was_reached() {
     for (limits, limit) in [
-        (BudgetLimits::new().max_calls(2), "max_calls"),
-        (BudgetLimits::new().max_tokens(200), "max_tokens"),
-        (BudgetLimits::new().max_cost(0.2), "max_cost"),
+        (BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() }, "max_calls"),
+        (BudgetLimits { max_tokens: Some(200), ..BudgetLimits::default() }, "max_tokens"),
+        (BudgetLimits { max_cost: Some(0.2), ..BudgetLimits::default() }, "max_cost"),
     ] {
         let budget = Budget::new("run", limits);
         spend(&budget, "a", usage(100, Some(0.1))).unwrap();
@@ -46,7 +46,7 @@ fn each_limit_refuses_the_call_after_it_was_reached() {
 
 #[test]
 fn error_names_what_each_module_spent() {
-    let budget = Budget::new("composition", BudgetLimits::new().max_calls(2));
+    let budget = Budget::new("composition", BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() });
     spend(&budget, "b", usage(3, Some(0.5))).unwrap();
     spend(&budget, "a", usage(1, Some(0.25))).unwrap();
     let details = budget.admit("c", Estimate::default()).unwrap_err().details.unwrap().to_serde();
@@ -62,16 +62,20 @@ fn error_names_what_each_module_spent() {
 
 #[test]
 fn unknown_cost_is_not_zero() {
-    let limited = Budget::new("run", BudgetLimits::new().max_cost(100.0));
+    let limited = Budget::new("run", BudgetLimits { max_cost: Some(100.0), ..BudgetLimits::default() });
     spend(&limited, "a", usage(1, None)).unwrap();
     assert_eq!(limit_of(&limited.admit("a", Estimate::default()).unwrap_err()), "unknown_cost");
-    let other = Budget::new("run", BudgetLimits::new().max_tokens(100));
+    let other = Budget::new("run", BudgetLimits { max_tokens: Some(100), ..BudgetLimits::default() });
     spend(&other, "a", usage(1, None)).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn budget_of_a_period_is_full_again_afterwards() {
-    let budget = Budget::per_period("token:ada", BudgetLimits::new().max_calls(1), Duration::from_secs(60));
+    let budget = Budget::per_period(
+        "token:ada",
+        BudgetLimits { max_calls: Some(1), ..BudgetLimits::default() },
+        Duration::from_secs(60),
+    );
     budget.admit("a", Estimate::default()).unwrap();
     tokio::time::advance(Duration::from_secs(59)).await;
     let error = budget.admit("a", Estimate::default()).unwrap_err();
@@ -82,7 +86,7 @@ async fn budget_of_a_period_is_full_again_afterwards() {
 
 #[tokio::test(start_paused = true)]
 async fn call_that_ends_in_the_next_period_is_listed_there_with_its_tokens() {
-    let limits = BudgetLimits::new().max_tokens(5);
+    let limits = BudgetLimits { max_tokens: Some(5), ..BudgetLimits::default() };
     let budget = Budget::per_period("token:ada", limits, Duration::from_secs(60));
     let period = budget.admit("a", Estimate::default()).unwrap();
     tokio::time::advance(Duration::from_secs(60)).await;
@@ -92,7 +96,7 @@ async fn call_that_ends_in_the_next_period_is_listed_there_with_its_tokens() {
     assert_eq!(details["by"][0]["module"], "a");
     assert_eq!((&details["by"][0]["calls"], &details["by"][0]["tokens"]), (&0.into(), &7.into()));
 
-    let budget = Budget::per_period("token:ada", BudgetLimits::new(), Duration::from_secs(60));
+    let budget = Budget::per_period("token:ada", BudgetLimits::default(), Duration::from_secs(60));
     tokio::time::advance(Duration::from_secs(60)).await;
     budget.admit("a", Estimate::default()).unwrap();
     budget.withdraw("a", period);
@@ -101,8 +105,10 @@ async fn call_that_ends_in_the_next_period_is_listed_there_with_its_tokens() {
 
 #[test]
 fn retries_count_and_a_spent_budget_refuses_them() {
-    let (first, second) =
-        (Budget::new("a", BudgetLimits::new()), Budget::new("b", BudgetLimits::new().max_calls(2)));
+    let (first, second) = (
+        Budget::new("a", BudgetLimits::default()),
+        Budget::new("b", BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() }),
+    );
     let call = open_call(&[first.clone(), second]).unwrap();
     assert!(call.counter().admit_retry());
     assert!(!call.counter().admit_retry());
@@ -126,20 +132,24 @@ impl Provider for Uncalled {
 
 fn open_call(budgets: &[Budget]) -> Result<OpenCall, ErrorBody> {
     let provider: Arc<dyn Provider> = Arc::new(Uncalled(ProviderInfo::new("x", "y")));
-    OpenCall::new(budgets, "a", (provider, "y"), 100, Some(50))
+    OpenCall::new(budgets, "a", provider, "y", 100, Some(50))
 }
 
 #[test]
 fn unknown_price_is_refused_before_the_call() {
     let provider = Uncalled(ProviderInfo::new("x", "y"));
-    let error = Budget::new("run", BudgetLimits::new().max_cost(1.0)).check_price(&provider, "").unwrap_err();
+    let error = Budget::new("run", BudgetLimits { max_cost: Some(1.0), ..BudgetLimits::default() })
+        .check_price(&provider, "")
+        .unwrap_err();
     assert!(error.message.contains("x/y"), "{}", error.message);
-    Budget::new("run", BudgetLimits::new().max_calls(1)).check_price(&provider, "").unwrap();
+    Budget::new("run", BudgetLimits { max_calls: Some(1), ..BudgetLimits::default() })
+        .check_price(&provider, "")
+        .unwrap();
 }
 
 #[test]
 fn call_that_is_dropped_counts_with_an_estimate() {
-    let budget = Budget::new("run", BudgetLimits::new());
+    let budget = Budget::new("run", BudgetLimits::default());
     let mut call = open_call(from_ref(&budget)).unwrap();
     call.observe(&ModelEvent::Text("x".repeat(41)));
     call.observe(&ModelEvent::Reasoning("x".repeat(40)));
@@ -149,7 +159,7 @@ fn call_that_is_dropped_counts_with_an_estimate() {
 
 #[test]
 fn call_that_ends_counts_once_with_its_usage() {
-    let budget = Budget::new("run", BudgetLimits::new());
+    let budget = Budget::new("run", BudgetLimits::default());
     open_call(from_ref(&budget)).unwrap().end(Some(usage(7, Some(0.5))));
     assert_eq!(budget.spent(), BudgetUsage { calls: 1, tokens: 7, cost: Some(0.5), is_estimated: false });
     open_call(from_ref(&budget)).unwrap().reject();
@@ -160,8 +170,10 @@ fn call_that_ends_counts_once_with_its_usage() {
 
 #[test]
 fn call_that_one_budget_refuses_counts_in_none() {
-    let (first, second) =
-        (Budget::new("a", BudgetLimits::new()), Budget::new("b", BudgetLimits::new().max_calls(0)));
+    let (first, second) = (
+        Budget::new("a", BudgetLimits::default()),
+        Budget::new("b", BudgetLimits { max_calls: Some(0), ..BudgetLimits::default() }),
+    );
     let error = open_call(&[first.clone(), second]).err().unwrap();
     assert_eq!(limit_of(&error), "max_calls");
     assert_eq!((first.spent().calls, first.spent().tokens), (0, 0));
@@ -169,7 +181,11 @@ fn call_that_one_budget_refuses_counts_in_none() {
 
 /// A budget for a minute that limits tokens.
 fn of_client(max_tokens: u64) -> Budget {
-    Budget::per_period("token:ada", BudgetLimits::new().max_tokens(max_tokens), Duration::from_secs(60))
+    Budget::per_period(
+        "token:ada",
+        BudgetLimits { max_tokens: Some(max_tokens), ..BudgetLimits::default() },
+        Duration::from_secs(60),
+    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -236,14 +252,15 @@ async fn calls_in_progress_stay_reserved_in_the_next_period() {
 
 #[tokio::test(start_paused = true)]
 async fn call_that_a_second_budget_refuses_reserves_nothing_in_the_first() {
-    let (first, second) = (of_client(1_000), Budget::new("b", BudgetLimits::new().max_calls(0)));
+    let (first, second) =
+        (of_client(1_000), Budget::new("b", BudgetLimits { max_calls: Some(0), ..BudgetLimits::default() }));
     assert!(open_call(&[first.clone(), second]).is_err());
     assert_eq!(first.lock().reserved.tokens(), 0);
 }
 
 #[test]
 fn budget_of_a_run_admits_its_parts_at_the_same_time() {
-    let budget = Budget::new("run", BudgetLimits::new().max_tokens(200));
+    let budget = Budget::new("run", BudgetLimits { max_tokens: Some(200), ..BudgetLimits::default() });
     let calls: Vec<_> = (0..4).map(|_| open_call(from_ref(&budget)).unwrap()).collect();
     assert_eq!(calls.len(), 4);
 }

@@ -28,11 +28,12 @@ pub(crate) fn lookup(
     cache: Option<&AnswerCache>,
     module: &Module,
     input: &CheckedInput,
-    (provider, request): (&dyn Provider, &ModelRequest),
+    provider: &dyn Provider,
+    request: &ModelRequest,
     options: &RunOptions,
 ) -> Cached {
     let Some(cache) = cache else { return Cached::default() };
-    let Some(key) = cache_key(module, input, (provider, request), options) else { return Cached::default() };
+    let Some(key) = cache_key(module, input, provider, request, options) else { return Cached::default() };
     let stored = cache.read(&key, clock::now());
     let sink = || Some(CacheSink::new(cache.clone(), key));
     match stored {
@@ -64,7 +65,8 @@ const VERSION: &str = concat!("cog-cache-1 ", env!("CARGO_PKG_VERSION"));
 pub(super) fn cache_key(
     module: &Module,
     input: &CheckedInput,
-    (provider, request): (&dyn Provider, &ModelRequest),
+    provider: &dyn Provider,
+    request: &ModelRequest,
     options: &RunOptions,
 ) -> Option<String> {
     if !is_cacheable(module, input, request) {

@@ -150,7 +150,8 @@ fn limits(text: &mut String, manifest: &Manifest) {
 }
 
 fn forbidden(manifest: &Manifest) -> Vec<&str> {
-    let (constraints, denied) = (&manifest.constraints, manifest.policies.denied);
+    let constraints = &manifest.constraints;
+    let denied = manifest.policies.denied;
     let by_manifest = [
         (constraints.no_network || denied.network, "using the network"),
         (denied.filesystem_write, "writing files"),

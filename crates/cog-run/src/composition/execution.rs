@@ -42,7 +42,7 @@ pub(crate) struct CompositionResult {
     /// The state from which the composition continues.
     pub(crate) state: CompositionState,
     /// What the run holds while the module's own prompt runs, so that it counts as one of the parts that call a model.
-    pub(crate) slot: Option<OwnedSemaphorePermit>,
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The execution of one composition.
@@ -130,7 +130,7 @@ impl Execution {
             answer,
             partial_data: answer::partial(self.context.plan(), &self.results),
             state: CompositionState { finished: self.finished.into_iter().collect(), halted },
-            slot: self.slot,
+            permit: self.slot,
         }
     }
 

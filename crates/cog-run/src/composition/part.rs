@@ -19,8 +19,8 @@ use super::{
     call::{Call, CallResult},
 };
 use crate::{
-    Caller, Cancellation, ChunkStream, ContextScope, RunContext, RunOptions, approval::Continuation,
-    input::CheckedInput, prompt, stream::Outlet, tools::ContinuedPart,
+    Caller, Cancellation, ChunkStream, ContextScope, RunContext, RunOptions, approval::Approval,
+    input::CheckedInput, prompt, stream::ChunkQueue, tools::ContinuedPart,
 };
 
 /// What all calls of a composition share.
@@ -40,7 +40,7 @@ pub(super) struct Context {
     pub(super) is_streamed: bool,
     /// Cancels the parts that run.
     pub(super) cancellation: Cancellation,
-    pub(super) outlet: Outlet,
+    pub(super) queue: ChunkQueue,
     /// The progress of the composition in percent.
     pub(super) percent: AtomicU8,
     /// The permits of the calls to models that run at the same time, in this composition and all others of the run.
@@ -81,7 +81,7 @@ impl Context {
     /// Sends a progress chunk about a part.
     pub(super) fn report(&self, message: Option<String>, part: PartProgress) {
         if self.is_streamed {
-            self.outlet.push(Chunk::Progress(Progress {
+            self.queue.push(Chunk::Progress(Progress {
                 percent: self.percent.load(Ordering::Relaxed),
                 stage: Some("part".to_owned()),
                 message,
@@ -167,7 +167,7 @@ impl Context {
         let options = &self.options;
         Ok(RunOptions {
             timeout: call.timeout.or(Some(self.timeout)),
-            continuation: self.continuation(call, key)?,
+            approval: self.approval(call, key)?,
             provider: options.provider.clone(),
             model: options.model.clone(),
             strict: options.strict,
@@ -209,13 +209,13 @@ impl Context {
     /// # Errors
     /// E4014 if it is no longer the same call. From its beginning, its model would request anew what a person has denied or not
     /// decided yet.
-    fn continuation(&self, call: &Call, key: Option<&str>) -> Result<Option<Continuation>, ErrorBody> {
+    fn approval(&self, call: &Call, key: Option<&str>) -> Result<Option<Approval>, ErrorBody> {
         let mut halted = self.halted.iter().filter(|halted| halted.part.path == call.path).peekable();
         if halted.peek().is_none() {
             return Ok(None);
         }
         match halted.find(|halted| Some(halted.part.key.as_str()) == key) {
-            Some(same) => Ok(Some(same.continuation.clone())),
+            Some(same) => Ok(Some(same.approval.clone())),
             None => Err(part_has_changed(&call.path)),
         }
     }

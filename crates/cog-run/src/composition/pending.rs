@@ -12,8 +12,8 @@ use crate::{
     Cancellation, ChunkStream, RunContext, RunInput, RunOptions,
     input::CheckedInput,
     parts_state::CompositionState,
-    stream::Outlet,
-    tools::{ContinuedPart, HaltedRuns, halt_parts},
+    stream::ChunkQueue,
+    tools::{ContinuedPart, PendingApprovals, halt_parts},
 };
 
 /// The run of one part, which the pipeline starts.
@@ -41,7 +41,7 @@ pub(crate) struct PendingComposition {
     /// The parts that were halted, and how they continue.
     pub(crate) halted_parts: Vec<ContinuedPart>,
     /// Where the run is stored if a part waits for a confirmation; none if it cannot wait.
-    pub(crate) halted_runs: Option<HaltedRuns>,
+    pub(crate) pending_approvals: Option<PendingApprovals>,
     pub(crate) start_part: StartPart,
 }
 
@@ -56,7 +56,7 @@ impl PendingComposition {
         &mut self,
         timeout: Duration,
         is_streamed: bool,
-        outlet: &Outlet,
+        queue: &ChunkQueue,
     ) -> Option<Box<Execution>> {
         let composition = self.composition.take()?;
         let slots = composition.slots();
@@ -72,10 +72,10 @@ impl PendingComposition {
             timeout,
             is_streamed,
             cancellation: Cancellation::new(),
-            outlet: outlet.clone(),
+            queue: queue.clone(),
             percent: 0.into(),
             slots,
-            can_halt: self.halted_runs.is_some(),
+            can_halt: self.pending_approvals.is_some(),
             halted: std::mem::take(&mut self.halted_parts),
             start_part: Arc::clone(&self.start_part),
         })))
@@ -88,7 +88,7 @@ impl PendingComposition {
         state: CompositionState,
         media: Vec<(String, Media)>,
     ) -> Option<ErrorBody> {
-        let runs = self.halted_runs.as_ref()?;
+        let runs = self.pending_approvals.as_ref()?;
         let input = self.input.original();
         Some(halt_parts(runs, &self.module, &input, media, &self.options, state).await)
     }

@@ -53,6 +53,7 @@ impl Reply {
         mut cancelled: Pin<&mut impl Future<Output = CancelReason>>,
     ) -> Arrived {
         poll_fn(|context| {
+            // Events first: what has arrived is processed before a deadline that has passed meanwhile.
             if let Poll::Ready(event) = self.events.poll_next_unpin(context) {
                 return Poll::Ready(match event {
                     Some(Ok(event)) => Arrived::Event(event),
@@ -70,6 +71,7 @@ impl Reply {
 
     fn poll_timer(&mut self, due: Option<Instant>, context: &mut Context<'_>) -> Poll<Arrived> {
         let nearest = due.map_or(self.deadline, |due| due.min(self.deadline));
+        // The timer is moved only to an earlier time. Moving it for each event costs more than firing too early once.
         if nearest < self.fires_at {
             self.set_timer(nearest);
         }
@@ -97,7 +99,8 @@ impl Driver {
         pending: &mut PendingReply,
         generated: Vec<GeneratedMedia>,
     ) -> Result<(), ErrorBody> {
-        let (sink, cited) = (Arc::clone(&self.run.media_sink), self.cited.clone());
+        let sink = Arc::clone(&self.run.media_sink);
+        let cited = self.cited.clone();
         self.within_deadline(async {
             sink.add_to(pending, generated).await?;
             if let Some(cited) = cited {
@@ -176,7 +179,8 @@ impl Driver {
         if sink.is_none() && cache.is_none() {
             return;
         }
-        let (emitted, data) = (emitted_context.clone(), data.clone());
+        let emitted = emitted_context.clone();
+        let data = data.clone();
         let store = move || {
             let not_cached = cache.and_then(|cache| cache.store(clock::now()));
             let not_stored = sink.map(|sink| sink.add(emitted.as_ref(), &data));

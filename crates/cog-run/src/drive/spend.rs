@@ -22,11 +22,13 @@ impl Driver {
         }
         let model = request::model_of(&run.request, run.provider.as_ref());
         let input_tokens = preflight::estimate(&run.request, model);
-        let (provider, module) = (Arc::clone(&run.provider), &run.spec.module.manifest.name);
+        let provider = Arc::clone(&run.provider);
+        let module = &run.spec.module.manifest.name;
         let call = OpenCall::new(
             &run.budgets,
             module,
-            (provider, model),
+            provider,
+            model,
             input_tokens,
             run.request.generation.max_tokens,
         )?;

@@ -15,13 +15,13 @@ use crate::{
     prompt,
     provider::COMPOSITION,
     request,
-    stream::Outlet,
+    stream::ChunkQueue,
     tools::{LastCall, Round, RoundEnd, ToolRun},
 };
 
 impl State {
     /// Returns the state of a run whose media are ready.
-    pub(super) fn ready(assembler: Box<Assembler>, run: &mut Plan, out: &Outlet) -> Self {
+    pub(super) fn ready(assembler: Box<Assembler>, run: &mut Plan, out: &ChunkQueue) -> Self {
         out.set_prepared();
         let is_streamed = assembler.is_streamed();
         match run.parts.as_mut().and_then(|parts| parts.start(run.timeout, is_streamed, out)) {
@@ -79,12 +79,14 @@ impl Driver {
     pub(super) async fn call_tools(&mut self, mut assembler: Box<Assembler>, round: Round) -> State {
         let Some(mut tools) = self.run.tools.take() else { return State::Calling(assembler) };
         self.record_request();
-        let (out, mut spent) = (self.out.clone(), Vec::new());
+        let out = self.out.clone();
+        let mut spent = Vec::new();
         let executed = self.within_deadline(async { Ok(tools.execute(round, &out, &mut spent).await) }).await;
         spent.iter().for_each(|usage| assembler.add_usage(usage));
         let state = match executed {
             Ok(RoundEnd::Complete(results)) => {
-                let (provider, model) = (self.run.provider.as_ref(), &self.run.request.model);
+                let provider = self.run.provider.as_ref();
+                let model = &self.run.request.model;
                 assembler.warn(tools.moved_media(provider, model, &results));
                 self.record(&results);
                 self.run.request.messages.0.extend(results);
@@ -130,7 +132,7 @@ impl Driver {
     /// Waits for the parts. They watch the cancellation and the time limit of the run themselves, because a composition that
     /// is stopped reports the parts that are done.
     pub(super) async fn compose(&mut self, mut assembler: Box<Assembler>, parts: Execution) -> State {
-        let CompositionResult { mut summary, answer, partial_data, state, slot } = parts.run().await;
+        let CompositionResult { mut summary, answer, partial_data, state, permit } = parts.run().await;
         if self.run.tools.as_ref().is_some_and(|tools| tools.has_earlier_usage()) {
             summary.usage = new_usage(&summary); // the halted run has counted the parts before it
         }
@@ -138,7 +140,7 @@ impl Driver {
         match answer {
             Ok(CompositionAnswer::Texts(texts)) => {
                 self.run.parts_state = Some(state);
-                self.slot = slot;
+                self.permit = permit;
                 self.place(assembler, texts.into())
             }
             Ok(CompositionAnswer::Envelope(envelope)) => {
@@ -164,7 +166,7 @@ impl Driver {
         self.run.parts.as_ref()?.halt(state, media).await
     }
 
-    /// Builds the messages with these texts in place of the calls and references of the prompt.
+    /// Builds the messages with these texts instead of the calls and references of the prompt.
     fn place(&mut self, assembler: Box<Assembler>, texts: Arc<[String]>) -> State {
         let run = &mut self.run;
         let Some(parts) = run.parts.take() else { return State::Calling(assembler) };

@@ -58,7 +58,7 @@ pub(crate) struct TextArtifact {
     pub(crate) checksum: Option<Checksum>,
 }
 
-/// Returns the artifacts of a packet that may be text files: those of a text type, and those whose name is of no media type.
+/// Returns the artifacts of a packet that may be text files: they have a text type, or a name without a media type.
 /// Directories and URLs without a file name are only references.
 pub(crate) fn texts(packet: &Handoff) -> Vec<TextArtifact> {
     let text = |artifact: Artifact<'_>| {

@@ -20,7 +20,7 @@ const MAX_TOTAL: usize = 1 << 20;
 /// The maximum number of text files that are read. Each URL among them is a request to a server that another agent chose.
 const MAX_FILES: usize = 20;
 
-/// The texts of a packet's artifacts, and the warnings about those that could not be read.
+/// The texts of a packet's artifacts, and the warnings about artifacts that could not be read.
 #[derive(Default)]
 pub(crate) struct ArtifactTexts {
     pub(crate) texts: Vec<ArtifactText>,

@@ -22,11 +22,11 @@ pub(crate) struct MediaSink {
     delivery: Delivery,
     owner: Option<String>,
     module: String,
-    /// Whether the answer is an offline one, in which text in place of a media item is accepted.
+    /// Whether the answer is an offline one, which may have text where a media item belongs.
     pub(super) is_lenient: bool,
 }
 
-/// A media item that arrived beside the text of a reply.
+/// A media item that arrived next to the text of a reply.
 pub(crate) struct GeneratedMedia {
     /// The media type that the provider declares.
     declared: Option<String>,
@@ -104,7 +104,7 @@ impl MediaSink {
         (Some(text), outcome)
     }
 
-    /// Adds generated media to the answer: those beside its text, and those that the model wrote in it.
+    /// Adds generated media to the answer: media next to its text, and media that the model wrote in it.
     ///
     /// # Errors
     /// Errors that the model did not cause, such as a media type that the runtime cannot read.
@@ -128,7 +128,7 @@ impl MediaSink {
         Ok(())
     }
 
-    /// Assigns a location to each media item beside the text.
+    /// Assigns a location to each media item next to the text.
     fn place(
         &self,
         pending: &mut PendingReply,

@@ -9,10 +9,7 @@ use cog_spec::{AcceptedContext, Code, ContextRule, ErrorBody, Manifest, Warning,
 use cog_store::StoreError;
 
 use super::{AUDIT, ContextScope, ContextStore, key::RunKeys, shape};
-use crate::{
-    clock, error,
-    modules::{ModuleKey, Modules},
-};
+use crate::{clock, error, modules::Modules};
 
 /// The context of one run.
 pub(crate) struct InputContext {
@@ -95,7 +92,7 @@ impl ContextSink {
     fn read_stored(&self, modules: &Modules, accepted: &AcceptedContext, from: &str) -> Option<Value> {
         let manifest = match from == self.manifest.name {
             true => Arc::clone(&self.manifest),
-            false => Arc::clone(&modules.load(ModuleKey::Name, from).ok()?.manifest),
+            false => Arc::clone(&modules.load_name(from).ok()?.manifest),
         };
         let emitted = manifest.context.emitted(&accepted.name)?;
         let max_age = accepted.ttl.map(Duration::from_secs);

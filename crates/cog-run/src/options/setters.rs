@@ -6,7 +6,7 @@ use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk};
 
 use super::{Caller, RunOptions};
-use crate::{Budget, Cancellation, ContextScope, approval::Continuation, events::RunEvents, tool::Tool};
+use crate::{Budget, Cancellation, ContextScope, approval::Approval, events::RunEvents, tool::Tool};
 
 impl RunOptions {
     /// Returns options that set nothing.
@@ -49,7 +49,7 @@ impl RunOptions {
         self
     }
 
-    /// Sets the parameters of the generation. They replace those of the runtime and of the manifest.
+    /// Sets the parameters of the generation. They replace the parameters of the runtime and the manifest.
     #[must_use]
     pub fn generation(mut self, generation: Generation) -> Self {
         self.generation = generation;
@@ -133,14 +133,14 @@ impl RunOptions {
         self
     }
 
-    /// Sets the maximum number of rounds of tool calls, at most that of the runtime.
+    /// Sets the maximum number of rounds of tool calls, at most the runtime's.
     #[must_use]
     pub fn max_tool_rounds(mut self, rounds: u32) -> Self {
         self.max_tool_rounds = Some(rounds);
         self
     }
 
-    /// Sets the maximum number of tool calls, at most that of the runtime.
+    /// Sets the maximum number of tool calls, at most the runtime's.
     #[must_use]
     pub fn max_tool_calls(mut self, calls: u32) -> Self {
         self.max_tool_calls = Some(calls);
@@ -156,8 +156,8 @@ impl RunOptions {
 
     /// Continues a halted run with its input and options.
     #[must_use]
-    pub fn continuation(mut self, continuation: Continuation) -> Self {
-        self.continuation = Some(continuation);
+    pub fn approval(mut self, approval: Approval) -> Self {
+        self.approval = Some(approval);
         self
     }
 

@@ -6,7 +6,7 @@ use serde::Deserialize as _;
 
 use crate::{
     Caller, RunOptions,
-    approval::{Continuation, Decision},
+    approval::{Approval, Decision},
 };
 
 /// Writes the options that are set, and the warnings of the run, as an object.
@@ -16,9 +16,9 @@ pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions, warnings: &[Warnin
         w.optional("trace_id", &options.trace_id);
         w.optional("by_agent", &(options.caller == Caller::Agent).then_some(true));
         w.optional("buffer_size", &options.buffer_size);
-        w.optional("continues", &options.continuation.as_ref().map(|halted| halted.id.clone()));
-        let is_confirmed = |halted: &Continuation| halted.decision == Decision::yes();
-        w.optional("confirms", &options.continuation.as_ref().map(is_confirmed));
+        w.optional("continues", &options.approval.as_ref().map(|halted| halted.id.clone()));
+        let is_confirmed = |halted: &Approval| halted.decision == Decision::yes();
+        w.optional("confirms", &options.approval.as_ref().map(is_confirmed));
         w.optional("temperature", temperature);
         w.optional("max_tokens", max_tokens);
         w.optional("seed", seed);
@@ -36,7 +36,7 @@ pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<Vec<Warni
     }
     let is_confirmed = node.get("confirms").and_then(|it| it.as_bool()).unwrap_or_default();
     let decision = if is_confirmed { Decision::yes() } else { Decision::Deny };
-    options.continuation = node.get("continues").and_then(text).map(|id| Continuation { id, decision });
+    options.approval = node.get("continues").and_then(text).map(|id| Approval { id, decision });
     options.buffer_size = node.get("buffer_size").and_then(|size| size.as_u64());
     options.generation = Generation {
         temperature: node.get("temperature").and_then(|it| it.as_f64()),
@@ -50,7 +50,7 @@ pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<Vec<Warni
 }
 
 impl RunOptions {
-    /// Returns these options, and where they set none, those of the former run that this one continues.
+    /// Returns these options. What they do not set comes from the former run that this one continues.
     #[must_use]
     pub(crate) fn or_former(&self, former: &Self) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl RunOptions {
             trace_id: self.trace_id.clone().or_else(|| former.trace_id.clone()),
             handoff_to: self.handoff_to.clone().or_else(|| former.handoff_to.clone()),
             caller: former.caller,
-            continuation: None,
+            approval: None,
             ..self.clone()
         }
     }
@@ -103,7 +103,7 @@ mod tests {
             trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),
             caller: Caller::Agent,
             buffer_size: Some(64),
-            continuation: Some(Continuation { id: "halt_1".to_owned(), decision: Decision::yes() }),
+            approval: Some(Approval { id: "halt_1".to_owned(), decision: Decision::yes() }),
             generation,
             ..RunOptions::default()
         };
@@ -111,7 +111,7 @@ mod tests {
         let (read_back, warnings_back) = round_trip(&options, &warnings);
         assert_eq!(read_back.trace_id, options.trace_id);
         assert_eq!((read_back.caller, read_back.buffer_size), (options.caller, options.buffer_size));
-        assert_eq!(read_back.continuation, options.continuation);
+        assert_eq!(read_back.approval, options.approval);
         assert_eq!(read_back.generation, options.generation);
         assert_eq!(warnings_back, warnings);
     }

@@ -41,6 +41,7 @@ pub(crate) fn prepare(
 ) -> Result<PreparedRun, ErrorBody> {
     preflight::caller(&module.manifest, options.caller)?;
     let composition = mode.composition(&state.compositions, &state.modules, module)?;
+    // First of all: a run that continues has the input and the options of the run before it.
     let Restored { mut options, context, input, continued, halted_parts } =
         tools::restore(&state.tools.halted, module, input, options, context)?;
     // The parts of the run and the modules that it calls as tools share its budget.
@@ -120,7 +121,7 @@ impl Run<'_> {
         let InputContext { value, sink: context } =
             InputContext::read(module, &sources, input.given_context(), input.without_context())?;
         let input = input.with_context(module, value)?;
-        let handoff = handoff_rules(module, input.packet().cloned(), options)?;
+        let handoff = handoff_rules(module, input.packet().cloned(), options.handoff_to.clone())?;
         Ok(Accepted { session_id, input, context, handoff })
     }
 
@@ -132,14 +133,16 @@ impl Run<'_> {
         let mut warnings = Vec::from_iter(offline);
         warnings.extend(misaddressed(module, input.packet()));
         let media = self.media(input)?;
+        // Before the checks of the model: a model may accept no schema together with tools.
         let (tools, missing) = self.tools(&chain, accepted, continued)?;
         warnings.extend(missing);
-        warnings.extend(chain.check(module, self.model(), options, tools.is_some())?);
+        warnings.extend(chain.check(module, self.model(), &options.delivery, tools.is_some())?);
         let spec = self.spec(input, tools.as_deref());
         let (timeout, timeout_setting) = self.timeout();
         let first = chain.first.as_ref();
         let (mut request, omitted) =
             spec.first_request(first, self.model(), &chain.others, input, timeout)?;
+        // A run that continues creates the prompt and the input again; its other messages are stored.
         request.messages.0.extend(continued.iter().flat_map(|continued| continued.messages()));
         warnings.extend(omitted);
         Ok(Call { chain, tools, media, spec, request, timeout, timeout_setting, warnings })
@@ -202,12 +205,12 @@ impl Run<'_> {
     /// Returns the stored answer to the request. Only a complete run of one module has one.
     fn cached(&self, input: &CheckedInput, call: &Call, is_continued: bool) -> Cached {
         let Self { options, context, .. } = self;
-        let is_new = !is_continued && options.continuation.is_none() && context.resume_from.is_none();
+        let is_new = !is_continued && options.approval.is_none() && context.resume_from.is_none();
         let is_cached =
             self.composition.is_none() && is_new && !call.chain.is_offline && !context.is_uncached;
         let answers = self.state.cache.as_ref().filter(|_| is_cached);
-        let called = (call.chain.first.as_ref(), &call.request);
-        cache::lookup(answers, self.module, input, called, options)
+        let provider = call.chain.first.as_ref();
+        cache::lookup(answers, self.module, input, provider, &call.request, options)
     }
 
     /// Returns the rules by which the answer is checked.
@@ -243,7 +246,7 @@ impl Run<'_> {
             call.chain.is_offline,
         );
         let Chain { first: provider, others, budgets, .. } = call.chain.or_replay(cached.replay);
-        preflight::budgets(&budgets, (provider.as_ref(), self.model()), &others)?;
+        preflight::budgets(&budgets, provider.as_ref(), self.model(), &others)?;
         let parts = self.composition.map(|composition| {
             Box::new(PendingComposition {
                 composition: Some(composition),
@@ -253,7 +256,7 @@ impl Run<'_> {
                 input: accepted.input,
                 media: Vec::new(),
                 halted_parts,
-                halted_runs: (!context.is_tool).then(|| state.tools.halted.clone()),
+                pending_approvals: (!context.is_tool).then(|| state.tools.halted.clone()),
                 start_part: super::start_part(state),
             })
         });

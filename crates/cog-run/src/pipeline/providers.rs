@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use cog_media::Delivery;
 use cog_module::Module;
 use cog_provider::Provider;
 use cog_spec::{ErrorBody, Secret, Warning};
@@ -37,15 +38,19 @@ impl Chain {
     ) -> Result<(Self, Option<Warning>), ErrorBody> {
         let mut others = VecDeque::from(providers.choose(options.provider.as_deref())?);
         let is_offline = others.is_empty();
-        let chain = |first, others| Self { first, others, budgets: options.budgets.clone(), is_offline };
-        if composition.is_some_and(|composition| !composition.uses_own_prompt()) {
-            return Ok((chain(Arc::new(CompositionProvider::new(String::new())), VecDeque::new()), None));
-        }
-        if let Some(first) = others.pop_front() {
-            return Ok((chain(first, others), None));
-        }
-        let (first, warning) = offline::provider(module, input)?;
-        Ok((chain(first, others), Some(warning)))
+        let mut warning = None;
+        let first: Arc<dyn Provider> =
+            if composition.is_some_and(|composition| !composition.uses_own_prompt()) {
+                others.clear();
+                Arc::new(CompositionProvider::new(String::new()))
+            } else if let Some(first) = others.pop_front() {
+                first
+            } else {
+                let (sample, is_sample) = offline::provider(module, input)?;
+                warning = Some(is_sample);
+                sample
+            };
+        Ok((Self { first, others, budgets: options.budgets.clone(), is_offline }, warning))
     }
 
     /// Returns the providers that a stored reply replaces, if there is one.
@@ -62,17 +67,14 @@ impl Chain {
         &self,
         module: &Module,
         model: &str,
-        options: &RunOptions,
+        delivery: &Delivery,
         has_tools: bool,
     ) -> Result<Vec<Warning>, ErrorBody> {
-        let check = |provider: &dyn Provider, model: &str| -> Result<Vec<Warning>, ErrorBody> {
-            let mut warnings = preflight::media_output(module, provider, model, options)?;
-            warnings.extend(preflight::requirements(&module.manifest, provider, model, has_tools)?);
-            Ok(warnings)
-        };
-        let warnings = check(self.first.as_ref(), model)?;
-        // The driver calls each fallback with its own model.
-        self.others.iter().try_for_each(|other| check(other.as_ref(), "").map(drop))?;
+        let warnings = check(module, self.first.as_ref(), model, delivery, has_tools)?;
+        for other in &self.others {
+            // The driver calls each fallback with its own model.
+            check(module, other.as_ref(), "", delivery, has_tools)?;
+        }
         Ok(warnings)
     }
 
@@ -80,4 +82,16 @@ impl Chain {
     pub(super) fn keys(&self) -> Vec<Secret> {
         self.others.iter().chain([&self.first]).filter_map(|provider| provider.info().key.clone()).collect()
     }
+}
+
+fn check(
+    module: &Module,
+    provider: &dyn Provider,
+    model: &str,
+    delivery: &Delivery,
+    has_tools: bool,
+) -> Result<Vec<Warning>, ErrorBody> {
+    let mut warnings = preflight::media_output(module, provider, model, delivery)?;
+    warnings.extend(preflight::requirements(&module.manifest, provider, model, has_tools)?);
+    Ok(warnings)
 }

@@ -9,7 +9,7 @@ use crate::{input::CheckedInput, prompt};
 
 /// The titles of sections that describe the contract to a model that writes text.
 const CONTRACT: [&str; 3] = ["input", "output", "errors"];
-/// The fields of an input that models accept beside the prompt: `{"width": 1024, "height": 1024}`, and a word.
+/// The fields of an input that models accept in addition to the prompt: `{"width": 1024, "height": 1024}`, and a word.
 const SIZE: &str = "size";
 const STYLE: &str = "style";
 

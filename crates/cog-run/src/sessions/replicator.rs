@@ -58,7 +58,9 @@ impl Replicator {
 
     /// Writes the new entries of a session. No other task does so.
     pub(crate) fn write(&self, session: &Arc<Shared>) {
-        let (log, session, idle) = (Arc::clone(&self.log), Arc::clone(session), Arc::clone(&self.idle));
+        let log = Arc::clone(&self.log);
+        let session = Arc::clone(session);
+        let idle = Arc::clone(&self.idle);
         let max_bytes = self.max_bytes;
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
@@ -154,17 +156,17 @@ fn superseded(session: &Shared) {
 // Writes a run's chunks to its session's log.
 
 /// The run of a session. It always writes exactly one final event, even when it panics or is dropped.
-pub(crate) struct Pump {
+pub(crate) struct SessionWriter {
     store: Arc<SessionStore>,
     session: Arc<Shared>,
     /// Held until the run has ended.
-    slot: Option<Box<dyn Any + Send>>,
+    permit: Option<Box<dyn Any + Send>>,
     has_ended: bool,
 }
 
-impl Pump {
-    pub(crate) fn new(store: Arc<SessionStore>, session: Arc<Shared>, slot: Box<dyn Any + Send>) -> Self {
-        Self { store, session, slot: Some(slot), has_ended: false }
+impl SessionWriter {
+    pub(crate) fn new(store: Arc<SessionStore>, session: Arc<Shared>, permit: Box<dyn Any + Send>) -> Self {
+        Self { store, session, permit: Some(permit), has_ended: false }
     }
 
     /// Writes the chunks to the log as they arrive. Chunks that arrive together are written together.
@@ -192,12 +194,12 @@ impl Pump {
 
     fn end(&mut self, end: &Chunk) {
         self.has_ended = true;
-        self.slot = None; // free the slot before a reader sees the final event and starts the next run
+        self.permit = None; // release the permit before a reader sees the final event and starts the next run
         self.store.end(&self.session, end);
     }
 }
 
-impl Drop for Pump {
+impl Drop for SessionWriter {
     fn drop(&mut self) {
         if !self.has_ended {
             let error = if std::thread::panicking() {

@@ -7,12 +7,13 @@ use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    After, RunSpec, SessionState, Sessions, Subscriber, finished,
+    RunSpec, SessionState, Sessions, StartFrom, Subscriber, finished,
     log::{Event, Log, Mark},
     shared::Shared,
 };
 use crate::{
-    Budget, Cancellation, ChunkStream, RunContext, RunInput, RunOptions, Runtime, call_log::CallLog, error,
+    Budget, Cancellation, ChunkStream, ModuleRef, RunContext, RunInput, RunOptions, Runtime,
+    call_log::CallLog, error,
 };
 
 /// The position of a client in a stream: `_recovery`, or the equivalent headers.
@@ -83,7 +84,8 @@ impl ResumeError {
 
     /// Returns the envelope for the client.
     pub fn into_envelope(self) -> Box<Envelope> {
-        let (code, message) = (self.code(), self.to_string());
+        let code = self.code();
+        let message = self.to_string();
         match self {
             Self::Refused(envelope) => envelope,
             Self::Unavailable => {
@@ -104,7 +106,7 @@ impl Sessions {
     /// An interrupted run starts again in the same session: it sends an empty snapshot, and `seq` continues.
     /// A run that is being cancelled is awaited first.
     ///
-    /// `slot` is held until a restarted run has ended, otherwise as long as the subscriber exists. The calls of a restarted run
+    /// `permit` is held until a restarted run has ended, otherwise as long as the subscriber exists. The calls of a restarted run
     /// are counted in `budgets`.
     ///
     /// # Errors
@@ -117,7 +119,7 @@ impl Sessions {
         owner: &str,
         from: ResumeFrom,
         budgets: Vec<Budget>,
-        slot: Box<dyn Any + Send>,
+        permit: Box<dyn Any + Send>,
     ) -> Result<Subscriber, ResumeError> {
         if self.0.store.settings.recovery.is_none() {
             return Err(ResumeError::Disabled);
@@ -125,9 +127,9 @@ impl Sessions {
         let session = self.0.store.find(id, owner).ok_or(ResumeError::Unknown)?;
         session.wait_for(|state| (!state.is_ending()).then_some(())).await;
         check(&session.lock().log, &from)?;
-        let subscriber = Subscriber::new(Arc::clone(&session), After::Seq(from.last_seq));
-        let slot = self.repeat(runtime, &session, budgets, slot).await?;
-        Ok(subscriber.with_slot(slot))
+        let subscriber = Subscriber::new(Arc::clone(&session), StartFrom::Seq(from.last_seq));
+        let permit = self.repeat(runtime, &session, budgets, permit).await?;
+        Ok(subscriber.with_permit(permit))
     }
 
     /// Reads the past and future entries of a session, without starting its run again.
@@ -135,32 +137,32 @@ impl Sessions {
     /// # Errors
     /// [`ResumeError::Unknown`], and [`ResumeError::Ahead`] and [`ResumeError::Evicted`] for a number outside
     /// the log.
-    pub fn follow(&self, id: &str, owner: &str, after: After) -> Result<Subscriber, ResumeError> {
+    pub fn follow(&self, id: &str, owner: &str, from: StartFrom) -> Result<Subscriber, ResumeError> {
         let session = self.0.store.find(id, owner).ok_or(ResumeError::Unknown)?;
-        if let After::Seq(last_seq) = after {
+        if let StartFrom::Seq(last_seq) = from {
             check(&session.lock().log, &ResumeFrom { last_seq, last_checkpoint: None })?;
         }
-        Ok(Subscriber::new(session, after))
+        Ok(Subscriber::new(session, from))
     }
 
-    /// Starts an interrupted run again. Returns the slot when the run was not interrupted.
+    /// Starts an interrupted run again. Returns the permit when the run was not interrupted.
     async fn repeat(
         &self,
         runtime: &Runtime,
         session: &Arc<Shared>,
         budgets: Vec<Budget>,
-        slot: Box<dyn Any + Send>,
+        permit: Box<dyn Any + Send>,
     ) -> Result<Option<Box<dyn Any + Send>>, ResumeError> {
-        let Some((mut spec, last_seq)) = interrupted(session) else { return Ok(Some(slot)) };
+        let Some((mut spec, last_seq)) = interrupted(session) else { return Ok(Some(permit)) };
         spec.options.budgets = budgets;
         let cancellation = Cancellation::new();
         let chunks = self.start_again(runtime, session, spec, last_seq, &cancellation).await;
         let chunks = chunks.map_err(ResumeError::Refused)?;
         // Another client may have restarted the run already; then this one reads that run.
         if !self.0.store.reopen(session, cancellation) {
-            return Ok(Some(slot));
+            return Ok(Some(permit));
         }
-        self.pump(session, chunks, slot);
+        self.spawn_writer(session, chunks, permit);
         Ok(None)
     }
 
@@ -172,7 +174,7 @@ impl Sessions {
         last_seq: u64,
         cancellation: &Cancellation,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let module = runtime.load_name_async(&spec.module).await;
+        let module = runtime.load_async(ModuleRef::Name(&spec.module)).await;
         let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
         let finished_parts = finished::from_log(&session.lock().log);
         let call_log = spec.context.call_log.map(CallLog::resumed);
@@ -199,7 +201,9 @@ impl Sessions {
 }
 
 fn check(log: &Log, from: &ResumeFrom) -> Result<(), ResumeError> {
-    let (last_seq, first, last) = (from.last_seq, log.first_seq(), log.last_seq());
+    let last_seq = from.last_seq;
+    let first = log.first_seq();
+    let last = log.last_seq();
     if last_seq > last {
         return Err(ResumeError::Ahead { last_seq, last });
     }

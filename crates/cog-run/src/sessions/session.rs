@@ -9,7 +9,7 @@ use super::{
     Sessions,
     file::Header,
     shared::Shared,
-    subscriber::{After, Subscriber},
+    subscriber::{StartFrom, Subscriber},
 };
 use crate::{ChunkStream, RunContext, RunOptions, call_log::CallLog};
 
@@ -31,8 +31,8 @@ impl Session {
 
     /// Returns a reader of the log from this position. Dropping the last reader cancels the run, unless it is
     /// detached.
-    pub fn follow(&self, after: After) -> Subscriber {
-        Subscriber::new(Arc::clone(&self.0), after)
+    pub fn follow(&self, from: StartFrom) -> Subscriber {
+        Subscriber::new(Arc::clone(&self.0), from)
     }
 }
 
@@ -48,7 +48,7 @@ pub struct NewSession {
     pub(super) sessions: Sessions,
     pub(super) chunks: ChunkStream,
     pub(super) header: Header,
-    pub(super) slot: Box<dyn Any + Send>,
+    pub(super) permit: Box<dyn Any + Send>,
     pub(super) log: UnownedLog,
 }
 
@@ -66,11 +66,11 @@ impl Drop for UnownedLog {
 impl NewSession {
     /// Starts the run at once. Must be called within a tokio runtime, which runs it.
     pub fn start(self) -> Session {
-        let Self { sessions, chunks, header, slot, mut log } = self;
+        let Self { sessions, chunks, header, permit, mut log } = self;
         log.0 = None; // it is in the header
         let session = Arc::new(Shared::new(header));
         sessions.0.store.add(&session);
-        sessions.pump(&session, chunks, slot);
+        sessions.spawn_writer(&session, chunks, permit);
         Session::new(session)
     }
 
@@ -88,7 +88,7 @@ impl NewSession {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunSpec {
-    /// The module's name. [`Runtime::load_name`](crate::Runtime::load_name) loads it when the run starts again.
+    /// The module's name. It is loaded again when the run starts again.
     pub module: String,
     /// The input.
     pub input: Value,
@@ -106,7 +106,7 @@ pub struct SessionOptions {
     /// Whether the run continues without readers.
     pub detached: bool,
     /// A value that is held until the run has ended, such as a semaphore permit.
-    pub slot: Box<dyn Any + Send>,
+    pub permit: Box<dyn Any + Send>,
 }
 
 impl RunSpec {
@@ -126,7 +126,7 @@ impl RunSpec {
 impl SessionOptions {
     /// Returns the options of a session of this owner, whose run is cancelled when its last reader disconnects.
     pub fn new(owner: impl Into<String>) -> Self {
-        Self { owner: owner.into(), detached: false, slot: Box::new(()) }
+        Self { owner: owner.into(), detached: false, permit: Box::new(()) }
     }
 
     /// Sets whether the run continues without readers.
@@ -138,8 +138,8 @@ impl SessionOptions {
 
     /// Sets a value that is held until the run has ended, such as a permit of a semaphore.
     #[must_use]
-    pub fn slot(mut self, slot: Box<dyn Any + Send>) -> Self {
-        self.slot = slot;
+    pub fn permit(mut self, permit: Box<dyn Any + Send>) -> Self {
+        self.permit = permit;
         self
     }
 }

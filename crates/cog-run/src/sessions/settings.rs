@@ -4,7 +4,6 @@ use crate::RecoveryOffer;
 
 /// The limits and the directory of a store of sessions.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct SessionSettings {
     /// The time for which a finished session is stored: 15 minutes by default.
     pub ttl: Duration,
@@ -34,54 +33,5 @@ impl Default for SessionSettings {
             state_dir: None,
             recovery: Some(RecoveryOffer { retry_after_ms: 1000, max_retries: 3 }),
         }
-    }
-}
-
-impl SessionSettings {
-    /// Returns the default settings.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets the time for which a finished session is stored.
-    #[must_use]
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = ttl;
-        self
-    }
-
-    /// Sets the maximum number of finished sessions.
-    #[must_use]
-    pub fn max_sessions(mut self, max_sessions: usize) -> Self {
-        self.max_sessions = max_sessions;
-        self
-    }
-
-    /// Sets the maximum bytes of all logs together.
-    #[must_use]
-    pub fn max_total_bytes(mut self, max_total_bytes: usize) -> Self {
-        self.max_total_bytes = max_total_bytes;
-        self
-    }
-
-    /// Sets the maximum bytes of one log.
-    #[must_use]
-    pub fn max_session_bytes(mut self, max_session_bytes: usize) -> Self {
-        self.max_session_bytes = max_session_bytes;
-        self
-    }
-
-    /// Sets the directory that stores sessions.
-    #[must_use]
-    pub fn state_dir(mut self, state_dir: impl Into<PathBuf>) -> Self {
-        self.state_dir = Some(state_dir.into());
-        self
-    }
-
-    /// Sets the recovery offer of an interrupted stream; none disables resuming.
-    #[must_use]
-    pub fn recovery(mut self, recovery: Option<RecoveryOffer>) -> Self {
-        self.recovery = recovery;
-        self
     }
 }

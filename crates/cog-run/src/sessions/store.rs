@@ -63,7 +63,9 @@ impl SessionStore {
                 .map_err(|source| SessionError::Directory { path: directory.clone(), source })?,
             None => MediaFiles::in_memory(),
         };
-        let (bytes, idle, media) = (AtomicUsize::new(0), Notify::new(), Arc::new(media));
+        let bytes = AtomicUsize::new(0);
+        let idle = Notify::new();
+        let media = Arc::new(media);
         let (table, replicator) = Default::default();
         let store = Self { settings, table, journal, replicator, media, bytes, idle };
         if let Some(directory) = directory {

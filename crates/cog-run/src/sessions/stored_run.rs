@@ -141,7 +141,8 @@ impl StoredRuns {
         written.inspect_err(|_| drop(fs::remove_file(&path)))?;
         let call_log = CallLog::new(Some(file::call_log(&path)), Arc::new(media_of(&path)));
         let (finished, media) = Default::default();
-        let (is_continued, is_interrupted) = (false, false);
+        let is_continued = false;
+        let is_interrupted = false;
         Ok(StoredRun { id, path, file, record, finished, call_log, media, is_continued, is_interrupted })
     }
 
@@ -178,7 +179,9 @@ impl StoredRuns {
         let call_log = CallLog::restored(file::call_log(&path), Arc::new(media_of(&path))).resumed();
         call_log.restore_media();
         let media = Arc::new(call_log.media());
-        let (id, is_continued, is_interrupted) = (id.to_owned(), true, false);
+        let id = id.to_owned();
+        let is_continued = true;
+        let is_interrupted = false;
         Ok(StoredRun { id, path, file, record, finished, call_log, media, is_continued, is_interrupted })
     }
 
@@ -227,7 +230,7 @@ impl StoredRun {
     pub fn options(&self, options: &RunOptions) -> RunOptions {
         let former = &self.record.options;
         let options = if self.is_continued { options.or_former(former) } else { options.clone() };
-        RunOptions { continuation: former.continuation.clone(), ..options }
+        RunOptions { approval: former.approval.clone(), ..options }
     }
 
     /// Returns the context of the run: this one, with what is stored of the run.

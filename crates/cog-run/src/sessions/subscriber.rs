@@ -12,11 +12,11 @@ use super::{
 /// The maximum bytes of a batch with more than one entry, which limits the memory of a slow reader.
 const MAX_BATCH: usize = 64 * 1024;
 
-/// The position after which a reader starts.
+/// The position from which a reader reads a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum After {
+pub enum StartFrom {
     /// The meta chunk.
-    Start,
+    Beginning,
     /// The entry after the chunk of this number, which the client has already. A meta chunk with `resumed`
     /// comes first (see docs/spec/streaming.md).
     Seq(u64),
@@ -31,7 +31,7 @@ pub struct Subscriber {
     resumed: Option<u64>,
     is_over: bool,
     /// Held as long as the subscriber exists.
-    _slot: Option<Box<dyn Any + Send>>,
+    _permit: Option<Box<dyn Any + Send>>,
 }
 
 /// Entries of a log, in order.
@@ -53,20 +53,20 @@ pub struct Entry<'a> {
 }
 
 impl Subscriber {
-    pub(crate) fn new(shared: Arc<Shared>, after: After) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, from: StartFrom) -> Self {
         shared.subscribe();
-        let (next, resumed) = match after {
-            After::Start => (0, None),
+        let (next, resumed) = match from {
+            StartFrom::Beginning => (0, None),
             // Dropped entries are reported on reading.
-            After::Seq(seq) => (shared.lock().log.after(seq).unwrap_or(1), Some(seq)),
+            StartFrom::Seq(seq) => (shared.lock().log.after(seq).unwrap_or(1), Some(seq)),
         };
-        Self { shared, next, resumed, is_over: false, _slot: None }
+        Self { shared, next, resumed, is_over: false, _permit: None }
     }
 
     /// Holds a value until the subscriber is dropped.
     #[must_use]
-    pub fn with_slot(mut self, slot: Option<Box<dyn Any + Send>>) -> Self {
-        self._slot = slot;
+    pub fn with_permit(mut self, permit: Option<Box<dyn Any + Send>>) -> Self {
+        self._permit = permit;
         self
     }
 
@@ -115,7 +115,8 @@ impl Drop for Subscriber {
 
 /// Returns the next entries for readers, and the position of the first one; none if there are none yet.
 fn read(state: &mut State, next: u64) -> Option<Result<(u64, Batch), Dropped>> {
-    let (shown, next) = (state.shown(), state.log.skip_answers(next));
+    let shown = state.shown();
+    let next = state.log.skip_answers(next);
     let copied = (next < shown).then(|| state.log.copy(next, shown, MAX_BATCH))?;
     Some(copied.map(|(text, marks)| (next, Batch { text, marks }.up_to_answer())))
 }

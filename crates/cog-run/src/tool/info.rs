@@ -23,7 +23,7 @@ pub struct ToolInfo {
     pub effects: ToolEffects,
     /// Whether a person must confirm each call (appendix A, exercise 2).
     pub needs_confirmation: bool,
-    /// The time limit of a call, if it is shorter than that of the runtime.
+    /// The time limit of a call, if it is shorter than the runtime's.
     pub timeout: Option<Duration>,
     pub(crate) schema: Arc<ArgumentsSchema>,
 }
@@ -116,7 +116,7 @@ impl ToolInfo {
         self
     }
 
-    /// Sets a time limit that is shorter than that of the runtime.
+    /// Sets a time limit that is shorter than the runtime's.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -126,7 +126,8 @@ impl ToolInfo {
     /// Returns the definition for a provider, in the dialect of its schemas.
     pub(crate) fn definition(&self, dialect: Dialect) -> ToolDefinition {
         let (parameters, strict) = self.schema.projected(dialect);
-        let (name, description) = (self.name.clone(), self.description.clone());
+        let name = self.name.clone();
+        let description = self.description.clone();
         ToolDefinition { name, description, parameters, strict }
     }
 }

@@ -6,7 +6,9 @@ use crate::tool::ToolInfo;
 
 /// Returns why a module may not call a tool; none if it may.
 pub(super) fn refusal(manifest: &Manifest, info: &ToolInfo) -> Option<String> {
-    let (rules, policies, effects) = (&manifest.tools, manifest.policies, info.effects);
+    let rules = &manifest.tools;
+    let policies = manifest.policies;
+    let effects = info.effects;
     let is_named = |names: &[String]| names.contains(&info.name);
     if is_named(&rules.denied) {
         return Some("`tools.denied` names it".to_owned());

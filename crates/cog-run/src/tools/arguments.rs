@@ -12,7 +12,7 @@ const MAX_LISTED: usize = 20;
 /// Reads the arguments of a call. An empty text is an empty object, as vendors send it for a tool without parameters.
 ///
 /// # Errors
-/// E1000 for a text that is not a JSON object or has duplicate keys, E1001 with every violation of the schema.
+/// E1000 for a string that is not a JSON object or has duplicate keys, E1001 with every violation of the schema.
 pub(super) fn read(info: &ToolInfo, text: &str, max_bytes: usize) -> Result<Value, ToolError> {
     let value = parse(text, max_bytes)?;
     let violations = info.schema.check(value.node());
@@ -26,7 +26,7 @@ pub(super) fn read(info: &ToolInfo, text: &str, max_bytes: usize) -> Result<Valu
     }
 }
 
-/// Returns arguments as a provider accepts them: a text that is a JSON object.
+/// Returns arguments as a provider accepts them: the text of a JSON object.
 pub(super) fn for_message(text: &str) -> &str {
     let is_object = Value::parse(text).is_ok_and(|value| value.is_object());
     if is_object { text } else { "{}" }

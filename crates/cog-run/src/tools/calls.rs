@@ -19,7 +19,7 @@ pub(super) struct ReplyCalls {
     finish: Option<FinishReason>,
 }
 
-/// A call of which parts have arrived.
+/// A call that has arrived in part.
 struct PartialCall {
     index: u32,
     call: ToolCall,

@@ -2,7 +2,9 @@
 
 use cog_harmony::{ImagePart, Message, Part, Role, ToolCall};
 use cog_json::{ToJson as _, Value, Writer};
+use cog_spec::Usage;
 
+use super::state::CallNote;
 use crate::tool::{ToolError, ToolOutput};
 
 /// The message of a halted call (appendix A, exercise 2).
@@ -81,6 +83,38 @@ fn json(members: impl FnOnce(&mut Writer<'_>)) -> String {
     let mut text = String::new();
     Writer::compact(&mut text).object(members);
     text
+}
+
+/// A call that has a result.
+pub(super) struct Done {
+    pub(super) message: Message,
+    /// The status is `success`, or the type of the error.
+    pub(super) note: CallNote,
+    pub(super) usage: Option<Usage>,
+    pub(super) is_high_risk: bool,
+}
+
+impl Done {
+    pub(super) fn success(call: &ToolCall, output: ToolOutput) -> Self {
+        let usage = output.usage.clone();
+        let is_high_risk = output.is_high_risk;
+        let done = Self::new(call, success(output), "success".to_owned());
+        Self { usage, is_high_risk, ..done }
+    }
+
+    pub(super) fn failure(call: &ToolCall, error: &ToolError) -> Self {
+        let status = match &error.code {
+            Some(code) => format!("{} {}", code.as_str(), error.error_type),
+            None => error.error_type.clone(),
+        };
+        let usage = error.usage.as_deref().cloned();
+        Self { usage, ..Self::new(call, failure(error), status) }
+    }
+
+    fn new(call: &ToolCall, content: Vec<Part>, status: String) -> Self {
+        let note = CallNote { id: call.id.clone(), tool: call.name.clone(), status };
+        Self { message: message(call, content), note, usage: None, is_high_risk: false }
+    }
 }
 
 #[cfg(test)]

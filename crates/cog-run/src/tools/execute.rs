@@ -4,21 +4,21 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use cog_harmony::ToolCall;
 use cog_json::Value;
-use cog_spec::Code;
+use cog_spec::{Chunk, Code, Progress};
 use futures_util::FutureExt as _;
 use tokio::time::timeout;
 
 use super::{
-    ToolLimits, ToolSet, arguments, content,
-    done::Done,
-    halted_calls::{HaltedCalls, Standing},
-    logged, progress,
+    ToolLimits, ToolSet, arguments,
+    content::{self, Done},
+    logged,
+    round::{HaltedCalls, Standing},
     set::Entry,
 };
 use crate::{
     call_log::CallLog,
     events::{OpenTool, RunScope},
-    stream::Outlet,
+    stream::ChunkQueue,
     tool::{Tool, ToolContext, ToolError, ToolOutput},
     trace_context::SpanContext,
 };
@@ -33,10 +33,10 @@ pub(super) struct Executor<'a> {
     pub(super) is_tool: bool,
     /// The calls for which the run was halted.
     pub(super) halted_calls: &'a HaltedCalls,
-    /// The tools of which a call was halted in this run.
+    /// The tools with a call that was halted in this run.
     pub(super) halted_tools: &'a [String],
     pub(super) is_high_risk: bool,
-    pub(super) out: &'a Outlet,
+    pub(super) out: &'a ChunkQueue,
     pub(super) scope: &'a RunScope,
 }
 
@@ -59,7 +59,7 @@ impl Executor<'_> {
             }
             Ok(None) => {
                 open.into_iter().for_each(OpenTool::halt);
-                progress::ended(self.out, &call.name, "halted");
+                report_end(self.out, &call.name, "halted");
                 return Ended::Halted;
             }
             Err(error) => Err(error),
@@ -78,7 +78,7 @@ impl Executor<'_> {
         if let Some(log) = self.log {
             let _ = log.append(logged::end(&done)).await;
         }
-        progress::ended(self.out, &call.name, &done.note.status);
+        report_end(self.out, &call.name, &done.note.status);
         Ended::Done(Box::new(done))
     }
 
@@ -105,7 +105,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns whether a new call needs a confirmation. A tool of which a call was halted keeps needing one until the run ends: the
+    /// Returns whether a new call needs a confirmation. A tool with a halted call keeps needing one until the run ends: the
     /// settings that halted it may not be those of this process, and the model may repeat a call that was denied.
     fn needs_confirmation(&self, entry: &Entry) -> bool {
         let name = &entry.tool.info().name;
@@ -120,10 +120,11 @@ impl Executor<'_> {
         arguments: Value,
         span: Option<SpanContext>,
     ) -> Result<ToolOutput, ToolError> {
+        // If the program is killed during the call, this entry says that it may have taken effect.
         if let Some(log) = self.log.filter(|_| tool.info().effects.changes_something()) {
             log.append(logged::start(call)).await.map_err(|_| cannot_log())?;
         }
-        progress::called(self.out, &call.name);
+        report_call(self.out, &call.name);
         let limit = self.limits.call_timeout;
         let limit = tool.info().timeout.map_or(limit, |own| own.min(limit));
         let context = ToolContext { call_id: call.id.clone(), timeout: limit, span, ..self.context.clone() };
@@ -170,4 +171,29 @@ fn too_large(size: usize, limit: usize) -> ToolError {
     let message =
         format!("the result has {size} bytes; at most {limit} are allowed. Request a smaller part.");
     ToolError::with_code(Code::InputTooLarge, message)
+}
+
+// The progress chunks of tool calls.
+
+/// The percentage of progress chunks between replies, whose number is unknown.
+const PERCENT: u8 = 50;
+
+/// Reports that a tool is called.
+fn report_call(out: &ChunkQueue, tool: &str) {
+    report_progress(out, "tool_call", tool, None);
+}
+
+/// Reports the status of a result: `success`, `halted`, or the type of an error.
+fn report_end(out: &ChunkQueue, tool: &str, status: &str) {
+    report_progress(out, "tool_result", tool, Some(status.to_owned()));
+}
+
+fn report_progress(out: &ChunkQueue, stage: &str, tool: &str, message: Option<String>) {
+    out.push(Chunk::Progress(Progress {
+        percent: PERCENT,
+        stage: Some(stage.to_owned()),
+        message,
+        tool: Some(tool.to_owned()),
+        ..Progress::default()
+    }));
 }

@@ -8,7 +8,7 @@ use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
 use super::{
-    HaltedRuns,
+    PendingApprovals,
     state::{HaltedState, Progressed},
 };
 use crate::{
@@ -16,10 +16,10 @@ use crate::{
     parts_state::{CompositionState, HaltedPart},
 };
 
-/// Stores a composition whose parts wait for a confirmation, and returns the error that ends it: that of the first of these
-/// parts, with the id of the composition. The media are those of the input whose sources can expire.
+/// Stores a composition whose parts wait for a confirmation, and returns the error that ends it: the error of the
+/// first of these parts, with the id of the composition. `media` are the input's media whose sources can expire.
 pub(crate) async fn halt_parts(
-    halted: &HaltedRuns,
+    halted: &PendingApprovals,
     module: &Arc<Module>,
     input: &Value,
     media: Vec<(String, Media)>,
@@ -38,7 +38,7 @@ pub(crate) async fn halt_parts(
 }
 
 /// Reads the state of a part, without blocking the event loop.
-async fn open(halted: HaltedRuns, id: String, owner: Option<String>) -> Result<HaltedState, ErrorBody> {
+async fn open(halted: PendingApprovals, id: String, owner: Option<String>) -> Result<HaltedState, ErrorBody> {
     let opened = tokio::task::spawn_blocking(move || halted.open(&id, owner.as_deref())).await;
     opened.unwrap_or_else(|failed| Err(error::from_task(&failed)))
 }
@@ -57,6 +57,7 @@ fn composition_state(
     };
     let state = HaltedState::new(module, input, options, part.round)?;
     let progressed = Progressed { notes: part.progressed.notes, ..Progressed::default() };
-    let (provider, model) = (part.provider, part.model);
+    let provider = part.provider;
+    let model = part.model;
     Ok(HaltedState { part: Some(path), progressed, provider, model, ..state })
 }

@@ -28,7 +28,7 @@ const LIMITS: Limits = Limits { entries: 1_000, bytes: 4 * MAX_BYTES, entry_byte
 
 /// The store of runs that wait for a confirmation. Clones share it.
 #[derive(Debug, Clone)]
-pub struct HaltedRuns(Arc<Storage>);
+pub struct PendingApprovals(Arc<Storage>);
 
 #[derive(Debug)]
 struct Storage {
@@ -40,13 +40,13 @@ struct Storage {
 /// A run that waits for a confirmation.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct HaltedRun {
+pub struct PendingApproval {
     /// The identifier with which the run continues.
     pub id: String,
     /// The module, as [`Runtime::load`](crate::Runtime::load) finds it.
     pub module: String,
     /// Whether the user chose the module for this run. Otherwise a program that continues it loads it with
-    /// [`Runtime::load_found`](crate::Runtime::load_found).
+    /// [`ModuleRef::Found`](crate::ModuleRef::Found).
     pub is_trusted_for_run: bool,
     /// The provider that the run called, by name.
     pub provider: Option<String>,
@@ -62,13 +62,13 @@ pub struct HaltedRun {
     pub created_ms: u64,
 }
 
-impl Default for HaltedRuns {
+impl Default for PendingApprovals {
     fn default() -> Self {
         Self::in_memory()
     }
 }
 
-impl HaltedRuns {
+impl PendingApprovals {
     /// Creates a store that ends with this process.
     pub fn in_memory() -> Self {
         Self::new(KeyedStore::in_memory(LIMITS))
@@ -155,10 +155,10 @@ impl HaltedRuns {
     ///
     /// # Errors
     /// E4013 for an id that is unknown or belongs to another owner, E4014 for one that was used.
-    pub fn get(&self, id: &str, owner: Option<&str>) -> Result<HaltedRun, ErrorBody> {
+    pub fn get(&self, id: &str, owner: Option<&str>) -> Result<PendingApproval, ErrorBody> {
         let state = self.open(id, owner)?;
         let (call, _) = state.halted_call().ok_or_else(|| unknown(id))?;
-        Ok(HaltedRun {
+        Ok(PendingApproval {
             id: state.id.clone(),
             module: state.directory.clone().unwrap_or_else(|| state.module.clone()),
             is_trusted_for_run: state.is_trusted_for_run,

@@ -9,7 +9,7 @@ use serde::Deserialize as _;
 
 use super::{
     Round,
-    done::Done,
+    content::Done,
     state::{CallNote, HaltedState, Progressed, text},
 };
 
@@ -36,7 +36,7 @@ pub(super) fn continued(state: &HaltedState, is_confirmed: bool) -> String {
     })
 }
 
-/// Returns the entry of a halted run that this run has claimed, after that of the decision.
+/// Returns the entry of a halted run that this run has claimed. It follows the entry of the decision.
 pub(super) fn claimed() -> String {
     line(|w| {
         w.field("claimed", &true);

@@ -8,15 +8,16 @@ use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 
 use super::{
-    Claim, HaltedRuns, Round,
-    halted_calls::HaltedCalls,
+    PendingApprovals, Round,
     logged::{self, Logged},
+    round::HaltedCalls,
     state::{HaltedState, Progressed, changed},
 };
 use crate::{
     RunContext, RunInput, RunOptions,
-    approval::{Continuation, Decision},
+    approval::{Approval, Decision},
     call_log::CallLog,
+    error,
     parts_state::HaltedPart,
 };
 
@@ -33,7 +34,7 @@ pub(crate) struct Restored<'a> {
 /// A part of a halted composition that waits for a confirmation, and how it continues.
 pub(crate) struct ContinuedPart {
     pub(crate) part: HaltedPart,
-    pub(crate) continuation: Continuation,
+    pub(crate) approval: Approval,
 }
 
 /// A run that continues after tool calls: one that was halted, or one that was interrupted and starts again.
@@ -63,34 +64,34 @@ impl Continued {
     }
 }
 
-/// Returns the start of a run: its own input and options, or those of the halted run that it continues. A run that was
+/// Returns the start of a run: its own input and options, or the input and options of the halted run that it continues. A run that was
 /// interrupted starts after its tool calls.
 ///
 /// # Errors
 /// E4013 and E4014 for an id that is unknown, belongs to another owner or was used, and for a module that has changed; the
 /// error of the halted run if the call is not confirmed.
 pub(crate) fn restore<'a>(
-    halted_runs: &HaltedRuns,
+    pending_approvals: &PendingApprovals,
     module: &Module,
     input: RunInput,
     options: &'a RunOptions,
     mut context: RunContext,
 ) -> Result<Restored<'a>, ErrorBody> {
     if let Some(logged) = interrupted(module, context.call_log.as_ref())? {
-        return Ok(after_calls(halted_runs, logged, input, options, context));
+        return Ok(after_calls(pending_approvals, logged, input, options, context));
     }
-    let Some(Continuation { id, decision }) = &options.continuation else {
+    let Some(Approval { id, decision }) = &options.approval else {
         let options = Cow::Borrowed(options);
         return Ok(Restored { options, context, input, continued: None, halted_parts: Vec::new() });
     };
-    let state = halted_runs.open(id, options.owner.as_deref())?;
+    let state = pending_approvals.open(id, options.owner.as_deref())?;
     check_unchanged(&state, module)?;
     if state.own_round().is_some() {
         check_trust(module)?;
     }
     let is_confirmed = match decision {
-        Decision::Confirm(text) if text == Decision::YES => true,
-        Decision::Confirm(_) => return Err(state.error()),
+        Decision::Approve(text) if text == Decision::YES => true,
+        Decision::Approve(_) => return Err(state.error()),
         Decision::Deny => false,
     };
     if state.halted_call().is_none() {
@@ -106,14 +107,14 @@ pub(crate) fn restore<'a>(
         progressed: state.progressed.clone(),
         started: HashSet::new(),
         claim: Some(Claim {
-            halted: halted_runs.clone(),
+            halted: pending_approvals.clone(),
             id: id.clone(),
             owner: state.owner.clone(),
             log,
             decision: entry,
         }),
     };
-    let mut media = halted_runs.media(&state);
+    let mut media = pending_approvals.media(&state);
     media.extend(context.stored_media.iter().map(|(source, media)| (source.clone(), media.clone())));
     context.stored_media = Arc::new(media);
     Ok(continue_from(state, continued, decision, options, context))
@@ -147,12 +148,12 @@ fn continue_from(
 
 /// Returns how the halted parts of a composition continue. The decision is about the first; the others stay halted.
 fn decided(parts: Vec<HaltedPart>, decision: &Decision) -> Vec<ContinuedPart> {
-    let others = std::iter::repeat(Decision::Confirm(String::new()));
+    let others = std::iter::repeat(Decision::Approve(String::new()));
     let decisions = std::iter::once(decision.clone()).chain(others);
-    let continued = parts.into_iter().zip(decisions).map(|(part, decision)| ContinuedPart {
-        continuation: Continuation { id: part.id.clone(), decision },
-        part,
-    });
+    let continued = parts
+        .into_iter()
+        .zip(decisions)
+        .map(|(part, decision)| ContinuedPart { approval: Approval { id: part.id.clone(), decision }, part });
     continued.collect()
 }
 
@@ -182,18 +183,18 @@ fn interrupted(module: &Module, log: Option<&CallLog>) -> Result<Option<Logged>,
 /// Returns the start of a run after its tool calls. One that had continued after a confirmation has the input and the options
 /// of the halted run.
 fn after_calls<'a>(
-    halted_runs: &HaltedRuns,
+    pending_approvals: &PendingApprovals,
     logged: Logged,
     input: RunInput,
     options: &'a RunOptions,
     context: RunContext,
 ) -> Restored<'a> {
     let Logged { messages, round, progressed, started, continued: halted, is_claimed, .. } = logged;
-    // The program was killed between the entry of the decision and that of the claim. If the halted run is used, another program
+    // The program was killed after the entry of the decision and before the entry of the claim. If the halted run is used, another program
     // may have continued it: this one is refused, because it has not called anything yet.
     let unclaimed = halted.as_ref().filter(|_| !is_claimed);
     let claim = unclaimed.map(|(state, _)| Claim {
-        halted: halted_runs.clone(),
+        halted: pending_approvals.clone(),
         id: state.id.clone(),
         owner: state.owner.clone(),
         log: context.call_log.clone(),
@@ -241,4 +242,42 @@ fn has_changed(module: &str, changed: &[String]) -> ErrorBody {
         .with_recoverable(false)
         .suggest("Run the module again, so that its calls are those of its current form.")
         .with_details(Value::from(details))
+}
+
+// The right to continue a halted run.
+
+/// The right to continue a halted run, taken before its calls, so that a confirmation counts once.
+pub(crate) struct Claim {
+    halted: PendingApprovals,
+    id: String,
+    owner: Option<String>,
+    log: Option<CallLog>,
+    /// The entry of the decision; none if the log has it.
+    decision: Option<String>,
+}
+
+impl Claim {
+    /// Logs the decision, so that a run that starts again continues after it, and marks the halted run as used. The media of
+    /// its input are removed with it: they must be in the log before.
+    ///
+    /// # Errors
+    /// E4014 if it has continued already.
+    pub(crate) async fn take(self) -> Result<(), ErrorBody> {
+        // A run that is dropped meanwhile does not separate the entries from what they are about.
+        let taken = tokio::task::spawn_blocking(move || self.take_now()).await;
+        taken.unwrap_or_else(|error| Err(error::from_task(&error)))
+    }
+
+    fn take_now(&self) -> Result<(), ErrorBody> {
+        if let Some(decision) = &self.decision {
+            self.append(decision);
+        }
+        self.halted.claim(&self.id, self.owner.as_deref(), || self.append(&logged::claimed()))
+    }
+
+    fn append(&self, entry: &str) {
+        if let Some(Err(error)) = self.log.as_ref().map(|log| log.append_now(entry)) {
+            tracing::warn!(%error, "cannot write the log of tool calls");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! A round: the calls of one reply, and their results.
 
+use std::iter;
+
 use cog_harmony::{Message, ToolCall};
 
 use super::content;
@@ -53,11 +55,63 @@ impl Round {
 
     /// Returns one message for each call; the calls that wait for a confirmation are halted.
     pub(crate) fn messages(&self) -> Vec<Message> {
-        let results = self.calls.iter().zip(&self.results);
-        let message = |(call, result): (&ToolCall, &Option<Message>)| match result {
+        let results = self.calls.iter().zip(&self.results).map(|(call, result)| match result {
             Some(result) => result.clone(),
             None => content::message(call, content::halted()),
-        };
-        results.map(message).collect()
+        });
+        results.collect()
+    }
+}
+
+// The calls for which a run was halted, and what was decided about them.
+
+/// The calls for which a run was halted, from the stored state: whether a call runs does not depend on the settings
+/// of the process in which the run continues.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HaltedCalls(Vec<(ToolCall, Standing)>);
+
+/// What was decided about a call that was halted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Confirmed,
+    Denied,
+    /// Nothing was decided: it stays halted.
+    Waiting,
+}
+
+impl HaltedCalls {
+    /// Returns the calls of a round that was halted. A decision is about the first of them.
+    pub(super) fn new(round: &Round, is_confirmed: bool) -> Self {
+        let decided = if is_confirmed { Standing::Confirmed } else { Standing::Denied };
+        let standings = [decided].into_iter().chain(iter::repeat(Standing::Waiting));
+        Self(round.open().zip(standings).map(|((_, call), standing)| (call.clone(), standing)).collect())
+    }
+
+    /// Returns what was decided about a call; none if it was not halted. A decision is about a call with its arguments.
+    pub(super) fn standing(&self, call: &ToolCall) -> Option<Standing> {
+        let (halted, standing) = self.0.iter().find(|(halted, _)| halted.id == call.id)?;
+        let is_same = halted.name == call.name && halted.arguments == call.arguments;
+        Some(if is_same { *standing } else { Standing::Waiting })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str, arguments: &str) -> ToolCall {
+        ToolCall::new(id, "delete", arguments)
+    }
+
+    #[test]
+    fn decision_is_about_the_first_call_with_its_arguments() {
+        let round = Round::new(vec![call("a", "{}"), call("b", "{}")]);
+        for (is_confirmed, decided) in [(true, Standing::Confirmed), (false, Standing::Denied)] {
+            let halted = HaltedCalls::new(&round, is_confirmed);
+            assert_eq!(halted.standing(&call("a", "{}")), Some(decided));
+            assert_eq!(halted.standing(&call("a", r#"{"all": true}"#)), Some(Standing::Waiting));
+            assert_eq!(halted.standing(&call("b", "{}")), Some(Standing::Waiting));
+            assert_eq!(halted.standing(&call("c", "{}")), None);
+        }
     }
 }

@@ -14,13 +14,13 @@ use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
 
 use super::{
-    HaltedRuns, ModuleCalls, Round, RoundEnd, ToolLimits, ToolSet, ToolSettings, arguments,
+    ModuleCalls, PendingApprovals, Round, RoundEnd, ToolLimits, ToolSet, ToolSettings, arguments,
     calls::ReplyCalls,
-    done::Done,
+    content::Done,
     execute::{Ended, Executor},
-    halted_calls::HaltedCalls,
     logged,
     restore::Continued,
+    round::HaltedCalls,
     state::{self, HaltedState, Progressed},
 };
 use crate::{
@@ -29,7 +29,7 @@ use crate::{
     events::{self, CallTime, RunScope},
     input::CheckedInput,
     parts_state::CompositionState,
-    stream::Outlet,
+    stream::ChunkQueue,
     tool::{ToolContext, ToolError},
 };
 
@@ -81,7 +81,7 @@ pub(crate) struct LastCall<'a> {
 struct Origin {
     module: Arc<Module>,
     input: Value,
-    halted: HaltedRuns,
+    halted: PendingApprovals,
 }
 
 impl ToolRun {
@@ -204,7 +204,7 @@ impl ToolRun {
     pub(crate) async fn execute(
         &mut self,
         mut round: Round,
-        out: &Outlet,
+        out: &ChunkQueue,
         spent: &mut Vec<Usage>,
     ) -> RoundEnd {
         let executor = Executor {
@@ -229,6 +229,7 @@ impl ToolRun {
             .collect();
         let ended: Vec<(usize, Ended, CallTime)> =
             stream::iter(calls).buffered(self.limits.max_parallel.max(1)).collect().await;
+        // A decision is about the round that was halted: a later call with the same id and arguments needs its own.
         self.halted_calls = HaltedCalls::default();
         for (position, ended, time) in ended {
             if let Ended::Done(done) = ended {
@@ -252,7 +253,7 @@ impl ToolRun {
         events::message_metadata(&self.scope.listeners, &self.context.session_id, trace_id)
     }
 
-    /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `media` are those of the input
+    /// Stores a run whose calls wait for a confirmation, and returns the error that ends it. `media` are the input's media
     /// whose sources can expire. `parts` are those that ran before, of a composed module.
     pub(crate) async fn halt(
         &self,
@@ -280,7 +281,7 @@ impl ToolRun {
     }
 }
 
-/// The result of a call that the model receives in place of its own, which is lost.
+/// The result of a call whose own result is lost, for the model.
 fn interrupted(name: &str) -> ToolError {
     let message = format!(
         "the run was interrupted while `{name}` ran, and it is unknown whether the call took effect. It was not repeated; \

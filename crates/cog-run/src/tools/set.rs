@@ -69,12 +69,12 @@ impl ToolSet {
                 }
             }
         }
-        let needs_confirmation = |name: &String| settings.confirm.contains(name);
-        let entry = |tool: Arc<dyn Tool>| {
-            let refusal = access::refusal(&module.manifest, tool.info());
-            Entry { refusal, needs_confirmation: needs_confirmation(&tool.info().name), tool }
-        };
-        let tools: Vec<Entry> = tools.into_iter().map(entry).collect();
+        let tools = tools.into_iter().map(|tool| Entry {
+            refusal: access::refusal(&module.manifest, tool.info()),
+            needs_confirmation: settings.confirm.contains(&tool.info().name),
+            tool,
+        });
+        let tools: Vec<Entry> = tools.collect();
         let has_any = tools.iter().any(|entry| entry.refusal.is_none());
         let is_parallel = settings.limits.max_parallel > 1;
         (has_any.then(|| Arc::new(Self { tools, is_parallel })), warnings)

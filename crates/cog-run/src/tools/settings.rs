@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::HaltedRuns;
+use super::PendingApprovals;
 use crate::tool::ToolList;
 
 /// The tools of a runtime.
@@ -12,7 +12,7 @@ pub(crate) struct ToolSettings {
     /// The names of tools whose calls a person must confirm.
     pub(crate) confirm: Vec<String>,
     pub(crate) limits: ToolLimits,
-    pub(crate) halted: HaltedRuns,
+    pub(crate) halted: PendingApprovals,
 }
 
 /// The limits of tool calls in one run. The operator sets them; a request may only lower them.

@@ -25,7 +25,7 @@ pub(super) struct Progressed {
     pub(super) calls: u32,
     pub(super) is_high_risk: bool,
     pub(super) notes: Vec<CallNote>,
-    /// The tools of which a call was halted.
+    /// The tools with a halted call.
     pub(super) halted_tools: Vec<String>,
     /// The tokens before the run was halted.
     pub(super) usage: Option<Usage>,
@@ -134,7 +134,7 @@ impl HaltedState {
         self.media.iter().map(|media| media.file.as_str())
     }
 
-    /// Returns the round that waits for a confirmation; none if it is that of a part.
+    /// Returns the round that waits for a confirmation; none if a part waits.
     pub(super) fn own_round(&self) -> Option<&Round> {
         self.part.is_none().then_some(&self.round)
     }
@@ -199,7 +199,7 @@ pub(super) fn hashes(module: &Module) -> Vec<(String, String)> {
     parts.map(|(name, hash)| (name.to_owned(), hash)).into()
 }
 
-/// Returns the SHA-256 of a text in hexadecimal.
+/// Returns the SHA-256 of a string in hexadecimal.
 pub(super) fn hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -31,7 +31,7 @@ async fn messages(
     let runtime = runtime(Arc::clone(&provider));
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     for (input, options) in all {
-        assert!(runtime.execute(&module, input, options).await.is_ok());
+        assert!(runtime.run(&module, input, options).await.is_ok());
     }
     provider.requests().iter().map(|request| request.messages.messages()[1].text()).collect()
 }

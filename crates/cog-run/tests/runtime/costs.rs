@@ -32,14 +32,14 @@ fn tokens(input_tokens: u64, output_tokens: u64) -> Option<Usage> {
 async fn cost_of(provider: Scripted) -> Option<Cost> {
     let directory = directory("Answer.", &[]);
     let (_, runtime, module) = runtime_with(provider, &directory);
-    let stream = runtime.execute_stream(&module, sample_input(), RunOptions::new()).unwrap();
+    let stream = runtime.stream(&module, sample_input(), RunOptions::new()).unwrap();
     let chunks: Vec<_> = stream.collect().await;
     assert!(matches!(chunks.last(), Some(Chunk::Final { .. })), "{chunks:?}");
     let streamed = chunks.into_iter().find_map(|chunk| match chunk {
         Chunk::Final { usage, .. } => usage?.cost,
         _ => None,
     });
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::new()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::new()).await;
     assert_eq!(envelope.meta.runtime.usage.and_then(|usage| usage.cost), streamed);
     streamed
 }
@@ -97,7 +97,7 @@ async fn cost_of_a_retry_is_that_of_both_attempts() {
         let directory = directory("Answer.", &[]);
         let replies = [reply(&wrong, first), reply(ANSWER, tokens(2_000, 0))];
         let (_, runtime, module) = runtime_with(priced(replies), &directory);
-        let meta = runtime.execute(&module, sample_input(), RunOptions::new()).await.meta.runtime;
+        let meta = runtime.run(&module, sample_input(), RunOptions::new()).await.meta.runtime;
         assert_eq!(meta.attempts, Some(2));
         meta.usage.unwrap().cost.map(|cost| cost.amount)
     };
@@ -122,7 +122,7 @@ async fn cost_after_a_fallback_is_at_the_prices_of_the_next_provider() {
     let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
     let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let meta = runtime.execute(&module, sample_input(), RunOptions::new()).await.meta.runtime;
+    let meta = runtime.run(&module, sample_input(), RunOptions::new()).await.meta.runtime;
     assert_eq!(meta.usage.unwrap().cost.map(|cost| cost.amount), Amount::new(0.002));
 }
 
@@ -139,9 +139,9 @@ async fn call_that_times_out_counts_with_an_estimate() {
     };
     for (error, is_estimated) in [(timeout, true), (rejected, false)] {
         let (_, runtime, module) = runtime_with(Scripted::failing(error), &directory);
-        let budget = Budget::new("test", BudgetLimits::new().max_calls(2));
+        let budget = Budget::new("test", BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() });
         let options = RunOptions::new().budget(budget.clone());
-        assert!(!runtime.execute(&module, sample_input(), options).await.is_ok());
+        assert!(!runtime.run(&module, sample_input(), options).await.is_ok());
         let spent = budget.spent();
         assert_eq!((spent.calls, spent.is_estimated, spent.tokens > 0), (1, is_estimated, is_estimated));
     }
@@ -157,7 +157,7 @@ struct Spender {
 impl UrlStore for Spender {
     fn store(&self, _: Option<&str>, _: &Media) -> Result<StoredUrl, ErrorBody> {
         let options = RunOptions::new().budget(self.budget.clone());
-        let run = self.runtime.execute(&self.module, sample_input(), options);
+        let run = self.runtime.run(&self.module, sample_input(), options);
         assert!(Handle::current().block_on(run).is_ok());
         Ok(StoredUrl { url: "https://shop.test/1".to_owned(), expires_at: "2026-02-04T12:00:00Z".to_owned() })
     }
@@ -167,13 +167,13 @@ impl UrlStore for Spender {
 async fn attempt_that_another_run_leaves_no_budget_for_reports_the_failure_before_it() {
     let (other, artist) = (directory("Answer.", &[]), media_out::artist(&[]));
     let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &other);
-    let budget = Budget::new("test", BudgetLimits::new().max_calls(2));
+    let budget = Budget::new("test", BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() });
     let spender = Spender { runtime, module, budget: budget.clone() };
     let options = RunOptions::new().budget(budget.clone()).delivery(Delivery::Store(Arc::new(spender)));
     let wrong = media_out::ANSWER.replace("\"because\"", "7");
     let events = [vec![media_out::png()], reply(&wrong, tokens(1, 1))].concat();
     let (provider, runtime, module) = runtime_with(Scripted::new([events]), &artist);
-    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let envelope = runtime.run(&module, sample_input(), options).await;
     let error = envelope.error().unwrap();
     let details = error.details.as_ref().unwrap().to_serde();
     assert_eq!((error.code.as_str(), &details["limit"]), ("E4002", &"max_calls".into()));

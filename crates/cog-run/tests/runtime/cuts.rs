@@ -92,7 +92,7 @@ async fn interruption_at_any_byte_returns_one_error_with_partial_data() {
         let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
         let mut partial = 0;
         for place in places().take(CUTS / Wire::ALL.len()) {
-            let stream = runtime.execute_stream(&module, sample_input(), RunOptions::default()).unwrap();
+            let stream = runtime.stream(&module, sample_input(), RunOptions::default()).unwrap();
             let chunks: Vec<Chunk> = stream.collect().await;
             partial += usize::from(!check(&chunks, place));
         }

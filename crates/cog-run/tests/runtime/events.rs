@@ -79,7 +79,7 @@ async fn answer_is_reported_with_tokens_and_repairs() {
     let repaired = ANSWER.replace("\"error\": null", "\"error\": null,");
     let provider = Arc::new(Scripted::new([reply(&repaired)]));
     let (notes, runtime, module) = observed(&provider, &directory);
-    runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(notes.take(), ["scripted Answered first token", "m Answered tokens=12 attempts=1 repairs=1"]);
 }
 
@@ -88,7 +88,7 @@ async fn failure_is_reported_with_code_and_tokens() {
     let directory = directory("Answer.", &[]);
     let provider = Arc::new(Scripted::new([reply("no JSON at all")]));
     let (notes, runtime, module) = observed(&provider, &directory);
-    runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    runtime.run(&module, sample_input(), RunOptions::default()).await;
     let reported = notes.take();
     assert_eq!(
         reported,
@@ -105,7 +105,7 @@ async fn rejected_run_is_reported_without_a_call() {
     let directory = directory("Answer.", &[]);
     let provider = Arc::new(Scripted::replying(ANSWER));
     let (notes, runtime, module) = observed(&provider, &directory);
-    runtime.execute(&module, input("{}"), RunOptions::default()).await;
+    runtime.run(&module, input("{}"), RunOptions::default()).await;
     assert_eq!(notes.take(), ["m Failed(Standard(MissingRequiredField)) tokens=0 attempts=0 repairs=0"]);
     assert_eq!(provider.requests(), []);
 }
@@ -115,7 +115,7 @@ async fn dropped_run_is_reported() {
     let directory = directory("Answer.", &[]);
     let provider = Arc::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "f"#));
     let (notes, runtime, module) = observed(&provider, &directory);
-    let run = runtime.execute_stream(&module, sample_input(), RunOptions::default());
+    let run = runtime.stream(&module, sample_input(), RunOptions::default());
     let mut chunks = run.ok().unwrap();
     chunks.next().await.unwrap();
     chunks.next().await.unwrap();
@@ -133,7 +133,7 @@ async fn calls(mock: &Mock, key: Option<Secret>) -> Vec<String> {
     let settings = ProviderSettings { key, base_url, ..ProviderSettings::default() };
     let provider = HttpProvider::new(Vendor::by_name("openai").unwrap(), settings).unwrap();
     let (notes, runtime, module) = observed(&Arc::new(provider), &directory);
-    runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    runtime.run(&module, sample_input(), RunOptions::default()).await;
     notes.take().into_iter().filter(|note| note.starts_with("openai")).collect()
 }
 

@@ -37,7 +37,7 @@ async fn falls_back_to_the_next_provider() {
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let options = RunOptions::new().model("of-the-first");
-    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let envelope = runtime.run(&module, sample_input(), options).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let meta = envelope.meta.runtime;
     assert_eq!(meta.model.as_deref(), Some("three/one"));
@@ -58,7 +58,7 @@ async fn instructions_are_those_of_the_provider_that_is_called() {
         Scripted::replying(ANSWER).named("three").with_dialect(dialects[2]),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::new()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::new()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     for (provider, has_schema) in providers.iter().zip([true, false, true]) {
         let request = &provider.requests()[0];
@@ -103,7 +103,7 @@ async fn only_provider_errors_fall_back() {
     for (error, is_passed_on) in cases {
         let (providers, runtime) = in_order([Scripted::failing(error.clone()), Scripted::replying(ANSWER)]);
         let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-        let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+        let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
         assert_eq!(
             (envelope.is_ok(), providers[1].requests().len() == 1),
             (is_passed_on, is_passed_on),
@@ -123,7 +123,7 @@ async fn last_error_is_returned_with_the_earlier_ones() {
     };
     let (_, runtime) = in_order([Scripted::failing(unavailable()).named("one"), Scripted::failing(slow)]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4002"));
     assert_eq!(envelope.meta.runtime.fallbacks[0].provider, "one");
 }
@@ -133,7 +133,7 @@ async fn started_reply_does_not_fall_back() {
     let directory = directory("Answer.", &[]);
     let (providers, runtime) = in_order([Scripted::new([Vec::new()]), Scripted::replying(ANSWER)]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E2010"));
     assert_eq!(providers[1].requests(), []);
 }
@@ -145,10 +145,10 @@ async fn request_selects_a_configured_provider_by_name() {
         in_order([Scripted::replying("{}").named("one"), Scripted::replying(ANSWER).named("two")]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let named = |name: &str| RunOptions::new().provider(name.to_owned());
-    assert!(runtime.execute(&module, sample_input(), named("two, one")).await.is_ok());
+    assert!(runtime.run(&module, sample_input(), named("two, one")).await.is_ok());
     assert_eq!(providers[0].requests(), []);
-    assert_eq!(code(&runtime.execute(&module, sample_input(), named("three")).await), Some("E1004"));
-    let offline = runtime.execute(&module, sample_input(), named("offline")).await;
+    assert_eq!(code(&runtime.run(&module, sample_input(), named("three")).await), Some("E1004"));
+    let offline = runtime.run(&module, sample_input(), named("offline")).await;
     assert_eq!(offline.meta.runtime.model.as_deref(), Some("offline/sample"));
 }
 
@@ -186,7 +186,7 @@ async fn fallback_receives_media_in_a_supported_form() {
         Scripted::replying(ANSWER).named("two").accepting_images(&["image/jpeg"]),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, image, RunOptions::default()).await;
+    let envelope = runtime.run(&module, image, RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let types = providers.each_ref().map(|provider| sent(provider));
     assert_eq!(types, ["data:image/webp", "data:image/jpeg"]);
@@ -202,7 +202,7 @@ async fn provider_without_the_media_type_is_skipped() {
         Scripted::replying(ANSWER).named("seeing").accepting_images(&["image/png"]),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, image, RunOptions::default()).await;
+    let envelope = runtime.run(&module, image, RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let fallback = &envelope.meta.runtime.fallbacks[0];
     assert_eq!((fallback.provider.as_str(), fallback.code), ("blind", Code::MultimodalNotSupported));
@@ -220,7 +220,7 @@ async fn unsupported_media_fail_without_a_call() {
     let (providers, runtime) =
         in_order([Scripted::replying(ANSWER).named("one"), Scripted::replying(ANSWER).named("two")]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, image, RunOptions::default()).await;
+    let envelope = runtime.run(&module, image, RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4011"));
     assert_eq!(envelope.meta.runtime.fallbacks.len(), 1);
     assert_eq!(providers.each_ref().map(|provider| provider.requests().len()), [0, 0]);
@@ -235,7 +235,7 @@ async fn preferred_setting_that_the_model_does_not_support_is_omitted_with_a_war
     let directory = directory("Answer.", &["generation: { temperature: 0, max_tokens: 9 }"]);
     let (providers, runtime) = in_order([Scripted::replying(ANSWER).rejecting("temperature")]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let warnings: Vec<_> =
         envelope.warnings.iter().map(|it| (it.code.as_str(), it.message.as_str())).collect();
@@ -253,7 +253,7 @@ async fn fallback_provider_gets_the_preferred_setting_that_it_supports() {
         Scripted::replying(ANSWER).named("two"),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    assert!(runtime.execute(&module, sample_input(), RunOptions::default()).await.is_ok());
+    assert!(runtime.run(&module, sample_input(), RunOptions::default()).await.is_ok());
     let sent = providers.map(|provider| provider.requests()[0].generation.temperature);
     assert_eq!(sent, [None, Some(0.0)]);
 
@@ -262,7 +262,7 @@ async fn fallback_provider_gets_the_preferred_setting_that_it_supports() {
         Scripted::replying(ANSWER).rejecting("temperature").named("two"),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(envelope.warnings[0].code.as_str(), "W4015");
     assert_eq!(providers.map(|provider| provider.requests()[0].generation.temperature), [Some(0.0), None]);
 }
@@ -276,7 +276,7 @@ async fn chosen_setting_that_no_provider_supports_is_an_error_before_the_call() 
         Scripted::replying(ANSWER).rejecting("max_tokens").named("two"),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let rejected = runtime.execute_stream(&module, sample_input(), options.clone()).err().unwrap();
+    let rejected = runtime.stream(&module, sample_input(), options.clone()).err().unwrap();
     assert_eq!(code(&rejected), Some("E1004"));
     assert_eq!(providers.each_ref().map(|provider| provider.requests().len()), [0, 0]);
 
@@ -286,7 +286,7 @@ async fn chosen_setting_that_no_provider_supports_is_an_error_before_the_call() 
         Scripted::replying(ANSWER).named("three"),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let envelope = runtime.run(&module, sample_input(), options).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let fallbacks = &envelope.meta.runtime.fallbacks;
     let fallbacks: Vec<_> = fallbacks.iter().map(|it| (it.provider.as_str(), it.code)).collect();
@@ -301,7 +301,7 @@ async fn retry_contains_the_answer_and_its_violations() {
     let bare = "no JSON at all";
     let (provider, runtime, module) =
         runtime_with(Scripted::replying_in_turn([&wrong, bare, ANSWER]), &directory);
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.meta.runtime.attempts, Some(3));
     let requests = provider.requests();
@@ -335,10 +335,10 @@ async fn violation_is_retried_once_by_default() {
         let head = "name: m\nversion: 1.0.0\nresponsibility: Answer\nexcludes: [guessing]";
         write(&directory, "module.yaml", &format!("{head}\n{manifest}"));
         let (provider, runtime, module) = runtime_with(Scripted::replying(&wrong), &directory);
-        let envelope = runtime.execute(&module, sample_input(), options.clone()).await;
+        let envelope = runtime.run(&module, sample_input(), options.clone()).await;
         assert_eq!(code(&envelope), Some("E3001"));
         assert_eq!(provider.requests().len(), calls, "{manifest:?}");
-        let stream = runtime.execute_stream(&module, sample_input(), options).unwrap();
+        let stream = runtime.stream(&module, sample_input(), options).unwrap();
         assert_eq!(stream.fold().await.error(), envelope.error(), "{manifest:?}");
         assert_eq!(provider.requests().len(), 2 * calls, "{manifest:?}");
     }
@@ -350,7 +350,7 @@ async fn request_limits_the_attempts() {
     let wrong = ANSWER.replace("\"fine\"", "1");
     let (provider, runtime, module) = runtime_with(Scripted::replying(&wrong), &directory);
     let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry).max_attempts(4);
-    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let envelope = runtime.run(&module, sample_input(), options).await;
     assert_eq!(code(&envelope), Some("E3001"));
     assert_eq!(envelope.meta.runtime.attempts, Some(4));
     assert_eq!(provider.requests().len(), 4);

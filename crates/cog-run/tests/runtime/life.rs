@@ -67,7 +67,7 @@ async fn cancelled_run_makes_no_call() {
     let cancellation = Cancellation::new();
     cancellation.cancel(CancelReason::Cancelled);
     let options = RunOptions::new().cancellation(cancellation);
-    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let envelope = runtime.run(&module, sample_input(), options).await;
     assert_eq!(envelope.error().unwrap().code.as_str(), "E2010");
     assert_eq!(provider.requests(), []);
 }

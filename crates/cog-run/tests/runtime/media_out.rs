@@ -68,7 +68,7 @@ async fn chunks(directory: &TempDir, events: &[ModelEvent], options: RunOptions)
         events.push(ModelEvent::Finished(FinishReason::Stop));
     }
     let (_, runtime, module) = runtime_with(Scripted::new([events]), directory);
-    let stream = runtime.execute_stream(&module, sample_input(), options).unwrap();
+    let stream = runtime.stream(&module, sample_input(), options).unwrap();
     let chunks: Vec<Chunk> = stream.collect().await;
     let mut image = DataAccumulator::default();
     chunks.iter().for_each(|chunk| image.apply(chunk));
@@ -186,7 +186,7 @@ async fn rejected_image_is_retried() {
     let good = vec![text(ANSWER), png(), ModelEvent::Finished(FinishReason::Stop)];
     let (provider, runtime, module) = runtime_with(Scripted::new([bad, good]), &directory);
     let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry);
-    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let envelope = runtime.run(&module, sample_input(), options).await;
     assert_eq!(data(&envelope)["image"]["media_type"], "image/png");
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
     let shown = provider.requests()[1].messages.to_json();
@@ -358,7 +358,7 @@ async fn snapshots_contain_the_image() {
 #[tokio::test]
 async fn prompt_does_not_request_images_as_text() {
     let (provider, runtime, module) = runtime_with(Scripted::new([vec![png()]]), &artist(&[]));
-    runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    runtime.run(&module, sample_input(), RunOptions::default()).await;
     let request = &provider.requests()[0];
     let shown = request.messages.to_json();
     assert!(shown.contains("Leave out `image`, `more`: ") && !shown.contains("MediaOutput"), "{shown}");
@@ -367,7 +367,7 @@ async fn prompt_does_not_request_images_as_text() {
 #[tokio::test]
 async fn unsupported_output_media_fail_without_a_call() {
     let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER).generating(&[]), &artist(&[]));
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4011"));
     let message = &envelope.error().unwrap().message;
     assert_eq!(message, "scripted/one cannot generate image for data.image");
@@ -378,7 +378,7 @@ async fn unsupported_output_media_fail_without_a_call() {
     write(&directory, "schema.json", &schema.to_string());
     let (_, runtime, module) =
         runtime_with(Scripted::replying(ANSWER).generating(&[Modality::Audio]), &directory);
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(data(&envelope), json!({ "rationale": "because" }));
     assert_eq!(envelope.warnings[0].code.as_str(), "W4014");
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_run::provider::{ModelRequest, Provider, ProviderError, from_fn, reply};
-use cog_run::{Caller, ErrorBody, Providers, RunInput, RunOptions, Runtime};
+use cog_run::{Caller, ErrorBody, ModuleRef, Providers, RunInput, RunOptions, Runtime};
 use cog_spec::{Chunk, Code, FinishReason, ModelEvent};
 use futures_util::{Stream as _, StreamExt as _};
 
@@ -13,7 +13,7 @@ use crate::support::{ANSWER, Scripted, code, directory, input, runtime_with, sam
 async fn execute_returns_the_checked_envelope() {
     let directory = directory("Answer $query.", &[]);
     let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.data().unwrap().get("result").unwrap().as_str(), Some("fine"));
     assert_eq!(envelope.meta.runtime.model.as_deref(), Some("scripted/one"));
@@ -24,8 +24,8 @@ async fn execute_returns_the_checked_envelope() {
 async fn folded_stream_equals_the_envelope() {
     let directory = directory("Answer.", &[]);
     let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
-    let sync = runtime.execute(&module, sample_input(), RunOptions::default()).await;
-    let stream = runtime.execute_stream(&module, sample_input(), RunOptions::default()).unwrap();
+    let sync = runtime.run(&module, sample_input(), RunOptions::default()).await;
+    let stream = runtime.stream(&module, sample_input(), RunOptions::default()).unwrap();
     let session = stream.session_id().to_owned();
     let chunks: Vec<Chunk> = stream.collect().await;
     assert!(matches!(&chunks[0], Chunk::Meta { session_id, .. } if *session_id == session));
@@ -47,7 +47,7 @@ async fn waiting_chunks_of_a_long_reply_are_bounded() {
     };
     for size in [reply.len(), 100] {
         let (_, runtime, module) = runtime_with(Scripted::new([events(size)]), &directory);
-        let mut stream = runtime.execute_stream(&module, sample_input(), RunOptions::default()).unwrap();
+        let mut stream = runtime.stream(&module, sample_input(), RunOptions::default()).unwrap();
         let (mut waiting, mut count) = (0, 0);
         while let Some(chunk) = stream.next().await {
             waiting = waiting.max(stream.size_hint().0);
@@ -62,8 +62,7 @@ async fn waiting_chunks_of_a_long_reply_are_bounded() {
 async fn invalid_input_makes_no_call() {
     let directory = directory("Answer.", &[]);
     let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
-    let envelope =
-        runtime.execute(&module, input(r#"{"query": 1, "count": "x"}"#), RunOptions::default()).await;
+    let envelope = runtime.run(&module, input(r#"{"query": 1, "count": "x"}"#), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E1003"));
     let details = envelope.error().unwrap().details.as_ref().unwrap();
     assert_eq!(details.get("violations").unwrap().len(), 2);
@@ -75,7 +74,7 @@ async fn equal_inputs_have_equal_prompts() {
     let directory = directory("Answer.", &[]);
     let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     for _ in 0..2 {
-        runtime.execute(&module, sample_input(), RunOptions::default()).await;
+        runtime.run(&module, sample_input(), RunOptions::default()).await;
     }
     let requests = provider.requests();
     assert_eq!(requests[0], requests[1]);
@@ -86,7 +85,7 @@ async fn placeholders_in_the_input_are_not_expanded() {
     let directory = directory("Say $ARGUMENTS to $INPUT.", &[]);
     let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     runtime
-        .execute(&module, RunInput::Args("$INPUT $MEDIA_INPUTS @call:x".to_owned()), RunOptions::default())
+        .run(&module, RunInput::Args("$INPUT $MEDIA_INPUTS @call:x".to_owned()), RunOptions::default())
         .await;
     let system = provider.requests()[0].messages.messages()[0].text();
     assert!(system.starts_with("Say $INPUT $MEDIA_INPUTS @call:x to {\"query\":"), "{system}");
@@ -97,7 +96,7 @@ async fn prompt_over_the_size_limit_returns_e1005() {
     let directory = directory(&"$INPUT $ARGUMENTS ".repeat(50_000), &[]);
     let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     let large = RunInput::Args("x".repeat(1_000_000));
-    let refused = runtime.execute(&module, large, RunOptions::default()).await;
+    let refused = runtime.run(&module, large, RunOptions::default()).await;
     assert_eq!(code(&refused), Some("E1005"));
     assert_eq!(provider.requests(), []);
 }
@@ -106,7 +105,7 @@ async fn prompt_over_the_size_limit_returns_e1005() {
 async fn unused_input_follows_as_json() {
     let directory = directory("Say $ARGUMENTS.", &[]);
     let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
-    runtime.execute(&module, input(r#"{"query": "hello", "count": 2}"#), RunOptions::default()).await;
+    runtime.run(&module, input(r#"{"query": "hello", "count": 2}"#), RunOptions::default()).await;
     let requests = provider.requests();
     let messages = requests[0].messages.messages();
     assert!(messages[0].text().starts_with("Say hello."));
@@ -117,17 +116,17 @@ async fn unused_input_follows_as_json() {
 async fn module_for_agents_rejects_users() {
     let directory = directory("Answer.", &["invocation:", "  user_invocable: false"]);
     let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
-    let refused = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let refused = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&refused), Some("E4007"));
     let options = RunOptions::new().caller(Caller::Agent);
-    assert!(runtime.execute(&module, sample_input(), options).await.is_ok());
+    assert!(runtime.run(&module, sample_input(), options).await.is_ok());
 }
 
 #[tokio::test]
 async fn input_over_the_token_limit_returns_e1005() {
     let directory = directory("Answer.", &["runtime_requirements:", "  max_input_tokens: 10"]);
     let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
-    let envelope = runtime.execute(&module, RunInput::Args("x".repeat(200)), RunOptions::default()).await;
+    let envelope = runtime.run(&module, RunInput::Args("x".repeat(200)), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E1005"));
     assert_eq!(provider.requests(), []);
 }
@@ -139,17 +138,17 @@ async fn timeout_is_e2011_in_a_stream_and_e2002_folded() {
         Runtime::builder().provider(Arc::new(Scripted::hanging(r#"{"ok": true, "meta": "#))).build().unwrap();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let options = || RunOptions::new().timeout(Duration::from_secs(5));
-    let chunks: Vec<_> = runtime.execute_stream(&module, sample_input(), options()).unwrap().collect().await;
+    let chunks: Vec<_> = runtime.stream(&module, sample_input(), options()).unwrap().collect().await;
     let Some(Chunk::Error { error, .. }) = chunks.last() else { panic!("{chunks:?}") };
     assert_eq!(error.code.as_str(), Code::StreamTimeout.as_str());
-    assert_eq!(code(&runtime.execute(&module, sample_input(), options()).await), Some("E2002"));
+    assert_eq!(code(&runtime.run(&module, sample_input(), options()).await), Some("E2002"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropping_the_stream_cancels_the_call() {
     let directory = directory("Answer.", &[]);
     let (provider, runtime, module) = runtime_with(Scripted::hanging(r#"{"ok": true, "#), &directory);
-    let mut stream = runtime.execute_stream(&module, sample_input(), RunOptions::default()).unwrap();
+    let mut stream = runtime.stream(&module, sample_input(), RunOptions::default()).unwrap();
     stream.next().await.unwrap();
     assert!(tokio::time::timeout(Duration::from_secs(1), stream.next()).await.is_err(), "the provider hangs");
     assert_eq!(provider.open_replies(), 1);
@@ -162,7 +161,7 @@ async fn violation_is_retried_if_the_module_allows_it() {
     let directory = directory("Answer.", &["response:", "  on_violation: retry", "  max_attempts: 2"]);
     let wrong = ANSWER.replace("\"fine\"", "1");
     let (provider, runtime, module) = runtime_with(Scripted::replying_in_turn([&wrong, ANSWER]), &directory);
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
     assert_eq!(provider.requests().len(), 2);
@@ -176,7 +175,7 @@ async fn truncated_reply_is_never_ok() {
         ModelEvent::Finished(FinishReason::Length),
     ]]);
     let (_, runtime, module) = runtime_with(cut, &directory);
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E2003"));
     let cog_spec::Outcome::Failure { partial_data: Some(partial), .. } = &envelope.outcome else {
         panic!("{envelope:?}")
@@ -187,7 +186,7 @@ async fn truncated_reply_is_never_ok() {
 #[tokio::test]
 async fn module_is_reloaded_when_its_files_change() {
     let directory = directory("Answer.", &[]);
-    let runtime = Runtime::builder().offline().recheck(Duration::ZERO).build().unwrap();
+    let runtime = Runtime::builder().offline().reload_interval(Duration::ZERO).build().unwrap();
     let load = || runtime.load(directory.path().to_str().unwrap()).unwrap();
     let first = load();
     assert!(Arc::ptr_eq(&first, &load()));
@@ -198,9 +197,9 @@ async fn module_is_reloaded_when_its_files_change() {
 }
 
 #[tokio::test]
-async fn module_is_cached_for_the_recheck_interval() {
+async fn module_is_cached_for_the_reload_interval() {
     let directory = directory("Answer.", &[]);
-    let runtime = Runtime::builder().offline().recheck(Duration::from_secs(3600)).build().unwrap();
+    let runtime = Runtime::builder().offline().reload_interval(Duration::from_secs(3600)).build().unwrap();
     let load = || runtime.load(directory.path().to_str().unwrap()).unwrap();
     let first = load();
     write(&directory, "prompt.md", "Answer at length.");
@@ -210,12 +209,15 @@ async fn module_is_cached_for_the_recheck_interval() {
 #[tokio::test]
 async fn load_async_finds_what_load_finds() {
     let directory = directory("Answer.", &[]);
-    let runtime = Runtime::builder().offline().recheck(Duration::from_secs(3600)).build().unwrap();
+    let runtime = Runtime::builder().offline().reload_interval(Duration::from_secs(3600)).build().unwrap();
     let path = directory.path().to_str().unwrap();
     let first = runtime.load_async(path).await.unwrap();
     assert!(Arc::ptr_eq(&first, &runtime.load(path).unwrap()));
     assert!(Arc::ptr_eq(&first, &runtime.load_async(path).await.unwrap()));
-    assert_eq!(runtime.load_name_async(path).await.unwrap_err().code, Code::ModuleNotFound.into());
+    assert_eq!(
+        runtime.load_async(ModuleRef::Name(path)).await.unwrap_err().code,
+        Code::ModuleNotFound.into()
+    );
     assert_eq!(runtime.load_async("no-such-module").await.unwrap_err().code, Code::ModuleNotFound.into());
 }
 
@@ -224,7 +226,7 @@ async fn offline_sample_has_warning_w4001() {
     let directory = directory("Answer.", &[]);
     let runtime = Runtime::offline();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.meta.confidence, Some(0.0));
     assert_eq!(envelope.meta.runtime.model.as_deref(), Some("offline/sample"));
@@ -250,7 +252,7 @@ async fn function_is_a_provider() {
     let run = async |provider: Arc<dyn Provider>| {
         let runtime = Runtime::builder().provider(provider).build().unwrap();
         let module = runtime.load(path).unwrap();
-        runtime.execute(&module, sample_input(), RunOptions::new()).await
+        runtime.run(&module, sample_input(), RunOptions::new()).await
     };
     let owned = run(from_fn(String::from("own"), "m", async |_| Ok(ANSWER.to_owned()))).await;
     assert_eq!(owned.meta.runtime.model.as_deref(), Some("own/m"));
@@ -272,11 +274,11 @@ async fn render_makes_no_call() {
 #[test]
 fn unknown_module_and_path_return_codes() {
     let runtime = Runtime::offline();
-    let code = |name| runtime.load(name).unwrap_err().code.to_string();
+    let code = |name: &str| runtime.load(name).unwrap_err().code.to_string();
     assert_eq!(code("no-such-module"), "E4006");
     assert_eq!(code("../../etc"), "E4007");
     let directory = directory("Answer.", &[]);
-    let by_name = |name| runtime.load_name(name).map(|module| module.manifest.name.clone());
+    let by_name = |name| runtime.load(ModuleRef::Name(name)).map(|module| module.manifest.name.clone());
     assert_eq!(by_name("code-reviewer").unwrap(), "code-reviewer");
     assert!(by_name(directory.path().to_str().unwrap()).is_err(), "a path is no name");
 }

@@ -17,10 +17,10 @@ use cog_json::Value;
 use cog_module::{Finder, Module};
 use cog_provider::Provider;
 use cog_run::{
-    ChunkStream, RunContext, RunInput, RunOptions, Runtime, RuntimeBuilder,
+    ChunkStream, ModuleRef, RunContext, RunInput, RunOptions, Runtime, RuntimeBuilder,
     sessions::{
-        After, ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, SessionSettings, SessionState,
-        Sessions, StoredRun, Subscriber,
+        ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, SessionSettings, SessionState, Sessions,
+        StartFrom, StoredRun, Subscriber,
     },
     tools::Tool,
 };
@@ -60,8 +60,8 @@ impl Bench {
         let finder = Finder::new(".", vec![directory.path().to_owned()], None);
         let builder = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).finder(finder);
         let builder = tools.into_iter().fold(builder, RuntimeBuilder::tool);
-        let runtime = builder.recheck(std::time::Duration::ZERO).build().unwrap();
-        let module = runtime.load_name("m").unwrap();
+        let runtime = builder.reload_interval(std::time::Duration::ZERO).build().unwrap();
+        let module = runtime.load(ModuleRef::Name("m")).unwrap();
         Self { provider, runtime, module, sessions: Sessions::open(settings).unwrap(), directory }
     }
 
@@ -80,7 +80,7 @@ impl Bench {
     /// Starts a run and reads it to its final event.
     async fn finish(&self) -> String {
         let session = self.start();
-        read(session.follow(After::Start)).await;
+        read(session.follow(StartFrom::Beginning)).await;
         session.id().to_owned()
     }
 
@@ -98,7 +98,7 @@ impl Bench {
 
     /// Returns the log of a session, and checks that it is a valid stream.
     async fn log(&self, id: &str) -> Vec<Line> {
-        let lines = read(self.sessions.follow(id, "alice", After::Start).unwrap()).await;
+        let lines = read(self.sessions.follow(id, "alice", StartFrom::Beginning).unwrap()).await;
         let text: String = lines.iter().map(|(_, _, line)| format!("{line}\n")).collect();
         let verdict = cog_answer::verify::verify(&text, Some(Kind::Stream), None);
         assert!(verdict.valid, "{:?}\n{text}", verdict.violations);

@@ -121,7 +121,7 @@ async fn call_belongs_to_its_run_and_the_run_to_its_caller() {
     let expected = ["1<f067aa0ba902b7 run m answered Some(0.9)", "2<1 call scripted/one Answered tokens=12"];
     assert_eq!(spans.take(), expected);
     assert_eq!(envelope.meta.runtime.trace_id.as_deref(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::new().trace_id("mine")).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::new().trace_id("mine")).await;
     assert_eq!(envelope.meta.runtime.trace_id.as_deref(), Some("mine"));
     assert_eq!(
         spans.take()[0],
@@ -134,7 +134,7 @@ async fn call_belongs_to_its_run_and_the_run_to_its_caller() {
 async fn refused_run_has_a_span_and_a_rendered_one_none() {
     let directory = directory("Answer.", &[]);
     let (spans, runtime, module) = traced(replying_with_usage(), &directory);
-    runtime.execute(&module, input("{}"), RunOptions::default()).await;
+    runtime.run(&module, input("{}"), RunOptions::default()).await;
     let code = Code::MissingRequiredField.as_str();
     assert_eq!(spans.take(), [format!("1<0 run m {code} None")]);
     runtime.render(&module, sample_input(), RunOptions::default()).await.unwrap();
@@ -146,7 +146,7 @@ async fn failed_call_has_the_code_of_its_error() {
     let directory = directory("Answer.", &[]);
     let error = ProviderError::Other { code: Code::ProviderUnavailable, message: "gone".to_owned() };
     let (spans, runtime, module) = traced(Scripted::failing(error), &directory);
-    runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    runtime.run(&module, sample_input(), RunOptions::default()).await;
     let failed = CallOutcome::Failed(Code::ProviderUnavailable);
     let code = Code::ProviderUnavailable.as_str();
     let expected = [format!("1<0 run m {code} None"), format!("2<1 call scripted/one {failed:?} tokens=0")];
@@ -157,7 +157,7 @@ async fn failed_call_has_the_code_of_its_error() {
 async fn every_attempt_is_a_call() {
     let directory = directory("Answer.", &[]);
     let (spans, runtime, module) = traced(Scripted::replying_in_turn(["no JSON", ANSWER]), &directory);
-    assert!(runtime.execute(&module, sample_input(), RunOptions::default()).await.is_ok());
+    assert!(runtime.run(&module, sample_input(), RunOptions::default()).await.is_ok());
     let call = |number: u32| format!("{number}<1 call scripted/one Answered tokens=0");
     assert_eq!(spans.take(), ["1<0 run m answered Some(0.9)".to_owned(), call(2), call(3)]);
 }
@@ -167,7 +167,7 @@ async fn dropped_run_ends_its_spans() {
     let directory = directory("Answer.", &[]);
     let provider = Scripted::hanging(r#"{"ok": true, "data": {"result": "f"#);
     let (spans, runtime, module) = traced(provider, &directory);
-    let mut chunks = runtime.execute_stream(&module, sample_input(), RunOptions::default()).ok().unwrap();
+    let mut chunks = runtime.stream(&module, sample_input(), RunOptions::default()).ok().unwrap();
     chunks.next().await.unwrap();
     chunks.next().await.unwrap();
     drop(chunks);
@@ -189,7 +189,7 @@ async fn tools_belong_to_the_run_and_know_their_span() {
     let setup = Setup::new(&["add"], [calls(&[("a", "add", r#"{"a": 1, "b": 2}"#)]), answer()]).tool(add);
     let spans = Arc::new(Spans { with_content: true, ..Spans::default() });
     let runtime = setup.builder().events(Arc::clone(&spans) as Arc<dyn RunEvents>).build().unwrap();
-    assert!(runtime.execute(&setup.module(), sample_input(), RunOptions::default()).await.is_ok());
+    assert!(runtime.run(&setup.module(), sample_input(), RunOptions::default()).await.is_ok());
     let failed = ToolOutcome::Failed("TooLarge");
     let call = |number: u32| format!("{number}<1 call scripted/one Answered tokens=0");
     let expected =
@@ -206,7 +206,7 @@ async fn halted_call_is_no_failure() {
     setup.confirm = vec!["add".to_owned()];
     let spans = Arc::<Spans>::default();
     let runtime = setup.builder().events(Arc::clone(&spans) as Arc<dyn RunEvents>).build().unwrap();
-    runtime.execute(&setup.module(), sample_input(), RunOptions::default()).await;
+    runtime.run(&setup.module(), sample_input(), RunOptions::default()).await;
     let halted = ToolOutcome::Halted;
     assert!(spans.take().contains(&format!("3<1 tool add {halted:?}")));
 }

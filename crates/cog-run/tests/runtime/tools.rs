@@ -257,7 +257,7 @@ async fn truncated_calls_are_not_executed() {
 async fn a_missing_tool_is_a_warning() {
     let add = info("add").function(async |_, _| Ok("done"));
     let setup = Setup::new(&["add", "no-such-tool"], [answer()]).tool(add);
-    let envelope = setup.runtime().execute(&setup.module(), sample_input(), RunOptions::default()).await;
+    let envelope = setup.runtime().run(&setup.module(), sample_input(), RunOptions::default()).await;
     let warnings: Vec<_> = envelope.warnings.iter().map(|warning| warning.code.as_str()).collect();
     assert_eq!(warnings, ["W4017"]);
     assert!(envelope.warnings[0].message.contains("no-such-tool"));
@@ -303,7 +303,7 @@ async fn fallback_after_a_round_receives_the_round() {
     let setup = Setup::new(&["add"], []).tool(add);
     let runtime = setup.builder().providers(Providers::new(chain, named)).build().unwrap();
     let module = setup.module();
-    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let envelope = runtime.run(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let requests = second.requests();
     let roles: Vec<_> = requests[0].messages.messages().iter().map(|message| message.role).collect();

@@ -106,7 +106,7 @@ async fn trace_contains_every_attempt() {
     let (_, runtime, module) = runtime_with(provider.priced("openai", "gpt-6-luna"), &directory);
     let trace = Trace::new();
     let options = RunOptions::new().events(Arc::new(trace.clone()));
-    let envelope = runtime.execute(&module, sample_input(), options).await;
+    let envelope = runtime.run(&module, sample_input(), options).await;
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
     let messages = trace.messages().0;
     let expected = [Role::System, Role::User, Role::Assistant, Role::User, Role::Assistant];
@@ -188,7 +188,7 @@ async fn trace_after_a_fallback_is_that_of_the_next_provider() {
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let trace = Trace::new();
     let envelope =
-        runtime.execute(&module, sample_input(), RunOptions::new().events(Arc::new(trace.clone()))).await;
+        runtime.run(&module, sample_input(), RunOptions::new().events(Arc::new(trace.clone()))).await;
     let messages = trace.messages().0;
     assert_eq!(roles(&messages), [Role::System, Role::User, Role::Assistant]);
     assert_eq!(metadata(&messages[2]).model_version.as_deref(), Some("claude-sonnet-5-5"));
@@ -208,7 +208,7 @@ async fn refusals_and_filtered_replies_are_flagged() {
         let (_, runtime, module) = runtime_with(provider, &directory);
         let trace = Trace::new();
         let envelope =
-            runtime.execute(&module, sample_input(), RunOptions::new().events(Arc::new(trace.clone()))).await;
+            runtime.run(&module, sample_input(), RunOptions::new().events(Arc::new(trace.clone()))).await;
         assert!(envelope.error().is_some());
         let last = metadata(trace.messages().0.last().unwrap());
         let check = last.safety_check.unwrap();

@@ -27,7 +27,7 @@ fn guards() -> Guards {
         rates: Rates::new(0, 1),
         messages: Rates::new(0, 1),
         slots: Slots::new(1, 1, &drain),
-        budgets: ClientBudgets::new(BudgetLimits::new(), Duration::from_secs(60)),
+        budgets: ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60)),
         bodies: Bodies::new(&ServerSettings::default()),
         drain,
         metrics: Metrics::new(),

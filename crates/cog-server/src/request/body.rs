@@ -92,9 +92,9 @@ impl ExecuteBody {
             value.get("_recovery").filter(|it| !it.is_null()).map(recovery::from_body).transpose()?;
         let recovery = body_recovery.or(header_recovery);
         let mut input = value.get("input").map(|input| value.child(input));
-        let continuation = value.get("_continue").filter(|it| !it.is_null());
-        let continuation = continuation.map(super::read_continuation).transpose()?;
-        if continuation.is_some() {
+        let approval = value.get("_continue").filter(|it| !it.is_null());
+        let approval = approval.map(super::read_approval).transpose()?;
+        if approval.is_some() {
             if input.as_ref().is_some_and(|input| !input.is_null()) {
                 return Err(wrong(
                     "`input` and `_continue` cannot be used together: the input is that of the halted run",
@@ -107,8 +107,8 @@ impl ExecuteBody {
         }
         let options = value.get("_options").map(Options::read).transpose()?;
         let mut options = options.map(Box::new).unwrap_or_default();
-        options.run.continuation = continuation;
-        let bytes = if options.run.continuation.is_some() { usize::MAX } else { bytes };
+        options.run.approval = approval;
+        let bytes = if options.run.approval.is_some() { usize::MAX } else { bytes };
         Ok(Self { input, options, recovery, bytes })
     }
 }

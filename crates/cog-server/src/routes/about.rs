@@ -12,6 +12,7 @@ use cog_module::{
     ListedModule, Module,
     export::{CardServer, agent_card},
 };
+use cog_run::ModuleRef;
 use cog_spec::Manifest;
 
 use crate::{
@@ -141,7 +142,7 @@ pub(crate) async fn show(State(app): State<App>, caller: Caller) -> Response {
         names.sort_unstable();
         // A module that does not load is in the list of modules, with its error.
         let modules: Vec<Arc<Module>> =
-            names.iter().filter_map(|name| runtime.load_name(name).ok()).collect();
+            names.iter().filter_map(|name| runtime.load(ModuleRef::Name(name)).ok()).collect();
         let modules: Vec<&Module> = modules.iter().map(AsRef::as_ref).collect();
         agent_card(&modules, &CardServer { url: url.trim_end_matches('/'), has_tokens })
     });

@@ -59,7 +59,7 @@ fn guard() -> Guard {
         rates: Rates::new(0, 1),
         messages: Rates::new(0, 1),
         slots: Slots::new(100, 100, &drain),
-        budgets: ClientBudgets::new(BudgetLimits::new(), Duration::from_secs(60)),
+        budgets: ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60)),
         bodies: Bodies::new(&bodies),
         drain,
         metrics: Metrics::new(),

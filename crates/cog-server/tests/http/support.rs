@@ -149,7 +149,7 @@ fn runtime(mock: &Mock, directory: &TempDir, media: &MediaStore) -> Runtime {
     let finder = Finder::new(directory.path(), Vec::new(), None);
     let access = Access { uploads: Some(Arc::new(media.clone())), ..Access::default() };
     let builder = Runtime::builder().provider(Arc::new(provider)).finder(finder).media(access);
-    builder.timeout(Duration::from_secs(20)).recheck(Duration::from_secs(3600)).build().unwrap()
+    builder.timeout(Duration::from_secs(20)).reload_interval(Duration::from_secs(3600)).build().unwrap()
 }
 
 fn module(directory: &TempDir, name: &str, mode: &str) {

@@ -93,7 +93,7 @@ async fn session_reader_takes_a_slot() {
 #[tokio::test]
 async fn simultaneous_requests_do_not_exceed_the_budget_of_a_client() {
     let mut settings = ServerSettings::default();
-    settings.client_budget = BudgetLimits::new().max_tokens(1);
+    settings.client_budget = BudgetLimits { max_tokens: Some(1), ..BudgetLimits::default() };
     let site = Site::start(settings, [answer()]).await;
     let responses = futures_util::future::join_all((0..50).map(|_| site.run())).await;
     let mut admitted = 0;

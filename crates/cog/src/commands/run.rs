@@ -18,7 +18,7 @@ use cog_media::Delivery;
 use cog_module::{Choice, Module};
 use cog_run::{
     Cancellation, ChunkStream, RunContext, RunInput, RunOptions, Runtime, Value, events::Trace,
-    sessions::StoredRun, tools::Continuation,
+    sessions::StoredRun, tools::Approval,
 };
 use cog_spec::{Chunk, Envelope, ErrorBody};
 
@@ -61,15 +61,15 @@ pub(super) fn run_with(
     let settings = load_run_settings(flags, environment, console)?;
     note_telemetry(&settings, console);
     let log = RunLog::new(&settings);
-    let continuation = confirmation::from_args(&args.tools);
+    let approval = confirmation::from_args(&args.tools);
     let trace = args.trace.as_ref().map(|_| Trace::new());
     let module = None;
     let input = None;
-    let mut run = Run { args, settings, console, log, module, start, input, continuation, trace };
+    let mut run = Run { args, settings, console, log, module, start, input, approval, trace };
     loop {
         let result = run.run()?;
         match confirmation::prompt(result.envelope(), console)? {
-            Some(continuation) => run.continuation = Some(continuation),
+            Some(approval) => run.approval = Some(approval),
             None => {
                 let exit = run.close(result);
                 close_telemetry(&run.settings, console);
@@ -100,7 +100,7 @@ struct Run<'a> {
     /// The input, once it is read and if it is logged.
     input: Option<RunInput>,
     /// The halted run that this one continues.
-    continuation: Option<Continuation>,
+    approval: Option<Approval>,
     /// The messages of the run.
     trace: Option<Trace>,
 }
@@ -162,7 +162,7 @@ impl Run<'_> {
             return Err(error.clone());
         }
         // A run that was interrupted and then halted continues after its confirmation.
-        let stored = match &self.continuation {
+        let stored = match &self.approval {
             Some(_) => None,
             None => stored::opened(self.args, &self.settings)?,
         };
@@ -185,7 +185,7 @@ impl Run<'_> {
         if self.args.stream.require_streaming {
             stream::require(&module)?;
         }
-        let input = match (&self.continuation, &stored) {
+        let input = match (&self.approval, &stored) {
             (Some(_), _) => RunInput::Json(Value::null()), // it is that of the halted run
             (None, Some(stored)) => stored.record().input.clone(),
             (None, None) => self.read_input(&module)?,
@@ -208,8 +208,8 @@ impl Run<'_> {
             }
             return Ok(former(record.module.clone(), record.is_trusted_for_run));
         }
-        if let Some(Continuation { id, .. }) = &self.continuation {
-            let halted = self.settings.tools.halted_runs().get(id, None)?;
+        if let Some(Approval { id, .. }) = &self.approval {
+            let halted = self.settings.tools.pending_approvals().get(id, None)?;
             if let Some(provider) = &halted.provider {
                 self.settings.continue_with(provider, halted.model.as_deref());
             }
@@ -351,7 +351,7 @@ impl Run<'_> {
         options.risk = tools.risk;
         options.max_tool_rounds = tools.max_tool_rounds;
         options.handoff_to.clone_from(&self.args.handoff.handoff_to);
-        options.continuation.clone_from(&self.continuation);
+        options.approval.clone_from(&self.approval);
         match &self.trace {
             Some(trace) => options.events(Arc::new(trace.clone())),
             None => options,

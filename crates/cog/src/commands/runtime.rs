@@ -5,7 +5,7 @@ use std::{collections::HashSet, future::Future, sync::Arc};
 use cog_flow::called_modules;
 use cog_host::settings::Settings;
 use cog_module::{Finder, Module, Origin, load_manifest};
-use cog_run::Runtime;
+use cog_run::{ModuleRef, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::signals::Signals;
@@ -33,7 +33,7 @@ pub(super) fn load_found(
     settings: &Settings,
     console: &Console,
 ) -> Result<Arc<Module>, ErrorBody> {
-    diagnosed(runtime.load_found(name), name, settings, console)
+    diagnosed(runtime.load(ModuleRef::Found(name)), name, settings, console)
 }
 
 /// Notes that a name means a module of the working directory, not the one that it means elsewhere.
@@ -52,7 +52,7 @@ fn note_parts(runtime: &Runtime, module: &Arc<Module>, console: &Console) {
         let names = called_modules(&module).into_iter().chain(tools.cloned());
         for name in names {
             if found.insert(name.clone())
-                && let Ok(called) = runtime.load_name(&name)
+                && let Ok(called) = runtime.load(ModuleRef::Name(&name))
             {
                 note_shadowing(runtime.finder(), &name, &called.origin, console);
                 waiting.push(called);

@@ -46,8 +46,7 @@ async fn chunks() {
     let runtime = Runtime::offline();
     let module = runtime.load("code-reviewer").unwrap();
     let input = RunInput::Args("x".to_owned());
-    let chunks: Vec<_> =
-        runtime.execute_stream(&module, input, RunOptions::default()).ok().unwrap().collect().await;
+    let chunks: Vec<_> = runtime.stream(&module, input, RunOptions::default()).ok().unwrap().collect().await;
     assert!(chunks.len() > 5);
     for chunk in &chunks {
         fits(&validator, &parse(chunk));

@@ -25,7 +25,8 @@ fn write(root: &Path, name: &str, manifest: &str) {
 
 fn server(root: &Path) -> ModuleServer {
     let finder = Finder::new("", vec![root.to_owned()], None);
-    let runtime = Runtime::builder().offline().finder(finder).recheck(Duration::ZERO).build().unwrap();
+    let runtime =
+        Runtime::builder().offline().finder(finder).reload_interval(Duration::ZERO).build().unwrap();
     ModuleServer::new(runtime, |_| Ok(CallSettings::default()))
 }
 

@@ -20,7 +20,8 @@ impl ToolRun {
         if self.limits.max_cost.is_none() || !preflight::calls_model(provider) {
             return Ok(());
         }
-        let (model, one) = (info.model_or_default(model), Usage { input_tokens: 1, ..Usage::default() });
+        let model = info.model_or_default(model);
+        let one = Usage { input_tokens: 1, ..Usage::default() };
         if info.cost(model, &one, clock::now()).is_some() {
             return Ok(());
         }
@@ -38,7 +39,8 @@ impl ToolRun {
     /// # Errors
     /// A limit of the run is reached: E2001 for rounds and calls, E2003 for tokens and cost.
     pub(crate) fn begin(&mut self, round: &Round, usage: Option<&Usage>) -> Result<(), ErrorBody> {
-        let (rounds, calls) = (self.progressed.rounds + 1, round.calls.len() as u64);
+        let rounds = self.progressed.rounds + 1;
+        let calls = round.calls.len() as u64;
         let calls = u64::from(self.progressed.calls) + calls;
         let limits = &self.limits;
         let counted = [
@@ -122,7 +124,8 @@ impl ToolRun {
             return None;
         }
         self.has_warned = true;
-        let (tool, model) = (with_media.name.as_deref().unwrap_or_default(), info.model_or_default(model));
+        let tool = with_media.name.as_deref().unwrap_or_default();
+        let model = info.model_or_default(model);
         let message = format!(
             "{}/{model} receives only text in the results of tools: the media of `{tool}` follow in a message of the user",
             info.name

@@ -98,7 +98,7 @@ pub(in crate::tools) fn read_hashes(node: Node<'_>) -> Option<Vec<(String, Strin
     node.members().map(|(name, hash)| Some((name.to_owned(), hash.as_str()?.to_owned()))).collect()
 }
 
-/// Writes a message, with the members that are only sent back to its provider beside it. An absent one is null.
+/// Writes a message, and next to it the members that are only sent back to its provider. An absent message is null.
 pub(in crate::tools) fn write_message(w: &mut Writer<'_>, message: Option<&Message>) {
     let Some(message) = message else { return w.null() };
     w.object(|w| {

@@ -7,9 +7,9 @@ use std::sync::{
 
 use cog_json::Value;
 use cog_run::{
-    RunOptions, Runtime,
-    sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions},
-    tools::{Continuation, Decision, HaltedRuns, ToolInfo},
+    ModuleRef, RunOptions, Runtime,
+    sessions::{ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, StartFrom},
+    tools::{Approval, Decision, PendingApprovals, ToolInfo},
 };
 use cog_spec::Envelope;
 
@@ -21,7 +21,7 @@ const CALL: Says = Says::Call("delete");
 /// A composition whose modules may call the tool `delete`, which counts its calls.
 struct Confirmed {
     bench: Bench,
-    halted: HaltedRuns,
+    halted: PendingApprovals,
     calls: Arc<AtomicUsize>,
     /// The tool needs no confirmation in the runtimes that follow.
     is_lax: bool,
@@ -31,7 +31,7 @@ impl Confirmed {
     fn new(composition: &str, prompt: &str, names: &[&str], replies: &[(&str, &[Says])]) -> Self {
         let bench = Bench::new(composition, prompt, &[], replies);
         names.iter().for_each(|name| bench.module(name, TOOLS, "Answer."));
-        Self { bench, halted: HaltedRuns::in_memory(), calls: Arc::default(), is_lax: false }
+        Self { bench, halted: PendingApprovals::in_memory(), calls: Arc::default(), is_lax: false }
     }
 
     /// Returns a new runtime, as another process has it.
@@ -44,13 +44,13 @@ impl Confirmed {
             calls.fetch_add(1, Ordering::SeqCst);
             async { Ok("deleted") }
         });
-        self.bench.builder().halted_runs(self.halted.clone()).tool(Arc::new(delete)).build().unwrap()
+        self.bench.builder().pending_approvals(self.halted.clone()).tool(Arc::new(delete)).build().unwrap()
     }
 
     async fn run(&self) -> Envelope {
         let runtime = self.runtime();
-        let module = runtime.load_name("whole").unwrap();
-        runtime.execute(&module, super::support::input(), RunOptions::new()).await
+        let module = runtime.load(ModuleRef::Name("whole")).unwrap();
+        runtime.run(&module, super::support::input(), RunOptions::new()).await
     }
 
     async fn proceed(&self, id: &str, decision: Decision) -> Envelope {
@@ -90,17 +90,17 @@ async fn halted_part_continues_and_the_parts_that_are_done_are_not_called_again(
     let mut confirmed =
         Confirmed::new(&chain(), "", &["one", "two", "three"], &[("two", &[CALL, result("deleted it")])]);
     let directory = tempfile::tempdir().unwrap();
-    confirmed.halted = HaltedRuns::in_directory(directory.path().join("halted"));
+    confirmed.halted = PendingApprovals::in_directory(directory.path().join("halted"));
     let envelope = confirmed.run().await;
     let (id, part) = halted(&envelope);
     assert_eq!(part.as_deref(), Some("two"));
     assert_eq!(parts(&envelope), ["one done", "two failed"]);
     assert_eq!((confirmed.count(), confirmed.called()), (0, vec!["one".to_owned(), "two".to_owned()]));
-    let run = confirmed.runtime().halted_run(&id, None).unwrap();
+    let run = confirmed.runtime().pending_approval(&id, None).unwrap();
     assert_eq!((run.tool.as_str(), run.arguments.to_string().as_str()), ("delete", r#"{"name":"prod"}"#));
 
-    confirmed.halted = HaltedRuns::in_directory(directory.path().join("halted"));
-    let again = confirmed.proceed(&id, Decision::Confirm("yes".to_owned())).await;
+    confirmed.halted = PendingApprovals::in_directory(directory.path().join("halted"));
+    let again = confirmed.proceed(&id, Decision::Approve("yes".to_owned())).await;
     assert_eq!(halted(&again).0, id, "only YES confirms the call");
     let envelope = confirmed.proceed(&id, Decision::yes()).await;
     assert_eq!(answer(&envelope), "three");
@@ -281,11 +281,11 @@ async fn leave_and_resume(
     let (id, _) = halted(&confirmed.run().await);
     let runtime = confirmed.runtime();
     let sessions = Sessions::open(settings.clone()).unwrap();
-    let options = RunOptions::new().continuation(Continuation { id, decision: Decision::yes() });
+    let options = RunOptions::new().approval(Approval { id, decision: Decision::yes() });
     let spec = RunSpec::new("whole", Value::null()).options(options);
-    let whole = runtime.load_name("whole").unwrap();
+    let whole = runtime.load(ModuleRef::Name("whole")).unwrap();
     let session = sessions.start(&runtime, &whole, spec, SessionOptions::new("ada")).unwrap();
-    let mut reader = session.follow(After::Start);
+    let mut reader = session.follow(StartFrom::Beginning);
     confirmed.bench.read_until(&mut reader, module, calls).await;
     let id = session.id().to_owned();
     drop((reader, session));
@@ -317,7 +317,10 @@ async fn continued_composition_that_is_interrupted_goes_on() {
         (after_it, "three", 1, ["one", "two", "two", "three", "three"]),
     ] {
         let directory = tempfile::tempdir().unwrap();
-        for settings in [SessionSettings::default(), SessionSettings::default().state_dir(directory.path())] {
+        for settings in [
+            SessionSettings::default(),
+            SessionSettings { state_dir: Some(directory.path().to_path_buf()), ..SessionSettings::default() },
+        ] {
             let confirmed = Confirmed::new(&chain(), "", &["one", "two", "three"], &replies);
             let last = leave_and_resume(&confirmed, settings, module, calls).await;
             let result = last.pointer("/data/result").and_then(|node| node.as_str());
@@ -364,10 +367,10 @@ async fn results_of_one_module_are_confirmed_one_by_one() {
     let confirmed = Confirmed::new(&composition, "", &["one"], &replies);
     let (id, part) = halted(&confirmed.run().await);
     assert_eq!((part.as_deref(), confirmed.count()), (Some("first"), 0));
-    let envelope = confirmed.proceed(&id, Decision::Confirm("YES".to_owned())).await;
+    let envelope = confirmed.proceed(&id, Decision::Approve("YES".to_owned())).await;
     let (id, part) = halted(&envelope);
     assert_eq!((part.as_deref(), confirmed.count()), (Some("second"), 1));
-    let envelope = confirmed.proceed(&id, Decision::Confirm("YES".to_owned())).await;
+    let envelope = confirmed.proceed(&id, Decision::Approve("YES".to_owned())).await;
     assert_eq!((answer(&envelope), confirmed.count()), ("b".to_owned(), 2));
     assert_eq!(parts(&envelope), ["first done", "second done"]);
 }

@@ -1,8 +1,8 @@
 //! The context that the parts of a composition share.
 
 use cog_run::{
-    RunInput, RunOptions,
-    sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions},
+    ModuleRef, RunInput, RunOptions,
+    sessions::{ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, StartFrom},
 };
 
 use super::support::{Bench, MAP, Says, answer, code, result};
@@ -99,9 +99,9 @@ composition:
     bench.module("one", all, "Answer.");
     let input = r#"{"query": "why?", "_context": {"user_profile": {"name": "Ada", "city": "Lausanne"},
         "conversation_history": [{"role": "user", "content": "first"}, {"role": "user", "content": "second"}]}}"#;
-    let module = bench.runtime.load_name("whole").unwrap();
+    let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
     let input = RunInput::Json(cog_json::Value::parse(input).unwrap());
-    assert!(bench.runtime.execute(&module, input, RunOptions::new()).await.is_ok());
+    assert!(bench.runtime.run(&module, input, RunOptions::new()).await.is_ok());
     let received = &bench.provider.received("one")[0];
     assert!(received.contains("Ada") && received.contains("second"), "{received}");
     assert!(!received.contains("Lausanne") && !received.contains("first"), "{received}");
@@ -123,11 +123,11 @@ async fn part_after_an_interruption_receives_the_context_of_those_before() {
     let one = emitting("\"a\"", r#"{"step": 7}"#);
     let bench = two(&[("one", &[one]), ("two", &[Says::Never, result("the end")])]);
     let sessions = Sessions::open(SessionSettings::default()).unwrap();
-    let module = bench.runtime.load_name("whole").unwrap();
+    let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
     let spec = RunSpec::new("whole", cog_json::Value::parse(r#"{"query": "why?"}"#).unwrap());
     let session = sessions.start(&bench.runtime, &module, spec, SessionOptions::new("ada")).unwrap();
     let id = session.id().to_owned();
-    let mut subscriber = session.follow(After::Start);
+    let mut subscriber = session.follow(StartFrom::Beginning);
     bench.read_until(&mut subscriber, "two", 1).await;
     drop((subscriber, session));
     let from = ResumeFrom::default();

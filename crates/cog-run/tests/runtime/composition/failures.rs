@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cog_json::ToJson as _;
-use cog_run::{CancelReason, Cancellation, RunOptions};
+use cog_run::{CancelReason, Cancellation, ModuleRef, RunOptions};
 
 use super::support::{Bench, MAP, Says, answer, code, input, parts, result};
 
@@ -188,8 +188,8 @@ async fn composition_keeps_the_modules_that_it_loaded() {
     - {{from: two.output, to: output, {MAP}}}"
     );
     let bench = Bench::new(&composition, "", &["one", "two"], &[]);
-    let module = bench.runtime.load_name("whole").unwrap();
-    let mut stream = bench.runtime.execute_stream(&module, input(), RunOptions::new()).unwrap();
+    let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
+    let mut stream = bench.runtime.stream(&module, input(), RunOptions::new()).unwrap();
     assert!(stream.next().await.is_some());
     bench.module("two", "", "A changed prompt.");
     while stream.next().await.is_some() {}

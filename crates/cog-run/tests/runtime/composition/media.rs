@@ -8,9 +8,9 @@ use std::sync::{
 use cog_json::Value;
 use cog_media::{Access, MediaError, SourceContent, Store, Uploads, decode_base64};
 use cog_run::{
-    RunInput, RunOptions, Runtime,
-    sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, Subscriber},
-    tools::{Continuation, Decision, ToolInfo},
+    ModuleRef, RunInput, RunOptions, Runtime,
+    sessions::{ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, StartFrom, Subscriber},
+    tools::{Approval, Decision, ToolInfo},
 };
 
 use super::support::{Bench, MAP, Says, answer, code, result};
@@ -71,8 +71,8 @@ async fn halted_composition_has_the_media_of_an_upload_that_expired() {
     let call = || Says::Call("delete");
     let bench = bench(&[("two", &[call(), call(), result("the end")])]);
     let runtime = runtime(&bench, 3);
-    let module = runtime.load_name("whole").unwrap();
-    let mut envelope = runtime.execute(&module, RunInput::Json(image()), RunOptions::new()).await;
+    let module = runtime.load(ModuleRef::Name("whole")).unwrap();
+    let mut envelope = runtime.run(&module, RunInput::Json(image()), RunOptions::new()).await;
     for _ in 0..2 {
         assert_eq!(code(&envelope), "E4007", "{:?}", envelope.error());
         let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
@@ -88,11 +88,11 @@ async fn interrupted_composition_has_the_media_of_an_upload_that_expired() {
     let bench = bench(&[("two", &[Says::Never, result("the end")])]);
     let runtime = runtime(&bench, 3);
     let sessions = Sessions::open(SessionSettings::default()).unwrap();
-    let module = runtime.load_name("whole").unwrap();
+    let module = runtime.load(ModuleRef::Name("whole")).unwrap();
     let spec = RunSpec::new("whole", image());
     let session = sessions.start(&runtime, &module, spec, SessionOptions::new("ada")).unwrap();
     let id = session.id().to_owned();
-    let mut reader = session.follow(After::Start);
+    let mut reader = session.follow(StartFrom::Beginning);
     bench.read_until(&mut reader, "two", 1).await;
     drop((reader, session));
     sessions.idle().await;
@@ -119,17 +119,17 @@ async fn part_that_continued_has_the_media_of_an_upload_that_expired() {
     bench.file("whole", "schema.json", &schema);
     bench.file("one", "schema.json", &schema);
     let runtime = runtime(&bench, 1);
-    let module = runtime.load_name("whole").unwrap();
-    let envelope = runtime.execute(&module, RunInput::Json(image()), RunOptions::new()).await;
+    let module = runtime.load(ModuleRef::Name("whole")).unwrap();
+    let envelope = runtime.run(&module, RunInput::Json(image()), RunOptions::new()).await;
     let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
     let mut options = RunOptions::new();
     let id = details["halted"]["id"].as_str().unwrap().to_owned();
-    options.continuation = Some(Continuation { id, decision: Decision::yes() });
+    options.approval = Some(Approval { id, decision: Decision::yes() });
     let sessions = Sessions::open(SessionSettings::default()).unwrap();
     let spec = RunSpec::new("whole", Value::null()).options(options);
     let session = sessions.start(&runtime, &module, spec, SessionOptions::new("ada")).unwrap();
     let id = session.id().to_owned();
-    let mut reader = session.follow(After::Start);
+    let mut reader = session.follow(StartFrom::Beginning);
     bench.read_until(&mut reader, "two", 2).await;
     drop((reader, session));
     sessions.idle().await;

@@ -7,7 +7,8 @@ use std::sync::{
 
 use cog_json::Value;
 use cog_run::{
-    sessions::{After, ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, Subscriber},
+    ModuleRef,
+    sessions::{ResumeFrom, RunSpec, SessionOptions, SessionSettings, Sessions, StartFrom, Subscriber},
     tools::ToolInfo,
 };
 
@@ -46,9 +47,9 @@ fn text<'a>(line: &'a Value, path: &str) -> Option<&'a str> {
 
 /// Starts the composition, and leaves it when its last part is called. Returns the id of the session.
 async fn start_and_leave(bench: &Bench, sessions: &Sessions) -> String {
-    let module = bench.runtime.load_name("whole").unwrap();
+    let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
     let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
-    let mut subscriber = session.follow(After::Start);
+    let mut subscriber = session.follow(StartFrom::Beginning);
     bench.read_until(&mut subscriber, "three", 1).await;
     session.id().to_owned()
 }
@@ -58,7 +59,8 @@ async fn interrupted_composition_continues_from_the_parts_that_are_done() {
     let replies: [(&str, &[Says]); 1] = [("three", &[Says::Never, result("the end")])];
     let bench = chain("Middle: @call:leaf", &replies);
     let directory = tempfile::tempdir().unwrap();
-    let settings = || SessionSettings::default().state_dir(directory.path());
+    let settings =
+        || SessionSettings { state_dir: Some(directory.path().to_path_buf()), ..SessionSettings::default() };
     let sessions = Sessions::open(settings()).unwrap();
     let id = start_and_leave(&bench, &sessions).await;
     assert_eq!(bench.provider.called(), ["one", "leaf", "middle", "three"]);
@@ -98,10 +100,14 @@ async fn tool_of_an_interrupted_part_is_not_called_again() {
     });
     bench.runtime = bench.builder().tool(Arc::new(delete)).build().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let sessions = Sessions::open(SessionSettings::default().state_dir(directory.path())).unwrap();
-    let module = bench.runtime.load_name("whole").unwrap();
+    let sessions = Sessions::open(SessionSettings {
+        state_dir: Some(directory.path().to_path_buf()),
+        ..SessionSettings::default()
+    })
+    .unwrap();
+    let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
     let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
-    let mut subscriber = session.follow(After::Start);
+    let mut subscriber = session.follow(StartFrom::Beginning);
     bench.read_until(&mut subscriber, "three", 2).await;
     let id = session.id().to_owned();
     drop((subscriber, session));
@@ -118,11 +124,15 @@ async fn tool_of_an_interrupted_part_is_not_called_again() {
 async fn readers_of_a_session_receive_no_answer_of_a_part() {
     let bench = chain("Middle: @call:leaf", &[]);
     let directory = tempfile::tempdir().unwrap();
-    let sessions = Sessions::open(SessionSettings::default().state_dir(directory.path())).unwrap();
-    let module = bench.runtime.load_name("whole").unwrap();
+    let sessions = Sessions::open(SessionSettings {
+        state_dir: Some(directory.path().to_path_buf()),
+        ..SessionSettings::default()
+    })
+    .unwrap();
+    let module = bench.runtime.load(ModuleRef::Name("whole")).unwrap();
     let session = sessions.start(&bench.runtime, &module, spec(), SessionOptions::new("alice")).unwrap();
-    let lines = read(session.follow(After::Start)).await;
-    let again = read(sessions.follow(session.id(), "alice", After::Start).unwrap()).await;
+    let lines = read(session.follow(StartFrom::Beginning)).await;
+    let again = read(sessions.follow(session.id(), "alice", StartFrom::Beginning).unwrap()).await;
     assert_eq!(lines, again);
     let done: Vec<&str> = lines
         .iter()

@@ -12,7 +12,7 @@ use std::{
 use cog_json::{ToJson as _, Value};
 use cog_module::Finder;
 use cog_run::{
-    RecoveryOffer, RunContext, RunInput, RunOptions, Runtime, RuntimeBuilder,
+    ModuleRef, RecoveryOffer, RunContext, RunInput, RunOptions, Runtime, RuntimeBuilder,
     provider::{
         Dialect, FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderInfo, ToolCallDelta,
         Usage, reply,
@@ -214,8 +214,8 @@ impl Bench {
 
     /// Runs `whole` in another runtime.
     pub(crate) async fn run_in(&self, runtime: &Runtime, options: RunOptions) -> Envelope {
-        let module = runtime.load_name("whole").unwrap();
-        runtime.execute(&module, input(), options).await
+        let module = runtime.load(ModuleRef::Name("whole")).unwrap();
+        runtime.run(&module, input(), options).await
     }
 
     /// Runs `whole`.
@@ -240,7 +240,7 @@ impl Bench {
     }
 
     async fn chunks(&self, options: RunOptions, context: RunContext) -> Vec<Chunk> {
-        let module = self.runtime.load_name("whole").unwrap();
+        let module = self.runtime.load(ModuleRef::Name("whole")).unwrap();
         let mut stream = self.runtime.prepare(&module, input(), options, context).unwrap();
         let mut chunks = Vec::new();
         while let Some(chunk) = stream.next().await {
@@ -254,7 +254,7 @@ fn builder(directory: &std::path::Path, provider: &Arc<Script>) -> RuntimeBuilde
     Runtime::builder()
         .provider(Arc::clone(provider) as Arc<dyn Provider>)
         .finder(Finder::new(".", vec![directory.to_owned()], None))
-        .recheck(Duration::ZERO)
+        .reload_interval(Duration::ZERO)
         .max_parallel_parts(4)
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use cog_run::sessions::{After, SessionError, SessionSettings, SessionState, Sessions};
+use cog_run::sessions::{SessionError, SessionSettings, SessionState, Sessions, StartFrom};
 use tempfile::TempDir;
 
 use super::{
@@ -21,7 +21,7 @@ const META: &str =
     r#"{"ok":true,"streaming":true,"session_id":"sess_0123456789abcdef0123456789abcdef","meta":{}}"#;
 
 pub(super) fn on(directory: &Path) -> SessionSettings {
-    SessionSettings::new().state_dir(directory.to_owned())
+    SessionSettings { state_dir: Some(directory.to_owned()), ..SessionSettings::default() }
 }
 
 impl Bench {
@@ -115,7 +115,7 @@ async fn unfinished_stream_ends_with_recovery_after_a_restart() {
     let provider = Scripted::hanging(r#"{"ok": true, "data": {"result": "fine", "rationale": "be"#);
     let bench = Bench::new(provider, on(directory.path()));
     let session = bench.start_with(detached());
-    let received = read_some(&mut session.follow(After::Start)).await;
+    let received = read_some(&mut session.follow(StartFrom::Beginning)).await;
     let name = format!("{}.ndjson", session.id());
     let killed = left_behind(&name, &bytes(&directory.path().join("sessions").join(&name)));
     let after = Bench::new(Scripted::replying(ANSWER), on(killed.path()));
@@ -135,7 +135,7 @@ async fn repeated_run_uses_its_stored_options() {
     spec.options.trace_id = Some("0af7651916cd43dd8448eb211c80319c".to_owned());
     spec.options.generation.temperature = Some(0.25);
     let session = bench.sessions.start(&bench.runtime, &bench.module, spec, detached()).unwrap();
-    read_some(&mut session.follow(After::Start)).await;
+    read_some(&mut session.follow(StartFrom::Beginning)).await;
     let name = format!("{}.ndjson", session.id());
     let killed = left_behind(&name, &bytes(&directory.path().join("sessions").join(&name)));
     let after = Bench::new(Scripted::replying(ANSWER), on(killed.path()));
@@ -150,7 +150,7 @@ async fn cancelled_session_stays_cancelled_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let bench = Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), on(directory.path()));
     let session = bench.start();
-    read_some(&mut session.follow(After::Start)).await;
+    read_some(&mut session.follow(StartFrom::Beginning)).await;
     bench.sessions.idle().await;
     assert_eq!(bench.state(session.id()), Some(SessionState::Interrupted));
     bench.sessions.cancel(session.id(), "alice").unwrap();
@@ -236,7 +236,7 @@ async fn files_are_readable_only_by_their_owner() {
 #[tokio::test]
 async fn files_are_removed_with_their_sessions() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = on(directory.path()).max_sessions(2);
+    let settings = SessionSettings { max_sessions: 2, ..on(directory.path()) };
     let bench = Bench::new(Scripted::replying(ANSWER), settings.clone());
     let mut ids = Vec::new();
     for _ in 0..4 {
@@ -248,7 +248,7 @@ async fn files_are_removed_with_their_sessions() {
         ids.iter().map(|id| bench.state(id).is_some()).collect::<Vec<_>>(),
         [false, false, true, true]
     );
-    let bench = bench.restarted(on(directory.path()).max_sessions(1)).await;
+    let bench = bench.restarted(SessionSettings { max_sessions: 1, ..on(directory.path()) }).await;
     bench.sessions.idle().await;
     assert_eq!(files(directory.path()).len(), 1);
     let old = File::options().append(true).open(&files(directory.path())[0]).unwrap();
@@ -261,7 +261,7 @@ async fn files_are_removed_with_their_sessions() {
 #[tokio::test]
 async fn file_over_the_log_limit_is_removed() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = on(directory.path()).max_session_bytes(10_000);
+    let settings = SessionSettings { max_session_bytes: 10_000, ..on(directory.path()) };
     let bench = Bench::new(Scripted::new([text_events(&answer(&"word ".repeat(1_000)), 10)]), settings);
     let session = bench.start_with(detached());
     bench.sessions.idle().await;

@@ -8,7 +8,7 @@ use std::sync::{
 use cog_json::Value;
 use cog_run::{
     CancelReason,
-    sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState},
+    sessions::{ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState, StartFrom},
 };
 
 use super::{
@@ -22,7 +22,7 @@ async fn session_contains_all_chunks_of_its_run() {
     let bench =
         Bench::new(Scripted::new([text_events(&answer("a long story"), 5)]), SessionSettings::default());
     let session = bench.start();
-    let lines = read(session.follow(After::Start)).await;
+    let lines = read(session.follow(StartFrom::Beginning)).await;
     assert_eq!((lines[0].0.as_str(), lines[0].1), ("meta", 0));
     assert!(lines[0].2.contains(session.id()));
     assert_eq!(lines.iter().filter(|line| ["final", "error"].contains(&line.0.as_str())).count(), 1);
@@ -39,7 +39,7 @@ async fn session_is_visible_only_to_its_owner() {
     let session = bench.start();
     assert!(bench.sessions.get(session.id(), "mallory").is_none());
     assert!(bench.sessions.cancel(session.id(), "mallory").is_none());
-    assert!(bench.sessions.follow(session.id(), "mallory", After::Start).is_err());
+    assert!(bench.sessions.follow(session.id(), "mallory", StartFrom::Beginning).is_err());
     let from = ResumeFrom::default();
     let resumed =
         bench.sessions.resume(&bench.runtime, session.id(), "mallory", from, Vec::new(), Box::new(())).await;
@@ -62,9 +62,9 @@ async fn disconnected_clients_release_provider_and_slot() {
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let held = Arc::new(AtomicUsize::new(0));
     for client in 0..200 {
-        let session = bench.start_with(of("alice").slot(Slot::take(&held)));
-        let mut follower = session.follow(After::Start);
-        let mut second = session.follow(After::Start);
+        let session = bench.start_with(of("alice").permit(Slot::take(&held)));
+        let mut follower = session.follow(StartFrom::Beginning);
+        let mut second = session.follow(StartFrom::Beginning);
         if client % 2 == 0 {
             read_some(&mut follower).await;
         }
@@ -95,7 +95,7 @@ async fn cancelled_session_cannot_be_resumed() {
     let bench =
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let running = bench.start();
-    let mut follower = running.follow(After::Start);
+    let mut follower = running.follow(StartFrom::Beginning);
     read_some(&mut follower).await;
     assert_eq!(bench.sessions.cancel(running.id(), "alice").unwrap().state, SessionState::Cancelled);
     let end = error_of(&read(follower).await);
@@ -104,7 +104,7 @@ async fn cancelled_session_cannot_be_resumed() {
         (&"cancelled".into(), &serde_json::Value::Null)
     );
     let interrupted = bench.start();
-    read_some(&mut interrupted.follow(After::Start)).await;
+    read_some(&mut interrupted.follow(StartFrom::Beginning)).await;
     bench.sessions.idle().await;
     assert_eq!(bench.state(interrupted.id()), Some(SessionState::Interrupted));
     bench.sessions.cancel(interrupted.id(), "alice").unwrap();
@@ -122,7 +122,7 @@ async fn cancelling_an_interrupted_run_is_final() {
     let bench =
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let session = bench.start();
-    read_some(&mut session.follow(After::Start)).await;
+    read_some(&mut session.follow(StartFrom::Beginning)).await;
     assert_eq!(bench.sessions.cancel(session.id(), "alice").unwrap().state, SessionState::Cancelled);
     bench.sessions.idle().await;
     assert_eq!(bench.state(session.id()), Some(SessionState::Cancelled));
@@ -133,8 +133,8 @@ async fn cancelling_an_interrupted_run_is_final() {
 async fn panicking_run_ends_with_e4000() {
     let bench = Bench::new(Scripted::panicking(), SessionSettings::default());
     let held = Arc::new(AtomicUsize::new(0));
-    let session = bench.start_with(of("alice").slot(Slot::take(&held)));
-    let lines = read(session.follow(After::Start)).await;
+    let session = bench.start_with(of("alice").permit(Slot::take(&held)));
+    let lines = read(session.follow(StartFrom::Beginning)).await;
     assert_eq!(error_of(&lines)["code"], "E4000");
     assert_eq!(lines.len(), 2);
     assert_eq!((bench.state(session.id()), held.load(Ordering::SeqCst)), (Some(SessionState::Failed), 0));
@@ -145,7 +145,7 @@ async fn shutdown_interrupts_every_run_with_recovery() {
     let bench =
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let sessions: Vec<Session> = (0..20).map(|_| bench.start_with(detached())).collect();
-    let mut follower = sessions[0].follow(After::Start);
+    let mut follower = sessions[0].follow(StartFrom::Beginning);
     read_some(&mut follower).await;
     bench.sessions.cancel_all(CancelReason::Shutdown);
     bench.sessions.idle().await;
@@ -159,7 +159,7 @@ async fn dropped_run_has_a_final_event() {
     let bench =
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let session = bench.start();
-    let mut follower = session.follow(After::Start);
+    let mut follower = session.follow(StartFrom::Beginning);
     read_some(&mut follower).await;
     drop(bench);
     let lines = read(follower).await;
@@ -174,7 +174,7 @@ async fn concurrent_sessions_do_not_mix() {
     let sessions: Vec<Session> = (0..1000).map(|_| bench.start()).collect();
     let mut readers = tokio::task::JoinSet::new();
     for session in &sessions {
-        let (id, follower) = (session.id().to_owned(), session.follow(After::Start));
+        let (id, follower) = (session.id().to_owned(), session.follow(StartFrom::Beginning));
         readers.spawn(async move { (id, read(follower).await) });
     }
     let mut stories = std::collections::HashSet::new();
@@ -206,7 +206,7 @@ async fn dropped_wait_loses_no_entry() {
     let bench =
         Bench::new(Scripted::new([text_events(&answer("a long story"), 2)]), SessionSettings::default());
     let session = bench.start();
-    let mut follower = session.follow(After::Start);
+    let mut follower = session.follow(StartFrom::Beginning);
     let mut lines = Vec::new();
     loop {
         tokio::select! {

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use cog_run::sessions::{After, ResumeError, ResumeFrom, SessionSettings, SessionState};
+use cog_run::sessions::{ResumeError, ResumeFrom, SessionSettings, SessionState, StartFrom};
 use cog_spec::{Checkpoint, ModelEvent};
 
 use super::{
@@ -18,7 +18,7 @@ use crate::support::{self, ANSWER, Scripted};
 async fn detached_run_continues_without_readers() {
     let bench = Bench::new(Scripted::new([text_events(&answer("story"), 3)]), SessionSettings::default());
     let session = bench.start_with(detached());
-    drop(session.follow(After::Start));
+    drop(session.follow(StartFrom::Beginning));
     bench.sessions.idle().await;
     assert_eq!(bench.state(session.id()), Some(SessionState::Finished));
     let lines = read(bench.resume(session.id(), 2).await.unwrap()).await;
@@ -34,7 +34,7 @@ async fn interrupted_run_is_repeated_in_its_session() {
     let provider = Scripted::new([hanging, text_events(&answer("after"), 7)]).hanging_after_reply();
     let bench = Bench::new(provider, SessionSettings::default());
     let session = bench.start();
-    let mut follower = session.follow(After::Start);
+    let mut follower = session.follow(StartFrom::Beginning);
     let mut lines = read_some(&mut follower).await;
     drop(follower);
     let last_seq = lines.last().unwrap().1;
@@ -111,7 +111,7 @@ async fn resumed_parts_join_to_the_complete_log() {
         let is_detached = cut % 2 == 0;
         let session = bench.start_with(of("alice").detached(is_detached));
         let mut joined: Vec<Line> = Vec::new();
-        let mut follower = session.follow(After::Start);
+        let mut follower = session.follow(StartFrom::Beginning);
         for _ in 0..1 + random.below(4) {
             let mut lines = Vec::new();
             for _ in 0..1 + random.below(6) {
@@ -164,7 +164,7 @@ async fn forged_positions_are_rejected() {
 
 #[tokio::test]
 async fn resuming_is_rejected_if_disabled() {
-    let settings = SessionSettings::new().recovery(None);
+    let settings = SessionSettings { recovery: None, ..SessionSettings::default() };
     let bench = Bench::new(Scripted::replying(ANSWER), settings);
     let id = bench.finish().await;
     assert_eq!(bench.resume(&id, 0).await.err().unwrap().code().as_str(), "E4012");
@@ -175,7 +175,7 @@ async fn resuming_is_rejected_if_disabled() {
 async fn repeated_run_is_checked_again() {
     let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
     let session = bench.start();
-    drop(session.follow(After::Start));
+    drop(session.follow(StartFrom::Beginning));
     bench.sessions.idle().await;
     support::write(&bench.directory, "m/module.yaml", "name: [");
     let refused = bench.resume(session.id(), 0).await.err().unwrap();

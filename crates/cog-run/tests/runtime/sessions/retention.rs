@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use cog_run::sessions::{After, ResumeError, SessionSettings, SessionState};
+use cog_run::sessions::{ResumeError, SessionSettings, SessionState, StartFrom};
 
 use super::{Bench, answer, applied, detached, error_of, final_data, of, read, read_batch, text_events};
 use crate::support::{ANSWER, Scripted};
 
 #[tokio::test]
 async fn oldest_finished_sessions_are_removed_over_the_limit() {
-    let settings = SessionSettings::new().max_sessions(3);
+    let settings = SessionSettings { max_sessions: 3, ..SessionSettings::default() };
     let bench = Bench::new(Scripted::replying(ANSWER), settings);
     let mut ids = Vec::new();
     for _ in 0..3 {
@@ -24,13 +24,16 @@ async fn oldest_finished_sessions_are_removed_over_the_limit() {
 /// Runs a session of this owner to its end.
 async fn finish_of(bench: &Bench, owner: &str) -> String {
     let session = bench.start_with(of(owner));
-    read(session.follow(After::Start)).await;
+    read(session.follow(StartFrom::Beginning)).await;
     session.id().to_owned()
 }
 
 #[tokio::test]
 async fn client_with_many_sessions_removes_its_own_oldest() {
-    let bench = Bench::new(Scripted::replying(ANSWER), SessionSettings::new().max_sessions(6));
+    let bench = Bench::new(
+        Scripted::replying(ANSWER),
+        SessionSettings { max_sessions: 6, ..SessionSettings::default() },
+    );
     let bobs = [finish_of(&bench, "bob").await, finish_of(&bench, "bob").await];
     let mut ids = Vec::new();
     for _ in 0..40 {
@@ -47,7 +50,7 @@ async fn client_with_many_sessions_removes_its_own_oldest() {
 
 #[tokio::test]
 async fn client_with_large_sessions_removes_its_own_oldest() {
-    let settings = SessionSettings::new().max_total_bytes(100_000);
+    let settings = SessionSettings { max_total_bytes: 100_000, ..SessionSettings::default() };
     let bench = Bench::new(Scripted::replying(&answer(&"x".repeat(10_000))), settings);
     let bob = finish_of(&bench, "bob").await;
     let mut last = String::new();
@@ -61,7 +64,7 @@ async fn client_with_large_sessions_removes_its_own_oldest() {
 #[tokio::test]
 async fn growing_log_of_a_client_is_shortened_before_another_loses_a_result() {
     let story = answer(&"word ".repeat(6_000));
-    let settings = SessionSettings::new().max_total_bytes(100_000);
+    let settings = SessionSettings { max_total_bytes: 100_000, ..SessionSettings::default() };
     let bench = Bench::new(Scripted::new([text_events(ANSWER, 10), text_events(&story, 10)]), settings);
     let bob = finish_of(&bench, "bob").await;
     let session = bench.start_with(detached());
@@ -73,7 +76,7 @@ async fn growing_log_of_a_client_is_shortened_before_another_loses_a_result() {
 #[tokio::test(start_paused = true)]
 async fn finished_sessions_expire() {
     let ttl = Duration::from_secs(60);
-    let bench = Bench::new(Scripted::replying(ANSWER), SessionSettings::new().ttl(ttl));
+    let bench = Bench::new(Scripted::replying(ANSWER), SessionSettings { ttl, ..SessionSettings::default() });
     let id = bench.finish().await;
     tokio::time::advance(ttl).await;
     assert!(bench.state(&id).is_some());
@@ -85,7 +88,7 @@ async fn finished_sessions_expire() {
 #[tokio::test]
 async fn finished_sessions_are_removed_over_the_byte_limit() {
     let story = answer(&"x".repeat(10_000));
-    let settings = SessionSettings::new().max_total_bytes(100_000);
+    let settings = SessionSettings { max_total_bytes: 100_000, ..SessionSettings::default() };
     let bench = Bench::new(Scripted::replying(&story), settings);
     let running = Bench::new(Scripted::hanging("{"), SessionSettings::default());
     let held = running.start_with(detached());
@@ -102,10 +105,10 @@ async fn finished_sessions_are_removed_over_the_byte_limit() {
 #[tokio::test]
 async fn log_over_the_limit_drops_its_oldest_entries() {
     let story = answer(&"word ".repeat(2_000));
-    let settings = SessionSettings::new().max_session_bytes(20_000);
+    let settings = SessionSettings { max_session_bytes: 20_000, ..SessionSettings::default() };
     let bench = Bench::new(Scripted::new([text_events(&story, 10)]), settings);
     let session = bench.start_with(detached());
-    let mut slow = session.follow(After::Start);
+    let mut slow = session.follow(StartFrom::Beginning);
     let mut lines = Vec::new();
     assert!(read_batch(&mut slow, &mut lines).await);
     bench.sessions.idle().await;
@@ -121,10 +124,10 @@ async fn log_over_the_limit_drops_its_oldest_entries() {
 
 #[tokio::test]
 async fn store_without_retention_serves_live_readers() {
-    let settings = SessionSettings::new().max_sessions(0);
+    let settings = SessionSettings { max_sessions: 0, ..SessionSettings::default() };
     let bench = Bench::new(Scripted::new([text_events(&answer("story"), 2)]), settings);
     let session = bench.start();
-    let lines = read(session.follow(After::Start)).await;
+    let lines = read(session.follow(StartFrom::Beginning)).await;
     assert_eq!(applied(&lines), final_data(&lines));
     assert_eq!(bench.state(session.id()), None);
 }

@@ -14,7 +14,7 @@ use cog_provider::Provider;
 use cog_run::{
     RunInput, RunOptions, Runtime,
     provider::ModelEvent,
-    sessions::{After, RunRecord, RunSpec, SessionSettings, StoredRuns},
+    sessions::{RunRecord, RunSpec, SessionSettings, StartFrom, StoredRuns},
 };
 
 use super::{Bench, disk, final_data, of, read, read_some, stored};
@@ -59,7 +59,7 @@ async fn interrupted(bench: &Bench) -> String {
     let input = cog_json::Value::parse(r#"{"image": {"type": "upload_ref", "upload_id": "upl_1"}}"#).unwrap();
     let spec = RunSpec::new("m", input);
     let session = bench.sessions.start(&bench.runtime, &bench.module, spec, of("alice")).unwrap();
-    let mut reader = session.follow(After::Start);
+    let mut reader = session.follow(StartFrom::Beginning);
     read_some(&mut reader).await;
     drop(reader);
     bench.sessions.idle().await;

@@ -13,8 +13,8 @@ use cog_harmony::Role;
 use cog_run::{
     Risk, RunOptions,
     provider::ModelEvent,
-    sessions::{After, RunRecord, RunSpec, SessionSettings, StoredRuns},
-    tools::{Continuation, Decision, Tool, ToolEffects},
+    sessions::{RunRecord, RunSpec, SessionSettings, StartFrom, StoredRuns},
+    tools::{Approval, Decision, Tool, ToolEffects},
 };
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ async fn resumed_run_continues_after_its_tool_calls() {
     ];
     let bench = counted.bench(rounds, SessionSettings::default());
     let session = bench.start();
-    let mut reader = session.follow(After::Start);
+    let mut reader = session.follow(StartFrom::Beginning);
     let last_seq = read_some(&mut reader).await.last().unwrap().1;
     drop(reader);
     bench.sessions.idle().await;
@@ -137,15 +137,14 @@ async fn run_that_continued_after_a_confirmation_is_resumed_after_its_call() {
     let counted = Counted::default();
     let rounds = [calls(&[("a", "charge", "{}")]), partial(), answer()];
     let bench = counted.bench(rounds, SessionSettings::default());
-    let halted =
-        bench.runtime.execute(&bench.module, sample_input(), RunOptions::new().risk(Risk::High)).await;
+    let halted = bench.runtime.run(&bench.module, sample_input(), RunOptions::new().risk(Risk::High)).await;
     let details = halted.error().unwrap().details.as_ref().unwrap().to_serde();
     let id = details["halted"]["id"].as_str().unwrap().to_owned();
     let mut options = RunOptions::new();
-    options.continuation = Some(Continuation { id, decision: Decision::yes() });
+    options.approval = Some(Approval { id, decision: Decision::yes() });
     let spec = RunSpec::new("m", cog_json::Value::null()).options(options);
     let session = bench.sessions.start(&bench.runtime, &bench.module, spec, of("alice")).unwrap();
-    let mut reader = session.follow(After::Start);
+    let mut reader = session.follow(StartFrom::Beginning);
     read_some(&mut reader).await;
     drop(reader);
     bench.sessions.idle().await;
@@ -173,7 +172,7 @@ async fn call_whose_outcome_is_unknown_is_not_repeated_after_a_restart() {
     let round = calls(&[("a", "look", "{}"), ("b", "wait", "{}"), ("c", "charge", "{}")]);
     let bench = counted.bench([round], on(place.path()));
     let session = bench.start();
-    let (mut reader, mut lines) = (session.follow(After::Start), Vec::new());
+    let (mut reader, mut lines) = (session.follow(StartFrom::Beginning), Vec::new());
     let count = |lines: &[super::Line], text: &str| lines.iter().filter(|line| line.2.contains(text)).count();
     let is_done =
         |lines: &[super::Line]| (count(lines, "tool_result"), count(lines, r#""tool":"wait""#)) == (2, 1);
@@ -206,7 +205,7 @@ async fn run_whose_module_changed_after_its_calls_does_not_start_again() {
     let bench =
         counted.bench([calls(&[("a", "charge", "{}")]), partial(), answer()], SessionSettings::default());
     let session = bench.start();
-    let mut reader = session.follow(After::Start);
+    let mut reader = session.follow(StartFrom::Beginning);
     read_some(&mut reader).await;
     drop(reader);
     bench.sessions.idle().await;

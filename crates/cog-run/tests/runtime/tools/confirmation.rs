@@ -12,7 +12,7 @@ use cog_run::{
     Risk, RunOptions,
     events::Trace,
     provider::ModelEvent,
-    tools::{Decision, HaltedRuns, ToolEffects},
+    tools::{Decision, PendingApprovals, ToolEffects},
 };
 use cog_spec::Envelope;
 use serde_json::json;
@@ -71,7 +71,7 @@ async fn call_is_halted_and_continues_in_another_runtime() {
         [calls(&[("c1", "look", "{}"), ("c2", "delete_database", r#"{"name": "prod"}"#)]), answer()];
     let mut counted = Counted::new(replies);
     let directory = tempfile::tempdir().unwrap();
-    counted.setup.halted = HaltedRuns::in_directory(directory.path().join("halted"));
+    counted.setup.halted = PendingApprovals::in_directory(directory.path().join("halted"));
     let envelope = counted.setup.run().await;
     let details = halted(&envelope);
     let expected = json!({ "name": "prod" });
@@ -88,7 +88,7 @@ async fn call_is_halted_and_continues_in_another_runtime() {
         serde_json::from_str(details["messages"][1]["content"].as_str().unwrap()).unwrap();
     assert_eq!((&message["status"], &message["reason"]), (&json!("halted"), &details["reason"]));
 
-    let other = HaltedRuns::in_directory(directory.path().join("halted"));
+    let other = PendingApprovals::in_directory(directory.path().join("halted"));
     counted.setup.halted = other;
     let envelope = counted.proceed(&id, Decision::yes()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
@@ -119,7 +119,7 @@ async fn any_text_but_yes_leaves_the_run_halted() {
     let counted = Counted::new([delete("c1"), answer()]);
     let id = id_of(&counted.setup.run().await);
     for text in ["", "yes", "Y", "YES ", "NO"] {
-        let again = counted.proceed(&id, Decision::Confirm(text.to_owned())).await;
+        let again = counted.proceed(&id, Decision::Approve(text.to_owned())).await;
         assert_eq!(id_of(&again), id, "{text}");
     }
     assert!(counted.proceed(&id, Decision::yes()).await.is_ok());
@@ -225,7 +225,7 @@ async fn continued_run_uses_its_options_and_sums_its_tokens() {
     let counted = Counted::new([counted(delete("c1")), counted(answer())]);
     let options = RunOptions::new().model("larger").risk(Risk::High);
     let id = id_of(&counted.setup.run_with(options).await);
-    let run = counted.setup.runtime().halted_run(&id, None).unwrap();
+    let run = counted.setup.runtime().pending_approval(&id, None).unwrap();
     assert_eq!((run.tool.as_str(), run.arguments.to_serde()), ("delete_database", json!({ "name": "prod" })));
     assert_eq!((run.provider.as_deref(), run.model.as_deref()), (Some("scripted"), Some("larger")));
     let envelope = counted.proceed(&id, Decision::yes()).await;
@@ -253,7 +253,7 @@ async fn state_is_readable_by_its_user_only() {
     let mut counted = Counted::new([delete("c1"), answer()]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("halted");
-    counted.setup.halted = HaltedRuns::in_directory(&path);
+    counted.setup.halted = PendingApprovals::in_directory(&path);
     let id = id_of(&counted.setup.run().await);
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(&path.join(format!("{id}.json")))), (0o700, 0o600));

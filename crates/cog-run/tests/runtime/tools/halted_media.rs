@@ -15,7 +15,7 @@ use cog_media::{Access, MediaError, SourceContent, Store, Uploads, decode_base64
 use cog_run::{
     RunContext, RunInput, RunOptions, Runtime,
     sessions::{RunRecord, StoredRuns},
-    tools::{Continuation, Decision, HaltedRuns},
+    tools::{Approval, Decision, PendingApprovals},
 };
 use cog_spec::Envelope;
 use serde_json::json;
@@ -38,7 +38,7 @@ impl Uploads for Once {
 }
 
 /// Returns a run that looks at an upload and calls a tool that must be confirmed.
-fn looking(uploads: &Arc<Once>, halted: HaltedRuns) -> (Setup, RunInput, Runtime) {
+fn looking(uploads: &Arc<Once>, halted: PendingApprovals) -> (Setup, RunInput, Runtime) {
     let manifest = [
         "policies: { tools_allowed: true }",
         "tools: { allowed: [delete] }",
@@ -55,15 +55,15 @@ fn looking(uploads: &Arc<Once>, halted: HaltedRuns) -> (Setup, RunInput, Runtime
             "data": {"type": "object", "properties": {"result": {"type": "string"}}}}"##,
     );
     let access = Access { uploads: Some(Arc::clone(uploads) as Arc<dyn Uploads>), ..Access::default() };
-    let runtime = setup.builder().media(access).halted_runs(halted).build().unwrap();
+    let runtime = setup.builder().media(access).pending_approvals(halted).build().unwrap();
     (setup, input(r#"{"image": {"type": "upload_ref", "upload_id": "upl_1"}}"#), runtime)
 }
 
 /// Halts a run, looks at what is stored with its id, and continues it.
-async fn continues_after_its_upload_expired(halted: HaltedRuns, look: impl Fn(&str)) {
+async fn continues_after_its_upload_expired(halted: PendingApprovals, look: impl Fn(&str)) {
     let uploads = Arc::new(Once::default());
     let (setup, image, runtime) = looking(&uploads, halted);
-    let envelope = runtime.execute(&setup.module(), image, RunOptions::default()).await;
+    let envelope = runtime.run(&setup.module(), image, RunOptions::default()).await;
     let error = envelope.error().unwrap();
     assert_eq!(error.code.as_str(), "E4007", "{error:?}");
     let details = error.details.as_ref().unwrap().to_serde();
@@ -79,7 +79,7 @@ async fn continues_after_its_upload_expired(halted: HaltedRuns, look: impl Fn(&s
 
 #[tokio::test]
 async fn continued_run_has_the_media_of_an_upload_that_expired() {
-    continues_after_its_upload_expired(HaltedRuns::in_memory(), |_| {}).await;
+    continues_after_its_upload_expired(PendingApprovals::in_memory(), |_| {}).await;
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn media_of_a_halted_run_are_files_until_it_continues() {
         let media = std::fs::read_dir(place.path().join(format!("{id}.media"))).unwrap();
         assert_eq!(media.count(), 1);
     };
-    continues_after_its_upload_expired(HaltedRuns::in_directory(place.path()), look).await;
+    continues_after_its_upload_expired(PendingApprovals::in_directory(place.path()), look).await;
     let left = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
     let left: Vec<_> = left.map(|path| path.extension().unwrap().to_owned()).collect();
     assert_eq!(left, ["used"]);
@@ -127,8 +127,8 @@ struct Killed {
     copies: Vec<tempfile::TempDir>,
 }
 
-fn halted_in(place: &Path) -> HaltedRuns {
-    HaltedRuns::in_directory(place.join("halted"))
+fn halted_in(place: &Path) -> PendingApprovals {
+    PendingApprovals::in_directory(place.join("halted"))
 }
 
 impl Killed {
@@ -136,11 +136,11 @@ impl Killed {
         let (place, uploads) = (tempfile::tempdir().unwrap(), Arc::new(Once::default()));
         let (setup, image, runtime) = looking(&uploads, halted_in(place.path()));
         let module = setup.module();
-        let envelope = runtime.execute(&module, image, RunOptions::default()).await;
+        let envelope = runtime.run(&module, image, RunOptions::default()).await;
         let details = envelope.error().unwrap().details.as_ref().unwrap().to_serde();
         let mut options = RunOptions::default();
         let id = details["halted"]["id"].as_str().unwrap().to_owned();
-        options.continuation = Some(Continuation { id, decision: Decision::yes() });
+        options.approval = Some(Approval { id, decision: Decision::yes() });
         let record = RunRecord::new("m", input("null"), options);
         let run = StoredRuns::in_directory(place.path().join("runs")).create(record).unwrap();
         let options = run.options(&run.record().options);
@@ -156,7 +156,7 @@ impl Killed {
 
     /// Continues the run with the directories `halted` and `runs` of these places.
     async fn resumed(&self, halted: &Path, runs: &Path) -> Envelope {
-        let runtime = self.setup.builder().halted_runs(halted_in(halted)).build().unwrap();
+        let runtime = self.setup.builder().pending_approvals(halted_in(halted)).build().unwrap();
         let run = StoredRuns::in_directory(runs.join("runs")).open(&self.run).unwrap();
         let options = run.options(&RunOptions::default());
         let context = run.context(RunContext::default());

@@ -119,7 +119,7 @@ async fn run_in_order<const N: usize>(setup: &Setup, providers: [&Arc<Scripted>;
     let order = providers.map(|provider| Arc::clone(provider) as Arc<dyn Provider>);
     let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
     let runtime = setup.builder().providers(Providers::new(order.into(), unknown)).build().unwrap();
-    runtime.execute(&setup.module(), sample_input(), RunOptions::new()).await
+    runtime.run(&setup.module(), sample_input(), RunOptions::new()).await
 }
 
 /// Returns the provider and the code of each fallback.

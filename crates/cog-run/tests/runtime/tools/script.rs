@@ -8,7 +8,7 @@ use cog_module::{Finder, Module};
 use cog_run::{
     ChunkStream, RunOptions, Runtime, RuntimeBuilder,
     provider::{FinishReason, ModelEvent, Provider, ToolCallDelta},
-    tools::{HaltedRuns, Tool, ToolInfo, ToolLimits},
+    tools::{PendingApprovals, Tool, ToolInfo, ToolLimits},
 };
 use cog_spec::Envelope;
 use serde_json::json;
@@ -20,7 +20,7 @@ use crate::support::{ANSWER, Scripted, directory, sample_input};
 pub(crate) struct Setup {
     pub(crate) provider: Arc<Scripted>,
     pub(crate) directory: TempDir,
-    pub(crate) halted: HaltedRuns,
+    pub(crate) halted: PendingApprovals,
     pub(crate) limits: ToolLimits,
     pub(crate) confirm: Vec<String>,
     pub(crate) modules: Vec<std::path::PathBuf>,
@@ -41,7 +41,7 @@ impl Setup {
         Self {
             provider: Arc::new(Scripted::new(replies)),
             directory: directory("Do it.", manifest),
-            halted: HaltedRuns::in_memory(),
+            halted: PendingApprovals::in_memory(),
             limits: ToolLimits::default(),
             confirm: Vec::new(),
             modules: Vec::new(),
@@ -58,7 +58,7 @@ impl Setup {
         let builder = Runtime::builder()
             .provider(Arc::clone(&self.provider) as Arc<dyn Provider>)
             .finder(Finder::new(".", self.modules.clone(), None))
-            .halted_runs(self.halted.clone())
+            .pending_approvals(self.halted.clone())
             .confirmed_tools(self.confirm.clone())
             .tool_limits(self.limits);
         self.tools.iter().cloned().fold(builder, RuntimeBuilder::tool)
@@ -78,11 +78,11 @@ impl Setup {
     }
 
     pub(crate) async fn run_with(&self, options: RunOptions) -> Envelope {
-        self.runtime().execute(&self.module(), sample_input(), options).await
+        self.runtime().run(&self.module(), sample_input(), options).await
     }
 
     pub(crate) fn stream(&self, options: RunOptions) -> ChunkStream {
-        self.runtime().execute_stream(&self.module(), sample_input(), options).unwrap()
+        self.runtime().stream(&self.module(), sample_input(), options).unwrap()
     }
 }
 

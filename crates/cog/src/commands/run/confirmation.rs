@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, IsTerminal as _, stdin};
 
 use cog_json::{ToJson as _, Value};
-use cog_run::tools::{Continuation, Decision};
+use cog_run::tools::{Approval, Decision};
 use cog_spec::Envelope;
 
 use crate::{args::ToolArgs, error::CliError, output::Console};
@@ -12,18 +12,18 @@ use crate::{args::ToolArgs, error::CliError, output::Console};
 const MAX_LINE: u64 = 1024;
 
 /// Returns the halted run that the flags continue; none if they continue an interrupted one. Without `--confirm` and `--deny` it stays halted.
-pub(super) fn from_args(args: &ToolArgs) -> Option<Continuation> {
+pub(super) fn from_args(args: &ToolArgs) -> Option<Approval> {
     let id = args.continues.clone().filter(|id| !id.starts_with(super::stored::PREFIX))?;
     let decision = match args.deny {
         true => Decision::Deny,
-        false => Decision::Confirm(args.confirm.clone().unwrap_or_default()),
+        false => Decision::Approve(args.confirm.clone().unwrap_or_default()),
     };
-    Some(Continuation { id, decision })
+    Some(Approval { id, decision })
 }
 
 /// Shows the call for which a run was halted, and reads the decision. None if the run was not halted, if there is no
 /// terminal, and if the text is neither YES nor NO.
-pub(super) fn prompt(envelope: &Envelope, console: &Console) -> Result<Option<Continuation>, CliError> {
+pub(super) fn prompt(envelope: &Envelope, console: &Console) -> Result<Option<Approval>, CliError> {
     let Some((id, tool, arguments)) = halted(envelope) else { return Ok(None) };
     if !console.err().is_terminal || !stdin().is_terminal() {
         return Ok(None);
@@ -33,11 +33,11 @@ pub(super) fn prompt(envelope: &Envelope, console: &Console) -> Result<Option<Co
     let mut line = String::new();
     std::io::Read::take(stdin().lock(), MAX_LINE).read_line(&mut line)?;
     let decision = match line.trim_end_matches(['\r', '\n']) {
-        text @ Decision::YES => Decision::Confirm(text.to_owned()),
+        text @ Decision::YES => Decision::Approve(text.to_owned()),
         "NO" => Decision::Deny,
         _ => return Ok(None),
     };
-    Ok(Some(Continuation { id, decision }))
+    Ok(Some(Approval { id, decision }))
 }
 
 /// Returns the id of the halted run, the tool and its arguments.

@@ -62,7 +62,7 @@ pub(super) fn created(
     settings: &Settings,
     console: &Console,
 ) -> Option<StoredRun> {
-    let is_continued = options.continuation.is_some();
+    let is_continued = options.approval.is_some();
     let is_stored = is_continued || module.calls_modules() || module.manifest.policies.tools_allowed;
     let directory = directory(args, settings, is_continued).filter(|_| is_stored)?;
     let mut record = RunRecord::new(target(module), input.clone(), options);

@@ -119,7 +119,7 @@ fn failure(error: &ErrorBody) -> Mismatch {
 
 async fn execute(runtime: &Runtime, job: &Job<'_>) -> Envelope {
     let input = RunInput::Json(job.case.input.clone());
-    runtime.execute(job.module, input, RunOptions::default()).await
+    runtime.run(job.module, input, RunOptions::default()).await
 }
 
 /// Returns the directory of a case's recording; only modules on disk can be recorded.

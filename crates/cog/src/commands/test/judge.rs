@@ -39,8 +39,7 @@ impl Bench<'_> {
         let answer = envelope.get("data").unwrap_or(envelope.node()).to_serde();
         let input = json!({ "criterion": criterion, "answer": answer, "input": job.case.input.to_serde() });
         let module = self.runtime.load(MODULE)?;
-        let judged =
-            runtime.execute(&module, RunInput::Json(Value::from(input)), RunOptions::default()).await;
+        let judged = runtime.run(&module, RunInput::Json(Value::from(input)), RunOptions::default()).await;
         if let Some(error) = judged.error() {
             return Err(error.clone());
         }
