@@ -51,7 +51,7 @@ pub(crate) fn status(envelope: &Envelope) -> StatusCode {
     status.map_or(StatusCode::OK, |status| status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-/// The seconds that `Retry-After` reports: those of the provider, or 1 where the limit has no time.
+/// The seconds of `Retry-After`: what the provider reports, or 1 where the limit has no time.
 fn retry_after(envelope: &Envelope) -> Option<u64> {
     let error = envelope.error()?;
     let seconds = error.details.as_ref().and_then(|details| details.get("retry_after_ms")?.as_u64());

@@ -14,8 +14,7 @@ use cog_spec::Envelope;
 use crate::{
     answer,
     error::ApiError,
-    execute_request::ExecuteRequest,
-    follow::{Begin, begin, follow},
+    follow::{Begin, ExecuteRequest, begin, follow},
     negotiate::Delivery,
     request::Options,
     state::App,
@@ -84,7 +83,8 @@ pub(crate) async fn run(
     bytes: usize,
 ) -> Envelope {
     let cancellation = options.run.cancellation.clone();
-    let (runtime, module) = (app.runtime.clone(), Arc::clone(module));
+    let runtime = app.runtime.clone();
+    let module = Arc::clone(module);
     let Options { run, mut context, .. } = *options;
     context.is_folded = true;
     let started = app.offload.run(bytes, move || runtime.prepare(&module, input, run, context));
@@ -110,7 +110,7 @@ async fn stream(app: &App, request: ExecuteRequest, wire: Wire) -> Result<Respon
 
 async fn detached(app: &App, request: ExecuteRequest) -> Result<Response, ApiError> {
     let session = begin(app, request, Begin::AtOnce).await?;
-    let accepted = Accepted(session.id());
+    let accepted = DetachedRun(session.id());
     let mut response = answer::json(StatusCode::ACCEPTED, &accepted);
     if let Ok(location) = HeaderValue::from_str(&accepted.events_url()) {
         response.headers_mut().insert(axum::http::header::LOCATION, location);
@@ -119,16 +119,16 @@ async fn detached(app: &App, request: ExecuteRequest) -> Result<Response, ApiErr
 }
 
 /// The response to a detached run.
-struct Accepted<'a>(&'a str);
+struct DetachedRun<'a>(&'a str);
 
-impl Accepted<'_> {
+impl DetachedRun<'_> {
     fn events_url(&self) -> String {
         format!("/v1/sessions/{}/events", self.0)
     }
 }
 
 /// Written by hand: the URL is computed.
-impl ToJson for Accepted<'_> {
+impl ToJson for DetachedRun<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("session_id", self.0);

@@ -4,6 +4,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use cog_json::Node;
 use cog_spec::{Code, Envelope, ErrorBody, Outcome};
 
 use crate::{answer, guard::Refusal};
@@ -12,14 +13,14 @@ use crate::{answer, guard::Refusal};
 #[derive(Debug)]
 pub(crate) enum ApiError {
     /// An error of a route or of a run.
-    Failed(Box<Failed>),
+    Failed(Box<FailedRequest>),
     /// A limit or an access check refused the request.
     Refused(Refusal),
 }
 
 /// An envelope and its status.
 #[derive(Debug)]
-pub(crate) struct Failed {
+pub(crate) struct FailedRequest {
     status: StatusCode,
     envelope: Envelope,
 }
@@ -84,7 +85,7 @@ impl From<ErrorBody> for ApiError {
 
 impl From<Box<Envelope>> for ApiError {
     fn from(envelope: Box<Envelope>) -> Self {
-        Self::Failed(Box::new(Failed { status: answer::status(&envelope), envelope: *envelope }))
+        Self::Failed(Box::new(FailedRequest { status: answer::status(&envelope), envelope: *envelope }))
     }
 }
 
@@ -101,4 +102,15 @@ impl IntoResponse for ApiError {
             Self::Refused(refusal) => refusal.into_response(),
         }
     }
+}
+
+/// Checks that an object has no other keys than these. `prefix` is the path before the keys.
+///
+/// # Errors
+/// E1001, with the first unknown key.
+pub(crate) fn allow_only(node: Node<'_>, prefix: &str, keys: &[&str]) -> Result<(), ErrorBody> {
+    let Some((unknown, _)) = node.members().find(|(key, _)| !keys.contains(key)) else { return Ok(()) };
+    let shown: String = unknown.chars().take(60).collect();
+    let message = format!("{prefix}{shown}: unknown key; allowed: {}", keys.join(", "));
+    Err(ErrorBody::new(Code::InvalidInput, message))
 }

@@ -1,7 +1,8 @@
 //! Subscribers of a request's session: of a new one, or of one that is resumed (docs/spec/streaming.md).
 
-use std::pin::pin;
+use std::{pin::pin, sync::Arc};
 
+use cog_module::Module;
 use cog_run::{
     CancelReason,
     sessions::{ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, StartFrom, Subscriber},
@@ -9,12 +10,15 @@ use cog_run::{
 use cog_spec::{Code, Warning, WarningCode};
 
 use crate::{
-    error::ApiError, execute_request::ExecuteRequest, guard::Client, media::UploadLease, request::Options,
+    error::ApiError,
+    guard::{BodyLease, Client},
+    media::UploadLease,
+    request::{ExecuteBody, Options},
     state::App,
 };
 
 /// A subscriber of a run.
-pub(crate) struct Subscribed {
+pub(crate) struct Subscription {
     pub(crate) subscriber: Subscriber,
     /// The session could not be resumed from the requested position: this is a new run.
     pub(crate) is_new: bool,
@@ -38,13 +42,13 @@ pub(crate) async fn follow(
     app: &App,
     mut request: ExecuteRequest,
     when: Begin,
-) -> Result<Subscribed, ApiError> {
+) -> Result<Subscription, ApiError> {
     let Some((id, from)) = request.body.recovery.take() else {
         let subscriber = begin(app, request, when).await?.follow(StartFrom::Beginning);
-        return Ok(Subscribed { subscriber, is_new: false });
+        return Ok(Subscription { subscriber, is_new: false });
     };
     let error = match resume_run(app, &id, &request, from).await? {
-        Ok(subscriber) => return Ok(Subscribed { subscriber, is_new: false }),
+        Ok(subscriber) => return Ok(Subscription { subscriber, is_new: false }),
         Err(error) => error,
     };
     let may_start_again = !matches!(error, ResumeError::Disabled | ResumeError::Refused(_));
@@ -52,7 +56,7 @@ pub(crate) async fn follow(
         return Err(error.into_envelope().into());
     }
     request.body.options.context.warnings.push(new_session_warning(&error));
-    Ok(Subscribed { subscriber: begin(app, request, when).await?.follow(StartFrom::Beginning), is_new: true })
+    Ok(Subscription { subscriber: begin(app, request, when).await?.follow(StartFrom::Beginning), is_new: true })
 }
 
 /// Subscribes to a session, from the client's position on.
@@ -88,13 +92,15 @@ pub(crate) async fn begin(app: &App, mut request: ExecuteRequest, when: Begin) -
     };
     request.files.iter_mut().for_each(UploadLease::retain);
     let slot = Box::new((slot, request.files, request.lease));
-    let (detached, cancellation) =
-        (request.body.options.detach, request.body.options.run.cancellation.clone());
+    let detached = request.body.options.detach;
+    let cancellation = request.body.options.run.cancellation.clone();
     let Options { run, context, .. } = *request.body.options;
     let mut spec = RunSpec::new(request.name, input).options(run);
     spec.context = context;
     let options = SessionOptions::new(request.client.owner()).detached(detached).permit(slot);
-    let (sessions, runtime, module) = (app.sessions.clone(), app.runtime.clone(), request.module);
+    let sessions = app.sessions.clone();
+    let runtime = app.runtime.clone();
+    let module = request.module;
     let checked =
         app.offload.run(request.body.bytes, move || sessions.prepare(&runtime, &module, spec, options));
     let session = checked.await?;
@@ -148,4 +154,17 @@ async fn resume(
 fn new_session_warning(error: &ResumeError) -> Warning {
     let message = format!("This is a new run, because the session cannot be resumed: {error}.");
     Warning::new(WarningCode::SessionNew, message).with_fallback("new_stream")
+}
+
+/// A request to run a module.
+pub(crate) struct ExecuteRequest {
+    pub(crate) module: Arc<Module>,
+    /// The name in the request's path.
+    pub(crate) name: String,
+    pub(crate) body: ExecuteBody,
+    pub(crate) client: Client,
+    /// The files of a form, stored until the run has ended.
+    pub(crate) files: Vec<UploadLease>,
+    /// The memory of the body, in use until the run has ended.
+    pub(crate) lease: BodyLease,
 }

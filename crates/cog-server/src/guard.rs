@@ -3,17 +3,11 @@
 //! One middleware, [`enter`], applies each check in order. Each check is a file with a function and its tests.
 
 mod body;
-mod body_memory;
-mod budgets;
-mod cors;
-mod drain;
+mod limits;
 mod origin;
-mod rate;
 mod refusal;
 mod request_log;
-mod slots;
 mod token;
-mod write_timeout;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -25,23 +19,18 @@ use axum::{
     response::Response,
 };
 
-pub use origin::InvalidOrigin;
-pub use token::{MissingAuthError, TokenFileError, Tokens};
-
-pub(crate) use self::budgets::Client;
-pub(crate) use self::origin::{Host, Hosts};
-pub(crate) use self::request_log::{parent_span, request_id};
-pub(crate) use body::{Bodies, discard};
-pub(crate) use body_memory::BodyLease;
-pub(crate) use budgets::ClientBudgets;
-pub(crate) use drain::Drain;
-pub(crate) use origin::{Origins, Page};
-pub(crate) use rate::Rates;
-pub(crate) use refusal::Refusal;
-pub(crate) use slots::Slots;
-pub(crate) use token::{Access, Credential};
-pub(crate) use write_timeout::WriteTimeout;
-
+pub(crate) use self::{
+    body::{Bodies, BodyLease, discard},
+    limits::{Client, ClientBudgets, Drain, Rates, Slots},
+    origin::{Host, Hosts, Origins, Page},
+    refusal::Refusal,
+    request_log::{parent_span, request_id},
+    token::{Access, Credential},
+};
+pub use self::{
+    origin::InvalidOrigin,
+    token::{MissingAuthError, TokenFileError, Tokens},
+};
 use crate::{metrics::Metrics, timing};
 use request_log::RequestLog;
 
@@ -88,13 +77,13 @@ impl std::ops::Deref for Guard {
 /// The middleware: passes a request on or refuses it, and logs it.
 ///
 /// The handler finds a [`Client`], a [`Host`] and a [`request_log::Trace`] in the extensions of the request. It may add a
-/// [`timing::Timing`] to those of the response.
+/// [`timing::Timing`] to the extensions of the response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut log = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
     let (page, host) = guard.page(&request);
     let admitted = host.and_then(|host| Ok((host, guard.admit(&request)?)));
     let mut response = match admitted {
-        Ok(_) if cors::is_preflight(request.method(), request.headers()) => cors::preflight(&page),
+        Ok(_) if origin::is_preflight(request.method(), request.headers()) => origin::preflight(&page),
         Ok((host, client)) => {
             log.set_client(client.clone());
             request.extensions_mut().insert(host);
@@ -130,7 +119,7 @@ impl Guards {
             let client = Client::from_ip(peer.ip());
             return self.rates.check(&client).map(|()| client);
         }
-        if cors::is_preflight(request.method(), request.headers()) {
+        if origin::is_preflight(request.method(), request.headers()) {
             return Ok(Client::from_ip(peer.ip()));
         }
         match self.access.client(request.headers(), peer) {
@@ -147,9 +136,9 @@ impl Guards {
         headers.insert(request_log::REQUEST_ID, log.trace().request_id.clone());
         headers.insert(timing::SERVER_TIMING, timing::value(log.elapsed(), spent));
         headers.insert(axum::http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        cors::allow(page, headers);
+        origin::allow(page, headers);
         if self.origins.allows_others() {
-            cors::vary(headers);
+            origin::vary(headers);
         }
     }
 }

@@ -8,14 +8,11 @@
 //! * `transport`, `websocket`: server-sent events, NDJSON, WebSocket; `answer` and `error`: envelopes as responses;
 //! * `media`: uploads and generated media; `offload`: work that must not delay other requests;
 //! * `openai`: modules as models of OpenAI's clients; `openapi`: the OpenAPI document;
-//! * `serve`: from a listener to connections; `guard`: access checks and limits.
+//! * `server`: from a listener to connections; `guard`: access checks and limits.
 
 mod answer;
-mod capability;
 mod deliver;
 mod error;
-mod execute_request;
-mod fields;
 mod follow;
 mod guard;
 mod media;
@@ -27,7 +24,6 @@ mod openapi;
 mod request;
 mod router;
 mod routes;
-mod serve;
 mod server;
 mod settings;
 mod state;
@@ -36,13 +32,12 @@ mod transport;
 mod websocket;
 
 pub use crate::{
-    capability::capabilities,
     guard::{InvalidOrigin, MissingAuthError, TokenFileError, Tokens},
     media::{MediaStore, UploadSettings},
     metrics::Metrics,
     openapi::module_openapi,
     router::openapi,
-    serve::listen,
-    server::Server,
+    server::{Server, listen},
     settings::{AccessSettings, ServerSettings, SetupError},
+    transport::capabilities,
 };

@@ -1,24 +1,18 @@
 //! Modules as models of OpenAI's clients (docs/openai.md): `GET /v1/models`, `POST /v1/chat/completions`, `POST /v1/responses`.
 //!
-//! * `run`: one request, from its body to its response; `prepared`: between both; `stream`: its response as events;
-//! * `request` and `parameters`: what a request contains, and which parameters are accepted;
-//! * `messages` and `content`: from messages to the input of a module; `response_format`: the schema of the client;
-//! * `live` and `data_text`: which modules send their data while these arrive, and what is certain of them;
-//! * `reply`, `chat`, `responses`: the forms of the two interfaces; `error`: errors in OpenAI's form;
-//! * `models`: the list of models; `names`: of routes and models.
+//! * `run`: one request, from its body to its response, also as a stream of events;
+//! * `request` and `parameters`: what a request contains, which parameters are accepted, and the schema of the client;
+//! * `messages`: from messages and their contents to the input of a module;
+//! * `data_text`: which modules send their data while these arrive, and what is certain of them;
+//! * `reply`: the forms of the two interfaces; `error`: errors in OpenAI's form.
 
-mod chat;
-mod content;
 mod data_text;
 mod error;
-mod live;
 mod messages;
 mod parameters;
+mod reply;
 mod request;
-mod response_format;
-mod responses;
 mod run;
-mod stream;
 
 use std::sync::Arc;
 
@@ -34,17 +28,17 @@ use cog_module::Module;
 use cog_run::RunInput;
 use cog_spec::{Meta, Warning};
 
-pub(crate) use self::error::refusal;
-use self::{error::OpenAiError, response_format::ResponseFormat};
+use self::{error::OpenAiError, request::ResponseFormat};
 use crate::{
     answer,
     error::ApiError,
     guard::{BodyLease, Client},
     offload,
     request::Options,
-    routes::extract::Name,
-    state::App,
+    state::{App, Name},
 };
+
+pub(crate) use self::error::refusal;
 
 /// Adds the routes.
 pub(crate) fn add(router: Router<App>) -> Router<App> {

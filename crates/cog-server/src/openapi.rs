@@ -1,10 +1,12 @@
 //! The OpenAPI document: the routes as their handlers describe them, with the schemas of their bodies.
 
-mod module;
+use std::collections::{BTreeMap, BTreeSet};
 
-use std::collections::BTreeMap;
-
-use cog_spec::{Code, Schema};
+use cog_module::{
+    Module,
+    export::{envelope_schema, input_schema},
+};
+use cog_spec::{Code, Modality, Schema};
 use serde_json::{Map, Value, json};
 use utoipa::{
     IntoParams, IntoResponses,
@@ -12,8 +14,6 @@ use utoipa::{
         ArrayBuilder, ContentBuilder, Header, HeaderBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder,
     },
 };
-
-pub use self::module::module_openapi;
 
 /// The description of the document.
 const DESCRIPTION: &str = "Runs Cognitive Modules. The answer of a language model is one validated envelope, or a stream \
@@ -108,7 +108,7 @@ pub(crate) struct RecoveryHeaders {
     seq: String,
 }
 
-// The schemas of the document: those of the specification, and those of the HTTP interface.
+// The schemas of the document: from the specification, and for the HTTP interface.
 
 /// The schemas of the HTTP interface.
 const HTTP: &str = include_str!("../schemas/http.json");
@@ -149,15 +149,15 @@ fn specified(schema: Schema, shared: &mut Map<String, Value>, all: &mut Map<Stri
 /// Returns the schema with its references pointing to the document.
 fn with_references(schema: Value, name: &impl Fn(&str) -> String) -> Value {
     match schema {
-        Value::Object(members) => {
-            Value::Object(members.into_iter().map(|(key, value)| reference(key, value, name)).collect())
-        }
+        Value::Object(members) => Value::Object(
+            members.into_iter().map(|(key, value)| renamed_reference(key, value, name)).collect(),
+        ),
         Value::Array(items) => items.into_iter().map(|item| with_references(item, name)).collect(),
         other => other,
     }
 }
 
-fn reference(key: String, value: Value, name: &impl Fn(&str) -> String) -> (String, Value) {
+fn renamed_reference(key: String, value: Value, name: &impl Fn(&str) -> String) -> (String, Value) {
     let target = value.as_str().filter(|_| key == "$ref").and_then(|it| it.strip_prefix("#/definitions/"));
     let target = target.map(|target| Value::from(format!("#/components/schemas/{}", name(target))));
     let value = target.unwrap_or_else(|| with_references(value, name));
@@ -270,6 +270,124 @@ fn envelope(status: u16, description: String) -> Response {
 
 fn header(description: &str) -> Header {
     HeaderBuilder::new().description(Some(description)).build()
+}
+
+// The OpenAPI document of one module, with its own types.
+
+/// The path in the document of every server.
+const EXECUTE: &str = "/v1/modules/{name}/execute";
+/// The names of the schemas of a module.
+const INPUT: &str = "ModuleInput";
+const REQUEST: &str = "ModuleRequest";
+const ENVELOPE: &str = "ModuleEnvelope";
+
+/// Returns the OpenAPI 3.1 document of a module at a server, as JSON with a newline at the end. The types of the input and of the
+/// envelope are the module's own.
+pub fn module_openapi(module: &Module, server: &str) -> String {
+    let whole: Value = serde_json::from_str(crate::openapi()).unwrap_or_default();
+    let operation = operation(&whole, module);
+    let mut schemas = members(whole.pointer("/components/schemas").cloned().unwrap_or_default());
+    let request = request(schemas.get("ExecuteRequest"));
+    schemas.insert(REQUEST.to_owned(), request);
+    schemas.insert(INPUT.to_owned(), rebased(input_schema(module).into(), INPUT));
+    schemas.insert(ENVELOPE.to_owned(), rebased(envelope_schema(module).into(), ENVELOPE));
+    let used = used(&operation, &schemas);
+    schemas.retain(|name, _| used.contains(name));
+    let path = EXECUTE.replace("{name}", &module.manifest.name);
+    text(&json!({
+        "openapi": whole.get("openapi"),
+        "info": {
+            "title": module.manifest.name,
+            "version": module.manifest.version,
+            "description": module.manifest.responsibility,
+        },
+        "servers": [{ "url": server }],
+        "paths": { path: { "post": operation } },
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": whole.pointer("/components/securitySchemes"),
+        },
+        "security": whole.get("security"),
+    }))
+}
+
+/// Returns the operation that runs a module, with the types of this one.
+fn operation(whole: &Value, module: &Module) -> Value {
+    let execute = whole.get("paths").and_then(|paths| paths.get(EXECUTE)?.get("post")).cloned();
+    let mut operation = members(execute.unwrap_or_default());
+    operation.remove("tags");
+    operation.insert("operationId".to_owned(), module.manifest.name.as_str().into());
+    if let Some(parameters) = operation.get_mut("parameters").and_then(Value::as_array_mut) {
+        parameters.retain(|parameter| parameter.get("in") != Some(&Value::from("path")));
+    }
+    let mut operation = Value::Object(operation);
+    if let Some(bodies) = operation.pointer_mut("/requestBody/content").and_then(Value::as_object_mut) {
+        let takes_media = module.manifest.modalities.input.iter().any(|kind| *kind != Modality::Text);
+        bodies.retain(|kind, _| kind == "application/json" || takes_media);
+    }
+    let json = "application~1json/schema";
+    for (at, name) in [("/requestBody/content", REQUEST), ("/responses/200/content", ENVELOPE)] {
+        if let Some(schema) = operation.pointer_mut(&format!("{at}/{json}")) {
+            *schema = reference(name);
+        }
+    }
+    operation
+}
+
+/// Returns the body of a request, with the input of the module.
+fn request(general: Option<&Value>) -> Value {
+    let mut request = members(general.cloned().unwrap_or_default());
+    request.remove("examples");
+    if let Some(properties) = request.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert("input".to_owned(), reference(INPUT));
+    }
+    request.into()
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+/// Returns a schema whose references start at its place in the document.
+fn rebased(mut schema: Value, name: &str) -> Value {
+    let mut open = vec![&mut schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                if let Some(Value::String(target)) = members.get_mut("$ref")
+                    && let Some(pointer) = target.strip_prefix('#')
+                {
+                    *target = format!("#/components/schemas/{name}{pointer}");
+                }
+                open.extend(members.values_mut());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    schema
+}
+
+/// Returns the names of the schemas that an operation refers to, also through other schemas.
+fn used(operation: &Value, schemas: &Map<String, Value>) -> BTreeSet<String> {
+    let mut used = BTreeSet::new();
+    let mut open = vec![operation];
+    while let Some(value) = open.pop() {
+        let name =
+            value.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix("#/components/schemas/"));
+        let name = name.and_then(|rest| rest.split('/').next());
+        if let Some((name, schema)) = name.and_then(|name| schemas.get_key_value(name))
+            && used.insert(name.clone())
+        {
+            open.push(schema);
+        }
+        match value {
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    used
 }
 
 #[cfg(test)]

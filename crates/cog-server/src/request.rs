@@ -7,16 +7,21 @@ mod recovery;
 use cog_json::Node;
 use cog_run::{
     RunContext, RunOptions,
+    events::SpanContext,
     tools::{Approval, Decision},
 };
 use cog_spec::{Code, ErrorBody};
+
+use crate::{
+    error::allow_only,
+    state::{App, Caller},
+};
 
 pub(crate) use self::{
     body::{ExecuteBody, RunBody, check_encoding, object, read},
     form::{Form, is_form, read_form},
     recovery::recovery_from_headers,
 };
-use crate::fields::allow_only;
 
 // The confirmation of a halted tool call: `_continue` (docs/tools.md).
 
@@ -51,7 +56,7 @@ fn wrong(message: &str) -> ErrorBody {
 
 // `_options` (docs/spec/streaming.md).
 
-/// The options of a request: those of the run, and those of the response.
+/// The options of a request: for the run, and for the response.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     /// The options of the run.
@@ -91,6 +96,17 @@ pub(crate) enum Mode {
 const KEYS: &[&str] = &["response_mode", "require_streaming", "detach", "media_output"];
 
 impl Options {
+    /// Sets what depends on the caller of the run: owner, trace, budget, and where generated media are stored.
+    pub(crate) fn set_caller(&mut self, app: &App, caller: &Caller) {
+        self.run.owner = Some(caller.client.owner());
+        self.run.trace_id = caller.parent.as_ref().map(SpanContext::trace_id);
+        self.context.parent_span.clone_from(&caller.parent);
+        self.run.budgets.extend(app.guard.budgets.budget(&caller.client));
+        if self.media == MediaOutput::Url {
+            self.run.delivery = app.media.delivery(&app.base_url(caller));
+        }
+    }
+
     /// Reads `_options`.
     ///
     /// # Errors

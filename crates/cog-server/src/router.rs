@@ -15,7 +15,7 @@ use crate::{
     error::ApiError,
     guard, openai,
     openapi::document_text,
-    routes::{about, execute, legacy, media, modules, pages, sessions, socket},
+    routes::{about, execute, media, pages, sessions},
     state::App,
 };
 
@@ -69,21 +69,21 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(pages::document))
         .routes(routes!(pages::asset))
         .merge(health())
-        .routes(routes!(about::show))
+        .routes(routes!(about::card))
         .routes(routes!(about::declared))
         .routes(routes!(about::metrics))
-        .routes(routes!(modules::list))
-        .routes(routes!(modules::show))
+        .routes(routes!(about::list_modules))
+        .routes(routes!(about::show_module))
         .routes(routes!(execute::execute))
-        .routes(routes!(socket::socket))
+        .routes(routes!(execute::socket))
         .routes(routes!(sessions::show, sessions::cancel))
         .routes(routes!(sessions::events))
         .routes(routes!(media::create))
         .routes(routes!(media::upload))
         .routes(routes!(media::show, media::remove))
-        .routes(routes!(legacy::run))
-        .routes(routes!(legacy::list))
-        .routes(routes!(legacy::show))
+        .routes(routes!(execute::run))
+        .routes(routes!(about::list_modules_older))
+        .routes(routes!(about::show_module_older))
 }
 
 async fn unknown_route(request: Request) -> ApiError {

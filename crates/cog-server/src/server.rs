@@ -1,8 +1,29 @@
-use std::{future::Future, net::SocketAddr};
+//! The server: from a listener to connections, their limits, and shutdown.
 
-use axum::Router;
+use std::{
+    error::Error,
+    future::Future,
+    io,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{Router, body::Body, extract::ConnectInfo};
 use cog_run::{CancelReason, Runtime, sessions::Sessions};
-use tokio::net::TcpListener;
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpSocket, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+    time::{Sleep, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tower::Service as _;
 
 use crate::{
     MediaStore, Metrics, ServerSettings, SetupError,
@@ -10,7 +31,6 @@ use crate::{
     offload::Offload,
     openai, router,
     routes::pages,
-    serve,
     state::{App, Shared},
 };
 
@@ -72,7 +92,7 @@ impl Server {
         let app = self.app(listener.local_addr()?)?;
         let router = router::build(app.clone());
         let stop = || self.sessions.cancel_all(CancelReason::Shutdown);
-        serve::serve(listener, router, app.guard.clone(), &self.settings, shutdown, stop).await;
+        serve_until(listener, router, app.guard.clone(), &self.settings, shutdown, stop).await;
         Ok(())
     }
 
@@ -88,7 +108,11 @@ impl Server {
             messages: Rates::new(settings.requests_per_second, settings.request_burst),
             slots: Slots::new(settings.max_streams_per_client, settings.max_streams, &drain),
             budgets: ClientBudgets::new(settings.client_budget, settings.client_budget_period),
-            bodies: Bodies::new(settings),
+            bodies: Bodies::new(
+                settings.max_body_bytes,
+                settings.max_body_bytes_total,
+                settings.body_timeout,
+            ),
             drain,
             metrics: self.metrics.clone(),
             is_public: pages::is_public,
@@ -105,5 +129,318 @@ impl Server {
             openapi: router::openapi(),
             paths: router::paths(),
         }))
+    }
+}
+
+// Connections: accepting them, their limits, and shutdown.
+
+/// The time that the last bytes have to reach their clients after all runs were stopped.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The pause after the system refused a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// hyper's minimum for the size of the headers, in bytes.
+const MIN_HEADER_BYTES: usize = 8 * 1024;
+
+/// How many connections may wait until they are accepted, unless the system allows fewer.
+///
+/// A client whose connection finds the queue full tries again after 1, 3, 7, 15 and 31 seconds.
+const BACKLOG: u32 = 4096;
+
+/// Returns a listener for a server, whose queue takes bursts of connections.
+///
+/// # Errors
+/// Fails as a bind does: the port is in use, or the address is not one of this machine. Needs the runtime of tokio.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // On Windows, this would let several servers have the same port.
+    if cfg!(unix) {
+        socket.set_reuseaddr(true)?;
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves HTTP/1.1 until `shutdown`. Then stops accepting connections, waits for running requests as long as the settings
+/// allow, calls `stop` for the rest, and waits until the last responses are sent.
+///
+/// HTTP/2 is not supported: browsers do not use it without TLS, a proxy speaks HTTP/1.1 to its backend, and a stalled
+/// HTTP/2 stream cannot be detected at its socket.
+async fn serve_until(
+    listener: TcpListener,
+    router: Router,
+    guard: Guard,
+    settings: &ServerSettings,
+    shutdown: impl Future<Output = ()>,
+    stop: impl FnOnce(),
+) {
+    let mut connections = Connections::new(router, guard.clone(), settings);
+    tokio::select! {
+        () = connections.accept_from(&listener) => {}
+        () = shutdown => {}
+    }
+    drop(listener);
+    guard.drain.begun.cancel();
+    let _ = timeout(settings.shutdown_timeout, guard.drain.idle()).await;
+    guard.drain.over.cancel();
+    stop();
+    let _ = timeout(FLUSH_TIMEOUT, guard.drain.idle()).await;
+    connections.close().await;
+}
+
+/// The open connections of a server.
+struct Connections {
+    router: Router,
+    guard: Guard,
+    http: http1::Builder,
+    write_timeout: Duration,
+    permits: Arc<Semaphore>,
+    /// Cancelled when connections must not take another request.
+    closing: CancellationToken,
+    open: JoinSet<()>,
+}
+
+impl Connections {
+    fn new(router: Router, guard: Guard, settings: &ServerSettings) -> Self {
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new())
+            .header_read_timeout(settings.header_timeout)
+            .max_buf_size(settings.max_header_bytes.max(MIN_HEADER_BYTES));
+        Self {
+            router,
+            guard,
+            http,
+            write_timeout: settings.write_timeout,
+            permits: Arc::new(Semaphore::new(settings.max_connections.clamp(1, Semaphore::MAX_PERMITS))),
+            closing: CancellationToken::new(),
+            open: JoinSet::new(),
+        }
+    }
+
+    /// Accepts connections, at most as many as there are permits. Further ones wait in the queue of the system.
+    async fn accept_from(&mut self, listener: &TcpListener) {
+        loop {
+            tokio::select! {
+                accepted = accept(listener, &self.permits) => match accepted {
+                    Ok((stream, peer, permit)) => self.open(stream, peer, permit),
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                Some(_) = self.open.join_next() => {}
+            }
+        }
+    }
+
+    fn open(&mut self, stream: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
+        // Chunks are small and must be sent at once.
+        let _ = stream.set_nodelay(true);
+        let metrics = self.guard.metrics.clone();
+        let stream = WriteTimeout::new(stream, self.write_timeout, move || metrics.http.write_timeout())
+            .with_permit(permit);
+        let http = self.http.clone();
+        let router = self.router.clone();
+        self.open.spawn(connection(http, stream, router, peer, self.closing.clone()));
+    }
+
+    /// Closes idle connections, waits for pending responses, and then closes the rest.
+    async fn close(mut self) {
+        self.closing.cancel();
+        let all = async { while self.open.join_next().await.is_some() {} };
+        let _ = timeout(FLUSH_TIMEOUT, all).await;
+        self.open.shutdown().await;
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    permits: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, peer, permit))
+}
+
+async fn connection(
+    http: http1::Builder,
+    stream: WriteTimeout<TcpStream>,
+    router: Router,
+    peer: SocketAddr,
+    closing: CancellationToken,
+) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(peer));
+        router.clone().call(request)
+    });
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = closing.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, error = &error as &dyn Error, "connection interrupted");
+    }
+}
+
+/// A connection whose writes fail once the peer has read nothing for too long.
+///
+/// It wraps the socket, below every transport, so that a client that does not read cannot hold a stream, a response or a
+/// WebSocket for longer.
+pub(crate) struct WriteTimeout<IO> {
+    io: IO,
+    limit: Duration,
+    /// The timer of a pending write.
+    waiting: Option<Pin<Box<Sleep>>>,
+    /// Called once when a write times out.
+    on_timeout: Option<Box<dyn FnOnce() + Send>>,
+    /// The permit of the connection, held through an upgrade until it closes.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl<IO: AsyncWrite + Unpin> WriteTimeout<IO> {
+    /// Wraps a connection. `on_timeout` is called when a write waits for longer than `limit`.
+    pub(crate) fn new(io: IO, limit: Duration, on_timeout: impl FnOnce() + Send + 'static) -> Self {
+        Self { io, limit, waiting: None, on_timeout: Some(Box::new(on_timeout)), _permit: None }
+    }
+
+    /// Holds this permit until the connection closes.
+    pub(crate) fn with_permit(self, permit: OwnedSemaphorePermit) -> Self {
+        Self { _permit: Some(permit), ..self }
+    }
+
+    /// Writes, and fails when the write has waited for too long.
+    fn timed<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut IO>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if let Poll::Ready(done) = write(Pin::new(&mut self.io), context) {
+            self.waiting = None;
+            return Poll::Ready(done);
+        }
+        let limit = self.limit;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
+        if waiting.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        if let Some(on_timeout) = self.on_timeout.take() {
+            on_timeout();
+        }
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "write timeout: the client does not read")))
+    }
+}
+
+impl<IO: AsyncRead + Unpin> AsyncRead for WriteTimeout<IO> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, buffer)
+    }
+}
+
+impl<IO: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<IO> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.timed(context, |io, context| io.poll_write(context, bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.timed(context, |io, context| io.poll_write_vectored(context, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.timed(context, |io, context| io.poll_flush(context))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.timed(context, |io, context| io.poll_shutdown(context))
+    }
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod write_timeout_tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
+        time::advance,
+    };
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    fn stalling() -> (WriteTimeout<DuplexStream>, DuplexStream, Arc<AtomicUsize>) {
+        let (server, client) = duplex(4);
+        let timeouts = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&timeouts);
+        let count = move || {
+            count.fetch_add(1, Ordering::SeqCst);
+        };
+        (WriteTimeout::new(server, LIMIT, count), client, timeouts)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn peer_that_reads_nothing_times_out() {
+        let (mut server, _client, timeouts) = stalling();
+        let error = server.write_all(b"12345").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(timeouts.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn peer_that_reads_slowly_stays_connected() {
+        let (mut server, mut client, timeouts) = stalling();
+        let writing = async {
+            server.write_all(b"123456789012").await.unwrap();
+            drop(server);
+        };
+        let reading = async {
+            let mut read = Vec::new();
+            for _ in 0..3 {
+                advance(LIMIT - Duration::from_millis(1)).await;
+                let mut chunk = [0; 4];
+                client.read_exact(&mut chunk).await.unwrap();
+                read.extend(chunk);
+            }
+            read
+        };
+        let (read, ()) = tokio::join!(reading, writing);
+        assert_eq!(read, b"123456789012");
+        assert_eq!(timeouts.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_connection_does_not_time_out() {
+        let (mut server, mut client, _) = stalling();
+        server.write_all(b"1234").await.unwrap();
+        advance(LIMIT * 10).await;
+        client.read_exact(&mut [0; 4]).await.unwrap();
+        server.write_all(b"5678").await.unwrap();
     }
 }

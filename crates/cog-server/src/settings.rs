@@ -87,7 +87,7 @@ impl Default for ServerSettings {
 /// Authentication and allowed hosts and origins. By default only this machine has access.
 #[derive(Debug, Clone, Default)]
 pub struct AccessSettings {
-    /// The tokens, of which every request must send one. `None` disables authentication.
+    /// The tokens. Every request must send one of them. `None` disables authentication.
     pub tokens: Option<Tokens>,
     /// Whether a server without tokens may listen on an address that other machines can reach.
     pub is_insecure: bool,

@@ -2,7 +2,10 @@
 
 use std::{any::Any, ops::Deref, sync::Arc};
 
-use axum::http::Extensions;
+use axum::{
+    extract::{FromRequestParts, RawPathParams},
+    http::{Extensions, request::Parts},
+};
 use cog_module::Module;
 use cog_run::{ModuleRef, Runtime, events::SpanContext, sessions::Sessions};
 use cog_spec::{Code, ErrorBody};
@@ -12,7 +15,6 @@ use crate::{
     error::ApiError,
     guard::{Client, Guard, Host, parent_span},
     offload::Offload,
-    request::{MediaOutput, Options},
 };
 
 /// The state that all requests share.
@@ -43,23 +45,12 @@ impl App {
     /// Loads a module by its name, on a blocking thread where that reads files.
     ///
     /// # Errors
-    /// As [`Runtime::load`].
+    /// The errors of [`Runtime::load`].
     pub(crate) async fn load(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
         self.runtime.load_async(ModuleRef::Name(name)).await.map_err(for_client)
     }
 
-    /// Sets the options of a caller's run: owner, trace, and where generated media are stored.
-    pub(crate) fn own(&self, options: &mut Options, caller: &Caller) {
-        options.run.owner = Some(caller.client.owner());
-        options.run.trace_id = caller.parent.as_ref().map(SpanContext::trace_id);
-        options.context.parent_span.clone_from(&caller.parent);
-        options.run.budgets.extend(self.guard.budgets.budget(&caller.client));
-        if options.media == MediaOutput::Url {
-            options.run.delivery = self.media.delivery(&self.base_url(caller));
-        }
-    }
-
-    /// Returns the base URL of the server: that of the settings, or the one that the caller used.
+    /// Returns the base URL of the server: the one of the settings, or the one that the caller used.
     pub(crate) fn base_url(&self, caller: &Caller) -> String {
         let host = || caller.host.as_ref().map(|host| format!("http://{host}"));
         self.settings.public_url.clone().or_else(host).unwrap_or_default()
@@ -96,7 +87,7 @@ pub(crate) struct Caller {
     pub(crate) client: Client,
     host: Option<Host>,
     /// The span of the caller.
-    parent: Option<SpanContext>,
+    pub(crate) parent: Option<SpanContext>,
 }
 
 impl Caller {
@@ -110,4 +101,36 @@ impl Caller {
 /// The client that the guard has set; [`Client::Others`] where a test calls the router without a guard.
 pub(crate) fn client(extensions: &Extensions) -> Client {
     extensions.get::<Client>().cloned().unwrap_or(Client::Others)
+}
+
+/// The path parameter of a route: the name of a module, the id of a session.
+pub(crate) struct Name(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &S) -> Result<Self, ApiError> {
+        let params = RawPathParams::from_request_parts(parts, app).await;
+        let name = params.ok().and_then(|params| params.iter().next().map(|(_, value)| value.to_owned()));
+        name.map(Self).ok_or_else(|| {
+            ApiError::new(Code::InvalidReference, "the path is not UTF-8")
+                .suggest("Use lower case letters, digits and hyphens in a name.")
+        })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self::from_extensions(&parts.extensions))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Client {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(client(&parts.extensions))
+    }
 }

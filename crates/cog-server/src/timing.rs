@@ -43,18 +43,18 @@ pub(crate) fn value(total: Duration, spent: Option<Timing>) -> HeaderValue {
 /// Returns the output of a future and the time that it was pending.
 pub(crate) async fn measure_waiting<F: Future>(future: F) -> (F::Output, Duration) {
     let mut waited = Duration::ZERO;
-    let watched = Watched { future: Box::pin(future), waited: &mut waited, since: None };
+    let watched = WaitTimer { future: Box::pin(future), waited: &mut waited, since: None };
     let output = watched.await;
     (output, waited)
 }
 
-struct Watched<'a, F> {
+struct WaitTimer<'a, F> {
     future: Pin<Box<F>>,
     waited: &'a mut Duration,
     since: Option<Instant>,
 }
 
-impl<F: Future> Future for Watched<'_, F> {
+impl<F: Future> Future for WaitTimer<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {

@@ -1,7 +1,6 @@
 //! A WebSocket for runs of one module, one at a time (ruling R53).
 
 mod connection;
-mod frame;
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -14,21 +13,18 @@ use cog_run::{
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio::time::{Instant, interval_at, timeout_at};
 
-pub(crate) use self::connection::bounded;
-use self::{
-    connection::{Connection, Received},
-    frame::{Frame, Incoming},
-};
+use self::connection::{Connection, Frame, Incoming, Received};
 use crate::{
     deliver,
     error::ApiError,
-    execute_request::ExecuteRequest,
-    follow::{Begin, follow},
+    follow::{Begin, ExecuteRequest, follow},
     guard::{BodyLease, Client, Credential, Refusal},
     negotiate::{Delivery, ResponsePreference},
     request::ExecuteBody,
     state::{App, Caller},
 };
+
+pub(crate) use self::connection::bounded;
 
 /// One connection. An error before a run is one frame with its envelope; the connection stays open.
 pub(crate) struct Conversation {
@@ -134,11 +130,14 @@ impl Conversation {
         self.app.guard.rates.check(&self.caller.client)?;
         let module = self.app.load(&self.name).await?;
         // A WebSocket streams unless the body requests otherwise.
-        let preference = ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
+        let preference =
+            ResponsePreference { headers: &connection::STREAM, query: None, options: &body.options };
         let delivery = preference.delivery(module.manifest.response.mode)?;
-        self.app.own(&mut body.options, &self.caller);
+        body.options.set_caller(&self.app, &self.caller);
         let client = self.caller.client.clone();
-        let (name, files, lease) = (self.name.clone(), Vec::new(), BodyLease::default());
+        let name = self.name.clone();
+        let files = Vec::new();
+        let lease = BodyLease::default();
         let request = ExecuteRequest { module, name, body, client, files, lease };
         Ok((request, delivery))
     }
@@ -254,7 +253,7 @@ impl Conversation {
 
 /// Parses a message; a large one off the event loop. Messages that start no run have a rate of their own.
 async fn parse(app: &App, client: &Client, received: Received) -> Incoming {
-    let incoming = app.offload.run(text_bytes(&received), move || frame::parse(received)).await;
+    let incoming = app.offload.run(text_bytes(&received), move || connection::parse(received)).await;
     match incoming {
         Incoming::Ignored | Incoming::Invalid(_) | Incoming::Frame(Frame::Cancel)
             if app.guard.messages.check(client).is_err() =>

@@ -19,7 +19,10 @@ use bytes::Bytes;
 use cog_run::events::SpanContext;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
-use super::{budgets::Client, drain::InFlightGuard, refusal::Reason};
+use super::{
+    limits::{Client, InFlightGuard},
+    refusal::Reason,
+};
 use crate::metrics::Metrics;
 
 /// The record of one request, from its headers to the last byte of the response. It is logged when dropped.

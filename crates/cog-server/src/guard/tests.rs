@@ -14,7 +14,7 @@ use tower::ServiceExt as _;
 use cog_run::{BudgetLimits, sessions::SessionState};
 
 use super::{request_log::Trace, *};
-use crate::{ServerSettings, metrics::Live, openai};
+use crate::{metrics::Live, openai};
 
 const TOKEN: &str = "abcdefghij0123456789";
 
@@ -28,7 +28,7 @@ fn guards() -> Guards {
         messages: Rates::new(0, 1),
         slots: Slots::new(1, 1, &drain),
         budgets: ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60)),
-        bodies: Bodies::new(&ServerSettings::default()),
+        bodies: Bodies::new(30 << 20, 64 << 20, Duration::from_secs(30)),
         drain,
         metrics: Metrics::new(),
         is_public: |path| path == "/",

@@ -16,7 +16,7 @@ use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use thiserror::Error;
 
 use super::{
-    budgets::Client,
+    limits::Client,
     refusal::{Reason, Refusal},
 };
 
@@ -96,7 +96,7 @@ impl Access {
         }
     }
 
-    /// Checks that the token of an open connection is still valid, and is still that of this client.
+    /// Checks that the token of an open connection is still valid, and still belongs to this client.
     ///
     /// # Errors
     /// 401 E4007 for a token that was revoked.

@@ -90,7 +90,7 @@ impl UploadError {
         }
     }
 
-    /// The status, where it differs from that of the code.
+    /// The status, where it differs from the status of the code.
     fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Busy | Self::Complete => Some(StatusCode::CONFLICT),

@@ -9,8 +9,8 @@ use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use tokio::{task::spawn_blocking, time::timeout};
 
-use super::{Declared, MediaStore, Span, UploadError, rfc3339, store::Receiving};
-use crate::{fields::allow_only, guard};
+use super::{DeclaredUpload, MediaStore, Span, UploadError, rfc3339, store::Receiving};
+use crate::{error::allow_only, guard};
 
 /// The number of bytes of one write.
 const BLOCK: usize = 256 << 10;
@@ -128,7 +128,7 @@ async fn blocking<T: Send + 'static>(
 
 /// The body of `POST /v1/media/upload-url`. All members are optional.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct UploadRequest {
     media_type: Option<String>,
     length: Option<u64>,
     checksum: Option<Checksum>,
@@ -157,8 +157,18 @@ pub(crate) struct Progress {
     pub(super) media: Option<Media>,
 }
 
-impl Wanted {
-    /// An upload of which only the maximum length is known, and the type that the client suggests.
+/// Returns a size in bytes, at least 1. A number from 2^64 is over every limit too.
+fn size(node: Node<'_>) -> Option<u64> {
+    let is_huge = node.as_f64().is_some_and(|length| length >= 18_446_744_073_709_551_616.0);
+    node.as_u64().or_else(|| is_huge.then_some(u64::MAX)).filter(|length| *length > 0)
+}
+
+fn wrong(message: &str) -> ErrorBody {
+    ErrorBody::new(Code::InvalidInput, message)
+}
+
+impl UploadRequest {
+    /// An upload with a maximum length and the type that the client suggests; its exact length is not known.
     pub(crate) fn within(max_bytes: u64, hint: Option<String>) -> Self {
         Self { max_bytes: Some(max_bytes), hint, ..Self::default() }
     }
@@ -169,32 +179,26 @@ impl Wanted {
     /// E1001 for an invalid body.
     pub(crate) fn read(body: &Value) -> Result<Self, ErrorBody> {
         allow_only(body.node(), "", &["media_type", "size_bytes", "checksum"])?;
-        let given = |key: &str| body.get(key);
-        let media_type = given("media_type")
-            .map(|it| it.as_str().map(str::to_owned).ok_or("media_type: must be a string"));
-        // A number over 2^64 is over every limit too.
-        let is_huge = |it: Node<'_>| it.as_f64().is_some_and(|length| length >= 18_446_744_073_709_551_616.0);
-        let whole = |it: Node<'_>| it.as_u64().or_else(|| is_huge(it).then_some(u64::MAX));
-        let length = |it: Node<'_>| whole(it).filter(|length| *length > 0);
-        let length =
-            given("size_bytes").map(|it| length(it).ok_or("size_bytes: must be a whole number from 1"));
-        let wrong = |message| ErrorBody::new(Code::InvalidInput, message);
-        Ok(Self {
-            media_type: media_type.transpose().map_err(wrong)?,
-            length: length.transpose().map_err(wrong)?,
-            checksum: given("checksum")
-                .map(Checksum::read)
-                .transpose()
-                .map_err(|error| ErrorBody::from(&error))?,
-            ..Self::default()
-        })
+        let media_type = match body.get("media_type") {
+            Some(node) => {
+                Some(node.as_str().ok_or_else(|| wrong("media_type: must be a string"))?.to_owned())
+            }
+            None => None,
+        };
+        let length = match body.get("size_bytes") {
+            Some(node) => Some(size(node).ok_or_else(|| wrong("size_bytes: must be a whole number from 1"))?),
+            None => None,
+        };
+        let checksum = body.get("checksum").map(Checksum::read).transpose();
+        let checksum = checksum.map_err(|error| ErrorBody::from(&error))?;
+        Ok(Self { media_type, length, checksum, ..Self::default() })
     }
 
     /// Returns what the upload must match.
     ///
     /// # Errors
     /// E1010 for an unsupported type, E1011 for a size over the limit of the type.
-    pub(super) fn declared(self) -> Result<Declared, UploadError> {
+    pub(super) fn declared(self) -> Result<DeclaredUpload, UploadError> {
         let rules = MediaRules::default();
         let limit = match &self.media_type {
             None => rules.max_bytes_of_any(),
@@ -218,7 +222,7 @@ impl Wanted {
             hint: self.hint,
             ..MediaDeclaration::default()
         };
-        Ok(Declared { expected, length: self.length, max_bytes: self.length.unwrap_or(limit) })
+        Ok(DeclaredUpload { expected, length: self.length, max_bytes: self.length.unwrap_or(limit) })
     }
 }
 

@@ -34,7 +34,8 @@ pub(crate) fn serve(
     headers: &HeaderMap,
 ) -> Result<Response, UploadError> {
     let (media, until) = store.media(id, owner)?;
-    let (length, tag) = (media.bytes().len(), format!("\"{id}\""));
+    let length = media.bytes().len();
+    let tag = format!("\"{id}\"");
     if is_cached(headers, &tag) {
         return Ok(not_modified(&tag));
     }

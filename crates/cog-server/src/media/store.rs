@@ -8,7 +8,9 @@ use std::{
 use cog_media::{Media, MediaError, MediaRules, SourceContent, Store, Tool, Uploads, check};
 use tokio::{task::JoinSet, time::Instant};
 
-use super::{Declared, Entry, Progress, State, UploadError, UploadSettings, UploadTicket, Wanted, rfc3339};
+use super::{
+    DeclaredUpload, Entry, Progress, State, UploadError, UploadRequest, UploadSettings, UploadTicket, rfc3339,
+};
 use crate::media;
 
 /// Uploads and generated media on disk, each with an owner and an expiry.
@@ -66,7 +68,7 @@ pub(super) struct Receiving {
     store: MediaStore,
     id: String,
     owner: String,
-    declared: Declared,
+    declared: DeclaredUpload,
     bytes: Option<Store>,
     received: u64,
 }
@@ -79,16 +81,19 @@ impl MediaStore {
 
     /// Stores a generated file for the client of the run, and returns its id and expiry. Must be called inside a Tokio runtime.
     pub(super) fn publish(&self, owner: &str, media: Media) -> Result<(String, String), UploadError> {
-        let (length, state) = (media.bytes().len(), State::Complete(media));
-        let (id, expires_at) = self.add("med_", owner, (length, 0), Declared::default(), state)?;
+        let length = media.bytes().len();
+        let state = State::Complete(media);
+        let (id, expires_at) = self.add("med_", owner, (length, 0), DeclaredUpload::default(), state)?;
         Ok((id, rfc3339(expires_at)))
     }
 
     /// Creates an upload.
-    pub(crate) fn create(&self, owner: &str, wanted: Wanted) -> Result<UploadTicket, UploadError> {
+    pub(crate) fn create(&self, owner: &str, wanted: UploadRequest) -> Result<UploadTicket, UploadError> {
         let declared = wanted.declared()?;
-        let (max_bytes, media_type) = (declared.max_bytes, declared.expected.media_type.clone());
-        let (reserved, state) = (declared.length.unwrap_or(0), State::Open(declared.store()));
+        let max_bytes = declared.max_bytes;
+        let media_type = declared.expected.media_type.clone();
+        let reserved = declared.length.unwrap_or(0);
+        let state = State::Open(declared.store());
         let (id, expires_at) = self.add("upl_", owner, (0, reserved), declared, state)?;
         Ok(UploadTicket { id, media_type, expires_at, max_bytes })
     }
@@ -148,7 +153,8 @@ impl MediaStore {
         let State::Open(bytes) = std::mem::replace(&mut entry.state, State::Receiving) else {
             return Err(UploadError::Busy);
         };
-        let (declared, received) = (entry.declared.clone(), entry.received);
+        let declared = entry.declared.clone();
+        let received = entry.received;
         Ok(Receiving {
             store: self.clone(),
             id: id.to_owned(),
@@ -164,7 +170,7 @@ impl MediaStore {
         prefix: &str,
         owner: &str,
         (received, reserved): (u64, u64),
-        declared: Declared,
+        declared: DeclaredUpload,
         state: State,
     ) -> Result<(String, SystemTime), UploadError> {
         let settings = &self.0.settings;
@@ -174,7 +180,8 @@ impl MediaStore {
             stored.has_room(owner, received.max(reserved), settings)
         })?;
         let id = generate_id(prefix)?;
-        let (until, expires_at) = (Instant::now() + settings.ttl, media::now() + settings.ttl);
+        let until = Instant::now() + settings.ttl;
+        let expires_at = media::now() + settings.ttl;
         let entry = Entry {
             owner: owner.to_owned(),
             until,
@@ -354,7 +361,8 @@ impl Receiving {
             return Err(UploadError::LengthMismatch { found: self.received, declared });
         }
         let Some(store) = self.bytes.take() else { return Err(UploadError::unknown()) };
-        let (stored, received) = (store.finish(), self.received);
+        let stored = store.finish();
+        let received = self.received;
         // If validation fails or the client disconnects, the upload can be sent again.
         self.start_over();
         let tool = self.store.0.tool.as_deref();
@@ -362,7 +370,9 @@ impl Receiving {
         self.bytes = None;
         let mut stored = self.store.lock();
         let entry = stored.get_owned(&self.id, &self.owner)?;
-        (entry.received, entry.reserved, entry.state) = (received, 0, State::Complete(media));
+        entry.received = received;
+        entry.reserved = 0;
+        entry.state = State::Complete(media);
         Ok(entry.progress(&self.id))
     }
 

@@ -59,7 +59,7 @@ impl IntoResponse for OpenAiError {
     fn into_response(self) -> Response {
         let text = ErrorForm(self.members()).to_json() + "\n";
         let is_final = self.error.body().recoverable == Some(false);
-        // The status and the headers are those of the other routes.
+        // The status and the headers are the same as for the other routes.
         let mut response = self.error.into_response();
         *response.body_mut() = Body::from(text);
         if is_final {

@@ -2,7 +2,7 @@
 
 use axum::{
     body::{Body, Bytes},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, HeaderName, StatusCode, header},
 };
 use cog_json::{Limits, Value};
 use cog_run::RunInput;
@@ -13,8 +13,7 @@ use super::{
     recovery::{self, Recovery},
 };
 use crate::{
-    error::ApiError,
-    fields::allow_only,
+    error::{ApiError, allow_only},
     guard::{BodyLease, Client},
     state::App,
 };
@@ -80,7 +79,7 @@ impl ExecuteBody {
     /// Reads a parsed body. `bytes` is the size of its text.
     ///
     /// # Errors
-    /// As [`ExecuteBody::parse`].
+    /// The errors of [`ExecuteBody::parse`].
     pub(crate) fn from_value(
         value: &Value,
         bytes: usize,
@@ -100,7 +99,7 @@ impl ExecuteBody {
                     "`input` and `_continue` cannot be used together: the input is that of the halted run",
                 ));
             }
-            input = Some(Value::null()); // it is that of the halted run
+            input = Some(Value::null()); // the halted run has its own
         }
         if input.is_none() && recovery.is_none() {
             return Err(missing("input", WRAP));
@@ -119,7 +118,8 @@ impl RunBody {
     /// # Errors
     /// E1000 to E1003, with the path.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, ApiError> {
-        let (value, bytes) = (object(body)?, body.len());
+        let value = object(body)?;
+        let bytes = body.len();
         allow_only(value.node(), "", &["module", "args", "input", "provider", "model"])?;
         let Some(module) = text(&value, "module")? else {
             return Err(missing("module", r#"Send {"module": "NAME", "input": {…}}."#));
@@ -185,7 +185,17 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Checks that a body is not compressed: neither its content (415) nor its transfer (501).
 pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
-    let unsupported = |name, plain, status| match headers.get(&name) {
+    check_plain(headers, header::CONTENT_ENCODING, b"identity", StatusCode::UNSUPPORTED_MEDIA_TYPE)?;
+    check_plain(headers, header::TRANSFER_ENCODING, b"chunked", StatusCode::NOT_IMPLEMENTED)
+}
+
+fn check_plain(
+    headers: &HeaderMap,
+    name: HeaderName,
+    plain: &[u8],
+    status: StatusCode,
+) -> Result<(), ApiError> {
+    match headers.get(&name) {
         Some(value) if !value.as_bytes().eq_ignore_ascii_case(plain) => {
             let message =
                 format!("unsupported {name}: {}", String::from_utf8_lossy(value.as_bytes()).escape_debug());
@@ -194,9 +204,7 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
                 .with_status(status))
         }
         _ => Ok(()),
-    };
-    unsupported(header::CONTENT_ENCODING, b"identity", StatusCode::UNSUPPORTED_MEDIA_TYPE)?;
-    unsupported(header::TRANSFER_ENCODING, b"chunked", StatusCode::NOT_IMPLEMENTED)
+    }
 }
 
 fn not_json(headers: &HeaderMap) -> ApiError {

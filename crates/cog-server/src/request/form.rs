@@ -17,7 +17,7 @@ use super::{ExecuteBody, check_encoding, object, recovery::Recovery};
 use crate::{
     error::ApiError,
     guard::{BodyLease, Client},
-    media::{Span, UploadError, UploadLease, Wanted, receive},
+    media::{Span, UploadError, UploadLease, UploadRequest, receive},
     state::App,
 };
 
@@ -69,7 +69,7 @@ struct File {
     id: String,
 }
 
-/// Whether the content type is that of a form.
+/// Whether the body is a form, by its content type.
 pub(crate) fn is_form(headers: &HeaderMap) -> bool {
     boundary(headers).is_some()
 }
@@ -91,7 +91,10 @@ pub(crate) async fn read_form(
     let boundary = boundary(headers).unwrap_or_default();
     let mut form = Multipart::new(body.into_data_stream(), boundary);
     let max_time = app.settings.body_timeout;
-    let (mut json, mut named, mut bytes, mut lease) = (Vec::new(), Vec::new(), 0, BodyLease::default());
+    let mut json = Vec::new();
+    let mut named = Vec::new();
+    let mut bytes = 0;
+    let mut lease = BodyLease::default();
     let owner = client.owner();
     let mut files = Files { app, owner: &owner, bytes: 0, lent: Vec::new() };
     while let Some(part) = next(&mut form, max_time).await? {
@@ -111,7 +114,8 @@ pub(crate) async fn read_form(
             named.push(File { name, id });
         }
     }
-    let (files, names) = (files.lent, named.iter().map(|file| file.name.clone()).collect());
+    let files = files.lent;
+    let names = named.iter().map(|file| file.name.clone()).collect();
     let read = move || ExecuteBody::from_value(&to_body(&json, &named)?, bytes, recovery);
     Ok(Form { body: app.offload.run(bytes, read).await?, files, lease, names })
 }
@@ -130,8 +134,9 @@ impl Files<'_> {
     async fn store(&mut self, part: Body, hint: Option<String>) -> Result<String, UploadError> {
         let max = self.app.settings.uploads.max_form_bytes as u64;
         let room = max.saturating_sub(self.bytes);
-        let (media, max_time) = (&self.app.media, self.app.settings.body_timeout);
-        let id = media.create(self.owner, Wanted::within(room, hint))?.id().to_owned();
+        let media = &self.app.media;
+        let max_time = self.app.settings.body_timeout;
+        let id = media.create(self.owner, UploadRequest::within(room, hint))?.id().to_owned();
         self.lent.push(media.lend(&id));
         match receive(media, (&id, self.owner), Span::Complete, part, max_time).await {
             // Not the limit of the file, but the rest of the limit of all files.

@@ -5,7 +5,7 @@ use cog_json::Node;
 use cog_run::sessions::ResumeFrom;
 use cog_spec::{Checkpoint, Code, ErrorBody};
 
-use crate::fields::allow_only;
+use crate::error::allow_only;
 
 /// A session, and the position of the client in it.
 pub(crate) type Recovery = (String, ResumeFrom);

@@ -1,4 +1,4 @@
-//! Health, capabilities and metrics of the server.
+//! Health, capabilities and metrics of the server, and its modules.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
-use cog_json::{ToJson, Value, Writer};
+use cog_json::{Array, ToJson, Value, Writer};
 use cog_module::{
     ListedModule, Module,
     export::{CardServer, agent_card},
@@ -20,8 +20,8 @@ use crate::{
     error::ApiError,
     metrics::{self, Live},
     offload,
-    openapi::Refused,
-    state::{App, Caller},
+    openapi::{Refused, RunFailed},
+    state::{App, Caller, Name},
 };
 
 /// General information and the list of routes.
@@ -133,7 +133,7 @@ impl ToJson for Index {
     tag = "about",
     responses((status = 200, description = "The card", body = Object), Refused)
 )]
-pub(crate) async fn show(State(app): State<App>, caller: Caller) -> Response {
+pub(crate) async fn card(State(app): State<App>, caller: Caller) -> Response {
     let url = app.base_url(&caller);
     let has_tokens = app.settings.access.tokens.is_some();
     let runtime = app.runtime.clone();
@@ -152,7 +152,7 @@ pub(crate) async fn show(State(app): State<App>, caller: Caller) -> Response {
 // Modules as JSON, without their path on disk.
 
 /// An entry of the list of modules.
-pub(super) struct Entry<'a>(pub(super) &'a ListedModule);
+struct Entry<'a>(&'a ListedModule);
 
 /// Written by hand: a module that does not load has only an error.
 impl ToJson for Entry<'_> {
@@ -170,10 +170,10 @@ impl ToJson for Entry<'_> {
 }
 
 /// A module: its description and its contract.
-pub(super) struct Shown<'a>(pub(super) &'a Module);
+struct ModuleDescription<'a>(&'a Module);
 
-/// Written by hand: its members are those of the manifest and the contract.
-impl ToJson for Shown<'_> {
+/// Written by hand: its members come from the manifest and the contract.
+impl ToJson for ModuleDescription<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let Module { manifest, contract, .. } = self.0;
         let schema = |schema: Option<&serde_json::Value>| schema.map(Value::from);
@@ -198,4 +198,82 @@ fn facts(w: &mut Writer<'_>, manifest: &Manifest) {
     w.optional("tier", &manifest.tier.map(|tier| tier.as_str()));
     w.field("responsibility", &manifest.responsibility);
     w.field("response_mode", manifest.response.mode.as_str());
+}
+
+/// Lists the modules.
+#[utoipa::path(
+    get,
+    path = "/v1/modules",
+    operation_id = "listModules",
+    tag = "modules",
+    responses(
+        (status = 200, description = "The modules, sorted by name", body = ref("#/components/schemas/ModuleList")),
+        Refused,
+    )
+)]
+pub(crate) async fn list_modules(State(app): State<App>) -> Response {
+    let runtime = app.runtime.clone();
+    let listed = offload::blocking(move || runtime.finder().list()).await;
+    answer::json(StatusCode::OK, &List(&listed.iter().map(Entry).collect::<Vec<_>>()))
+}
+
+/// Describes a module with its schemas.
+#[utoipa::path(
+    get,
+    path = "/v1/modules/{name}",
+    operation_id = "showModule",
+    tag = "modules",
+    params(("name" = String, Path, description = "The name of the module")),
+    responses(
+        (status = 200, description = "The module", body = ref("#/components/schemas/Module")),
+        RunFailed,
+    )
+)]
+pub(crate) async fn show_module(State(app): State<App>, Name(name): Name) -> Result<Response, ApiError> {
+    let module = app.load(&name).await?;
+    Ok(answer::json(StatusCode::OK, &ModuleDescription(&module)))
+}
+
+struct List<'a>(&'a [Entry<'a>]);
+
+/// Written by hand, as its entries are.
+impl ToJson for List<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("modules", &Array(self.0));
+        });
+    }
+}
+
+// The same for older clients.
+
+/// Lists the modules, as `GET /v1/modules` does.
+#[utoipa::path(
+    get,
+    path = "/modules",
+    operation_id = "listModulesOlder",
+    tag = "older clients",
+    responses(
+        (status = 200, description = "The modules", body = ref("#/components/schemas/ModuleList")),
+        Refused,
+    )
+)]
+pub(crate) async fn list_modules_older(app: State<App>) -> Response {
+    list_modules(app).await
+}
+
+/// Describes a module, as `GET /v1/modules/{name}` does.
+#[utoipa::path(
+    get,
+    path = "/modules/{name}",
+    operation_id = "showModuleOlder",
+    tag = "older clients",
+    params(("name" = String, Path, description = "The name of the module")),
+    responses(
+        (status = 200, description = "The module", body = ref("#/components/schemas/Module")),
+        RunFailed,
+    )
+)]
+pub(crate) async fn show_module_older(app: State<App>, name: Name) -> Result<Response, ApiError> {
+    show_module(app, name).await
 }

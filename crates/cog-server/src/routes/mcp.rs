@@ -46,7 +46,8 @@ async fn answer(app: &App, http: &McpHttp, request: Request<Body>) -> Response {
         return http.handle(Request::from_parts(parts, Bytes::new())).await.map(Body::new);
     }
     let client = client(&parts.extensions);
-    let (http, headers) = (http.clone(), parts.headers.clone());
+    let http = http.clone();
+    let headers = parts.headers.clone();
     let parse = move |body: Bytes, lease: BodyLease| {
         // The memory of the body is in use until the call has ended.
         parts.extensions.insert(Arc::new(lease));
@@ -79,14 +80,14 @@ impl Answer {
     }
 }
 
-/// Returns what a call may use: the same as that of a request to the execute route.
+/// Returns what a call may use: the same as a request to the execute route.
 fn settings(app: &App, parts: Option<&Parts>) -> Result<CallSettings, ErrorBody> {
     let Some(parts) = parts else { return Ok(CallSettings::default()) };
     let caller = Caller::from_extensions(&parts.extensions);
     let slot = app.guard.slots.take(&caller.client).map_err(|refusal| refusal.error().clone())?;
     // An image is content of the result.
     let mut options = Options { media: MediaOutput::Base64, ..Options::default() };
-    app.own(&mut options, &caller);
+    options.set_caller(app, &caller);
     Ok(CallSettings {
         options: options.run,
         context: options.context,

@@ -7,15 +7,14 @@ use axum::{
     response::Response,
 };
 
-use super::extract::Name;
 use crate::{
     answer,
     error::ApiError,
     guard::Client,
-    media::{self, Span, Wanted},
+    media::{self, Span, UploadRequest},
     openapi::Refused,
     request,
-    state::App,
+    state::{App, Name},
 };
 
 /// Creates an upload and returns the URL for its bytes.
@@ -38,7 +37,7 @@ pub(crate) async fn create(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let parse = |body: Bytes, _lease| Ok::<_, ApiError>(Wanted::read(&request::object(&body)?)?);
+    let parse = |body: Bytes, _lease| Ok::<_, ApiError>(UploadRequest::read(&request::object(&body)?)?);
     let wanted = request::read(&app, &client, &parts.headers, body, parse).await?;
     let ticket = app.media.create(&client.owner(), wanted)?;
     let mut response = answer::json(StatusCode::CREATED, &ticket);

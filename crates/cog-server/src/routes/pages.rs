@@ -9,8 +9,12 @@ use axum::{
 };
 use cog_spec::Code;
 
-use super::extract::Name;
-use crate::{error::ApiError, negotiate::Accept, openapi::Refused, state::App};
+use crate::{
+    error::ApiError,
+    negotiate::Accept,
+    openapi::Refused,
+    state::{App, Name},
+};
 
 /// Allows scripts, styles and requests of this origin only.
 const POLICY: HeaderValue = HeaderValue::from_static(

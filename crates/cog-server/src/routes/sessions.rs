@@ -6,7 +6,6 @@ use axum::{
 use cog_run::sessions::ResumeError;
 use cog_spec::{Code, ErrorBody};
 
-use super::extract::Name;
 use crate::{
     answer,
     error::ApiError,
@@ -15,7 +14,7 @@ use crate::{
     negotiate::Accept,
     openapi::{Chunks, RecoveryHeaders, Refused, RunFailed},
     request::recovery_from_headers,
-    state::App,
+    state::{App, Name},
 };
 
 /// Returns the state of a session.

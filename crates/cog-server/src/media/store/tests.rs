@@ -14,12 +14,12 @@ fn store(set: impl FnOnce(&mut UploadSettings)) -> MediaStore {
     MediaStore::new(settings, None)
 }
 
-fn wanted(text: &str) -> Wanted {
-    Wanted::read(&Value::parse(text).unwrap()).unwrap()
+fn wanted(text: &str) -> UploadRequest {
+    UploadRequest::read(&Value::parse(text).unwrap()).unwrap()
 }
 
 fn created(store: &MediaStore, owner: &str) -> String {
-    store.create(owner, Wanted::default()).unwrap().id
+    store.create(owner, UploadRequest::default()).unwrap().id
 }
 
 async fn sent(store: &MediaStore, id: &str, bytes: &[u8]) -> Result<Progress, UploadError> {
@@ -102,9 +102,9 @@ async fn number_and_bytes_of_uploads_are_limited() {
         settings.max_bytes_per_client = 50;
     });
     let (first, second) = (created(&store, "me"), created(&store, "me"));
-    assert_eq!(code(&store.create("me", Wanted::default()).unwrap_err()), "E4002");
+    assert_eq!(code(&store.create("me", UploadRequest::default()).unwrap_err()), "E4002");
     created(&store, "you");
-    assert_eq!(code(&store.create("others", Wanted::default()).unwrap_err()), "E4002");
+    assert_eq!(code(&store.create("others", UploadRequest::default()).unwrap_err()), "E4002");
     sent(&store, &first, PIXEL).await.unwrap();
     let error = sent(&store, &second, PIXEL).await.unwrap_err();
     assert!(matches!(error, UploadError::Full { limit: "max_upload_bytes_per_client", max: 50, .. }));
@@ -184,7 +184,7 @@ async fn retained_file_is_removed_when_its_space_is_needed() {
     assert!(bytes(&store, &ids[0], Some("me")).is_ok(), "there is a place yet");
     created(&store, "me");
     assert!(matches!(bytes(&store, &ids[0], Some("me")), Err(MediaError::Upload { expired: true })));
-    assert_eq!(code(&store.create("me", Wanted::default()).unwrap_err()), "E4002");
+    assert_eq!(code(&store.create("me", UploadRequest::default()).unwrap_err()), "E4002");
 }
 
 #[tokio::test(start_paused = true)]

@@ -41,7 +41,7 @@ fn violation(path: &str) -> Chunk {
 }
 
 /// Returns what each chunk adds, and what the final data add.
-fn added(chunks: &[Chunk], data: &str) -> Vec<Result<String, Corrected>> {
+fn added(chunks: &[Chunk], data: &str) -> Vec<Result<String, CorrectedData>> {
     let mut text = DataText::new(live());
     let mut parts: Vec<_> = chunks
         .iter()
@@ -55,7 +55,7 @@ fn added(chunks: &[Chunk], data: &str) -> Vec<Result<String, Corrected>> {
     parts
 }
 
-fn texts(parts: &[&str]) -> Vec<Result<String, Corrected>> {
+fn texts(parts: &[&str]) -> Vec<Result<String, CorrectedData>> {
     parts.iter().map(|part| Ok((*part).to_owned())).collect()
 }
 
@@ -100,8 +100,8 @@ fn a_corrected_value_is_an_error() {
     assert_eq!(parts[4..], texts(&["2", ",\"b\":2}"]));
     let chunks = [value("a", "1"), value("b", "2"), retraction(), value("a", "3"), value("b", "2")];
     let parts = added(&chunks, r#"{"a":3,"b":2}"#);
-    assert_eq!(parts[4], Err(Corrected));
-    assert_eq!(added(&[value("a", "1"), value("b", "2")], "{}").last(), Some(&Err(Corrected)));
+    assert_eq!(parts[4], Err(CorrectedData));
+    assert_eq!(added(&[value("a", "1"), value("b", "2")], "{}").last(), Some(&Err(CorrectedData)));
 }
 
 #[test]

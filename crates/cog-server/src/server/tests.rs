@@ -47,11 +47,6 @@ fn small() -> ServerSettings {
 
 fn guard() -> Guard {
     let drain = Drain::default();
-    let bodies = ServerSettings {
-        max_body_bytes: 1024,
-        body_timeout: Duration::from_millis(300),
-        ..ServerSettings::default()
-    };
     Guard::from(Guards {
         hosts: Hosts::new(Ipv4Addr::LOCALHOST.into(), &[]),
         origins: Origins::new(&[]).unwrap(),
@@ -60,7 +55,7 @@ fn guard() -> Guard {
         messages: Rates::new(0, 1),
         slots: Slots::new(100, 100, &drain),
         budgets: ClientBudgets::new(BudgetLimits::default(), Duration::from_secs(60)),
-        bodies: Bodies::new(&bodies),
+        bodies: Bodies::new(1024, 64 << 20, Duration::from_millis(300)),
         drain,
         metrics: Metrics::new(),
         is_public: |_| false,
@@ -107,7 +102,7 @@ async fn start(settings: ServerSettings) -> Running {
         let stop = || {
             let _ = stop.send(());
         };
-        serve(listener, router, served, &settings, shutdown, stop).await;
+        serve_until(listener, router, served, &settings, shutdown, stop).await;
     });
     Running { address, guard, shutdown, serving, stopped }
 }
