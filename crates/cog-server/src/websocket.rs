@@ -1,6 +1,7 @@
 //! A WebSocket for runs of one module, one at a time (ruling R53).
 
 mod connection;
+mod frame;
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -13,7 +14,11 @@ use cog_run::{
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio::time::{Instant, interval_at, timeout_at};
 
-use self::connection::{Connection, Frame, Incoming, Received};
+pub(crate) use self::connection::bounded;
+use self::{
+    connection::{Connection, Received},
+    frame::{Frame, Incoming},
+};
 use crate::{
     deliver,
     error::ApiError,
@@ -23,8 +28,6 @@ use crate::{
     request::ExecuteBody,
     state::{App, Caller},
 };
-
-pub(crate) use self::connection::bounded;
 
 /// One connection. An error before a run is one frame with its envelope; the connection stays open.
 pub(crate) struct Conversation {
@@ -131,7 +134,7 @@ impl Conversation {
         let module = self.app.load(&self.name).await?;
         // A WebSocket streams unless the body requests otherwise.
         let preference =
-            ResponsePreference { headers: &connection::STREAM, query: None, options: &body.options };
+            ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
         let delivery = preference.delivery(module.manifest.response.mode)?;
         body.options.set_caller(&self.app, &self.caller);
         let client = self.caller.client.clone();
@@ -253,7 +256,7 @@ impl Conversation {
 
 /// Parses a message; a large one off the event loop. Messages that start no run have a rate of their own.
 async fn parse(app: &App, client: &Client, received: Received) -> Incoming {
-    let incoming = app.offload.run(text_bytes(&received), move || connection::parse(received)).await;
+    let incoming = app.offload.run(text_bytes(&received), move || frame::parse(received)).await;
     match incoming {
         Incoming::Ignored | Incoming::Invalid(_) | Incoming::Frame(Frame::Cancel)
             if app.guard.messages.check(client).is_err() =>
