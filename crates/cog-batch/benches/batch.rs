@@ -88,7 +88,8 @@ impl Place {
         let pace = Pace::new(Concurrency::Fixed(CONCURRENCY), None, None);
         let module = Runtime::offline().load("code-reviewer").unwrap();
         let model = InProcess::new(answer::answer(&module, ROW));
-        let runtime = Runtime::builder().provider(Arc::new(model)).events(Arc::new(pace.clone())).build().unwrap();
+        let runtime =
+            Runtime::builder().provider(Arc::new(model)).events(Arc::new(pace.clone())).build().unwrap();
         let batch = Batch {
             runtime,
             module,

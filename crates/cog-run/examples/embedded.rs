@@ -25,8 +25,7 @@ async fn route(text: &str) -> Result<Route, Box<dyn Error>> {
         .with("tests/refund.expected.json", r#"{"queue": "billing", "rationale": "It is about money."}"#)
         .load()?;
     let runtime = Runtime::offline();
-    let envelope =
-        runtime.run(&Arc::new(module), RunInput::json(&Ticket { text })?, RunOptions::new()).await;
+    let envelope = runtime.run(&Arc::new(module), RunInput::json(&Ticket { text })?, RunOptions::new()).await;
     Ok(envelope.data_as()?)
 }
 

@@ -56,7 +56,10 @@ pub(crate) async fn follow(
         return Err(error.into_envelope().into());
     }
     request.body.options.context.warnings.push(new_session_warning(&error));
-    Ok(Subscription { subscriber: begin(app, request, when).await?.follow(StartFrom::Beginning), is_new: true })
+    Ok(Subscription {
+        subscriber: begin(app, request, when).await?.follow(StartFrom::Beginning),
+        is_new: true,
+    })
 }
 
 /// Subscribes to a session, from the client's position on.

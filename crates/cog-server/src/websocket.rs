@@ -133,8 +133,7 @@ impl Conversation {
         self.app.guard.rates.check(&self.caller.client)?;
         let module = self.app.load(&self.name).await?;
         // A WebSocket streams unless the body requests otherwise.
-        let preference =
-            ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
+        let preference = ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
         let delivery = preference.delivery(module.manifest.response.mode)?;
         body.options.set_caller(&self.app, &self.caller);
         let client = self.caller.client.clone();

@@ -317,7 +317,10 @@ mod tests {
 
     #[test]
     fn clients_have_budgets_of_their_own_until_the_table_is_full() {
-        let budgets = ClientBudgets::new(BudgetLimits { max_calls: Some(1), ..BudgetLimits::default() }, Duration::from_secs(60));
+        let budgets = ClientBudgets::new(
+            BudgetLimits { max_calls: Some(1), ..BudgetLimits::default() },
+            Duration::from_secs(60),
+        );
         for number in 0..=MAX_CLIENTS {
             let ip = Ipv4Addr::from_bits(u32::try_from(number).unwrap());
             assert!(budgets.budget(&Client::from_ip(IpAddr::V4(ip))).is_some());

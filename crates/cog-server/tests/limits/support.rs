@@ -48,7 +48,8 @@ impl Site {
             .provider(Arc::new(Breaker::new(Arc::new(provider(&mock)), BreakerSettings::default())))
             .finder(Finder::new(directory.path(), vec![directory.path().to_owned()], None))
             .events(Arc::new(metrics.clone()))
-            .build().unwrap();
+            .build()
+            .unwrap();
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
         let server = Server::new(settings, runtime, sessions).with_metrics(metrics);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
