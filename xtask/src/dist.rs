@@ -55,7 +55,8 @@ fn build(platform: &Platform) -> Outcome<PathBuf> {
 /// Writes the licences of everything that is part of the program.
 fn notices(platform: &Platform) -> Outcome<PathBuf> {
     let directory = emptied("dist-notices")?;
-    let (metadata, notices) = (directory.join("metadata.json"), directory.join("THIRD-PARTY.txt"));
+    let metadata = directory.join("metadata.json");
+    let notices = directory.join("THIRD-PARTY.txt");
     let about = ["metadata", "--format-version", "1", "--locked", "--filter-platform", platform.target];
     write_new(&metadata, &capture(cargo().args(about))?)?;
     let mut print = Command::new(wheels::PYTHON);
@@ -90,7 +91,8 @@ fn image(platform: &Platform, program: &Path, notices: &Path, directory: &Path) 
 
 /// Writes SHA256SUMS, and returns its lines with the sizes.
 fn checksums(directory: &Path) -> Outcome<String> {
-    let (mut sums, mut sizes) = (String::new(), String::new());
+    let mut sums = String::new();
+    let mut sizes = String::new();
     for path in files(directory)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         sums.push_str(&format!("{}  {name}\n", sha256(&path)?));

@@ -64,7 +64,8 @@ fn missed(tool: &Path, package: &str, file: Option<&str>) -> Outcome<BTreeSet<St
 fn survivors(text: &str) -> BTreeSet<String> {
     let name = |line: &str| {
         let mut parts = line.splitn(4, ':');
-        let (path, name) = (parts.next()?, parts.nth(2)?);
+        let path = parts.next()?;
+        let name = parts.nth(2)?;
         Some(format!("{path}:{name}"))
     };
     text.lines().filter_map(name).collect()
@@ -132,7 +133,8 @@ mod tests {
 
     #[test]
     fn reports_new_survivors_and_entries_that_are_caught() {
-        let (found, accepted) = (set(&["crates/a/x: one"]), set(&["crates/a/x: two", "crates/b/x: three"]));
+        let found = set(&["crates/a/x: one"]);
+        let accepted = set(&["crates/a/x: two", "crates/b/x: three"]);
         let new = "survives: crates/a/x: one".to_owned();
         assert_eq!(differences(&found, &accepted, None), std::slice::from_ref(&new));
         assert_eq!(

@@ -37,7 +37,8 @@ pub(crate) fn run(url: &str) -> Outcome {
 }
 
 fn table(measured: &Value, today: &str) -> Outcome<String> {
-    let (engine, version) = (text(measured, "engine"), text(measured, "version"));
+    let engine = text(measured, "engine");
+    let version = text(measured, "version");
     let mut table = format!(
         "//! Written by `cargo xtask probe`.\n\n\
          use super::{{Enforcement, Measured}};\n\n\
@@ -51,7 +52,9 @@ fn table(measured: &Value, today: &str) -> Outcome<String> {
     for feature in features {
         let count = |key: &str| feature.get(key).and_then(Value::as_u64).unwrap_or_default();
         let refused = feature.get("refused").and_then(Value::as_bool).unwrap_or_default();
-        let (name, valid, invalid) = (text(feature, "feature"), count("valid"), count("invalid"));
+        let name = text(feature, "feature");
+        let valid = count("valid");
+        let invalid = count("invalid");
         let _ = writeln!(
             table,
             "    Measured {{ feature: \"{name}\", valid: {valid}, invalid: {invalid}, is_refused: {refused} }},"

@@ -15,7 +15,8 @@ const NODE: &[&str] = &["jsonrepair@3.15.0"];
 /// Prints how many replies each parser reads, and fails if cog reads one wrongly.
 pub(crate) fn compare() -> Outcome {
     tools::install(Extent::All)?;
-    let (interpreter, modules) = (python(PYTHON)?, node(NODE)?);
+    let interpreter = python(PYTHON)?;
+    let modules = node(NODE)?;
     let cog = programs()?.join("cog");
     let mut command = Command::new(interpreter);
     command.arg(root().join("conformance/replies/compare.py")).arg("--cog").arg(cog);

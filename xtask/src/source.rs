@@ -137,7 +137,8 @@ impl Texts {
                 TokenTree::Literal(literal) => {
                     let written = literal.to_string();
                     if let Ok(text) = syn::parse_str::<LitStr>(&written) {
-                        let (first, last) = (literal.span().start().line, literal.span().end().line);
+                        let first = literal.span().start().line;
+                        let last = literal.span().end().line;
                         self.literal(first, last, &written, &text.value());
                     }
                 }
@@ -205,7 +206,8 @@ impl<'ast> Visit<'ast> for Texts {
     }
 
     fn visit_lit_str(&mut self, literal: &'ast LitStr) {
-        let (first, last) = (literal.span().start().line, literal.span().end().line);
+        let first = literal.span().start().line;
+        let last = literal.span().end().line;
         let written = literal.token().to_string();
         self.literal(first, last, &written, &literal.value());
     }

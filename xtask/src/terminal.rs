@@ -29,7 +29,8 @@ pub(crate) fn check() -> Outcome {
             return Err(format!("the {what} card is not what it should be (missing: {missing:?}):\n{seen}"));
         }
     }
-    let (escape, colour) = ("\u{1b}[", "\u{1b}[36m");
+    let escape = "\u{1b}[";
+    let colour = "\u{1b}[36m";
     if !coloured.contains(escape) || plain.contains(colour) {
         return Err("the card is coloured on a terminal, and not where NO_COLOR is set".to_owned());
     }

@@ -42,7 +42,8 @@ pub(crate) fn install(extent: Extent) -> Outcome {
     let install = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends"];
     let update = ["apt-get", "update", "--quiet"];
     as_root(&update).and_then(|()| as_root(&[&install, packages.as_slice()].concat())).map_err(|reason| {
-        let (programs, packages) = (programs.join(", "), packages.join(" "));
+        let programs = programs.join(", ");
+        let packages = packages.join(" ");
         format!("{reason}\nthe tests need {programs}; install them (Debian: apt-get install {packages})")
     })
 }

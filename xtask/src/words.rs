@@ -131,7 +131,9 @@ fn uses_in(list: &List, path: &str, lines: Vec<Line>) -> Vec<Use> {
     for (place, line, text) in lines {
         for word in &list.words {
             if let Some(found) = word.find(place, path, &text) {
-                let (path, found, write) = (path.to_owned(), found.to_owned(), word.write.clone());
+                let path = path.to_owned();
+                let found = found.to_owned();
+                let write = word.write.clone();
                 uses.push(Use { path, line, place, found, write });
             }
         }

@@ -156,7 +156,8 @@ mod tests {
     fn inserts_values_and_leaves_the_rest_as_written() {
         let tree = Value::parse(r#"{"a": 1.50, "b": [1, null, {"c": "x"}], "d": null}"#).unwrap();
         let key = Segment::Key;
-        let (one, two) = ("one".to_owned(), "two".to_owned());
+        let one = "one".to_owned();
+        let two = "two".to_owned();
         let patches: [(Vec<Segment<'_>>, &dyn ToJson); 5] = [
             (vec![key("b"), Segment::Index(1)], &one),
             (vec![key("b"), Segment::Index(3)], &two),

@@ -134,7 +134,8 @@ mod tests {
     /// Returns the shape known before the end, the final shape, and whether its data were recognised from the first
     /// event.
     fn recognise(parser: Parser, expects_data: bool, text: &str) -> (Option<Shape>, Shape, bool) {
-        let (mut parser, mut recognizer) = (parser, Recognizer::new(expects_data));
+        let mut parser = parser;
+        let mut recognizer = Recognizer::new(expects_data);
         let read = parser.push(text.as_bytes(), &mut |event| {
             if recognizer.is_beside_wrapper(&event) {
                 recognizer = recognizer.start_beside_wrapper();

@@ -241,7 +241,8 @@ mod tests {
 
     #[test]
     fn overload_halves_the_limit_once_per_round() {
-        let (mut limit, now) = (Limit::new(Concurrency::Auto), Instant::now());
+        let mut limit = Limit::new(Concurrency::Auto);
+        let now = Instant::now();
         after(60, &mut limit, FAST);
         limit.overloaded(now);
         limit.overloaded(now + FAST / 2);

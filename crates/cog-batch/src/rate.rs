@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn pauses_of_the_vendor_are_obeyed() {
-        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let now = Instant::now();
+        let second = Duration::from_secs(1);
         let head = |status, retry_after, requests, tokens| {
             let mut rate = Rate::new(None, None, now);
             let reserved = rate.start(now);

@@ -44,7 +44,8 @@ impl McpTool {
         let info = ToolInfo::new(qualified(&server.name, &listed.name), description, &schema)?;
         let info = info.with_effects(effects(server, &listed));
         let has_headers = server.transport.uses_network() && schema.to_json().contains("\"x-mcp-header\"");
-        let (name, server) = (listed.name.into_owned(), server.name.clone());
+        let name = listed.name.into_owned();
+        let server = server.name.clone();
         Ok(Self { info, name, server, has_headers, link })
     }
 }

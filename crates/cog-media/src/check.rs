@@ -281,7 +281,8 @@ mod tests {
         runtime.block_on(async {
             let (release, released) = std::sync::mpsc::channel::<()>();
             let occupied = tokio::task::spawn_blocking(move || released.recv());
-            let (expected, rules) = (MediaDeclaration::default(), MediaRules::default());
+            let expected = MediaDeclaration::default();
+            let rules = MediaRules::default();
             let in_memory = check(stored_png(1 << 20), &expected, &rules, None);
             assert!(in_memory.now_or_never().is_some());
             let mut on_disk = Box::pin(check(stored_png(0), &expected, &rules, None));

@@ -377,7 +377,8 @@ mod tests {
         for length in [10_usize, 2 * IN_MEMORY] {
             let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
             let stored = stored(&bytes);
-            let (mut one, mut other) = (stored.reader(), stored.reader());
+            let mut one = stored.reader();
+            let mut other = stored.reader();
             let mut ends = [[0; 2]; 2];
             one.seek(SeekFrom::End(-2)).unwrap();
             other.read_exact(&mut ends[0]).unwrap();

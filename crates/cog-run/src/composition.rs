@@ -182,7 +182,8 @@ impl Composition {
 
     /// Returns the composition of a part, whose calls take these slots; none if the part calls no modules.
     fn part(&self, plan: PlanId, slots: &Arc<Semaphore>) -> Option<Arc<Self>> {
-        let (checked, slots) = (Arc::clone(&self.checked), Some(Arc::clone(slots)));
+        let checked = Arc::clone(&self.checked);
+        let slots = Some(Arc::clone(slots));
         checked.flow.plan(plan).is_composed().then(|| Arc::new(Self { checked, plan, slots }))
     }
 

@@ -239,7 +239,8 @@ mod tests {
     async fn equal_media_are_one_file_until_the_last_reference() {
         let place = tempfile::tempdir().unwrap();
         let files = MediaFiles::in_directory(&place.path().join("media")).unwrap();
-        let (one, other) = (image(1).await, image(2).await);
+        let one = image(1).await;
+        let other = image(2).await;
         let names = [files.add(&one).unwrap(), files.add(&one).unwrap(), files.add(&other).unwrap()];
         assert_eq!(names[0], names[1]);
         assert_eq!(names_in(&place.path().join("media")).len(), 2);

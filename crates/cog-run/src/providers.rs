@@ -50,7 +50,8 @@ impl Providers {
         if own.is_empty() {
             return self;
         }
-        let (others, known) = (self.named.take(), self.clone());
+        let others = self.named.take();
+        let known = self.clone();
         self.named = Some(Arc::new(move |name: &str| {
             let found = own.iter().find(|provider| provider.info().name == name);
             match (found, &others) {

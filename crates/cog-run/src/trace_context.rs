@@ -38,14 +38,17 @@ impl SpanContext {
     #[must_use]
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         let mut parts = traceparent.split('-');
-        let (version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
+        let version = parts.next()?;
+        let trace = parts.next()?;
+        let span = parts.next()?;
         let flags = hex::<1>(parts.next()?)?;
         let is_first = version == "00";
         let is_valid = hex::<1>(version).is_some_and(|[version]| version != u8::MAX);
         if !is_valid || (is_first && parts.next().is_some()) {
             return None;
         }
-        let (trace_id, span_id) = (hex::<16>(trace)?, hex::<8>(span)?);
+        let trace_id = hex::<16>(trace)?;
+        let span_id = hex::<8>(span)?;
         let is_zero = trace_id.iter().all(|byte| *byte == 0) || span_id.iter().all(|byte| *byte == 0);
         let is_plain = |state: &&str| {
             (1..=MAX_STATE).contains(&state.len()) && state.bytes().all(|byte| (b' '..=b'~').contains(&byte))

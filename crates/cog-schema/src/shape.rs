@@ -313,7 +313,8 @@ mod tests {
         });
         let manifest = Manifest::with_defaults("x", Format::V21, None);
         let contract = Contract::compile(&schema, &Rules::from(&manifest)).unwrap();
-        let (id, mut known) = (contract.part("data").unwrap().id, KnownTypes::default());
+        let id = contract.part("data").unwrap().id;
+        let mut known = KnownTypes::default();
         assert_eq!(contract.types(id, &mut known), Types::STRING);
         assert_eq!(known.reads, 4);
     }

@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn different_codes_become_the_general_code() {
         let violation = |code| Violation::new(&Path::root(), "type", code, "");
-        let (one, other) = (violation(Code::TypeMismatch), violation(Code::MissingRequiredField));
+        let one = violation(Code::TypeMismatch);
+        let other = violation(Code::MissingRequiredField);
         assert_eq!(
             Violation::common_code(&[one.clone(), one.clone()], Code::InvalidInput),
             Code::TypeMismatch

@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn long_text_has_no_suggestion() {
-        let (fits, long) = ("x".repeat(64), "x".repeat(65));
+        let fits = "x".repeat(64);
+        let long = "x".repeat(65);
         assert_eq!(nearest(&fits, [&*"x".repeat(63)]), Some(&*"x".repeat(63)));
         assert_eq!(nearest(&fits, [&*long]), None);
         assert_eq!(nearest(&long, [&*fits]), None);

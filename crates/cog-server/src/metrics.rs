@@ -71,7 +71,8 @@ impl Metrics {
         registry.register("sessions_not_on_disk", help, sessions_not_on_disk.clone());
         let help = "Whether a provider is available: 0 while its circuit is open";
         registry.register("provider_available", help, available.clone());
-        let (http, runs) = (Http::new(&mut registry), runs::Runs::new(&mut registry));
+        let http = Http::new(&mut registry);
+        let runs = runs::Runs::new(&mut registry);
         Self(Arc::new(Counters { http, runs, streams, sessions, sessions_not_on_disk, available, registry }))
     }
 
@@ -178,7 +179,8 @@ impl Http {
 
     /// Counts a request that has ended.
     pub(crate) fn answered(&self, method: &Method, route: &str, status: u16, elapsed: Duration) {
-        let (method, route) = (known(method), route.to_owned());
+        let method = known(method);
+        let route = route.to_owned();
         self.requests.get_or_create(&Answered { method, route: route.clone(), status }).inc();
         self.seconds.get_or_create(&Route { route }).observe(elapsed.as_secs_f64());
     }

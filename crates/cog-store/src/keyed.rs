@@ -373,7 +373,8 @@ fn hex(text: &str, bytes: usize) -> String {
 impl OwnerLimits {
     /// Checks whether an owner may store another value. `others` are the sizes of its other values.
     fn check(&self, others: impl Iterator<Item = u64>, bytes: u64) -> Result<(), StoreError> {
-        let (mut entries, mut stored) = (0, 0_u64);
+        let mut entries = 0;
+        let mut stored = 0_u64;
         for size in others {
             entries += 1;
             stored = stored.saturating_add(size);

@@ -16,7 +16,8 @@ pub fn limit(max: f64, what: &str, ratio: f64) -> bool {
 /// Returns the best time of `ours` over the best time of `theirs`.
 #[expect(clippy::print_stdout, reason = "the table is what a benchmark is for")]
 pub fn ratio(ours: impl Fn(), theirs: impl Fn()) -> f64 {
-    let (mut one, mut other) = (Duration::MAX, Duration::MAX);
+    let mut one = Duration::MAX;
+    let mut other = Duration::MAX;
     let end = Instant::now() + LENGTH;
     while Instant::now() < end {
         one = one.min(time(&ours));

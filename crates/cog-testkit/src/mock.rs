@@ -309,7 +309,8 @@ fn wire_reply(shared: &Arc<Shared>, wire: Wire, uri: &Uri, request: &Value, repl
         _ if wire.wants_stream(uri.path(), request) => (wire.stream_type(), wire.stream(&reply)),
         _ => ("application/json", vec![wire.complete(&reply).to_string()]),
     };
-    let (status, headers) = (reply.status, reply.headers.clone());
+    let status = reply.status;
+    let headers = reply.headers.clone();
     respond(status, kind, body::body(chunks, reply, Arc::clone(shared)), &headers)
 }
 

@@ -73,12 +73,14 @@ fn a_run(cog: &str, model: &Model) -> Outcome<bool> {
 }
 
 fn compare(ours: &mut Command, theirs: &mut Command, bound: &Bound<'_>) -> Outcome<bool> {
-    let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
+    let mut our_times = Vec::new();
+    let mut their_times = Vec::new();
     for _ in 0..ROUNDS {
         our_times.push(timed(ours)?);
         their_times.push(timed(theirs)?);
     }
-    let (ours, theirs) = (median(our_times), median(their_times));
+    let ours = median(our_times);
+    let theirs = median(their_times);
     say(format_args!("{:>8.2} ms, {:>8.2} ms", ours * 1000.0, theirs * 1000.0));
     Ok(report(ours / theirs, bound))
 }

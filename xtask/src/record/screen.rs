@@ -58,7 +58,9 @@ impl Screen {
     }
 
     fn put(&mut self, character: char) {
-        let (row, column, style) = (self.row, self.column, self.style);
+        let row = self.row;
+        let column = self.column;
+        let style = self.style;
         self.lines.resize_with(self.lines.len().max(row + 1), Vec::new);
         if let Some(line) = self.lines.get_mut(row) {
             let blank = Cell { character: ' ', style: Style::default() };

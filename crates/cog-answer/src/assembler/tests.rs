@@ -105,7 +105,8 @@ fn member_after_the_wrapper_retracts_its_data() {
 fn only_the_first_key_wraps() {
     let mut rules = plain();
     rules.dialect = Dialect::OpenAiStrict;
-    let (outer, inner) = (reply(json!({})).to_string(), reply(json!({ "data": { "result": "inner" } })));
+    let outer = reply(json!({})).to_string();
+    let inner = reply(json!({ "data": { "result": "inner" } }));
     let text = format!(r#"{}, "envelope": {inner}"#, outer.strip_suffix('}').unwrap());
     let chunks = chunks(&rules, &text, 5, None);
     let mut streamed = DataAccumulator::default();
@@ -192,7 +193,8 @@ fn snapshots_are_sent_when_the_data_have_grown_and_time_has_passed() {
     rules.response.chunk_type = ChunkType::Snapshot;
     let (mut assembler, _) = Assembler::new(rules);
     let mut sent = |text: &str, at: u64| {
-        let (mut out, text) = (Vec::new(), ModelEvent::Text(text.to_owned()));
+        let mut out = Vec::new();
+        let text = ModelEvent::Text(text.to_owned());
         assembler.event(text, Duration::from_millis(at), &mut out);
         out.iter().filter(|chunk| matches!(chunk, Chunk::Snapshot { field: None, .. })).count()
     };

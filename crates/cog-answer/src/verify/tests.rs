@@ -319,7 +319,8 @@ mod streams {
             json!({ "chunk": chunk }).to_string()
         };
         // The SHA-256 of `x` starts with 2d7116, that of `xy` with 769a4e.
-        let (one, two) = (marked(1, "x", 1, "2d7116"), marked(2, "y", 2, "769a4e"));
+        let one = marked(1, "x", 1, "2d7116");
+        let two = marked(2, "y", 2, "769a4e");
         assert_eq!(rules_of(&[META, &one, &two, END]), [] as [&str; 0]);
         assert_eq!(
             rules_of(&[META, &one, &marked(2, "y", 3, "769a4e"), END]),

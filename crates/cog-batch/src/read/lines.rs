@@ -159,7 +159,8 @@ mod tests {
     /// Returns the numbers of lines in the groups of this input.
     fn groups(input: &str) -> Vec<u64> {
         let mut lines = Lines::new(input.as_bytes());
-        let (mut groups, mut before) = (Vec::new(), 0);
+        let mut groups = Vec::new();
+        let mut before = 0;
         while lines.next().unwrap().is_some() {
             if lines.ends_group() {
                 groups.push(lines.number() - before);

@@ -204,7 +204,8 @@ mod tests {
 
     #[test]
     fn batch_ends_after_many_failures_over_a_long_time_without_an_answer() {
-        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let start = Instant::now();
+        let second = Duration::from_secs(1);
         let unavailable = ErrorBody::new(Code::ProviderUnavailable, "no connection");
         let limited = ErrorBody::new(Code::RateLimited, "slow down");
         let down = Some(Failure::Overloaded(None));

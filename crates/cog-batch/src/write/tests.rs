@@ -34,7 +34,8 @@ impl Place {
         let paths = JournalPaths::beside(&self.out());
         let (journal, _) = Journal::open(&paths, &Description::default(), Resume::Same).unwrap();
         for (row, line) in lines {
-            let (hash, ok) = (RowHash::from_bytes(b""), line.contains("true"));
+            let hash = RowHash::from_bytes(b"");
+            let ok = line.contains("true");
             journal.append(*row, hash, ok, line.as_bytes()).await.unwrap();
         }
         journal.close().await.unwrap()
@@ -128,7 +129,8 @@ async fn results_that_finished_in_any_order_are_read_once() {
     let mut results = place.results(&scrambled).await;
     let before = bytes_read();
     place.output(Format::JsonLines, Order::Input).write(&mut results, &mut std::io::sink()).unwrap();
-    let (read, needed) = (bytes_read() - before, scrambled.len() * (line.len() + 1 + RECORD_LEN));
+    let read = bytes_read() - before;
+    let needed = scrambled.len() * (line.len() + 1 + RECORD_LEN);
     assert!(read < needed as u64 * 11 / 10, "{read} bytes for {needed}");
 }
 

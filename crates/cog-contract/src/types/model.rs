@@ -240,7 +240,8 @@ mod tests {
 
     #[test]
     fn common_values() {
-        let (a, b) = (Type::Literal(json!("a")), Type::Literal(json!("b")));
+        let a = Type::Literal(json!("a"));
+        let b = Type::Literal(json!("b"));
         let either = Type::union([a.clone(), b.clone()]);
         assert_eq!(intersection(either.clone(), Type::Text), either);
         assert_eq!(intersection(either.clone(), b.clone()), b);

@@ -502,7 +502,8 @@ fn references_and_calls_of_the_prompt() {
     );
     assert_eq!(shown(&calls), [""; 0]);
     let flow = calls.into_flow().unwrap();
-    let (first, second) = (&flow.root().calls[0], &flow.root().calls[1]);
+    let first = &flow.root().calls[0];
+    let second = &flow.root().calls[1];
     assert!(first.is_async && first.tier == Some(cog_spec::Tier::Exec) && !second.is_async);
     assert_eq!((first.timeout, second.timeout), (Some(std::time::Duration::from_secs(2)), None));
     assert_eq!((flow.root().answer, first.arguments.as_ref().unwrap().parts().len()), (Answer::OwnPrompt, 2));

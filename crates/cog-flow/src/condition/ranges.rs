@@ -361,7 +361,8 @@ mod tests {
         #[test]
         fn operations_are_those_of_sets(left in sets(), right in sets()) {
             for value in 0..12 {
-                let (in_left, in_right) = (has(&left, value), has(&right, value));
+                let in_left = has(&left, value);
+                let in_right = has(&right, value);
                 prop_assert_eq!(has(&left.and(&right), value), in_left && in_right);
                 prop_assert_eq!(has(&left.clone().or(right.clone()), value), in_left || in_right);
                 prop_assert_eq!(has(&left.complement(), value), !in_left);

@@ -17,7 +17,8 @@ fn diagram(composition: &str, prompt: &str) -> Diagram {
 fn edges(diagram: &Diagram) -> Vec<String> {
     let name = |index: usize| diagram.nodes[index].name.as_str();
     let edge = |edge: &DiagramEdge| {
-        let (from, to) = (name(edge.from), name(edge.to));
+        let from = name(edge.from);
+        let to = name(edge.to);
         format!("{from} {} {to}: {}", edge.kind.as_str(), edge.lines().join("; "))
     };
     diagram.edges.iter().map(edge).collect()

@@ -74,7 +74,8 @@ fn agents_need_names_if_several_speak() {
     assert_eq!(history(&[&named("a"), &named("b"), unnamed]), ["messages[2].name name"]);
     assert_eq!(history(&[&named("a"), unnamed]), ["messages[1].name name-unclear"]);
     assert_eq!(history(&[unnamed, unnamed]), [""; 0]);
-    let (ada, user) = (r#"{"role":"user","name":"Ada","content":"x"}"#, r#"{"role":"user","content":"x"}"#);
+    let ada = r#"{"role":"user","name":"Ada","content":"x"}"#;
+    let user = r#"{"role":"user","content":"x"}"#;
     assert_eq!(history(&[ada, user]), [""; 0], "one user has a name");
 }
 
@@ -203,7 +204,9 @@ fn model_refuses_parts_that_it_does_not_accept() {
     )
     .unwrap();
     let found = |images, image_urls, others| -> Vec<String> {
-        let (model, audio, documents) = ("x/y".to_owned(), others, others);
+        let model = "x/y".to_owned();
+        let audio = others;
+        let documents = others;
         let model = PartSupport { model, images, image_urls, audio, documents };
         check(value.node(), Some(&model)).into_iter().map(|found| found.message).collect()
     };

@@ -235,7 +235,8 @@ fn chain_with_a_cycle_ends() {
     let one = format!("sha256:{}", "1".repeat(64));
     let two = format!("sha256:{}", "2".repeat(64));
     let packet = |own: &str, parent: &str| Handoff::read(draft().write(Some(parent), Some(own))).unwrap();
-    let (first, second) = (packet(&one, &two), packet(&two, &one));
+    let first = packet(&one, &two);
+    let second = packet(&two, &one);
     let rules = named(&verify_chain(&second, &[first]).findings);
     assert!(rules.contains(&"[1].meta.parent cycle".to_owned()), "{rules:?}");
     assert!(rules.contains(&"[0].meta.hash hash".to_owned()), "{rules:?}");
@@ -276,7 +277,8 @@ fn receiver_gets_everything_in_two_messages() {
     draft.next_immediate_step = Some("write the game loop".to_owned());
     let messages = Handoff::seal(&draft, None).unwrap().messages();
     let [system, user] = messages.messages() else { panic!("{messages:?}") };
-    let (system, text) = (system.text(), user.text());
+    let system = system.text();
+    let text = user.text();
     for part in [
         "Build a snake game",
         "in_progress",

@@ -19,7 +19,8 @@ fn message_has_the_tokens_of_its_parts_and_its_frame() {
     assert_eq!(counter.message(&message).total, MESSAGE + counter.text(text));
     let named = Message { name: Some("Ada".to_owned()), ..message.clone() };
     assert_eq!(counter.message(&named).total, MESSAGE + counter.text(text) + NAME + counter.text("Ada"));
-    let (name, arguments) = ("search".to_owned(), r#"{"q":1}"#.to_owned());
+    let name = "search".to_owned();
+    let arguments = r#"{"q":1}"#.to_owned();
     let call = ToolCall { id: "call_1".to_owned(), name, arguments, ..ToolCall::default() };
     let calling = Message { tool_calls: vec![call], ..Message::assistant("") };
     let expected = MESSAGE + CALL + counter.text("search") + counter.text(r#"{"q":1}"#);
@@ -53,7 +54,8 @@ fn media_of_unknown_size_count_the_maximum_or_nothing() {
         Part::media("audio/mpeg", "AAAA".repeat(1000)),
         Part::media("application/pdf", "AAAA".repeat(1000)),
     ] {
-        let (high, low) = (TokenCounter::new("").part(&part), TokenCounter::at_least("").part(&part));
+        let high = TokenCounter::new("").part(&part);
+        let low = TokenCounter::at_least("").part(&part);
         assert!(high.tokens > 100 && high.estimate.is_some(), "{part:?}");
         assert_eq!((low.tokens, low.estimate), (0, high.estimate), "{part:?}");
     }
@@ -75,7 +77,8 @@ fn reasoning_counts_by_its_json() {
 fn upper_bound_is_at_least_the_lower_bound() {
     for text in ["", "a", "The quick brown fox", "審査する", "\u{0}\u{7f}", "1234567890"] {
         for model in ["gpt-4o", "claude-sonnet-5-5", "unknown"] {
-            let (high, low) = (TokenCounter::new(model).text(text), TokenCounter::at_least(model).text(text));
+            let high = TokenCounter::new(model).text(text);
+            let low = TokenCounter::at_least(model).text(text);
             assert!(low <= high && high <= text.len() as u64, "{model} {text}: {low} to {high}");
         }
     }
@@ -90,7 +93,8 @@ fn lower_bound_of_a_definition_has_its_names_and_descriptions() {
         parameters: cog_json::Value::parse(schema).unwrap(),
         strict: true,
     };
-    let (lower, upper) = (TokenCounter::at_least("gpt-4o"), TokenCounter::new("gpt-4o"));
+    let lower = TokenCounter::at_least("gpt-4o");
+    let upper = TokenCounter::new("gpt-4o");
     let texts = ["weather", "Returns the weather of a city.", "city", "The name of the city.", "Any."];
     assert_eq!(lower.definition(&tool), texts.iter().map(|text| lower.text(text)).sum::<u64>());
     let texts = ["weather", "Returns the weather of a city.", schema];

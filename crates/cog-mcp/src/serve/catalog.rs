@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn tools_are_the_modules_in_a_fixed_order() {
-        let (catalog, runtime) = (Catalog::default(), Runtime::offline());
+        let catalog = Catalog::default();
+        let runtime = Runtime::offline();
         let tools = catalog.list(&runtime);
         assert!(tools.len() > 5);
         assert!(tools.is_sorted_by(|a, b| a.name < b.name));

@@ -36,7 +36,8 @@ impl Skills {
         }
         match ServedSkill::new(name, module) {
             Ok(skill) => {
-                let (skill, of) = (Arc::new(skill), Arc::downgrade(module));
+                let skill = Arc::new(skill);
+                let of = Arc::downgrade(module);
                 let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
                 known.insert(name.to_owned(), (of, Arc::clone(&skill)));
                 Some(skill)

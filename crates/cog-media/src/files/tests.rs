@@ -121,7 +121,8 @@ fn does_not_read_a_file_over_the_limit() {
 #[test]
 fn directory_replaced_by_a_link_has_no_effect() {
     let root = setup();
-    let (inside, directory) = (root.path().join("in"), root.path().join("in/deep"));
+    let inside = root.path().join("in");
+    let directory = root.path().join("in/deep");
     let guard = FileGuard::new([inside.clone()]);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -132,7 +132,8 @@ fn contained_address_must_be_allowed_too() {
 
 #[test]
 fn resolved_address_is_allowed_for_internal_names_only() {
-    let (private, public) = ("10.0.0.5".parse().unwrap(), "93.184.216.34".parse().unwrap());
+    let private = "10.0.0.5".parse().unwrap();
+    let public = "93.184.216.34".parse().unwrap();
     let guard = guard(&["media.internal", "cdn.example.com:8080"]);
     assert!(guard.admit("media.internal", 80, private).is_ok());
     assert!(guard.admit("cdn.example.com", 8080, public).is_ok());

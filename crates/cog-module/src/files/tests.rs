@@ -43,7 +43,8 @@ fn write_creates_no_directory() {
 fn write_preserves_permissions_links_and_devices() {
     use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
     let temporary = TempDir::new().unwrap();
-    let (file, link) = (temporary.path().join("file"), temporary.path().join("link"));
+    let file = temporary.path().join("file");
+    let link = temporary.path().join("link");
     write_atomic(&file, "one").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     symlink(&file, &link).unwrap();

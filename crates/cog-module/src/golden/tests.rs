@@ -234,7 +234,8 @@ fn finds_each_case_once() {
 fn listed_names_are_also_found_in_tests() {
     let directory = Directory::example("format-v1");
     let text = directory.read("MODULE.md").replacen("---\n", "---\ntests:\n  - a.input.json -> b.json\n", 1);
-    let (input, output) = (directory.read("examples/input.json"), directory.read("examples/output.json"));
+    let input = directory.read("examples/input.json");
+    let output = directory.read("examples/output.json");
     let in_tests =
         directory.with("MODULE.md", text).with("tests/a.input.json", input).with("tests/b.json", output);
     let discovery = discover(&in_tests.load().unwrap());

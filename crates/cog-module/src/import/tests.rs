@@ -57,7 +57,8 @@ fn instructions_come_back_without_the_module() {
         let place = exported(&module);
         fs::remove_dir_all(place.path().join(shipped.name).join("assets")).unwrap();
         let draft = skill(&place.path().join(shipped.name)).unwrap().module;
-        let (own, drafted) = (&module.manifest, &draft.manifest);
+        let own = &module.manifest;
+        let drafted = &draft.manifest;
         assert_eq!(
             (&drafted.name, &drafted.version, &drafted.responsibility, drafted.tier),
             (&own.name, &own.version, &own.responsibility, own.tier)

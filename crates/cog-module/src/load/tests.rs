@@ -303,7 +303,8 @@ fn broken_link_as_manifest_is_reported() {
 #[test]
 fn long_values_are_shortened_in_messages() {
     // YAML limits the length of keys itself.
-    let (long, key) = ("x".repeat(100_000), "x".repeat(1000));
+    let long = "x".repeat(100_000);
+    let key = "x".repeat(1000);
     let manifest = format!(
         "name: N{long}\nversion: v{long}\nresponsibility: x\ntier: {long}\nio: {{ data: {long} }}\n{key}: 1\nerror_codes: {{ E{key}: x }}\n"
     );

@@ -171,7 +171,8 @@ mod tests {
     #[test]
     fn reasoning_has_the_price_of_the_output_or_its_own() {
         let reasoning = |reasoning_tokens| Usage { reasoning_tokens, ..usage(None) };
-        let (all, none) = (reasoning(Some(10_000)), reasoning(None));
+        let all = reasoning(Some(10_000));
+        let none = reasoning(None);
         assert_eq!(micros("openai", "gpt-6-luna", &all), micros("openai", "gpt-6-luna", &none));
         let own = "perplexity/sonar-deep-research";
         let cheaper = 10_000.0 * (8.0 - 3.0);

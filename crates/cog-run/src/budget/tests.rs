@@ -105,10 +105,8 @@ async fn call_that_ends_in_the_next_period_is_listed_there_with_its_tokens() {
 
 #[test]
 fn retries_count_and_a_spent_budget_refuses_them() {
-    let (first, second) = (
-        Budget::new("a", BudgetLimits::default()),
-        Budget::new("b", BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() }),
-    );
+    let first = Budget::new("a", BudgetLimits::default());
+    let second = Budget::new("b", BudgetLimits { max_calls: Some(2), ..BudgetLimits::default() });
     let call = open_call(&[first.clone(), second]).unwrap();
     assert!(call.counter().admit_retry());
     assert!(!call.counter().admit_retry());
@@ -170,10 +168,8 @@ fn call_that_ends_counts_once_with_its_usage() {
 
 #[test]
 fn call_that_one_budget_refuses_counts_in_none() {
-    let (first, second) = (
-        Budget::new("a", BudgetLimits::default()),
-        Budget::new("b", BudgetLimits { max_calls: Some(0), ..BudgetLimits::default() }),
-    );
+    let first = Budget::new("a", BudgetLimits::default());
+    let second = Budget::new("b", BudgetLimits { max_calls: Some(0), ..BudgetLimits::default() });
     let error = open_call(&[first.clone(), second]).err().unwrap();
     assert_eq!(limit_of(&error), "max_calls");
     assert_eq!((first.spent().calls, first.spent().tokens), (0, 0));

@@ -52,7 +52,8 @@ fn schemas_of(text: &str) -> Vec<Value> {
 
 /// Returns the references that lead to nothing.
 fn dangling(schema: &Value) -> Vec<String> {
-    let (mut open, mut dangling) = (vec![schema], Vec::new());
+    let mut open = vec![schema];
+    let mut dangling = Vec::new();
     while let Some(value) = open.pop() {
         let target = value.get("$ref").and_then(Value::as_str);
         dangling.extend(
@@ -157,7 +158,8 @@ fn documented(dialect: Dialect) -> Option<Vec<&'static str>> {
 fn schemas_follow_the_rules_of_their_vendor() {
     each_projection(|module, _, output| {
         let Some((known, schema)) = documented(output.dialect).zip(output.schema.as_ref()) else { return };
-        let (name, schema) = (&module.manifest.name, schema.to_serde());
+        let name = &module.manifest.name;
+        let schema = schema.to_serde();
         assert_eq!(schema["type"], "object", "the root of {name} in {}", output.dialect);
         each_schema(&schema, &mut |members| {
             let unknown = members.keys().find(|keyword| !known.contains(&keyword.as_str()));

@@ -57,7 +57,8 @@ impl Listeners {
         provider: &ProviderInfo,
         is_allowed: impl Fn() -> bool + Send + Sync + 'static,
     ) -> RetryHook {
-        let (listeners, name) = (self.clone(), provider.name.clone());
+        let listeners = self.clone();
+        let name = provider.name.clone();
         RetryHook::new(move |code| {
             let is_allowed = is_allowed();
             if is_allowed {

@@ -45,7 +45,8 @@ impl OpenRun {
         }
         let span = listeners.open_span(parent);
         let input = listeners.needs().content.then(|| input.clone());
-        let (module, session_id) = (Arc::clone(module), String::new());
+        let module = Arc::clone(module);
+        let session_id = String::new();
         Some(Box::new(Self {
             listeners: listeners.clone(),
             span,

@@ -76,7 +76,8 @@ impl Recorder {
     pub(crate) fn new(listeners: &Listeners, session_id: &str, trace_id: Option<&str>) -> Option<Box<Self>> {
         let context = message_metadata(listeners, session_id, trace_id)?;
         listeners.iter().for_each(|one| one.request_messages(&[]));
-        let (listeners, has_recorded) = (listeners.clone(), false);
+        let listeners = listeners.clone();
+        let has_recorded = false;
         Some(Box::new(Self { listeners, context, has_recorded, reply: None }))
     }
 

@@ -41,7 +41,8 @@ impl ArtifactTexts {
     /// # Errors
     /// A file differs from the hash in the packet.
     pub(crate) async fn read(artifacts: Vec<TextArtifact>, access: &Access) -> Result<Self, ErrorBody> {
-        let (mut all, mut total) = (Self::default(), 0);
+        let mut all = Self::default();
+        let mut total = 0;
         for (index, artifact) in artifacts.into_iter().enumerate() {
             if index >= MAX_FILES {
                 all.warnings

@@ -35,7 +35,8 @@ impl Collected {
                 *known = known.filter(|known| *known == index);
             }
         }
-        let (media, texts) = (self.media.clone(), self.texts.texts.clone());
+        let media = self.media.clone();
+        let texts = self.texts.texts.clone();
         CitedMedia { media, names, texts, tool: self.sources.access.tool.clone() }
     }
 }

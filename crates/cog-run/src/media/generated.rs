@@ -77,7 +77,8 @@ impl MediaSink {
 
     /// Checks the maximum number of media in a reply.
     pub(super) fn check_count(&self, index: usize) -> Result<(), MediaError> {
-        let (index, limit) = (index as u64, u64::from(self.rules.max_items));
+        let index = index as u64;
+        let limit = u64::from(self.rules.max_items);
         let is_over = index >= limit || self.generates_nothing();
         if is_over {
             Err(MediaError::LimitExceeded { limit_kind: LimitKind::Items, found: index + 1, limit })
@@ -170,7 +171,8 @@ impl MediaSink {
         let PendingDelivery { slot, media, text, params } = due;
         let fits = slot.takes(self.delivery.kind());
         let delivery = if fits { self.delivery.clone() } else { Delivery::Inline };
-        let (module, owner) = (self.module.clone(), self.owner.clone());
+        let module = self.module.clone();
+        let owner = self.owner.clone();
         let copy = media.clone();
         let work = move || match delivery.deliver(&module, owner.as_deref(), &copy) {
             Ok(DeliveryPlace::Inline) => (inline(&copy, text), None),

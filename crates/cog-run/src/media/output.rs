@@ -176,7 +176,8 @@ mod tests {
     #[tokio::test]
     async fn image_with_a_url_is_not_sent_as_base64() {
         let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
-        let (stored, rules) = (decode_base64(pixel, Store::with_limit(100)).unwrap(), MediaRules::default());
+        let stored = decode_base64(pixel, Store::with_limit(100)).unwrap();
+        let rules = MediaRules::default();
         let media = check(stored, &MediaDeclaration::default(), &rules, None).await.unwrap();
         let inside = normalise(&media, &MediaCapabilities::default(), &rules).unwrap();
         let url = Some("https://example.com/a.gif".to_owned());

@@ -66,7 +66,9 @@ impl InputContext {
             let found = found.map(|value| (value.to_value(), "input"));
             if let Some((value, source)) = found.or_else(|| sink.read(sources.modules, accepted)) {
                 check_value(module, accepted, &value)?;
-                let (name, bytes, owner) = (&accepted.name, value.to_string().len(), sink.keys.owner());
+                let name = &accepted.name;
+                let bytes = value.to_string().len();
+                let owner = sink.keys.owner();
                 tracing::info!(target: AUDIT, module = module.manifest.name, name, source, owner, bytes, "context read");
                 context.insert(name.clone(), shape::for_model(accepted, value.to_serde()));
             } else if accepted.required {

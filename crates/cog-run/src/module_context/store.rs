@@ -83,7 +83,9 @@ impl ContextStore {
         let Some(entry) = Entry::new(id, emitted.ttl, Value::from(value), now) else { return Ok(()) };
         let text = entry.to_json();
         let written = self.insert(&entry.id, &text, now);
-        let (name, owner, bytes) = (&emitted.name, &keys.owner, text.len());
+        let name = &emitted.name;
+        let owner = &keys.owner;
+        let bytes = text.len();
         match &written {
             Ok(()) => tracing::info!(target: AUDIT, module, name, owner, bytes, "context stored"),
             Err(error) => {
@@ -205,7 +207,8 @@ mod tests {
     fn context_of_a_request_is_not_stored_and_unlimited_context_stays() {
         let directory = tempfile::tempdir().unwrap();
         for store in stores(directory.path()) {
-            let (request, unlimited) = (emitted(ContextTtl::Request), emitted(ContextTtl::Unlimited));
+            let request = emitted(ContextTtl::Request);
+            let unlimited = emitted(ContextTtl::Unlimited);
             store.write("m", &request, &keys("a"), &value("1"), START).unwrap();
             assert_eq!(store.read("m", &request, &keys("a"), None, START), None);
             store.write("m", &unlimited, &keys("a"), &value("2"), START).unwrap();

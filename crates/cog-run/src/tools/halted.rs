@@ -78,7 +78,8 @@ impl PendingApprovals {
     pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
         let limits = Limits { bytes: u64::MAX, ..LIMITS };
         // On disk before the id is shown, and the claim before the confirmed call: after a power cut a confirmation counts once.
-        let (layout, durability) = (Layout::DirectoryPerOwner, Durability::PowerCut);
+        let layout = Layout::DirectoryPerOwner;
+        let durability = Durability::PowerCut;
         Self::new(KeyedStore::in_directory(directory, layout, durability, limits))
     }
 

@@ -258,7 +258,8 @@ fn of_width(width: u64, definitions: &mut serde_json::Map<String, Value>) -> Val
         return json!({ "allOf": vec![json!({}); width as usize - 1] });
     }
     let half = (width - 3) / 2;
-    let (name, schema) = (format!("w{half}"), of_width(half, definitions));
+    let name = format!("w{half}");
+    let schema = of_width(half, definitions);
     let reference = json!({ "$ref": format!("#/$defs/{name}") });
     definitions.insert(name, schema);
     match width % 2 {

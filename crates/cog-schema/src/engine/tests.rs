@@ -40,7 +40,8 @@ fn last_duplicate_key_counts() {
 
 #[test]
 fn each_node_has_a_stable_identity() {
-    let (one, other) = (Tree::parse(r#"{"a": {"a": {}}}"#).unwrap(), Tree::parse(r#"{"a": {}}"#).unwrap());
+    let one = Tree::parse(r#"{"a": {"a": {}}}"#).unwrap();
+    let other = Tree::parse(r#"{"a": {}}"#).unwrap();
     let inner = one.node().get("a").unwrap();
     assert_eq!(inner.identity(), one.node().get("a").unwrap().identity());
     assert_ne!(inner.identity(), one.node().identity());
@@ -211,7 +212,8 @@ fn value_equals_only_the_same_value() {
     let all: Vec<&str> = values.into_iter().chain(objects).collect();
     for left in &all {
         for right in &all {
-            let (tree, value) = (Tree::parse(left).unwrap(), serde_json::from_str(right).unwrap());
+            let tree = Tree::parse(left).unwrap();
+            let value = serde_json::from_str(right).unwrap();
             assert_eq!(tree.node().equals_value(&value), left == right, "{left} {right}");
         }
     }

@@ -361,7 +361,8 @@ mod tests {
     fn compares_every_letter() {
         let name = "abcdefghijklmnopqrst";
         for end in 0..name.len() {
-            let (left, other) = (&name[..end], name[..end].to_uppercase());
+            let left = &name[..end];
+            let other = name[..end].to_uppercase();
             assert!(is_same(left, &name[..end]) && !is_same(left, &name[..=end]));
             for position in 0..end {
                 let right =

@@ -78,7 +78,8 @@ fn walk_visits_each_place_of_a_value() {
 
 #[test]
 fn extensible_enum_is_an_enum_of_strings_or_an_object_with_tag_and_reason() {
-    let (list, object) = (json!({ "enum": ["bug"] }), custom_object());
+    let list = json!({ "enum": ["bug"] });
+    let object = custom_object();
     for (branches, is_extensible) in [
         (json!([list, object]), true),
         (json!([object, list]), true),

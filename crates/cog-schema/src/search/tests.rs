@@ -29,7 +29,8 @@ fn nested(depth: usize, leaf: &str) -> Tree {
 fn forks() -> Vec<Value> {
     let node =
         |more: Value| json!({ "type": "object", "properties": { "a": { "$ref": "#/s" } }, "required": more });
-    let (one, other) = (node(json!(["a"])), node(json!([])));
+    let one = node(json!(["a"]));
+    let other = node(json!([]));
     vec![
         json!({ "anyOf": [one, other] }),
         json!({ "oneOf": [one, { "allOf": [other, { "maxProperties": 0 }] }] }),

@@ -360,7 +360,8 @@ mod body_memory_tests {
 
     #[tokio::test]
     async fn one_client_does_not_hold_up_others() {
-        let (memory, ann) = (memory(), client("ann"));
+        let memory = memory();
+        let ann = client("ann");
         let _first = memory.take(&ann, 100 * MIB).await.unwrap();
         let mut more: Vec<_> = (0..10).map(|_| Box::pin(memory.take(&ann, 2 * MIB))).collect();
         assert!(more.iter_mut().all(|next| next.now_or_never().is_none()));
@@ -369,7 +370,8 @@ mod body_memory_tests {
 
     #[tokio::test(start_paused = true)]
     async fn body_that_waits_too_long_returns_429() {
-        let (memory, ann) = (memory(), client("ann"));
+        let memory = memory();
+        let ann = client("ann");
         let first = memory.take(&ann, 2 * MIB).await.unwrap();
         let refusal = memory.take(&ann, MIB).await.unwrap_err();
         assert_eq!((refusal.status().as_u16(), refusal.reason()), (429, Reason::AllBodies));
@@ -380,7 +382,8 @@ mod body_memory_tests {
 
     #[tokio::test]
     async fn share_shrinks_to_the_size_of_the_body() {
-        let (memory, ann) = (memory(), client("ann"));
+        let memory = memory();
+        let ann = client("ann");
         let mut lease = memory.take(&ann, 2 * MIB).await.unwrap();
         lease.shrink(MIB);
         assert_eq!(memory.all.available_permits(), 3 * MIB / UNIT);

@@ -503,7 +503,8 @@ mod drain_tests {
     async fn idle_when_all_work_has_ended() {
         let drain = Drain::default();
         drain.idle().await;
-        let (first, second) = (drain.enter(), drain.enter());
+        let first = drain.enter();
+        let second = drain.enter();
         let mut idle = Box::pin(drain.idle());
         assert!(idle.as_mut().now_or_never().is_none());
         drop(first);

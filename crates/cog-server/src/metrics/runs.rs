@@ -146,7 +146,8 @@ impl RunEvents for Metrics {
             self.runs.cost.get_or_create(&module).inc_by(cost.amount.as_f64());
         }
         for skipped in run.fallbacks {
-            let (provider, code) = (skipped.provider.clone(), skipped.code.as_str());
+            let provider = skipped.provider.clone();
+            let code = skipped.code.as_str();
             self.runs.fallbacks.get_or_create(&Skipped { provider, code }).inc();
         }
         let retries = u64::from(run.attempts.saturating_sub(1));

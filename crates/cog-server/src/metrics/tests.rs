@@ -92,7 +92,8 @@ fn runs_and_calls_are_counted_by_outcome() {
         date: PriceDate::new("2026-11-22").unwrap(),
     };
     let usage = Usage { input_tokens: 100, output_tokens: 20, cost: Some(cost), ..Usage::default() };
-    let (code, message) = (Code::ProviderUnavailable, String::new());
+    let code = Code::ProviderUnavailable;
+    let message = String::new();
     let fallbacks = [Fallback { provider: "gemini".to_owned(), code, message }];
     let module = Runtime::offline().load("code-reviewer").unwrap();
     let answered = RunReport {

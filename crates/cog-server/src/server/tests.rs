@@ -93,7 +93,8 @@ async fn start(settings: ServerSettings) -> Running {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let guard = guard();
-    let (router, served) = (router(&guard), guard.clone());
+    let router = router(&guard);
+    let served = guard.clone();
     let (shutdown, signal) = oneshot::channel::<()>();
     let (stop, stopped) = oneshot::channel();
     let mut serving = JoinSet::new();
@@ -156,7 +157,8 @@ async fn until(stream: &mut TcpStream, end: &str) -> String {
 
 /// Builds a request whose headers have exactly this many bytes.
 fn head(bytes: usize) -> String {
-    let (begin, end) = ("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: ", "\r\n\r\n");
+    let begin = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: ";
+    let end = "\r\n\r\n";
     format!("{begin}{}{end}", "x".repeat(bytes - begin.len() - end.len()))
 }
 
@@ -286,7 +288,8 @@ async fn slow_reader_stays_connected() {
 #[tokio::test]
 async fn connections_over_the_limit_wait() {
     let server = start(ServerSettings { max_connections: 2, ..ServerSettings::default() }).await;
-    let (mut first, mut second) = (server.get("/").await, server.get("/").await);
+    let mut first = server.get("/").await;
+    let mut second = server.get("/").await;
     until(&mut first, "here").await;
     until(&mut second, "here").await;
     let mut third = server.get("/").await;

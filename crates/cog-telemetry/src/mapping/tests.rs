@@ -186,7 +186,8 @@ fn tokens_of_a_run_are_not_counted_twice() {
 
 #[test]
 fn confidence_is_an_evaluation() {
-    let (module, exec) = (module(), Runtime::offline().load("audio-transcriber").unwrap());
+    let module = module();
+    let exec = Runtime::offline().load("audio-transcriber").unwrap();
     let evaluate = |module: &Module, confidence, redact: Option<&Redact>| {
         let meta = Meta::new(confidence, Risk::Low, "It is fine.");
         let report = RunReport { meta: Some(&meta), ..run(module, RunOutcome::Answered) };

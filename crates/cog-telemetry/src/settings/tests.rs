@@ -31,7 +31,8 @@ fn nothing_is_exported_by_default() {
 #[test]
 fn endpoints_are_those_of_the_specification() {
     let url = |text: &str| Some(text.to_owned());
-    let (traces, metrics) = ("http://collector:4318/v1/traces", "http://collector:4318/v1/metrics");
+    let traces = "http://collector:4318/v1/traces";
+    let metrics = "http://collector:4318/v1/metrics";
     assert_eq!(urls(&[BASE]), (url(traces), url(metrics)));
     assert_eq!(
         urls(&[BASE, ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://other/as/it/is")]),
@@ -128,14 +129,16 @@ fn ratio_selects_by_the_trace() {
     let half = Sampler::read("traceidratio", Some("0.5")).unwrap();
     assert!(half.is_sampled(None, trace(0)) && half.is_sampled(None, trace(u64::MAX / 2 - 10_000)));
     assert!(!half.is_sampled(None, trace(u64::MAX)) && !half.is_sampled(None, trace(u64::MAX / 2 + 2)));
-    let (on, off) = (Sampler::read("always_on", None).unwrap(), Sampler::read("always_off", None).unwrap());
+    let on = Sampler::read("always_on", None).unwrap();
+    let off = Sampler::read("always_off", None).unwrap();
     assert!(on.is_sampled(None, trace(u64::MAX)) && !off.is_sampled(None, trace(0)));
 }
 
 #[test]
 fn parent_decides_if_asked() {
     let parent = |is_sampled| SpanContext { trace_id: trace(1), span_id: [1; 8], is_sampled, state: None };
-    let (based, plain) = (Sampler::default(), Sampler { parent_based: false, ..Sampler::default() });
+    let based = Sampler::default();
+    let plain = Sampler { parent_based: false, ..Sampler::default() };
     assert!(
         !based.is_sampled(Some(&parent(false)), trace(1)) && plain.is_sampled(Some(&parent(false)), trace(1))
     );

@@ -140,7 +140,9 @@ pub(super) struct Form {
 fn results(job: &Value, form: Form, answer: &mut dyn FnMut(&Value) -> Reply) -> Vec<Value> {
     let mut results = Vec::new();
     for entry in job["entries"].as_array().into_iter().flatten().rev() {
-        let (id, body, text) = ((form.id)(entry), (form.body)(entry), entry.to_string());
+        let id = (form.id)(entry);
+        let body = (form.body)(entry);
+        let text = entry.to_string();
         let has = |marker: &str| text.contains(marker);
         let result = match () {
             () if has("MOCK-LOST") => continue,

@@ -45,7 +45,8 @@ impl Wire {
 }
 
 fn anthropic(id: &str, lifecycle: &str, retires_at: Option<&str>) -> Value {
-    let (yes, no) = (json!({ "supported": true }), json!({ "supported": false }));
+    let yes = json!({ "supported": true });
+    let no = json!({ "supported": false });
     json!({
         "type": "model", "id": id, "display_name": "Mock", "created_at": "2026-01-01T00:00:00Z", "line": null,
         "lifecycle": lifecycle, "deprecated_at": null, "retires_at": retires_at,

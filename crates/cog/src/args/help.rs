@@ -41,7 +41,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
 pub(crate) fn command() -> Command {
     let cog = Cli::command();
     let globals: Vec<Arg> = cog.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
-    let (overview, page) = (overview(&cog), page(&cog, &globals));
+    let overview = overview(&cog);
+    let page = page(&cog, &globals);
     let hidden: Vec<Arg> = globals.into_iter().map(|arg| arg.hide(true)).collect();
     cog.help_template(overview).mut_subcommands(|command| with_page(command, &page, &hidden))
 }

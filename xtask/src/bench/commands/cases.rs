@@ -28,7 +28,8 @@ pub(super) fn in_parallel(cog: &str, mock: &Path) -> Outcome<bool> {
     command.arg("test").arg(&module).args(["--provider", "openai", "--jobs", &JOBS.to_string()]);
     command.env("OPENAI_API_KEY", "none").env("OPENAI_BASE_URL", format!("{}/v1", model.address));
     let times: Outcome<Vec<_>> = (0..ROUNDS).map(|_| timed(&mut command)).collect();
-    let (time, ideal) = (median(times?), (DELAY * CASES.div_ceil(JOBS)).as_secs_f64());
+    let time = median(times?);
+    let ideal = (DELAY * CASES.div_ceil(JOBS)).as_secs_f64();
     say(format_args!("{:>8.0} ms, {:>8.0} ms", time * 1000.0, ideal * 1000.0));
     Ok(report(time / ideal, &Bound { what: "cog test of 40 cases, --jobs 8 ÷ replies", at_most: 1.3 }))
 }

@@ -48,7 +48,8 @@ impl Names {
 /// The name in a question of DNS, and the answer: 127.0.0.1 for IPv4, nothing for the rest.
 fn answer(question: &[u8]) -> Option<(String, Vec<u8>)> {
     const HEADER: usize = 12;
-    let (id, body) = (question.get(..2)?, question.get(HEADER..)?);
+    let id = question.get(..2)?;
+    let body = question.get(HEADER..)?;
     let end = body.iter().position(|byte| *byte == 0)?;
     let record = body.get(..end + 5)?;
     let is_ipv4 = record.get(end + 1..end + 3)? == [0, 1];

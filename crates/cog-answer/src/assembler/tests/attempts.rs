@@ -95,7 +95,8 @@ fn amount_of_two(first: &[ModelEvent], second: &[ModelEvent]) -> serde_json::Val
 fn cost_is_that_of_all_attempts() {
     let usage = |input_tokens| ModelEvent::Usage(Usage { input_tokens, ..Usage::default() });
     let end = ModelEvent::Finished(FinishReason::Stop);
-    let (ten, five) = ([usage(10), end.clone()], [usage(5), end.clone()]);
+    let ten = [usage(10), end.clone()];
+    let five = [usage(5), end.clone()];
     assert_eq!(amount_of_two(&ten, &five), 0.015);
     assert_eq!(
         amount_of_two(slice::from_ref(&end), &five),

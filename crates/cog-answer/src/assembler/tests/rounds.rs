@@ -9,7 +9,8 @@ fn usage(input_tokens: u64) -> Usage {
 }
 
 fn cost() -> Option<Cost> {
-    let (amount, date) = (Amount::new(0.5)?, PriceDate::new("2026-11-22")?);
+    let amount = Amount::new(0.5)?;
+    let date = PriceDate::new("2026-11-22")?;
     Some(Cost { amount, currency: Currency::Usd, source: PriceSource::GenaiPrices, date })
 }
 

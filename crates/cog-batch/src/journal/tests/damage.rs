@@ -117,7 +117,8 @@ const MANY: u64 = GROUP_ROWS as u64 + 100;
 fn results_that_lost_more_than_a_group_are_refused() {
     let (files, _, ends) = batch(MANY);
     let place = Place::cut_copy(&files, files.0.len(), ends[98]);
-    let (error, before) = (place.open().map(drop).unwrap_err(), place.files());
+    let error = place.open().map(drop).unwrap_err();
+    let before = place.files();
     let expected = format!(
         "{}: the results are incomplete: {} bytes, but the journal lists {}",
         place.paths.results.display(),

@@ -74,7 +74,8 @@ async fn a_group_keeps_the_lines_that_were_written() {
     let gate = Arc::clone(&is_blocked);
     let left = Arc::new(AtomicI64::new(room));
     let wrap = move |file| -> Box<dyn Append> {
-        let (gate, left) = (Arc::clone(&gate), Arc::clone(&left));
+        let gate = Arc::clone(&gate);
+        let left = Arc::clone(&left);
         let on_write = move |count: usize| {
             drop(gate.1.wait_while(gate.0.lock().unwrap(), |blocked| *blocked).unwrap());
             if count.is_multiple_of(RECORD_LEN) {

@@ -46,7 +46,8 @@ async fn check(place: &Place) {
 
 #[tokio::test]
 async fn a_batch_that_is_killed_at_each_operation_loses_no_record() {
-    let (mut deaths, mut operations) = (0, 0);
+    let mut deaths = 0;
+    let mut operations = 0;
     loop {
         let place = Place::new();
         let survives = run(&place, operations);
@@ -63,7 +64,8 @@ async fn a_batch_that_is_killed_at_each_operation_loses_no_record() {
 #[tokio::test]
 async fn a_batch_that_is_killed_again_and_again_ends() {
     let place = Place::new();
-    let (mut before, mut deaths) = (0, 0);
+    let mut before = 0;
+    let mut deaths = 0;
     // After the header, a row needs two operations; repairs need two more for each file.
     while !run(&place, if deaths == 0 { 4 } else { 7 }) {
         deaths += 1;

@@ -205,7 +205,9 @@ fn rules_with_the_same_sources_share_what_they_read() {
         RuleDocument { name, known: StaticType::Maybe(known) } => (name, known),
         RuleDocument { name, known } => panic!("{name}: {known:?}"),
     };
-    let (first, second, other) = (next(), next(), next());
+    let first = next();
+    let second = next();
+    let other = next();
     assert!(first.0 == second.0 && Rc::ptr_eq(&first.1, &second.1));
     assert_ne!(first.0, other.0);
 }
@@ -225,7 +227,8 @@ fn many_rules_after_many_steps_have_few_findings() {
 #[test]
 fn condition_of_many_paths_is_compared_in_part() {
     let paths: Vec<String> = (0..200).map(|number| format!("$.data.n{number} == 1")).collect();
-    let (all, first) = (paths.join(" && "), paths[0].as_str());
+    let all = paths.join(" && ");
+    let first = paths[0].as_str();
     let plain = |rules: &[&str]| {
         let rules: String =
             rules.iter().map(|rule| format!("  - {{condition: {rule}, next: null}}\n")).collect();

@@ -152,10 +152,12 @@ fn thinking_after_a_text_begins_a_message() {
     let anthropic = |blocks: &[&str]| {
         format!(r#"{{"messages":[{{"role":"assistant","content":[{}]}}]}}"#, blocks.join(","))
     };
-    let (part, thought) = (r#"{"text":"a"}"#, r#"{"text":"h","thought":true}"#);
+    let part = r#"{"text":"a"}"#;
+    let thought = r#"{"text":"h","thought":true}"#;
     let gemini =
         |parts: &[&str]| format!(r#"{{"contents":[{{"role":"model","parts":[{}]}}]}}"#, parts.join(","));
-    let (message, item) = (r#"{"role":"assistant","content":"a"}"#, r#"{"type":"reasoning","id":"r"}"#);
+    let message = r#"{"role":"assistant","content":"a"}"#;
+    let item = r#"{"type":"reasoning","id":"r"}"#;
     let responses = |items: &[&str]| format!("[{}]", items.join(","));
     for (format, history, count) in [
         (Format::Anthropic, anthropic(&[thinking, thinking, text]), 1),

@@ -149,7 +149,8 @@ async fn changed_module_is_a_changed_skill() {
     let before = client.ask(1, "skills/get", uri.clone()).await;
     write(root.path(), "mine", "excludes: [guessing without a reason]\n");
     let after = listed(&mut client).await.into_iter().find(|skill| skill["uri"] == uri["uri"]).unwrap();
-    let (before, after) = (&before["result"]["skill"]["resources"][0], &after["resources"][0]);
+    let before = &before["result"]["skill"]["resources"][0];
+    let after = &after["resources"][0];
     assert!(before["digest"].is_string() && before["digest"] != after["digest"], "{before} {after}");
     let read = client.ask(2, "resources/read", uri).await;
     assert_eq!(after["digest"], digest(read["result"]["contents"][0]["text"].as_str().unwrap()));

@@ -200,7 +200,9 @@ fn last_line(line: &[u8]) -> Result<Option<String>, DecodeError> {
 /// Reads server-sent events from a complete text, step by step as the WHATWG specification describes.
 fn reference_sse(text: &[u8]) -> Outcome {
     let lines = sse_lines(text);
-    let (mut found, mut name, mut data) = (Vec::new(), Vec::new(), None::<Vec<u8>>);
+    let mut found = Vec::new();
+    let mut name = Vec::new();
+    let mut data = None::<Vec<u8>>;
     let count = lines.len();
     for (index, line) in lines.into_iter().enumerate() {
         let is_last = index + 1 == count;
@@ -217,7 +219,8 @@ fn reference_sse(text: &[u8]) -> Outcome {
             }
             line => {
                 let colon = line.iter().position(|byte| *byte == b':');
-                let (field, value) = (&line[..colon.unwrap_or(line.len())], colon.map(|at| &line[at + 1..]));
+                let field = &line[..colon.unwrap_or(line.len())];
+                let value = colon.map(|at| &line[at + 1..]);
                 let value = value.unwrap_or_default();
                 let value = value.strip_prefix(b" ").unwrap_or(value);
                 match field {

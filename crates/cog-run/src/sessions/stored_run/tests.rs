@@ -121,7 +121,8 @@ fn oldest_runs_are_removed() {
     let directory = tempfile::tempdir().unwrap();
     let runs = StoredRuns::in_directory(directory.path());
     let new = || runs.create(record(RunInput::Args(String::new()))).unwrap();
-    let (open, old) = (new(), new().id().to_owned());
+    let open = new();
+    let old = new().id().to_owned();
     let age = |id: &str, age: Duration| {
         let file = std::fs::OpenOptions::new().write(true).open(runs.path_of(id)).unwrap();
         file.set_modified(crate::clock::now() - age).unwrap();

@@ -109,7 +109,8 @@ fn insights_are_checked_when_they_are_complete() {
         let contract = data_contract(json!({}), &rules);
         live(&contract, &json!({ "rationale": "r", "extensions": { "insights": insights } }))
     };
-    let (good, bad) = (insight("a"), json!({ "text": "t" }));
+    let good = insight("a");
+    let bad = json!({ "text": "t" });
     assert_eq!(with(Tier::Exec, true, 1, json!([good])), [""; 0]);
     assert_eq!(
         with(Tier::Decision, true, 5, json!([good, bad])),
@@ -173,7 +174,8 @@ fn live_extensions(rules: &Rules, rest: Option<Value>, extensions: Value) -> Vec
     let schema = json!({ "properties": properties, "additionalProperties": false });
     let contract = contract(json!({ "data": schema }), rules);
     let data = json!({ "rationale": "r", "extensions": extensions });
-    let (found, complete) = (live(&contract, &data), lines(&check(&contract, data).violations));
+    let found = live(&contract, &data);
+    let complete = lines(&check(&contract, data).violations);
     assert!(found.iter().all(|line| complete.contains(line)), "{found:?} {complete:?}");
     found
 }

@@ -108,7 +108,8 @@ fn container_in_a_list_of_one_type_keeps_its_keywords() {
 
 #[test]
 fn optional_member_becomes_nullable_once() {
-    let (text, nothing) = (json!({ "type": "string" }), json!({ "type": "null" }));
+    let text = json!({ "type": "string" });
+    let nothing = json!({ "type": "null" });
     for nullable in
         [nothing.clone(), json!({ "type": ["string", "null"] }), json!({ "anyOf": [text, nothing] })]
     {

@@ -127,7 +127,8 @@ fn schema(rng: &mut Rng, depth: usize) -> Value {
 }
 
 fn scalar(rng: &mut Rng) -> Value {
-    let (low, high) = (json!(rng.u8(..3)), json!(rng.u16(3..3_000)));
+    let low = json!(rng.u8(..3));
+    let high = json!(rng.u16(3..3_000));
     let pattern = json!(pattern(rng));
     match rng.u8(..4) {
         0 => limited(rng, "string", &[("minLength", low), ("maxLength", high)]),

@@ -101,7 +101,8 @@ async fn number_and_bytes_of_uploads_are_limited() {
         settings.max_bytes = 100;
         settings.max_bytes_per_client = 50;
     });
-    let (first, second) = (created(&store, "me"), created(&store, "me"));
+    let first = created(&store, "me");
+    let second = created(&store, "me");
     assert_eq!(code(&store.create("me", UploadRequest::default()).unwrap_err()), "E4002");
     created(&store, "you");
     assert_eq!(code(&store.create("others", UploadRequest::default()).unwrap_err()), "E4002");
@@ -129,7 +130,8 @@ async fn declared_size_is_reserved() {
 #[tokio::test]
 async fn upload_over_the_limit_releases_its_space() {
     let store = store(|settings| settings.max_bytes_per_client = 50);
-    let (first, second) = (created(&store, "me"), created(&store, "me"));
+    let first = created(&store, "me");
+    let second = created(&store, "me");
     let (mut one, mut two) =
         (store.begin(&first, "me", None, 0).unwrap(), store.begin(&second, "me", None, 0).unwrap());
     one.push(&PIXEL[..20]).unwrap();

@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn frame_replaces_previous_one() {
-        let (mut terminal, mut screen) = (Terminal::new(20, 6), Screen::default());
+        let mut terminal = Terminal::new(20, 6);
+        let mut screen = Screen::default();
         terminal.write("$ cog run\r\n");
         terminal.write(&screen.show(lines(&["one", "two", "three"]), 20));
         terminal.write(&screen.show(lines(&["one", "2"]), 20));
@@ -99,7 +100,8 @@ mod tests {
 
     #[test]
     fn frame_at_bottom_scrolls_and_preserves_scrollback() {
-        let (mut terminal, mut screen) = (Terminal::new(20, 3), Screen::default());
+        let mut terminal = Terminal::new(20, 3);
+        let mut screen = Screen::default();
         terminal.write("first\r\nsecond\r\n");
         terminal.write(&screen.show(lines(&["a", "b"]), 20));
         terminal.write(&screen.show(lines(&["a", "b", "c"]), 20));
@@ -110,7 +112,8 @@ mod tests {
 
     #[test]
     fn redraws_over_keystrokes() {
-        let (mut terminal, mut screen) = (Terminal::new(20, 4), Screen::default());
+        let mut terminal = Terminal::new(20, 4);
+        let mut screen = Screen::default();
         terminal.write(&screen.show(lines(&["one", "two"]), 20));
         terminal.write("^C");
         terminal.write(&screen.show(lines(&["one", "two"]), 20));
