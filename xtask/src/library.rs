@@ -8,17 +8,16 @@ use crate::project::{
     Outcome, capture, cargo, emptied, execute, read, root, say, target_directory, write_new,
 };
 
-/// The sets of features that are compiled, beside the one of the tests: cog-run, the public library, with none and with each
-/// alone, and the program with none and with its defaults.
-const CHECKS: [&[&str]; 7] = [
+/// The sets of features that are compiled for each change, in addition to the one of the tests: cog-run and the program with
+/// none, and the program with its defaults.
+const CHECKS: [&[&str]; 3] = [
     &["--package", "cog-run", "--no-default-features"],
-    &["--package", "cog-run", "--no-default-features", "--features", "media"],
-    &["--package", "cog-run", "--no-default-features", "--features", "offline"],
-    &["--package", "cog-run", "--no-default-features", "--features", "providers"],
-    &["--package", "cog-run", "--no-default-features", "--features", "tokenizers"],
     &["--package", "cogn", "--package", "cog-host", "--package", "cog-batch", "--no-default-features"],
     &["--package", "cogn"],
 ];
+
+/// The features of cog-run, the public library, that `cargo xtask test --all` compiles alone.
+const ALONE: [&str; 4] = ["media", "offline", "providers", "tokenizers"];
 
 /// What the program outside the workspace prints.
 const EXPECTED: &str = "billing\nwritten\n";
@@ -70,6 +69,15 @@ fn count_crates(feature: &str) -> Outcome<usize> {
     let printed = capture(&mut tree)?;
     let crates: BTreeSet<&str> = printed.lines().map(|line| line.trim_end_matches(" (*)")).collect();
     Ok(crates.len())
+}
+
+/// Compiles cog-run with each feature alone.
+pub(crate) fn each_feature() -> Outcome {
+    for feature in ALONE {
+        let alone = ["--package", "cog-run", "--no-default-features", "--features", feature];
+        execute(cargo().args(["check", "--quiet", "--locked"]).args(alone))?;
+    }
+    Ok(())
 }
 
 /// Compiles and runs a program that uses cog-run by its path, in a directory outside the workspace.

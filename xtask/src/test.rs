@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::project::{FEATURES, Outcome, cargo, emptied, execute, root, say, tracked};
-use crate::{bench, clients, engine, python as package, replies, terminal, tools, types};
+use crate::{bench, clients, engine, fuzz, library, python as package, replies, terminal, tools, types};
 
 /// How much to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(crate) enum Extent {
     RustOnly,
     /// Also what needs other people's programs and packages of moderate size.
     Usual,
-    /// Also what downloads a browser, Node, Ray, Daft or an engine, or takes minutes.
+    /// Also what downloads a browser, Node, Ray, Daft or an engine, or compiles the program another time.
     All,
 }
 
@@ -56,6 +56,9 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         package::check(extent)?;
     }
     if extent == Extent::All {
+        library::each_feature()?;
+        library::package()?;
+        fuzz::check()?;
         engine::check()?;
         clients::check()?;
         types::check()?;
