@@ -14,11 +14,10 @@
 // `tools` executes the calls of a reply, and halts for a person; `tool` is the interface that a tool implements. `cache` answers
 // an equal request. `offline` answers without a provider.
 //
-// `state` is what all runs of a runtime share; only `runtime` and `pipeline` see it, and pass each module what it reads.
+// `RuntimeState` is what all runs of a runtime share; only `runtime` and `pipeline` see it, and pass each module what it reads.
 // `options` is what a user says of a run, and `context` what surrounds it: its session, its log of calls, the runs that lead to
 // it. `budget` limits it and `events` reports it. `media_files` stores the media of inputs for sessions and halted runs.
 
-mod approval;
 mod budget;
 mod cache;
 mod call_log;
@@ -51,7 +50,6 @@ mod request;
 mod runtime;
 mod session;
 pub mod sessions;
-mod state;
 mod stream;
 mod tool;
 pub mod tools;

@@ -1,7 +1,6 @@
 //! The context of a run: what a module reads beside its input, and what it emits for later runs (docs/spec/context.md).
 
 mod input_context;
-mod key;
 mod shape;
 mod store;
 
@@ -16,8 +15,8 @@ use cog_store::{Key, OwnerLimits};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::input_context::{ContextSink, ContextSources, InputContext};
-use self::key::hex;
 pub use self::store::ContextStore;
+use self::store::hex;
 use crate::clock;
 
 // The limits of the context that one owner may store.

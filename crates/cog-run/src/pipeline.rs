@@ -10,25 +10,27 @@
 //! chunks, and [`ChunkStream::fold`] folds the chunks into one envelope.
 
 mod prepare;
-mod providers;
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use cog_json::Value;
+use cog_media::Access;
 use cog_module::Module;
-use cog_spec::ErrorBody;
+use cog_spec::{ErrorBody, Generation};
 
 pub(crate) use self::prepare::prepare;
 use crate::{
-    ChunkStream, RunContext, RunInput, RunOptions,
-    composition::{CompositionMode, PartRun, StartPart},
+    AnswerCache, BudgetLimits, ChunkStream, Providers, RunContext, RunInput, RunOptions,
+    compiled::Compilations,
+    composition::{CompositionMode, Compositions, PartRun, StartPart},
     drive::Driver,
-    events::OpenRun,
+    events::{Listeners, OpenRun},
+    module_context::ContextStore,
+    modules::Modules,
     plan::PreparedRun,
-    state::RuntimeState,
     stream::ChunkQueue,
     tool::ToolInfo,
-    tools::{ModuleCall, ModuleCalls},
+    tools::{ModuleCall, ModuleCalls, ToolSettings},
 };
 
 /// Calls the provider, and returns the chunks of the answer as they arrive.
@@ -113,4 +115,29 @@ impl ModuleCalls for RuntimeState {
             Ok(run(prepared).fold().await)
         })
     }
+}
+
+// The state that all runs of a runtime share.
+
+/// The state that all runs of a runtime share.
+pub(crate) struct RuntimeState {
+    pub(crate) providers: Providers,
+    pub(crate) modules: Modules,
+    pub(crate) compilations: Compilations,
+    /// The maximum duration of runs without their own timeout.
+    pub(crate) timeout: Duration,
+    /// The media that runs may open from their input.
+    pub(crate) media: Access,
+    /// The parameters of the generation for runs without their own.
+    pub(crate) generation: Generation,
+    /// The listeners of all runs.
+    pub(crate) listeners: Listeners,
+    pub(crate) tools: ToolSettings,
+    /// The limits of each run.
+    pub(crate) budget: BudgetLimits,
+    /// The cache of answers.
+    pub(crate) cache: Option<AnswerCache>,
+    /// The context that modules have emitted.
+    pub(crate) context: ContextStore,
+    pub(crate) compositions: Compositions,
 }

@@ -11,13 +11,12 @@ use cog_spec::{Code, Envelope, ErrorBody, Generation};
 use crate::{
     AnswerCache, BudgetLimits, ChunkStream, ContextStore, Providers, Rendered, RunContext, RunInput,
     RunOptions,
-    approval::{Approval, Decision},
     compiled::Compilations,
     composition::{CompositionMode, Compositions},
     events::{Listeners, RunEvents},
     modules::{ModuleRef, Modules},
-    pipeline,
-    state::RuntimeState,
+    options::{Approval, Decision},
+    pipeline::{self, RuntimeState},
     tool::Tool,
     tools::{PendingApproval, PendingApprovals, ToolLimits, ToolSettings},
 };

@@ -5,9 +5,7 @@
 //! run is cancelled, unless it is detached. When the session of an interrupted run is
 //! [resumed](Sessions::resume), the model is called again, after the tool calls that the run made.
 
-mod adopt;
 mod file;
-mod finished;
 mod journal;
 mod log;
 mod part_answer;
@@ -15,7 +13,6 @@ mod partial;
 mod replicator;
 mod resume;
 mod session;
-mod settings;
 mod shared;
 mod shared_log;
 mod store;
@@ -39,8 +36,7 @@ use self::{
 };
 pub use self::{
     resume::{ResumeError, ResumeFrom},
-    session::{NewSession, RunSpec, Session, SessionOptions},
-    settings::SessionSettings,
+    session::{NewSession, RunSpec, Session, SessionOptions, SessionSettings},
     shared_log::{AppendError, LogFuture, LogReading, LogRecord, LogRequest, LogStream, SharedLog},
     stored_run::{RunRecord, StoredRun, StoredRuns},
     subscriber::{Batch, Entry, StartFrom, Subscriber},

@@ -1,7 +1,6 @@
 //! The interface of a tool: what host programs and crates that connect to other systems implement (docs/tools.md).
 
 mod info;
-mod schema;
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 

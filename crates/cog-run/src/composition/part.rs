@@ -19,8 +19,8 @@ use super::{
     call::{Call, CallResult},
 };
 use crate::{
-    Caller, Cancellation, ChunkStream, ContextScope, RunContext, RunOptions, approval::Approval,
-    input::CheckedInput, prompt, stream::ChunkQueue, tools::ContinuedPart,
+    Caller, Cancellation, ChunkStream, ContextScope, RunContext, RunOptions, input::CheckedInput,
+    options::Approval, prompt, stream::ChunkQueue, tools::ContinuedPart,
 };
 
 /// What all calls of a composition share.

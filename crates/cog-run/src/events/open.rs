@@ -10,8 +10,8 @@ use cog_spec::{Chunk, Code, ErrorBody, FinishReason, Modality, ModelEvent, Usage
 use tokio::time::Instant;
 
 use super::{
-    CallOutcome, CallReport, RunOutcome, RunReport, SpanContext, ToolOutcome, ToolReport,
-    listeners::{Listeners, OpenSpan, RunScope},
+    CallOutcome, CallReport, Listeners, OpenSpan, RunOutcome, RunReport, RunScope, SpanContext, ToolOutcome,
+    ToolReport,
 };
 use crate::RunInput;
 

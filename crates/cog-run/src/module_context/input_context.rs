@@ -8,7 +8,7 @@ use cog_schema::{Violation, nearest};
 use cog_spec::{AcceptedContext, Code, ContextRule, ErrorBody, Manifest, Warning, WarningCode};
 use cog_store::StoreError;
 
-use super::{AUDIT, ContextScope, ContextStore, key::RunKeys, shape};
+use super::{AUDIT, ContextScope, ContextStore, shape, store::RunKeys};
 use crate::{clock, error, modules::Modules};
 
 /// The context of one run.

@@ -4,10 +4,8 @@ use cog_json::{Node, Writer};
 use cog_spec::{Generation, Warning};
 use serde::Deserialize as _;
 
-use crate::{
-    Caller, RunOptions,
-    approval::{Approval, Decision},
-};
+use super::{Approval, Decision};
+use crate::{Caller, RunOptions};
 
 /// Writes the options that are set, and the warnings of the run, as an object.
 pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions, warnings: &[Warning]) {

@@ -7,8 +7,9 @@ use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    RunSpec, SessionState, Sessions, StartFrom, Subscriber, finished,
+    RunSpec, SessionState, Sessions, StartFrom, Subscriber,
     log::{Event, Log, Mark},
+    part_answer,
     shared::Shared,
 };
 use crate::{
@@ -176,7 +177,7 @@ impl Sessions {
     ) -> Result<ChunkStream, Box<Envelope>> {
         let module = runtime.load_async(ModuleRef::Name(&spec.module)).await;
         let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
-        let finished_parts = finished::from_log(&session.lock().log);
+        let finished_parts = part_answer::from_log(&session.lock().log);
         let call_log = spec.context.call_log.map(CallLog::resumed);
         let media = match call_log.clone() {
             Some(log) => tokio::task::spawn_blocking(move || log.media()).await.unwrap_or_default(),

@@ -23,7 +23,7 @@ use super::{
     file::{self, Found},
     journal::{self, Journal},
     replicator::Replicator,
-    settings::SessionSettings,
+    session::SessionSettings,
     shared::{Persistence, Shared, State, Wake},
     shared_log::SharedLog,
 };

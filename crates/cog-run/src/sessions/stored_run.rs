@@ -14,7 +14,7 @@ use cog_media::SourceContent;
 use cog_spec::{Chunk, Code, ErrorBody, Progress};
 use cog_store::private::{self, ABANDONED};
 
-use super::{SessionState, file, part_answer, settings::SessionSettings};
+use super::{SessionState, file, part_answer, session::SessionSettings};
 use crate::{
     RunContext, RunInput, RunOptions, call_log::CallLog, clock, media_files::MediaFiles, options::stored,
     parts_state::FinishedParts, session::generate_id,

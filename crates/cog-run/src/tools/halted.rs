@@ -1,21 +1,23 @@
 //! The store of halted runs: in memory, or in a directory that other processes read too.
 
-mod media;
-
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use cog_json::{ToJson as _, Value};
 use cog_media::{Media, SourceContent};
+use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 use cog_store::{Durability, Key, KeyedStore, Layout, Limits, Lookup, StoreError, private::ABANDONED};
 
-use self::media::MediaInMemory;
-use super::state::HaltedState;
-use crate::{clock, media_files::MediaFiles};
+use super::state::{HaltedState, Progressed};
+use crate::{
+    RunOptions, clock, error,
+    media_files::MediaFiles,
+    parts_state::{CompositionState, HaltedPart},
+};
 
 /// The maximum bytes of a state, and of the media of its input in a directory.
 const MAX_BYTES: u64 = 64 << 20;
@@ -236,4 +238,131 @@ fn unknown(id: &str) -> ErrorBody {
 fn shown(id: &str) -> String {
     let short: String = id.chars().take(60).collect();
     short.to_json()
+}
+
+/// The media of halted runs in memory.
+#[derive(Debug)]
+struct MediaInMemory {
+    files: Arc<MediaFiles>,
+    /// The names of the media of each state.
+    names: Mutex<HashMap<Key, Vec<String>>>,
+}
+
+impl Default for MediaInMemory {
+    fn default() -> Self {
+        Self { files: Arc::new(MediaFiles::in_memory()), names: Mutex::default() }
+    }
+}
+
+impl MediaInMemory {
+    fn files(&self) -> Arc<MediaFiles> {
+        Arc::clone(&self.files)
+    }
+
+    /// Removes states until there is room for media of this owner.
+    fn make_room(&self, states: &KeyedStore, owner: Option<&str>, media: &[(String, Media)]) {
+        while self.files.is_too_full_for(media) && states.remove_oldest(owner) {
+            self.release_removed(states);
+        }
+    }
+
+    /// Keeps media as long as their state, which was stored before: it may have been removed since.
+    fn keep(&self, state: Key, media: Vec<String>, states: &KeyedStore) {
+        self.lock().insert(state, media);
+        self.release_removed(states);
+    }
+
+    /// Releases the media of states that were removed or claimed.
+    fn release_removed(&self, states: &KeyedStore) {
+        self.lock().retain(|state, media| {
+            let is_stored = states.contains(state);
+            if !is_stored {
+                self.files.release(media.iter().map(String::as_str));
+            }
+            is_stored
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Vec<String>>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// Halts a composition with a part that waits for a confirmation.
+
+/// Stores a composition whose parts wait for a confirmation, and returns the error that ends it: the error of the
+/// first of these parts, with the id of the composition. `media` are the input's media whose sources can expire.
+pub(crate) async fn halt_parts(
+    halted: &PendingApprovals,
+    module: &Arc<Module>,
+    input: &Value,
+    media: Vec<(String, Media)>,
+    options: &RunOptions,
+    parts: CompositionState,
+) -> ErrorBody {
+    let Some(first) = parts.halted.first().cloned() else {
+        return ErrorBody::new(Code::InternalError, "no part of the halted composition waits");
+    };
+    let opened = open(halted.clone(), first.id.clone(), options.owner.clone()).await;
+    let state = opened.and_then(|part| composition_state(module, input, options, part, &first));
+    match state {
+        Ok(state) => halted.halt(HaltedState { parts: Some(parts), ..state }, media).await,
+        Err(error) => error,
+    }
+}
+
+/// Reads the state of a part, without blocking the event loop.
+async fn open(halted: PendingApprovals, id: String, owner: Option<String>) -> Result<HaltedState, ErrorBody> {
+    let opened = tokio::task::spawn_blocking(move || halted.open(&id, owner.as_deref())).await;
+    opened.unwrap_or_else(|failed| Err(error::from_task(&failed)))
+}
+
+/// Returns the state of the composition, which shows the call that its part waits for.
+fn composition_state(
+    module: &Arc<Module>,
+    input: &Value,
+    options: &RunOptions,
+    part: HaltedState,
+    first: &HaltedPart,
+) -> Result<HaltedState, ErrorBody> {
+    let path = match &part.part {
+        Some(inner) => format!("{}/{inner}", first.path),
+        None => first.path.clone(),
+    };
+    let state = HaltedState::new(module, input, options, part.round)?;
+    let progressed = Progressed { notes: part.progressed.notes, ..Progressed::default() };
+    let provider = part.provider;
+    let model = part.model;
+    Ok(HaltedState { part: Some(path), progressed, provider, model, ..state })
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_media::{MediaDeclaration, MediaRules, Store, check, decode_base64};
+
+    use super::*;
+
+    async fn image(base64: &str) -> Media {
+        let stored = decode_base64(base64, Store::with_limit(100)).unwrap();
+        check(stored, &MediaDeclaration::default(), &MediaRules::default(), None).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn oldest_state_is_removed_for_the_media_of_the_next_one() {
+        let first = image("R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==").await;
+        let next = image("UklGRh4AAABXRUJQVlA4TBIAAAAvA0AAAA8Q87//8x8O5iGi/xE=").await;
+        let states = KeyedStore::in_memory(LIMITS);
+        let files = Arc::new(MediaFiles::in_memory_up_to(first.bytes().len()));
+        let in_memory = MediaInMemory { files, ..MediaInMemory::default() };
+        let keys = [1, 2].map(|number| Key::new(None, format!("halt_{number:032x}")));
+        for (key, item) in keys.iter().zip([first, next]) {
+            let media = [("upl_1".to_owned(), item)];
+            in_memory.make_room(&states, None, &media);
+            let stored = in_memory.files.add_all(&media);
+            assert_eq!(stored.len(), 1, "{key:?}");
+            states.insert(key, b"{}", None, clock::now()).unwrap();
+            in_memory.keep(key.clone(), stored.into_iter().map(|media| media.file).collect(), &states);
+        }
+        assert_eq!(keys.map(|key| states.contains(&key)), [false, true]);
+    }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use super::{
     Round,
     content::Done,
-    state::{CallNote, HaltedState, Progressed, text},
+    state::{self, CallNote, HaltedState, Progressed},
 };
 
 /// Returns the entry of a round that begins.
@@ -21,10 +21,10 @@ pub(super) fn round(
     hashes: &[(String, String)],
 ) -> String {
     line(|w| {
-        text::write_message(w.key("round"), Some(message));
-        w.key("calls").array(|w| round.calls.iter().for_each(|call| text::write_call(w, call)));
+        state::write_message(w.key("round"), Some(message));
+        w.key("calls").array(|w| round.calls.iter().for_each(|call| state::write_call(w, call)));
         w.optional("usage", &usage);
-        text::write_hashes(w.key("hashes"), hashes);
+        state::write_hashes(w.key("hashes"), hashes);
     })
 }
 
@@ -53,7 +53,7 @@ pub(super) fn start(call: &ToolCall) -> String {
 /// Returns the entry of a result.
 pub(super) fn end(done: &Done) -> String {
     line(|w| {
-        text::write_message(w.key("end"), Some(&done.message));
+        state::write_message(w.key("end"), Some(&done.message));
         w.field("note", &done.note);
         w.field("is_high_risk", &done.is_high_risk);
         w.optional("usage", &done.usage);
@@ -101,21 +101,21 @@ impl Logged {
         if let Some(id) = entry.get("start") {
             self.started.insert(id.as_str()?.to_owned());
         } else if let Some(message) = entry.get("end") {
-            self.add_result(text::read_message(message)?, entry)?;
+            self.add_result(state::read_message(message)?, entry)?;
         } else if let Some(state) = entry.get("continued") {
             self.continue_from(HaltedState::from_node(state)?, entry.get("is_confirmed")?.as_bool()?);
         } else if let Some(is_claimed) = entry.get("claimed") {
             self.is_claimed = is_claimed.as_bool()?;
         } else if let Some(message) = entry.get("round") {
             self.end_round();
-            self.messages.push(text::read_message(message)?);
-            let calls = entry.get("calls")?.elements().map(text::read_call).collect::<Option<Vec<_>>>()?;
+            self.messages.push(state::read_message(message)?);
+            let calls = entry.get("calls")?.elements().map(state::read_call).collect::<Option<Vec<_>>>()?;
             self.progressed.rounds += 1;
             self.progressed.calls += u32::try_from(calls.len()).ok()?;
             self.progressed.usage = entry.get("usage").and_then(Usage::read);
             self.round = Some(Round::new(calls));
             if self.hashes.is_empty() {
-                self.hashes = text::read_hashes(entry.get("hashes")?)?;
+                self.hashes = state::read_hashes(entry.get("hashes")?)?;
             }
         }
         Some(())

@@ -15,9 +15,9 @@ use super::{
 };
 use crate::{
     RunContext, RunInput, RunOptions,
-    approval::{Approval, Decision},
     call_log::CallLog,
     error,
+    options::{Approval, Decision},
     parts_state::HaltedPart,
 };
 
