@@ -12,7 +12,6 @@ mod call;
 mod error;
 mod execution;
 mod part;
-mod reports;
 mod schedule;
 
 use std::{

@@ -1,7 +1,6 @@
 //! The asynchronous part of a run: calls the model and passes its events to the assembler.
 
 mod reply;
-mod spend;
 mod tools;
 
 use std::{pin::pin, sync::Arc, time::Duration};

@@ -17,7 +17,6 @@ mod shared;
 mod shared_log;
 mod store;
 mod stored_run;
-mod subscriber;
 
 use std::{
     any::Any,
@@ -36,10 +35,11 @@ use self::{
 };
 pub use self::{
     resume::{ResumeError, ResumeFrom},
-    session::{NewSession, RunSpec, Session, SessionOptions, SessionSettings},
+    session::{
+        Batch, Entry, NewSession, RunSpec, Session, SessionOptions, SessionSettings, StartFrom, Subscriber,
+    },
     shared_log::{AppendError, LogFuture, LogReading, LogRecord, LogRequest, LogStream, SharedLog},
     stored_run::{RunRecord, StoredRun, StoredRuns},
-    subscriber::{Batch, Entry, StartFrom, Subscriber},
 };
 use crate::{
     CancelReason, ChunkStream, RunContext, RunInput, Runtime, clock, parts_state::FinishedParts,

@@ -9,7 +9,6 @@ mod content;
 mod execute;
 mod halted;
 mod logged;
-mod module_tool;
 mod restore;
 mod round;
 mod run;
@@ -24,11 +23,10 @@ pub use self::{
 };
 pub(crate) use self::{
     halted::halt_parts,
-    module_tool::{ModuleCall, ModuleCalls},
     restore::{Claim, Continued, ContinuedPart, Restored, restore},
     round::{Round, RoundEnd},
     run::{LastCall, ToolRun, ToolSources},
-    set::ToolSet,
+    set::{ModuleCall, ModuleCalls, ToolSet},
 };
 use crate::tool::ToolList;
 pub use crate::{

@@ -16,11 +16,10 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::{sync::OwnedSemaphorePermit, task::yield_now, time::timeout};
 
 use super::{
-    answer::{self, CompositionAnswer},
+    answer::{self, CompositionAnswer, Reports, describe},
     call::{Call, CallResult},
     error::{self, CompositionError},
     part::Context,
-    reports::{Reports, describe},
     schedule::Schedule,
 };
 use crate::{
