@@ -11,7 +11,7 @@ use cog_spec::{Code, ErrorBody, Meta, RepairRule, Risk, RiskRule, RiskValue, Tie
 pub(crate) use self::open::{Failure, ParsedReply, Success};
 use self::{handoff::next_packet, open::ReplyParts};
 use crate::{
-    AnswerRules, error, partial, patch,
+    AnswerRules, error, patch,
     repair::{self, Ledger},
     shape::Shape,
 };
@@ -61,7 +61,7 @@ pub(crate) fn partial(rules: &AnswerRules, parsed: &ParsedReply) -> Option<Value
         Shape::Envelope { ok } => value.get("data").filter(|_| ok)?,
         Shape::Bare => value.node(),
     };
-    partial::from_data(rules, value, data)
+    repair::partial_data(rules, value, data)
 }
 
 // Aggregates `meta.risk` (overview, risk; rulings R20, R21).
@@ -134,7 +134,7 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
         violations.push(error::violation("meta.risk", "type", "expected a string or `{custom, reason}`"));
     }
     let failure = |error| Failure {
-        partial_data: partial::from_data(rules, &data, data.node()),
+        partial_data: repair::partial_data(rules, &data, data.node()),
         repairs: ledger.entries().to_vec(),
         warnings: warnings.clone(),
         ..Failure::new(error)
@@ -212,7 +212,7 @@ fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<
             }
         });
         return Err(Box::new(Failure {
-            partial_data: partial::from_data(rules, &data, data.node()),
+            partial_data: repair::partial_data(rules, &data, data.node()),
             repairs: ledger.into_entries(),
             warnings,
             ..Failure::new(error.with_details(details))

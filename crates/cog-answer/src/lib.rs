@@ -23,7 +23,7 @@
 //! assert_eq!(fold(chunks).meta.explain, "Hi.");
 //! ```
 //!
-//! `repair` repairs a reply (rulings R24–R26), `finalize` checks it (R2–R4, R20–R32), `emit` and `watch` emit chunks
+//! `repair` repairs a reply (rulings R24–R26), `finalize` checks it (R2–R4, R20–R32), `emit` and `listener` emit chunks
 //! (R41–R49). [`PendingReply`] inserts the media that were generated with the text. [`verify`] checks envelopes and
 //! streams from any source. No clock, no I/O.
 
@@ -34,7 +34,6 @@ mod error;
 mod finalize;
 mod fold;
 mod listener;
-mod partial;
 mod patch;
 #[cfg(test)]
 mod properties;
@@ -46,7 +45,6 @@ mod shape;
 #[cfg(test)]
 mod testing;
 pub mod verify;
-mod watch;
 
 pub use crate::assembler::{Assembler, Finish, PartsSummary, PendingReply, Step};
 pub use crate::fold::{DataAccumulator, EnvelopeBuilder, fold};

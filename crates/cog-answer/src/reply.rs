@@ -12,8 +12,7 @@ use crate::{
     error,
     finalize::{Failure, ParsedReply},
     listener::Listener,
-    partial,
-    repair::Ledger,
+    repair::{self, Ledger},
     sequencer::ChunkSequencer,
     shape::Shape,
 };
@@ -153,7 +152,7 @@ impl Reply {
         let value = self.parser.into_unwrapped_value().filter(|_| !several);
         let draft = value.as_ref().and_then(|value| self.listener.recognizer().draft(value.node()));
         let partial_data =
-            value.as_ref().zip(draft).and_then(|(value, draft)| partial::from_data(rules, value, draft));
+            value.as_ref().zip(draft).and_then(|(value, draft)| repair::partial_data(rules, value, draft));
         let is_complete = value
             .as_ref()
             .is_some_and(|value| self.listener.recognizer().finish(value.node(), is_unwrapped).1);

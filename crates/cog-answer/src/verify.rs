@@ -5,7 +5,6 @@
 //! members, and the rules of a module.
 
 mod chunk;
-mod content;
 mod envelope;
 mod module;
 mod read;

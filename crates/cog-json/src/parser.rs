@@ -3,7 +3,6 @@
 mod build;
 mod drafts;
 mod fragment;
-mod lenient;
 mod machine;
 mod markup;
 mod number;

@@ -10,8 +10,8 @@ use cog_spec::{ErrorBody, Meta};
 
 use super::{Failure, ParsedReply, open};
 use crate::{
-    AnswerRules, error, partial, patch,
-    repair::{Ledger, reply_meta::Fill},
+    AnswerRules, error, patch,
+    repair::{self, Ledger, reply_meta::Fill},
 };
 
 /// The agent and the time in a packet that is only checked.
@@ -98,7 +98,7 @@ pub(super) fn finalize_error(rules: &AnswerRules, parsed: ParsedReply) -> Failur
             None
         }
     };
-    let partial_data = partial_node.and_then(|data| partial::from_data(rules, &value, data));
+    let partial_data = partial_node.and_then(|data| repair::partial_data(rules, &value, data));
     let (error, meta) = match outcome {
         Some(_) if rules.strict && !ledger.entries().is_empty() => (error::repaired(ledger.entries()), None),
         Some(error) if violations.is_empty() => (error, Meta::read(meta.node())),

@@ -5,9 +5,8 @@ use crate::{
     event::EventKind,
     parser::{
         Sink,
-        lenient::{Mark, Quote},
         machine::{Machine, Step, Token},
-        tolerance::{LedgerTarget, Tolerance},
+        tolerance::{LedgerTarget, Mark, Quote, Tolerance},
     },
     scan::string_run,
     tape::{Entry, Tag},
