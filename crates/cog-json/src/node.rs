@@ -1,17 +1,16 @@
 //! A view of one value on a tape.
 
-mod iter;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use std::{borrow::Cow, fmt, iter::FusedIterator};
 
-use crate::number::Number;
-use crate::tape::{Entry, Tag, Tape, fingerprint};
-use crate::value::Value;
-use crate::write::Writer;
-
-pub use self::iter::{Elements, Members};
+use crate::{
+    number::Number,
+    tape::{Entry, Tag, Tape, fingerprint},
+    value::Value,
+    write::Writer,
+};
 
 /// A view of a value, cheap to copy. It works on a complete value and on a draft that is still arriving; see
 /// [`Node::is_complete`].
@@ -258,7 +257,7 @@ impl<'a> Node<'a> {
     /// Returns the value at a JSON pointer (RFC 6901) relative to this value; `""` is this value.
     #[must_use]
     pub fn pointer(self, pointer: &str) -> Option<Node<'a>> {
-        iter::resolve(self, pointer)
+        resolve(self, pointer)
     }
 
     /// Copies the subtree into an owned value. Incomplete containers and strings are closed. [`Value::child`] returns a
@@ -329,7 +328,7 @@ impl<'a> Node<'a> {
 impl PartialEq for Node<'_> {
     /// JSON equality: the order of members does not matter, numbers are compared mathematically.
     fn eq(&self, other: &Self) -> bool {
-        iter::equal(*self, *other)
+        equal(*self, *other)
     }
 }
 
@@ -351,4 +350,153 @@ impl fmt::Debug for Node<'_> {
         self.write(&mut text);
         f.write_str(&text)
     }
+}
+
+// Iterators over members and elements.
+
+/// The members of an object; see [`Node::members`].
+#[derive(Clone)]
+pub struct Members<'a> {
+    object: Node<'a>,
+    at: u32,
+    end: u32,
+    left: usize,
+}
+
+impl<'a> Members<'a> {
+    #[inline]
+    fn new(node: Node<'a>) -> Self {
+        let (end, left) = if node.is_object() { (node.tape.after(node.index), node.len()) } else { (0, 0) };
+        Members { object: node, at: node.index + 1, end, left }
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a str, Node<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let tape = self.object.tape;
+        // The last key of a draft has no value yet, and an earlier duplicate is shadowed.
+        while self.at + 1 < self.end {
+            let (key, after) = tape.member(self.at);
+            let value = self.object.sibling(self.at + 1);
+            self.at = after;
+            if !key.is_shadowed() {
+                self.left = self.left.saturating_sub(1);
+                return Some((tape.string(key), value));
+            }
+        }
+        None
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Members<'_> {}
+impl FusedIterator for Members<'_> {}
+
+/// The elements of an array; see [`Node::elements`].
+#[derive(Clone)]
+pub struct Elements<'a> {
+    array: Node<'a>,
+    at: u32,
+    end: u32,
+    left: usize,
+}
+
+impl<'a> Elements<'a> {
+    #[inline]
+    fn new(node: Node<'a>) -> Self {
+        let (end, left) = if node.is_array() { (node.tape.after(node.index), node.len()) } else { (0, 0) };
+        Elements { array: node, at: node.index + 1, end, left }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Node<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.end {
+            return None;
+        }
+        let element = self.array.sibling(self.at);
+        self.at = self.array.tape.after(self.at);
+        self.left = self.left.saturating_sub(1);
+        Some(element)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Elements<'_> {}
+impl FusedIterator for Elements<'_> {}
+
+// JSON pointers, RFC 6901.
+
+fn resolve<'a>(from: Node<'a>, pointer: &str) -> Option<Node<'a>> {
+    if pointer.is_empty() {
+        return Some(from);
+    }
+    pointer.strip_prefix('/')?.split('/').try_fold(from, |node, token| match node.kind() {
+        Kind::Object => node.get(&unescape(token)),
+        Kind::Array => node.at(index(token)?),
+        _ => None,
+    })
+}
+
+fn unescape(token: &str) -> Cow<'_, str> {
+    match token.contains('~') {
+        true => token.replace("~1", "/").replace("~0", "~").into(),
+        false => token.into(),
+    }
+}
+
+/// An array index: digits without a leading zero.
+fn index(token: &str) -> Option<usize> {
+    let plain = token == "0" || (!token.starts_with('0') && token.bytes().all(|byte| byte.is_ascii_digit()));
+    if plain { token.parse().ok() } else { None }
+}
+
+// JSON equality.
+
+/// Compares without recursion, so that no depth can exhaust the stack.
+fn equal<'a, 'b>(left: Node<'a>, right: Node<'b>) -> bool {
+    let mut pairs = vec![(left, right)];
+    while let Some((left, right)) = pairs.pop() {
+        let same = match (left.kind(), right.kind()) {
+            (Kind::Array, Kind::Array) => left.len() == right.len() && push_elements(left, right, &mut pairs),
+            (Kind::Object, Kind::Object) => {
+                left.len() == right.len() && push_members(left, right, &mut pairs)
+            }
+            (Kind::Number, Kind::Number) => left.as_number() == right.as_number(),
+            (Kind::String, Kind::String) => left.as_str() == right.as_str(),
+            (Kind::Bool, Kind::Bool) => left.as_bool() == right.as_bool(),
+            (one, other) => one == other,
+        };
+        if !same {
+            return false;
+        }
+    }
+    true
+}
+
+fn push_elements<'a, 'b>(left: Node<'a>, right: Node<'b>, pairs: &mut Vec<(Node<'a>, Node<'b>)>) -> bool {
+    pairs.extend(left.elements().zip(right.elements()));
+    true
+}
+
+fn push_members<'a, 'b>(left: Node<'a>, right: Node<'b>, pairs: &mut Vec<(Node<'a>, Node<'b>)>) -> bool {
+    for (key, value) in left.members() {
+        match right.get(key) {
+            Some(other) => pairs.push((value, other)),
+            None => return false,
+        }
+    }
+    true
 }

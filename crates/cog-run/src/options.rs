@@ -1,13 +1,13 @@
 //! The options of one run.
 
 mod json;
-pub(crate) mod stored;
 
 use std::{sync::Arc, time::Duration};
 
 use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Risk};
 
+pub(crate) use self::json::{read_stored, write_stored};
 use crate::{
     Budget, Cancellation, ContextScope,
     events::{Listeners, RunEvents},

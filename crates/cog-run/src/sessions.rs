@@ -8,7 +8,6 @@
 mod file;
 mod journal;
 mod log;
-mod part_answer;
 mod partial;
 mod replicator;
 mod resume;

@@ -17,7 +17,7 @@ use super::{
     session::RunSpec,
     shared::Shared,
 };
-use crate::{RunContext, RunOptions, call_log::CallLog, clock, media_files::MediaFiles, options::stored};
+use crate::{RunContext, RunOptions, call_log::CallLog, clock, media_files::MediaFiles, options};
 
 /// The format version of the header line.
 const VERSION: u64 = 1;
@@ -36,7 +36,7 @@ pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
         w.field("partial_allowed", &session.partial_allowed);
         w.field("module", &spec.module);
         w.field("options", &spec.options);
-        stored::write(w.key("internal_options"), &spec.options, &spec.context.warnings);
+        options::write_stored(w.key("internal_options"), &spec.options, &spec.context.warnings);
         w.field("input", &spec.input);
     });
     line.push('\n');
@@ -167,7 +167,7 @@ impl Header {
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
         let mut context = RunContext::default();
         if let Some(internal_options) = value.get("internal_options") {
-            context.warnings = stored::read(internal_options, &mut options)?;
+            context.warnings = options::read_stored(internal_options, &mut options)?;
         }
         let input = value.child(value.get("input")?);
         Some(Self {

@@ -1,9 +1,10 @@
 //! The log of a session: its chunks as they were sent.
 
-use cog_json::{ToJson as _, Writer};
-use cog_spec::{Chunk, Progress};
+use cog_json::{ToJson as _, Value, Writer};
+use cog_spec::{Chunk, PartAnswer, PartProgress, Progress};
+use serde::Deserialize as _;
 
-use super::part_answer;
+use crate::parts_state::FinishedParts;
 
 /// The minimum bytes of an entry that is treated as a media item.
 const MIN_MEDIA: usize = 1 << 20;
@@ -64,7 +65,7 @@ impl Log {
 
     fn push_answer(&mut self, chunk: &Chunk) {
         let Chunk::Progress(Progress { part: Some(part), .. }) = chunk else { return };
-        if part_answer::write(part, &mut self.text) {
+        if write_part_answer(part, &mut self.text) {
             self.mark(Event::PartAnswer, None, false);
         }
     }
@@ -250,5 +251,56 @@ impl Event {
     }
 }
 
+// The answers of the parts of a composition, each as a line of the log.
+
+/// Writes the answer that the progress of a part contains, as a line without its line break. Returns whether it has one.
+pub(crate) fn write_part_answer(part: &PartProgress, text: &mut String) -> bool {
+    let Some(answer) = &part.answer else { return false };
+    Writer::compact(text).object(|w| {
+        w.field("part", &part.path);
+        w.field("part_answer", answer);
+    });
+    true
+}
+
+/// Reads the path of a part and its answer from a line; none if the line has another form.
+pub(crate) fn read_part_answer(line: &str) -> Option<(String, PartAnswer)> {
+    let value = Value::parse(line).ok()?;
+    let answer = PartAnswer::deserialize(value.get("part_answer")?).ok()?;
+    Some((value.get("part")?.as_str()?.to_owned(), answer))
+}
+
+/// Returns the answers of the parts that were done. An answer that was dropped from the log is absent.
+pub(crate) fn finished_parts(log: &Log) -> FinishedParts {
+    let answers = log.entries().filter(|(mark, _)| mark.event == Event::PartAnswer);
+    answers.filter_map(|(_, line)| read_part_answer(line)).collect()
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod part_answer_tests {
+    use cog_json::Value;
+    use cog_spec::{Chunk, PartAnswer, PartProgress, Progress};
+
+    use super::*;
+
+    #[test]
+    fn finds_the_answers_of_parts() {
+        let part = |path: &str, envelope: Option<&str>| {
+            let answer = envelope.map(|envelope| PartAnswer {
+                key: "k".to_owned(),
+                envelope: Value::parse(envelope).unwrap(),
+            });
+            let part = PartProgress { path: path.to_owned(), answer, ..PartProgress::default() };
+            Chunk::Progress(Progress { part: Some(Box::new(part)), ..Progress::default() })
+        };
+        let mut log = Log::default();
+        log.push(&part("a", None));
+        log.push(&part("a", Some(r#"{"ok":true,"data":{"n":1.50}}"#)));
+        let found = finished_parts(&log);
+        assert_eq!(found.get("a", "k").unwrap().to_string(), r#"{"ok":true,"data":{"n":1.50}}"#);
+        assert!(found.get("b", "k").is_none());
+    }
+}

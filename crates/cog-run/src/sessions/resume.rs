@@ -8,8 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     RunSpec, SessionState, Sessions, StartFrom, Subscriber,
-    log::{Event, Log, Mark},
-    part_answer,
+    log::{self, Event, Log, Mark},
     shared::Shared,
 };
 use crate::{
@@ -177,7 +176,7 @@ impl Sessions {
     ) -> Result<ChunkStream, Box<Envelope>> {
         let module = runtime.load_async(ModuleRef::Name(&spec.module)).await;
         let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
-        let finished_parts = part_answer::from_log(&session.lock().log);
+        let finished_parts = log::finished_parts(&session.lock().log);
         let call_log = spec.context.call_log.map(CallLog::resumed);
         let media = match call_log.clone() {
             Some(log) => tokio::task::spawn_blocking(move || log.media()).await.unwrap_or_default(),

@@ -14,9 +14,9 @@ use cog_media::SourceContent;
 use cog_spec::{Chunk, Code, ErrorBody, Progress};
 use cog_store::private::{self, ABANDONED};
 
-use super::{SessionState, file, part_answer, session::SessionSettings};
+use super::{SessionState, file, log, session::SessionSettings};
 use crate::{
-    RunContext, RunInput, RunOptions, call_log::CallLog, clock, media_files::MediaFiles, options::stored,
+    RunContext, RunInput, RunOptions, call_log::CallLog, clock, media_files::MediaFiles, options,
     parts_state::FinishedParts, session::generate_id,
 };
 
@@ -91,7 +91,7 @@ impl RunRecord {
             w.optional("model", &self.model);
             w.field("trusted_for_run", &self.is_trusted_for_run);
             w.field("options", &self.options);
-            stored::write(w.key("internal_options"), &self.options, &[]);
+            options::write_stored(w.key("internal_options"), &self.options, &[]);
             w.optional("args", &args);
             w.optional("input", &input);
         });
@@ -103,7 +103,7 @@ impl RunRecord {
         let value = Value::parse(line).ok().filter(|value| value.get("cog_run").is_some())?;
         let text = |key| Some(value.get(key)?.as_str()?.to_owned());
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
-        stored::read(value.get("internal_options")?, &mut options)?;
+        options::read_stored(value.get("internal_options")?, &mut options)?;
         let input = value.get("input").map(|input| value.child(input));
         let input = match (text("args"), input) {
             (Some(text), Some(rest)) => RunInput::ArgsWith(text, rest),
@@ -175,7 +175,7 @@ impl StoredRuns {
         let Some(record) = RunRecord::read(first) else {
             return Err(unreadable(id, "it is not as it was stored"));
         };
-        let finished = rest.lines().filter_map(part_answer::read).collect();
+        let finished = rest.lines().filter_map(log::read_part_answer).collect();
         let call_log = CallLog::restored(file::call_log(&path), Arc::new(media_of(&path))).resumed();
         call_log.restore_media();
         let media = Arc::new(call_log.media());
@@ -255,7 +255,7 @@ impl StoredRun {
         }
         let Chunk::Progress(Progress { part: Some(part), .. }) = chunk else { return };
         let mut line = String::new();
-        if part_answer::write(part, &mut line) {
+        if log::write_part_answer(part, &mut line) {
             line.push('\n');
             if let Err(error) = self.file.write_all(line.as_bytes()) {
                 tracing::warn!(%error, part = part.path, "the answer of a part cannot be stored");

@@ -12,8 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Round, content::CONFIRMATION_REQUIRED};
 use crate::{
-    RunOptions, clock, media_files::StoredMedia, options::stored, parts_state::CompositionState,
-    session::random_id,
+    RunOptions, clock, media_files::StoredMedia, options, parts_state::CompositionState, session::random_id,
 };
 
 /// The number of messages that a run creates again from its input: the prompt and the input.
@@ -228,7 +227,7 @@ impl HaltedState {
             w.field("input", &self.input);
             w.optional("media", &(!self.media.is_empty()).then_some(&self.media));
             w.field("options", &self.options);
-            stored::write(w.key("internal_options"), &self.options, &[]);
+            options::write_stored(w.key("internal_options"), &self.options, &[]);
             w.key("messages").array(|w| self.messages.iter().for_each(|it| write_message(w, Some(it))));
             w.key("calls").array(|w| self.round.calls.iter().for_each(|call| write_call(w, call)));
             w.key("results")
@@ -251,7 +250,7 @@ impl HaltedState {
             return None;
         }
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
-        stored::read(value.get("internal_options")?, &mut options)?;
+        options::read_stored(value.get("internal_options")?, &mut options)?;
         options.owner = string(value, "owner");
         Some(Self {
             id: string(value, "id")?,
