@@ -1,16 +1,11 @@
 //! `cog test`: the golden tests of modules (docs/spec/golden-tests.md).
 
 mod answer;
-mod bench;
 mod case;
-mod figures;
-mod github;
+mod ci;
 mod html;
-mod judge;
-mod junit;
 mod plan;
 mod report;
-mod update;
 
 use std::cell::RefCell;
 
@@ -23,7 +18,6 @@ use cog_spec::ErrorBody;
 use futures_util::{StreamExt as _, stream};
 
 use self::{
-    bench::Bench,
     plan::{Job, Plan},
     report::{Attempt, CaseReport, Report, Suite},
 };
@@ -75,6 +69,17 @@ fn check_recorded(settings: &Settings, console: &Console) -> Result<(), CliError
     Ok(())
 }
 
+/// What all test cases share.
+struct Bench<'a> {
+    args: &'a TestArgs,
+    settings: &'a Settings,
+    /// Loads modules. Replays and recordings run in a runtime of their own.
+    runtime: Runtime,
+    /// Judges criteria, if `--judge` names a provider.
+    judge: Option<Runtime>,
+    console: &'a Console,
+}
+
 impl Bench<'_> {
     /// Runs every case of every module on every variant, as often as requested, in the order of [`Plan::jobs`].
     async fn attempts(&self, plan: &Plan) -> Vec<Attempt> {
@@ -121,9 +126,9 @@ impl Bench<'_> {
         let text = match self.args.format {
             ReportFormat::Human => report.describe(self.console),
             ReportFormat::Json => cog_json::ToJson::to_json(report),
-            ReportFormat::Junit => junit::xml(report),
+            ReportFormat::Junit => ci::junit(report),
             ReportFormat::Html => html::page(report),
-            ReportFormat::Github => github::annotations(report),
+            ReportFormat::Github => ci::annotations(report),
         };
         match self.args.output.as_deref().filter(|path| !emit::is_stdout(path)) {
             Some(path) => emit::file(path, &text, self.console),

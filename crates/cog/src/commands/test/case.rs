@@ -1,4 +1,5 @@
-//! One run of a golden test: calls the provider, replays a recording, or checks the contract only.
+//! One run of a golden test: calls the provider, replays a recording, or checks the contract only. A model may judge the
+//! answer: the criteria of `$judge`, which the module `answer-judge` decides.
 
 use std::path::PathBuf;
 
@@ -10,13 +11,13 @@ use cog_module::{
 };
 use cog_run::{RunInput, RunOptions, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
+use serde_json::json;
 
 use super::{
-    answer::Answer,
-    bench::Bench,
+    Bench,
+    answer::{self, Answer},
     plan::Job,
     report::{Attempt, Figures, Verdict},
-    update,
 };
 
 /// The source of a case's answer.
@@ -92,7 +93,7 @@ impl Bench<'_> {
         mut mismatches: Vec<Mismatch>,
     ) -> Verdict {
         if self.args.update && envelope.is_ok() {
-            return match update::write(module, case, json) {
+            return match answer::write(module, case, json) {
                 Ok(true) => Verdict::Updated,
                 Ok(false) => Verdict::Failed(mismatches),
                 Err(error) => Verdict::failed("", error.code.as_str(), &error.message),
@@ -126,7 +127,7 @@ async fn execute(runtime: &Runtime, job: &Job<'_>) -> Envelope {
 fn cassette(module: &Module, case: &GoldenCase) -> Result<PathBuf, ErrorBody> {
     match (&module.origin, case.input_file.parent()) {
         (Origin::Directory(_), Some(directory)) => Ok(directory.join(format!("{}.cassette", case.name))),
-        _ => Err(update::built_in(module)),
+        _ => Err(answer::built_in(module)),
     }
 }
 
@@ -145,4 +146,61 @@ fn contract_only(module: &Module, case: &GoldenCase) -> Verdict {
     let mismatches: Vec<_> =
         golden::check_case(module, case).into_iter().map(|(_, mismatch)| mismatch).collect();
     if mismatches.is_empty() { Verdict::ContractOnly } else { Verdict::Failed(mismatches) }
+}
+
+/// The module that decides whether an answer meets a criterion. A module of this name in the module directories replaces
+/// the built-in one.
+const MODULE: &str = "answer-judge";
+
+impl Bench<'_> {
+    /// Decides whether the answer meets each criterion of its case.
+    async fn judge(&self, job: &Job<'_>, envelope: &Value) -> Verdict {
+        let Some(runtime) = self.judge.as_ref().or(job.variant.runtime.as_ref()) else {
+            return Verdict::NotJudged;
+        };
+        let mut mismatches = Vec::new();
+        for criterion in &job.case.criteria {
+            match self.unmet(runtime, job, envelope, criterion).await {
+                Ok(unmet) => mismatches.extend(unmet.map(|reason| mismatch("judge", criterion, &reason))),
+                Err(error) => mismatches.push(mismatch(error.code.as_str(), criterion, &error.message)),
+            }
+        }
+        if mismatches.is_empty() { Verdict::Passed } else { Verdict::Failed(mismatches) }
+    }
+
+    /// Returns why the answer does not meet a criterion; none if it does.
+    async fn unmet(
+        &self,
+        runtime: &Runtime,
+        job: &Job<'_>,
+        envelope: &Value,
+        criterion: &str,
+    ) -> Result<Option<String>, ErrorBody> {
+        let answer = envelope.get("data").unwrap_or(envelope.node()).to_serde();
+        let input = json!({ "criterion": criterion, "answer": answer, "input": job.case.input.to_serde() });
+        let module = self.runtime.load(MODULE)?;
+        let judged = runtime.run(&module, RunInput::Json(Value::from(input)), RunOptions::default()).await;
+        if let Some(error) = judged.error() {
+            return Err(error.clone());
+        }
+        let judged: Judgement = judged.data_as().map_err(|error| {
+            ErrorBody::new(
+                Code::ModuleInvalid,
+                format!("{MODULE} must return `meets` and `rationale`: {error}"),
+            )
+        })?;
+        Ok((!judged.meets).then_some(judged.rationale))
+    }
+}
+
+/// The data of the module.
+#[derive(Debug, serde::Deserialize)]
+struct Judgement {
+    meets: bool,
+    rationale: String,
+}
+
+fn mismatch(rule: &str, criterion: &str, reason: &str) -> Mismatch {
+    let message = format!("does not meet \"{criterion}\": {reason}");
+    Mismatch { path: "data".to_owned(), rule: rule.to_owned(), message }
 }

@@ -17,7 +17,7 @@ use cog_module::{
 use cog_run::{Runtime, tools::Tool};
 use cog_spec::ErrorBody;
 
-use super::bench::Bench;
+use super::Bench;
 use crate::{
     commands::{runtime, targets::Target},
     error::CliError,
