@@ -2,7 +2,6 @@
 
 mod about;
 mod batch;
-mod export;
 mod handoff;
 mod help;
 mod logs;
@@ -35,7 +34,6 @@ pub(crate) use self::{
         ManArgs, SchemaArgs, SchemaName, TrustArgs,
     },
     batch::{BatchArgs, BatchCommand, JobsArgs, JobsCommand, PlanFormat},
-    export::{ExportArgs, ExportFormat, ImportArgs},
     handoff::{
         CiteArgs, CiteCheckArgs, CiteCommand, CiteSource, HandoffApplyArgs, HandoffArgs, HandoffCheckArgs,
         HandoffCommand, HandoffNewArgs, HandoffShowArgs,
@@ -51,8 +49,8 @@ pub(crate) use self::{
     },
     model::{GenerationArgs, ModelArgs},
     module::{
-        GraphArgs, GraphFormat, InfoArgs, Language, LevelArgs, ListArgs, MigrateArgs, NewArgs,
-        PortabilityArgs, TypesArgs, ValidateArgs, ValidateFormat, VerifyArgs,
+        ExportArgs, ExportFormat, GraphArgs, GraphFormat, ImportArgs, InfoArgs, Language, LevelArgs,
+        ListArgs, MigrateArgs, NewArgs, PortabilityArgs, TypesArgs, ValidateArgs, ValidateFormat, VerifyArgs,
     },
     run::{
         HandoffToArgs, InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RequestArgs, RunArgs,

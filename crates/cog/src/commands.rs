@@ -1,9 +1,7 @@
-//! The commands, one file per command.
+//! The commands, one file per command or for commands of one subject.
 
 mod annotation;
 mod batch;
-mod cache;
-mod cite;
 mod complete;
 mod config;
 mod conformance;
@@ -11,11 +9,9 @@ mod doctor;
 mod emit;
 mod example;
 mod export;
-mod graph;
 mod handoff;
 mod info;
 mod input;
-mod list;
 mod logs;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -24,7 +20,6 @@ mod messages;
 #[cfg(feature = "nats")]
 mod nats;
 mod new;
-mod opened;
 mod portability;
 mod render;
 mod run;
@@ -33,8 +28,6 @@ mod schema;
 mod serve;
 #[cfg(any(feature = "mcp", feature = "nats"))]
 mod served;
-mod settings;
-mod signals;
 mod stream;
 mod targets;
 mod test;
@@ -42,8 +35,6 @@ mod trace;
 mod types;
 mod validate;
 mod verify;
-#[cfg(feature = "nats")]
-mod worker;
 
 pub(crate) use self::complete::complete;
 
@@ -66,11 +57,11 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::mcp(&args, environment, console),
         #[cfg(feature = "nats")]
-        Command::Worker(args) => worker::worker(&args, environment, console),
+        Command::Worker(args) => nats::worker(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),
         Command::Logs(args) => logs::logs(args, environment, console),
         Command::Trace(args) => trace::trace(&args, console),
-        Command::Cache(args) => cache::cache(&args, environment, console),
+        Command::Cache(args) => logs::cache(&args, environment, console),
         Command::Trust(args) => config::trust(&args, environment, console),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(args) => config::config(&args, environment, console),
@@ -84,12 +75,12 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Messages(args) => messages::messages(&args, environment, console),
         Command::Verify(args) => verify::verify(&args, environment, console),
         Command::Handoff(args) => handoff::handoff(args, environment, console),
-        Command::Cite(args) => cite::cite(args, environment, console),
-        Command::List(args) => list::list(&args, environment, console),
+        Command::Cite(args) => verify::cite(args, environment, console),
+        Command::List(args) => info::list(&args, environment, console),
         Command::Info(args) => info::info(&args, environment, console),
         Command::Portability(args) => portability::portability(&args, environment, console),
         Command::Validate(args) => validate::validate(&args, environment, console),
-        Command::Graph(args) => graph::graph(&args, environment, console),
+        Command::Graph(args) => info::graph(&args, environment, console),
         Command::Types(args) => types::types(&args, environment, console),
         Command::Export(args) => export::export(&args, environment, console),
         Command::Import(args) => export::import(&args, environment, console),

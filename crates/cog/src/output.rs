@@ -5,22 +5,16 @@ mod console;
 mod html;
 mod live;
 pub(crate) mod log;
-mod messages;
-mod palette;
 mod progress;
-mod table;
 mod text;
 mod tree;
 
 pub(crate) use self::{
     card::card,
-    console::Console,
+    console::{Console, ErrorReport, Palette},
     html::{Escaped, page},
     live::{FRAME, LiveView},
-    messages::ErrorReport,
-    palette::Palette,
     progress::{LineView, Progress},
-    table::Table,
-    text::{printable, truncate, width, wrap},
+    text::{Table, printable, truncate, width, wrap},
     tree::Layout,
 };

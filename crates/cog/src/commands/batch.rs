@@ -7,7 +7,6 @@ mod nats;
 mod output;
 mod plan;
 mod via;
-mod view;
 
 use std::{io::ErrorKind, sync::Arc};
 
@@ -29,7 +28,7 @@ use self::{
 use super::{emit, runtime};
 use crate::{
     args::{BatchArgs, BatchCommand},
-    commands::settings::{close_telemetry, load_run_settings, note_telemetry},
+    commands::runtime::{close_telemetry, load_run_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -149,7 +148,7 @@ fn workers() -> Selected {
 
 /// Reports what the batch did, and returns the exit code.
 fn close(summary: Summary, args: &BatchArgs, console: &Console) -> Result<Exit, CliError> {
-    view::print_summary(&summary, console);
+    output::print_summary(&summary, console);
     if let Some(path) = &args.results.summary {
         emit::file(path, &cog_json::ToJson::to_json_pretty(&summary), console)?;
     }
@@ -236,7 +235,7 @@ fn check_prices(runtime: &Runtime, max_cost: Option<f64>) -> Result<(), CliError
     };
     let info = provider.info();
     let sample = Usage { input_tokens: 1, output_tokens: 1, ..Usage::default() };
-    match info.cost(&info.model, &sample, view::now()) {
+    match info.cost(&info.model, &sample, output::now()) {
         Some(_) => Ok(()),
         None => Err(CliError::Usage {
             message: format!("--max-cost: the price of {}/{} is unknown", info.name, info.model),

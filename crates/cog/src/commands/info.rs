@@ -1,13 +1,15 @@
-//! `cog info`: a module's manifest, input and output.
+//! `cog info`: a module's manifest, input and output. `cog list`: the available modules. `cog graph`: draws a composition.
 
 mod composition;
 mod manifest;
 
 use std::sync::Arc;
 
+use cog_flow::{Diagram, check};
 use cog_host::settings::Environment;
 use cog_json::{Array, ToJson, Writer};
-use cog_module::{Finder, Module, golden};
+use cog_module::{Diagnostic, Finder, ListedModule, Module, Severity, golden};
+use cog_spec::Manifest;
 use serde_json::Value;
 
 use self::{composition::Parts, manifest::ManifestJson};
@@ -16,7 +18,7 @@ use super::{
     targets::{default_finder, location},
 };
 use crate::{
-    args::InfoArgs,
+    args::{GraphArgs, GraphFormat, InfoArgs, ListArgs},
     error::CliError,
     exit::Exit,
     output::{Console, Table, wrap},
@@ -225,6 +227,76 @@ fn about(schema: &Value) -> String {
     let values: Vec<String> =
         values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect();
     if text.is_empty() { values.join(", ") } else { format!("{text} ({})", values.join(", ")) }
+}
+
+/// Prints one line per module; for a module that does not load, the error.
+pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let listed = default_finder(environment)?.list();
+    if args.format.is_json() {
+        console.print_json(&Array(&listed.iter().map(Entry).collect::<Vec<_>>()))?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new(["name", "version", "format", "tier", "location", "description"]);
+    for module in &listed {
+        table.row(cells(module));
+    }
+    console.print(&table.render(console.out().palette, console.out_columns()))?;
+    Ok(Exit::Ok)
+}
+
+fn cells(module: &ListedModule) -> [String; 6] {
+    let (version, format, tier, what) = match &module.manifest {
+        Ok(manifest) => {
+            let Manifest { version, format, tier, responsibility, .. } = manifest;
+            let tier = tier.map_or("-", |tier| tier.as_str());
+            (version.as_str(), format.as_str(), tier, responsibility.clone())
+        }
+        Err(error) => ("-", "-", "-", error.to_string()),
+    };
+    [&module.name, version, format, tier, &location(&module.origin), &what].map(str::to_owned)
+}
+
+struct Entry<'a>(&'a ListedModule);
+
+/// Written by hand: a module that does not load has only an error.
+impl ToJson for Entry<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let ListedModule { name, origin, manifest, .. } = self.0;
+        w.object(|w| {
+            w.field("name", name);
+            w.field("path", origin.path_of("").to_string_lossy().as_ref());
+            match manifest {
+                Ok(manifest) => {
+                    w.field("version", &manifest.version);
+                    w.field("format", manifest.format.as_str());
+                    w.optional("tier", &manifest.tier.map(|tier| tier.as_str()));
+                    w.field("responsibility", &manifest.responsibility);
+                }
+                Err(error) => {
+                    w.field("error", &error.to_string());
+                }
+            }
+        });
+    }
+}
+
+/// Prints the drawing of a module, and what its check found to stderr.
+pub(crate) fn graph(args: &GraphArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let finder = default_finder(environment)?;
+    let module = Arc::new(cog_module::load(&finder.find(&args.module)?)?);
+    let checked = check(module, &finder);
+    let diagnostics: Vec<Diagnostic> = checked.findings.iter().map(cog_flow::Finding::diagnostic).collect();
+    console.diagnose(&diagnostics);
+    let diagram = Diagram::new(checked.flow());
+    match args.format {
+        GraphFormat::Text => console.print(diagram.to_text().trim_end())?,
+        GraphFormat::Mermaid => console.print(diagram.to_mermaid().trim_end())?,
+        GraphFormat::Dot => console.print(diagram.to_dot().trim_end())?,
+        GraphFormat::Svg => console.print(diagram.to_svg().trim_end())?,
+        GraphFormat::Json => console.print_json(&diagram)?,
+    }
+    let is_invalid = diagnostics.iter().any(|found| found.severity == Severity::Error);
+    Ok(if is_invalid { Exit::Invalid } else { Exit::Ok })
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
-//! The input of a run, from text, JSON, a file or stdin.
+//! The input of a run, from text, JSON, a file or stdin; and files and URLs that a command opens, whatever they contain.
+
+mod media;
 
 use std::{
     borrow::Cow,
     io::{IsTerminal as _, Read as _},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use cog_host::settings::MediaSettings;
 use cog_json::{Limits, SyntaxErrorKind, Value};
+use cog_media::{MediaError, MediaLocation, Store, Stored};
 use cog_module::{
     Module,
     files::{self, FileError},
@@ -15,10 +18,8 @@ use cog_module::{
 use cog_run::{CancelReason, RunInput};
 use cog_spec::{Code, ErrorBody};
 
-use super::{opened, runtime};
+use super::{media::classify, runtime};
 use crate::{args::InputArgs, output::truncate};
-
-mod media;
 
 pub(super) use self::media::files as media_files;
 
@@ -152,8 +153,8 @@ fn fetched(url: &str, settings: &MediaSettings) -> Result<Value, ErrorBody> {
 /// # Errors
 /// The codes of media for a URL that cannot be read, E1000 for invalid JSON.
 pub(super) async fn fetch(url: &str, settings: &MediaSettings) -> Result<Value, ErrorBody> {
-    let stored = opened::open(url, settings, MAX_INPUT).await.map_err(|error| ErrorBody::from(&error))?;
-    let text = opened::text(&stored).map_err(|error| ErrorBody::from(&error))?;
+    let stored = open(url, settings, MAX_INPUT).await.map_err(|error| ErrorBody::from(&error))?;
+    let text = text(&stored).map_err(|error| ErrorBody::from(&error))?;
     parse(&text.unwrap_or_default(), "the document at the URL")
 }
 
@@ -229,6 +230,36 @@ fn is_media_name(file: &Path) -> bool {
 
 fn looks_like_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
+}
+
+/// Opens a file or an http(s) URL with at most `limit` bytes. The file may be in any directory, and the URL must be one
+/// that the operator allows.
+///
+/// # Errors
+/// As for media in a run (docs/spec/media.md).
+pub(super) async fn open(
+    reference: &str,
+    settings: &MediaSettings,
+    limit: u64,
+) -> Result<Stored, MediaError> {
+    let store = Store::with_limit(limit);
+    match classify(reference) {
+        MediaLocation::Url(url) => match settings.fetcher() {
+            Some(fetcher) => fetcher.fetch(&url, store).await.map(|fetched| fetched.stored),
+            None => Err(MediaError::SourceUnavailable { what: "URLs" }),
+        },
+        _ => settings.files([PathBuf::from(reference)]).open(reference.as_ref(), store),
+    }
+}
+
+/// Returns the content as text; none if it is not UTF-8.
+///
+/// # Errors
+/// If the stored content cannot be read.
+pub(super) fn text(stored: &Stored) -> Result<Option<String>, MediaError> {
+    let mut bytes = Vec::new();
+    stored.reader().read_to_end(&mut bytes)?;
+    Ok(cog_module::files::text_of(bytes).ok())
 }
 
 #[cfg(test)]

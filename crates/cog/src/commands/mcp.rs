@@ -7,10 +7,9 @@ use cog_mcp::{CallSettings, ModuleServer};
 use cog_spec::{Code, ErrorBody};
 
 use super::{
+    runtime::{Signals, load_run_settings},
     serve::{self, Listening, events},
     served,
-    settings::load_run_settings,
-    signals::Signals,
 };
 use crate::{
     args::{McpArgs, McpCommand, McpServeArgs},

@@ -1,6 +1,4 @@
-//! `cog render`: what a run would send, without sending it.
-
-mod prefix;
+//! `cog render`: what a run would send, without sending it; with `--prefix`, the part that a provider can cache.
 
 use std::sync::Arc;
 
@@ -9,15 +7,15 @@ use cog_host::{
     Host, Hosted, NamedModule, Use,
     settings::{Environment, Settings},
 };
-use cog_json::Value;
+use cog_json::{ToJson as _, Value};
 use cog_module::{Choice, Finder, Module};
-use cog_run::{Rendered, RunOptions};
+use cog_run::{Rendered, RunOptions, StablePrefix};
 use cog_spec::ErrorBody;
 
 use super::{emit, example, input, runtime};
 use crate::{
     args::RenderArgs,
-    commands::settings::load_run_settings,
+    commands::runtime::load_run_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Layout, wrap},
@@ -37,7 +35,7 @@ pub(crate) fn render(
     let is_text =
         console.out().is_terminal && !args.request.output.pretty && args.request.output.output.is_none();
     match (is_text, args.prefix) {
-        (true, true) => console.print(&prefix::describe(&rendered.prefix, layout))?,
+        (true, true) => console.print(&describe_prefix(&rendered.prefix, layout))?,
         (true, false) => console.print(&describe(&rendered, layout))?,
         (false, true) => emit::json(&rendered.prefix, &args.request.output, console)?,
         (false, false) => emit::json(&rendered, &args.request.output, console)?,
@@ -121,4 +119,40 @@ fn describe(rendered: &Rendered, layout: Layout) -> String {
         text += &format!("{}\n", wrap(&line, layout.width).join("\n  "));
     }
     text
+}
+
+/// Formats the size of the prefix, and then its text.
+fn describe_prefix(prefix: &StablePrefix, layout: Layout) -> String {
+    let palette = layout.palette;
+    let mut text = format!("{}\n", palette.bold("── the same for every input"));
+    for line in [size(prefix), cache(prefix)] {
+        text += &format!("{}\n", wrap(&line, layout.width).join("\n  "));
+    }
+    if let Some(schema) = &prefix.schema {
+        text += &format!("\n{}\n{}\n", palette.bold("── schema"), schema.to_json());
+    }
+    text + &format!("\n{}\n{}\n", palette.bold("── system"), prefix.text.trim_end())
+}
+
+fn size(prefix: &StablePrefix) -> String {
+    let part = match prefix.is_complete {
+        true => "the complete system message",
+        false => "the system message up to the first placeholder for the input",
+    };
+    let tokens = prefix.estimated_tokens();
+    let bytes = prefix.bytes();
+    format!("about {tokens} tokens (estimated from {bytes} bytes): schema and {part}")
+}
+
+fn cache(prefix: &StablePrefix) -> String {
+    let model = &prefix.model;
+    let minimum = match (prefix.min_tokens, prefix.reaches_minimum()) {
+        (Some(min), Some(true)) => format!("{model} caches from {min} tokens on: reached"),
+        (Some(min), _) => format!("{model} caches from {min} tokens on: not reached"),
+        (None, _) => format!("the minimum that {model} caches is not known"),
+    };
+    match prefix.mark {
+        Some(mark) => format!("{minimum}; marked with `{mark}`"),
+        None => format!("{minimum}; not marked"),
+    }
 }

@@ -2,9 +2,8 @@
 
 mod confirmation;
 mod conversation;
-mod handoff;
+mod files;
 mod stored;
-mod trace;
 
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ use self::conversation::Conversation;
 use super::{emit, example, input, runtime, stream};
 use crate::{
     args::{OutputArgs, RunArgs},
-    commands::settings::{close_telemetry, load_run_settings, note_telemetry},
+    commands::runtime::{close_telemetry, load_run_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::{Console, Layout, card},
@@ -51,7 +50,7 @@ pub(super) fn run_with(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let packet = handoff::file(&args.handoff);
+    let packet = files::packet(&args.handoff);
     let files = [args.request.output.output.as_deref(), args.trace.as_deref(), packet.as_deref()];
     if let Err(error) = files.into_iter().try_for_each(emit::check) {
         console.print_json(&Envelope::failure(error.to_body()))?;

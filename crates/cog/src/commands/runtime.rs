@@ -1,14 +1,13 @@
-//! What `run`, `render` and `test` share: loading modules, and waiting.
+//! What the commands share: loading modules, waiting, and signals; what each does first and last with its settings.
 
 use std::{collections::HashSet, future::Future, sync::Arc};
 
 use cog_flow::called_modules;
-use cog_host::settings::Settings;
+use cog_host::settings::{Environment, Flags, Settings, SettingsError};
 use cog_module::{Finder, Module, Origin, load_manifest};
 use cog_run::{ModuleRef, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
-use super::signals::Signals;
 use crate::{exit::Exit, output::Console};
 
 /// Loads a module, and prints its warnings or errors to stderr.
@@ -127,4 +126,119 @@ pub(super) fn exit(envelope: &Envelope) -> Exit {
         Some(error) if error.code == Code::ModuleInvalid.into() => Exit::Invalid,
         Some(_) => Exit::Failed,
     }
+}
+
+/// Reads the settings of a command that calls models, and notes what a project's file makes dearer.
+///
+/// # Errors
+/// As [`Settings::read`].
+pub(super) fn load_run_settings(
+    flags: Flags,
+    environment: Environment,
+    console: &Console,
+) -> Result<Settings, SettingsError> {
+    let settings = Settings::read(flags, environment)?;
+    settings.costly_notes().iter().for_each(|note| console.note(note));
+    Ok(settings)
+}
+
+/// Notes the variables of telemetry that are not supported, before runs.
+pub(super) fn note_telemetry(settings: &Settings, console: &Console) {
+    settings.telemetry_notes().iter().for_each(|note| console.note(note));
+}
+
+/// Exports what is left of spans and metrics, and reports what was lost.
+pub(super) fn close_telemetry(settings: &Settings, console: &Console) {
+    if let Some(note) = settings.close_telemetry() {
+        console.note(&note);
+    }
+}
+
+/// The signals that end the program, from now on.
+pub(super) struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    /// Starts listening. Must be called within an async runtime.
+    ///
+    /// # Errors
+    /// E4000 where the system refuses.
+    pub(super) fn new() -> Result<Self, ErrorBody> {
+        use tokio::signal::unix::SignalKind;
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// Waits for the next signal.
+    pub(super) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Signals {
+    /// Starts listening.
+    ///
+    /// # Errors
+    /// None.
+    pub(super) fn new() -> Result<Self, ErrorBody> {
+        Ok(Self {})
+    }
+
+    /// Waits for the next signal.
+    pub(super) async fn next(&mut self) {
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+/// The signal to read files again (SIGHUP), from now on.
+pub(super) struct ReloadSignal {
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl ReloadSignal {
+    /// Starts listening, so that the signal no longer ends the program. Must be called within an async runtime.
+    ///
+    /// # Errors
+    /// E4000 where the system refuses.
+    pub(super) fn new() -> Result<Self, ErrorBody> {
+        Ok(Self { hangup: listen(tokio::signal::unix::SignalKind::hangup())? })
+    }
+
+    /// Waits for the next signal.
+    pub(super) async fn next(&mut self) {
+        self.hangup.recv().await;
+    }
+}
+
+#[cfg(not(unix))]
+impl ReloadSignal {
+    /// Does nothing: this system has no such signal.
+    ///
+    /// # Errors
+    /// None.
+    pub(super) fn new() -> Result<Self, ErrorBody> {
+        Ok(Self {})
+    }
+
+    /// Never returns.
+    pub(super) async fn next(&mut self) {
+        std::future::pending().await
+    }
+}
+
+#[cfg(unix)]
+fn listen(kind: tokio::signal::unix::SignalKind) -> Result<tokio::signal::unix::Signal, ErrorBody> {
+    tokio::signal::unix::signal(kind).map_err(|error| {
+        ErrorBody::new(cog_spec::Code::InternalError, format!("cannot listen for signals: {error}"))
+    })
 }

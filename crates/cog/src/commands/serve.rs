@@ -19,13 +19,12 @@ use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
 use super::{
-    runtime::note_served,
-    signals::{ReloadSignal, Signals},
+    runtime::{ReloadSignal, Signals, note_served},
     targets,
 };
 use crate::{
     args::{ModelArgs, ServeArgs},
-    commands::settings::{load_run_settings, note_telemetry},
+    commands::runtime::{load_run_settings, note_telemetry},
     error::CliError,
     exit::Exit,
     output::Console,

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use cog_host::{Host, Hosted, Use, settings::Settings};
 
-use super::{runtime::note_served, settings::note_telemetry, targets};
+use super::{
+    runtime::{note_served, note_telemetry},
+    targets,
+};
 use crate::{error::CliError, output::Console};
 
 /// Returns the runtime. Its callers name modules and open media as requests to a server do.

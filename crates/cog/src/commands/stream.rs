@@ -13,7 +13,7 @@ use cog_run::{CancelReason, Cancellation, ChunkStream};
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, PartStatus, ResponseMode, Warning};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{emit, signals::Signals};
+use super::{emit, runtime::Signals};
 use crate::{
     args::OutputArgs,
     error::CliError,

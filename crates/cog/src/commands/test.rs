@@ -24,7 +24,7 @@ use self::{
 use super::{emit, runtime, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
-    commands::settings::load_run_settings,
+    commands::runtime::load_run_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Progress},

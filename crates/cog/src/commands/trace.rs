@@ -1,9 +1,8 @@
 //! `cog trace`: the messages of a run as a timeline.
 
-mod bar;
+mod entry;
 mod html;
 mod text;
-mod words;
 
 use std::path::Path;
 

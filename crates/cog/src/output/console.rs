@@ -1,11 +1,18 @@
-//! stdout and stderr of the process.
+//! stdout and stderr of the process: data, messages (text, or one line of JSON with `--log-format json`), and colours.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal as _, Write as _},
+};
 
+use anstyle::{AnsiColor, Style};
 use cog_host::settings::{Environment, Redactor};
 use cog_json::ToJson;
+use cog_module::{Diagnostic, Severity};
+use cog_spec::{ErrorBody, Risk, Warning};
+use tracing::{error, info, warn};
 
-use super::{Palette, text::for_terminal};
+use super::text::{for_terminal, printable_lines};
 use crate::args::{ColorChoice, Global, ListFormat, LogFormat};
 
 /// The default width of a terminal.
@@ -151,5 +158,160 @@ impl Console {
         let text = self.redactor.redact(text);
         let mut err = io::stderr().lock();
         let _ = write!(err, "{ERASE_LINE}{text}").and_then(|()| err.flush());
+    }
+}
+
+/// An error, as it is printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ErrorReport<'a> {
+    /// The code, if the specification has one.
+    pub(crate) code: Option<&'a str>,
+    /// What happened.
+    pub(crate) message: &'a str,
+    /// The file, with the line if it is known.
+    pub(crate) location: Option<&'a str>,
+    /// What to do about it.
+    pub(crate) help: Option<&'a str>,
+}
+
+impl<'a> From<&'a ErrorBody> for ErrorReport<'a> {
+    fn from(error: &'a ErrorBody) -> Self {
+        let code = Some(error.code.as_str());
+        Self { code, message: &error.message, location: None, help: error.suggestion.as_deref() }
+    }
+}
+
+impl Console {
+    /// Prints a note: `note: …`.
+    pub(crate) fn note(&self, text: &str) {
+        if self.logs_json() {
+            return info!("{text}");
+        }
+        self.write_stderr(&format!("{} {}", self.err().palette.dim("note:"), printable_lines(text)));
+    }
+
+    /// Prints lines of a name and its value.
+    pub(crate) fn table(&self, lines: &[(&str, String)]) {
+        let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        for (name, value) in lines {
+            if self.logs_json() {
+                info!(name, "{value}");
+            } else {
+                let name = self.err().palette.dim(format_args!("{name:width$}"));
+                self.write_stderr(&format!("{name}  {}", printable_lines(value)));
+            }
+        }
+    }
+
+    /// Prints a warning of a run: `warning[W4001]: …`.
+    pub(crate) fn warn(&self, warning: &Warning) {
+        let Warning { code, message, .. } = warning;
+        if self.logs_json() {
+            return warn!(code = code.as_str(), "{message}");
+        }
+        let head = self.err().palette.warning(format_args!("warning[{code}]"));
+        self.write_stderr(&format!("{head}: {}", printable_lines(message)));
+    }
+
+    /// Prints an error: `error[E4006]: …`, the location, `help: …`.
+    pub(crate) fn error(&self, report: &ErrorReport<'_>) {
+        let ErrorReport { code, message, location, help } = *report;
+        if self.logs_json() {
+            return error!(code, location, help, "{message}");
+        }
+        let palette = self.err().palette;
+        let head = code.map_or_else(|| "error".to_owned(), |code| format!("error[{code}]"));
+        let mut text = format!("{}: {}", palette.error(head), palette.bold(printable_lines(message)));
+        if let Some(location) = location {
+            text += &format!("\n  {} {}", palette.dim("-->"), printable_lines(location));
+        }
+        if let Some(help) = help {
+            text += &format!("\n  {} {}", palette.name("help:"), printable_lines(help));
+        }
+        self.write_stderr(&text);
+    }
+
+    /// Prints the findings about a module, each with its source text.
+    pub(crate) fn diagnose(&self, diagnostics: &[Diagnostic]) {
+        for diagnostic in diagnostics {
+            if self.logs_json() {
+                log(diagnostic);
+            } else {
+                self.write_stderr(&format!("{}\n\n", diagnostic.render(self.err().palette.is_on())));
+            }
+        }
+    }
+}
+
+fn log(diagnostic: &Diagnostic) {
+    let Diagnostic { severity, rule, message, file, location, suggestion } = diagnostic;
+    let rule = rule.as_str();
+    let file = file.to_string_lossy();
+    let help = suggestion.as_deref();
+    let line = location.as_ref().map(|location| location.line);
+    match severity {
+        Severity::Error => error!(rule, %file, line, help, "{message}"),
+        Severity::Warning => warn!(rule, %file, line, help, "{message}"),
+    }
+}
+
+/// Colours text, if colours are on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Palette {
+    on: bool,
+}
+
+impl Palette {
+    /// Creates a palette with or without colours.
+    pub(crate) const fn new(on: bool) -> Self {
+        Self { on }
+    }
+
+    /// Whether colours are on.
+    pub(crate) const fn is_on(self) -> bool {
+        self.on
+    }
+
+    /// Formats a title or an important value.
+    pub(crate) fn bold(self, text: impl Display) -> String {
+        self.with(Style::new().bold(), text)
+    }
+
+    /// Formats secondary text.
+    pub(crate) fn dim(self, text: impl Display) -> String {
+        self.with(Style::new().dimmed(), text)
+    }
+
+    /// Formats a name: a module, a field.
+    pub(crate) fn name(self, text: impl Display) -> String {
+        self.with(AnsiColor::Cyan.on_default(), text)
+    }
+
+    /// Formats success.
+    pub(crate) fn success(self, text: impl Display) -> String {
+        self.with(AnsiColor::Green.on_default().bold(), text)
+    }
+
+    /// Formats a warning.
+    pub(crate) fn warning(self, text: impl Display) -> String {
+        self.with(AnsiColor::Yellow.on_default().bold(), text)
+    }
+
+    /// Formats an error.
+    pub(crate) fn error(self, text: impl Display) -> String {
+        self.with(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    /// Formats text in the colour of a risk.
+    pub(crate) fn risk(self, level: Risk, text: impl Display) -> String {
+        match level {
+            Risk::None | Risk::Low => self.success(text),
+            Risk::Medium => self.warning(text),
+            Risk::High => self.error(text),
+        }
+    }
+
+    fn with(self, style: Style, text: impl Display) -> String {
+        if self.on { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
 }

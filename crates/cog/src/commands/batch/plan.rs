@@ -5,7 +5,7 @@ use cog_batch::{
     plan::{EarlierRuns, Plan, PlanLimits, Strategy, StrategyName},
 };
 
-use super::{Invocation, describe::describe, files::check_module, view};
+use super::{Invocation, describe::describe, files::check_module, output};
 use crate::{
     args::PlanFormat,
     commands::{emit, runtime},
@@ -36,7 +36,7 @@ pub(super) fn plan(
         rpm: args.limits.rpm,
         tpm: args.limits.tpm,
         max_tokens: generation.max_tokens,
-        now: view::now(),
+        now: output::now(),
     };
     let plan = runtime::block_on(batch.plan(rows, &earlier, &limits))?;
     let plan = plan.map_err(Stop::from)?;
@@ -131,7 +131,7 @@ fn dollars(cost: f64) -> String {
 fn time(way: &Strategy) -> String {
     let time = std::time::Duration::try_from_secs_f64(way.seconds).unwrap_or(std::time::Duration::MAX);
     let bound = if way.name == StrategyName::Batch { "at most " } else { "" };
-    format!("{bound}{}", view::duration(time))
+    format!("{bound}{}", output::duration(time))
 }
 
 fn limit(way: &Strategy) -> &'static str {

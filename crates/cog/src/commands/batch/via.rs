@@ -22,7 +22,10 @@ use super::{
 };
 use crate::{
     args::{BatchArgs, BatchCommand, Cli, Command, JobsArgs, JobsCommand},
-    commands::{emit, runtime, settings::load_run_settings, signals::Signals},
+    commands::{
+        emit,
+        runtime::{self, Signals, load_run_settings},
+    },
     error::CliError,
     exit::Exit,
     output::{Console, Table},

@@ -8,10 +8,7 @@ use cog_harmony::{
 };
 use cog_json::{ToJson as _, Value};
 
-use super::{
-    bar::Bar,
-    words::{author_name, cost, counted, duration, facts, short, tokens, without_status},
-};
+use super::entry::{Bar, author_name, cost, counted, duration, facts, short, tokens, without_status};
 use crate::output::{self, Escaped};
 
 const STYLE: &str = include_str!("trace.css");

@@ -2,10 +2,7 @@
 
 use cog_harmony::timeline::{Content, Entry, Timeline};
 
-use super::{
-    bar::Bar,
-    words::{author, cost, counted, duration, facts, short, tokens, without_status},
-};
+use super::entry::{Bar, author, cost, counted, duration, facts, short, tokens, without_status};
 use crate::output::{Palette, printable, truncate, width, wrap};
 
 /// Draws the timeline in this many columns.

@@ -1,16 +1,38 @@
-//! The file of `--handoff-to`: the packet for the next agent.
+//! The files that a run writes besides its answer: of `--trace`, every message with its metadata; of `--handoff-to`, the packet
+//! for the next agent.
 
-use std::path::PathBuf;
+use std::{
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
 
 use cog_json::ToJson as _;
 use cog_spec::Envelope;
+use cog_store::private;
 
 use super::Run;
 use crate::{args::HandoffToArgs, commands::emit, error::CliError};
 
+impl Run<'_> {
+    /// Writes the messages of the run, with keys masked, so that only this user may read them.
+    pub(super) fn write_trace(&self) -> Result<(), CliError> {
+        let (Some(path), Some(trace)) = (&self.args.trace, &self.trace) else { return Ok(()) };
+        let text = self.settings.redactor().redact(&trace.messages().to_json_pretty());
+        write(path, &text).map_err(|error| emit::unwritable(path, error.into()))?;
+        emit::written(path, self.console);
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = private::open_options().write(true).truncate(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.write_all(b"\n")
+}
+
 /// Returns the file of the packet: the value of --handoff-out, otherwise one named after the agent; none if the run hands
 /// over to none.
-pub(super) fn file(args: &HandoffToArgs) -> Option<PathBuf> {
+pub(super) fn packet(args: &HandoffToArgs) -> Option<PathBuf> {
     Some(file_for(args.handoff_to.as_deref()?, args))
 }
 
@@ -43,7 +65,7 @@ mod tests {
     fn default_file_is_in_the_working_directory() {
         let file = |agent: &str| {
             let args = HandoffToArgs { handoff_to: Some(agent.to_owned()), handoff_out: None };
-            file(&args).unwrap().to_str().unwrap().to_owned()
+            packet(&args).unwrap().to_str().unwrap().to_owned()
         };
         assert_eq!(file("coder"), "handoff-coder.json");
         assert_eq!(file("../a b"), "handoff-..-a-b.json");
