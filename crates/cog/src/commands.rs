@@ -1,13 +1,10 @@
 //! The commands, one file per command or for commands of one subject.
 
-mod annotation;
+mod about;
 mod batch;
-mod complete;
-mod config;
 mod conformance;
 mod doctor;
 mod emit;
-mod example;
 mod export;
 mod handoff;
 mod info;
@@ -24,19 +21,15 @@ mod portability;
 mod render;
 mod run;
 mod runtime;
-mod schema;
 mod serve;
 #[cfg(any(feature = "mcp", feature = "nats"))]
 mod served;
 mod stream;
-mod targets;
 mod test;
 mod trace;
 mod types;
 mod validate;
 mod verify;
-
-pub(crate) use self::complete::complete;
 
 use cog_host::settings::Environment;
 
@@ -46,6 +39,8 @@ use crate::{
     exit::Exit,
     output::Console,
 };
+
+pub(crate) use self::about::complete;
 
 /// Runs the command of the arguments.
 pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) -> Result<Exit, CliError> {
@@ -62,15 +57,15 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Logs(args) => logs::logs(args, environment, console),
         Command::Trace(args) => trace::trace(&args, console),
         Command::Cache(args) => logs::cache(&args, environment, console),
-        Command::Trust(args) => config::trust(&args, environment, console),
+        Command::Trust(args) => about::trust(&args, environment, console),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
-        Command::Config(args) => config::config(&args, environment, console),
-        Command::Capabilities(args) => schema::capabilities(&args, console),
+        Command::Config(args) => about::config(&args, environment, console),
+        Command::Capabilities(args) => about::capabilities(&args, console),
         Command::Conformance(args) => conformance::conformance(&args, console),
-        Command::Schema(args) => schema::schema(&args, console),
-        Command::Errors(args) => schema::errors(&args, console),
-        Command::Completions(args) => complete::completions(&args, console),
-        Command::Man(args) => complete::man(&args, console),
+        Command::Schema(args) => about::schema(&args, console),
+        Command::Errors(args) => about::errors(&args, console),
+        Command::Completions(args) => about::completions(&args, console),
+        Command::Man(args) => about::man(&args, console),
         Command::Media(args) => media::media(args, environment, console),
         Command::Messages(args) => messages::messages(&args, environment, console),
         Command::Verify(args) => verify::verify(&args, environment, console),

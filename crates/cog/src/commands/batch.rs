@@ -1,6 +1,5 @@
 //! `cog batch`: runs a module for each row of an input.
 
-mod describe;
 mod files;
 #[cfg(feature = "nats")]
 mod nats;

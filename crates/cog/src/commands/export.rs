@@ -12,7 +12,7 @@ use cog_module::{
 use cog_spec::{Code, ErrorBody};
 use serde_json::Value;
 
-use super::{emit, targets::default_finder};
+use super::{emit, runtime::default_finder};
 use crate::{
     args::{ExportArgs, ExportFormat, ImportArgs},
     error::CliError,

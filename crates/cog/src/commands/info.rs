@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use self::{composition::Parts, manifest::ManifestJson};
 use super::{
-    example,
-    targets::{default_finder, location},
+    input,
+    runtime::{default_finder, location},
 };
 use crate::{
     args::{GraphArgs, GraphFormat, InfoArgs, ListArgs},
@@ -97,7 +97,7 @@ fn describe(name_given: &str, report: &Report, console: &Console) -> String {
             text += &format!("\n{}\n{}", palette.bold(title), fields.render(console));
         }
     }
-    text + &format!("\n{}\n  {}\n", palette.bold("Try"), example::run(name_given, module))
+    text + &format!("\n{}\n  {}\n", palette.bold("Try"), input::example(name_given, module))
 }
 
 fn facts(report: &Report) -> Vec<(&'static str, String)> {

@@ -1,26 +1,26 @@
-//! `cog messages`: changes histories of messages.
+//! `cog messages`: changes histories of messages, which are read from a file and written to a file or stdout.
 
 mod archive;
 mod expand;
-pub(super) mod history;
 
 use std::path::Path;
 
 use cog_harmony::{
-    Change, Conversation, Estimate, FixReport, Loss, MessageTokens, Problem, Severity, TokenCounter,
-    TrimError, TrimReport, TrimmedItem, trim_messages,
+    Change, Conversation, Document, Estimate, FixReport, Loss, MessageTokens, Problem, Severity,
+    TokenCounter, TrimError, TrimReport, TrimmedItem, trim_messages,
 };
 use cog_host::settings::Environment;
 use cog_json::{Array, ToJson, Writer};
 use cog_spec::{Code, ErrorBody};
 use serde::Serialize;
 
+use super::input;
 use crate::{
     args::{ConvertArgs, CountArgs, FixArgs, MessagesArgs, MessagesCommand, TrimArgs},
     commands::emit,
     error::CliError,
     exit::Exit,
-    output::{Console, Table},
+    output::{Console, Palette, Table},
 };
 
 /// Runs the subcommand.
@@ -42,7 +42,7 @@ pub(crate) fn messages(
 /// Writes the converted history. The exit code is 1 if it cannot be read, and with `--strict` if anything is lost.
 fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, CliError> {
     [&args.output, &args.report].into_iter().try_for_each(|file| emit::check(file.as_deref()))?;
-    let document = history::read(&args.file)?;
+    let document = read(&args.file)?;
     let converted = match cog_harmony::convert(&document, args.from, args.to) {
         Ok(converted) => converted,
         Err(problems) => {
@@ -57,7 +57,7 @@ fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, CliError> {
     if args.strict && !converted.losses.is_empty() {
         return Ok(Exit::Failed);
     }
-    history::write(&converted.text, args.output.as_deref(), console)?;
+    write(&converted.text, args.output.as_deref(), console)?;
     Ok(Exit::Ok)
 }
 
@@ -69,7 +69,7 @@ fn not_convertible(file: &Path) -> ErrorBody {
 fn report_problems(problems: &[Problem], console: &Console) {
     let palette = console.err().palette;
     for Problem { path, rule, message } in problems {
-        console.note(&format!("error: {}", history::line(path, message, rule.name, palette)));
+        console.note(&format!("error: {}", line(path, message, rule.name, palette)));
     }
 }
 
@@ -94,13 +94,13 @@ impl ToJson for LossReport<'_> {
 /// Writes the fixed history. The exit code is 0 if no errors are left, otherwise 1.
 fn fix(args: &FixArgs, console: &Console) -> Result<Exit, CliError> {
     [&args.output, &args.report].into_iter().try_for_each(|file| emit::check(file.as_deref()))?;
-    let document = history::read(&args.file)?;
-    let fixed = cog_harmony::fix(&document).map_err(|problem| history::unreadable(&args.file, &problem))?;
+    let document = read(&args.file)?;
+    let fixed = cog_harmony::fix(&document).map_err(|problem| unreadable(&args.file, &problem))?;
     match &args.report {
         Some(file) => emit::file(file, &FixJson(&fixed).to_json(), console)?,
         None => report_fixes(&fixed, console),
     }
-    history::write(&fixed.text, args.output.as_deref(), console)?;
+    write(&fixed.text, args.output.as_deref(), console)?;
     let is_valid = !fixed.problems.iter().any(|problem| problem.rule.is_error());
     Ok(if is_valid { Exit::Ok } else { Exit::Failed })
 }
@@ -109,11 +109,11 @@ fn fix(args: &FixArgs, console: &Console) -> Result<Exit, CliError> {
 fn report_fixes(fixed: &FixReport, console: &Console) {
     let palette = console.err().palette;
     for Change { path, rule, message } in &fixed.changes {
-        console.note(&format!("fixed: {}", history::line(path, message, rule.name, palette)));
+        console.note(&format!("fixed: {}", line(path, message, rule.name, palette)));
     }
     for Problem { path, rule, message } in &fixed.problems {
         let severity = severity(rule.severity);
-        console.note(&format!("{severity}: {}", history::line(path, message, rule.name, palette)));
+        console.note(&format!("{severity}: {}", line(path, message, rule.name, palette)));
     }
 }
 
@@ -152,7 +152,7 @@ impl ToJson for OpenProblem<'_> {
 
 /// Prints the tokens of each message and of all.
 fn count(args: &CountArgs, console: &Console) -> Result<Exit, CliError> {
-    let conversation = history::conversation(&history::read(&args.file)?, &args.file)?;
+    let conversation = conversation(&read(&args.file)?, &args.file)?;
     let counts = HistoryCount::new(args.model.as_deref(), &conversation);
     if console.prints_json(args.format) {
         console.print_json(&counts)?;
@@ -235,8 +235,8 @@ impl<'a> HistoryCount<'a> {
 /// Writes the trimmed history, and reports what was removed.
 fn trim(args: &TrimArgs, console: &Console) -> Result<Exit, CliError> {
     [&args.output, &args.report].into_iter().try_for_each(|file| emit::check(file.as_deref()))?;
-    let document = history::read(&args.file)?;
-    let conversation = history::conversation(&document, &args.file)?;
+    let document = read(&args.file)?;
+    let conversation = conversation(&document, &args.file)?;
     let counter = TokenCounter::new(args.model.as_deref().unwrap_or_default());
     let trimmed =
         trim_messages(conversation, args.max_tokens, &counter).map_err(|error| over_limit(&error))?;
@@ -244,7 +244,7 @@ fn trim(args: &TrimArgs, console: &Console) -> Result<Exit, CliError> {
         Some(file) => emit::file(file, &TrimJson::new(&trimmed, &counter).to_json(), console)?,
         None => report_trim(&trimmed, &counter, console),
     }
-    history::write(&document.with_messages(&trimmed.conversation), args.output.as_deref(), console)?;
+    write(&document.with_messages(&trimmed.conversation), args.output.as_deref(), console)?;
     Ok(Exit::Ok)
 }
 
@@ -303,4 +303,44 @@ impl<'a> TrimJson<'a> {
             removed: trimmed.removed.iter().map(TrimItemJson::new).collect(),
         }
     }
+}
+
+/// Reads a history from a file, or from stdin for `-`.
+pub(super) fn read(file: &Path) -> Result<Document, CliError> {
+    let text = input::any_text(file)?.map_err(|error| not_readable(file, &error.to_string()))?;
+    Document::parse(&text).map_err(|problem| unreadable(file, &problem))
+}
+
+/// Reads the messages of a history.
+pub(super) fn conversation(document: &Document, file: &Path) -> Result<Conversation, CliError> {
+    let messages = document.messages().map_err(|problem| unreadable(file, &problem))?;
+    Conversation::read(messages).map_err(|problems| match problems.first() {
+        Some(problem) => unreadable(file, problem),
+        None => not_readable(file, "the messages are not valid").into(),
+    })
+}
+
+/// Creates the error of a history that cannot be read.
+pub(super) fn unreadable(file: &Path, problem: &Problem) -> CliError {
+    let path = if problem.path.is_empty() { String::new() } else { format!("{}: ", problem.path) };
+    let error = not_readable(file, &format!("{path}{}", problem.message));
+    CliError::from(error.suggest(problem.rule.suggestion))
+}
+
+fn not_readable(file: &Path, reason: &str) -> ErrorBody {
+    ErrorBody::new(Code::ParseError, format!("cannot read the messages of {}: {reason}", file.display()))
+}
+
+/// Writes text to the file, or to stdout without one.
+pub(super) fn write(text: &str, output: Option<&Path>, console: &Console) -> Result<(), CliError> {
+    match output.filter(|path| !emit::is_stdout(path)) {
+        Some(path) => emit::file(path, text, console),
+        None => Ok(console.print(text)?),
+    }
+}
+
+/// Formats a problem as one line: path, message, rule.
+fn line(path: &str, message: &str, rule: &str, palette: Palette) -> String {
+    let path = if path.is_empty() { String::new() } else { format!("{path}: ") };
+    format!("{}{message} {}", palette.name(path), palette.dim(format_args!("[{rule}]")))
 }

@@ -14,7 +14,7 @@ use cog_module::{
 };
 use cog_spec::Tier;
 
-use super::targets::{default_finder, own, targets};
+use super::runtime::{default_finder, own, targets};
 use crate::{
     args::{MigrateArgs, NewArgs},
     error::CliError,

@@ -5,7 +5,7 @@ use cog_json::{Array, ToJson, Writer};
 use cog_provider::vendors::{VENDORS, Vendor};
 use cog_schema::{EnforcedBy, Enforcement, Portability, PortableConstraint};
 
-use super::targets::default_finder;
+use super::runtime::default_finder;
 use crate::{
     args::PortabilityArgs,
     error::CliError,

@@ -12,7 +12,7 @@ use cog_module::{Choice, Finder, Module};
 use cog_run::{Rendered, RunOptions, StablePrefix};
 use cog_spec::ErrorBody;
 
-use super::{emit, example, input, runtime};
+use super::{emit, input, runtime};
 use crate::{
     args::RenderArgs,
     commands::runtime::load_run_settings,
@@ -54,7 +54,7 @@ fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result
         .generation(generation)
         .media(settings.local_access(input::media_files(&args.request.input.media)));
     let rendered = runtime::block_on(runtime.render(&module, input, options))?;
-    let rendered = rendered.map_err(|refused| example::advise(refused, &args.request.input, &module))?;
+    let rendered = rendered.map_err(|refused| input::advise(refused, &args.request.input, &module))?;
     if let Some(note) = about_parts(&module, runtime.finder()) {
         console.note(&note);
     }

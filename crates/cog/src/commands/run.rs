@@ -1,9 +1,8 @@
 //! `cog run`: runs a module and prints an envelope, or chunks with `--stream`.
 
-mod confirmation;
+mod continued;
 mod conversation;
 mod files;
-mod stored;
 
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ use cog_run::{
 use cog_spec::{Chunk, Envelope, ErrorBody};
 
 use self::conversation::Conversation;
-use super::{emit, example, input, runtime, stream};
+use super::{emit, input, runtime, stream};
 use crate::{
     args::{OutputArgs, RunArgs},
     commands::runtime::{close_telemetry, load_run_settings, note_telemetry},
@@ -60,14 +59,14 @@ pub(super) fn run_with(
     let settings = load_run_settings(flags, environment, console)?;
     note_telemetry(&settings, console);
     let log = RunLog::new(&settings);
-    let approval = confirmation::from_args(&args.tools);
+    let approval = continued::from_args(&args.tools);
     let trace = args.trace.as_ref().map(|_| Trace::new());
     let module = None;
     let input = None;
     let mut run = Run { args, settings, console, log, module, start, input, approval, trace };
     loop {
         let result = run.run()?;
-        match confirmation::prompt(result.envelope(), console)? {
+        match continued::prompt(result.envelope(), console)? {
             Some(approval) => run.approval = Some(approval),
             None => {
                 let exit = run.close(result);
@@ -163,7 +162,7 @@ impl Run<'_> {
         // A run that was interrupted and then halted continues after its confirmation.
         let stored = match &self.approval {
             Some(_) => None,
-            None => stored::opened(self.args, &self.settings)?,
+            None => continued::opened(self.args, &self.settings)?,
         };
         let Named { name, choice } = self.module_name(stored.as_ref())?;
         let host = Host {
@@ -286,7 +285,7 @@ impl Run<'_> {
         let cancellation = Cancellation::new();
         let options = self.options(cancellation.clone());
         let new =
-            || stored::created(self.args, &module, &input, options.clone(), &self.settings, self.console);
+            || continued::created(self.args, &module, &input, options.clone(), &self.settings, self.console);
         let stored = stored.or_else(new);
         let mut context = RunContext::default();
         context.parent_span = self.settings.parent_span();
@@ -300,7 +299,7 @@ impl Run<'_> {
             Ok(chunks) => {
                 self.console.note(&note);
                 if let Some(stored) = &stored {
-                    stored::announce(stored, self.args, self.console);
+                    continued::announce(stored, self.args, self.console);
                 }
                 Ok(Started { chunks, cancellation, stored })
             }
@@ -308,7 +307,7 @@ impl Run<'_> {
                 if let Some(stored) = stored {
                     stored.reject();
                 }
-                Err(Box::new(example::advised(*rejected, &self.args.request.input, &module)))
+                Err(Box::new(input::advised(*rejected, &self.args.request.input, &module)))
             }
         }
     }
@@ -319,7 +318,7 @@ impl Run<'_> {
         let store = |chunk: &mut Chunk| stored.iter_mut().for_each(|stored| stored.push(chunk));
         let envelope = stream::follow(chunks, &cancellation, view, store).await?;
         if let Some(stored) = stored {
-            stored::close(stored, self.args, self.console);
+            continued::close(stored, self.args, self.console);
         }
         Ok(envelope)
     }

@@ -18,10 +18,7 @@ use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
-use super::{
-    runtime::{ReloadSignal, Signals, note_served},
-    targets,
-};
+use super::runtime::{self, ReloadSignal, Signals, note_served};
 use crate::{
     args::{ModelArgs, ServeArgs},
     commands::runtime::{load_run_settings, note_telemetry},
@@ -62,7 +59,7 @@ pub(super) fn listen(
     let metrics = Metrics::new();
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
     let finder = settings.finder();
-    let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
+    let here = runtime::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
     // Nobody named the working directory: its module is served, and calls tools only if it is trusted.
     let finder = finder.with_paths(args.paths.iter().cloned())?.with_found_paths(here)?;
     note_served(&finder, console);

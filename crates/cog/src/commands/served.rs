@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use cog_host::{Host, Hosted, Use, settings::Settings};
 
-use super::{
-    runtime::{note_served, note_telemetry},
-    targets,
-};
+use super::runtime::{self, note_served, note_telemetry};
 use crate::{error::CliError, output::Console};
 
 /// Returns the runtime. Its callers name modules and open media as requests to a server do.
@@ -19,7 +16,7 @@ pub(super) fn runtime(
 ) -> Result<Hosted, CliError> {
     note_telemetry(settings, console);
     let finder = settings.finder();
-    let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| paths.is_empty());
+    let here = runtime::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| paths.is_empty());
     // Nobody named the working directory: its module is served, and calls tools only if it is trusted.
     let finder = finder.with_paths(paths.iter().cloned())?.with_found_paths(here)?;
     note_served(&finder, console);

@@ -21,7 +21,7 @@ use self::{
     plan::{Job, Plan},
     report::{Attempt, CaseReport, Report, Suite},
 };
-use super::{emit, runtime, targets};
+use super::{emit, runtime};
 use crate::{
     args::{ReportFormat, TestArgs},
     commands::runtime::load_run_settings,
@@ -37,7 +37,7 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     if args.record {
         check_recorded(&settings, console)?;
     }
-    let targets = targets::targets(&settings.finder(), &args.modules, args.all)?;
+    let targets = runtime::targets(&settings.finder(), &args.modules, args.all)?;
     let judge = args.judge.as_ref().map(|name| providers::named(&settings, name)).transpose()?;
     let bench = Bench {
         args,

@@ -10,7 +10,7 @@ use cog_harmony::{Conversation, timeline::Timeline};
 use cog_json::ToJson as _;
 use cog_spec::Code;
 
-use super::{emit, messages::history};
+use super::{emit, messages};
 use crate::{
     args::{TraceArgs, TraceCommand, TraceFormat, TraceShowArgs},
     error::CliError,
@@ -39,14 +39,14 @@ fn show(args: &TraceShowArgs, console: &Console) -> Result<Exit, CliError> {
         TraceFormat::Json => timeline.to_json(),
         TraceFormat::Html => html::page(&timeline, &args.file),
     };
-    history::write(&text, file, console)?;
+    messages::write(&text, file, console)?;
     Ok(Exit::Ok)
 }
 
 fn read(file: &Path) -> Result<Conversation, CliError> {
-    let document = history::read(file).map_err(advised)?;
-    document.messages().map_err(|problem| advised(history::unreadable(file, &problem)))?;
-    history::conversation(&document, file)
+    let document = messages::read(file).map_err(advised)?;
+    document.messages().map_err(|problem| advised(messages::unreadable(file, &problem)))?;
+    messages::conversation(&document, file)
 }
 
 /// Adds how a trace is written to the error of a file that contains no messages.

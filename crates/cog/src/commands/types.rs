@@ -10,7 +10,7 @@ use cog_module::{Finder, Module, files};
 
 use super::{
     emit,
-    targets::{default_finder, targets},
+    runtime::{default_finder, targets},
 };
 use crate::{
     args::{Language, TypesArgs},

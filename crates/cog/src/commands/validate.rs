@@ -5,10 +5,10 @@ use cog_json::{Array, Value};
 use cog_module::{Diagnostic, Level, Report, Rule, Severity};
 use serde_json::json;
 
-use super::targets::{default_finder, targets};
+use super::runtime::{default_finder, targets};
 use crate::{
     args::{LevelArgs, ValidateArgs, ValidateFormat},
-    commands::annotation::{Annotation, relative},
+    commands::emit::{Annotation, relative},
     error::CliError,
     exit::Exit,
     output::Console,

@@ -7,7 +7,10 @@ use cog_json::{ToJson, Writer};
 use cog_media::{MediaDeclaration, MediaError, MediaRules, sniff};
 use cog_run::media::citation_source;
 
-use super::{input, runtime, targets::default_finder};
+use super::{
+    input,
+    runtime::{self, default_finder},
+};
 use crate::{
     args::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource, VerifyArgs},
     error::CliError,

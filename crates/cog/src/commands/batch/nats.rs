@@ -7,7 +7,7 @@ use cog_host::settings::Settings;
 use cog_nats::{Names, NatsRows, Queue, connect};
 use cog_run::RunOptions;
 
-use super::{Invocation, describe, output::Output};
+use super::{Invocation, files, output::Output};
 use crate::{
     args::BatchArgs,
     commands::{emit, nats, runtime},
@@ -67,7 +67,7 @@ pub(super) fn run(
         let output = Output::open(args, &batch, settings)?;
         let mut jobs = Jobs::open(&args.output, "nats")?;
         if is_stored {
-            jobs.begin(describe::command())?;
+            jobs.begin(files::command())?;
         }
         let runner = NatsRows::new(queue, jobs.name(), &module.manifest, options, batch.retries_failed);
         batch.runner = Some(Arc::new(runner));

@@ -1,5 +1,5 @@
-//! Where the results of a batch go: to stdout as they finish, or to a file by way of a journal. And the progress and the summary, on
-//! stderr.
+//! Where the results of a batch go: to stdout as they finish, or to a file by way of a journal. The progress and the summary
+//! go to stderr.
 
 use std::{
     io::stdout,
@@ -13,7 +13,7 @@ use cog_batch::{
 };
 use cog_host::settings::Settings;
 
-use super::{describe::describe, files};
+use super::files::{self, describe};
 use crate::{
     args::BatchArgs,
     commands::{emit, runtime::Signals},

@@ -5,7 +5,11 @@ use cog_batch::{
     plan::{EarlierRuns, Plan, PlanLimits, Strategy, StrategyName},
 };
 
-use super::{Invocation, describe::describe, files::check_module, output};
+use super::{
+    Invocation,
+    files::{check_module, describe},
+    output,
+};
 use crate::{
     args::PlanFormat,
     commands::{emit, runtime},

@@ -16,8 +16,7 @@ use cog_spec::ErrorBody;
 
 use super::{
     Invocation, Output, close,
-    describe::{self, describe},
-    files::check_module,
+    files::{self, check_module, describe},
     unreadable,
 };
 use crate::{
@@ -83,7 +82,7 @@ pub(super) fn run(
     let ReadyBatch { batch, rows, output, source } = ready;
     check_module("--via", &batch.module)?;
     let mut via = open(provider, args)?;
-    via.describe(&describe_jobs(args, batch, settings)?, describe::command())?;
+    via.describe(&describe_jobs(args, batch, settings)?, files::command())?;
     let ended = runtime::block_on(async {
         let mut signals = Signals::new()?;
         let finished = Finished::default();
@@ -199,7 +198,7 @@ pub(super) fn jobs(
 /// Returns the arguments of the command that started the batch of an output.
 fn began(args: &JobsArgs) -> Result<Box<BatchArgs>, CliError> {
     let mut command = Jobs::command(&args.output)?;
-    if command.first() != describe::command().first() {
+    if command.first() != files::command().first() {
         return Err(CliError::Usage {
             message: "the batch was started in another directory".to_owned(),
             suggestion: command.first().map(|directory| format!("Run the command in {directory}.")),

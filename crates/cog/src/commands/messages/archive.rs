@@ -10,10 +10,9 @@ use cog_spec::ErrorBody;
 use futures_util::{StreamExt as _, stream};
 use serde::Serialize;
 
-use super::history;
 use crate::{
     args::ArchiveArgs,
-    commands::{emit, runtime},
+    commands::{emit, messages, runtime},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -31,8 +30,8 @@ pub(crate) fn archive(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let document = history::read(&args.file)?;
-    let mut conversation = history::conversation(&document, &args.file)?;
+    let document = messages::read(&args.file)?;
+    let mut conversation = messages::conversation(&document, &args.file)?;
     let settings = Settings::read(Flags::default(), environment)?;
     files::create_directory(&args.directory).map_err(|source| emit::unwritable(&args.directory, source))?;
     let directory = MediaDirectory::new(&args.directory);

@@ -11,10 +11,9 @@ use cog_media::{
 };
 use cog_spec::Modality;
 
-use super::history;
 use crate::{
     args::ExpandArgs,
-    commands::{emit, runtime},
+    commands::{emit, messages, runtime},
     error::CliError,
     exit::Exit,
     output::Console,
@@ -30,14 +29,14 @@ pub(crate) fn expand(
     console: &Console,
 ) -> Result<Exit, CliError> {
     emit::check(args.output.as_deref())?;
-    let document = history::read(&args.file)?;
-    let conversation = history::conversation(&document, &args.file)?;
+    let document = messages::read(&args.file)?;
+    let conversation = messages::conversation(&document, &args.file)?;
     let settings = Settings::read(Flags::default(), environment)?;
     let expander = Expander { access: access(&args.file, &settings.media), plan: plan(args), console };
     let Some((expanded, is_complete)) = runtime::wait(expander.conversation(conversation))? else {
         return Ok(Exit::Interrupted);
     };
-    history::write(&document.with_messages(&expanded), args.output.as_deref(), console)?;
+    messages::write(&document.with_messages(&expanded), args.output.as_deref(), console)?;
     Ok(if is_complete { Exit::Ok } else { Exit::Failed })
 }
 

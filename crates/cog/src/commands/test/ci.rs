@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use cog_module::golden::Mismatch;
 
 use super::report::{CaseReport, Report, Suite, Verdict};
-use crate::{commands::annotation::Annotation, output::Escaped};
+use crate::{commands::emit::Annotation, output::Escaped};
 
 /// Formats the report. A case that no model answered or judged is reported as skipped.
 pub(super) fn junit(report: &Report) -> String {

@@ -19,7 +19,7 @@ use cog_spec::ErrorBody;
 
 use super::Bench;
 use crate::{
-    commands::{runtime, targets::Target},
+    commands::runtime::{self, Target},
     error::CliError,
 };
 
