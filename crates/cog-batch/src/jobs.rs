@@ -1,7 +1,6 @@
 //! The jobs of a batch over the batch interface of a vendor: their file, their replies, and the provider that reads them.
 
 mod provider;
-mod replies;
 
 use std::{
     fs, io,
@@ -16,12 +15,10 @@ use cog_store::{Durability, write_durably};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use self::provider::VendorBatchProvider;
-pub(crate) use self::{
-    provider::Slot,
-    replies::{Answers, entry_id, write},
-};
 use crate::{Description, Difference, ReadError, journal::with_suffix};
+
+pub use self::provider::VendorBatchProvider;
+pub(crate) use self::provider::{Answers, Slot, entry_id, write};
 
 /// The size of a job in memory while it is created, whatever the vendor accepts.
 const MAX_BYTES: usize = 64 << 20;

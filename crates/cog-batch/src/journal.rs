@@ -11,8 +11,6 @@
 mod description;
 mod error;
 mod finished;
-mod kept;
-mod lock;
 mod open;
 mod record;
 mod recover;
@@ -30,10 +28,17 @@ use std::{
 
 use tokio::sync::{Semaphore, watch};
 
+use self::{
+    open::LockedFile,
+    record::StoredLines,
+    writer::{Added, Queue},
+};
+use crate::row::{Position, RowHash};
+
 pub(crate) use self::{
     description::DONE,
     error::suggestion_for_write,
-    kept::{Kept, KeptResult},
+    finished::{Kept, KeptResult},
     record::{RECORD_LEN, Record, Records, Slot, read_line},
     recover::remove_records,
 };
@@ -44,12 +49,6 @@ pub use self::{
     open::Resume,
     results::{LeftOut, Lines, Order, ResultLine, Results},
 };
-use self::{
-    lock::LockedFile,
-    record::StoredLines,
-    writer::{Added, Queue},
-};
-use crate::row::{Position, RowHash};
 
 /// The bytes of results that may wait for the writer.
 const QUEUE_BYTES: usize = 8 << 20;

@@ -19,7 +19,6 @@ mod jobs;
 mod journal;
 mod pace;
 pub mod plan;
-mod rate;
 mod read;
 mod row;
 mod run;

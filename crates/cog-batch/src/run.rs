@@ -1,6 +1,5 @@
 //! The loop of a batch: rows are read, run and written.
 
-mod duplicates;
 mod task;
 
 use std::{

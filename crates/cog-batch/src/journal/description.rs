@@ -9,7 +9,7 @@ use std::{
 use cog_json::{Value, Writer};
 use cog_store::{Access, Durability, replace};
 
-use super::{JournalError, JournalPaths, lock::LockedFile};
+use super::{JournalError, JournalPaths, open::LockedFile};
 
 /// The description of a batch: named values, such as the module and its digest, the model and the input.
 ///

@@ -1,8 +1,9 @@
-//! Opening a journal: a new one, or one that continues.
+//! Opening a journal: a new one, or one that continues. It is locked: one program at a time.
 
 use std::{
-    fs::File,
+    fs::{File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom},
+    ops::Deref,
     path::Path,
 };
 
@@ -11,7 +12,6 @@ use cog_store::sync_directory_of;
 use super::{
     Description, Files, Finished, JournalError, JournalPaths, Wrap,
     description::{self, DONE, Found, Header, redescribe},
-    lock::{self, LockedFile},
     recover::{read_finished, recover},
     writer::{Appender, Appenders},
 };
@@ -40,7 +40,7 @@ pub(super) fn open(
     resume: Resume,
     wrap: Wrap<'_>,
 ) -> Result<Opened, JournalError> {
-    let journal = lock::open(&paths.journal)?;
+    let journal = open_locked(&paths.journal)?;
     let Some(header) = read_header(&journal, paths)? else {
         let started = start(paths, journal, description, wrap);
         return started.inspect_err(|_| remove_new(paths));
@@ -70,7 +70,7 @@ pub(super) fn read(
     if !paths.journal.exists() {
         return Ok(Finished::default());
     }
-    let journal = lock::open(&paths.journal)?;
+    let journal = open_locked(&paths.journal)?;
     let Found::Header(header) = description::decode(&first_bytes(&journal, paths)?, paths)? else {
         return Ok(Finished::default());
     };
@@ -130,8 +130,7 @@ fn start(
 ) -> Result<Opened, JournalError> {
     let header =
         description::encode(description).map_err(|error| JournalError::write(&paths.journal, error))?;
-    let results =
-        lock::open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))?;
+    let results = open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))?;
     let files = Files { paths: paths.clone(), header_len: header.len() as u64, journal, results };
     let mut appenders = Appenders {
         journal: appender(&files.journal, &paths.journal, 0, wrap)?,
@@ -148,7 +147,7 @@ pub(super) fn clear_done(paths: &JournalPaths) -> Result<(), JournalError> {
     if !paths.journal.exists() {
         return Ok(());
     }
-    let journal = lock::open(&paths.journal)?;
+    let journal = open_locked(&paths.journal)?;
     let mut mark = Vec::new();
     let read = (&*journal).take(DONE.len() as u64).read_to_end(&mut mark);
     read.map_err(|source| JournalError::read(&paths.journal, source))?;
@@ -184,7 +183,7 @@ fn open_results(journal: &File, header_len: u64, paths: &JournalPaths) -> Result
     if length > header_len && !paths.results.exists() {
         return Err(JournalError::ResultsMissing { path: paths.results.clone() });
     }
-    lock::open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))
+    open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))
 }
 
 /// Continues a file at a length.
@@ -192,4 +191,73 @@ fn appender(file: &File, path: &Path, length: u64, wrap: Wrap<'_>) -> Result<App
     let mut clone = file.try_clone().map_err(|error| JournalError::read(path, error))?;
     clone.seek(SeekFrom::Start(length)).map_err(|error| JournalError::read(path, error))?;
     Ok(Appender { file: wrap(clone), path: path.to_owned(), length })
+}
+
+/// A file that is locked until it is dropped.
+///
+/// A process that is being started holds a copy of each open file for a moment, so closing does not unlock it.
+#[derive(Debug)]
+pub(crate) struct LockedFile(File);
+
+impl LockedFile {
+    /// Takes a file that is locked.
+    pub(super) fn new(file: File) -> Self {
+        Self(file)
+    }
+}
+
+impl Deref for LockedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
+/// Opens a journal and locks it. A file that does not exist is created.
+fn open_locked(path: &Path) -> Result<LockedFile, JournalError> {
+    loop {
+        let file = open_file(path).map_err(|source| JournalError::write(path, source))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(JournalError::write(path, source)),
+        }
+        let file = LockedFile(file);
+        // Another batch can end, and remove the file, between the opening and the lock.
+        if is_at(&file, path).map_err(|source| JournalError::read(path, source))? {
+            return Ok(file);
+        }
+    }
+}
+
+/// Opens a file for reading and writing. A pipe or a device would block.
+pub(super) fn open_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let ours = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> io::Result<bool> {
+    Ok(true) // a file that is open cannot be removed
 }

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{JournalError, lock};
+use super::{JournalError, open};
 use crate::row::{Position, RowHash};
 
 /// The length of a record.
@@ -151,7 +151,7 @@ impl StoredLines {
     async fn read_written(&mut self, at: Position) -> io::Result<Vec<u8>> {
         let mut file = match self.file.take() {
             Some(file) => file,
-            None => BufReader::new(lock::open_file(&self.path)?),
+            None => BufReader::new(open::open_file(&self.path)?),
         };
         let read = tokio::task::spawn_blocking(move || read_line(&mut file, at).map(|line| (file, line)));
         let (file, line) = read.await??;
