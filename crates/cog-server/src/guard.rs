@@ -5,25 +5,28 @@
 mod body;
 mod limits;
 mod origin;
-mod refusal;
 mod request_log;
 mod token;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{any::Any, net::SocketAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
     extract::{ConnectInfo, Request, State},
-    http::{HeaderMap, HeaderValue},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     middleware::Next,
-    response::Response,
+    response::{IntoResponse, Response},
 };
+use cog_spec::{Code, Envelope, ErrorBody};
+use futures_util::FutureExt as _;
+use request_log::RequestLog;
+
+use crate::{answer, metrics::Metrics, timing};
 
 pub(crate) use self::{
     body::{Bodies, BodyLease, discard},
     limits::{Client, ClientBudgets, Drain, Rates, Slots},
     origin::{Host, Hosts, Origins, Page},
-    refusal::Refusal,
     request_log::{parent_span, request_id},
     token::{Access, Credential},
 };
@@ -31,8 +34,6 @@ pub use self::{
     origin::InvalidOrigin,
     token::{MissingAuthError, TokenFileError, Tokens},
 };
-use crate::{metrics::Metrics, timing};
-use request_log::RequestLog;
 
 /// The checks of a server, and their metrics.
 #[derive(Clone)]
@@ -89,7 +90,7 @@ pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next
             request.extensions_mut().insert(host);
             request.extensions_mut().insert(client);
             request.extensions_mut().insert(log.trace().clone());
-            refusal::contain(log.trace().request_id(), next.run(request)).await
+            contain(log.trace().request_id(), next.run(request)).await
         }
         Err(refusal) => (guard.refusal)(request.uri().path(), refusal),
     };
@@ -149,5 +150,167 @@ fn peer(request: &Request<Body>) -> SocketAddr {
     peer.map_or(SocketAddr::from(([0, 0, 0, 0], 0)), |peer| peer.0)
 }
 
+/// Why a request is refused: an envelope with its status and headers.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    error: Box<ErrorBody>,
+    headers: HeaderMap,
+    reason: Reason,
+}
+
+/// The check that refused: a label of the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Reason {
+    /// A missing or wrong token.
+    Token,
+    /// A host that is not accepted.
+    Host,
+    /// An origin that is not allowed.
+    Origin,
+    /// Too many requests of one client.
+    Rate,
+    /// Too many streams of one client.
+    ClientStreams,
+    /// Too many streams in total.
+    AllStreams,
+    /// Too many large bodies in total.
+    AllBodies,
+    /// A body that is too large.
+    BodySize,
+    /// A body that does not arrive.
+    BodySlow,
+    /// The server is shutting down.
+    Drain,
+}
+
+impl Reason {
+    /// The label.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::Rate => "rate",
+            Self::ClientStreams => "max_streams_per_client",
+            Self::AllStreams => "max_streams",
+            Self::AllBodies => "max_body_bytes_total",
+            Self::BodySize => "body_size",
+            Self::BodySlow => "body_slow",
+            Self::Drain => "drain",
+        }
+    }
+}
+
+impl Refusal {
+    /// A refusal with this status.
+    pub(crate) fn new(reason: Reason, status: StatusCode, error: ErrorBody) -> Self {
+        Self { status, error: Box::new(error), headers: HeaderMap::new(), reason }
+    }
+
+    /// Adds a header.
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// Adds `Retry-After`, in whole seconds and at least one.
+    pub(crate) fn retry_after(self, wait: Duration) -> Self {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        self.header(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)))
+    }
+
+    /// Closes the connection after the response.
+    pub(crate) fn close(self) -> Self {
+        self.header(header::CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    /// The check that refused.
+    pub(crate) fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// The error in the envelope.
+    pub(crate) fn error(&self) -> &ErrorBody {
+        &self.error
+    }
+
+    /// The status of the response.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = answer::json(self.status, &Envelope::failure(*self.error));
+        response.headers_mut().extend(self.headers);
+        response.extensions_mut().insert(self.reason);
+        response
+    }
+}
+
+/// Returns the response of a handler, or 500 E4000 if it panics. Other requests are not affected.
+///
+/// The panic's message goes to the log only: it can contain anything.
+pub(crate) async fn contain(request_id: &str, answer: impl Future<Output = Response>) -> Response {
+    // Handlers share only channels, atomics and locks whose poison is ignored, which are safe after a panic.
+    match AssertUnwindSafe(answer).catch_unwind().await {
+        Ok(response) => response,
+        Err(panic) => {
+            tracing::error!(request_id, panic = message(panic.as_ref()), "request handler panicked");
+            internal_error(request_id)
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("(no message)")
+}
+
+fn internal_error(request_id: &str) -> Response {
+    let error = ErrorBody::new(Code::InternalError, "internal server error")
+        .suggest(format!("Report this bug; the server log has details under {request_id}."));
+    answer::envelope(&Envelope::failure(error))
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod refusal_tests {
+    use axum::{body::to_bytes, http::StatusCode, response::IntoResponse as _};
+    use cog_spec::Code;
+
+    use super::*;
+
+    #[test]
+    fn retry_after_is_rounded_up_and_never_zero() {
+        let seconds = |wait| {
+            let error = ErrorBody::new(Code::RateLimited, "too many");
+            let refusal = Refusal::new(Reason::Rate, StatusCode::TOO_MANY_REQUESTS, error).retry_after(wait);
+            refusal.into_response().headers()[header::RETRY_AFTER].to_str().unwrap().to_owned()
+        };
+        assert_eq!(seconds(Duration::ZERO), "1");
+        assert_eq!(seconds(Duration::from_millis(1001)), "2");
+        assert_eq!(seconds(Duration::from_secs(3)), "3");
+    }
+
+    #[tokio::test]
+    async fn panic_returns_500_without_its_message() {
+        let key = String::from("sk-canary");
+        let response = contain("r-1", async move { panic!("the key is {key}") }).await;
+        assert_eq!(response.status(), 500);
+        let body = to_bytes(response.into_body(), 10_000).await.unwrap();
+        let body = std::str::from_utf8(&body).unwrap();
+        assert!(body.contains(r#""code":"E4000""#) && body.contains("r-1"), "{body}");
+        assert!(!body.contains("canary"), "{body}");
+    }
+
+    #[tokio::test]
+    async fn response_without_panic_is_unchanged() {
+        let response = contain("r-1", async { StatusCode::IM_A_TEAPOT.into_response() }).await;
+        assert_eq!(response.status(), 418);
+    }
+}

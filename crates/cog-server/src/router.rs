@@ -15,7 +15,7 @@ use crate::{
     error::ApiError,
     guard, openai,
     openapi::document_text,
-    routes::{about, execute, media, pages, sessions},
+    routes::{about, execute, media, pages},
     state::App,
 };
 
@@ -76,8 +76,8 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(about::show_module))
         .routes(routes!(execute::execute))
         .routes(routes!(execute::socket))
-        .routes(routes!(sessions::show, sessions::cancel))
-        .routes(routes!(sessions::events))
+        .routes(routes!(execute::show, execute::cancel))
+        .routes(routes!(execute::events))
         .routes(routes!(media::create))
         .routes(routes!(media::upload))
         .routes(routes!(media::show, media::remove))

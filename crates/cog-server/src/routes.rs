@@ -6,4 +6,3 @@ pub(crate) mod execute;
 pub(crate) mod mcp;
 pub(crate) mod media;
 pub(crate) mod pages;
-pub(crate) mod sessions;

@@ -18,10 +18,7 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{
-    limits::Client,
-    refusal::{Reason, Refusal},
-};
+use super::{Reason, Refusal, limits::Client};
 
 /// The number of bytes of a body that are read before other tasks continue.
 const MAX_AT_ONCE: usize = 1 << 20;

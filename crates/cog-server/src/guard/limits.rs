@@ -18,7 +18,7 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::refusal::{Reason, Refusal};
+use super::{Reason, Refusal};
 
 /// The maximum number of clients with budgets of their own. Further ones share one.
 const MAX_CLIENTS: usize = 10_000;

@@ -11,7 +11,7 @@ use axum::{
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
-use super::refusal::{Reason, Refusal};
+use super::{Reason, Refusal};
 
 /// The origins whose pages may call the server from a browser: the server's own, and those that the operator lists.
 pub(crate) struct Origins(Vec<Origin>);

@@ -20,8 +20,8 @@ use cog_run::events::SpanContext;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{
+    Reason,
     limits::{Client, InFlightGuard},
-    refusal::Reason,
 };
 use crate::metrics::Metrics;
 

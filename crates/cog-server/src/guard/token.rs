@@ -15,10 +15,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 use thiserror::Error;
 
-use super::{
-    limits::Client,
-    refusal::{Reason, Refusal},
-};
+use super::{Reason, Refusal, limits::Client};
 
 /// The tokens that the server accepts: their digests, each with a name.
 ///

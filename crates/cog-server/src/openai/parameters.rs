@@ -3,7 +3,7 @@
 use cog_json::Node;
 use cog_spec::Code;
 
-use super::error::OpenAiError;
+use super::OpenAiError;
 
 /// How a parameter is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,7 @@
 use cog_json::{ToJson as _, Writer};
 use cog_spec::Usage;
 
-use super::{
-    Answer, Events, Head, Reply,
-    error::{ErrorForm, Members, OpenAiError},
-};
+use super::{Answer, ErrorForm, Events, Head, Members, OpenAiError, Reply};
 
 /// The reply to a chat completion.
 pub(super) struct ChatReply(pub(super) Head);

@@ -6,7 +6,7 @@ use cog_spec::{Code, ErrorBody, Format, Manifest, Tier};
 use serde_json::{Map, json};
 
 use super::{
-    error::OpenAiError,
+    OpenAiError,
     messages::Message,
     module_name,
     parameters::{CHAT, Parameters, RESPONSES, Rule, check, flag, keyword, object, shown, text},

@@ -22,9 +22,8 @@ use futures_util::{FutureExt as _, stream};
 use tokio::time::timeout;
 
 use super::{
-    Answer, Events, Head, Reply, Run,
+    Answer, Events, Head, OpenAiError, Reply, Run,
     data_text::{CorrectedData, DataText, Live},
-    error::OpenAiError,
     messages, model_id,
     reply::{ChatReply, ResponsesReply},
     request::{Api, ParsedRequest, ResponseFormat},
