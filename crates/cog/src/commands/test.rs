@@ -2,8 +2,7 @@
 
 mod answer;
 mod case;
-mod ci;
-mod html;
+mod formats;
 mod plan;
 mod report;
 
@@ -126,9 +125,9 @@ impl Bench<'_> {
         let text = match self.args.format {
             ReportFormat::Human => report.describe(self.console),
             ReportFormat::Json => cog_json::ToJson::to_json(report),
-            ReportFormat::Junit => ci::junit(report),
-            ReportFormat::Html => html::page(report),
-            ReportFormat::Github => ci::annotations(report),
+            ReportFormat::Junit => formats::junit(report),
+            ReportFormat::Html => formats::page(report),
+            ReportFormat::Github => formats::annotations(report),
         };
         match self.args.output.as_deref().filter(|path| !emit::is_stdout(path)) {
             Some(path) => emit::file(path, &text, self.console),
