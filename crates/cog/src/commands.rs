@@ -27,7 +27,6 @@ mod served;
 mod stream;
 mod test;
 mod trace;
-mod types;
 mod validate;
 mod verify;
 
@@ -35,8 +34,7 @@ use cog_host::settings::Environment;
 
 use crate::{
     args::{Cli, Command},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::Console,
 };
 
@@ -76,7 +74,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Portability(args) => portability::portability(&args, environment, console),
         Command::Validate(args) => validate::validate(&args, environment, console),
         Command::Graph(args) => info::graph(&args, environment, console),
-        Command::Types(args) => types::types(&args, environment, console),
+        Command::Types(args) => export::types(&args, environment, console),
         Command::Export(args) => export::export(&args, environment, console),
         Command::Import(args) => export::import(&args, environment, console),
         Command::New(args) => new::new(&args, environment, console),

@@ -1,6 +1,6 @@
-//! Errors of commands, and how they are reported on stderr.
+//! Errors of commands, how they are reported on stderr, and exit codes.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, process::ExitCode};
 
 use cog_batch::{JournalError, Stop, VendorBatchError, WriteError};
 use cog_host::settings::SettingsError;
@@ -11,10 +11,7 @@ use cog_module::{
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
-use crate::{
-    exit::Exit,
-    output::{Console, ErrorReport},
-};
+use crate::output::{Console, ErrorReport};
 
 /// Why a command failed.
 #[derive(Debug, Error)]
@@ -215,5 +212,32 @@ impl From<VendorBatchError> for CliError {
 impl From<ErrorBody> for CliError {
     fn from(error: ErrorBody) -> Self {
         CliError::Body(Box::new(error))
+    }
+}
+
+/// The exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// 0: success.
+    Ok,
+    /// 1: the envelope has `ok: false`, a check found something, or the command failed.
+    Failed,
+    /// 2: invalid arguments or settings.
+    Usage,
+    /// 3: invalid module.
+    Invalid,
+    /// 130: interrupted; the call to the provider was cancelled.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(match exit {
+            Exit::Ok => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Invalid => 3,
+            Exit::Interrupted => 130,
+        })
     }
 }

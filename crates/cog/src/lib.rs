@@ -3,12 +3,11 @@
 //! * `args`: the arguments, as clap types without behaviour; `parse` parses them;
 //! * `commands`: one file per command, from its arguments to its output;
 //! * `output`: data on stdout, messages on stderr; cards, tables, progress, errors;
-//! * `exit`: the exit codes.
+//! * `error`: errors and exit codes.
 
 mod args;
 mod commands;
 mod error;
-mod exit;
 mod output;
 mod parse;
 mod static_glibc;

@@ -13,7 +13,7 @@ use clap::{
 
 use crate::{
     args::{Cli, command},
-    exit::Exit,
+    error::Exit,
 };
 
 /// Returns the arguments of the hidden command that reads media, if it was called.

@@ -24,8 +24,7 @@ use crate::{
         CapabilitiesArgs, Cli, CompletionsArgs, ConfigArgs, ErrorsArgs, ManArgs, SchemaArgs, SchemaName,
         TrustArgs,
     },
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Table, wrap},
     parse::program,
 };

@@ -28,8 +28,7 @@ use super::{emit, runtime};
 use crate::{
     args::{BatchArgs, BatchCommand},
     commands::runtime::{close_telemetry, load_run_settings, note_telemetry},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::Console,
 };
 

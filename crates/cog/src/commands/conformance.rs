@@ -15,8 +15,7 @@ use cog_spec::{Code, ErrorBody};
 use super::runtime;
 use crate::{
     args::ConformanceArgs,
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Palette, Progress, wrap},
 };
 

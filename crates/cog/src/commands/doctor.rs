@@ -19,8 +19,7 @@ use super::runtime;
 use crate::{
     args::DoctorArgs,
     commands::runtime::note_telemetry,
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Progress, Table, wrap},
 };
 

@@ -19,8 +19,7 @@ use crate::{
     args::{
         HandoffApplyArgs, HandoffArgs, HandoffCheckArgs, HandoffCommand, HandoffNewArgs, HandoffShowArgs,
     },
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Palette},
 };
 

@@ -19,8 +19,7 @@ use super::{
 };
 use crate::{
     args::{GraphArgs, GraphFormat, InfoArgs, ListArgs},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Table, wrap},
 };
 

@@ -15,8 +15,7 @@ use crate::{
         LogsCommand, LogsListArgs, LogsReplayArgs, LogsShowArgs, MediaFlags, RequestArgs, RunArgs, ToolArgs,
     },
     commands::run::{self, Start},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Layout, Table, wrap},
 };
 

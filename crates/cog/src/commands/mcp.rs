@@ -13,8 +13,7 @@ use super::{
 };
 use crate::{
     args::{McpArgs, McpCommand, McpServeArgs},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::Console,
 };
 

@@ -22,8 +22,7 @@ use serde::Serialize;
 use super::{emit, runtime};
 use crate::{
     args::{FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Table},
 };
 

@@ -18,8 +18,7 @@ use super::input;
 use crate::{
     args::{ConvertArgs, CountArgs, FixArgs, MessagesArgs, MessagesCommand, TrimArgs},
     commands::emit,
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Palette, Table},
 };
 

@@ -17,7 +17,11 @@ use super::{
     serve::events,
     served,
 };
-use crate::{args::WorkerArgs, error::CliError, exit::Exit, output::Console};
+use crate::{
+    args::WorkerArgs,
+    error::{CliError, Exit},
+    output::Console,
+};
 
 /// Returns the connection to the servers of a flag, otherwise of the settings.
 ///

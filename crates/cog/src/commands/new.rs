@@ -17,8 +17,7 @@ use cog_spec::Tier;
 use super::runtime::{default_finder, own, targets};
 use crate::{
     args::{MigrateArgs, NewArgs},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Palette},
 };
 

@@ -8,8 +8,7 @@ use cog_schema::{EnforcedBy, Enforcement, Portability, PortableConstraint};
 use super::runtime::default_finder;
 use crate::{
     args::PortabilityArgs,
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, wrap},
 };
 

@@ -16,8 +16,7 @@ use super::{emit, input, runtime};
 use crate::{
     args::RenderArgs,
     commands::runtime::load_run_settings,
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Layout, wrap},
 };
 

@@ -25,8 +25,7 @@ use super::{emit, input, runtime, stream};
 use crate::{
     args::{OutputArgs, RunArgs},
     commands::runtime::{close_telemetry, load_run_settings, note_telemetry},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Layout, card},
 };
 

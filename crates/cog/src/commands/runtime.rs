@@ -8,7 +8,10 @@ use cog_module::{Finder, LoadError, Module, Origin, Rule, load_manifest};
 use cog_run::{ModuleRef, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
-use crate::{error::CliError, exit::Exit, output::Console};
+use crate::{
+    error::{CliError, Exit},
+    output::Console,
+};
 
 /// Loads a module, and prints its warnings or errors to stderr.
 pub(super) fn load(

@@ -22,8 +22,7 @@ use super::runtime::{self, ReloadSignal, Signals, note_served};
 use crate::{
     args::{ModelArgs, ServeArgs},
     commands::runtime::{load_run_settings, note_telemetry},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::Console,
 };
 

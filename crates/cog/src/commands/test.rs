@@ -24,8 +24,7 @@ use super::{emit, runtime};
 use crate::{
     args::{ReportFormat, TestArgs},
     commands::runtime::load_run_settings,
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Progress},
 };
 

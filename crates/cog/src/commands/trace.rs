@@ -13,8 +13,7 @@ use cog_spec::Code;
 use super::{emit, messages};
 use crate::{
     args::{TraceArgs, TraceCommand, TraceFormat, TraceShowArgs},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Palette},
 };
 

@@ -9,8 +9,7 @@ use super::runtime::{default_finder, targets};
 use crate::{
     args::{LevelArgs, ValidateArgs, ValidateFormat},
     commands::emit::{Annotation, relative},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::Console,
 };
 

@@ -13,8 +13,7 @@ use super::{
 };
 use crate::{
     args::{CiteArgs, CiteCheckArgs, CiteCommand, CiteSource, VerifyArgs},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Palette},
 };
 

@@ -13,8 +13,7 @@ use super::{
 use crate::{
     args::PlanFormat,
     commands::{emit, runtime},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Table},
 };
 

@@ -25,8 +25,7 @@ use crate::{
         emit,
         runtime::{self, Signals, load_run_settings},
     },
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::{Console, Table},
 };
 

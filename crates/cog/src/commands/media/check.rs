@@ -9,11 +9,11 @@ use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
 use cog_json::{ToJson, Writer};
 use cog_media::{Access, MediaError, MediaLocation, MediaRules, MediaSource, UrlGuard, obtain};
 
-use super::{super::runtime, classify};
+use super::classify;
 use crate::{
     args::CheckArgs,
-    error::CliError,
-    exit::Exit,
+    commands::runtime,
+    error::{CliError, Exit},
     output::{Console, Palette},
 };
 

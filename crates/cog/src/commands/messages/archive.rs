@@ -13,8 +13,7 @@ use serde::Serialize;
 use crate::{
     args::ArchiveArgs,
     commands::{emit, messages, runtime},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::Console,
 };
 

@@ -14,8 +14,7 @@ use cog_spec::Modality;
 use crate::{
     args::ExpandArgs,
     commands::{emit, messages, runtime},
-    error::CliError,
-    exit::Exit,
+    error::{CliError, Exit},
     output::Console,
 };
 

@@ -8,7 +8,7 @@ use cog_spec::{Code, Cost, ErrorBody, Meta, Usage};
 
 use super::{answer::Answer, plan::Column};
 use crate::{
-    exit::Exit,
+    error::Exit,
     output::{Console, Palette, Table},
 };
 
