@@ -7,13 +7,241 @@
 mod anthropic;
 mod gemini;
 mod openai;
-mod state;
 
-use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
-pub(crate) use self::state::Request;
-pub use self::state::{BatchStep, Batches};
-use crate::Reply;
+use serde_json::{Value, json};
+
+use crate::{Reply, Wire};
+
+/// The settings of the batch interfaces of a mock.
+#[derive(Debug, Clone)]
+pub struct Batches {
+    pub(crate) directory: PathBuf,
+    pub(crate) polls: u64,
+    pub(crate) holds: Option<BatchStep>,
+    /// How many bodies with results are still cut.
+    cuts: Arc<AtomicUsize>,
+}
+
+/// A step of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchStep {
+    /// It uploads a file.
+    Upload,
+    /// It creates a job.
+    Create,
+    /// It lists the jobs.
+    List,
+    /// It requests the state of a job.
+    Status,
+    /// It cancels a job.
+    Cancel,
+    /// It requests results.
+    Results,
+}
+
+impl Batches {
+    /// Stores the jobs in this directory. Each ends with the second request for its state.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), polls: 1, holds: None, cuts: Arc::default() }
+    }
+
+    /// Sets how often the state of a job is requested before it has ended.
+    #[must_use]
+    pub fn polls(self, polls: u64) -> Self {
+        Self { polls, ..self }
+    }
+
+    /// Returns only the first half of the first bodies with results.
+    #[must_use]
+    pub fn cuts(self, bodies: usize) -> Self {
+        Self { cuts: Arc::new(AtomicUsize::new(bodies)), ..self }
+    }
+
+    fn cut(&self, step: BatchStep, mut body: String) -> String {
+        let take = |left: usize| left.checked_sub(1);
+        let is_cut = step == BatchStep::Results
+            && self.cuts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+        if is_cut {
+            body.truncate(body.len() / 2);
+        }
+        body
+    }
+
+    /// Executes a step, but never answers it.
+    #[must_use]
+    pub fn holds(self, step: BatchStep) -> Self {
+        Self { holds: Some(step), ..self }
+    }
+
+    /// Returns the jobs, from the oldest on.
+    pub fn jobs(&self) -> Vec<Value> {
+        (1..).map_while(|number| read(&self.path(number))).collect()
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("job-{number}.json"))
+    }
+
+    /// Stores a new job, and returns it.
+    pub(crate) fn create(&self, mut job: Value, entries: &[Value]) -> Value {
+        let number = self.jobs().len() as u64 + 1;
+        job["number"] = json!(number);
+        job["entries"] = json!(entries);
+        job["polls"] = json!(self.polls);
+        job["state"] = json!("running");
+        self.store(&job);
+        job
+    }
+
+    fn store(&self, job: &Value) {
+        let number = job["number"].as_u64().unwrap_or_default();
+        let _ = fs::create_dir_all(&self.directory);
+        let next = self.directory.join("next");
+        let _ = fs::write(&next, job.to_string()).and_then(|()| fs::rename(&next, self.path(number)));
+    }
+
+    fn cancel(&self, mut job: Value, form: Form) -> Value {
+        if job["state"] == "running" {
+            job["state"] = json!("cancelled");
+            let entries = job["entries"].as_array().cloned().unwrap_or_default();
+            let lost = |entry: &Value| json!({ "id": (form.id)(entry), "kind": "cancelled" });
+            job["results"] = entries.iter().map(lost).collect();
+            self.store(&job);
+        }
+        job
+    }
+
+    /// Returns a job as it is now. A request for its state brings it nearer to its end.
+    fn poll(&self, mut job: Value, form: Form, answer: &mut dyn FnMut(&Value) -> Reply) -> Value {
+        if job["state"] != "running" {
+            return job;
+        }
+        match job["polls"].as_u64().unwrap_or_default() {
+            0 => {
+                job["state"] = json!("ended");
+                job["results"] = results(&job, form, answer).into();
+            }
+            left => job["polls"] = json!(left - 1),
+        }
+        self.store(&job);
+        job
+    }
+}
+
+/// How a vendor's entries are read.
+#[derive(Clone, Copy)]
+struct Form {
+    wire: fn(&Value) -> Wire,
+    id: fn(&Value) -> &str,
+    body: fn(&Value) -> &Value,
+}
+
+fn results(job: &Value, form: Form, answer: &mut dyn FnMut(&Value) -> Reply) -> Vec<Value> {
+    let mut results = Vec::new();
+    for entry in job["entries"].as_array().into_iter().flatten().rev() {
+        let id = (form.id)(entry);
+        let body = (form.body)(entry);
+        let text = entry.to_string();
+        let has = |marker: &str| text.contains(marker);
+        let result = match () {
+            () if has("MOCK-LOST") => continue,
+            () if has("MOCK-EXPIRED") => json!({ "id": id, "kind": "expired" }),
+            () if has("MOCK-CANCELLED") => json!({ "id": id, "kind": "cancelled" }),
+            () => answered(id, (form.wire)(job), &answer(body)),
+        };
+        if has("MOCK-STRANGER") {
+            results.push(json!({ "id": "a-stranger", "kind": "expired" }));
+        }
+        if has("MOCK-DIFFER") {
+            results.push(json!({ "id": id, "kind": "expired" }));
+        }
+        if has("MOCK-TWICE") {
+            results.push(result.clone());
+        }
+        results.push(result);
+    }
+    results
+}
+
+fn answered(id: &str, wire: Wire, reply: &Reply) -> Value {
+    let body = match &reply.error {
+        Some(message) => wire.error_body(reply.status, message),
+        None => wire.complete(reply),
+    };
+    json!({ "id": id, "kind": "reply", "status": reply.status, "body": body })
+}
+
+/// A request to a batch interface.
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: &'a str,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) body: &'a Value,
+}
+
+impl Request<'_> {
+    /// Returns a parameter of the query.
+    fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    fn cancels_ended_job(&self, batches: &Batches) -> bool {
+        let path = self.path.strip_suffix("/cancel").or_else(|| self.path.strip_suffix(":cancel"));
+        let job = path.filter(|_| self.method == "POST").and_then(|path| self.job(batches, path));
+        job.is_some_and(|job| job["state"] != "running")
+    }
+
+    /// Returns the job with the number at the end of an ID.
+    fn job(&self, batches: &Batches, id: &str) -> Option<Value> {
+        let number = id.rsplit(['-', '_']).next()?.parse().ok()?;
+        read(&batches.path(number))
+    }
+}
+
+/// Returns a page of the list, from the newest on, and whether there are more.
+fn page(batches: &Batches, after: Option<u64>, limit: usize) -> (Vec<Value>, bool) {
+    let all = batches.jobs().into_iter().rev();
+    let older = all.filter(|job| after.is_none_or(|after| job["number"].as_u64() < Some(after)));
+    let mut jobs: Vec<Value> = older.collect();
+    let has_more = jobs.len() > limit;
+    jobs.truncate(limit);
+    (jobs, has_more)
+}
+
+fn count(job: &Value, kinds: &[&str]) -> usize {
+    let all = job["results"].as_array().into_iter().flatten();
+    let kind = |result: &&Value| {
+        let is_error = result["status"].as_u64().is_some_and(|status| status >= 300);
+        let kind = if is_error { "error" } else { result["kind"].as_str().unwrap_or_default() };
+        kinds.contains(&kind)
+    };
+    all.filter(kind).count()
+}
+
+fn lines(values: impl Iterator<Item = Value>) -> String {
+    values.map(|value| format!("{value}\n")).collect()
+}
+
+fn number(id: &str) -> Option<u64> {
+    id.rsplit(['-', '_']).next()?.parse().ok()
+}
+
+fn read(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// The first of the times at which jobs are created.
+const CREATED: u64 = 1_790_000_000;
 
 /// Returns the headers of the answer.
 pub(crate) fn headers(request: &Request<'_>) -> Vec<(String, String)> {

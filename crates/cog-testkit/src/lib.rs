@@ -20,15 +20,37 @@
 mod batches;
 pub mod bench;
 mod mock;
-mod newcomer;
 mod reply;
-mod script;
-mod split;
 mod wire;
+
+use std::{net::TcpStream, path::Path, process::Command};
 
 pub use batches::{BatchStep, Batches};
 pub use mock::{Mock, Received};
-pub use newcomer::as_newcomer;
 pub use reply::{Finish, Reply};
-pub use split::splits;
 pub use wire::Wire;
+
+/// Returns every split of the bytes into two parts, which may be empty.
+pub fn splits(bytes: &[u8]) -> impl Iterator<Item = [&[u8]; 2]> {
+    (0..=bytes.len()).map(|at| {
+        let (left, right) = bytes.split_at(at);
+        [left, right]
+    })
+}
+
+/// Where Ollama listens.
+const OLLAMA: (&str, u16) = ("localhost", 11434);
+/// A URL at which nothing listens.
+const CLOSED: &str = "http://127.0.0.1:1";
+
+/// Gives a command the environment of a newcomer: a home, a path, no key and no setting, as `env -i HOME=… PATH=…` does.
+///
+/// The command looks for an Ollama, as it does for a newcomer. If one runs on this machine, its models would answer in place of the
+/// samples that the tests expect; only then is the search pointed to a closed port, where it finds nothing.
+pub fn as_newcomer<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
+    command.env_clear().env("HOME", home).env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    if TcpStream::connect(OLLAMA).is_ok() {
+        command.env("COG_DETECT_OLLAMA", CLOSED);
+    }
+    command
+}

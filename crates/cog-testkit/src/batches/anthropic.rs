@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::state::{BatchStep, Batches, Form, Request, count, lines, number, page};
+use super::{BatchStep, Batches, Form, Request, count, lines, number, page};
 use crate::{Reply, Wire};
 
 const FORM: Form = Form {

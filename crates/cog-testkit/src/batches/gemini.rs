@@ -2,7 +2,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use super::state::{BatchStep, Batches, Form, Request, count, lines, number, page};
+use super::{BatchStep, Batches, Form, Request, count, lines, number, page};
 use crate::{Reply, Wire};
 
 /// The path to which files are sent.

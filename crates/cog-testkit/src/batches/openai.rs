@@ -2,7 +2,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::state::{BatchStep, Batches, CREATED, Form, Request, count, lines, number, page};
+use super::{BatchStep, Batches, CREATED, Form, Request, count, lines, number, page};
 use crate::{Reply, Wire};
 
 const FORM: Form = Form {
