@@ -19,7 +19,6 @@
 
 mod entry;
 mod grounding;
-mod snippet;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -29,9 +28,10 @@ use std::{
 use cog_json::{Node, Path};
 use serde::Serialize;
 
-pub use self::entry::{MAX_ANCHOR, unfinished_anchor};
-use self::{grounding::Mentions, snippet::Words};
+use self::grounding::{Mentions, Words};
 use crate::Finding;
+
+pub use self::entry::{MAX_ANCHOR, unfinished_anchor};
 
 /// Checks the citations of an answer: an envelope, the data of one, a message, a list of messages, or any object with a
 /// `citation_map`. A snippet must be in its source with at least `min_score`; 1 is all of it.

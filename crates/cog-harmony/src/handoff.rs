@@ -20,7 +20,6 @@
 //! assert_eq!(Handoff::seal(&changed, Some(&first)).unwrap_err()[0].rule, "primary_objective");
 //! ```
 
-mod draft;
 mod form;
 mod packet;
 
@@ -28,12 +27,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-pub use self::{
-    draft::Draft,
-    form::{Loss, LossKind, PROTOCOL, losses},
-    packet::{Artifact, Handoff, Reference},
-};
 use crate::{Conversation, Finding, Message, Part, canonical};
+
+pub use self::{
+    form::{Loss, LossKind, PROTOCOL, losses},
+    packet::{Artifact, Draft, Handoff, Reference},
+};
 
 impl Handoff {
     /// Creates a packet with its hashes from a draft. `parent` is the packet that the sender received.

@@ -34,7 +34,6 @@ mod read;
 pub mod rules;
 pub mod timeline;
 mod tokens;
-mod tool;
 mod trim;
 pub mod wire;
 
@@ -43,7 +42,7 @@ pub use check::{PartSupport, check};
 pub use convert::{Converted, Format, Loss, convert, write_as};
 pub use document::Document;
 pub use fix::{Change, FixReport, fix};
-pub use message::{Conversation, Message, Reasoning, Role};
+pub use message::{Conversation, Message, Reasoning, Role, ToolCall, ToolChoice, ToolDefinition};
 pub use metadata::{Latency, Metadata, SafetyCheck, TokenUsage};
 pub use part::{
     AudioPart, Detail, FilePart, FileReferencePart, FileSource, ImagePart, NativePart, Part, RefusalPart,
@@ -52,5 +51,4 @@ pub use part::{
 pub use problem::Problem;
 pub use rules::{Rule, Severity};
 pub use tokens::{Estimate, MessageTokens, PartTokens, TokenCounter};
-pub use tool::{ToolCall, ToolChoice, ToolDefinition};
 pub use trim::{TrimError, TrimReport, TrimmedItem, is_summary, trim_messages};

@@ -1,6 +1,5 @@
 //! Counts the tokens of messages for a model (appendix A.9, ruling R64).
 
-mod image;
 mod media;
 mod models;
 #[cfg_attr(not(feature = "tokenizers"), path = "tokens/bytes.rs")]
@@ -8,11 +7,12 @@ mod tokenizer;
 
 use cog_json::{Node, ToJson as _};
 
-pub(crate) use self::{image::Size, media::image_size};
 use self::{media::audio_tokens, models::ModelFacts};
 use crate::{
     AudioPart, Conversation, FilePart, ImagePart, Message, Part, Reasoning, ToolCall, ToolDefinition,
 };
+
+pub(crate) use self::media::{Size, image_size};
 
 /// The tokens that frame a message: its start, its role, and its end.
 const MESSAGE: u64 = 4;

@@ -2,10 +2,7 @@
 
 use cog_json::{Node, Writer};
 
-use super::{
-    LossReport,
-    vendor::{Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text},
-};
+use super::{LossReport, Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text};
 use crate::{
     Conversation, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, Role, TextPart,
     ToolCall,

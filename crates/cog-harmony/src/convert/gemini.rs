@@ -4,10 +4,7 @@ use std::collections::HashMap;
 
 use cog_json::{Node, Value, Writer};
 
-use super::{
-    LossReport,
-    vendor::{Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text},
-};
+use super::{LossReport, Vendor, flush, is_empty, name_results, read_arguments, report_arguments, text};
 use crate::{
     AudioPart, Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, Role,
     TextPart, ToolCall,

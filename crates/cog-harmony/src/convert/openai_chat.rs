@@ -2,7 +2,7 @@
 
 use cog_json::{Node, Value, Writer};
 
-use super::{LossReport, vendor::Vendor};
+use super::{LossReport, Vendor};
 use crate::{Conversation, Detail, FileSource, Message, Part, Role, other::member, problem::Path, wire};
 
 pub(super) static VENDOR: Vendor = Vendor {

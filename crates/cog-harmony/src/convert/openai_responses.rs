@@ -2,10 +2,7 @@
 
 use cog_json::{Node, Value, Writer};
 
-use super::{
-    LossReport,
-    vendor::{Vendor, name_results, text},
-};
+use super::{LossReport, Vendor, name_results, text};
 use crate::{
     Conversation, Detail, FilePart, FileReferencePart, FileSource, ImagePart, Message, Part, RefusalPart,
     Role, TextPart, ToolCall,

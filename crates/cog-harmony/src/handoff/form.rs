@@ -6,8 +6,7 @@ use cog_json::{Node, Path};
 use serde::Serialize;
 
 use super::{
-    draft::Draft,
-    packet::{Artifact, Handoff},
+    packet::{Artifact, Draft, Handoff},
     shortened,
 };
 use crate::{Conversation, FileSource, Finding, Message, Part, Role, canonical, metadata::is_date_time};

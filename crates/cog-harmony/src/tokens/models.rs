@@ -1,6 +1,6 @@
 //! The tokenizer and the image rule of each model: facts that the vendors publish.
 
-use super::image::ImageRule;
+use super::media::ImageRule;
 
 /// What is known about the models whose names start with one of `names`.
 #[derive(Debug)]

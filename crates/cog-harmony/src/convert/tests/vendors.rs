@@ -267,7 +267,7 @@ fn result_without_a_name_gets_that_of_its_call() {
         result(Role::Tool, Some("g")),
         result(Role::User, None),
     ]);
-    vendor::name_results(&mut conversation);
+    name_results(&mut conversation);
     let names: Vec<_> = conversation.messages().iter().map(|message| message.name.as_deref()).collect();
     assert_eq!(names, [None, Some("f"), Some("g"), None]);
     let anthropic = converted(PLAIN, Format::Harmony, Format::Anthropic).text;
