@@ -5,8 +5,8 @@ use std::{
 
 use crate::{
     Diagnostic, ModuleFiles, Rule,
-    builtin::BuiltinModule,
     diagnostic::nearest,
+    embedded::BuiltinModule,
     files::{self, FileError},
     source::Source,
 };

@@ -6,8 +6,6 @@
 //! * [`input_schema`] and [`envelope_schema`] describe the input and the answer to other programs.
 
 mod agent_card;
-mod claude_code;
-mod expectations;
 mod promptfoo;
 mod server_json;
 pub(crate) mod skill;
@@ -19,14 +17,14 @@ use cog_spec::{Code, Dialect};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use crate::{Module, files::FileError};
+
 pub use self::{
     agent_card::{CardServer, agent_card},
-    claude_code::claude_code,
     promptfoo::{Promptfoo, promptfoo},
     server_json::{RegistryEntry, server_json},
-    skill::skill,
+    skill::{claude_code, skill},
 };
-use crate::{Module, files::FileError};
 
 /// A skill: its front matter, and its files.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,6 @@
 //! Golden tests: an input and the expected answer (docs/spec/golden-tests.md).
 
 mod compare;
-mod contract;
 mod expected;
 
 use std::{collections::HashSet, path::PathBuf};
@@ -10,23 +9,18 @@ use cog_json::{Limits, Node, Path, Segment, Value};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-#[cfg(test)]
-pub(crate) use self::compare::violations;
 use self::expected::{OPERATORS, criteria};
-pub use self::{
-    contract::check_case,
-    expected::{Expected, ExpectedError},
-};
-pub(crate) use self::{
-    contract::property_names,
-    expected::{is_envelope, operator, path},
-};
 use crate::{
     Diagnostic, Module, Origin, Rule,
     diagnostic::nearest,
     directory::unreadable,
     files::{self, FileError},
 };
+
+#[cfg(test)]
+pub(crate) use self::compare::violations;
+pub use self::expected::{Expected, ExpectedError, check_case};
+pub(crate) use self::expected::{is_envelope, operator, path, property_names};
 
 /// One golden test.
 #[derive(Debug, Clone)]

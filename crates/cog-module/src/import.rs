@@ -2,7 +2,6 @@
 //!
 //! Nothing outside the directory of the skill is read. Links are not followed, and nothing is executed.
 
-mod body;
 mod module;
 
 use std::{

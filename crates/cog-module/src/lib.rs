@@ -17,10 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod builtin;
 mod diagnostic;
 mod directory;
-mod edit;
 mod embedded;
 pub mod export;
 pub mod files;
@@ -37,7 +35,6 @@ pub mod migrate;
 mod module;
 mod name;
 mod prompt;
-mod rule;
 pub mod scaffold;
 mod schema;
 mod source;
@@ -47,8 +44,8 @@ mod trust;
 mod validate;
 mod yaml;
 
-pub use builtin::BuiltinModule;
-pub use diagnostic::{Diagnostic, Severity};
+pub use diagnostic::{Diagnostic, Rule, Severity};
+pub use embedded::{BuiltinModule, ModuleFiles};
 pub use find::{FindError, Finder, ListedModule};
 pub use load::{load, load_manifest};
 pub use locate::Locator;
@@ -57,4 +54,4 @@ pub use name::is_module_name;
 pub use prompt::{Call, CallError, CallOptions, Prompt, PromptPart};
 pub use trust::{Choice, Shadowing, Trust, TrustedDirectories};
 pub use validate::{Level, Report, validate};
-pub use {directory::Origin, embedded::ModuleFiles, rule::Rule, source::Location};
+pub use {directory::Origin, source::Location};

@@ -3,19 +3,19 @@
 mod composition;
 mod context;
 mod fields;
-mod sections;
 
-use cog_spec::{Format, Manifest, Tier};
+use cog_spec::{DeniedPolicies, ErrorCode, Format, Manifest, Modality, RiskRule, Tier};
 
-pub(crate) use self::context::schemas as context_schemas;
-use self::fields::Fields;
+use self::fields::{Fields, is_within, set};
 use crate::{
     Rule,
     diagnostic::{Findings, shown},
     layout::Family,
     name::{is_module_name, similar_module_name},
-    yaml::Node,
+    yaml::{Content, Entry, Node},
 };
+
+pub(crate) use self::context::schemas as context_schemas;
 
 /// The other files of the module that decide its format and its defaults.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ pub(crate) fn read(root: &Node, context: LoadContext<'_>, findings: &Findings<'_
     if let Some(strictness) = fields.keyword("schema_strictness") {
         manifest.strictness = strictness;
     }
-    sections::read(&fields, &mut manifest, context);
+    read_sections(&fields, &mut manifest, context);
     if format.asks_for_envelope() && tier.is_none() && !fields.has("tier") {
         let help = Some(format!("Add `tier:` with one of: {}.", Tier::NAMES.join(", ")));
         fields.missing_but_optional("tier", help);
@@ -52,7 +52,7 @@ pub(crate) fn read(root: &Node, context: LoadContext<'_>, findings: &Findings<'_
 
 /// Reads the `constraints.yaml` of v0 over the constraints of the manifest.
 pub(crate) fn read_constraints(root: &Node, manifest: &mut Manifest, findings: &Findings<'_>) {
-    sections::constraints_of_file(root, manifest, findings);
+    constraints_of_file(root, manifest, findings);
 }
 
 /// Returns the format, decided by files and keys only (ruling R5).
@@ -90,4 +90,276 @@ fn excludes(fields: &Fields<'_>, format: Format) -> Vec<String> {
         }
     }
     excludes.unwrap_or_default()
+}
+
+fn read_sections(fields: &Fields<'_>, manifest: &mut Manifest, files: LoadContext<'_>) {
+    policies(fields, manifest);
+    tools(fields, manifest);
+    overflow(fields, manifest);
+    enums(fields, manifest);
+    failure(fields, manifest);
+    requirements(fields, manifest);
+    generation(fields, manifest);
+    io(fields, manifest, files.schema);
+    compat(fields, manifest);
+    meta(fields, manifest);
+    fields.section("constraints", |f| constraints(f, manifest));
+    invocation(fields, manifest);
+    context::read(fields, &mut manifest.context);
+    composition::read(fields, manifest);
+    manifest.cache = fields.either("cache", ALLOW_OR_DENY);
+    response(fields, manifest);
+    modalities(fields, manifest);
+    error_codes(fields, manifest);
+    tests(fields, manifest);
+}
+
+const ALLOW_OR_DENY: &[&str; 2] = &["allow", "deny"];
+
+/// Reads both forms: keywords (v2.2) and booleans (v2.5), ruling R10.
+fn policies(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let policies = &mut manifest.policies;
+    fields.section("policies", |f| {
+        let network = f.either("network", ALLOW_OR_DENY);
+        let filesystem_write = f.either("filesystem_write", ALLOW_OR_DENY);
+        let side_effects = f.either("side_effects", ALLOW_OR_DENY);
+        let code_execution = f.either("code_execution", ALLOW_OR_DENY);
+        set(&mut policies.tools_allowed, f.flag("tools_allowed"));
+        let network = f.flag("network_allowed").or(network);
+        set(&mut policies.network_allowed, network);
+        set(&mut policies.filesystem_write_allowed, filesystem_write);
+        set(&mut policies.side_effects_allowed, side_effects);
+        set(&mut policies.code_execution_allowed, code_execution);
+        policies.denied = DeniedPolicies {
+            network: network == Some(false),
+            filesystem_write: filesystem_write == Some(false),
+            side_effects: side_effects == Some(false),
+            code_execution: code_execution == Some(false),
+        };
+    });
+}
+
+fn tools(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let tools = &mut manifest.tools;
+    fields.section("tools", |f| {
+        set(&mut tools.allow_by_default, f.either("policy", &["allow_by_default", "deny_by_default"]));
+        set(&mut tools.allowed, f.texts("allowed"));
+        set(&mut tools.denied, f.texts("denied"));
+    });
+}
+
+fn overflow(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let overflow = &mut manifest.overflow;
+    fields.section("overflow", |f| {
+        set(&mut overflow.enabled, f.flag("enabled"));
+        set(&mut overflow.recoverable, f.flag("recoverable"));
+        set(&mut overflow.max_items, f.integer("max_items", 0));
+        set(&mut overflow.require_suggested_mapping, f.flag("require_suggested_mapping"));
+    });
+}
+
+fn enums(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let enums = &mut manifest.enums;
+    fields.section("enums", |f| {
+        set(&mut enums.strategy, f.keyword("strategy"));
+        set(&mut enums.unknown_tag, f.text("unknown_tag"));
+    });
+}
+
+fn failure(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let failure = &mut manifest.failure;
+    fields.section("failure", |f| {
+        if let Some(node) = f.node("contract")
+            && !matches!(&node.content, Content::Text(keyword) if keyword == "error_union")
+        {
+            f.error_at("contract", Rule::KeyValue, "`failure.contract` must be `error_union`".into(), None);
+        }
+        set(&mut failure.partial_allowed, f.flag("partial_allowed"));
+        set(&mut failure.must_return_error_schema, f.flag("must_return_error_schema"));
+    });
+}
+
+fn requirements(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let requirements = &mut manifest.requirements;
+    fields.section("runtime_requirements", |f| {
+        set(&mut requirements.structured_output, f.flag("structured_output"));
+        requirements.max_input_tokens = f.integer("max_input_tokens", 0);
+        set(&mut requirements.preferred_capabilities, f.texts("preferred_capabilities"));
+    });
+}
+
+fn generation(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let generation = &mut manifest.generation;
+    fields.section("generation", |f| {
+        generation.temperature = f.number("temperature", 0.0..=2.0);
+        generation.max_tokens = f.integer("max_tokens", 0);
+        generation.seed = f.integer("seed", i64::MIN);
+        set(&mut generation.stop, f.texts("stop"));
+        generation.effort = f.keyword("effort");
+        generation.verbosity = f.keyword("verbosity");
+        generation.service_tier = f.keyword("service_tier");
+    });
+}
+
+/// Reads `io`: JSON pointers, with or without the file (`./schema.json#/input`).
+fn io(fields: &Fields<'_>, manifest: &mut Manifest, schema: Option<&serde_json::Value>) {
+    let io = &mut manifest.io;
+    fields.section("io", |f| {
+        io.input = pointer(f, "input", schema);
+        io.data = pointer(f, "data", schema);
+        io.meta = pointer(f, "meta", schema);
+        io.error = pointer(f, "error", schema);
+    });
+}
+
+fn pointer(fields: &Fields<'_>, key: &'static str, schema: Option<&serde_json::Value>) -> Option<String> {
+    let text = fields.text(key)?;
+    let within = text.strip_prefix("./").unwrap_or(&text);
+    let within = within.strip_prefix("schema.json").unwrap_or(within);
+    let within = within.strip_prefix('#').unwrap_or(within);
+    let leads_somewhere = schema.is_none_or(|schema| schema.pointer(within).is_some());
+    if within.starts_with('/') && leads_somewhere {
+        return Some(within.to_owned());
+    }
+    let message = format!("`{}` does not exist in schema.json", shown(&text));
+    fields.error_at(key, Rule::IoPointer, message, Some(format!("Write `{key}: \"#/{key}\"`.")));
+    None
+}
+
+fn compat(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let compat = &mut manifest.compat;
+    fields.section("compat", |f| {
+        set(&mut compat.accepts_v21_payload, f.flag("accepts_v21_payload"));
+        set(&mut compat.accepts_v22_payload, f.flag("accepts_v22_payload"));
+        set(&mut compat.runtime_auto_wrap, f.flag("runtime_auto_wrap"));
+        set(&mut compat.schema_output_alias, f.text("schema_output_alias"));
+    });
+}
+
+fn meta(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let risk_rule: &mut RiskRule = &mut manifest.risk_rule;
+    fields.section("meta", |f| set(risk_rule, f.keyword("risk_rule")));
+}
+
+/// Reads `constraints.yaml` of v0: the keys of `constraints`, at the top or one level down, under any name.
+fn constraints_of_file(root: &Node, manifest: &mut Manifest, findings: &Findings<'_>) {
+    let entries = match &root.content {
+        Content::Map(entries) => entries,
+        Content::Null => return,
+        _ => {
+            let message = format!("constraints.yaml is {}, not a mapping of keys to values", root.kind());
+            return findings.error(Rule::KeyType, root.span.clone(), message, None);
+        }
+    };
+    let fields = Fields::from_root(root, findings);
+    for Entry { key, value, .. } in entries {
+        if let Content::Map(_) = value.content {
+            fields.know(key);
+            fields.within(key, value, |section| constraints(section, manifest));
+        }
+    }
+    constraints(&fields, manifest);
+    fields.finish();
+}
+
+fn constraints(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let constraints = &mut manifest.constraints;
+    set(&mut constraints.no_network, fields.flag("no_network"));
+    set(&mut constraints.no_side_effects, fields.flag("no_side_effects"));
+    set(&mut constraints.no_inventing_data, fields.flag("no_inventing_data"));
+    set(&mut constraints.require_confidence, fields.flag("require_confidence"));
+    set(&mut constraints.require_rationale, fields.flag("require_rationale"));
+    if let Some(max) = fields.number("behavior_equivalence_false_max_confidence", 0.0..=1.0) {
+        constraints.behavior_equivalence_false_max_confidence = Some(max);
+    }
+}
+
+fn invocation(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let invocation = &mut manifest.invocation;
+    fields.section("invocation", |f| {
+        set(&mut invocation.user_invocable, f.flag("user_invocable"));
+        set(&mut invocation.agent_invocable, f.flag("agent_invocable"));
+    });
+}
+
+fn response(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let response = &mut manifest.response;
+    fields.section("response", |f| {
+        set(&mut response.mode, f.keyword("mode"));
+        set(&mut response.chunk_type, f.keyword("chunk_type"));
+        set(&mut response.buffer_size, f.integer("buffer_size", 0));
+        response.on_violation = f.keyword("on_violation");
+        response.max_attempts = f.integer("max_attempts", 1);
+    });
+}
+
+fn modalities(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let modalities = &mut manifest.modalities;
+    fields.section("modalities", |f| {
+        set(&mut modalities.input, f.keywords("input").map(with_text));
+        set(&mut modalities.output, f.keywords("output").map(with_text));
+        let limits = &mut modalities.constraints;
+        f.section("constraints", |f| {
+            limits.max_size_mb = f.number("max_size_mb", 0.0..=1e6);
+            limits.max_dimension = f.integer("max_dimension", 0);
+            limits.min_dimension = f.integer("min_dimension", 0);
+            limits.max_pixels = f.integer("max_pixels", 0);
+            limits.max_duration_s = f.number("max_duration_s", 0.0..=1e6);
+            limits.max_items = f.integer("max_items", 0);
+            set(&mut limits.strip_metadata, f.flag("strip_metadata"));
+        });
+    });
+}
+
+/// Adds text, which is always supported (ruling R12), and removes duplicates.
+fn with_text(listed: Vec<Modality>) -> Vec<Modality> {
+    let listed = [Modality::Text].into_iter().chain(listed);
+    listed.fold(Vec::new(), |mut unique, modality| {
+        if !unique.contains(&modality) {
+            unique.push(modality);
+        }
+        unique
+    })
+}
+
+fn error_codes(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let Some(node) = fields.node("error_codes") else { return };
+    if !matches!(node.content, Content::Map(_)) {
+        return fields.wrong_type("error_codes", node, "a mapping of codes to descriptions");
+    }
+    let codes = &mut manifest.error_codes;
+    fields.within("error_codes", node, |f| {
+        for entry in f.entries() {
+            f.know(&entry.key);
+            match &entry.value.content {
+                Content::Text(meaning) if ErrorCode::is_declarable(&entry.key) => {
+                    codes.push((entry.key.clone(), meaning.clone()));
+                }
+                Content::Text(_) => {
+                    let message =
+                        format!("`{}` cannot be declared by a module: use E5000 to E9999", shown(&entry.key));
+                    f.error_in(&entry.value, Rule::KeyValue, message);
+                }
+                _ => f.wrong_type(&entry.key, &entry.value, "a description (string)"),
+            }
+        }
+    });
+}
+
+/// Reads `tests`: a list of `input -> expected`, both inside the module's directory.
+fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
+    for node in fields.list("tests").unwrap_or_default() {
+        let pair = match &node.content {
+            Content::Text(line) => {
+                line.split_once("->").map(|(input, expected)| (input.trim(), expected.trim()))
+            }
+            _ => None,
+        };
+        match pair {
+            Some((input, expected)) if is_within(input) && is_within(expected) => {
+                manifest.tests.push((input.to_owned(), expected.to_owned()));
+            }
+            _ => fields.bad_test_pair(node),
+        }
+    }
 }

@@ -8,11 +8,11 @@ use thiserror::Error;
 use crate::{
     LoadError, Origin,
     diagnostic::shown,
-    edit::Edits,
     files::{self, FileError},
     layout,
     load::locate_name,
     name::{is_module_name, similar_module_name},
+    source::Edits,
 };
 
 /// Why no module was created. Nothing is left behind.

@@ -62,7 +62,7 @@ pub fn skill(module: &Module) -> Result<Skill, ExportError> {
 }
 
 /// Returns the name and the description, in a front matter.
-pub(super) fn front_matter(module: &Module) -> Map<String, Value> {
+fn front_matter(module: &Module) -> Map<String, Value> {
     let mut front_matter = Map::new();
     front_matter.insert("name".to_owned(), Value::from(module.manifest.name.as_str()));
     front_matter.insert("description".to_owned(), Value::from(description(module)));
@@ -70,7 +70,7 @@ pub(super) fn front_matter(module: &Module) -> Map<String, Value> {
 }
 
 /// The files that every skill of a module has.
-pub(super) struct Parts {
+struct Parts {
     name: String,
     files: Vec<SkillFile>,
     license: Option<License>,
@@ -86,7 +86,7 @@ enum License {
 
 impl Parts {
     /// Returns the schema, the examples, the module and its license.
-    pub(super) fn new(module: &Module) -> Result<Self, ExportError> {
+    fn new(module: &Module) -> Result<Self, ExportError> {
         let name = module.manifest.name.clone();
         check_name(&name)?;
         let mut parts = vec![SkillFile::new("references/schema.json", schema(module)?)];
@@ -102,12 +102,12 @@ impl Parts {
     }
 
     /// Returns whether there are examples.
-    pub(super) fn has_examples(&self) -> bool {
+    fn has_examples(&self) -> bool {
         self.files.iter().any(|file| file.path == "references/examples.md")
     }
 
     /// Returns the skill with a front matter and a body.
-    pub(super) fn into_skill(
+    fn into_skill(
         self,
         front_matter: Map<String, Value>,
         body: &str,
@@ -251,7 +251,7 @@ sh scripts/run.sh INPUT.json
 ";
 
 /// Returns how to read an answer, and what the module does not do.
-pub(super) fn envelope(module: &Module) -> String {
+fn envelope(module: &Module) -> String {
     let mut text = "
 ## Answer
 
@@ -298,12 +298,12 @@ fn runs_commands(text: &str) -> bool {
 }
 
 /// Returns text in which Claude Code finds no command to run.
-pub(super) fn inert(text: &str) -> String {
+fn inert(text: &str) -> String {
     text.replace("!`", "! `").replace("```!", "``` !")
 }
 
 /// Returns text with a full stop at its end.
-pub(super) fn sentence(text: &str) -> String {
+fn sentence(text: &str) -> String {
     format!("{}.", text.trim().trim_end_matches('.'))
 }
 
@@ -329,4 +329,44 @@ fn examples(module: &Module) -> Option<String> {
 fn has_media(text: &str) -> bool {
     let mut runs = text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '/' | '='));
     runs.any(|run| run.len() > MAX_RUN)
+}
+
+/// Returns a module as a skill of Claude Code, for the directory `.claude/skills/NAME`.
+///
+/// It makes Claude run the module with `cog run` and use its envelope. No tool is allowed in advance, so that the
+/// command needs the permission of the person, unless their settings allow it.
+///
+/// # Errors
+/// If the name is not allowed for a skill, or a file cannot be read.
+pub fn claude_code(module: &Module) -> Result<Skill, ExportError> {
+    let parts = Parts::new(module)?;
+    let mut front_matter = front_matter(module);
+    front_matter.insert("argument-hint".to_owned(), Value::from("[text or file]"));
+    let invocation = module.manifest.invocation;
+    if !invocation.agent_invocable {
+        front_matter.insert("disable-model-invocation".to_owned(), Value::from(true));
+    }
+    if !invocation.user_invocable {
+        front_matter.insert("user-invocable".to_owned(), Value::from(false));
+    }
+    let body = claude_code_body(module, parts.has_examples());
+    Ok(parts.into_skill(front_matter, &body, None))
+}
+
+fn claude_code_body(module: &Module, has_examples: bool) -> String {
+    let name = &module.manifest.name;
+    let examples =
+        if has_examples { "; [references/examples.md](references/examples.md) has examples" } else { "" };
+    format!(
+        "# {name}\n\n{responsibility} Run the module, and use its answer: do not do the task yourself.\n\n\
+         Request: $ARGUMENTS\n\n\
+         ## Run\n\n\
+         1. Write the input as JSON to a temporary file. It must match `input` in\n   \
+            [references/schema.json](references/schema.json){examples}.\n\
+         2. Run this with the path of that file:\n\n   \
+            ```sh\n   cog run \"${{CLAUDE_SKILL_DIR}}/assets/{name}\" INPUT.json\n   ```\n\n\
+         3. Show the person the answer, or the error with its suggestion.\n{envelope}",
+        responsibility = inert(&sentence(&module.manifest.responsibility)),
+        envelope = envelope(module),
+    )
 }

@@ -3,8 +3,7 @@
 use super::{Draft, MigrateError};
 use crate::{
     LoadError,
-    edit::{Edits, after_line, line_end},
-    source::Source,
+    source::{Edits, Source, after_line, line_end},
     yaml::{self, Node},
 };
 

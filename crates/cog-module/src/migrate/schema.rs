@@ -5,9 +5,8 @@ use cog_json::{Node, Value};
 use super::{Draft, MigrateError};
 use crate::{
     Diagnostic, LoadError, Rule,
-    edit::{Edits, line_end},
     schema::prefix_references,
-    source::Source,
+    source::{Edits, Source, line_end},
 };
 
 const FILE: &str = "schema.json";
