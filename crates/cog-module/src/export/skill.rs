@@ -107,12 +107,7 @@ impl Parts {
     }
 
     /// Returns the skill with a front matter and a body.
-    fn into_skill(
-        self,
-        front_matter: Map<String, Value>,
-        body: &str,
-        script: Option<SkillFile>,
-    ) -> Skill {
+    fn into_skill(self, front_matter: Map<String, Value>, body: &str, script: Option<SkillFile>) -> Skill {
         let head = yaml::text(&Value::Object(front_matter.clone()));
         let mut files = vec![SkillFile::new("SKILL.md", format!("---\n{head}---\n\n{body}"))];
         files.extend(script);
