@@ -4,9 +4,8 @@
 //! (ruling R13). The definition of the runtime is added to media inputs (ruling R14). Everything that would fail or loop later is
 //! an error with location and suggestion here.
 
-mod handoff;
+mod definitions;
 mod lint;
-mod media;
 mod reach;
 
 use std::{collections::HashSet, sync::Arc};
@@ -51,7 +50,7 @@ impl Document {
         }
         let warnings = lint::warnings(&value, &parts, &reached);
         reach::localise(&mut value, &reached);
-        let media = media::add(&mut value, &reached.schemas, rules.documents);
+        let media = definitions::add(&mut value, &reached.schemas, rules.documents);
         let schemas = reach::reach(&value, &parts.roots(&value))?.schemas;
         Ok(Self { value: Arc::new(value), parts, schemas, media, handoffs, warnings })
     }
@@ -74,19 +73,19 @@ pub(crate) struct Handoffs {
 fn define(document: &mut Value) -> Handoffs {
     let missing = missing(document);
     let mut added = Handoffs::default();
-    let takes_packet = missing.iter().any(|(_, name)| *name == handoff::PACKET);
+    let takes_packet = missing.iter().any(|(_, name)| *name == definitions::PACKET);
     for (keyword, name) in missing {
         let pointer = format!("/{keyword}/{name}");
         let definition = match name {
-            media::INPUT => media::input(false),
-            media::OUTPUT => media::output(),
-            handoff::PACKET => {
+            definitions::INPUT => definitions::input(false),
+            definitions::OUTPUT => definitions::output(),
+            definitions::PACKET => {
                 added.packets.push(pointer);
-                handoff::packet()
+                definitions::packet()
             }
             _ => {
                 added.contexts.push(pointer);
-                handoff::context(!takes_packet)
+                definitions::context(!takes_packet)
             }
         };
         insert(document, keyword, name, definition);
@@ -105,7 +104,7 @@ fn insert(document: &mut Value, keyword: &str, name: &str, definition: Value) {
 /// Returns the definitions that are missing, each with the keyword that it is below.
 fn missing(document: &Value) -> Vec<(&'static str, &'static str)> {
     let references = references(document);
-    let names = [media::INPUT, media::OUTPUT, handoff::CONTEXT, handoff::PACKET];
+    let names = [definitions::INPUT, definitions::OUTPUT, definitions::CONTEXT, definitions::PACKET];
     let mut missing = Vec::new();
     for keyword in KEYWORDS {
         for name in names {

@@ -5,7 +5,6 @@
 //! value of the instance.
 
 mod tree;
-mod unique;
 
 use std::{
     slice,
@@ -20,8 +19,9 @@ use jsonschema::{
 use serde_json::{Value, json};
 
 use self::tree::Tree;
-pub(crate) use self::{tree::short_decimal, unique::repeated};
 use crate::subschema::{LATER_FORMATS, reference};
+
+pub(crate) use self::tree::{repeated, short_decimal};
 
 /// The URI of the document in the engine; it is never resolved elsewhere.
 const DOCUMENT: &str = "cog:/schema.json";

@@ -26,7 +26,6 @@ mod engine;
 mod finding;
 mod grammar;
 mod graph;
-mod handoff;
 mod input_fields;
 mod locate;
 mod outputs;

@@ -3,15 +3,18 @@
 use cog_json::{Node, Path, Segment};
 use cog_spec::{Code, Strictness, Tier};
 
-use super::answer_code;
-use super::data::{DataCheck, DataWalk};
-use super::insights::{KEYS, has_insights};
-use crate::contract::Contract;
-use crate::engine::{EngineError, Reason};
-use crate::finding::findings;
-use crate::graph::{Id, SchemaNode, WalkFilter};
-use crate::locate::Locator;
-use crate::violation::{Violation, rooted};
+use super::{
+    answer_code,
+    data::{DataCheck, DataWalk, KEYS, has_insights},
+};
+use crate::{
+    contract::Contract,
+    engine::{EngineError, Reason},
+    finding::findings,
+    graph::{Id, SchemaNode, WalkFilter},
+    locate::Locator,
+    violation::{Violation, rooted},
+};
 
 impl Contract {
     /// Checks one completed value of a partial answer (rulings R48, R68). `path` starts at `data`, `meta` or `error`. A

@@ -1,18 +1,21 @@
 //! Translates a schema into a dialect, keyword by keyword.
 
-use serde_json::{Map, Value, json};
-
-use super::defs::{Defs, flattened, is_recursive};
-use super::describe;
-use super::parts::{self, PartSchema};
-use super::{Loss, LossKind};
-use crate::contract::Contract;
-use crate::dialect::{Profile, Recursion};
-use crate::subschema::{children, is_enforced, names_type, referred, token};
-
-mod choices;
 mod containers;
 mod types;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Loss, LossKind,
+    defs::{Defs, flattened, is_recursive},
+    describe,
+    parts::{self, PartSchema},
+};
+use crate::{
+    contract::Contract,
+    dialect::{Profile, Recursion},
+    subschema::{children, is_enforced, names_type, referred, token},
+};
 
 /// Why a dialect cannot express a schema.
 pub(super) type Unsupported = String;
