@@ -7,11 +7,10 @@ use cog_json::{Node, Path, ToJson, Value, Writer};
 use cog_spec::{Code, EnumStrategy, ErrorCode, Meta, RUNTIME_KEYS, Risk, Tier};
 
 use crate::{
-    context_pointer::context_pointer,
     contract::Contract,
     engine::EngineError,
     finding::{Finding, counted, findings, found},
-    locate::Locator,
+    locate::{Locator, context_pointer},
     violation::{Violation, rooted},
     wording::{either, nearest, quoted},
 };

@@ -12,7 +12,9 @@ use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use crate::{context_pointer, rules::Rules, subschema::token, violation::SchemaError, wording::nearest};
+use crate::{
+    locate::context_pointers, rules::Rules, subschema::token, violation::SchemaError, wording::nearest,
+};
 
 /// A document that is ready to be compiled.
 #[derive(Debug)]
@@ -180,7 +182,7 @@ impl Parts {
             let names = definitions.into_iter().flat_map(|members| members.keys());
             roots.extend(names.map(|name| format!("/{keyword}/{}", token(name))));
         }
-        roots.extend(context_pointer::pointers(document));
+        roots.extend(context_pointers(document));
         roots
     }
 }

@@ -17,7 +17,6 @@
 
 mod check;
 mod constraints;
-mod context_pointer;
 mod contract;
 mod dialect;
 mod document;
@@ -42,11 +41,11 @@ mod wording;
 
 pub use self::violation::SchemaError;
 pub use check::{DataCheck, ExcessInsights};
-pub use context_pointer::context_pointer;
 pub use contract::Contract;
 pub use enforcement::Enforcement;
 pub use engine::MAX_VIOLATIONS;
 pub use input_fields::{FieldTypes, InputField, MediaField};
+pub use locate::context_pointer;
 pub use outputs::{MediaSlot, NamedSlot, Placement};
 pub use portability::{EnforcedBy, Portability, PortableConstraint};
 pub use project::{Loss, LossKind, Projection};

@@ -1,9 +1,9 @@
-//! Finds values and paths by JSON pointer.
+//! Finds values and paths by JSON pointer, and the pointers of the schemas of context (docs/spec/context.md).
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap};
 
 use cog_json::{Elements, Node, NodeId, Path, Segment};
+use serde_json::{Map, Value};
 
 /// Finds values by JSON pointers (RFC 6901) from one root.
 ///
@@ -79,6 +79,25 @@ fn tokens(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
 }
 
+/// The section of a document that contains the schemas of context.
+const SECTION: &str = "$context";
+
+/// Returns the JSON pointer of the schema of a context: `list` is `accepts` or `emits` of the manifest, and `name` a type. The
+/// loader of a module inserts the schema there.
+pub fn context_pointer(list: &str, name: &str) -> String {
+    format!("/{SECTION}/{list}/{name}")
+}
+
+/// Returns the pointers of all schemas of context in a document.
+pub(crate) fn context_pointers(document: &Value) -> Vec<String> {
+    let lists = document.get(SECTION).and_then(Value::as_object).into_iter().flatten();
+    let names = lists.flat_map(|(list, types)| {
+        let types = types.as_object().into_iter().flat_map(Map::keys);
+        types.map(move |name| context_pointer(list, name))
+    });
+    names.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use cog_json::Value;
@@ -106,5 +125,22 @@ mod tests {
         assert_eq!(locator.find("/0/4"), None);
         assert_eq!(locator.find("/0/3").unwrap().as_u64(), Some(3));
         assert_eq!(locator.find("/0/x"), None);
+    }
+}
+
+#[cfg(test)]
+mod context_pointer_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_of_context_are_in_their_own_section() {
+        assert_eq!(context_pointer("emits", "notes"), "/$context/emits/notes");
+        let document = json!({ "$context": { "accepts": { "a": {} }, "emits": { "a": {}, "b": {} } } });
+        let found = ["/$context/accepts/a", "/$context/emits/a", "/$context/emits/b"];
+        assert_eq!(context_pointers(&document), found);
+        assert!(found.iter().all(|pointer| document.pointer(pointer).is_some()));
+        assert_eq!(context_pointers(&json!({ "data": {} })), [""; 0]);
     }
 }

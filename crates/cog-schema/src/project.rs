@@ -15,19 +15,20 @@ use cog_spec::Dialect;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub(crate) use self::{
-    defs::{flattened, merge},
-    describe::is_describable,
-};
 use self::{
     parts::PartSchema,
     walk::{Unsupported, Walk},
 };
 use crate::{
-    context_pointer::context_pointer,
     contract::Contract,
     dialect::{AS_WRITTEN, profile},
     graph::{Id, PathStack, SchemaNode, Visit, WalkFilter},
+    locate::context_pointer,
+};
+
+pub(crate) use self::{
+    defs::{flattened, merge},
+    describe::is_describable,
 };
 
 /// A contract in the dialect of a provider.

@@ -1,7 +1,6 @@
 //! Checks of a document before it is compiled.
 
 mod keywords;
-mod required;
 
 use cog_json::Value as Tree;
 use cog_spec::Risk;
@@ -27,7 +26,7 @@ pub(super) fn warnings(document: &Value, parts: &Parts, reached: &Reached) -> Ve
             keywords::check_values(&mut warnings, pointer, schema);
         }
     }
-    required::check(&mut warnings, document, parts, reached);
+    keywords::check_required(&mut warnings, document, parts, reached);
     check(&mut warnings, document, parts.meta.as_ref());
     warnings.into_vec()
 }

@@ -3,11 +3,10 @@
 use cog_spec::Code;
 use serde_json::{Map, Value, json};
 
-use super::defs::flattened;
-use super::{Loss, LossKind};
+use super::{Loss, LossKind, defs::flattened};
 use crate::{
-    context_pointer::context_pointer,
     contract::Contract,
+    locate::context_pointer,
     subschema::{is_annotation, names, reference},
 };
 
