@@ -15,20 +15,19 @@ mod openai_responses;
 mod parts;
 pub(crate) mod reply;
 mod sse;
-mod template;
-mod tools;
 
 use bytes::Bytes;
 use cog_json::{Node, Writer};
 use cog_spec::{Modality, ModelEvent};
 use thiserror::Error;
 
-pub use self::limit::ReachedLimit;
-pub use crate::protocol_kind::ProtocolKind;
 use crate::{
     ListedModel, ModelRequest, RequestError, WireRequest,
     vendors::{CacheMark, ModelSettings, Vendor},
 };
+
+pub use self::limit::ReachedLimit;
+pub use crate::protocol_kind::ProtocolKind;
 
 /// The maximum size of one event, line or body of a reply, in bytes. An answer of the maximum size (8 MiB) fits,
 /// escapes included.

@@ -17,9 +17,9 @@ use futures_util::StreamExt;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
 
 use super::{
+    Redactor,
     backoff::{self, reply_head},
     error::{self, Failure},
-    redact::Redactor,
 };
 use crate::{
     Deadline, ModelStream, ProviderError, ReplyHook, RetryHook, WireRequest,

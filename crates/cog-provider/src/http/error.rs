@@ -4,7 +4,7 @@ use std::{error::Error, io, time::Duration};
 
 use cog_json::{Node, Value};
 
-use super::{backoff::retry_after, redact::Redactor};
+use super::{Redactor, backoff::retry_after};
 use crate::{
     ConnectErrorKind, Interruption, OptionalPart, ProviderError, RejectedPart,
     protocol::{DecodeError, ReachedLimit, VendorError, reply::vendor_error},

@@ -11,9 +11,8 @@ use serde_json::json;
 use super::{
     DecodeError, Decoder, Protocol, RequestContext, VendorError,
     decoder::{DoneMarker, Event, FrameDecoder},
-    parts::{self, has_text, list, only_text, split_system},
+    parts::{self, ToolResult, Turn, has_text, list, only_text, split_system},
     reply::{self, Reply, count, elements, string, vendor_error},
-    tools::{ToolResult, Turn},
 };
 use crate::{ListedModel, RequestError, ToolRequest, vendors::CacheMark};
 

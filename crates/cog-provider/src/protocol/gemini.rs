@@ -11,9 +11,8 @@ use cog_spec::{Dialect, FinishReason, Modality, ModelMedia, ToolCallDelta, Usage
 use super::{
     Continuation, DecodeError, Decoder, Protocol, RequestContext,
     decoder::{DoneMarker, Event, FrameDecoder},
-    parts::{Options, check_inline, split_system},
+    parts::{Options, ToolResult, Turn, check_inline, media_message, split_system},
     reply::{Reply, check_error, count, elements, string},
-    tools::{ToolResult, Turn, media_message},
 };
 use crate::{ListedModel, OutputSchema, RequestError, ToolRequest};
 

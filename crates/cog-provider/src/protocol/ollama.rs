@@ -7,9 +7,8 @@ use cog_spec::{Dialect, FinishReason, ToolCallDelta, Usage};
 use super::{
     DecodeError, Decoder, Protocol, RequestContext,
     decoder::{Event, FrameDecoder},
-    parts::{Options, check_inline, inline},
+    parts::{Options, Turn, check_inline, function_tool, inline, media_message, turns},
     reply::{Reply, check_error, count, elements, string},
-    tools::{Turn, function_tool, media_message, turns},
 };
 use crate::{ListedModel, OutputSchema, RequestError};
 

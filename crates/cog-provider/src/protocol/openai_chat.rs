@@ -10,9 +10,11 @@ use cog_spec::{Dialect, Effort, FinishReason, Modality, ModelMedia, ToolCallDelt
 use super::{
     DecodeError, Decoder, Protocol, RequestContext,
     decoder::{DoneMarker, Event, FrameDecoder},
-    parts::{self, Options, accepted, cached_text, filename, only_text, projected, schema_name},
+    parts::{
+        self, Options, Turn, accepted, cached_text, choice_name, filename, function_tool, only_text,
+        projected, schema_name, turns,
+    },
     reply::{Reply, count, elements, index, string, vendor_error},
-    tools::{self, Turn, choice_name, function_tool, turns},
 };
 use crate::{ListedModel, OutputSchema, RequestError, ToolRequest, vendors::ToolSupport};
 
@@ -308,7 +310,7 @@ fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>, context: &RequestContext<'_>)
                     w.field("content", &result.message.text());
                 });
             }
-            if let Some(media) = tools::media_message(results) {
+            if let Some(media) = parts::media_message(results) {
                 write_message(w, &media, context);
             }
         }

@@ -15,9 +15,11 @@ use super::{
     DecodeError, Decoder, Protocol, RequestContext, VendorError,
     decoder::{DoneMarker, Event, FrameDecoder},
     openai_chat::OpenAiChat,
-    parts::{self, accepted, cached_text, filename, has_text, modality, only_text, projected, schema_name},
+    parts::{
+        self, ToolResult, Turn, accepted, cached_text, choice_name, filename, has_text, media_message,
+        modality, only_text, projected, schema_name, turns,
+    },
     reply::{self, Reply, count, elements, string, vendor_error},
-    tools::{ToolResult, Turn, choice_name, media_message, turns},
 };
 use crate::{ListedModel, OutputSchema, RequestError, ToolRequest};
 
