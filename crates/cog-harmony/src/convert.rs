@@ -195,6 +195,8 @@ impl LossReport {
     }
 }
 
+// What the formats of vendors share: the fields that they hold, and the members that only one of them has.
+
 /// A format of a vendor.
 struct Vendor {
     /// The name in a report, `Anthropic`.

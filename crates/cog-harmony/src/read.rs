@@ -251,6 +251,8 @@ fn array(node: Node<'_>) -> Option<Node<'_>> {
     node.is_array().then_some(node)
 }
 
+// The parts of a message.
+
 /// The types of parts, in the order of the documentation.
 const KINDS: &str = "text, image_url, input_audio, file, refusal, native";
 

@@ -87,6 +87,8 @@ fn warning(module: &Module, rule: Rule, message: String) -> Diagnostic {
     Diagnostic::warning(rule, module.manifest_file(), message)
 }
 
+// Text of a prompt that looks like a placeholder, and error codes that it names.
+
 /// The placeholders for an input.
 const PLACEHOLDERS: [&str; 3] = ["ARGUMENTS", "INPUT", "MEDIA_INPUTS"];
 

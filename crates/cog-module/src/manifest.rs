@@ -92,6 +92,8 @@ fn excludes(fields: &Fields<'_>, format: Format) -> Vec<String> {
     excludes.unwrap_or_default()
 }
 
+// The sections of a manifest, over the defaults of the tier.
+
 fn read_sections(fields: &Fields<'_>, manifest: &mut Manifest, files: LoadContext<'_>) {
     policies(fields, manifest);
     tools(fields, manifest);

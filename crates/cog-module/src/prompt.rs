@@ -211,6 +211,8 @@ fn reference(text: &str) -> Option<(PromptPart, &str)> {
     Some((reference, after))
 }
 
+// Calls: `@call:NAME(ARGUMENTS)[OPTIONS]` (docs/spec/composition.md).
+
 /// A call of another module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {

@@ -251,6 +251,8 @@ fn check_optional(
     (!fits(node)).then(|| mistyped(&below(path, key), node, allowed))
 }
 
+// The meta of an answer.
+
 impl Contract {
     /// Checks the meta of an answer, with paths from `meta`: first the rules of the specification (SPEC 6.1), then the
     /// module's meta schema. Keys that the runtime adds are not checked (ruling R27).

@@ -233,6 +233,8 @@ fn refused(pointer: &str, reason: String) -> SchemaError {
     SchemaError::new(pointer, format!("the schema cannot be compiled: {reason}"))
 }
 
+// Whether a contract receives or emits a handoff (docs/handoff.md).
+
 impl Contract {
     /// Returns whether the input can be a handoff packet: its schema refers to `#/$defs/HandoffPacket`.
     pub fn takes_packet(&self) -> bool {

@@ -303,6 +303,8 @@ fn omit(schema: &mut serde_json::Value, fields: &[&str]) {
     }
 }
 
+// The media fields that an answer can or must contain.
+
 /// A media field that the schema defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSlot {

@@ -118,6 +118,8 @@ fn accepts(schema: &Value, value: &str) -> bool {
         && text("pattern").is_none_or(|pattern| Pattern::new(pattern).is_ok_and(|it| it.is_match(value)))
 }
 
+// Generates a value from a schema.
+
 /// The maximum depth of optional members.
 const OPTIONAL_DEPTH: usize = 5;
 /// The maximum depth.

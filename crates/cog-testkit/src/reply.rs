@@ -241,6 +241,8 @@ fn in_chunks(text: &str, characters: usize) -> Vec<String> {
     if chunks.is_empty() { vec![String::new()] } else { chunks }
 }
 
+// Replies from JSON, for programs in other languages.
+
 impl Reply {
     /// Reads a reply: `{"text": "…"}`, or `{"status": 429, "message": "…"}`, or `{"raw": "…"}`. Optional
     /// fields are `media` (`[{"media_type", "data"}]`, base64), `tool_calls` (`[{"name", "arguments"}]`), `reasoning`, `refusal`, `finish`, `model`, `usage` (`[in, out]`),

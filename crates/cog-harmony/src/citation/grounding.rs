@@ -189,6 +189,11 @@ fn malformed(path: &Path, what: &str) -> Finding {
         .suggest("Write an anchor as `<cite id=\"cit_01\"/>`.")
 }
 
+// Compares a snippet with a source by their words.
+//
+// Both texts are normalised first: Unicode (NFKC), quotation marks, line breaks, and hyphens inside words. What is left
+// are words and punctuation marks with a space between them, so that a snippet never matches a part of a word.
+
 /// Punctuation at the ends of a snippet, which is not compared.
 const ENDS: &[char] = &[
     '.', ',', ';', ':', '!', '?', '\'', '"', '(', ')', '[', ']', '-', '。', '、', '「', '」', '『', '』',

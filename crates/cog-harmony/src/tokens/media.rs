@@ -55,6 +55,8 @@ fn wav_rate(data: &str) -> Option<u64> {
     Some(u64::from(u32::from_le_bytes(rate)))
 }
 
+// The tokens of an image, by the rules that the vendors publish (ruling R64).
+
 /// The size of an image in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {

@@ -85,6 +85,8 @@ fn plain(text: &str) -> String {
     text.replace("{{", "{ {").replace("{%", "{ %").replace("{#", "{ #")
 }
 
+// Golden tests as JSON Schemas of the envelope.
+
 /// What an answer must satisfy.
 #[derive(Debug, Default, PartialEq)]
 struct Expectations {

@@ -326,6 +326,8 @@ fn has_media(text: &str) -> bool {
     runs.any(|run| run.len() > MAX_RUN)
 }
 
+// A module as a skill of Claude Code.
+
 /// Returns a module as a skill of Claude Code, for the directory `.claude/skills/NAME`.
 ///
 /// It makes Claude run the module with `cog run` and use its envelope. No tool is allowed in advance, so that the

@@ -170,6 +170,8 @@ pub(crate) fn path(text: &str) -> Result<Path, ExpectedError> {
     text.parse().map_err(|_| ExpectedError::NoPath { path: text.to_owned() })
 }
 
+// Whether the contract allows an expected answer.
+
 /// Checks a case against the contract and the tier without a run (`contract only` in docs/spec/golden-tests.md).
 /// Returns each mismatch with its rule.
 pub fn check_case(module: &Module, case: &GoldenCase) -> Vec<(Rule, Mismatch)> {

@@ -186,6 +186,8 @@ fn shown<'a>(texts: impl ExactSizeIterator<Item = &'a str>) -> String {
     format!("{}{more}", first.join(", "))
 }
 
+// The instructions of a skill as a prompt.
+
 /// Returns the prompt that `cog export` wrote between two comments; none in a skill from elsewhere.
 fn exported_prompt(body: &str) -> Option<&str> {
     let (_, rest) = body.split_once(PROMPT_BEGIN)?;

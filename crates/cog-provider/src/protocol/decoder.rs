@@ -225,6 +225,8 @@ fn starts_string(text: &str, escaped: usize, start: usize) -> bool {
     text.get(escaped..start).is_some_and(|between| between.ends_with('"'))
 }
 
+// Reuses the structure of a frame for later frames that differ only in their text.
+
 /// The maximum size of a remembered frame, and of text extracted from one, in bytes.
 const MAX_LENGTH: usize = 4096;
 

@@ -282,6 +282,8 @@ pub(crate) fn filename(part: &Part) -> Option<String> {
     Some(format!("file.{}", media_type.rsplit('/').next().unwrap_or_default()))
 }
 
+// What the request mappings share about tools.
+
 impl RequestContext<'_> {
     /// Returns how the model uses tools.
     pub(crate) fn tool_settings(&self) -> &'static ToolSettings {

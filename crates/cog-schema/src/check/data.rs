@@ -222,6 +222,8 @@ fn is_empty(node: Node<'_>) -> bool {
     }
 }
 
+// `data.extensions.insights`: what does not fit the schema (docs/spec/tiers-and-repair.md; rulings R8, R30).
+
 /// The number of insights, if it is over the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExcessInsights {

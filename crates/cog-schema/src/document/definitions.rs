@@ -224,6 +224,8 @@ fn checksum() -> Value {
     })
 }
 
+// Handoffs.
+
 /// The context of a packet, which a module emits.
 pub(super) const CONTEXT: &str = "Handoff";
 

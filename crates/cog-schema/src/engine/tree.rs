@@ -253,6 +253,8 @@ fn equals(node: Node<'_>, expected: &serde_json::Value) -> bool {
     }
 }
 
+// `uniqueItems` without building a second tree.
+
 /// Up to this number of elements, all pairs are compared.
 const MAX_PAIRWISE: usize = 12;
 

@@ -211,6 +211,8 @@ fn is_of(name: &str, value: &Value) -> bool {
     }
 }
 
+// Required fields that no schema of the same value defines.
+
 /// The fields that the specification defines for `meta`, `error` and `data`.
 const META: &[&str] = &["confidence", "risk", "explain"];
 const ERROR: &[&str] = &["code", "message", "recoverable", "suggestion", "details"];

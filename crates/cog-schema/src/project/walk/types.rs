@@ -242,6 +242,8 @@ fn text_length(value: &Value) -> usize {
     value.as_str().map_or(0, |text| text.chars().count())
 }
 
+// Choices.
+
 /// A branch of a choice.
 pub(super) struct Branch {
     pub(super) schema: Value,
