@@ -1,4 +1,4 @@
-//! Projects the types of values.
+//! Projects the types of values, and choices.
 
 use std::collections::HashSet;
 
