@@ -253,7 +253,7 @@ fn hash<'a>(texts: impl IntoIterator<Item = &'a String>) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The provider of a stored reply. Its events take the same path as those of a model.
+/// The provider of a stored reply. Its events take the same path as a model's.
 pub(crate) struct Replay {
     info: ProviderInfo,
     reply: CachedReply,

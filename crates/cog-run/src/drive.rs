@@ -356,7 +356,7 @@ impl Driver {
         }
     }
 
-    /// Processes long text in parts. The reader takes the chunks of each before those of the next are created.
+    /// Processes long text in parts. The reader takes the chunks of one part before the next part creates its chunks.
     async fn read_parts(&mut self, assembler: &mut Assembler, text: &str) -> Step {
         let mut rest = text;
         while !rest.is_empty() {

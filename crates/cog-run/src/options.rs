@@ -101,7 +101,7 @@ impl RunOptions {
         Self::default()
     }
 
-    /// Adds a listener to this run, after those of the runtime. It is not called for parts of the run.
+    /// Adds a listener to this run, after the listeners of the runtime. It is not called for parts of the run.
     #[must_use]
     pub fn events(mut self, listener: Arc<dyn RunEvents>) -> Self {
         self.events = self.events.with(&[listener]);

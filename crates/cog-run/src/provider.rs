@@ -70,7 +70,7 @@ where
     Arc::new(FunctionProvider { info, function })
 }
 
-/// What the function of [`from_fn`] returns: a text, or events.
+/// What the function of [`from_fn`] returns: a string, or events.
 pub struct FunctionReply(ModelStream);
 
 impl From<String> for FunctionReply {

@@ -44,7 +44,7 @@ pub struct ToolContext {
     pub max_result_bytes: usize,
     /// The cancellation of the run.
     pub cancellation: Cancellation,
-    /// The span of the call, for a tool that passes the trace on. Without a listener that needs spans, it is that of the caller.
+    /// The span of the call, for a tool that passes the trace on. Without a listener that needs spans, it is the caller's span.
     pub span: Option<SpanContext>,
 }
 

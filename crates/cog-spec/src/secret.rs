@@ -37,7 +37,7 @@ impl Secret {
     }
 }
 
-/// Returns a text as it is inside a JSON string; none if that changes nothing.
+/// Returns a string as it is inside a JSON string; none if that changes nothing.
 fn escaped(text: &str) -> Option<String> {
     let quoted = text.to_json();
     let escaped = quoted.strip_prefix('"')?.strip_suffix('"')?;

@@ -66,7 +66,7 @@ const KEY_PREFIXES: [(&str, usize); 18] = [
 /// The minimum length of a token after `Bearer`.
 const MIN_BEARER: usize = 16;
 
-/// Returns where a text has keys and tokens of a known form, and tokens after `Bearer`.
+/// Returns where a string has keys and tokens of a known form, and tokens after `Bearer`.
 fn find_keys(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut after_bearer = false;
     words_of_text(text).filter_map(move |(start, word)| {
@@ -98,7 +98,7 @@ fn find_passwords(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// A name in a text that assigns values to it.
+/// A name to which a text assigns a value.
 #[derive(Clone, Copy)]
 struct Field<'a> {
     text: &'a str,

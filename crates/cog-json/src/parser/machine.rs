@@ -286,7 +286,7 @@ const USUAL_BYTES: usize = 12;
 /// The bytes of each place at which a long text is sampled.
 const SAMPLE: usize = 1024;
 
-/// Returns how many entries a text probably has. A long text is sampled at three places, and the one with the fewest commas
+/// Returns how many entries a document probably has. A long one is sampled at three places, and the one with the fewest commas
 /// and colons counts: an array of short numbers has six times the usual entries, and growing would take twice their memory.
 fn expected_entries(text: &[u8]) -> usize {
     let samples = (1..4).filter_map(|quarter| {

@@ -81,7 +81,7 @@ const KNOWN: [&str; 19] = [
     "thoughts",
 ];
 
-/// Elements of HTML that never enclose anything, and the tokens that begin and end a text, such as `<s>` and `</s>`.
+/// Elements of HTML that never enclose anything, and the tokens that begin and end a sequence, such as `<s>` and `</s>`.
 const VOID: [&str; 8] = ["bos", "br", "eos", "hr", "img", "input", "s", "wbr"];
 
 impl Mark {
@@ -222,7 +222,7 @@ fn tag(window: &str, inner: &str, is_closing: bool, is_full: bool) -> Look {
     let is_empty = window.get(..end).is_some_and(|tag| tag.ends_with("/>"));
     let name = name.to_ascii_lowercase().replace('-', "_");
     let role = match is_closing {
-        // `<s>` and `</s>` begin and end a text; HTML that crosses something out is not meant.
+        // `<s>` and `</s>` begin and end a sequence; HTML that crosses something out is not meant.
         _ if is_empty || VOID.contains(&name.as_str()) => Role::Neutral,
         true => Role::Close,
         false => Role::Open,
@@ -272,7 +272,7 @@ fn token(window: &str, inner: &str, is_closing: bool, is_full: bool) -> Look {
     if matches!(name.as_str(), "channel" | "start") {
         return header(window, length, name == "channel", is_full);
     }
-    // What begins a text has nothing to say about the text. The other two are inside the header of a message.
+    // The token that begins a sequence says nothing about the text in it. The other two are inside the header of a message.
     let neutral = ["bos", "begin_of_text", "begin_of_sentence", "startoftext", "message", "constrain"];
     if neutral.contains(&name.as_str()) {
         return found(Form::Token, &name, Role::Neutral, length);

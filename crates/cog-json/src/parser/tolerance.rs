@@ -406,7 +406,7 @@ impl Quote {
         }
     }
 
-    /// Returns what `rest` of a text begins with. The reader has handled an escape.
+    /// Returns what `rest` begins with. The reader has handled an escape.
     pub(super) fn mark(self, rest: &str) -> Mark {
         match (self, rest.as_bytes().first().copied().unwrap_or_default()) {
             (Quote::Double, b'"') | (Quote::Single, b'\'') => Mark::Closing,

@@ -291,6 +291,6 @@ fn part_has_changed(path: &str) -> ErrorBody {
     let details = serde_json::json!({ "reason": "module_changed", "part": path });
     ErrorBody::new(Code::CheckpointInvalid, message)
         .with_recoverable(false)
-        .suggest("Run the module again, so that the calls of its parts are those of their current form.")
+        .suggest("Run the module again: it then calls its parts in their current form.")
         .with_details(Value::from(details))
 }

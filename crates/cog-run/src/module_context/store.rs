@@ -156,7 +156,7 @@ fn parse(bytes: &[u8]) -> Option<Entry> {
 
 // The keys of stored context (docs/spec/context.md, `key_pattern`).
 
-/// The owner of runs that have none, such as those of the command line.
+/// The owner of runs that have none, such as runs of the command line.
 const LOCAL: &str = "local";
 
 /// The values of the placeholders of key patterns in one run.
@@ -220,7 +220,7 @@ impl RunKeys {
     }
 }
 
-/// Returns the SHA-256 of a text in hexadecimal.
+/// Returns the SHA-256 of a string in hexadecimal.
 pub(super) fn hex(text: &str) -> String {
     let digest = Sha256::digest(text);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! Options as JSON: those of a request, `_options` (docs/spec/streaming.md), and those that are stored.
+//! Options as JSON: `_options` of a request (docs/spec/streaming.md), and options that are stored.
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 

@@ -25,7 +25,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// The extension of the directory with the media of a state.
 const MEDIA: &str = "media";
 
-/// The states of the operator's runs, and those of all clients, beyond which the oldest ones are removed.
+/// The limits of the operator's runs, and of the runs of all clients together. Beyond them the oldest are removed.
 const LIMITS: Limits = Limits { entries: 1_000, bytes: 4 * MAX_BYTES, entry_bytes: MAX_BYTES };
 
 /// The store of runs that wait for a confirmation. Clones share it.

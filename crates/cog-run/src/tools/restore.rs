@@ -240,7 +240,7 @@ fn has_changed(module: &str, changed: &[String]) -> ErrorBody {
     let details = serde_json::json!({ "reason": "module_changed", "changed": changed });
     ErrorBody::new(Code::CheckpointInvalid, message)
         .with_recoverable(false)
-        .suggest("Run the module again, so that its calls are those of its current form.")
+        .suggest("Run the module again: it then makes the calls of its current form.")
         .with_details(Value::from(details))
 }
 

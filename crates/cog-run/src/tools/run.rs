@@ -311,7 +311,7 @@ impl ToolRun {
             info.name
         );
         Err(ErrorBody::new(Code::ProviderUnavailable, message).with_recoverable(false).suggest(
-            "Choose a model with a known price, or set `tools.max_tokens` in place of `tools.max_cost`.",
+            "Choose a model with a known price, or set `tools.max_tokens` instead of `tools.max_cost`.",
         ))
     }
 

@@ -152,7 +152,7 @@ fn assumed(plan: &Plan) -> String {
     let slots = if time.assumes_concurrency { " (assumed)" } else { "" };
     let measured = if time.assumes_seconds { " (assumed)" } else { " (the average of earlier results)" };
     format!(
-        "The time is that of {} rows at once{slots} and {:.1} s for each{measured}. Rows that run again cost more.",
+        "The time is for {} rows at once{slots} and {:.1} s for each{measured}. Rows that run again cost more.",
         time.concurrency, time.seconds_per_row,
     )
 }
