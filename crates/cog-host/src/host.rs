@@ -46,7 +46,7 @@ pub enum Use<'a> {
 /// What a runtime has in addition to providers, module directories, limits and context, which all have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Features<'a> {
-    /// Whether its runs may be offline although nobody asked for that.
+    /// Whether its runs may be offline although the settings do not say so.
     may_be_offline: bool,
     /// Whether an equal request gets the stored answer, if the settings have a cache.
     has_cache: bool,
@@ -104,7 +104,7 @@ impl<'a> Use<'a> {
             Use::Test => Features { has_cache: false, servers: Servers::Separate, ..usual },
             // Any module may be named. The files of this machine are not the caller's.
             Use::Serve => Features { files: Files::Roots, ..usual },
-            // As a server, but nobody reads the note about the provider while the results, which would be invented, are stored.
+            // As a server. But its note about the provider is not read, and invented results would be stored.
             Use::Worker => Features { may_be_offline: false, files: Files::Roots, ..usual },
             // The package connects to a server in the first run that needs it: an import must not start processes, and a forked
             // process needs its own. It warns if it is offline.

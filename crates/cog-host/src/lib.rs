@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod detect;
 mod host;
 mod logged;
 pub mod mcp;

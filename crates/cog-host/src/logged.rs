@@ -19,6 +19,7 @@ pub(crate) struct Logged(Arc<dyn Provider>);
 impl Logged {
     /// Wraps the provider if the log is on.
     pub(crate) fn wrap(provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        // The reply is collected for the log, so a program without a log does not pay for it.
         if enabled!(Level::INFO) { Arc::new(Self(provider)) } else { provider }
     }
 }

@@ -66,11 +66,11 @@ pub fn start(settings: &Settings, needed: Needed<'_>) -> Result<ServerTools, Err
     };
     let callable: Option<Vec<_>> =
         modules.map(|modules| modules.iter().map(|module| tools_of(module, &finder)).collect());
-    let is_needed = |server: &&McpServer| match &callable {
-        None => true,
-        Some(modules) => modules.iter().any(|tools| tools.need(server)),
-    };
-    for server in settings.mcp.iter().filter(is_needed) {
+    for server in &settings.mcp {
+        // Starting a program costs seconds and may have effects: a run gets only the servers that its module can call.
+        if callable.as_ref().is_some_and(|modules| !modules.iter().any(|tools| tools.need(server))) {
+            continue;
+        }
         let found = connect_blocking(server)?;
         started.skipped.extend(skipped(server, &found));
         started.tools.extend(found.tools);
@@ -147,6 +147,7 @@ impl CallableTools {
         let mut names = HashSet::new();
         let mut waiting = vec![Arc::clone(module)];
         let mut found = HashSet::new();
+        // `found` also ends the search where modules name each other in a circle.
         while let Some(module) = waiting.pop() {
             let rules = &module.manifest.tools;
             let mut called = called_modules(&module);
@@ -170,8 +171,8 @@ impl CallableTools {
     }
 }
 
-#[cfg(test)]
 #[cfg(feature = "mcp")]
+#[cfg(test)]
 mod tests {
     use std::{path::Path, time::Duration};
 

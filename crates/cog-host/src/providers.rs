@@ -10,9 +10,8 @@ use cog_run::Providers;
 use cog_spec::{Code, ErrorBody};
 
 use crate::{
-    detect::detect,
     logged::Logged,
-    settings::{DetectedServer, Settings, Source},
+    settings::{DetectedServer, Settings, Source, detect},
 };
 
 /// Whether the exchange with the provider is recorded or replayed.
@@ -80,7 +79,6 @@ pub fn select(settings: &Settings, mode: RecordMode<'_>) -> Result<Selected, Err
 pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<Selected, ErrorBody> {
     let requested = settings.provider.value.clone().unwrap_or_default();
     let names: Vec<&str> = requested.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    let find = |name: &str| own.iter().find(|provider| provider.info().name == name).cloned();
     if names.is_empty()
         && let Some(first) = own.first()
     {
@@ -92,7 +90,7 @@ pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<S
         let providers = Providers::new(own.clone(), by_name(settings)).with_named(own);
         return Ok(Selected { providers, note });
     }
-    if names.iter().all(|name| find(name).is_none()) {
+    if names.iter().all(|name| find(&own, name).is_none()) {
         let selected = select(settings, RecordMode::Off)?;
         return Ok(Selected { providers: selected.providers.with_named(own), ..selected });
     }
@@ -102,13 +100,17 @@ pub fn select_with(settings: &Settings, own: Vec<Arc<dyn Provider>>) -> Result<S
     let mut order = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let position = if index == 0 { ProviderPosition::First } else { ProviderPosition::Other };
-        match find(name) {
-            Some(provider) => order.push(provider),
+        match find(&own, name) {
+            Some(provider) => order.push(Arc::clone(provider)),
             None => order.extend(single(settings, name, position)?.providers.default_order().to_vec()),
         }
     }
     let note = format!("calling {} ({})", names.join(", "), settings.provider.source);
     Ok(Selected { providers: Providers::new(order, by_name(settings)).with_named(own), note })
+}
+
+fn find<'a>(providers: &'a [Arc<dyn Provider>], name: &str) -> Option<&'a Arc<dyn Provider>> {
+    providers.iter().find(|provider| provider.info().name == name)
 }
 
 /// Returns the names of the selected providers, in order: `openai, anthropic`.
@@ -135,8 +137,13 @@ pub struct MatrixTarget {
 pub fn each(settings: &Settings, models: &[&str]) -> Result<Vec<MatrixTarget>, ErrorBody> {
     let (first, others) = selection(settings)?;
     if models.len() > 1 {
-        let create = |model: &&str| matrix_target(settings, first, ProviderPosition::First, Some(model));
-        return if others.is_empty() { models.iter().map(create).collect() } else { Err(too_many()) };
+        if !others.is_empty() {
+            return Err(too_many());
+        }
+        let first_with = models.iter().copied().map(Some);
+        return first_with
+            .map(|model| matrix_target(settings, first, ProviderPosition::First, model))
+            .collect();
     }
     let others = others.into_iter().map(|one| (one, ProviderPosition::Other));
     let positioned = std::iter::once((first, ProviderPosition::First)).chain(others);
@@ -198,6 +205,7 @@ pub fn provider_settings(
         retries: settings.retries.value,
         first_token_timeout: settings.first_token_timeout.value,
         idle_timeout: settings.idle_timeout.value,
+        // The other requests of a server continue while a large body is written. Runtimes with one thread ignore it.
         block_in_place: true,
         ..variables
     }
@@ -233,13 +241,12 @@ fn with_fallbacks(
     first: &'static Vendor,
     others: &[Choice],
 ) -> Result<Selected, ErrorBody> {
-    let open = |vendor, position| HttpProvider::new(vendor, provider_settings(settings, vendor, position));
-    let provider = open(first, ProviderPosition::First).map_err(|error| ErrorBody::from(&error))?;
+    let provider = open(settings, first, ProviderPosition::First)?;
     let mut note = format!("{} ({})", with_model(&provider), reason(settings, first));
     let mut order = vec![wrap(settings, provider)];
     for other in others {
         let Choice::Vendor(vendor) = other else { continue };
-        let provider = open(vendor, ProviderPosition::Other).map_err(|error| ErrorBody::from(&error))?;
+        let provider = open(settings, vendor, ProviderPosition::Other)?;
         note += &format!(", fallback {}", with_model(&provider));
         order.push(wrap(settings, provider));
     }
@@ -249,13 +256,26 @@ fn with_fallbacks(
     })
 }
 
-/// Returns a lookup of providers by name. All requests with one name share one provider.
+/// Creates the provider of a vendor with the settings of the operator.
+fn open(
+    settings: &Settings,
+    vendor: &'static Vendor,
+    position: ProviderPosition,
+) -> Result<HttpProvider, ErrorBody> {
+    HttpProvider::new(vendor, provider_settings(settings, vendor, position))
+        .map_err(|error| ErrorBody::from(&error))
+}
+
+/// Returns a lookup of providers by name. All requests with one name share one provider, and with it the connections and the circuit
+/// breaker.
 fn by_name(
     settings: &Settings,
 ) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static {
-    let open =
-        |vendor| HttpProvider::new(vendor, provider_settings(settings, vendor, ProviderPosition::Other)).ok();
-    let vendors: Vec<_> = VENDORS.iter().filter_map(open).map(|provider| wrap(settings, provider)).collect();
+    let vendors: Vec<_> = VENDORS
+        .iter()
+        .filter_map(|vendor| open(settings, vendor, ProviderPosition::Other).ok())
+        .map(|provider| wrap(settings, provider))
+        .collect();
     move |name| {
         let known = vendors.iter().find(|provider| provider.info().name == name);
         known.cloned().ok_or_else(|| {
@@ -265,7 +285,8 @@ fn by_name(
     }
 }
 
-/// Wraps a provider with logging and a circuit breaker.
+/// Wraps a provider with logging and a circuit breaker. The log is inside, so that a call that the breaker refuses is not logged as one
+/// that was sent.
 fn wrap(settings: &Settings, provider: HttpProvider) -> Arc<dyn Provider> {
     let breaker = BreakerSettings {
         failures: settings.breaker_failures.value,
@@ -275,9 +296,8 @@ fn wrap(settings: &Settings, provider: HttpProvider) -> Arc<dyn Provider> {
 }
 
 fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> Result<Selected, ErrorBody> {
-    let provider = HttpProvider::new(vendor, provider_settings(settings, vendor, ProviderPosition::First));
-    let provider =
-        provider.and_then(|provider| provider.record(directory)).map_err(|error| ErrorBody::from(&error))?;
+    let provider = open(settings, vendor, ProviderPosition::First)?;
+    let provider = provider.record(directory).map_err(|error| ErrorBody::from(&error))?;
     let note =
         format!("calling {} ({}){}", with_model(&provider), reason(settings, vendor), proxy_note(settings));
     Ok(Selected { providers: Providers::single(wrap(settings, provider)), note })
@@ -285,8 +305,12 @@ fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> R
 
 /// Returns the note about a proxy that is ignored.
 fn proxy_note(settings: &Settings) -> String {
-    let note = |name| format!("; {name} is ignored, since it is not a URL such as http://proxy.example:3128");
-    settings.unusable_proxy().map(note).unwrap_or_default()
+    match settings.unusable_proxy() {
+        Some(name) => {
+            format!("; {name} is ignored, since it is not a URL such as http://proxy.example:3128")
+        }
+        None => String::new(),
+    }
 }
 
 /// Creates a provider that replays a recording. The settings may override the recorded provider and model.

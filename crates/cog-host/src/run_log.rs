@@ -102,6 +102,7 @@ impl RunLog {
             requested_model: model,
             ..Entry::new(module, envelope, contents)
         };
+        // `logs` reads a file at once; a run with an image of 20 MB must not push out a thousand others.
         let line = match entry.to_json() {
             line if line.len() > MAX_ENTRY => entry.without_contents().to_json(),
             line => line,
@@ -113,6 +114,7 @@ impl RunLog {
     fn append(&self, line: &str) -> io::Result<()> {
         let path = self.directory.join(CURRENT);
         let mut file = private::append(&path)?;
+        // An open file may be renamed meanwhile. Its line is then in the older file, which is read too.
         if self.is_full(file.metadata()?.len(), line) {
             self.rotate(line)?;
             file = private::append(&path)?;
@@ -129,6 +131,7 @@ impl RunLog {
         let lock = private::append(&self.directory.join(LOCK))?;
         lock.lock()?;
         let current = self.directory.join(CURRENT);
+        // Another program may have waited for the same lock and rotated already. A second time would lose the older file.
         match fs::metadata(&current) {
             Ok(about) if self.is_full(about.len(), line) => fs::rename(&current, self.directory.join(OLDER)),
             _ => Ok(()),
@@ -363,8 +366,8 @@ fn directory_of(origin: &Origin) -> Option<String> {
 }
 
 fn new_id() -> String {
-    let random = || fastrand::choice(ID_CHARACTERS).map_or('2', |character| char::from(*character));
-    std::iter::repeat_with(random).take(ID_LENGTH).collect()
+    // The list is not empty, so that the other character is never used.
+    (0..ID_LENGTH).map(|_| fastrand::choice(ID_CHARACTERS).map_or('2', |byte| char::from(*byte))).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the log has the time of each run; no decision depends on it")]

@@ -32,6 +32,7 @@ use self::{
     telemetry::TelemetryExport,
 };
 
+pub(crate) use self::detected::detect;
 #[cfg(feature = "server")]
 pub use self::server::{SERVER_SETTINGS, ServeSettings, ServerSetting};
 pub use self::{
@@ -142,6 +143,7 @@ impl Settings {
         let breaker = BreakerSettings::default();
         let text = values::text;
         let span = values::duration;
+        // Every source is read now, so that an invalid value of a setting that this command does not use is reported too.
         let settings = Self {
             provider: layers.optional(PROVIDER, flags.provider, text, |file| file.provider.clone())?,
             model: layers.optional(MODEL, flags.model, text, |file| file.model.clone())?,
@@ -219,6 +221,7 @@ impl Settings {
     /// Selects the provider of the run that continues and its model, unless flags select others. The providers after it in the list
     /// stay its fallbacks.
     pub fn continue_with(&mut self, provider: &str, model: Option<&str>) {
+        // Only a flag is a decision about this run. A variable is the default of every run.
         if matches!(self.provider.source, Source::Flag(_)) {
             return;
         }
@@ -226,9 +229,9 @@ impl Settings {
         let earlier: Vec<&str> = provider.split(',').map(str::trim).collect();
         let others = others.filter(|name| !earlier.contains(name));
         let names: Vec<&str> = earlier.iter().copied().chain(others).collect();
-        self.provider = Setting { value: Some(names.join(",")), source: Source::FormerRun };
+        self.provider = Setting { value: Some(names.join(",")), source: Source::EarlierRun };
         if let Some(model) = model.filter(|_| !matches!(self.model.source, Source::Flag(_))) {
-            self.model = Setting { value: Some(model.to_owned()), source: Source::FormerRun };
+            self.model = Setting { value: Some(model.to_owned()), source: Source::EarlierRun };
         }
     }
 
@@ -240,8 +243,7 @@ impl Settings {
     /// Returns the proxy variable whose value is not a valid URL; calls to providers ignore it.
     pub fn unusable_proxy(&self) -> Option<&'static str> {
         let names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
-        let value = |name: &str| self.environment.get(name);
-        names.into_iter().find(|name| value(name).is_some_and(|value| !is_proxy_url(&value)))
+        names.into_iter().find(|name| self.environment.get(name).is_some_and(|value| !is_proxy_url(&value)))
     }
 
     /// Returns notes about variables of telemetry that are not supported.
@@ -284,30 +286,26 @@ impl Settings {
 
     /// Returns the model that a file sets for one provider; the project's file wins.
     pub fn model_for(&self, vendor: &Vendor) -> Option<Setting<String>> {
-        let in_file = |file: &SettingsFile| {
+        [self.project.as_ref(), self.operator.as_ref()].into_iter().flatten().find_map(|file| {
             let model = file.content.providers.get(vendor.name)?.model.clone()?;
             Some(Setting::from_file(model, &file.path))
-        };
-        self.project.as_ref().and_then(in_file).or_else(|| self.operator.as_ref().and_then(in_file))
+        })
     }
 
     /// Returns the value that the operator's file sets for a provider's first variable, unless the environment sets one
-    /// of that kind.
+    /// of that kind: a vendor may have several names for its key, and any of them is stronger than the file.
     fn in_operator_file(&self, name: &str) -> Option<&str> {
         let providers = &self.operator.as_ref()?.content.providers;
         providers.iter().find_map(|(vendor, content)| {
             let vendor = Vendor::by_name(vendor)?;
-            let replaces = |variables: &[&'static str]| {
-                variables.first() == Some(&name)
-                    && variables.iter().all(|name| self.environment.get(name).is_none())
-            };
-            if replaces(vendor.key_vars) {
-                return content.key.as_deref();
-            }
-            if replaces(vendor.protocol_var.as_slice()) {
-                return content.protocol.as_deref();
-            }
-            replaces(vendor.base_url_vars).then_some(content.base_url.as_deref()).flatten()
+            let kinds = [
+                (vendor.key_vars, &content.key),
+                (vendor.protocol_var.as_slice(), &content.protocol),
+                (vendor.base_url_vars, &content.base_url),
+            ];
+            let (variables, value) = kinds.into_iter().find(|(names, _)| names.first() == Some(&name))?;
+            let is_set = variables.iter().any(|name| self.environment.get(name).is_some());
+            value.as_deref().filter(|_| !is_set)
         })
     }
 }

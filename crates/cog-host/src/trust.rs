@@ -83,12 +83,14 @@ impl TrustStore {
             Err(FileError::Missing | FileError::Empty) => return Ok(Vec::new()),
             Err(error) => return Err(self.failed("read", &error)),
         };
+        // Whoever can write the list can give tools to any module.
         if is_exposed(&self.path) {
             return Err(TrustError::Exposed(self.path.clone()));
         }
-        let damaged = || TrustError::Damaged(self.path.clone());
-        let list = Value::parse(&text).map_err(|_| damaged())?;
-        list.elements().map(|path| path.as_str().map(PathBuf::from).ok_or_else(damaged)).collect()
+        let list = Value::parse(&text).map_err(|_| TrustError::Damaged(self.path.clone()))?;
+        let paths: Option<Vec<PathBuf>> =
+            list.elements().map(|path| path.as_str().map(PathBuf::from)).collect();
+        paths.ok_or_else(|| TrustError::Damaged(self.path.clone()))
     }
 
     /// Trusts a directory, and returns its path with links resolved.
@@ -120,6 +122,7 @@ impl TrustStore {
 
     /// Changes the list under a lock: two commands at the same time must not lose each other's change.
     fn change(&self, change: impl FnOnce(&mut Vec<PathBuf>)) -> Result<(), TrustError> {
+        // The lock is a file of its own: the list is replaced by renaming, which would leave the others with a lock on the old file.
         let lock = self.lock().map_err(|error| self.failed("write", &error))?;
         let mut directories = self.directories()?;
         change(&mut directories);

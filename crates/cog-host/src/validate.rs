@@ -21,6 +21,7 @@ pub fn validate<'a>(
 fn check_compositions(reports: &mut [Report], finder: &Finder) {
     let of_module: HashMap<PathBuf, usize> =
         reports.iter().enumerate().map(|(index, report)| (path(&report.origin), index)).collect();
+    // By index: a finding may belong to another report than the one that is checked.
     for index in 0..reports.len() {
         let module = reports.get(index).and_then(|report| report.module.clone());
         let findings = module.map(|module| cog_flow::check(Arc::new(module), finder).findings);
@@ -40,10 +41,10 @@ fn owner(finding: &Finding, of_module: &HashMap<PathBuf, usize>) -> Option<usize
 
 /// Adds a diagnostic that is not in the list. Its file may have another path there, the one of the argument.
 fn add(diagnostics: &mut Vec<Diagnostic>, found: Diagnostic) {
-    let is_same = |other: &Diagnostic| {
+    let is_known = diagnostics.iter().any(|other| {
         (other.rule, &other.message, &other.location) == (found.rule, &found.message, &found.location)
-    };
-    if !diagnostics.iter().any(is_same) {
+    });
+    if !is_known {
         diagnostics.push(found);
     }
 }

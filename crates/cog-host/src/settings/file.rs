@@ -103,8 +103,10 @@ impl SettingsFile {
         };
         let content = toml::from_str(&text).map_err(|error| syntax(&path, &text, &error))?;
         let file = Self { path, content };
-        if owner == Owner::Project {
-            file.reject_operator_keys()?;
+        if owner == Owner::Project
+            && let Some(key) = file.operator_key()
+        {
+            return Err(SettingsError::Forbidden { path: file.path, key });
         }
         file.reject_unknown_providers()?;
         file.reject_unknown_protocols()?;
@@ -116,56 +118,38 @@ impl SettingsFile {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Rejects URLs, keys and roots, which only the operator may set (docs/spec/settings.md).
-    fn reject_operator_keys(&self) -> Result<(), SettingsError> {
-        let forbidden = |key: String| SettingsError::Forbidden { path: self.path.clone(), key };
-        if self.content.trust.is_some() {
-            return Err(forbidden("trust".to_owned()));
-        }
-        if self.content.modules.is_some() {
-            return Err(forbidden("modules".to_owned()));
-        }
-        if self.content.detect_ollama.is_some() {
-            return Err(forbidden("detect_ollama".to_owned()));
-        }
-        if self.content.media != MediaContent::default() {
-            return Err(forbidden("media".to_owned()));
-        }
-        if self.content.logs != LogsContent::default() {
-            return Err(forbidden("logs".to_owned()));
-        }
-        if self.content.tools != ToolsContent::default() {
-            return Err(forbidden("tools".to_owned()));
-        }
-        if self.content.cache != CacheContent::default() {
-            return Err(forbidden("cache".to_owned()));
-        }
-        if self.content.nats != NatsContent::default() {
-            return Err(forbidden("nats".to_owned()));
-        }
-        if self.content.budget != BudgetContent::default() {
-            return Err(forbidden("budget".to_owned()));
+    /// Returns the first key that only the operator may set (docs/spec/settings.md): one that decides where data goes, which files are
+    /// read, what a run may cost or which programs start. Whoever wrote the working directory must not decide that.
+    fn operator_key(&self) -> Option<String> {
+        let content = &self.content;
+        let sections = [
+            ("trust", content.trust.is_some()),
+            ("modules", content.modules.is_some()),
+            ("detect_ollama", content.detect_ollama.is_some()),
+            ("media", content.media != MediaContent::default()),
+            ("logs", content.logs != LogsContent::default()),
+            ("tools", content.tools != ToolsContent::default()),
+            ("cache", content.cache != CacheContent::default()),
+            ("nats", content.nats != NatsContent::default()),
+            ("budget", content.budget != BudgetContent::default()),
+        ];
+        if let Some((key, _)) = sections.into_iter().find(|(_, is_set)| *is_set) {
+            return Some(key.to_owned());
         }
         #[cfg(feature = "mcp")]
-        if let Some(name) = self.content.mcp.keys().next() {
-            return Err(forbidden(format!("mcp.{name}")));
+        if let Some(name) = content.mcp.keys().next() {
+            return Some(format!("mcp.{name}"));
         }
         #[cfg(feature = "server")]
-        if let Some(key) = super::server::operators_key(&self.content.server) {
-            return Err(forbidden(format!("server.{key}")));
+        if let Some(key) = super::server::operators_key(&content.server) {
+            return Some(format!("server.{key}"));
         }
-        for (name, vendor) in &self.content.providers {
-            if vendor.key.is_some() {
-                return Err(forbidden(format!("providers.{name}.key")));
-            }
-            if vendor.base_url.is_some() {
-                return Err(forbidden(format!("providers.{name}.base_url")));
-            }
-            if vendor.protocol.is_some() {
-                return Err(forbidden(format!("providers.{name}.protocol")));
-            }
-        }
-        Ok(())
+        content.providers.iter().find_map(|(name, vendor)| {
+            let VendorContent { key, base_url, protocol, model: _ } = vendor;
+            let keys = [("key", key), ("base_url", base_url), ("protocol", protocol)];
+            let (key, _) = keys.into_iter().find(|(_, value)| value.is_some())?;
+            Some(format!("providers.{name}.{key}"))
+        })
     }
 
     fn reject_unknown_providers(&self) -> Result<(), SettingsError> {
@@ -194,6 +178,7 @@ impl SettingsFile {
 fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> SettingsError {
     let before = error.span().and_then(|span| text.get(..span.start));
     let line = before.map(|before| before.lines().count().max(1) + usize::from(before.ends_with('\n')));
+    // The parser's word for a key is `field`, which no user has written.
     let message = error.message().replace('\n', " ").replacen("unknown field", "unknown key", 1);
     SettingsError::Syntax { path: path.to_owned(), line, message }
 }

@@ -17,7 +17,8 @@ use super::{
 /// The default time limit for starting a server.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The variables that a program needs. The keys of providers are not among them.
+/// The variables that a program inherits. A list of what is allowed, not of what is forbidden: a key under a name that is not known
+/// here must not reach a server.
 const INHERITED: &[&str] = &[
     "HOME",
     "LANG",
@@ -44,14 +45,16 @@ pub(super) fn servers(
     home: Option<&Path>,
 ) -> Result<Vec<McpServer>, SettingsError> {
     let Some(file) = operator else { return Ok(Vec::new()) };
-    let server = |(name, content): (&String, &McpContent)| {
-        server(name, content, file.directory(), environment, home).map_err(|problem| SettingsError::Syntax {
+    let mut servers = Vec::new();
+    for (name, content) in &file.content.mcp {
+        let server = server(name, content, file.directory(), environment, home);
+        servers.push(server.map_err(|problem| SettingsError::Syntax {
             path: file.path.clone(),
             line: None,
             message: format!("`mcp.{name}`: {problem}"),
-        })
-    };
-    file.content.mcp.iter().map(server).collect()
+        })?);
+    }
+    Ok(servers)
 }
 
 fn server(
@@ -61,8 +64,9 @@ fn server(
     environment: &Environment,
     home: Option<&Path>,
 ) -> Result<McpServer, &'static str> {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    if name.is_empty() || name.len() > 32 || !name.bytes().all(is_letter) {
+    // The name begins the names of its tools, `NAME__TOOL`, which vendors limit to these characters and to 64.
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if name.is_empty() || name.len() > 32 || !is_plain {
         return Err("the name of a server has 1 to 32 letters, digits, `_` or `-`");
     }
     let transport = match (&content.command, &content.url) {

@@ -13,7 +13,6 @@ use cog_media::{
 
 use super::{
     DisplayValue, Row, Setting, SettingsError,
-    file::{Content, Parsed},
     sources::{Layers, Names},
     values,
 };
@@ -63,16 +62,24 @@ pub struct MediaSettings {
 impl MediaSettings {
     pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
         let limits = FetchLimits::default();
-        let unwrap = |rules: &Vec<Parsed<AllowRule>>| rules.iter().map(|rule| rule.0.clone()).collect();
-        let allow = |file: &Content| file.media.allow.as_ref().map(unwrap);
-        let proxy = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
         Ok(Self {
             fetch: layers.setting(FETCH, None, values::switch, |file| file.media.fetch, true)?,
             by_url: layers.setting(BY_URL, None, values::switch, |file| file.media.by_url, false)?,
             strip_metadata: layers
                 .optional(STRIP_METADATA, None, values::switch, |file| file.media.strip_metadata)?,
-            allow: layers.setting(ALLOW, None, rules, allow, Vec::new())?,
-            proxy: layers.optional(PROXY, None, proxy, |file| Some(file.media.proxy.clone()?.0))?,
+            allow: layers.setting(
+                ALLOW,
+                None,
+                rules,
+                |file| Some(file.media.allow.as_ref()?.iter().map(|rule| rule.0.clone()).collect()),
+                Vec::new(),
+            )?,
+            proxy: layers.optional(
+                PROXY,
+                None,
+                |text| text.parse().map_err(|error: ProxyError| error.to_string()),
+                |file| Some(file.media.proxy.clone()?.0),
+            )?,
             timeout: layers.setting(
                 TIMEOUT,
                 None,
@@ -110,8 +117,9 @@ impl MediaSettings {
 
     /// Returns the tool that reads documents, audio and video as a child process. The programs are searched once.
     pub fn tool(&self) -> Arc<Tool> {
-        let this = || (std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cog")), Vec::new());
-        let (program, arguments) = self.reader.clone().unwrap_or_else(this);
+        let (program, arguments) = self.reader.clone().unwrap_or_else(|| {
+            (std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cog")), Vec::new())
+        });
         let programs = self.programs.get_or_init(|| Programs {
             ffmpeg: self.ffmpeg.value.clone().or_else(|| found_in(&self.path, "ffmpeg")),
             pdftotext: found_in(&self.path, "pdftotext"),
@@ -146,18 +154,16 @@ impl MediaSettings {
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> Vec<Row> {
         vec![
-            Row::new("media.fetch", &self.fetch, |is_on| DisplayValue::Switch(*is_on)),
-            Row::new("media.by_url", &self.by_url, |is_on| DisplayValue::Switch(*is_on)),
+            Row::new("media.fetch", &self.fetch, DisplayValue::switch),
+            Row::new("media.by_url", &self.by_url, DisplayValue::switch),
             Row::new("media.strip_metadata", &self.strip_metadata, |strip| {
                 strip.map_or(DisplayValue::Nothing, DisplayValue::Switch)
             }),
             Row::new("media.allow", &self.allow, |rules| DisplayValue::list(rules)),
             Row::new("media.proxy", &self.proxy, |proxy| DisplayValue::maybe(proxy.as_ref())),
-            Row::new("media.timeout", &self.timeout, |length| {
-                DisplayValue::Text(values::show_duration(*length))
-            }),
+            Row::new("media.timeout", &self.timeout, DisplayValue::duration),
             Row::new("media.redirects", &self.redirects, |count| DisplayValue::Count(u64::from(*count))),
-            Row::new("media.cache", &self.cache, |size| DisplayValue::Text(values::show_bytes(*size))),
+            Row::new("media.cache", &self.cache, DisplayValue::bytes),
             Row::new("media.roots", &self.roots, |roots| {
                 DisplayValue::list(roots.iter().map(|root| root.display()))
             }),
@@ -166,8 +172,8 @@ impl MediaSettings {
     }
 }
 
-/// Returns the first program of this name in these directories. Relative directories are skipped: they depend on the
-/// working directory.
+/// Returns the first program of this name in these directories. Relative directories are skipped: in them, a cloned repository could
+/// put its own program.
 fn found_in(path: &[PathBuf], name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     path.iter()

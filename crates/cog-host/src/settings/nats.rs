@@ -5,9 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use cog_spec::Secret;
 
 use super::{
-    DisplayValue, Row, Setting, SettingsError,
-    file::Content,
-    rows,
+    DisplayValue, Row, Setting, SettingsError, rows,
     sources::{Layers, Names},
     values,
 };
@@ -50,13 +48,16 @@ pub struct NatsSettings {
 
 impl NatsSettings {
     pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
-        let secret = |text: &str| Ok(Secret::new(text));
-        let password = |file: &Content| file.nats.password.as_deref().map(Secret::new);
         Ok(Self {
             url: layers.optional(URL, None, values::text, |file| file.nats.url.clone())?,
             credentials: layers.path(CREDENTIALS, |file| file.nats.credentials.as_ref(), None),
             user: layers.optional(USER, None, values::text, |file| file.nats.user.clone())?,
-            password: layers.optional(PASSWORD, None, secret, password)?,
+            password: layers.optional(
+                PASSWORD,
+                None,
+                |text| Ok(Secret::new(text)),
+                |file| file.nats.password.as_deref().map(Secret::new),
+            )?,
             ca: layers.path(CA, |file| file.nats.ca.as_ref(), None),
             name: layers.setting(
                 NAME,
@@ -92,21 +93,21 @@ impl NatsSettings {
 
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> [Row; 10] {
-        let time = |length: &Duration| DisplayValue::Text(values::show_duration(*length));
-        let masked = |password: &Option<Secret>| DisplayValue::maybe(password.as_ref().map(|_| "***"));
         [
             Row::new("nats.url", &self.url, |urls| {
                 DisplayValue::maybe(urls.as_deref().map(without_credentials))
             }),
             Row::new("nats.credentials", &self.credentials, |path| DisplayValue::path(path.as_ref())),
             Row::new("nats.user", &self.user, |user| DisplayValue::maybe(user.as_ref())),
-            Row::new("nats.password", &self.password, masked),
+            Row::new("nats.password", &self.password, |password| {
+                DisplayValue::maybe(password.as_ref().map(|_| "***"))
+            }),
             Row::new("nats.ca", &self.ca, |path| DisplayValue::path(path.as_ref())),
             Row::new("nats.name", &self.name, |name| DisplayValue::Text(name.clone())),
             Row::new("nats.replicas", &self.replicas, |count| DisplayValue::Count(*count as u64)),
-            Row::new("nats.ack_wait", &self.ack_wait, time),
+            Row::new("nats.ack_wait", &self.ack_wait, DisplayValue::duration),
             Row::new("nats.max_deliveries", &self.max_deliveries, |count| DisplayValue::Count(*count)),
-            Row::new("nats.max_age", &self.max_age, time),
+            Row::new("nats.max_age", &self.max_age, DisplayValue::duration),
         ]
     }
 }

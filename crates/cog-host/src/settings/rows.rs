@@ -62,6 +62,21 @@ impl DisplayValue {
         Self::maybe(path.map(|path| path.as_ref().display().to_string()))
     }
 
+    /// Returns a duration in the form in which it is set: `30s`.
+    pub(super) fn duration(length: &Duration) -> Self {
+        Self::Text(values::show_duration(*length))
+    }
+
+    /// Returns a size in the form in which it is set: `256MiB`.
+    pub(super) fn bytes(size: &usize) -> Self {
+        Self::Text(values::show_bytes(*size))
+    }
+
+    /// Returns a switch.
+    pub(super) fn switch(is_on: &bool) -> Self {
+        Self::Switch(*is_on)
+    }
+
     /// Returns the texts of several values.
     pub(super) fn list(items: impl IntoIterator<Item = impl ToString>) -> Self {
         Self::List(items.into_iter().map(|item| item.to_string()).collect())
@@ -111,19 +126,19 @@ impl Settings {
 
     /// Returns the settings without a section.
     pub(super) fn main_rows(&self) -> Vec<Row> {
-        let time = |length: &Duration| DisplayValue::Text(values::show_duration(*length));
-        let count = |count: &u32| DisplayValue::Count(u64::from(*count));
         vec![
             Row::new("provider", &self.provider, |name| DisplayValue::maybe(name.as_ref())),
             Row::new("model", &self.model, |name| DisplayValue::maybe(name.as_ref())),
-            Row::new("timeout", &self.timeout, time),
-            Row::new("first_token_timeout", &self.first_token_timeout, time),
-            Row::new("idle_timeout", &self.idle_timeout, time),
-            Row::new("retries", &self.retries, count),
-            Row::new("breaker_failures", &self.breaker_failures, count),
-            Row::new("breaker_reset_timeout", &self.breaker_reset_timeout, time),
-            Row::new("strict", &self.strict, |is_on| DisplayValue::Switch(*is_on)),
-            Row::new("trust", &self.trust, |is_on| DisplayValue::Switch(*is_on)),
+            Row::new("timeout", &self.timeout, DisplayValue::duration),
+            Row::new("first_token_timeout", &self.first_token_timeout, DisplayValue::duration),
+            Row::new("idle_timeout", &self.idle_timeout, DisplayValue::duration),
+            Row::new("retries", &self.retries, |number| DisplayValue::Count(u64::from(*number))),
+            Row::new("breaker_failures", &self.breaker_failures, |number| {
+                DisplayValue::Count(u64::from(*number))
+            }),
+            Row::new("breaker_reset_timeout", &self.breaker_reset_timeout, DisplayValue::duration),
+            Row::new("strict", &self.strict, DisplayValue::switch),
+            Row::new("trust", &self.trust, DisplayValue::switch),
             Row::new("modules", &self.modules, |directories| {
                 DisplayValue::list(directories.iter().map(|directory| directory.display()))
             }),
@@ -174,6 +189,7 @@ pub(super) fn without_credentials(url: &str) -> String {
     let (url, query) = url.split_once('?').map_or((url, ""), |(url, _)| (url, "?***"));
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.find('/').unwrap_or(rest.len());
+    // The last `@`, as in the rules for URLs: a password may contain one.
     let shown = match rest.get(..host).and_then(|host| host.rfind('@')) {
         Some(at) => format!("***{}", rest.get(at..).unwrap_or_default()),
         None => rest.to_owned(),
@@ -190,13 +206,11 @@ impl Settings {
     pub fn costly_notes(&self) -> Vec<String> {
         let Some(project) = &self.project else { return Vec::new() };
         let own = Source::File(project.path.clone());
-        let is_costly = |row: &Row| {
-            let is_model = row.name.starts_with("providers.") && row.name.ends_with(".model");
-            row.source == own && (COSTLY_KEYS.contains(&row.name.as_str()) || is_model)
-        };
         let models = VENDORS.iter().filter_map(|vendor| self.model_row(vendor));
-        let rows = self.main_rows().into_iter().chain(self.generation.rows()).chain(models);
-        rows.filter(is_costly)
+        let others = self.main_rows().into_iter().chain(self.generation.rows());
+        let costly = others.filter(|row| COSTLY_KEYS.contains(&row.name.as_str())).chain(models);
+        costly
+            .filter(|row| row.source == own)
             .map(|row| {
                 format!(
                     "{} sets {} = {}, which changes what runs cost",

@@ -159,13 +159,12 @@ impl ToolsSettings {
     pub(super) fn read(layers: &Layers<'_>) -> Result<Self, SettingsError> {
         let ToolLimits { max_rounds, max_calls, max_parallel, call_timeout, max_result_bytes, .. } =
             ToolLimits::default();
-        let names = |text: &str| Ok(values::names(text));
         let state_dir = layers.home.map(|home| home.join(".local/state/cog/halted"));
         Ok(Self {
             confirm: layers.setting(
                 TOOL_CONFIRM,
                 None,
-                names,
+                |text| Ok(values::names(text)),
                 |file| file.tools.confirm.clone(),
                 Vec::new(),
             )?,
@@ -239,19 +238,16 @@ impl ToolsSettings {
 
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> [Row; 9] {
-        let count = |number: u64| DisplayValue::Count(number);
         [
             Row::new("tools.confirm", &self.confirm, |names| DisplayValue::list(names.iter())),
-            Row::new("tools.max_rounds", &self.max_rounds, |it| count(u64::from(*it))),
-            Row::new("tools.max_calls", &self.max_calls, |it| count(u64::from(*it))),
-            Row::new("tools.max_parallel", &self.max_parallel, |it| count(*it as u64)),
-            Row::new("tools.call_timeout", &self.call_timeout, |it| {
-                DisplayValue::Text(values::show_duration(*it))
+            Row::new("tools.max_rounds", &self.max_rounds, |it| DisplayValue::Count(u64::from(*it))),
+            Row::new("tools.max_calls", &self.max_calls, |it| DisplayValue::Count(u64::from(*it))),
+            Row::new("tools.max_parallel", &self.max_parallel, |it| DisplayValue::Count(*it as u64)),
+            Row::new("tools.call_timeout", &self.call_timeout, DisplayValue::duration),
+            Row::new("tools.max_result_bytes", &self.max_result_bytes, DisplayValue::bytes),
+            Row::new("tools.max_tokens", &self.max_tokens, |it| {
+                it.map_or(DisplayValue::Nothing, DisplayValue::Count)
             }),
-            Row::new("tools.max_result_bytes", &self.max_result_bytes, |it| {
-                DisplayValue::Text(values::show_bytes(*it))
-            }),
-            Row::new("tools.max_tokens", &self.max_tokens, |it| it.map_or(DisplayValue::Nothing, count)),
             Row::new("tools.max_cost", &self.max_cost, |it| DisplayValue::maybe(*it)),
             Row::new("tools.state_dir", &self.state_dir, |path| DisplayValue::path(path.as_ref())),
         ]

@@ -65,9 +65,8 @@ impl ServeSettings {
 
 /// Returns the first key that only the operator may set.
 pub(super) fn operators_key(section: &toml::Table) -> Option<&str> {
-    let is_operators =
-        |key: &&String| SERVER_SETTINGS.iter().any(|setting| setting.is_operators && setting.key() == **key);
-    section.keys().find(is_operators).map(String::as_str)
+    let mut keys = section.keys().map(String::as_str);
+    keys.find(|key| SERVER_SETTINGS.iter().any(|setting| setting.is_operators && setting.key() == *key))
 }
 
 impl ServeSettings {

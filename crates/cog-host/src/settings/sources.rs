@@ -26,7 +26,7 @@ pub enum Source {
     /// A settings file.
     File(PathBuf),
     /// The earlier run that this one continues.
-    FormerRun,
+    EarlierRun,
     /// No source sets it.
     Default,
 }
@@ -48,7 +48,7 @@ impl fmt::Display for Source {
         match self {
             Source::Flag(name) | Source::Variable(name) => f.write_str(name),
             Source::File(path) => path.display().fmt(f),
-            Source::FormerRun => f.write_str("the earlier run"),
+            Source::EarlierRun => f.write_str("the earlier run"),
             Source::Default => f.write_str("default"),
         }
     }
@@ -140,6 +140,7 @@ impl Layers<'_> {
         if let Some(value) = flag {
             return Ok(Some(Setting { value, source: Source::flag(names.flag) }));
         }
+        // A variable is parsed only if no flag replaces it: a flag must help against an invalid variable.
         if let Some(text) = self.environment.get(names.variable) {
             let value =
                 parse(&text).map_err(|message| SettingsError::Variable { name: names.variable, message })?;
@@ -159,14 +160,11 @@ impl Layers<'_> {
         if let Some(path) = self.environment.path(variable) {
             return Setting { value: Some(path), source: Source::variable(variable) };
         }
-        let from_file = |file: &SettingsFile| {
+        let found = self.operator.as_ref().and_then(|file| {
             let path = expand_home(in_file(&file.content)?, self.home);
             Some(Setting::from_file(Some(file.directory().join(path)), &file.path))
-        };
-        self.operator
-            .as_ref()
-            .and_then(from_file)
-            .unwrap_or(Setting { value: default, source: Source::Default })
+        });
+        found.unwrap_or(Setting { value: default, source: Source::Default })
     }
 
     /// Returns a list of directories as [`Layers::path`] returns a path.
@@ -178,19 +176,16 @@ impl Layers<'_> {
         if let Some(value) = self.environment.paths(variable) {
             return Setting { value, source: Source::variable(variable) };
         }
-        let from_file = |file: &SettingsFile| {
+        let found = self.operator.as_ref().and_then(|file| {
             let paths = in_file(&file.content)?.iter();
             let value = paths.map(|path| file.directory().join(expand_home(path, self.home))).collect();
             Some(Setting::from_file(value, &file.path))
-        };
-        self.operator
-            .as_ref()
-            .and_then(from_file)
-            .unwrap_or(Setting { value: Vec::new(), source: Source::Default })
+        });
+        found.unwrap_or(Setting { value: Vec::new(), source: Source::Default })
     }
 }
 
-/// Replaces a leading `~` by the home directory.
+/// Replaces a leading `~` with the home directory. A settings file has no shell that would do it.
 pub(super) fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
@@ -272,6 +267,7 @@ impl Redactor {
 
     /// Returns the text with each key masked; an empty string if the list cannot be read.
     pub fn redact(&self, text: &str) -> String {
+        // Saying nothing is better than printing a key.
         let Ok(hidden) = self.0.read() else { return String::new() };
         hidden.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }

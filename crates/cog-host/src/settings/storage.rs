@@ -71,8 +71,8 @@ impl CacheSettings {
     pub(super) fn rows(&self) -> [Row; 3] {
         [
             Row::new("cache.directory", &self.directory, |path| DisplayValue::path(path.as_ref())),
-            Row::new("cache.max_age", &self.max_age, |it| DisplayValue::Text(values::show_duration(*it))),
-            Row::new("cache.max_bytes", &self.max_bytes, |it| DisplayValue::Text(values::show_bytes(*it))),
+            Row::new("cache.max_age", &self.max_age, DisplayValue::duration),
+            Row::new("cache.max_bytes", &self.max_bytes, DisplayValue::bytes),
         ]
     }
 }
@@ -122,9 +122,9 @@ impl LogsSettings {
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> [Row; 4] {
         [
-            Row::new("logs.enabled", &self.enabled, |is_on| DisplayValue::Switch(*is_on)),
-            Row::new("logs.contents", &self.contents, |is_on| DisplayValue::Switch(*is_on)),
-            Row::new("logs.max_bytes", &self.max_bytes, |size| DisplayValue::Text(values::show_bytes(*size))),
+            Row::new("logs.enabled", &self.enabled, DisplayValue::switch),
+            Row::new("logs.contents", &self.contents, DisplayValue::switch),
+            Row::new("logs.max_bytes", &self.max_bytes, DisplayValue::bytes),
             Row::new("logs.directory", &self.directory, |path| DisplayValue::path(path.as_ref())),
         ]
     }

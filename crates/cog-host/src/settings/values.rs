@@ -10,6 +10,7 @@ const MAX_SIZE: usize = 1 << 40;
 
 /// Parses a whole number.
 pub(super) fn count<T: FromStr>(text: &str) -> Result<T, String> {
+    // `1_000_000`, as TOML writes it.
     text.replace('_', "").parse().map_err(|_| format!("`{text}` is not a whole number"))
 }
 

@@ -223,11 +223,13 @@ impl ServerSetting {
 /// Parses the base URL of a server and removes a trailing slash.
 fn url(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    let is_plain =
-        |rest: &str| rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#@\\\"<>".contains(&byte));
-    match rest.filter(|rest| !rest.is_empty() && !rest.starts_with('/') && is_plain(rest)) {
-        Some(_) => Ok(text.trim_end_matches('/').to_owned()),
-        None => Err(format!("`{text}` is not a valid base URL: use a form such as https://cog.example")),
+    // It becomes part of links in answers: a query, a user name or a quote would end up in each.
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#@\\\"<>".contains(&byte));
+    match rest {
+        Some(rest) if is_plain && !rest.is_empty() && !rest.starts_with('/') => {
+            Ok(text.trim_end_matches('/').to_owned())
+        }
+        _ => Err(format!("`{text}` is not a valid base URL: use a form such as https://cog.example")),
     }
 }
 
