@@ -5,16 +5,12 @@ mod batch;
 mod handoff;
 mod help;
 mod logs;
-#[cfg(feature = "mcp")]
-mod mcp;
 mod media;
 mod messages;
 mod model;
 mod module;
 mod run;
 mod serve;
-#[cfg(feature = "nats")]
-mod worker;
 
 use std::str::FromStr;
 
@@ -24,10 +20,10 @@ use clap::{
 };
 use cog_spec::ParseEnumError;
 
-#[cfg(feature = "mcp")]
-pub(crate) use self::mcp::{McpArgs, McpCommand, McpServeArgs};
 #[cfg(feature = "nats")]
-pub(crate) use self::worker::WorkerArgs;
+pub(crate) use self::serve::WorkerArgs;
+#[cfg(feature = "mcp")]
+pub(crate) use self::serve::{McpArgs, McpCommand, McpServeArgs};
 pub(crate) use self::{
     about::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, ConformanceArgs, DoctorArgs, ErrorsArgs, ListFormat,

@@ -22,8 +22,6 @@ mod render;
 mod run;
 mod runtime;
 mod serve;
-#[cfg(any(feature = "mcp", feature = "nats"))]
-mod served;
 mod stream;
 mod test;
 mod trace;

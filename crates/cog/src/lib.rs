@@ -3,14 +3,15 @@
 //! * `args`: the arguments, as clap types without behaviour; `parse` parses them;
 //! * `commands`: one file per command, from its arguments to its output;
 //! * `output`: data on stdout, messages on stderr; cards, tables, progress, errors;
-//! * `error`: errors and exit codes.
+//! * `error`: errors and exit codes;
+//! * `system`: signals, and what is set at the operating system and in the C library.
 
 mod args;
 mod commands;
 mod error;
 mod output;
 mod parse;
-mod static_glibc;
+mod system;
 
 use std::process::ExitCode;
 
@@ -23,10 +24,12 @@ use crate::output::Console;
 /// With `internal-media` it is the child process that reads documents, audio and video. That process reads neither
 /// settings nor environment variables.
 pub fn main() -> ExitCode {
-    static_glibc::limit_lookups();
+    // First: the child process that reads media looks up hosts too, and no other thread may run yet.
+    system::limit_lookups();
     if let Some(arguments) = parse::internal_media() {
         return cog_media::internal_media(&arguments);
     }
+    // Before the arguments are parsed: a shell completes a command that is not valid yet.
     if let Some(exit) = commands::complete() {
         return exit.into();
     }

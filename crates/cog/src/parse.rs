@@ -18,6 +18,7 @@ use crate::{
 
 /// Returns the arguments of the hidden command that reads media, if it was called.
 pub(crate) fn internal_media() -> Option<Vec<OsString>> {
+    // Without clap: this process limits itself before it does anything else, and its arguments need not be UTF-8.
     let mut arguments = std::env::args_os().skip(1);
     arguments.next().is_some_and(|command| command == "internal-media").then(|| arguments.collect())
 }
@@ -34,6 +35,7 @@ pub(crate) fn program() -> &'static str {
 /// Parses the arguments. Prints help, version and errors.
 pub(crate) fn parse() -> Result<Cli, Exit> {
     let matches = command().try_get_matches();
+    // `format` adds the usage, which an error of the second step lacks.
     let parsed = matches
         .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command())));
     parsed.map_err(|error| match error.kind() {

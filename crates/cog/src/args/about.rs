@@ -253,8 +253,8 @@ pub(crate) struct ConformanceArgs {
 /// `cog trust`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A module that is found by name in the working directory calls tools only if that directory is trusted. Trust covers the
-modules in the directory, in its cognitive/modules and in its .cognitive/modules; not the directories further below. It
+A module that is found by name in the working directory calls tools only if that directory is trusted. Trust covers the \
+modules in the directory, in its cognitive/modules and in its .cognitive/modules; not the directories further below. It \
 stays when files change.
 
 Examples:

@@ -113,13 +113,13 @@ pub(super) fn parse_model(text: &str) -> Result<PartSupport, String> {
 }
 
 fn support(vendor: &Vendor, model: &str) -> PartSupport {
-    let accepts = |modality| vendor.input_of(model).contains(&modality);
+    let input = vendor.input_of(model);
     PartSupport {
         model: format!("{}/{model}", vendor.name),
-        images: accepts(Modality::Image),
+        images: input.contains(&Modality::Image),
         image_urls: vendor.formats.by_url,
-        audio: accepts(Modality::Audio),
-        documents: accepts(Modality::Document),
+        audio: input.contains(&Modality::Audio),
+        documents: input.contains(&Modality::Document),
     }
 }
 

@@ -47,7 +47,7 @@ impl ModelArgs {
     }
 
     /// Selects the provider and the model of a logged run, unless a provider is given; a given model replaces the logged one.
-    pub(crate) fn select_former(&mut self, entry: &Entry) {
+    pub(crate) fn select_earlier(&mut self, entry: &Entry) {
         if self.provider.is_empty() {
             self.provider = entry.providers();
             self.model = self.model.take().or_else(|| entry.requested_model.clone());

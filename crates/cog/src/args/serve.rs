@@ -1,7 +1,9 @@
-//! Arguments of `serve`.
+//! Arguments of `serve`, `mcp` and `worker`, which run modules for others.
 
 use std::path::PathBuf;
 
+#[cfg(feature = "mcp")]
+use clap::Subcommand;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::Error};
 use cog_host::settings::{SERVER_SETTINGS, ServeSettings, ServerSetting};
 
@@ -46,9 +48,9 @@ impl ServerFlags {
 
 impl FromArgMatches for ServerFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let value =
-            |setting: &ServerSetting| Some((setting.flag, matches.get_one::<String>(setting.flag)?.clone()));
-        Ok(Self(SERVER_SETTINGS.iter().filter_map(value).collect()))
+        let flags = SERVER_SETTINGS.iter().map(|setting| setting.flag);
+        let given = flags.filter_map(|flag| Some((flag, matches.get_one::<String>(flag)?.clone())));
+        Ok(Self(given.collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -81,4 +83,101 @@ fn arg(setting: &ServerSetting, defaults: &mut ServeSettings) -> Arg {
     } else {
         arg.allow_hyphen_values(true)
     }
+}
+
+/// `cog mcp`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+`cog serve` offers the same tools at /mcp. The tools that modules call are configured in the settings (see docs/tools.md).
+
+Examples:
+  cog mcp serve --provider openai")]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    pub(crate) command: McpCommand,
+}
+
+/// The subcommands.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Serve modules as tools over standard input and output, or over HTTP
+    Serve(McpServeArgs),
+}
+
+/// `cog mcp serve`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each module is a tool: its input schema describes the arguments, and its envelope is returned as structured content. A \
+client starts the program itself, with a configuration such as
+
+  {\"mcpServers\": {\"cog\": {\"command\": \"cog\", \"args\": [\"mcp\", \"serve\"]}}}
+
+With --http, every setting of `cog serve` applies, as an environment variable COG_SERVE_NAME or a key under [server] in \
+~/.config/cog/config.toml (see docs/mcp.md).
+
+Examples:
+  cog mcp serve
+  cog mcp serve ./my-module --provider openai
+  cog mcp serve --http 127.0.0.1:8001")]
+pub(crate) struct McpServeArgs {
+    /// Directories of additional modules, or directories that contain modules
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Serve streamable HTTP at /mcp on this IP address and port
+    #[arg(long, value_name = "IP:PORT")]
+    pub(crate) http: Option<std::net::SocketAddr>,
+    /// File of tokens for HTTP; each request must send one of them
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) token_file: Option<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+#[cfg(feature = "mcp")]
+impl McpServeArgs {
+    /// Returns the value of a flag of `cog serve`, if it was given.
+    pub(crate) fn server_flag(&self, flag: &str) -> Option<String> {
+        match flag {
+            "listen" => self.http.map(|address| address.ip().to_string()),
+            "port" => self.http.map(|address| address.port().to_string()),
+            "token-file" => self.token_file.clone(),
+            _ => None,
+        }
+    }
+}
+
+/// `cog worker`.
+#[cfg(feature = "nats")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A job is a message with the header Nats-Msg-Id and the body {\"module\": NAME, \"input\": {…}}, under the subject \
+cog.jobs. Its result is stored in the bucket cog-results, with that id as the key. After Ctrl-C or SIGTERM, running jobs may \
+finish within --shutdown-timeout; other workers take the rest.
+
+A worker requires a provider. Invented results must be requested explicitly, with --provider offline.
+
+The connection is configured by environment variables such as COG_NATS_CREDENTIALS, or by keys under [nats] in \
+~/.config/cog/config.toml (see docs/nats.md).
+
+Examples:
+  cog worker --nats nats://localhost:4222
+  cog worker ./my-module --nats nats://localhost:4222 --concurrency 32 --provider openai")]
+pub(crate) struct WorkerArgs {
+    /// Directories of additional modules, or directories that contain modules
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// URLs of the NATS servers, separated by commas [default: COG_NATS_URL]
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: Option<String>,
+    /// Maximum number of jobs to run at the same time
+    #[arg(long, value_name = "NUMBER", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) concurrency: u32,
+    /// Maximum time for running jobs to finish after Ctrl-C or SIGTERM
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = cog_host::settings::parse_duration)]
+    pub(crate) shutdown_timeout: std::time::Duration,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }

@@ -246,6 +246,7 @@ fn with_completer(arg: Arg) -> Arg {
 
 /// Returns the logged runs whose IDs begin with `current`, the newest first.
 fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
+    // The log may have thousands of runs, and a shell shows few candidates.
     const MAX_RUNS: usize = 100;
     let text = current.to_string_lossy();
     let settings = Settings::read(Flags::default(), Environment::from_process()).ok();

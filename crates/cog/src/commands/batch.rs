@@ -53,6 +53,7 @@ pub(crate) fn batch(
 }
 
 fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    // What can be refused without settings, files or a provider is refused first: a batch may cost money from here on.
     emit::check(args.results.summary.as_deref())?;
     emit::check(Some(&args.output))?;
     files::output_format(args)?;
@@ -67,6 +68,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
     let via = via::provider(args, &settings)?;
     let providers = match (&via, args.nats()) {
         (Some(provider), _) => Some(via::selected(provider)),
+        // A plan needs the prices of the model, and so the provider.
         (None, Some(_)) if !(args.plan.is_some() && names_model(args)) => Some(workers()),
         (None, _) => None,
     };
@@ -88,6 +90,7 @@ fn run(args: &BatchArgs, mode: Mode, environment: Environment, console: &Console
         console.note(&warning);
     }
     check_prices(&runtime, args.limits.max_cost)?;
+    // The first row runs alone, so that the others find the beginning of the request in the provider's cache.
     let warms_cache = via.is_none() && has_prompt_cache(&runtime);
     let options = options(args, &settings);
     let mut context = RunContext::default();

@@ -54,11 +54,11 @@ pub(crate) fn doctor(
 
 /// Returns the providers to check: the given one, all, or the configured ones.
 fn selected_vendors(args: &DoctorArgs, settings: &Settings) -> Vec<&'static Vendor> {
-    let wanted = |vendor: &&Vendor| match &args.provider {
+    let selected = VENDORS.iter().filter(|vendor| match &args.provider {
         Some(name) => vendor.name == name,
         None => args.all || is_configured(vendor, settings),
-    };
-    VENDORS.iter().filter(wanted).collect()
+    });
+    selected.collect()
 }
 
 fn is_configured(vendor: &Vendor, settings: &Settings) -> bool {
@@ -310,6 +310,7 @@ fn program(name: &'static str, flag: &str, without: &'static str, path: Option<&
 
 /// Returns the version that a program prints: `ffmpeg version 5.1.9 Copyright …`.
 fn version(name: &str, flag: &str, path: &Path) -> Option<String> {
+    // Without the variables of this process, which contain the keys of providers.
     let output = Command::new(path).arg(flag).env_clear().output().ok()?;
     let printed = [output.stdout, output.stderr].concat();
     let printed = String::from_utf8_lossy(&printed).into_owned();

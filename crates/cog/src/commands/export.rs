@@ -182,6 +182,7 @@ fn directory(skill: &Skill, inner: &Path, args: &ExportArgs, console: &Console) 
             };
             return Err(exists(&target, help));
         }
+        // `--force` deletes the directory with everything in it, so it must be one that an export wrote.
         Ok(about) if about.is_dir() && target.join("SKILL.md").is_file() => {
             files::replace_directory(&target, &files)
         }
@@ -318,9 +319,10 @@ fn columns(modules: &[Module]) -> String {
     if let [only] = modules {
         return Columns::from_contract(&only.contract).to_string();
     }
-    let of_module =
-        |module: &Module| format!("# {}\n{}", module.manifest.name, Columns::from_contract(&module.contract));
-    modules.iter().map(of_module).collect::<Vec<_>>().join("\n")
+    let tables = modules
+        .iter()
+        .map(|module| format!("# {}\n{}", module.manifest.name, Columns::from_contract(&module.contract)));
+    tables.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the columns as JSON: an object with a member for each module.

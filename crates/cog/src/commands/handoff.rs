@@ -232,16 +232,21 @@ fn describe_packet(packet: &Handoff, palette: Palette) -> String {
         palette.name(packet.target_agent()),
         packet.timestamp(),
     );
-    let mut line = |name: &str, content: &str| text += &format!("{}: {content}\n", palette.dim(name));
-    line("hash", packet.hash());
-    line("parent", packet.parent().unwrap_or("none"));
-    line("objective", packet.primary_objective());
-    line("status", packet.status().unwrap_or("unknown"));
-    packet.completed_steps().for_each(|step| line("completed", step));
-    line("next", packet.next_immediate_step().unwrap_or("unknown"));
-    packet.constraints().for_each(|constraint| line("constraint", constraint));
-    packet.artifacts().for_each(|one| line("artifact", &format!("{} {}", one.name, one.reference.as_str())));
-    line("history", packet.history_summary().unwrap_or("none"));
+    let mut facts = vec![
+        ("hash", packet.hash().to_owned()),
+        ("parent", packet.parent().unwrap_or("none").to_owned()),
+        ("objective", packet.primary_objective().to_owned()),
+        ("status", packet.status().unwrap_or("unknown").to_owned()),
+    ];
+    facts.extend(packet.completed_steps().map(|step| ("completed", step.to_owned())));
+    facts.push(("next", packet.next_immediate_step().unwrap_or("unknown").to_owned()));
+    facts.extend(packet.constraints().map(|constraint| ("constraint", constraint.to_owned())));
+    let artifacts = packet.artifacts();
+    facts.extend(artifacts.map(|one| ("artifact", format!("{} {}", one.name, one.reference.as_str()))));
+    facts.push(("history", packet.history_summary().unwrap_or("none").to_owned()));
+    for (name, content) in facts {
+        text += &format!("{}: {content}\n", palette.dim(name));
+    }
     text
 }
 
@@ -339,8 +344,7 @@ async fn resolve(
 
 /// Looks for a file or directory in the working directory or under the operator's roots.
 fn file(artifact: &Artifact<'_>, path: &Path, settings: &MediaSettings) -> Result<(), Unresolved> {
-    let inside = |root: PathBuf| Some(path.canonicalize().ok()?.starts_with(root.canonicalize().ok()?));
-    if path.is_dir() && artifact.sha256.is_none() && inside(PathBuf::from(".")) == Some(true) {
+    if path.is_dir() && artifact.sha256.is_none() && is_inside(path, Path::new(".")) {
         return Ok(());
     }
     let guard = settings.files([PathBuf::from(".")]);
@@ -349,6 +353,14 @@ fn file(artifact: &Artifact<'_>, path: &Path, settings: &MediaSettings) -> Resul
     }
     let store = cog_media::Store::with_limit(MediaRules::default().max_bytes_of_any());
     compare(artifact, &guard.open(path, store)?)
+}
+
+/// Whether a path is in a directory, with links resolved.
+fn is_inside(path: &Path, directory: &Path) -> bool {
+    match (path.canonicalize(), directory.canonicalize()) {
+        (Ok(path), Ok(directory)) => path.starts_with(directory),
+        _ => false,
+    }
 }
 
 fn compare(artifact: &Artifact<'_>, stored: &Stored) -> Result<(), Unresolved> {

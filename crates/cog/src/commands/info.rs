@@ -53,12 +53,13 @@ impl Report {
 impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
         let Report { module, parts, tests } = self;
-        let schema = |schema: Option<&serde_json::Value>| schema.map(cog_json::Value::from);
+        let input = module.contract.input_schema().map(cog_json::Value::from);
+        let data = module.contract.data_schema().map(cog_json::Value::from);
         w.object(|w| {
             w.field("path", module.origin.path_of("").to_string_lossy().as_ref());
             w.field("manifest", &ManifestJson(&module.manifest));
-            w.optional("input", &schema(module.contract.input_schema()));
-            w.optional("data", &schema(module.contract.data_schema()));
+            w.optional("input", &input);
+            w.optional("data", &data);
             if !parts.is_empty() {
                 w.field("parts", parts);
             }

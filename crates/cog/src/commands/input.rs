@@ -78,7 +78,7 @@ fn argument(text: &str) -> Result<String, ErrorBody> {
         None => Ok(text.to_owned()),
         Some(literal) if literal.starts_with('@') => Ok(literal.to_owned()),
         Some(file) => text_of(Path::new(file)).map_err(|error| match error.suggestion {
-            None => error.suggest("Write `@@` for a text that starts with `@`."),
+            None => error.suggest("Write `@@` for text that starts with `@`."),
             Some(_) => error,
         }),
     }
@@ -87,6 +87,7 @@ fn argument(text: &str) -> Result<String, ErrorBody> {
 /// Returns what is piped into a run that has no input although its module requires text: JSON if it is an object,
 /// otherwise the text. For a module that takes a handoff packet it is JSON. Empty stdin counts as no input.
 fn piped(args: &InputArgs, module: &Module) -> Result<Option<RunInput>, ErrorBody> {
+    // Only where an input is missing anyway. A command in a script inherits a stdin that may never end, and must not wait for it.
     let has_input = args.input.is_some() || args.args.is_some() || args.input_json.is_some();
     let takes_packet = module.contract.takes_packet();
     if has_input || std::io::stdin().is_terminal() || !(takes_packet || requires_text(module)) {
@@ -175,6 +176,7 @@ fn is_stdin(file: &Path) -> bool {
 
 fn read_stdin() -> Result<String, FileError> {
     let mut bytes = Vec::new();
+    // One byte more, so that an input of exactly the maximum differs from one that was cut.
     std::io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_INPUT {
         return Err(FileError::TooLarge { limit: MAX_INPUT });
@@ -313,18 +315,24 @@ fn takes_text_alone(module: &Module) -> bool {
     let contract = &module.contract;
     contract.args_target().is_ok_and(|field| {
         let input = Value::from(serde_json::json!({ field: "…" }));
+        // The text stands for another one, so that only what is missing counts, not what is wrong with it.
         contract.check_input(input.node()).iter().all(|found| found.rule != "required")
     })
 }
 
 /// Returns the shortest input of a golden test that succeeds, or an input generated from the schema, unless it is long.
 fn sample(module: &Module) -> Option<String> {
+    let contract = &module.contract;
     let golden = golden::discover(module).cases.into_iter().filter(succeeds).map(|case| case.input);
-    let fits = |input: &Value| module.contract.check_input(input.node()).is_empty();
-    let readable = |text: &String| text.len() <= READABLE && !text.contains('\'');
-    let golden = golden.filter(fits).map(|input| input.to_string()).filter(readable);
-    let made_up = || module.contract.sample_input(0).map(|input| input.to_string()).filter(readable);
-    golden.min_by_key(String::len).or_else(made_up)
+    let valid = golden.filter(|input| contract.check_input(input.node()).is_empty());
+    let shortest = valid.map(|input| input.to_string()).filter(|input| is_readable(input));
+    let made_up = || Some(contract.sample_input(0)?.to_string()).filter(|input| is_readable(input));
+    shortest.min_by_key(String::len).or_else(made_up)
+}
+
+/// Whether an input is short, and can be quoted for a shell as it is.
+fn is_readable(input: &str) -> bool {
+    input.len() <= READABLE && !input.contains('\'')
 }
 
 /// Returns whether the expected answer of a case is not an error.

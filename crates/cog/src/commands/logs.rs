@@ -32,8 +32,9 @@ pub(crate) fn logs(args: LogsArgs, environment: Environment, console: &Console) 
 fn list(args: &LogsListArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::read(Flags::default(), environment)?;
     let entries = Entries::read(&settings)?;
-    let is_listed = |entry: &Entry| args.module.as_ref().is_none_or(|name| entry.module == *name);
-    let listed: Vec<_> = entries.newest_first().filter(is_listed).take(args.limit as usize).collect();
+    let listed =
+        entries.newest_first().filter(|entry| args.module.as_ref().is_none_or(|name| entry.module == *name));
+    let listed: Vec<_> = listed.take(args.limit as usize).collect();
     if args.format.is_json() {
         console.print_json(&listed)?;
         return Ok(Exit::Ok);
@@ -113,11 +114,12 @@ fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
 
 /// Returns the values of the contents with their titles.
 fn sections(contents: &Contents) -> Vec<(&'static str, Value)> {
-    let input = contents.input.clone().map(|input| ("Input", input));
-    let member = |title, name| contents.envelope.get(name).map(|value| (title, value.to_value()));
-    let answer =
-        [member("Answer", "data"), member("Error", "error"), member("Partial answer", "partial_data")];
-    input.into_iter().chain(answer.into_iter().flatten()).collect()
+    let mut sections = Vec::new();
+    sections.extend(contents.input.clone().map(|input| ("Input", input)));
+    for (title, name) in [("Answer", "data"), ("Error", "error"), ("Partial answer", "partial_data")] {
+        sections.extend(contents.envelope.get(name).map(|value| (title, value.to_value())));
+    }
+    sections
 }
 
 /// Runs the module of a logged run again.
@@ -131,7 +133,7 @@ fn replay(args: LogsReplayArgs, environment: Environment, console: &Console) -> 
 
 /// Returns the arguments of a run that is equal to the logged one, except where the given ones differ.
 fn run_args(mut args: LogsReplayArgs, entry: &Entry, contents: &Contents) -> RunArgs {
-    args.model.select_former(entry);
+    args.model.select_earlier(entry);
     let input = InputArgs {
         module: Some(entry.target().to_owned()),
         input: None,

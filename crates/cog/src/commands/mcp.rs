@@ -7,14 +7,14 @@ use cog_mcp::{CallSettings, ModuleServer};
 use cog_spec::{Code, ErrorBody};
 
 use super::{
-    runtime::{Signals, load_run_settings},
-    serve::{self, Listening, events},
-    served,
+    runtime::load_run_settings,
+    serve::{self, Listening, events, served_runtime},
 };
 use crate::{
     args::{McpArgs, McpCommand, McpServeArgs},
     error::{CliError, Exit},
     output::Console,
+    system::Signals,
 };
 
 /// Runs the subcommand.
@@ -35,7 +35,7 @@ pub(crate) fn mcp(args: &McpArgs, environment: Environment, console: &Console) -
 /// Serves standard input and output until the client closes them, or Ctrl-C or SIGTERM.
 fn stdio(args: &McpServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = load_run_settings(args.model.flags(), environment, console)?;
-    let Hosted { runtime, note, .. } = served::runtime(Use::Serve, &args.paths, &settings, console)?;
+    let Hosted { runtime, note, .. } = served_runtime(Use::Serve, &args.paths, &settings, console)?;
     console.note(&note);
     let events = events(0)?;
     let served = events.block_on(async {

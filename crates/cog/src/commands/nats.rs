@@ -13,14 +13,14 @@ use cog_run::sessions::{SessionSettings, Sessions};
 use cog_spec::ErrorBody;
 
 use super::{
-    runtime::{Signals, load_run_settings},
-    serve::events,
-    served,
+    runtime::load_run_settings,
+    serve::{events, served_runtime},
 };
 use crate::{
     args::WorkerArgs,
     error::{CliError, Exit},
     output::Console,
+    system::Signals,
 };
 
 /// Returns the connection to the servers of a flag, otherwise of the settings.
@@ -97,7 +97,7 @@ pub(crate) fn worker(
     let settings = load_run_settings(args.model.flags(), environment, console)?;
     let options = options(args.nats.as_deref(), &settings)?;
     let names = Names::new(&settings.nats.name.value).map_err(|problem| error(&problem))?;
-    let Hosted { runtime, note, .. } = served::runtime(Use::Worker, &args.paths, &settings, console)?;
+    let Hosted { runtime, note, .. } = served_runtime(Use::Worker, &args.paths, &settings, console)?;
     console.note(&note);
     events(0)?.block_on(async {
         let mut signals = Signals::new()?;

@@ -34,7 +34,8 @@ pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -
         }
         None => (scaffold::new(parent, &args.name, args.tier()?)?, Trust::Trusted),
     };
-    // A copy of what is not trusted is not trusted either: nobody has read its manifest.
+    // What the user made here is the user's own, so it may call tools without `cog trust`.
+    // A copy of an untrusted module is not trusted either: its manifest was not read.
     if trust == Trust::Trusted
         && let Some(store) = TrustStore::new(&settings)
         && let Err(error) = store.add(&directory)
@@ -69,6 +70,7 @@ pub(crate) fn migrate(
     for origin in origins(&finder, args)? {
         match one(&origin, args) {
             Ok(step) => done.push(step),
+            // The others are migrated nevertheless: each is complete in itself.
             Err(fault) => worst = fault.report(console),
         }
     }

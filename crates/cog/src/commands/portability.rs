@@ -120,15 +120,14 @@ fn shown(constraint: &PortableConstraint) -> String {
 /// Written by hand: its constraints are counted.
 impl ToJson for Row {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let count = |by| self.enforced_by(by).count();
         w.object(|w| {
             w.field("provider", self.vendor.name);
             w.field("dialect", self.found.dialect.as_str());
             w.optional("engine", &self.vendor.engine);
             w.optional("measured", &self.engine.map(|engine| engine.date));
-            w.field("by_provider", &count(EnforcedBy::Provider));
-            w.field("in_words", &count(EnforcedBy::Words));
-            w.field("by_check", &count(EnforcedBy::Check));
+            w.field("by_provider", &self.enforced_by(EnforcedBy::Provider).count());
+            w.field("in_words", &self.enforced_by(EnforcedBy::Words).count());
+            w.field("by_check", &self.enforced_by(EnforcedBy::Check).count());
             w.field("constraints", &self.found.constraints);
         });
     }

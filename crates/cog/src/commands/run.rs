@@ -18,7 +18,7 @@ use cog_run::{
     Cancellation, ChunkStream, RunContext, RunInput, RunOptions, Runtime, Value, events::Trace,
     sessions::StoredRun, tools::Approval,
 };
-use cog_spec::{Chunk, Envelope, ErrorBody};
+use cog_spec::{Envelope, ErrorBody};
 
 use self::conversation::Conversation;
 use super::{emit, input, runtime, stream};
@@ -50,6 +50,7 @@ pub(super) fn run_with(
 ) -> Result<Exit, CliError> {
     let packet = files::packet(&args.handoff);
     let files = [args.request.output.output.as_deref(), args.trace.as_deref(), packet.as_deref()];
+    // Before the model is called: an answer that cannot be written was paid for.
     if let Err(error) = files.into_iter().try_for_each(emit::check) {
         console.print_json(&Envelope::failure(error.to_body()))?;
         return Err(error);
@@ -63,6 +64,7 @@ pub(super) fn run_with(
     let module = None;
     let input = None;
     let mut run = Run { args, settings, console, log, module, start, input, approval, trace };
+    // Each confirmation that is typed continues the run, which may be halted again by its next call.
     loop {
         let result = run.run()?;
         match continued::prompt(result.envelope(), console)? {
@@ -102,15 +104,27 @@ struct Run<'a> {
     trace: Option<Trace>,
 }
 
-/// The module of a run.
-struct Named {
+/// The module of a run, and who chose it.
+struct ModuleChoice {
     /// Its name or its path.
     name: String,
     choice: Choice,
 }
 
+impl ModuleChoice {
+    /// Returns the module that the arguments name, otherwise the one of the run that continues. What is stored says only where that
+    /// module is; whether the user chose it is stored with it, so that a continued run gets no more trust than the first one had.
+    fn again(given: Option<String>, stored: &str, was_chosen: bool) -> Self {
+        match given {
+            Some(name) => Self { name, choice: Choice::User },
+            None if was_chosen => Self { name: stored.to_owned(), choice: Choice::User },
+            None => Self { name: stored.to_owned(), choice: Choice::Program },
+        }
+    }
+}
+
 /// A run that is ready to start.
-struct Ready {
+struct PreparedRun {
     runtime: Runtime,
     module: Arc<Module>,
     input: RunInput,
@@ -121,7 +135,7 @@ struct Ready {
 }
 
 /// A run that has started.
-struct Started {
+struct StartedRun {
     chunks: ChunkStream,
     cancellation: Cancellation,
     /// The file from which the run continues if it is interrupted.
@@ -154,7 +168,7 @@ impl Run<'_> {
     }
 
     /// Prepares the run.
-    fn prepare(&mut self) -> Result<Ready, ErrorBody> {
+    fn prepare(&mut self) -> Result<PreparedRun, ErrorBody> {
         if let Start::Conversation(Err(error)) = &self.start {
             return Err(error.clone());
         }
@@ -163,7 +177,7 @@ impl Run<'_> {
             Some(_) => None,
             None => continued::opened(self.args, &self.settings)?,
         };
-        let Named { name, choice } = self.module_name(stored.as_ref())?;
+        let ModuleChoice { name, choice } = self.module_name(stored.as_ref())?;
         let host = Host {
             record_mode: self.record_mode(),
             cache_dir: self.args.cache.as_deref(),
@@ -183,34 +197,30 @@ impl Run<'_> {
             stream::require(&module)?;
         }
         let input = match (&self.approval, &stored) {
-            (Some(_), _) => RunInput::Json(Value::null()), // it is that of the halted run
+            // The halted run has its input.
+            (Some(_), _) => RunInput::Json(Value::null()),
             (None, Some(stored)) => stored.record().input.clone(),
             (None, None) => self.read_input(&module)?,
         };
-        Ok(Ready { runtime, module, input, note, stored })
+        Ok(PreparedRun { runtime, module, input, note, stored })
     }
 
     /// Returns the module by its name or path. A halted or interrupted run continues with its module, its provider and its
     /// model, unless the flags name others.
-    fn module_name(&mut self, stored: Option<&StoredRun>) -> Result<Named, ErrorBody> {
+    fn module_name(&mut self, stored: Option<&StoredRun>) -> Result<ModuleChoice, ErrorBody> {
         let given = self.args.request.input.module.clone();
-        // What is stored says only where the module is. Whether the user chose it is stored with it.
-        let former = |module: String, is_chosen: bool| match &given {
-            Some(name) => Named { name: name.clone(), choice: Choice::User },
-            None => Named { name: module, choice: if is_chosen { Choice::User } else { Choice::Program } },
-        };
         if let Some(record) = stored.map(StoredRun::record) {
             if let Some(provider) = &record.provider {
                 self.settings.continue_with(provider, record.model.as_deref());
             }
-            return Ok(former(record.module.clone(), record.is_trusted_for_run));
+            return Ok(ModuleChoice::again(given, &record.module, record.is_trusted_for_run));
         }
         if let Some(Approval { id, .. }) = &self.approval {
             let halted = self.settings.tools.pending_approvals().get(id, None)?;
             if let Some(provider) = &halted.provider {
                 self.settings.continue_with(provider, halted.model.as_deref());
             }
-            return Ok(former(halted.module, halted.is_trusted_for_run));
+            return Ok(ModuleChoice::again(given, &halted.module, halted.is_trusted_for_run));
         }
         let is_from_log = match &self.start {
             Start::Arguments => false,
@@ -220,15 +230,14 @@ impl Run<'_> {
             }
         };
         let choice = if is_from_log { Choice::Program } else { Choice::User };
-        Ok(Named { name: given.unwrap_or_default(), choice })
+        Ok(ModuleChoice { name: given.unwrap_or_default(), choice })
     }
 
     /// Reads the input, and stores it if the log contains inputs.
     fn read_input(&mut self, module: &Module) -> Result<RunInput, ErrorBody> {
-        let given = || input::read(&self.args.request.input, module, &self.settings.media);
         let input = match std::mem::replace(&mut self.start, Start::Arguments) {
             Start::Arguments => {
-                let input = given()?;
+                let input = self.given_input(module)?;
                 if input::is_json_as_text(&input, module) {
                     self.console.note("--args is text, and this text is an input of the module; --input-json reads it as one");
                 }
@@ -238,7 +247,7 @@ impl Run<'_> {
             Start::Conversation(conversation) => {
                 let conversation = conversation?;
                 self.console.note(&conversation.note());
-                conversation.add_to(given()?)?
+                conversation.add_to(self.given_input(module)?)?
             }
         };
         if self.log.as_ref().is_some_and(RunLog::stores_contents) {
@@ -247,8 +256,12 @@ impl Run<'_> {
         Ok(input)
     }
 
+    fn given_input(&self, module: &Module) -> Result<RunInput, ErrorBody> {
+        input::read(&self.args.request.input, module, &self.settings.media)
+    }
+
     /// Runs the module to one envelope.
-    fn answer(&self, ready: Ready) -> Result<RunResult, CliError> {
+    fn answer(&self, ready: PreparedRun) -> Result<RunResult, CliError> {
         runtime::block_on(async {
             Ok(RunResult::Envelope(match self.start(ready, false) {
                 Ok(started) => self.follow(started, stream::View::waiting(self.console)).await?,
@@ -258,7 +271,7 @@ impl Run<'_> {
     }
 
     /// Runs the module as a stream; a module that does not stream returns one envelope with a warning (ruling R55).
-    fn stream(&self, ready: Ready) -> Result<RunResult, CliError> {
+    fn stream(&self, ready: PreparedRun) -> Result<RunResult, CliError> {
         if let Some(warning) = stream::fallback(&ready.module) {
             let mut result = self.answer(ready)?;
             if let RunResult::Envelope(envelope) = &mut result {
@@ -279,20 +292,21 @@ impl Run<'_> {
     }
 
     /// Starts the run and reports the provider, unless the input is rejected.
-    fn start(&self, ready: Ready, is_streamed: bool) -> Result<Started, Box<Envelope>> {
-        let Ready { runtime, module, input, note, stored } = ready;
+    fn start(&self, ready: PreparedRun, is_streamed: bool) -> Result<StartedRun, Box<Envelope>> {
+        let PreparedRun { runtime, module, input, note, stored } = ready;
         let cancellation = Cancellation::new();
         let options = self.options(cancellation.clone());
-        let new =
-            || continued::created(self.args, &module, &input, options.clone(), &self.settings, self.console);
-        let stored = stored.or_else(new);
+        let stored = stored.or_else(|| {
+            continued::created(self.args, &module, &input, options.clone(), &self.settings, self.console)
+        });
         let mut context = RunContext::default();
         context.parent_span = self.settings.parent_span();
         let options = stored.as_ref().map_or_else(|| options.clone(), |stored| stored.options(&options));
         if let Some(stored) = &stored {
             context = stored.context(context);
         }
-        // The progress line shows the field that arrives, and the stream has the answers of the parts to store.
+        // A folded run creates no chunks for data. They are needed for the progress line, which shows the field that arrives, and for
+        // the answers of the parts, which are stored.
         context.is_folded = !is_streamed && stored.is_none() && !self.console.err().is_terminal;
         match runtime.prepare(&module, input, options, context) {
             Ok(chunks) => {
@@ -300,7 +314,7 @@ impl Run<'_> {
                 if let Some(stored) = &stored {
                     continued::announce(stored, self.args, self.console);
                 }
-                Ok(Started { chunks, cancellation, stored })
+                Ok(StartedRun { chunks, cancellation, stored })
             }
             Err(rejected) => {
                 if let Some(stored) = stored {
@@ -312,10 +326,14 @@ impl Run<'_> {
     }
 
     /// Shows the chunks of the run, and stores what an interrupted one needs to continue.
-    async fn follow(&self, started: Started, view: stream::View<'_>) -> Result<Envelope, CliError> {
-        let Started { chunks, cancellation, mut stored } = started;
-        let store = |chunk: &mut Chunk| stored.iter_mut().for_each(|stored| stored.push(chunk));
-        let envelope = stream::follow(chunks, &cancellation, view, store).await?;
+    async fn follow(&self, started: StartedRun, view: stream::View<'_>) -> Result<Envelope, CliError> {
+        let StartedRun { chunks, cancellation, mut stored } = started;
+        let envelope = stream::follow(chunks, &cancellation, view, |chunk| {
+            if let Some(stored) = &mut stored {
+                stored.push(chunk);
+            }
+        })
+        .await?;
         if let Some(stored) = stored {
             continued::close(stored, self.args, self.console);
         }
@@ -338,7 +356,7 @@ impl Run<'_> {
             .strict(self.settings.strict.value)
             .generation(self.args.request.generation.generation())
             .cancellation(cancellation);
-        // The runtime has the limit of the settings. Here it would replace that of a run that this one continues.
+        // The runtime has the limit of the settings. Set here, it would replace the limit of the run that this one continues.
         let timeout = &self.settings.timeout;
         options.timeout = matches!(timeout.source, Source::Flag(_)).then_some(timeout.value);
         options.on_violation = check.on_violation;
@@ -357,6 +375,7 @@ impl Run<'_> {
 
     /// Prints what was not printed yet, and returns the exit code.
     fn close(&self, result: RunResult) -> Result<Exit, CliError> {
+        // Before anything is printed: a reader of stdout that has gone must not keep the run out of the log.
         self.add_to_log(result.envelope());
         let written = self.write_trace().and(self.write_handoff(result.envelope()));
         let envelope = match result {

@@ -1,16 +1,17 @@
-//! What the commands share: finding and loading modules, waiting, and signals; what each does first and last with its settings.
+//! What the commands share: finding and loading modules, waiting for futures, and what each does first and last with its settings.
 
 use std::{collections::HashSet, future::Future, sync::Arc};
 
 use cog_flow::called_modules;
 use cog_host::settings::{Environment, Flags, Settings, SettingsError};
-use cog_module::{Finder, LoadError, Module, Origin, Rule, load_manifest};
+use cog_module::{Finder, Module, Origin, Rule, load_manifest};
 use cog_run::{ModuleRef, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use crate::{
     error::{CliError, Exit},
     output::Console,
+    system::Signals,
 };
 
 /// Loads a module, and prints its warnings or errors to stderr.
@@ -47,6 +48,7 @@ pub(super) fn note_shadowing(finder: &Finder, name: &str, origin: &Origin, conso
 
 /// Notes the same about the modules that a module calls, itself or through others: its parts and its tools.
 fn note_parts(runtime: &Runtime, module: &Arc<Module>, console: &Console) {
+    // Modules may call each other in a circle, which the run reports; here each is visited once.
     let mut found = HashSet::new();
     let mut waiting = vec![Arc::clone(module)];
     while let Some(module) = waiting.pop() {
@@ -116,6 +118,7 @@ pub(super) fn wait<T>(work: impl Future<Output = T>) -> Result<Option<T>, ErrorB
 /// # Errors
 /// E4000 if the async runtime cannot be started.
 pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, ErrorBody> {
+    // One run waits for one provider: a pool of threads would only make the program start later.
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
         ErrorBody::new(Code::InternalError, format!("cannot start the async runtime: {error}"))
     })?;
@@ -157,95 +160,6 @@ pub(super) fn close_telemetry(settings: &Settings, console: &Console) {
     }
 }
 
-/// The signals that end the program, from now on.
-pub(super) struct Signals {
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    /// Starts listening. Must be called within an async runtime.
-    ///
-    /// # Errors
-    /// E4000 where the system refuses.
-    pub(super) fn new() -> Result<Self, ErrorBody> {
-        use tokio::signal::unix::SignalKind;
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
-    }
-
-    /// Waits for the next signal.
-    pub(super) async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-impl Signals {
-    /// Starts listening.
-    ///
-    /// # Errors
-    /// None.
-    pub(super) fn new() -> Result<Self, ErrorBody> {
-        Ok(Self {})
-    }
-
-    /// Waits for the next signal.
-    pub(super) async fn next(&mut self) {
-        let _ = tokio::signal::ctrl_c().await;
-    }
-}
-
-/// The signal to read files again (SIGHUP), from now on.
-pub(super) struct ReloadSignal {
-    #[cfg(unix)]
-    hangup: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl ReloadSignal {
-    /// Starts listening, so that the signal no longer ends the program. Must be called within an async runtime.
-    ///
-    /// # Errors
-    /// E4000 where the system refuses.
-    pub(super) fn new() -> Result<Self, ErrorBody> {
-        Ok(Self { hangup: listen(tokio::signal::unix::SignalKind::hangup())? })
-    }
-
-    /// Waits for the next signal.
-    pub(super) async fn next(&mut self) {
-        self.hangup.recv().await;
-    }
-}
-
-#[cfg(not(unix))]
-impl ReloadSignal {
-    /// Does nothing: this system has no such signal.
-    ///
-    /// # Errors
-    /// None.
-    pub(super) fn new() -> Result<Self, ErrorBody> {
-        Ok(Self {})
-    }
-
-    /// Never returns.
-    pub(super) async fn next(&mut self) {
-        std::future::pending().await
-    }
-}
-
-#[cfg(unix)]
-fn listen(kind: tokio::signal::unix::SignalKind) -> Result<tokio::signal::unix::Signal, ErrorBody> {
-    tokio::signal::unix::signal(kind).map_err(|error| {
-        ErrorBody::new(cog_spec::Code::InternalError, format!("cannot listen for signals: {error}"))
-    })
-}
-
 /// A module, with its name as given.
 pub(super) type Target = (String, Origin);
 
@@ -258,16 +172,7 @@ pub(super) fn default_finder(environment: Environment) -> Result<Finder, CliErro
 pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Vec<Target>, CliError> {
     if all {
         let found = own(finder);
-        let none = || {
-            CliError::Usage {
-            message: "no module was found".to_owned(),
-            suggestion: Some(
-                "--all skips built-in modules; `cog list` lists all, and `cog config` where they are searched."
-                    .to_owned(),
-            ),
-        }
-        };
-        return if found.is_empty() { Err(none()) } else { Ok(found) };
+        return if found.is_empty() { Err(no_own_module()) } else { Ok(found) };
     }
     if named.is_empty() {
         return match module_here(finder) {
@@ -281,6 +186,16 @@ pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Ve
     named.iter().map(|name| Ok((name.clone(), finder.find(name)?))).collect()
 }
 
+fn no_own_module() -> CliError {
+    CliError::Usage {
+        message: "no module was found".to_owned(),
+        suggestion: Some(
+            "--all skips built-in modules; `cog list` lists all, and `cog config` where they are searched."
+                .to_owned(),
+        ),
+    }
+}
+
 /// Returns the modules that are not built in, sorted by name.
 pub(super) fn own(finder: &Finder) -> Vec<Target> {
     let mut found = finder.origins();
@@ -292,9 +207,9 @@ pub(super) fn own(finder: &Finder) -> Vec<Target> {
 /// Returns the module in the working directory, if it contains a manifest.
 pub(super) fn module_here(finder: &Finder) -> Option<Origin> {
     let origin = finder.find(".").ok()?;
-    let is_missing =
-        |error: &LoadError| error.diagnostics.iter().any(|one| one.rule == Rule::ManifestMissing);
-    (!load_manifest(&origin).as_ref().is_err_and(is_missing)).then_some(origin)
+    let is_missing = load_manifest(&origin)
+        .is_err_and(|error| error.diagnostics.iter().any(|one| one.rule == Rule::ManifestMissing));
+    (!is_missing).then_some(origin)
 }
 
 /// Returns the location of a module: its directory, or `built in`.

@@ -1,4 +1,4 @@
-//! `cog serve`: modules over HTTP.
+//! `cog serve`: modules over HTTP; and what every command shares whose modules others call.
 
 use std::{
     convert::Infallible,
@@ -13,17 +13,19 @@ use cog_host::{
     Host, Hosted, Use,
     settings::{Environment, ServeSettings, Settings},
 };
+use cog_module::Finder;
 use cog_run::sessions::{SessionError, SessionSettings, Sessions};
 use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
-use super::runtime::{self, ReloadSignal, Signals, note_served};
+use super::runtime::{self, note_served};
 use crate::{
     args::{ModelArgs, ServeArgs},
     commands::runtime::{load_run_settings, note_telemetry},
     error::{CliError, Exit},
     output::Console,
+    system::{ReloadSignal, Signals, raise_open_files, return_large_blocks},
 };
 
 /// What a server is started with.
@@ -39,8 +41,12 @@ pub(super) struct Listening<'a> {
 
 /// Serves until Ctrl-C or SIGTERM. A second one ends the server at once; SIGHUP reads the tokens again.
 pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let flag = |flag: &str| args.settings.get(flag);
-    let listening = Listening { paths: &args.paths, model: &args.model, flag: &flag, only_mcp: false };
+    let listening = Listening {
+        paths: &args.paths,
+        model: &args.model,
+        flag: &|flag| args.settings.get(flag),
+        only_mcp: false,
+    };
     listen(&listening, environment, console)
 }
 
@@ -53,17 +59,13 @@ pub(super) fn listen(
     let settings = load_run_settings(args.model.flags(), environment, console)?;
     note_telemetry(&settings, console);
     let (mut serving, _) = ServeSettings::read(&settings, args.flag)?;
+    // Tokens and address first: a server that must not listen should not start MCP servers either.
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
     serving.server.access.check(serving.socket_addr()).map_err(|error| cannot_serve(&error))?;
     let metrics = Metrics::new();
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
-    let finder = settings.finder();
-    let here = runtime::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
-    // Nobody named the working directory: its module is served, and calls tools only if it is trusted.
-    let finder = finder.with_paths(args.paths.iter().cloned())?.with_found_paths(here)?;
-    note_served(&finder, console);
     let host = Host {
-        finder: Some(finder),
+        finder: Some(finder(args.paths, &settings, console)?),
         state_dir: serving.state_dir.as_deref(),
         context_limits: Some(serving.context),
         uploads: Some(Arc::new(media.clone())),
@@ -83,6 +85,8 @@ pub(super) fn listen(
         let listener = cog_server::listen(serving.socket_addr())
             .map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
         let address = listener.local_addr().map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
+        // From here on, SIGTERM drains and SIGHUP reads the tokens again. The address is printed after that: whoever waits for it may
+        // send a signal at once.
         let signals = Signals::new()?;
         let reloading = reload_tokens(&serving, ReloadSignal::new()?, console);
         console.note(&note);
@@ -96,6 +100,32 @@ pub(super) fn listen(
             never = reloading => match never {},
         }
     })
+}
+
+/// Returns the finder of modules that others call, and notes which of them get no tools.
+fn finder(paths: &[PathBuf], settings: &Settings, console: &Console) -> Result<Finder, CliError> {
+    let finder = settings.finder();
+    let here = runtime::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| paths.is_empty());
+    // The command line does not name the working directory: its module is served, and calls tools only if it is trusted.
+    let finder = finder.with_paths(paths.iter().cloned())?.with_found_paths(here)?;
+    note_served(&finder, console);
+    Ok(finder)
+}
+
+/// Returns the runtime of the tools of a client, or of the jobs of a queue. Their senders name modules and open media as requests to a
+/// server do.
+#[cfg(any(feature = "mcp", feature = "nats"))]
+pub(super) fn served_runtime(
+    used: Use<'_>,
+    paths: &[PathBuf],
+    settings: &Settings,
+    console: &Console,
+) -> Result<Hosted, CliError> {
+    note_telemetry(settings, console);
+    let finder = finder(paths, settings, console)?;
+    let hosted = Host { finder: Some(finder), ..Host::new(settings) }.runtime(used)?;
+    hosted.skipped_tools.iter().for_each(|sentence| console.note(sentence));
+    Ok(hosted)
 }
 
 #[cfg(feature = "mcp")]
@@ -191,38 +221,6 @@ fn cannot_store(error: &SessionError) -> ErrorBody {
     ErrorBody::new(error.code(), format!("cannot store sessions: {error}"))
         .suggest("Use another --state-dir that you own.")
 }
-
-/// Raises the limit of open files to its maximum; the usual limit is 1,024.
-#[cfg(unix)]
-fn raise_open_files() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // If that fails, the limit stays, and further connections wait.
-    let _ = setrlimit(Resource::Nofile, limit);
-}
-
-/// This system has no such limit.
-#[cfg(not(unix))]
-fn raise_open_files() {}
-
-/// Makes the allocator return the memory of large requests to the system.
-///
-/// By default, glibc reuses the memory of blocks up to 32 MiB itself once it has freed one of this size. Each thread then
-/// retains what its largest requests needed.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "glibc has this setting only as a C function")]
-fn return_large_blocks() {
-    /// The size of a block, in bytes, from which it has pages of its own.
-    const FROM: libc::c_int = 1 << 20;
-    // SAFETY: the call reads its two numbers and changes a setting under the lock of the allocator.
-    // If it fails, the default stays.
-    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, FROM) };
-}
-
-/// Other allocators return large blocks.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn return_large_blocks() {}
 
 /// Returns the async runtime of a server, with a number of threads; 0 has one for each core.
 pub(super) fn events(workers: usize) -> Result<Events, ErrorBody> {

@@ -13,11 +13,12 @@ use cog_run::{CancelReason, Cancellation, ChunkStream};
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, PartStatus, ResponseMode, Warning};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{emit, runtime::Signals};
+use super::emit;
 use crate::{
     args::OutputArgs,
     error::CliError,
     output::{Console, FRAME, LineView, LiveView, Progress},
+    system::Signals,
 };
 
 /// Rejects a module that does not stream (ruling R55).

@@ -84,8 +84,9 @@ impl Bench<'_> {
         let jobs: Vec<_> = plan.jobs(self.args.repeat).collect();
         let progress = RefCell::new(Progress::begin(self.console, "tests"));
         let total = jobs.len();
-        let run = |(number, job)| self.run(&progress, number + 1, total, job);
-        stream::iter(jobs.into_iter().enumerate()).map(run).buffered(self.args.jobs as usize).collect().await
+        let runs = (1..).zip(jobs).map(|(number, job)| self.run(&progress, number, total, job));
+        // In order, although the cases run at the same time: `report` distributes the attempts by their place.
+        stream::iter(runs).buffered(self.args.jobs as usize).collect().await
     }
 
     async fn run(

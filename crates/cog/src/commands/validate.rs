@@ -34,9 +34,10 @@ pub(crate) fn validate(
             console.print(&text.join("\n"))?;
         }
     }
-    let is_clean = |report: &Report| !args.deny_warnings || report.diagnostics.is_empty();
-    let is_accepted = |report: &Report| report.is_valid() && is_clean(report);
-    Ok(if reports.iter().all(is_accepted) { Exit::Ok } else { Exit::Invalid })
+    let is_accepted = reports
+        .iter()
+        .all(|report| report.is_valid() && (!args.deny_warnings || report.diagnostics.is_empty()));
+    Ok(if is_accepted { Exit::Ok } else { Exit::Invalid })
 }
 
 const fn level(args: LevelArgs) -> Level {
@@ -105,9 +106,10 @@ fn sarif_log(reports: &[Report]) -> serde_json::Value {
 }
 
 fn sarif_driver() -> serde_json::Value {
-    let rule =
-        |rule: &Rule| json!({ "id": rule.as_str(), "shortDescription": { "text": rule.requirement() } });
-    let rules: Vec<_> = Rule::ALL.iter().map(rule).collect();
+    let rules: Vec<_> = Rule::ALL
+        .iter()
+        .map(|rule| json!({ "id": rule.as_str(), "shortDescription": { "text": rule.requirement() } }))
+        .collect();
     json!({ "name": "cog", "version": env!("CARGO_PKG_VERSION"), "rules": rules })
 }
 
@@ -132,14 +134,16 @@ fn sarif_result(found: &Diagnostic) -> serde_json::Value {
 
 /// Returns a path as a URI reference.
 fn uri(path: &str) -> String {
-    let escaped = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-            char::from(byte).to_string()
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                uri.push(char::from(byte));
+            }
+            _ => uri += &format!("%{byte:02X}"),
         }
-        _ => format!("%{byte:02X}"),
-    };
-    let scheme = if path.starts_with('/') { "file://" } else { "" };
-    scheme.to_owned() + &path.bytes().map(escaped).collect::<String>()
+    }
+    uri
 }
 
 /// Returns the line of a finding, and its first and last column; both in characters, from 1.

@@ -48,9 +48,10 @@ pub(crate) fn verify(
 /// Formats one violation per line, then the verdict.
 fn describe(verdict: &Verdict, palette: Palette) -> String {
     let mut text = String::new();
-    let marked = |list, mark| std::iter::repeat(mark).zip(list);
-    let warning = palette.warning("warning: ").to_string();
-    for (mark, violation) in marked(&verdict.violations, "").chain(marked(&verdict.warnings, &*warning)) {
+    let warning = palette.warning("warning: ");
+    let violations = verdict.violations.iter().map(|violation| ("", violation));
+    let warnings = verdict.warnings.iter().map(|violation| (warning.as_str(), violation));
+    for (mark, violation) in violations.chain(warnings) {
         let path = if violation.path.is_empty() { String::new() } else { format!("{}: ", violation.path) };
         let rule = palette.dim(format_args!("[{}]", violation.rule));
         text += &format!("{mark}{}{} {rule}\n", palette.name(path), violation.message);

@@ -102,6 +102,7 @@ fn failure(error: &ErrorBody, layout: Layout) -> String {
 
 /// Returns the message without the violations that are listed below it.
 fn without<'a>(violations: &[String], message: &'a str) -> &'a str {
+    // The runtime's message ends with the violations, and the card lists them.
     let listed = violations.first().and_then(|first| message.split_once(first.as_str()));
     let head = listed.map_or("", |(head, _)| head.trim_end_matches([':', ' ']));
     if head.is_empty() { message } else { head }

@@ -44,26 +44,35 @@ pub(crate) struct Stream {
     pub(crate) palette: Palette,
 }
 
+impl Stream {
+    fn new(is_terminal: bool, color: ColorChoice, has_no_color: bool) -> Self {
+        let is_coloured = match color {
+            ColorChoice::Auto => is_terminal && !has_no_color,
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+        };
+        Self { is_terminal, palette: Palette::new(is_coloured) }
+    }
+}
+
 impl Console {
     /// Detects the formats of the streams. A pipe gets neither colours nor redrawn lines.
     pub(crate) fn new(environment: &Environment, global: &Global) -> Self {
         let is_dumb = environment.get("TERM").as_deref() == Some("dumb");
         let logs_json = global.log_format == LogFormat::Json;
-        let stream = |is_terminal: bool| {
-            let is_coloured = match global.color {
-                ColorChoice::Auto => is_terminal && environment.get("NO_COLOR").is_none(),
-                ColorChoice::Always => true,
-                ColorChoice::Never => false,
-            };
-            Stream { is_terminal, palette: Palette::new(is_coloured) }
-        };
+        let has_no_color = environment.get("NO_COLOR").is_some();
+        // Lines of more than 120 columns are hard to read; below 20 nothing fits.
         let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
         let is_quiet = global.verbose == 0 && !logs_json;
         let out_is_terminal = io::stdout().is_terminal();
         Self {
             is_append_only: out_is_terminal && (is_dumb || !is_quiet),
-            out: stream(out_is_terminal && !is_dumb),
-            err: stream(io::stderr().is_terminal() && !is_dumb && !logs_json),
+            out: Stream::new(out_is_terminal && !is_dumb, global.color, has_no_color),
+            err: Stream::new(
+                io::stderr().is_terminal() && !is_dumb && !logs_json,
+                global.color,
+                has_no_color,
+            ),
             width: width.clamp(20, 120),
             logs_json,
             redactor: environment.redactor().clone(),
@@ -124,6 +133,7 @@ impl Console {
     /// Writes a message to stderr, with a final line break. Write errors are ignored.
     pub(super) fn write_stderr(&self, text: &str) {
         let end = if text.ends_with('\n') { "" } else { "\n" };
+        // Keys are masked first: a key in which a character is replaced would not be recognised.
         let text = self.redactor.redact(text);
         let text = if self.err.is_terminal { for_terminal(&text) } else { text };
         let _ = write!(io::stderr().lock(), "{text}{end}");

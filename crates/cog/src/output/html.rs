@@ -31,6 +31,7 @@ impl Display for Escaped<'_> {
             '>' => f.write_str("&gt;"),
             '"' => f.write_str("&quot;"),
             '\n' | '\t' => f.write_char(character),
+            // HTML reads it as another line break.
             '\r' => Ok(()),
             _ if is_unsafe(character) => f.write_char('\u{fffd}'),
             _ => f.write_char(character),

@@ -81,6 +81,7 @@ impl<'a> LiveView<'a> {
         let lines = self.content.lines(columns, rows, self.started.elapsed());
         let text = self.screen.show(lines, columns);
         self.console.draw(&text)?;
+        // A long answer takes long to lay out. The pause grows with it, so that drawing takes at most a ninth of the time.
         self.next_frame = Instant::now() + start.elapsed() * PAUSE_FACTOR;
         Ok(())
     }

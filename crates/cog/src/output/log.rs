@@ -38,8 +38,9 @@ pub(crate) fn start(cli: &Cli, console: &Console) {
     let ours = if is_server { ours.with_target(AUDIT, level.max(LevelFilter::INFO)) } else { ours };
     let is_terminal = console.err().is_terminal;
     let redactor = console.redactor().clone();
-    let safe = move || Safe { is_terminal, redactor: redactor.clone() };
-    let lines = fmt::layer().with_writer(safe).with_ansi(console.err().palette.is_on());
+    let lines = fmt::layer()
+        .with_writer(move || Safe { is_terminal, redactor: redactor.clone() })
+        .with_ansi(console.err().palette.is_on());
     let registry = tracing_subscriber::registry();
     let started = match global.log_format {
         LogFormat::Text => {

@@ -138,6 +138,7 @@ struct Fields {
 impl Fields {
     fn lines(&mut self, chunk: &Chunk) -> Vec<String> {
         let mut lines = Vec::new();
+        // A string is complete when another chunk than its next delta arrives.
         if !matches!(chunk, Chunk::Delta { field, .. } if self.growing.as_ref() == Some(field)) {
             lines.extend(self.growing.take().and_then(|field| self.grown(&field)));
         }

@@ -41,11 +41,15 @@ pub(crate) fn truncate(text: &str, columns: usize) -> String {
         return text.to_owned();
     }
     let mut used = 0;
-    let fits = |c: &char| {
+    let mut start = String::new();
+    for c in text.chars() {
         used += c.width().unwrap_or(0);
-        used < columns
-    };
-    let start: String = text.chars().take_while(fits).collect();
+        // One column is left for the `…`.
+        if used >= columns {
+            break;
+        }
+        start.push(c);
+    }
     start.trim_end().to_owned() + "…"
 }
 

@@ -81,8 +81,10 @@ fn resolve(path: &Path) -> Option<PathBuf> {
         let Ok(target) = fs::read_link(&path) else { break };
         path = directory(&path).join(target);
     }
-    let missing = || Some(fs::canonicalize(directory(&path)).ok()?.join(path.file_name()?));
-    fs::canonicalize(&path).ok().or_else(missing)
+    if let Ok(path) = fs::canonicalize(&path) {
+        return Some(path);
+    }
+    Some(fs::canonicalize(directory(&path)).ok()?.join(path.file_name()?))
 }
 
 fn directory(path: &Path) -> &Path {
@@ -224,12 +226,11 @@ fn digest(module: &Module) -> Result<String, CliError> {
 /// Returns the modules that this one calls, directly or not, each with a digest of its files. None if it calls none.
 fn parts(batch: &Batch) -> Result<Option<String>, CliError> {
     let checked = cog_flow::check(Arc::clone(&batch.module), batch.runtime.finder());
-    let part = |module: &Module| {
-        let manifest = &module.manifest;
-        Ok(format!("{} {} {}", manifest.name, manifest.version, digest(module)?))
-    };
-    let parts = checked.flow().plans().skip(1).map(|(_, plan)| part(&plan.module));
-    let mut parts = parts.collect::<Result<Vec<_>, CliError>>()?;
+    let mut parts = Vec::new();
+    for (_, plan) in checked.flow().plans().skip(1) {
+        let manifest = &plan.module.manifest;
+        parts.push(format!("{} {} {}", manifest.name, manifest.version, digest(&plan.module)?));
+    }
     parts.sort();
     Ok(Some(parts.join(", ")).filter(|parts| !parts.is_empty()))
 }

@@ -27,7 +27,7 @@ pub(super) fn check(args: &BatchArgs) -> Result<(), CliError> {
     }
     let limits = &args.limits;
     let generation = args.generation.generation();
-    let vendor = "A job is run by a worker of yours, or by a vendor: use one of both.";
+    let vendor = "A job is run by a worker of yours, or by a vendor: use one of them.";
     let worker = "The workers call the provider: limit them with the --concurrency of `cog worker`.";
     let module = "Set it in the manifest of the module, which the workers read.";
     let refused = [

@@ -16,9 +16,10 @@ use cog_host::settings::Settings;
 use super::files::{self, describe};
 use crate::{
     args::BatchArgs,
-    commands::{emit, runtime::Signals},
+    commands::emit,
     error::CliError,
     output::{Console, FRAME, truncate},
+    system::Signals,
 };
 
 /// Where the results go.
@@ -79,11 +80,12 @@ impl Output {
     ) -> Result<Summary, CliError> {
         let mut signals = Signals::new()?;
         let mut view = ProgressView::new(console);
-        let signals = async || signals.next().await;
         match self {
             Self::Stdout => {
                 let mut sink = LineSink::new(stdout(), args.results.order);
-                let summary = batch.run(rows, &Finished::default(), &mut sink, signals, view.view()).await;
+                let finished = Finished::default();
+                let summary =
+                    batch.run(rows, &finished, &mut sink, async || signals.next().await, view.view()).await;
                 sink.close().map_err(Stop::from)?;
                 Ok(summary)
             }
@@ -95,7 +97,9 @@ impl Output {
                     let damaged = finished.damaged_records();
                     console.note(&format!("{damaged} results were damaged: their rows run again"));
                 }
-                let summary = batch.run(rows, &finished, &mut journal, signals, view.view()).await;
+                let summary = batch
+                    .run(rows, &finished, &mut journal, async || signals.next().await, view.view())
+                    .await;
                 drop(view);
                 drop(finished);
                 write(journal, &summary, batch, args).await?;
@@ -143,12 +147,15 @@ pub(super) struct ProgressView<'a> {
 impl<'a> ProgressView<'a> {
     pub(super) fn new(console: &'a Console) -> Self {
         let mut is_first = true;
-        let show = move |progress: &Progress<'_>| match console.err().is_terminal {
-            true => console.replace_line(&truncate(&line(progress), console.width().saturating_sub(1))),
-            false if is_first => is_first = false,
-            false => console.note(&line(progress)),
-        };
-        Self { console, show: Box::new(show) }
+        Self {
+            console,
+            show: Box::new(move |progress| match console.err().is_terminal {
+                true => console.replace_line(&truncate(&line(progress), console.width().saturating_sub(1))),
+                // The first one comes at once, before there is anything to say.
+                false if is_first => is_first = false,
+                false => console.note(&line(progress)),
+            }),
+        }
     }
 
     pub(super) fn view(&mut self) -> View<'_> {

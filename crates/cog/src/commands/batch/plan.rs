@@ -97,7 +97,7 @@ fn rows(plan: &Plan) -> String {
 
 fn input(plan: &Plan) -> String {
     let input = &plan.input;
-    let exact = if input.exact { "" } else { " (not that of the model)" };
+    let exact = if input.exact { "" } else { " (not the model's)" };
     format!(
         "{} tokens, {:.1} a row, of which {} are the same in each; counted in {} rows with {}{exact}",
         input.total, input.per_row, input.prefix, input.counted_rows, input.tokenizer

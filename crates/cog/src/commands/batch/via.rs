@@ -23,10 +23,11 @@ use crate::{
     args::{BatchArgs, BatchCommand, Cli, Command, JobsArgs, JobsCommand},
     commands::{
         emit,
-        runtime::{self, Signals, load_run_settings},
+        runtime::{self, load_run_settings},
     },
     error::{CliError, Exit},
     output::{Console, Table},
+    system::Signals,
 };
 
 /// How far a command takes a batch.
@@ -244,11 +245,14 @@ fn states(jobs: &Jobs) -> String {
 
 fn table(jobs: &Jobs, console: &Console) -> String {
     let mut table = Table::new(["job", "state", "rows", "answered", "failed"]);
-    let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
     for job in jobs.list() {
         let id = job.id.clone().unwrap_or_else(|| job.name.clone());
         let requests = job.requests.to_string();
-        table.row([id, job.state.clone(), requests, count(job.succeeded), count(job.failed)]);
+        table.row([id, job.state.clone(), requests, known(job.succeeded), known(job.failed)]);
     }
     table.render(console.out().palette, console.out_columns())
+}
+
+fn known(count: Option<u64>) -> String {
+    count.map_or("-".to_owned(), |count| count.to_string())
 }

@@ -1,6 +1,6 @@
 //! The modules that a composed module calls.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use cog_flow::{CheckResult, Part, Plan};
 use cog_host::settings::show_duration;
@@ -95,7 +95,6 @@ impl Row<'_> {
 /// Written by hand: it has the members of a part and of its manifest.
 impl ToJson for Row<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let millis = |timeout: Duration| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         w.object(|w| {
             w.field("name", &self.part.name);
             w.optional("module", &self.part.is_named().then_some(&self.part.module));
@@ -103,7 +102,8 @@ impl ToJson for Row<'_> {
             w.optional("tier", &self.manifest.and_then(|manifest| manifest.tier).map(|tier| tier.as_str()));
             w.field("optional", &self.is_optional);
             w.optional("fallback", &self.fallback);
-            w.optional("timeout_ms", &self.part.timeout.map(millis));
+            let millis = self.part.timeout.map(|timeout| timeout.as_millis());
+            w.optional("timeout_ms", &millis.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)));
         });
     }
 }

@@ -111,10 +111,9 @@ fn missing<'a>(
     object: &Map<String, serde_json::Value>,
 ) -> Vec<MediaField<'a>> {
     let required = module.contract.input_schema().and_then(|input| input.get("required")?.as_array());
-    let is_required =
-        |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
+    let required: Vec<&str> = required.into_iter().flatten().filter_map(serde_json::Value::as_str).collect();
     let fields = fields.iter().copied();
-    fields.filter(|field| is_required(field.name) && !object.contains_key(field.name)).collect()
+    fields.filter(|field| required.contains(&field.name) && !object.contains_key(field.name)).collect()
 }
 
 /// Returns the only field whose name has this kind; otherwise the only required field that is missing; otherwise the only

@@ -63,6 +63,7 @@ impl<R: BufRead> Iterator for Lines<R> {
         let mut line = Vec::new();
         match (&mut self.0).take(MAX_LEN).read_until(b'\n', &mut line) {
             Ok(0) => return None,
+            // The rest of a long line is skipped, or it would be read as the next source.
             Ok(_) if !line.ends_with(b"\n") => {
                 if let Err(error) = self.0.skip_until(b'\n') {
                     return Some(Err(error));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cog_harmony::{Conversation, FileSource, Part};
 use cog_host::settings::{Environment, Flags, MediaSettings, Settings};
-use cog_media::{Access, MediaDirectory, MediaError, MediaLocation, MediaRules, MediaSource, obtain};
+use cog_media::{Access, Media, MediaDirectory, MediaError, MediaLocation, MediaRules, MediaSource, obtain};
 use cog_module::files;
 use cog_spec::ErrorBody;
 use futures_util::{StreamExt as _, stream};
@@ -40,6 +40,7 @@ pub(crate) fn archive(
     let stored = stored?;
     let is_complete = rewrite(&mut conversation, &stored, console)?;
     let text = document.with_messages(&conversation);
+    // Last, so that a history never names a file that is not there.
     emit::file(&args.directory.join(HISTORY), &text, console)?;
     Ok(if is_complete { Exit::Ok } else { Exit::Failed })
 }
@@ -58,15 +59,8 @@ async fn store_all(
         conversation.messages().iter().flat_map(|message| &message.content).filter_map(url_of).collect();
     urls.sort_unstable();
     urls.dedup();
-    let fetch = |url: &str| {
-        let url = url.to_owned();
-        let access = access.clone();
-        async move {
-            let source = MediaSource::new(MediaLocation::Url(url.clone()));
-            (url, obtain(source, MediaRules::default(), access).await)
-        }
-    };
-    let mut fetched = stream::iter(urls.into_iter().map(fetch)).buffer_unordered(CONCURRENT);
+    let fetches = urls.into_iter().map(|url| fetch(url.to_owned(), access.clone()));
+    let mut fetched = stream::iter(fetches).buffer_unordered(CONCURRENT);
     let mut stored = Stored::new();
     while let Some((url, outcome)) = fetched.next().await {
         let name = outcome
@@ -75,6 +69,11 @@ async fn store_all(
         stored.insert(url, name);
     }
     Ok(stored)
+}
+
+async fn fetch(url: String, access: Access) -> (String, Result<Media, MediaError>) {
+    let source = MediaSource::new(MediaLocation::Url(url.clone()));
+    (url, obtain(source, MediaRules::default(), access).await)
 }
 
 /// Returns the http(s) URL of a part.

@@ -72,6 +72,7 @@ impl Expander<'_> {
     async fn conversation(&self, mut conversation: Conversation) -> (Conversation, bool) {
         let mut is_complete = true;
         for (index, message) in conversation.0.iter_mut().enumerate() {
+            // One part may become many, so the list is rebuilt.
             let parts = std::mem::take(&mut message.content).into_iter().enumerate();
             for (part_index, part) in parts {
                 let expanded = self.part(&part).await;

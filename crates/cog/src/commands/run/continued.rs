@@ -1,9 +1,8 @@
-//! Runs that continue: one that was halted, after a confirmation from the flags or typed on a terminal; one that was interrupted,
-//! from its files.
+//! Runs that continue: a halted run, after a confirmation from the flags or typed on a terminal; an interrupted run, from its files.
 
 use std::{
     io::{BufRead as _, IsTerminal as _, stdin},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use cog_host::settings::Settings;
@@ -58,17 +57,18 @@ pub(super) fn prompt(envelope: &Envelope, console: &Console) -> Result<Option<Ap
 /// Returns the id of the halted run, the tool and its arguments.
 fn halted(envelope: &Envelope) -> Option<(String, String, Value)> {
     let halted = envelope.error()?.details.as_ref()?.get("halted")?;
-    let text = |key: &str| Some(halted.get(key)?.as_str()?.to_owned());
-    Some((text("id")?, text("tool")?, halted.get("arguments")?.to_value()))
+    let id = halted.get("id")?.as_str()?.to_owned();
+    let tool = halted.get("tool")?.as_str()?.to_owned();
+    Some((id, tool, halted.get("arguments")?.to_value()))
 }
 
-/// The beginning of the ids of stored runs. Those of runs that wait for a confirmation have another one.
+/// The beginning of the ids of stored runs. The ids of runs that wait for a confirmation begin differently.
 const PREFIX: &str = "sess_";
 
 /// Opens the run that `--continue` names; none if it names a run that waits for a confirmation.
 ///
 /// # Errors
-/// E1001 without the directory of the run, or with a decision about a tool call; those of [`StoredRuns::open`].
+/// E1001 without the directory of the run, or with a decision about a tool call; the errors of [`StoredRuns::open`].
 pub(super) fn opened(args: &RunArgs, settings: &Settings) -> Result<Option<StoredRun>, ErrorBody> {
     let Some(id) = args.tools.continues.as_deref().filter(|id| id.starts_with(PREFIX)) else {
         return Ok(None);
@@ -98,12 +98,12 @@ fn without_directory(id: &str) -> ErrorBody {
 /// Returns the directory of stored runs. A run that continues after a confirmation has one also without `--state-dir`: its
 /// confirmation counts only once.
 fn directory(args: &RunArgs, settings: &Settings, is_continued: bool) -> Option<PathBuf> {
-    let halted = || settings.tools.state_dir().filter(|_| is_continued);
-    args.state_dir.as_deref().or_else(halted).map(|directory| directory.join("runs"))
+    let of_settings = settings.tools.state_dir().filter(|_| is_continued);
+    args.state_dir.as_deref().or(of_settings).map(|directory| directory.join("runs"))
 }
 
-/// Stores a composition and a run that may call tools with `--state-dir`, and each run that continues after a confirmation. One
-/// that cannot be stored runs nevertheless.
+/// Stores the run if it can continue later: with `--state-dir`, a composition or a run that may call tools; always, a run that continues
+/// after a confirmation. A run that cannot be stored runs nevertheless.
 pub(super) fn created(
     args: &RunArgs,
     module: &Module,
@@ -119,12 +119,16 @@ pub(super) fn created(
     record.provider.clone_from(&settings.provider.value);
     record.model.clone_from(&settings.model.value);
     record.is_trusted_for_run = module.trust == Trust::ForThisRun;
-    let created = StoredRuns::in_directory(directory).create(record);
-    let report = |error| console.note(&format!("this run cannot be continued if it is interrupted: {error}"));
-    created.map_err(report).ok()
+    match StoredRuns::in_directory(directory).create(record) {
+        Ok(stored) => Some(stored),
+        Err(error) => {
+            console.note(&format!("this run cannot be continued if it is interrupted: {error}"));
+            None
+        }
+    }
 }
 
-/// Reports how to continue a run that has started: one that is killed reports nothing.
+/// Reports how to continue a run at its start: a killed process can report nothing.
 pub(super) fn announce(run: &StoredRun, args: &RunArgs, console: &Console) {
     console.note(&format!("if this run is interrupted, {}", command(run, args)));
 }
@@ -132,6 +136,7 @@ pub(super) fn announce(run: &StoredRun, args: &RunArgs, console: &Console) {
 /// Ends a run, and reports how to continue it if it was interrupted.
 pub(super) fn close(run: StoredRun, args: &RunArgs, console: &Console) {
     let command = command(&run, args);
+    // `close` removes the files of a run that has ended, and says whether there is something to continue.
     if run.close() {
         console.note(&command);
     }
@@ -139,8 +144,10 @@ pub(super) fn close(run: StoredRun, args: &RunArgs, console: &Console) {
 
 /// Returns the sentence with the command that continues a run.
 fn command(run: &StoredRun, args: &RunArgs) -> String {
-    let quoted = |directory: &Path| format!(" --state-dir {}", quoted(&directory.to_string_lossy()));
-    let directory = args.state_dir.as_deref().map(quoted).unwrap_or_default();
+    let directory = match &args.state_dir {
+        Some(directory) => format!(" --state-dir {}", quoted(&directory.to_string_lossy())),
+        None => String::new(),
+    };
     format!("continue it with `cog run --continue {}{directory}`", run.id())
 }
 

@@ -1,7 +1,7 @@
 //! The conversation that `-c` continues, from the log of runs.
 
 use cog_host::{
-    run_log::{Contents, Entries, Entry},
+    run_log::{Contents, Entries},
     settings::Settings,
 };
 use cog_json::{ToJson as _, Value};
@@ -38,14 +38,16 @@ pub(super) fn last(args: &mut RunArgs, settings: &Settings) -> Result<Conversati
     let finder = settings.finder();
     let given = args.request.input.module.as_deref().map(|name| accepting(&finder, name)).transpose()?;
     let entries = Entries::read(settings)?;
-    let is_of = |entry: &Entry| given.as_ref().is_none_or(|origin| entry.is_of(origin));
-    let entry = entries.newest_first().find(|entry| entry.ok && is_of(entry)).ok_or_else(missing)?;
+    let entry = entries
+        .newest_first()
+        .find(|entry| entry.ok && given.as_ref().is_none_or(|origin| entry.is_of(origin)))
+        .ok_or_else(missing)?;
     if given.is_none() {
         accepting(&finder, entry.target())?;
     }
     let context = context_after(entry.stored_contents()?);
     args.request.input.module.get_or_insert_with(|| entry.target().to_owned());
-    args.request.model.select_former(&entry);
+    args.request.model.select_earlier(&entry);
     Ok(Conversation { id: entry.id, context, is_module_given: given.is_some() })
 }
 

@@ -1,5 +1,5 @@
-//! The files that a run writes besides its answer: of `--trace`, every message with its metadata; of `--handoff-to`, the packet
-//! for the next agent.
+//! The files that a run writes in addition to its answer: with `--trace`, every message with its metadata; with `--handoff-to`, the
+//! packet for the next agent.
 
 use std::{
     io::{self, Write as _},
@@ -37,9 +37,12 @@ pub(super) fn packet(args: &HandoffToArgs) -> Option<PathBuf> {
 }
 
 fn file_for(agent: &str, args: &HandoffToArgs) -> PathBuf {
-    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let default = || format!("handoff-{}.json", agent.chars().map(plain).collect::<String>()).into();
-    args.handoff_out.clone().unwrap_or_else(default)
+    if let Some(path) = &args.handoff_out {
+        return path.clone();
+    }
+    // The model may have chosen the name of the agent, which must not lead to another directory.
+    let plain = agent.replace(|c: char| !c.is_alphanumeric() && !"-_.".contains(c), "-");
+    PathBuf::from(format!("handoff-{plain}.json"))
 }
 
 impl Run<'_> {

@@ -26,13 +26,13 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn new(case: &GoldenCase, envelope: &Value) -> Self {
         let envelope = without_runtime_keys(envelope);
-        let data = || envelope.get("data").filter(|data| !data.is_null()).unwrap_or(&envelope);
+        let data = envelope.get("data").filter(|data| !data.is_null()).unwrap_or(&envelope);
         let (expected, found) = match &case.expected {
             Expected::Exact(answer) if answer.get("ok").is_some_and(|ok| ok.as_bool().is_some()) => {
                 (Some(answer), &envelope)
             }
-            Expected::Exact(answer) => (Some(answer), data()),
-            _ => (None, data()),
+            Expected::Exact(answer) => (Some(answer), data),
+            _ => (None, data),
         };
         let expected = expected.map(|answer| in_order_of(answer.to_serde(), found));
         Self { expected: expected.map(|answer| format!("{answer:#}\n")), found: format!("{found:#}\n") }

@@ -67,6 +67,7 @@ impl Bench<'_> {
             (Some(runtime), _) => AnswerSource::Call(runtime),
             (None, _) if self.args.record => {
                 let directory = cassette(job.module, job.case)?;
+                // A recording appends, and calls of the old one could be replayed later.
                 delete_recording(&directory)?;
                 AnswerSource::Record(directory)
             }

@@ -35,8 +35,10 @@ fn table(report: &Report) -> String {
     for (row, suite) in report.comparison().iter().zip(links) {
         let [module, cells @ ..] = row;
         let module = Escaped(module);
-        let link = |suite| format!("<a href=\"#{}\">{module}</a>", Escaped(&id(suite)));
-        table += &format!("\n<tr><td>{}", suite.map_or_else(|| module.to_string(), link));
+        table += &match suite {
+            Some(suite) => format!("\n<tr><td><a href=\"#{}\">{module}</a>", Escaped(&id(suite))),
+            None => format!("\n<tr><td>{module}"),
+        };
         cells.iter().for_each(|cell| table += &format!("<td>{}", Escaped(cell)));
     }
     table + "\n</table>\n"
@@ -122,12 +124,15 @@ fn details(suite: &Suite, case: &CaseReport) -> String {
 }
 
 fn diff(answer: &Answer) -> String {
-    let line = |(tag, line): (ChangeTag, String)| match tag {
-        ChangeTag::Equal => format!("  {}\n", Escaped(&line)),
-        ChangeTag::Delete => format!("<del>- {}</del>\n", Escaped(&line)),
-        ChangeTag::Insert => format!("<ins>+ {}</ins>\n", Escaped(&line)),
-    };
-    format!("<pre>{}</pre>\n", answer.lines().into_iter().map(line).collect::<String>())
+    let mut lines = String::new();
+    for (tag, line) in answer.lines() {
+        lines += &match tag {
+            ChangeTag::Equal => format!("  {}\n", Escaped(&line)),
+            ChangeTag::Delete => format!("<del>- {}</del>\n", Escaped(&line)),
+            ChangeTag::Insert => format!("<ins>+ {}</ins>\n", Escaped(&line)),
+        };
+    }
+    format!("<pre>{lines}</pre>\n")
 }
 
 /// Formats the report. A case that no model answered or judged is reported as skipped.
@@ -239,14 +244,15 @@ pub(super) fn annotations(report: &Report) -> String {
 
 fn of_suite(report: &Report, suite: &Suite) -> String {
     let title = suite.title();
-    let of_module = |message: &str| {
-        format!("{}\n", Annotation { level: "error", file: None, range: None, title: &title, message })
-    };
     match &suite.cases {
-        Err(error) => of_module(&error.message),
-        Ok(_) if suite.is_empty() && report.requires_tests => of_module("no golden tests"),
+        Err(error) => of_module(&title, &error.message),
+        Ok(_) if suite.is_empty() && report.requires_tests => of_module(&title, "no golden tests"),
         Ok(cases) => cases.iter().filter_map(|case| of_case(report, &title, case)).collect(),
     }
+}
+
+fn of_module(title: &str, message: &str) -> String {
+    format!("{}\n", Annotation { level: "error", file: None, range: None, title, message })
 }
 
 fn of_case(report: &Report, suite: &str, case: &CaseReport) -> Option<String> {

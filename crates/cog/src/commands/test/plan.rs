@@ -8,7 +8,7 @@ use std::{
 use cog_host::{
     Host, Use,
     mcp::{self, Needed},
-    providers::{self, MatrixTarget},
+    providers::{self, MatrixTarget, Selected},
 };
 use cog_module::{
     Diagnostic, Module, Origin,
@@ -117,29 +117,36 @@ impl Bench<'_> {
         if !self.args.model.names_provider() || self.args.record {
             return Ok(vec![Variant { column: None, runtime: None, tools }]);
         }
-        let variant = |column, providers| {
-            let host = Host { providers, tools: tools.clone(), ..Host::new(self.settings) };
-            Ok(Variant { column, runtime: Some(host.runtime(Use::Test)?.runtime), tools: tools.clone() })
-        };
         if !self.args.matrix {
-            return Ok(vec![variant(None, None)?]);
+            return Ok(vec![self.variant(None, None, tools)?]);
         }
         let models = self.args.model.model.iter().flat_map(|names| names.split(','));
         let models: Vec<_> = models.map(str::trim).filter(|name| !name.is_empty()).collect();
         let targets = providers::each(self.settings, &models)?.into_iter();
         targets
             .map(|MatrixTarget { provider, model, providers }| {
-                variant(Some(Column { provider, model }), Some(providers.into()))
+                self.variant(Some(Column { provider, model }), Some(providers.into()), tools.clone())
             })
             .collect()
+    }
+
+    /// Creates the variant that calls these providers, otherwise those of the settings.
+    fn variant(
+        &self,
+        column: Option<Column>,
+        providers: Option<Selected>,
+        tools: Vec<Arc<dyn Tool>>,
+    ) -> Result<Variant, CliError> {
+        let host = Host { providers, tools: tools.clone(), ..Host::new(self.settings) };
+        Ok(Variant { column, runtime: Some(host.runtime(Use::Test)?.runtime), tools })
     }
 
     /// Starts the MCP servers whose tools the modules may call, once for all cases. Without an answer there are no calls.
     fn server_tools(&self, modules: &[PlannedModule]) -> Result<Vec<Arc<dyn Tool>>, ErrorBody> {
         let calls_model = self.args.record || self.args.model.names_provider();
-        let is_answered = |case: &GoldenCase| calls_model || case.cassette.is_some();
         let loaded = modules.iter().filter_map(|module| module.loaded.as_ref().ok());
-        let answered = loaded.filter(|loaded| loaded.cases.iter().any(is_answered));
+        let answered =
+            loaded.filter(|loaded| loaded.cases.iter().any(|case| calls_model || case.cassette.is_some()));
         let answered: Vec<_> = answered.map(|loaded| Arc::clone(&loaded.module)).collect();
         let started = mcp::start(self.settings, Needed::ByLoaded(&answered))?;
         started.skipped.iter().for_each(|sentence| self.console.note(sentence));
@@ -162,9 +169,8 @@ impl Bench<'_> {
     fn selected(&self, module: Arc<Module>) -> LoadedModule {
         let found = golden::discover(&module);
         self.console.diagnose(&found.problems);
-        let is_selected =
-            |case: &GoldenCase| self.args.case.as_deref().is_none_or(|part| case.name.contains(part));
-        let cases = found.cases.into_iter().filter(is_selected).collect();
+        let mut cases = found.cases;
+        cases.retain(|case| self.args.case.as_deref().is_none_or(|part| case.name.contains(part)));
         LoadedModule { module, cases, problems: found.problems }
     }
 }

@@ -106,9 +106,8 @@ const VERDICTS: [&str; 5] = ["passed", "failed", "updated", "contract only", "no
 impl Report {
     /// Returns the exit code; an invalid module outranks a failed test.
     pub(super) fn exit(&self) -> Exit {
-        let is_invalid =
-            |suite: &Suite| suite.cases.as_ref().is_err_and(|error| error.code == Code::ModuleInvalid.into());
-        if self.suites.iter().any(is_invalid) {
+        let mut errors = self.suites.iter().filter_map(|suite| suite.cases.as_ref().err());
+        if errors.any(|error| error.code == Code::ModuleInvalid.into()) {
             return Exit::Invalid;
         }
         let is_missing = self.suites.iter().any(|suite| suite.cases.is_err());
@@ -167,9 +166,7 @@ impl Report {
 
     /// Returns the cells of the comparison: a row for each module and model, then one for each model.
     pub(super) fn comparison(&self) -> Vec<[String; 7]> {
-        let model = |suite: &Suite| suite.column.as_ref().map(ToString::to_string).unwrap_or_default();
-        let row = |suite: &Suite| cells(&suite.module, model(suite), suite.passed(), &suite.figures());
-        let mut rows: Vec<_> = self.suites.iter().map(row).collect();
+        let mut rows: Vec<_> = self.suites.iter().map(Suite::cells).collect();
         let mut columns: Vec<&Column> = Vec::new();
         for column in self.suites.iter().filter_map(|suite| suite.column.as_ref()) {
             if !columns.contains(&column) {
@@ -184,9 +181,15 @@ impl Report {
 
     /// Returns the row of a model for all modules.
     fn total(&self, column: &Column) -> [String; 7] {
-        let suites = || self.suites.iter().filter(|suite| suite.column.as_ref() == Some(column));
-        let (passed, all) = suites().map(Suite::counts).fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
-        let figures = suites().fold(Figures::default(), |sum, suite| sum.plus(&suite.figures()));
+        let mut figures = Figures::default();
+        let mut passed = 0;
+        let mut all = 0;
+        for suite in self.suites.iter().filter(|suite| suite.column.as_ref() == Some(column)) {
+            let (suite_passed, suite_all) = suite.counts();
+            passed += suite_passed;
+            all += suite_all;
+            figures = figures.plus(&suite.figures());
+        }
         cells("all modules", column.to_string(), format!("{passed} of {all}"), &figures)
     }
 }
@@ -200,6 +203,12 @@ fn cells(module: &str, model: String, passed: String, figures: &Figures) -> [Str
 impl Suite {
     pub(super) fn is_empty(&self) -> bool {
         self.cases.as_ref().is_ok_and(Vec::is_empty)
+    }
+
+    /// Returns its row of the comparison.
+    fn cells(&self) -> [String; 7] {
+        let model = self.column.as_ref().map(ToString::to_string).unwrap_or_default();
+        cells(&self.module, model, self.passed(), &self.figures())
     }
 
     fn count(&self, verdict: &str) -> usize {
@@ -271,8 +280,9 @@ impl CaseReport {
 
     /// Returns the number of runs that passed, and of all.
     pub(super) fn passed(&self) -> (usize, usize) {
-        let is_passed = |attempt: &&Attempt| matches!(attempt.verdict, Verdict::Passed | Verdict::Updated);
-        (self.attempts.iter().filter(is_passed).count(), self.attempts.len())
+        let verdicts = self.attempts.iter().map(|attempt| &attempt.verdict);
+        let passed = verdicts.filter(|verdict| matches!(verdict, Verdict::Passed | Verdict::Updated));
+        (passed.count(), self.attempts.len())
     }
 
     /// Returns what all its runs took.

@@ -160,6 +160,7 @@ fn long(head: &str, start: &str, text: &str, is_open: bool) -> String {
 
 /// Returns JSON with line breaks; none for anything else.
 fn indented(text: &str) -> Option<String> {
+    // A longer one would be cut, and so no JSON any more.
     let is_json = text.len() <= MAX_CHARS && text.trim_start().starts_with(['{', '[']);
     let value = is_json.then(|| Value::parse(text).ok())??;
     Some(value.to_json_pretty())

@@ -114,46 +114,54 @@ enum Style {
 
 impl<'a> ContentLine<'a> {
     fn new(content: &'a Content<'_>, is_answer: bool) -> Self {
-        let line = |kind, style, head, text| ContentLine { kind, style, head, text, note: "" };
         match content {
-            Content::Text { text } if is_answer => line("answer", Style::Good, "", text),
-            Content::Text { text } => line("", Style::Plain, "", text),
-            Content::Refusal { text } => line("refusal", Style::Bad, "", text),
-            Content::Media { kind, description } => line("+", Style::Plain, kind, description),
-            Content::Native { provider } => line("+", Style::Plain, "part of", provider),
+            Content::Text { text } if is_answer => Self::without_note("answer", Style::Good, "", text),
+            Content::Text { text } => Self::without_note("", Style::Plain, "", text),
+            Content::Refusal { text } => Self::without_note("refusal", Style::Bad, "", text),
+            Content::Media { kind, description } => Self::without_note("+", Style::Plain, kind, description),
+            Content::Native { provider } => Self::without_note("+", Style::Plain, "part of", provider),
             Content::ToolCall { name, arguments, has_result, .. } => {
                 let note = if *has_result { "" } else { "no result" };
-                ContentLine { note, ..line("→", Style::Plain, name, arguments) }
+                Self { note, ..Self::without_note("→", Style::Plain, name, arguments) }
             }
             Content::ToolResult { status, text, .. } => {
                 let status = status.as_deref();
                 let text = without_status(text, status);
-                line("←", style_of(status), status.unwrap_or("result"), text)
+                Self::without_note("←", style_of(status), status.unwrap_or("result"), text)
             }
-            _ => line("", Style::Plain, "", ""),
+            _ => Self::without_note("", Style::Plain, "", ""),
         }
+    }
+
+    fn without_note(kind: &'a str, style: Style, head: &'a str, text: &'a str) -> Self {
+        Self { kind, style, head, text, note: "" }
     }
 
     fn draw(&self, palette: Palette, columns: usize) -> String {
         let mut left = columns;
         let mut words = Vec::new();
         let note = if self.note.is_empty() { 0 } else { width(self.note) + 1 };
-        let styled = |text: &str| match self.style {
-            Style::Plain => palette.bold(text),
-            Style::Good => palette.success(text),
-            Style::Halted => palette.warning(text),
-            Style::Bad => palette.error(text),
-        };
         for (text, is_head) in [(self.kind, true), (self.head, true), (self.text, false)] {
             let space = left.saturating_sub(note + usize::from(!words.is_empty()));
             let text = short(text, space);
             if !text.is_empty() && space > 0 {
                 left = left.saturating_sub(width(&text) + usize::from(!words.is_empty()));
-                words.push(if is_head { styled(&text) } else { text });
+                words.push(if is_head { self.style.apply(palette, &text) } else { text });
             }
         }
         words.extend(Some(palette.warning(self.note)).filter(|_| note > 0 && note <= columns));
         words.join(" ")
+    }
+}
+
+impl Style {
+    fn apply(self, palette: Palette, text: &str) -> String {
+        match self {
+            Style::Plain => palette.bold(text),
+            Style::Good => palette.success(text),
+            Style::Halted => palette.warning(text),
+            Style::Bad => palette.error(text),
+        }
     }
 }
 

@@ -64,20 +64,21 @@ struct Lines<'a> {
 impl Lines<'_> {
     /// Lays out the members or elements of a container; the first one on the line of `lead`.
     fn children(&mut self, value: &Value, lead: Lead, indent: usize) {
-        let mut lead = Some(lead);
-        let mut begin = move || lead.take().unwrap_or_else(|| Lead::indented(indent));
+        let mut first = Some(lead);
         match value {
             Value::Object(members) => {
                 for (key, member) in members {
                     self.path.push_key(key);
-                    self.member(key, member, begin(), indent);
+                    let lead = first.take().unwrap_or_else(|| Lead::indented(indent));
+                    self.member(key, member, lead, indent);
                     self.path.pop();
                 }
             }
             Value::Array(elements) => {
                 for (index, element) in elements.iter().enumerate() {
                     self.path.push_index(index);
-                    self.element(element, begin(), indent);
+                    let lead = first.take().unwrap_or_else(|| Lead::indented(indent));
+                    self.element(element, lead, indent);
                     self.path.pop();
                 }
             }

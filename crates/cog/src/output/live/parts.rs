@@ -89,14 +89,17 @@ impl PartList {
     /// Returns the place of a new part: after the parts of the same part, otherwise at the end.
     fn place_of(&self, path: &str) -> usize {
         let Some((parent, _)) = path.rsplit_once('/') else { return self.0.len() };
-        let is_inside = |part: &Part| {
-            part.path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.0.iter().rposition(is_inside).map_or(self.0.len(), |last| last + 1)
+        let last = self.0.iter().rposition(|part| part.is_in(parent));
+        last.map_or(self.0.len(), |last| last + 1)
     }
 }
 
 impl Part {
+    /// Whether it is this part, or a part below it.
+    fn is_in(&self, parent: &str) -> bool {
+        self.path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// Returns whether the part is shown if there is no room for all.
     fn is_urgent(&self) -> bool {
         matches!(self.status, PartStatus::Running | PartStatus::Failed)

@@ -26,6 +26,7 @@ impl Screen {
     /// Returns the output that replaces the last frame by these lines; unchanged lines are not written. Lines must be
     /// narrower than the terminal, and fewer than its rows.
     pub(super) fn show(&mut self, lines: Vec<Line>, columns: usize) -> String {
+        // Keystrokes are echoed at the end of the frame, so each frame begins with a jump to its first line.
         let mut text = format!("{BEGIN}{}", self.to_top(columns));
         // A resized terminal may have wrapped lines again, so all lines have moved.
         let is_same_place = columns == self.columns;
@@ -55,10 +56,10 @@ impl Screen {
         text
     }
 
-    /// Moves the cursor to the start of the frame, on a terminal of this width.
+    /// Moves the cursor to the start of the frame, on a terminal of this width: one that became narrower has wrapped the lines.
     fn to_top(&self, columns: usize) -> String {
-        let rows = |line: &Line| line.width.max(1).div_ceil(columns.max(1));
-        let above = self.shown.iter().map(rows).sum::<usize>().saturating_sub(1);
+        let rows: usize = self.shown.iter().map(|line| line.width.max(1).div_ceil(columns.max(1))).sum();
+        let above = rows.saturating_sub(1);
         if above == 0 { "\r".to_owned() } else { format!("\r\u{1b}[{above}A") }
     }
 }

@@ -19,8 +19,8 @@ impl Terminal {
 
     /// Returns the rows without trailing spaces and empty rows.
     pub(super) fn rows(&self) -> Vec<String> {
-        let text = |row: &Vec<char>| row.iter().filter(|c| **c != '\0').collect::<String>();
-        let mut rows: Vec<String> = self.cells.iter().map(|row| text(row).trim_end().to_owned()).collect();
+        let texts = self.cells.iter().map(|row| row.iter().filter(|c| **c != '\0').collect::<String>());
+        let mut rows: Vec<String> = texts.map(|text| text.trim_end().to_owned()).collect();
         while rows.last().is_some_and(String::is_empty) {
             rows.pop();
         }

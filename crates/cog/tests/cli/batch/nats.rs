@@ -18,7 +18,7 @@ fn refused(args: &str) -> (Option<i32>, String) {
 #[test]
 fn option_that_a_job_cannot_have_is_refused_with_a_suggestion() {
     for (option, suggestion) in [
-        ("--via openai", "use one of both"),
+        ("--via openai", "use one of them"),
         ("--max-cost 1", "--sample"),
         ("--rpm 5", "--concurrency of `cog worker`"),
         ("--tpm 5", "--concurrency of `cog worker`"),
