@@ -1,6 +1,7 @@
 //! `cargo xtask generate [--check]`: the pages that are printed from the program.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::Command;
 
 use cog_spec::{Category, Code, Recoverable};
@@ -9,7 +10,7 @@ use crate::conformance;
 use crate::dag;
 use crate::links;
 use crate::prices;
-use crate::project::{Outcome, capture, cargo, read, say, target_directory, write};
+use crate::project::{Outcome, capture, cargo, programs, read, say, write};
 
 /// What to do where a page differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +27,11 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     let mut stale = update(mode, schemas()?)?;
     stale.extend(update(mode, prices::pages()?)?);
     stale.extend(update(mode, [(conformance::LEVELS.to_owned(), conformance::levels()?)])?);
+    let cog = programs()?.join("cog");
     let pages = [
         ("docs/error-codes.md", error_codes()),
-        ("docs/cli.md", command_line()?),
-        ("docs/openapi.json", openapi()?),
+        ("docs/cli.md", command_line(&cog)?),
+        ("docs/openapi.json", openapi(&cog)?),
         (conformance::PAGE, conformance::page()?),
         (FLOW, with_crates(&read(FLOW)?)?),
     ];
@@ -85,13 +87,15 @@ fn schemas() -> Outcome<Vec<(String, String)>> {
         "schemas",
     ];
     let printed = capture(cargo().args(example))?;
-    let page = |line: &str| {
-        let document: serde_json::Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        let name = document.get("name").and_then(|name| name.as_str()).ok_or("a schema without a name")?;
-        let schema = document.get("schema").ok_or("a name without a schema")?;
-        Ok((format!("crates/cog-spec/schemas/{name}.schema.json"), format!("{schema:#}\n")))
-    };
-    printed.lines().map(page).collect()
+    printed.lines().map(schema_page).collect()
+}
+
+/// Returns the path and the text of the schema that a printed line holds.
+fn schema_page(line: &str) -> Outcome<(String, String)> {
+    let document: serde_json::Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let name = document.get("name").and_then(|name| name.as_str()).ok_or("a schema without a name")?;
+    let schema = document.get("schema").ok_or("a name without a schema")?;
+    Ok((format!("crates/cog-spec/schemas/{name}.schema.json"), format!("{schema:#}\n")))
 }
 
 const ERROR_CODES_HEAD: &str = "\
@@ -159,37 +163,30 @@ What `cog help` and `cog COMMAND --help` print. `cogn` is the same program.
 This page is printed by `cargo xtask generate`.
 ";
 
-fn command_line() -> Outcome<String> {
-    execute_build()?;
+fn command_line(cog: &Path) -> Outcome<String> {
     let mut page = COMMAND_LINE_HEAD.to_owned();
-    let overview = help(&[])?;
+    let overview = help(cog, &[])?;
     let _ = write!(page, "\n## cog\n\n```text\n{}\n```\n", overview.trim_end());
     for command in commands(&overview) {
-        let printed = help(&[&command])?;
+        let printed = help(cog, &[&command])?;
         let _ = write!(page, "\n## cog {command}\n\n```text\n{}\n```\n", printed.trim_end());
         for step in commands(&printed) {
-            let printed = help(&[&command, &step])?;
+            let printed = help(cog, &[&command, &step])?;
             let _ = write!(page, "\n### cog {command} {step}\n\n```text\n{}\n```\n", printed.trim_end());
         }
     }
     Ok(page)
 }
 
-fn execute_build() -> Outcome {
-    capture(cargo().args(["build", "--quiet", "--package", "cogn", "--features", "nats", "--locked"]))
-        .map(drop)
-}
-
 /// The server's OpenAPI document, as `GET /openapi.json` gives it.
-fn openapi() -> Outcome<String> {
-    capture(Command::new(target_directory()?.join("debug/cog")).args(["schema", "openapi"]))
+fn openapi(cog: &Path) -> Outcome<String> {
+    capture(Command::new(cog).args(["schema", "openapi"]))
 }
 
 /// The help of one command, at the width of these pages.
-fn help(command: &[&str]) -> Outcome<String> {
-    let binary = target_directory()?.join("debug/cog");
+fn help(cog: &Path, command: &[&str]) -> Outcome<String> {
     let printed =
-        capture(Command::new(binary).args(command).arg("--help").env("COLUMNS", "100").env("NO_COLOR", "1"))?;
+        capture(Command::new(cog).args(command).arg("--help").env("COLUMNS", "100").env("NO_COLOR", "1"))?;
     Ok(printed.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"))
 }
 

@@ -80,7 +80,10 @@ fn tests(interpreter: &Path) -> Command {
 
 /// Copies the package with the native module that the workspace builds. A wheel compiles it again with fewer features: a minute.
 fn install_built(interpreter: &Path) -> Outcome {
-    execute(cargo().args(["build", "--workspace", "--locked", "--quiet"]).args(FEATURES))?;
+    // With `--tests`, the features of dependencies are those of the tests, and nothing is compiled again.
+    execute(
+        cargo().args(["build", "--workspace", "--lib", "--tests", "--locked", "--quiet"]).args(FEATURES),
+    )?;
     let built = format!("{DLL_PREFIX}_cognitive{DLL_SUFFIX}");
     let built = target_directory()?.join("debug").join(built);
     let mut copy = Command::new(interpreter);
@@ -121,12 +124,14 @@ fn environment(name: &str, packages: &[&str]) -> Outcome<PathBuf> {
 
 /// Checks the types of the package, its tests and its examples, and that the stub has what the native module has.
 fn check_types(interpreter: &Path) -> Outcome {
-    let check = |module: &str, arguments: &[&str]| {
-        execute(Command::new(interpreter).args(["-m", module]).args(arguments))
-    };
-    check("mypy", &["--config-file", SETTINGS, "--package", "cognitive"])?;
-    check("mypy", &["--config-file", SETTINGS, TESTS, EXAMPLES])?;
-    check("mypy.stubtest", &["--mypy-config-file", SETTINGS, "cognitive"])?;
+    let checks: [&[&str]; 3] = [
+        &["mypy", "--config-file", SETTINGS, "--package", "cognitive"],
+        &["mypy", "--config-file", SETTINGS, TESTS, EXAMPLES],
+        &["mypy.stubtest", "--mypy-config-file", SETTINGS, "cognitive"],
+    ];
+    for check in checks {
+        execute(Command::new(interpreter).arg("-m").args(check))?;
+    }
     let pyright = clients::node(PYRIGHT)?.join("pyright/index.js");
     let mut pyright_command = Command::new("node");
     pyright_command.arg(pyright).args(["--project", SETTINGS, "--pythonpath"]).arg(interpreter);

@@ -57,6 +57,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     }
     if extent == Extent::All {
         library::each_feature()?;
+        library::outside()?;
         library::package()?;
         fuzz::check()?;
         engine::check()?;
