@@ -58,10 +58,9 @@ pub(crate) fn untimed_siege() -> Outcome {
 
 /// Scripts that measure other people's programs.
 fn peers(suffix: &str) -> Outcome<Vec<String>> {
-    let scripts = tracked("crates", suffix)?;
+    let mut scripts = tracked("crates", suffix)?;
     let others = [package::PACKAGE, batch::SCRIPTS];
-    let is_peer = |path: &String| {
-        path.contains("/benches/") && !others.iter().any(|directory| path.starts_with(directory))
-    };
-    Ok(scripts.into_iter().filter(is_peer).collect())
+    scripts.retain(|path| path.contains("/benches/"));
+    scripts.retain(|path| !others.iter().any(|directory| path.starts_with(directory)));
+    Ok(scripts)
 }

@@ -286,10 +286,14 @@ fn members(metadata: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn normal_dependencies(node: &Value) -> Vec<&str> {
-    let used_normally = |dependency: &&Value| {
-        list(dependency, "dep_kinds").iter().any(|kind| kind.get("kind").is_some_and(Value::is_null))
-    };
-    list(node, "deps").iter().filter(used_normally).map(|dependency| text(dependency, "pkg")).collect()
+    let mut used = Vec::new();
+    for dependency in list(node, "deps") {
+        let kinds = list(dependency, "dep_kinds");
+        if kinds.iter().any(|kind| kind.get("kind").is_some_and(Value::is_null)) {
+            used.push(text(dependency, "pkg"));
+        }
+    }
+    used
 }
 
 fn reach<'a>(start: &'a str, nodes: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeSet<&'a str> {

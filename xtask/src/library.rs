@@ -1,6 +1,7 @@
 //! The library as its users get it: each set of features, the packages, a program outside the workspace.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -49,12 +50,13 @@ pub(crate) fn features() -> Outcome {
 
 /// Returns the rows of the table of features that end with a number: the feature and the number.
 fn counted_features(page: &str) -> Vec<(String, usize)> {
-    let row = |line: &str| {
-        let mut cells = line.strip_prefix('|')?.trim_end().strip_suffix('|')?.split('|');
-        let feature = cells.next()?.trim().trim_matches('`').to_owned();
-        Some((feature, cells.next_back()?.trim().parse().ok()?))
-    };
-    page.lines().filter_map(row).collect()
+    page.lines().filter_map(counted_feature).collect()
+}
+
+fn counted_feature(line: &str) -> Option<(String, usize)> {
+    let mut cells = line.strip_prefix('|')?.trim_end().strip_suffix('|')?.split('|');
+    let feature = cells.next()?.trim().trim_matches('`').to_owned();
+    Some((feature, cells.next_back()?.trim().parse().ok()?))
 }
 
 /// Returns the number of crates that cog-run and its dependencies are with one feature, `none` or `default`.
@@ -107,8 +109,10 @@ fn write_program(directory: &Path) -> std::io::Result<()> {
     );
     std::fs::write(directory.join("Cargo.toml"), manifest)?;
     std::fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock"))?;
-    let copy = |file| std::fs::copy(root().join("examples/outside").join(file), source.join(file)).map(drop);
-    copy("modules.rs").and_then(|()| copy("main.rs"))
+    for file in ["modules.rs", "main.rs"] {
+        std::fs::copy(root().join("examples/outside").join(file), source.join(file))?;
+    }
+    Ok(())
 }
 
 fn run_program(directory: &Path) -> Outcome<String> {
@@ -166,8 +170,10 @@ fn write_workspace(packages: &[Package], directory: &Path) -> Outcome {
     let ours = read("Cargo.toml")?;
     let profiles = ours.find("[profile.dev]").zip(ours.find("[profile.release]"));
     let profile = profiles.and_then(|(start, end)| ours.get(start..end)).unwrap_or_default();
-    let patch = |package: &Package| format!("{} = {{ path = {:?} }}\n", package.name(), package.0);
-    let patches: String = packages.iter().map(patch).collect();
+    let mut patches = String::new();
+    for package in packages {
+        let _ = writeln!(patches, "{} = {{ path = {:?} }}", package.name(), package.0);
+    }
     let workspace = "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\n";
     write_new(
         directory.join("Cargo.toml"),

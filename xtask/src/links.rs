@@ -106,9 +106,12 @@ struct Citations {
     number: Regex,
 }
 
+fn expression(text: &str) -> Outcome<Regex> {
+    Regex::new(text).map_err(|error| error.to_string())
+}
+
 impl Citations {
     fn new() -> Outcome<Self> {
-        let expression = |text| Regex::new(text).map_err(|error: regex::Error| error.to_string());
         Ok(Self {
             page: expression(r"\bdocs/[a-z0-9/-]+\.md(#[a-z0-9-]+)?")?,
             rulings: expression(r"\brulings? R\d+((, | and |–| to )R\d+)*")?,

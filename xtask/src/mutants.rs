@@ -62,13 +62,14 @@ fn missed(tool: &Path, package: &str, file: Option<&str>) -> Outcome<BTreeSet<St
 
 /// The names of the mutants in a list of cargo-mutants, without the lines and columns, which move.
 fn survivors(text: &str) -> BTreeSet<String> {
-    let name = |line: &str| {
-        let mut parts = line.splitn(4, ':');
-        let path = parts.next()?;
-        let name = parts.nth(2)?;
-        Some(format!("{path}:{name}"))
-    };
-    text.lines().filter_map(name).collect()
+    text.lines().filter_map(survivor).collect()
+}
+
+fn survivor(line: &str) -> Option<String> {
+    let mut parts = line.splitn(4, ':');
+    let path = parts.next()?;
+    let name = parts.nth(2)?;
+    Some(format!("{path}:{name}"))
 }
 
 /// What the list of accepted survivors does not say of those `found`; with the package whose mutants were all tried also
@@ -88,9 +89,12 @@ fn accepted() -> Outcome<BTreeSet<String>> {
     Ok(listed.iter().map(names_with_reason).collect::<Outcome<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
+fn text(value: &Value) -> Option<String> {
+    value.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
 /// The names in an entry of the list. Each entry needs a reason.
 fn names_with_reason(entry: &Value) -> Outcome<Vec<String>> {
-    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let names = entry.get("mutants").and_then(Value::as_array);
     let names: Option<Vec<String>> = names.and_then(|names| names.iter().map(text).collect());
     match (names, entry.get("reason").and_then(text)) {

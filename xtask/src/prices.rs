@@ -63,7 +63,6 @@ fn list(vendor: &str, provider: &Value) -> String {
 /// One model without its texts; none if it has no price for tokens.
 fn model(model: &Value) -> Option<Value> {
     let prices = model.get("prices")?;
-    let has_rate = |prices: &Value| prices.get("input_mtok").is_some();
     let mut dated = prices.as_array().into_iter().flatten();
     if !has_rate(prices) && !dated.any(|dated| dated.get("prices").is_some_and(has_rate)) {
         return None;
@@ -75,7 +74,6 @@ fn model(model: &Value) -> Option<Value> {
     if let Some(window) = model.get("context_window").filter(|window| window.is_u64()) {
         reduced.insert("context_window".to_owned(), window.clone());
     }
-    let has_class = |when: &Value| when.get("service_tier").or(when.get("processing")).is_some();
     let classes: Vec<&Value> = elements(model, "price_variants")
         .filter(|variant| variant.get("when").is_some_and(has_class))
         .collect();
@@ -83,6 +81,15 @@ fn model(model: &Value) -> Option<Value> {
         reduced.insert("price_variants".to_owned(), json!(classes));
     }
     Some(Value::Object(reduced))
+}
+
+fn has_rate(prices: &Value) -> bool {
+    prices.get("input_mtok").is_some()
+}
+
+/// Whether a price is for a class of service.
+fn has_class(when: &Value) -> bool {
+    when.get("service_tier").or(when.get("processing")).is_some()
 }
 
 fn elements<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {

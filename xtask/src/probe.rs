@@ -50,11 +50,10 @@ fn table(measured: &Value, today: &str) -> Outcome<String> {
     let features =
         measured.get("features").and_then(Value::as_array).ok_or("the probe printed no features")?;
     for feature in features {
-        let count = |key: &str| feature.get(key).and_then(Value::as_u64).unwrap_or_default();
         let refused = feature.get("refused").and_then(Value::as_bool).unwrap_or_default();
         let name = text(feature, "feature");
-        let valid = count("valid");
-        let invalid = count("invalid");
+        let valid = count(feature, "valid");
+        let invalid = count(feature, "invalid");
         let _ = writeln!(
             table,
             "    Measured {{ feature: \"{name}\", valid: {valid}, invalid: {invalid}, is_refused: {refused} }},"
@@ -67,6 +66,10 @@ fn table(measured: &Value, today: &str) -> Outcome<String> {
 /// Returns the date as `2026-11-22`.
 fn today() -> Outcome<String> {
     Ok(capture(Command::new("date").args(["-u", "+%F"]))?.trim().to_owned())
+}
+
+fn count(value: &Value, key: &str) -> u64 {
+    value.get(key).and_then(Value::as_u64).unwrap_or_default()
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

@@ -51,11 +51,12 @@ fn drawn(output: &str) -> String {
 /// Returns the texts of a drawing, without the digits of a duration.
 fn texts(svg: &str) -> Vec<String> {
     let texts = svg.split("</text>").filter_map(|element| element.rsplit_once('>'));
-    let text = |(_, text): (&str, &str)| match text.strip_suffix("ms") {
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => "ms".to_owned(),
-        _ => text.to_owned(),
-    };
-    texts.map(text).collect()
+    texts
+        .map(|(_, text)| match text.strip_suffix("ms") {
+            Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => "ms".to_owned(),
+            _ => text.to_owned(),
+        })
+        .collect()
 }
 
 fn draw(lines: &[Vec<Cell>]) -> String {

@@ -78,14 +78,17 @@ impl Packing {
 
     fn report(&self) {
         let Self { lines, imports, tuple_bindings, named_closures, tuple_parameters, comments } = self;
-        let share = |count: &usize| format!("{:.1} %", 100.0 * *count as f64 / (*lines).max(1) as f64);
         say(format_args!(
             "{lines} lines of code: use and mod {}, comments {}; {tuple_bindings} tuple bindings, \
              {named_closures} named closures, {tuple_parameters} tuple parameters",
-            share(imports),
-            share(comments),
+            percent(*imports, *lines),
+            percent(*comments, *lines),
         ));
     }
+}
+
+fn percent(count: usize, all: usize) -> String {
+    format!("{:.1} %", 100.0 * count as f64 / all.max(1) as f64)
 }
 
 /// Sorts by length and prints the median, the ninth in ten, and the longest.

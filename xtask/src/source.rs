@@ -44,8 +44,8 @@ pub(crate) fn comments(text: &str) -> Vec<(usize, String)> {
     let mut comments = Vec::new();
     let mut start = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        let is_code = |at: usize| literals.iter().any(|literal| literal.contains(&(start + at)));
-        if let Some((at, _)) = line.match_indices("//").find(|(at, _)| !is_code(*at)) {
+        let mut slashes = line.match_indices("//").map(|(at, _)| at);
+        if let Some(at) = slashes.find(|at| !literals.iter().any(|literal| literal.contains(&(start + at)))) {
             comments.push((index + 1, line.get(at..).unwrap_or_default().trim_end().to_owned()));
         }
         start += line.len();

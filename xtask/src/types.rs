@@ -1,5 +1,6 @@
 //! `cargo xtask types`: what `cog types` prints, compiled by mypy, tsc and rustc.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -68,8 +69,8 @@ impl Printer {
 /// Returns the names of the modules that ship.
 fn shipped() -> Outcome<Vec<String>> {
     let listed = tracked("modules", "/schema.json")?;
-    let name = |path: &String| path.split('/').nth(1).map(str::to_owned);
-    let names: Vec<String> = listed.iter().filter_map(name).collect();
+    let names = listed.iter().filter_map(|path| path.split('/').nth(1));
+    let names: Vec<String> = names.map(str::to_owned).collect();
     if names.is_empty() { Err("modules/ has no module".to_owned()) } else { Ok(names) }
 }
 
@@ -151,10 +152,11 @@ fn program() -> Outcome<String> {
     for name in OWN {
         answers.push((name.replace('-', "_"), read_json(format!("{FIXTURES}/{name}/answer.json"))?));
     }
-    let check = |(module, data): &(String, Value)| {
-        format!("    check::<modules::{module}::Data>({module:?}, {:?});\n", data.to_string())
-    };
-    let checks: String = answers.iter().map(check).collect();
+    let mut checks = String::new();
+    for (module, data) in &answers {
+        let data = data.to_string();
+        let _ = writeln!(checks, "    check::<modules::{module}::Data>({module:?}, {data:?});");
+    }
     Ok(PROGRAM.replace("CHECKS", &checks).replace("COUNT", &answers.len().to_string()))
 }
 

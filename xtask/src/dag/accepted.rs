@@ -37,34 +37,32 @@ fn parse(text: &str) -> Outcome<Vec<Accepted>> {
 
 impl Accepted {
     fn parse(entry: &Value) -> Outcome<Self> {
-        let string = |key| {
-            entry
-                .get(key)
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-                .ok_or(format!("an entry without `{key}`"))
-        };
-        string("reason")?;
+        string(entry, "reason")?;
         let modules =
             entry.get("modules").and_then(Value::as_integer).and_then(|count| count.try_into().ok());
         Ok(Self {
-            crate_name: string("crate")?,
-            contains: string("contains")?,
+            crate_name: string(entry, "crate")?,
+            contains: string(entry, "contains")?,
             modules: modules.ok_or("an entry without `modules`")?,
         })
     }
 
     fn is_about(&self, crate_name: &str, circle: &[String]) -> bool {
-        let contains = || circle.contains(&self.contains);
-        self.crate_name == crate_name && (self.contains == "*" || contains())
+        self.crate_name == crate_name && (self.contains == "*" || circle.contains(&self.contains))
+    }
+
+    fn covers(&self, crate_name: &str, circle: &[String]) -> bool {
+        self.is_about(crate_name, circle) && circle.len() <= self.modules
     }
 }
 
+fn string(entry: &Value, key: &str) -> Outcome<String> {
+    let text = entry.get(key).and_then(Value::as_str);
+    text.map(str::to_owned).ok_or(format!("an entry without `{key}`"))
+}
+
 fn uncovered(accepted: &[Accepted], name: &str, circles: &[Vec<String>]) -> Vec<String> {
-    let covered = |circle: &[String]| {
-        accepted.iter().any(|entry| entry.is_about(name, circle) && circle.len() <= entry.modules)
-    };
-    let open = circles.iter().filter(|circle| !covered(circle));
+    let open = circles.iter().filter(|circle| !accepted.iter().any(|entry| entry.covers(name, circle)));
     open.map(|circle| format!("{name}: a circle of {} modules: {}", circle.len(), circle.join(", ")))
         .collect()
 }

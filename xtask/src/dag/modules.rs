@@ -59,13 +59,28 @@ fn module_of(path: &str) -> Module {
     steps.map(str::to_owned).collect()
 }
 
+/// Everything that can be reached from `start`.
+fn reach(edges: &BTreeMap<String, BTreeSet<String>>, start: &String) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![start];
+    while let Some(module) = open.pop() {
+        for next in edges.get(module).into_iter().flatten() {
+            if seen.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    seen
+}
+
 impl Crate {
     fn circles(&self) -> Vec<Vec<String>> {
         let reached = self.reached();
         let mut circles: Vec<Vec<String>> = Vec::new();
         for (module, others) in &reached {
-            let returns = |other: &&String| reached.get(*other).is_some_and(|back| back.contains(module));
-            let circle: Vec<String> = others.iter().filter(returns).cloned().collect();
+            let mut circle = others.clone();
+            circle.retain(|other| reached.get(other).is_some_and(|back| back.contains(module)));
+            let circle = Vec::from_iter(circle);
             if circle.len() > 1 && !circles.contains(&circle) {
                 circles.push(circle);
             }
@@ -82,19 +97,7 @@ impl Crate {
                 edges.entry(module.clone()).or_default().extend(self.uses(file));
             }
         }
-        let reach = |start: &String| {
-            let mut seen = BTreeSet::new();
-            let mut open = vec![start];
-            while let Some(module) = open.pop() {
-                for next in edges.get(module).into_iter().flatten() {
-                    if seen.insert(next.clone()) {
-                        open.push(next);
-                    }
-                }
-            }
-            seen
-        };
-        edges.keys().map(|module| (module.clone(), reach(module))).collect()
+        edges.keys().map(|module| (module.clone(), reach(&edges, module))).collect()
     }
 
     /// The modules that one file uses, without its own. The root of the crate only collects: it is part of no circle.

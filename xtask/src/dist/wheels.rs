@@ -38,24 +38,25 @@ const FIRST: &str = "from cognitive import CognitiveRuntime\n\
 pub(super) fn build(platform: &Platform, directory: &Path) -> Outcome {
     let builder = environment("dist-builder", PYTHON)?;
     pip(&builder, &[BUILDER, &[LINKER, TAGS]].concat())?;
-    let maturin = |manifest| maturin(&builder, platform, manifest, directory);
-    execute(platform.make_static(&mut maturin(PROGRAMS)))?;
+    execute(platform.make_static(&mut maturin(&builder, platform, PROGRAMS, directory)))?;
     add_musl(&builder, platform, directory)?;
     check_programs(directory)?;
-    let package = |interpreter: &str| {
-        let mut build = maturin(PACKAGE);
-        build.args(platform.is_linux().then_some("--zig"));
-        // maturin looks for zig in this environment.
-        build.env("CARGO_ZIGBUILD_PYTHON_PATH", builder.join("python"));
-        execute(build.args(["--interpreter", interpreter]))?;
-        check_package(directory, interpreter)
-    };
-    package(PYTHON)?;
+    build_package(&builder, platform, directory, PYTHON)?;
     if Command::new(FREE_THREADED).arg("--version").output().is_ok() {
-        return package(FREE_THREADED);
+        return build_package(&builder, platform, directory, FREE_THREADED);
     }
     say(format_args!("dist: without {FREE_THREADED}, there is no wheel for free-threaded Python"));
     Ok(())
+}
+
+/// Builds the wheel of the Python package for one interpreter, and checks it.
+fn build_package(builder: &Path, platform: &Platform, directory: &Path, interpreter: &str) -> Outcome {
+    let mut build = maturin(builder, platform, PACKAGE, directory);
+    build.args(platform.is_linux().then_some("--zig"));
+    // maturin looks for zig in this environment.
+    build.env("CARGO_ZIGBUILD_PYTHON_PATH", builder.join("python"));
+    execute(build.args(["--interpreter", interpreter]))?;
+    check_package(directory, interpreter)
 }
 
 /// Builds a wheel of a package.

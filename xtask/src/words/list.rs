@@ -71,12 +71,14 @@ impl Word {
         if !self.applies_to(place) || self.allowed.iter().any(|prefix| is_under(path, prefix)) {
             return None;
         }
-        let covered = |found: &regex::Match<'_>| {
-            let overlaps =
-                |other: regex::Match<'_>| other.start() < found.end() && found.start() < other.end();
-            self.except.iter().any(|except| except.find_iter(text).any(overlaps))
-        };
-        self.find.find_iter(text).find(|found| !covered(found)).map(|found| found.as_str())
+        self.find.find_iter(text).find(|found| !self.is_excepted(text, found)).map(|found| found.as_str())
+    }
+
+    fn is_excepted(&self, text: &str, found: &regex::Match<'_>) -> bool {
+        self.except
+            .iter()
+            .flat_map(|except| except.find_iter(text))
+            .any(|other| other.start() < found.end() && found.start() < other.end())
     }
 
     fn applies_to(&self, place: Place) -> bool {

@@ -39,8 +39,8 @@ fn token(text: &str) -> (Place, &str, &str) {
 
 /// Splits after a string: before the first quote that is not escaped.
 fn split_at_quote<'t>(text: &'t str, quote: &str) -> (&'t str, &'t str) {
-    let is_escaped = |at: usize| text.get(..at).is_some_and(|before| before.ends_with('\\'));
-    let end = text.match_indices(quote).map(|(at, _)| at).find(|at| !is_escaped(*at));
+    let mut quotes = text.match_indices(quote).map(|(at, _)| at);
+    let end = quotes.find(|at| !text.get(..*at).is_some_and(|before| before.ends_with('\\')));
     let end = end.unwrap_or(text.len());
     (text.get(..end).unwrap_or_default(), text.get(end + quote.len()..).unwrap_or_default())
 }
