@@ -168,6 +168,11 @@ impl Jobs {
         &self.state.jobs
     }
 
+    /// Whether a job of this batch has this ID at the vendor.
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        self.state.jobs.iter().any(|job| job.id.as_deref() == Some(id))
+    }
+
     pub(crate) fn list_mut(&mut self) -> &mut Vec<Job> {
         &mut self.state.jobs
     }
@@ -192,12 +197,9 @@ impl Jobs {
 
     /// Stores the jobs.
     pub(crate) fn save(&self) -> Result<(), VendorBatchError> {
-        let text = serde_json::to_vec_pretty(&self.state).map_err(|error| self.error(error.into()))?;
-        write_durably(&self.path, &text, Durability::PowerCut).map_err(|error| self.error(error))
-    }
-
-    fn error(&self, source: io::Error) -> VendorBatchError {
-        VendorBatchError::File { path: self.path.clone(), source }
+        let text = serde_json::to_vec_pretty(&self.state).map_err(io::Error::from);
+        let stored = text.and_then(|text| write_durably(&self.path, &text, Durability::PowerCut));
+        stored.map_err(|source| VendorBatchError::file(&self.path, source))
     }
 
     /// Removes the file of the jobs and the replies, after the output is complete.
@@ -211,22 +213,21 @@ impl Jobs {
 
 #[expect(clippy::disallowed_methods, reason = "the file is the batch's own")]
 fn read(path: &Path) -> Result<Option<State>, VendorBatchError> {
-    let error = |source| VendorBatchError::File { path: path.to_owned(), source };
     match fs::read(path) {
         Ok(text) => match serde_json::from_slice::<State>(&text) {
             Ok(state) if state.version == VERSION => Ok(Some(state)),
             Ok(state) => Err(VendorBatchError::Version { path: path.to_owned(), found: state.version }),
-            Err(invalid) => Err(error(invalid.into())),
+            Err(invalid) => Err(VendorBatchError::file(path, invalid.into())),
         },
         Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(other) => Err(error(other)),
+        Err(other) => Err(VendorBatchError::file(path, other)),
     }
 }
 
 /// Returns a name that no other batch has, from the name of a temporary file.
 fn new_name(path: &Path) -> Result<String, VendorBatchError> {
     let file = tempfile::Builder::new().prefix("cog-").rand_bytes(16).tempfile();
-    let file = file.map_err(|source| VendorBatchError::File { path: path.to_owned(), source })?;
+    let file = file.map_err(|source| VendorBatchError::file(path, source))?;
     Ok(file.path().file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
@@ -297,6 +298,10 @@ pub enum VendorBatchError {
 }
 
 impl VendorBatchError {
+    pub(crate) fn file(path: &Path, source: io::Error) -> Self {
+        Self::File { path: path.to_owned(), source }
+    }
+
     /// Returns what to do about it.
     #[must_use]
     pub fn suggestion(&self) -> Option<String> {

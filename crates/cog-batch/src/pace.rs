@@ -190,7 +190,9 @@ impl Limit {
         let latency = latency.as_secs_f64();
         let average = self.latency.map_or(latency, |before| before + LATENCY_WEIGHT * (latency - before));
         self.latency = Some(average);
+        // The best latency fades, so that a slow hour at the provider does not keep the limit low for the rest of the batch.
         self.best = (self.best * FORGET).min(average);
+        // A limit that is not reached says nothing about what the provider can take.
         if self.is_fixed || !is_full {
             return;
         }
@@ -305,6 +307,7 @@ impl Rate {
         #[expect(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^53")]
         let used = used as f64;
         self.average = Some(self.average.map_or(used, |before| before + TOKENS_WEIGHT * (used - before)));
+        // The level may fall below zero: a row that used more than was reserved delays the next ones.
         if let Some(bucket) = &mut self.tokens {
             bucket.add(reserved - used, now);
         }

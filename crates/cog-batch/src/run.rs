@@ -17,7 +17,7 @@ use cog_spec::{Envelope, ErrorBody};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
-use self::task::{Ended, Failure, Outage, Task};
+use self::task::{Failure, Outage, Task, TaskResult};
 use crate::{
     Finished, MaxFailures, Pace, Progress, Row, RowHash, RowResult, Sink, SinkError, Stop, Summary,
     VendorBatchProvider,
@@ -97,7 +97,7 @@ impl Batch {
         view: View<'_>,
     ) -> Summary {
         let now = Instant::now();
-        let state = Running {
+        let state = BatchRun {
             batch: self,
             rows,
             kept: Kept::new(earlier),
@@ -162,7 +162,7 @@ impl Batch {
 }
 
 /// A batch that runs.
-struct Running<'a, S> {
+struct BatchRun<'a, S> {
     batch: &'a Batch,
     rows: Rows,
     kept: Kept<'a>,
@@ -173,7 +173,7 @@ struct Running<'a, S> {
     queue: VecDeque<Row>,
     /// Rows that run again, because the provider was overloaded.
     repeats: VecDeque<Task>,
-    running: FuturesUnordered<Pin<Box<dyn Future<Output = Ended> + 'a>>>,
+    running: FuturesUnordered<Pin<Box<dyn Future<Output = TaskResult> + 'a>>>,
     /// The first row with each input, if equal inputs run once.
     first_rows: FirstRows,
     is_read: bool,
@@ -192,12 +192,13 @@ struct Running<'a, S> {
     started: Instant,
 }
 
-impl<S: Sink> Running<'_, S> {
+impl<S: Sink> BatchRun<'_, S> {
     async fn run(mut self, mut signals: impl AsyncFnMut(), view: View<'_>) -> Summary {
         let mut ticks = interval(view.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let ready = self.fill().await;
+            // Rows are read only while none waits: the reader is ahead by two groups already, and memory must not grow with the input.
             let wants_rows = self.queue.is_empty() && !self.is_read && self.stop.is_none();
             if self.running.is_empty() && ready.is_none() && !wants_rows && !self.held.is_empty() {
                 // No row can show whether the provider answers again.
@@ -395,8 +396,8 @@ impl<S: Sink> Running<'_, S> {
         self.running.push(Box::pin(task.run(self.batch, reserved)));
     }
 
-    async fn end(&mut self, ended: Ended) {
-        let Ended { task, envelope, latency, reserved } = ended;
+    async fn end(&mut self, ended: TaskResult) {
+        let TaskResult { task, envelope, latency, reserved } = ended;
         let now = Instant::now();
         let usage = envelope.usage();
         match usage {
@@ -405,6 +406,7 @@ impl<S: Sink> Running<'_, S> {
             None => {}
         }
         let failure = envelope.error().map(|error| self.batch.failure(error));
+        // A refusal comes faster than any answer, so it must not count as a good latency.
         self.batch.pace.end(
             &RunPace {
                 reserved,
@@ -520,7 +522,7 @@ impl<S: Sink> Running<'_, S> {
     }
 }
 
-impl<S> Running<'_, S> {
+impl<S> BatchRun<'_, S> {
     /// Returns why no row starts, if none does.
     fn trouble(&self) -> Option<String> {
         if matches!(self.stop, Some(Stop::Interrupted)) {

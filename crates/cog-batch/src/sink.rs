@@ -98,6 +98,7 @@ impl<'a> RowResult<'a> {
     #[must_use]
     pub fn new(line: &'a mut String, row: u64, hash: RowHash, envelope: &Envelope) -> Self {
         line.clear();
+        // One answer with an image must not hold its megabytes for the rest of the batch.
         line.shrink_to(KEPT);
         let _ = write!(line, "{{\"row\":{row}"); // writing to a string cannot fail
         let comma = line.len();

@@ -91,7 +91,7 @@ impl VendorBatch {
 const MAX_READS: u32 = 3;
 
 /// The results of a job, in a temporary file.
-struct Read {
+struct JobResults {
     spool: File,
     /// The results of the job.
     own: u64,
@@ -101,7 +101,7 @@ struct Read {
     unreadable: u64,
 }
 
-impl Read {
+impl JobResults {
     /// Returns whether as many results have arrived as the vendor has answers.
     fn is_complete(&self, job: &BatchJob) -> bool {
         self.unreadable == 0 && job.counts.succeeded.is_none_or(|answers| self.own >= answers)
@@ -184,8 +184,7 @@ impl VendorBatch {
         }
         let paths: Vec<_> = (0..self.jobs.list().len()).map(|number| self.jobs.replies(number)).collect();
         let answers = Answers::open(self.jobs.list(), paths);
-        let answers =
-            answers.map_err(|source| VendorBatchError::File { path: self.jobs.path().to_owned(), source })?;
+        let answers = answers.map_err(|source| VendorBatchError::file(self.jobs.path(), source))?;
         self.provider.set_answers(answers);
         Ok(strange)
     }
@@ -213,7 +212,7 @@ impl VendorBatch {
         replace(&path, Access::Private, Durability::PowerCut, |file| {
             io::copy(&mut read.spool, file).map(drop)
         })
-        .map_err(|source| VendorBatchError::File { path, source })?;
+        .map_err(|source| VendorBatchError::file(&path, source))?;
         if let Some(job) = self.jobs.list_mut().get_mut(number) {
             job.is_fetched = true;
         }
@@ -222,9 +221,9 @@ impl VendorBatch {
     }
 
     /// Reads the results of a job into a temporary file.
-    async fn read(&self, job: &Job, found: &BatchJob, path: &Path) -> Result<Read, VendorBatchError> {
-        let error = |source: io::Error| VendorBatchError::File { path: path.to_owned(), source };
-        let mut spool = tempfile::tempfile().map(io::BufWriter::new).map_err(error)?;
+    async fn read(&self, job: &Job, found: &BatchJob, path: &Path) -> Result<JobResults, VendorBatchError> {
+        let spool = tempfile::tempfile().map_err(|source| VendorBatchError::file(path, source))?;
+        let mut spool = io::BufWriter::new(spool);
         let mut own = 0;
         let mut strange = 0;
         let mut failed = None;
@@ -241,11 +240,12 @@ impl VendorBatch {
         });
         let unreadable = unreadable.await?;
         if let Some(failed) = failed {
-            return Err(error(failed));
+            return Err(VendorBatchError::file(path, failed));
         }
-        let mut spool = spool.into_inner().map_err(|failed| error(failed.into_error()))?;
-        io::Seek::rewind(&mut spool).map_err(error)?;
-        Ok(Read { spool, own, strange, unreadable })
+        let spool = spool.into_inner().map_err(io::IntoInnerError::into_error);
+        let spool = spool.and_then(|mut spool| io::Seek::rewind(&mut spool).map(|()| spool));
+        let spool = spool.map_err(|source| VendorBatchError::file(path, source))?;
+        Ok(JobResults { spool, own, strange, unreadable })
     }
 }
 
@@ -253,7 +253,7 @@ impl VendorBatch {
 const MAX_TRIES: u32 = 6;
 
 /// A part of the input that is not sent yet.
-struct Open {
+struct PendingPart {
     part: BatchPart,
     first: u64,
     last: u64,
@@ -305,8 +305,8 @@ impl VendorBatch {
         self.jobs.save()
     }
 
-    fn open_part(&self, first: u64) -> Open {
-        Open { part: BatchPart::new(self.limits), first, last: first }
+    fn open_part(&self, first: u64) -> PendingPart {
+        PendingPart { part: BatchPart::new(self.limits), first, last: first }
     }
 
     /// Returns the request that a live run of the row would send. None if it would send none.
@@ -321,20 +321,25 @@ impl VendorBatch {
 
     /// Adds a request. Returns false if the part is full. A request that no job can contain is left out, and gets its error
     /// when the row runs.
-    fn add(&self, open: &mut Open, row: u64, hash: crate::RowHash, request: &WireRequest) -> bool {
+    fn add(&self, open: &mut PendingPart, row: u64, hash: crate::RowHash, request: &WireRequest) -> bool {
         let id = entry_id(&self.jobs.next_name(), row, hash);
         self.client.interface().add(&mut open.part, &id, request).unwrap_or(true)
     }
 
-    async fn create(&mut self, open: Open, show: &mut impl FnMut(&Job)) -> Result<(), VendorBatchError> {
+    async fn create(
+        &mut self,
+        open: PendingPart,
+        show: &mut impl FnMut(&Job),
+    ) -> Result<(), VendorBatchError> {
         let name = self.jobs.next_name();
         let after = match self.client.interface().has_names() {
             true => None,
             false => self.client.newest(|_| true).await?.into_iter().next().map(|job| job.id),
         };
         let requests = open.part.entries().len() as u64;
-        let Open { first, last, .. } = open;
+        let PendingPart { first, last, .. } = open;
         let job = Job { name, first, last, requests, after, state: "sending".to_owned(), ..Job::default() };
+        // Stored before it is created: after a crash, the name is all that finds the job again.
         self.jobs.list_mut().push(job.clone());
         self.jobs.set_complete(false);
         self.jobs.save()?;
@@ -344,7 +349,8 @@ impl VendorBatch {
         Ok(())
     }
 
-    /// Creates a job. After a temporary failure the job may exist, so it is looked for first.
+    /// Creates a job. After a temporary failure the job may exist, so it is looked for first: a request whose reply is lost is
+    /// often executed, and a second job would be paid for too.
     async fn create_once(&self, job: &Job, part: &BatchPart) -> Result<BatchJob, VendorBatchError> {
         let mut tries = 0;
         loop {
@@ -360,6 +366,7 @@ impl VendorBatch {
         }
     }
 
+    /// Returns the pause after a failure, which doubles.
     fn pause(&self, tries: u32) -> Duration {
         (FIRST_PAUSE * 2_u32.saturating_pow(tries)).min(self.max_pause)
     }
@@ -388,8 +395,8 @@ impl VendorBatch {
     async fn find(&self, job: &Job) -> Result<Option<BatchJob>, VendorBatchError> {
         match self.client.interface().has_names() {
             true => {
-                let is_it = |found: &BatchJob| found.name.as_deref() == Some(&job.name);
-                Ok(self.client.newest(is_it).await?.pop().filter(is_it))
+                let found = self.client.newest(|found| has_name(found, &job.name)).await?.pop();
+                Ok(found.filter(|found| has_name(found, &job.name)))
             }
             false => self.find_by_results(job).await,
         }
@@ -398,11 +405,9 @@ impl VendorBatch {
     /// Finds a job without a name: one that is newer than the last one before it, with as many requests, and with results
     /// of this job. Only a job that has ended has results.
     async fn find_by_results(&self, job: &Job) -> Result<Option<BatchJob>, VendorBatchError> {
-        let is_before = |found: &BatchJob| Some(&found.id) == job.after.as_ref();
-        let is_known = |id: &String| self.jobs.list().iter().any(|job| job.id.as_ref() == Some(id));
-        let newer = self.client.newest(is_before).await?.into_iter();
+        let newer = self.client.newest(|found| Some(&found.id) == job.after.as_ref()).await?.into_iter();
         let candidates = newer
-            .filter(|found| !is_before(found) && !is_known(&found.id))
+            .filter(|found| Some(&found.id) != job.after.as_ref() && !self.jobs.contains(&found.id))
             .filter(|found| found.counts.total == Some(job.requests));
         for mut found in candidates {
             let mut tries = 0;
@@ -425,4 +430,8 @@ impl VendorBatch {
         }
         Ok(None)
     }
+}
+
+fn has_name(job: &BatchJob, name: &str) -> bool {
+    job.name.as_deref() == Some(name)
 }

@@ -233,10 +233,13 @@ fn write(
     path: &Path,
     content: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
-    let at = |source| WriteError::File { path: path.to_owned(), source };
-    let written = match destination(path).map_err(at)? {
-        Destination::Stream => fill(&mut OpenOptions::new().write(true).open(path).map_err(at)?, content),
-        Destination::File(file) => {
+    let written = match destination(path) {
+        Err(source) => Err(source.into()),
+        Ok(Destination::Stream) => match OpenOptions::new().write(true).open(path) {
+            Ok(mut stream) => fill(&mut stream, content),
+            Err(source) => Err(source.into()),
+        },
+        Ok(Destination::File(file)) => {
             remove_stale(&file);
             replace(&file, Access::Shared, Durability::PowerCut, |file| fill(file, content)).map(drop)
         }

@@ -285,7 +285,7 @@ impl Queue {
         Ok(found.and_then(StoredResult::read))
     }
 
-    /// Stores the result of a job. The first one stays.
+    /// Stores the result of a job. The first one stays: it may have been read, and two workers can run a job whose report came late.
     pub(crate) async fn store(&self, id: &JobId, result: Bytes) -> Result<(), NatsError> {
         match self.results.create(id.as_str(), result).await {
             Ok(_) => Ok(()),

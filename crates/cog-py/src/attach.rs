@@ -45,8 +45,9 @@ struct Section;
 impl Drop for Section {
     fn drop(&mut self) {
         // A fork during the call has set the number to 0.
-        let less = |attached: usize| (attached & !ENDS > 0).then(|| attached - 1);
-        let _ = ATTACHED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+        let _ = ATTACHED.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |attached| {
+            (attached & !ENDS > 0).then(|| attached - 1)
+        });
     }
 }
 

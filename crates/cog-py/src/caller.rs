@@ -51,8 +51,9 @@ impl Caller {
 
     /// Returns the caller of the run that this code is part of.
     pub(crate) fn current() -> PyResult<Arc<Self>> {
-        let missing = |_| PyRuntimeError::new_err("a Python function was called outside of a run");
-        CALLER.try_with(Arc::clone).map_err(missing)
+        CALLER
+            .try_with(Arc::clone)
+            .map_err(|_| PyRuntimeError::new_err("a Python function was called outside of a run"))
     }
 
     /// Lets asynchronous functions run in the event loop that runs this code, if one does.
@@ -71,10 +72,10 @@ impl Caller {
     /// Returns the event loop of asynchronous functions: the caller's, otherwise one of the package.
     pub(crate) fn event_loop<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static OWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let own = || {
+        let event_loop = self.event_loop.get_or_try_init(py, || {
             Ok::<_, PyErr>(OWN.import(py, "cognitive._calls", "own_loop")?.call1((&self.context,))?.unbind())
-        };
-        Ok(self.event_loop.get_or_try_init(py, own)?.bind(py).clone())
+        });
+        Ok(event_loop?.bind(py).clone())
     }
 
     /// Returns a copy of the context. Functions that run at the same time need one each.

@@ -145,11 +145,16 @@ impl Hosted {
 /// Returns the providers of the program. The first of a run gets the model of the settings.
 fn own_providers(settings: &Settings, own: &[Arc<OwnProvider>]) -> Vec<Arc<dyn Provider>> {
     let first = settings.provider.value.as_deref().unwrap_or_default().split(',').next().unwrap_or_default();
-    let with_model = |provider: &Arc<OwnProvider>| match &settings.model.value {
-        Some(model) if provider.info().name == first.trim() => Arc::new(provider.with_model(model.clone())),
-        _ => Arc::clone(provider),
-    };
-    own.iter().map(|provider| with_model(provider) as Arc<dyn Provider>).collect()
+    let mut providers: Vec<Arc<dyn Provider>> = Vec::with_capacity(own.len());
+    for provider in own {
+        providers.push(match &settings.model.value {
+            Some(model) if provider.info().name == first.trim() => {
+                Arc::new(provider.with_model(model.clone()))
+            }
+            _ => Arc::<OwnProvider>::clone(provider),
+        });
+    }
+    providers
 }
 
 /// Returns the error of a module that is not found.
@@ -190,8 +195,9 @@ impl Servers {
         let callable = CallableTools::from_module(module, |name| runtime.load(ModuleRef::Name(name)).ok());
         for (server, tools) in settings.mcp.iter().zip(&self.0) {
             if callable.need(server) {
-                let connect = async || Ok::<_, ErrorBody>(mcp::connect(server, warn).await?.tools);
-                let tools = tools.get_or_try_init(connect).await?;
+                let tools = tools
+                    .get_or_try_init(async || Ok::<_, ErrorBody>(mcp::connect(server, warn).await?.tools))
+                    .await?;
                 options = tools.iter().fold(options, |options, tool| options.tool(Arc::clone(tool)));
             }
         }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cog_json::Value;
-use cog_module::{LoadError, Module, ModuleFiles, Origin};
+use cog_module::{Module, ModuleFiles, Origin};
 use cog_spec::ErrorBody;
 use pyo3::prelude::*;
 
@@ -97,9 +97,10 @@ impl LoadedModule {
 #[pyfunction]
 pub(crate) fn load_files(py: Python<'_>, files: BTreeMap<String, String>) -> PyResult<LoadedModule> {
     let files = files.into_iter().fold(ModuleFiles::default(), |files, (path, text)| files.with(path, text));
-    let loaded = py.detach(|| files.load());
-    let invalid = |error: LoadError| exception(py, ErrorBody::new(error.code(), error.to_string()));
-    Ok(LoadedModule(Arc::new(loaded.map_err(invalid)?)))
+    match py.detach(|| files.load()) {
+        Ok(module) => Ok(LoadedModule(Arc::new(module))),
+        Err(error) => Err(exception(py, ErrorBody::new(error.code(), error.to_string()))),
+    }
 }
 
 fn schema(py: Python<'_>, schema: Option<Value>) -> PyResult<Option<Bound<'_, PyAny>>> {

@@ -46,8 +46,7 @@ impl NativeProvider {
     #[new]
     #[pyo3(signature = (*, name, model, images, respond, is_async))]
     fn new(name: String, model: String, images: bool, respond: Py<PyAny>, is_async: bool) -> PyResult<Self> {
-        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
-        if name.is_empty() || name.len() > 64 || !name.chars().all(is_letter) {
+        if name.is_empty() || name.len() > 64 || !name.bytes().all(is_of_name) {
             return Err(PyValueError::new_err(format!(
                 "providers: {name:?} is not a valid name; use 1 to 64 letters, digits, `_`, `-` or `.`"
             )));
@@ -174,22 +173,34 @@ impl ReplyParts {
     }
 }
 
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
+}
+
+fn text(reply: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<String>> {
+    reply.getattr(name)?.extract()
+}
+
+fn count(reply: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<u64>> {
+    reply.getattr(name)?.extract()
+}
+
 /// Returns the events of a `Reply`.
 fn events(reply: &Bound<'_, PyAny>) -> PyResult<Vec<ModelEvent>> {
-    let text = |name: &str| reply.getattr(name)?.extract::<Option<String>>();
-    let count = |name: &str| reply.getattr(name)?.extract::<Option<u64>>();
     let mut events = Vec::new();
-    if let Some(model) = text("model")? {
+    if let Some(model) = text(reply, "model")? {
         events.push(ModelEvent::Started { model: Some(model), id: None, fingerprint: None });
     }
-    events.extend(text("reasoning")?.map(ModelEvent::Reasoning));
-    events.extend(text("text")?.filter(|text| !text.is_empty()).map(ModelEvent::Text));
+    events.extend(text(reply, "reasoning")?.map(ModelEvent::Reasoning));
+    events.extend(text(reply, "text")?.filter(|text| !text.is_empty()).map(ModelEvent::Text));
     for (index, call) in (0..).zip(reply.getattr("tool_calls")?.try_iter()?) {
         events.push(ModelEvent::ToolCall(tool_call(index, &call?)?));
     }
     let has_calls = matches!(events.last(), Some(ModelEvent::ToolCall(_)));
-    events.push(ModelEvent::Finished(finish_reason(text("finish_reason")?, has_calls)?));
-    if let (Some(input_tokens), Some(output_tokens)) = (count("input_tokens")?, count("output_tokens")?) {
+    events.push(ModelEvent::Finished(finish_reason(text(reply, "finish_reason")?, has_calls)?));
+    if let Some(input_tokens) = count(reply, "input_tokens")?
+        && let Some(output_tokens) = count(reply, "output_tokens")?
+    {
         events.push(ModelEvent::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }));
     }
     Ok(events)

@@ -24,17 +24,8 @@ impl Reader {
     /// Finds the interpreter and the file of the native module. None if Python is part of another program, which would start
     /// itself again: a frozen one, such as by PyInstaller, or a server with an interpreter inside.
     pub(crate) fn find(py: Python<'_>) -> Option<Self> {
-        let text = |module: &str, name: &str| -> Option<String> {
-            py.import(module)
-                .ok()?
-                .getattr(name)
-                .ok()?
-                .extract()
-                .ok()
-                .filter(|text: &String| !text.is_empty())
-        };
-        let program = text("sys", "executable")?;
-        let file = text("cognitive._cognitive", "__file__")?;
+        let program = text_of(py, "sys", "executable")?;
+        let file = text_of(py, "cognitive._cognitive", "__file__")?;
         let frozen = py.import("sys").and_then(|sys| sys.getattr("frozen"));
         let is_frozen = frozen.is_ok_and(|frozen| frozen.is_truthy().unwrap_or(true));
         if is_frozen || !is_interpreter(Path::new(&program)) {
@@ -44,6 +35,12 @@ impl Reader {
         let arguments = ["-I", "-S", "-B", "-c", SCRIPT, &file].map(OsString::from).to_vec();
         Some(Self { program: program.into(), arguments })
     }
+}
+
+/// Returns an attribute of a module that is a string and not empty.
+fn text_of(py: Python<'_>, module: &str, name: &str) -> Option<String> {
+    let text: String = py.import(module).ok()?.getattr(name).ok()?.extract().ok()?;
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// Returns whether a program is an interpreter, by its name.

@@ -132,6 +132,7 @@ fn text_of(document: &Bound<'_, PyAny>) -> PyResult<Result<String, String>> {
 }
 
 fn kind_of(name: &str) -> PyResult<Kind> {
-    let unknown = |_| format!("kind: found {name:?}; allowed: {}, None", Kind::NAMES.join(", "));
-    name.parse().map_err(|error| PyValueError::new_err(unknown(error)))
+    name.parse().map_err(|_| {
+        PyValueError::new_err(format!("kind: found {name:?}; allowed: {}, None", Kind::NAMES.join(", ")))
+    })
 }

@@ -114,11 +114,11 @@ impl RunResult {
     /// The answer of a successful run, otherwise None.
     #[getter]
     pub(crate) fn data(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let data = || match (self.envelope.data(), &self.kind) {
+        let data = self.data.get_or_try_init(py, || match (self.envelope.data(), &self.kind) {
             (Some(data), Some(kind)) => converted(data, kind.bind(py)).map(Bound::unbind),
             (data, _) => optional(py, data),
-        };
-        Ok(self.data.get_or_try_init(py, data)?.clone_ref(py))
+        });
+        Ok(data?.clone_ref(py))
     }
 
     /// The part of the answer of a failed run that is available.
@@ -133,8 +133,9 @@ impl RunResult {
     /// The control plane: confidence, risk, explain, and what the runtime adds.
     #[getter]
     fn meta(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let meta = || json_to_python(py, &self.envelope.meta).map(Bound::unbind);
-        Ok(self.meta.get_or_try_init(py, meta)?.clone_ref(py))
+        let meta =
+            self.meta.get_or_try_init(py, || json_to_python(py, &self.envelope.meta).map(Bound::unbind));
+        Ok(meta?.clone_ref(py))
     }
 
     /// The error of a failed run, otherwise None.

@@ -121,13 +121,16 @@ const MAX_NAMED: usize = 200;
 /// were written last before `before`, if it is given. Files that cannot be removed stay; they do no harm.
 pub fn remove_abandoned(directory: &Path, before: Option<SystemTime>, is_ours: impl Fn(&[u8]) -> bool) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let is_old = |before| entry.metadata().and_then(|about| about.modified()).is_ok_and(|at| at < before);
         if replaced_name(entry.file_name().as_encoded_bytes()).is_some_and(&is_ours)
-            && before.is_none_or(is_old)
+            && before.is_none_or(|before| was_written_before(&entry, before))
         {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+fn was_written_before(entry: &fs::DirEntry, time: SystemTime) -> bool {
+    entry.metadata().and_then(|about| about.modified()).is_ok_and(|at| at < time)
 }
 
 /// Returns the name of the file that a temporary file was to replace.

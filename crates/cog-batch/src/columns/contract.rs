@@ -116,13 +116,10 @@ impl<'a> Reader<'a> {
     /// object.
     fn is_extensible(&self, first: &'a Value, second: &'a Value) -> bool {
         let pair = [self.resolved(first), self.resolved(second)];
-        let is_open = |schema: &&Map<String, Value>| {
-            schema.get("type").and_then(Value::as_str) == Some("object") && !schema.contains_key("enum")
-        };
         let mut enums = pair.iter().flatten().filter_map(|schema| schema.get("enum")?.as_array());
         let (Some(values), None) = (enums.next(), enums.next()) else { return false };
         let ColumnType::Choice(values) = listed(values) else { return false };
-        pair.into_iter().flatten().filter(is_open).count() == 1
+        pair.into_iter().flatten().filter(|schema| is_open_object(schema)).count() == 1
             && !values.iter().any(|it| it.starts_with('{'))
     }
 
@@ -173,6 +170,10 @@ fn type_name(keywords: &Map<String, Value>) -> TypeName<'_> {
         (Some("integer" | "number"), Some("integer" | "number"), None) => TypeName::One("number"),
         _ => TypeName::Any,
     }
+}
+
+fn is_open_object(schema: &Map<String, Value>) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("object") && !schema.contains_key("enum")
 }
 
 /// Returns the type of listed values.

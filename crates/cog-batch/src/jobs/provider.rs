@@ -62,6 +62,7 @@ impl VendorBatchProvider {
         if answers.has_changed(row, slot.hash) {
             return Err(no_answer("it was another row when it was sent"));
         }
+        // The disk may be slow, and a thread of the runtime must not wait for it.
         let found = tokio::task::spawn_blocking(move || answers.get(row)).await;
         match found.unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into())) {
             Ok(Some(outcome)) => outcome.reply(),
@@ -226,6 +227,7 @@ impl Answers {
                 line.clear();
             }
         }
+        // Vendors return results in any order, and sometimes one twice. Two that differ make the row ambiguous: neither counts.
         index.sort_by_key(|entry: &Entry| entry.row);
         index.dedup_by(|later, kept| {
             let is_same = later.row == kept.row;
@@ -276,10 +278,9 @@ fn open(path: &Path) -> io::Result<File> {
 
 fn entry(line: &[u8], file: u32, offset: u64) -> Option<Entry> {
     let value = Value::parse_bytes(line).ok()?;
-    let number = |key: &str| value.get(key).and_then(Node::as_u64);
     Some(Entry {
-        row: number("row")?,
-        hash: u32::try_from(number("hash")?).ok()?,
+        row: value.get("row")?.as_u64()?,
+        hash: u32::try_from(value.get("hash")?.as_u64()?).ok()?,
         file,
         offset,
         length: u32::try_from(line.len()).ok()?,
@@ -290,12 +291,14 @@ fn entry(line: &[u8], file: u32, offset: u64) -> Option<Entry> {
 
 fn outcome(line: Node<'_>) -> BatchOutcome {
     let status = line.get("status").and_then(Node::as_u64).and_then(|status| u16::try_from(status).ok());
-    let text = |key: &str| line.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
-    match (status, line.get("body"), text("lost").as_str()) {
+    match (status, line.get("body"), line.get("lost").and_then(Node::as_str)) {
         (Some(status), Some(body), _) => BatchOutcome::Replied(BatchReply { status, body: body.to_string() }),
-        (_, _, "expired") => BatchOutcome::Expired,
-        (_, _, "cancelled") => BatchOutcome::Cancelled,
-        _ => BatchOutcome::Missing(text("reason")),
+        (_, _, Some("expired")) => BatchOutcome::Expired,
+        (_, _, Some("cancelled")) => BatchOutcome::Cancelled,
+        _ => {
+            let reason = line.get("reason").and_then(Node::as_str);
+            BatchOutcome::Missing(reason.unwrap_or_default().to_owned())
+        }
     }
 }
 

@@ -107,7 +107,7 @@ pub(crate) struct Header {
 
 /// The start of a file.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum HeaderState {
     Header(Header),
     /// The header was not written completely.
     Cut,
@@ -136,31 +136,34 @@ pub(crate) fn encode(description: &Description) -> std::io::Result<Vec<u8>> {
 }
 
 /// Reads the header from the first [`MAX_LEN`] bytes of a file.
-pub(crate) fn decode(bytes: &[u8], paths: &JournalPaths) -> Result<Found, JournalError> {
-    let path = || paths.journal.clone();
+pub(crate) fn decode(bytes: &[u8], paths: &JournalPaths) -> Result<HeaderState, JournalError> {
     if bytes.starts_with(DONE) {
-        return Ok(Found::Done);
+        return Ok(HeaderState::Done);
     }
     if !bytes.iter().zip(MAGIC).all(|(found, expected)| found == expected) {
-        return Err(JournalError::NotAJournal { path: path() });
+        return Err(JournalError::NotAJournal { path: paths.journal.clone() });
     }
-    let Some((fixed, rest)) = bytes.split_first_chunk::<FIXED_LEN>() else { return Ok(Found::Cut) };
+    let Some((fixed, rest)) = bytes.split_first_chunk::<FIXED_LEN>() else { return Ok(HeaderState::Cut) };
     let [_, _, _, _, _, _, _, _, v0, v1, v2, v3, l0, l1, l2, l3] = *fixed;
     let version = u32::from_le_bytes([v0, v1, v2, v3]);
     if version != VERSION {
-        return Err(JournalError::OtherVersion { path: path(), found: version, supported: VERSION });
+        return Err(JournalError::OtherVersion {
+            path: paths.journal.clone(),
+            found: version,
+            supported: VERSION,
+        });
     }
     let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
     if length > MAX_LEN - FIXED_LEN - 4 {
-        return Err(JournalError::DamagedHeader { path: path() });
+        return Err(JournalError::DamagedHeader { path: paths.journal.clone() });
     }
-    let Some((text, rest)) = rest.split_at_checked(length) else { return Ok(Found::Cut) };
-    let Some(crc) = rest.first_chunk::<4>() else { return Ok(Found::Cut) };
+    let Some((text, rest)) = rest.split_at_checked(length) else { return Ok(HeaderState::Cut) };
+    let Some(crc) = rest.first_chunk::<4>() else { return Ok(HeaderState::Cut) };
     let checked = bytes.get(..FIXED_LEN + length).unwrap_or_default();
     let description = Description::from_json(text)
         .filter(|_| crc32fast::hash(checked).to_le_bytes() == *crc)
-        .ok_or_else(|| JournalError::DamagedHeader { path: path() })?;
-    Ok(Found::Header(Header { description, length: FIXED_LEN + length + 4 }))
+        .ok_or_else(|| JournalError::DamagedHeader { path: paths.journal.clone() })?;
+    Ok(HeaderState::Header(Header { description, length: FIXED_LEN + length + 4 }))
 }
 
 // Giving a journal the description of the batch that continues it (`--allow-changes`).
@@ -173,10 +176,9 @@ pub(super) fn redescribe(
     paths: &JournalPaths,
     description: &Description,
 ) -> Result<(LockedFile, u64), JournalError> {
-    let failed = |error| JournalError::write(&paths.journal, error);
-    let header = encode(description).map_err(failed)?;
+    let header = encode(description).map_err(|error| JournalError::write(&paths.journal, error))?;
     let mut journal = Some(journal);
-    let copy = |copy: &mut File| {
+    let replaced = replace(&paths.journal, Access::Shared, Durability::PowerCut, |copy| {
         copy.try_lock()?;
         copy.write_all(&header)?;
         if let Some(journal) = &journal {
@@ -188,9 +190,8 @@ pub(super) fn redescribe(
         // journal is locked at every moment.
         journal = journal.take().filter(|_| cfg!(unix));
         Ok::<_, io::Error>(())
-    };
-    let file = replace(&paths.journal, Access::Shared, Durability::PowerCut, copy).map_err(failed)?;
-    let file = LockedFile::new(file);
+    });
+    let file = LockedFile::new(replaced.map_err(|error| JournalError::write(&paths.journal, error))?);
     drop(journal);
     Ok((file, header.len() as u64))
 }

@@ -11,7 +11,7 @@ use cog_store::sync_directory_of;
 
 use super::{
     Description, Files, Finished, JournalError, JournalPaths, Wrap,
-    description::{self, DONE, Found, Header, redescribe},
+    description::{self, DONE, Header, HeaderState, redescribe},
     recover::{read_finished, recover},
     writer::{Appender, Appenders},
 };
@@ -27,7 +27,7 @@ pub enum Resume {
 }
 
 /// A journal that is ready for the next result.
-pub(super) struct Opened {
+pub(super) struct OpenJournal {
     pub(super) files: Files,
     pub(super) appenders: Appenders,
     pub(super) finished: Finished,
@@ -39,7 +39,7 @@ pub(super) fn open(
     description: &Description,
     resume: Resume,
     wrap: Wrap<'_>,
-) -> Result<Opened, JournalError> {
+) -> Result<OpenJournal, JournalError> {
     let journal = open_locked(&paths.journal)?;
     let Some(header) = read_header(&journal, paths)? else {
         let started = start(paths, journal, description, wrap);
@@ -48,6 +48,7 @@ pub(super) fn open(
     let is_same = check(&header, description, paths, resume)?;
     let header_len = header.length as u64;
     let results = open_results(&journal, header_len, paths)?;
+    // After the results are open: a journal with another description, but without results, could not be continued by either command.
     let (journal, header_len) = match is_same {
         true => (journal, header_len),
         false => redescribe(journal, header_len, paths, description)?,
@@ -58,7 +59,7 @@ pub(super) fn open(
         journal: appender(&files.journal, &paths.journal, recovered.journal_len, wrap)?,
         results: appender(&files.results, &paths.results, recovered.results_len, wrap)?,
     };
-    Ok(Opened { files, appenders, finished: recovered.finished })
+    Ok(OpenJournal { files, appenders, finished: recovered.finished })
 }
 
 /// Reads the rows that have a result, and changes nothing.
@@ -71,7 +72,7 @@ pub(super) fn read(
         return Ok(Finished::default());
     }
     let journal = open_locked(&paths.journal)?;
-    let Found::Header(header) = description::decode(&first_bytes(&journal, paths)?, paths)? else {
+    let HeaderState::Header(header) = description::decode(&first_bytes(&journal, paths)?, paths)? else {
         return Ok(Finished::default());
     };
     check(&header, description, paths, resume)?;
@@ -107,17 +108,17 @@ fn read_header(journal: &File, paths: &JournalPaths) -> Result<Option<Header>, J
     let found = description::decode(&bytes, paths)?;
     let has_results = std::fs::metadata(&paths.results).is_ok_and(|about| about.len() > 0);
     match found {
-        Found::Header(header) => Ok(Some(header)),
-        Found::Done => remove_done(journal, paths).map(|()| None),
-        Found::Cut if !has_results => Ok(None),
-        Found::Cut if bytes.is_empty() => {
+        HeaderState::Header(header) => Ok(Some(header)),
+        HeaderState::Done => remove_done(journal, paths).map(|()| None),
+        HeaderState::Cut if !has_results => Ok(None),
+        HeaderState::Cut if bytes.is_empty() => {
             let _ = std::fs::remove_file(&paths.journal); // it was created now, and is locked
             Err(JournalError::JournalMissing {
                 results: paths.results.clone(),
                 journal: paths.journal.clone(),
             })
         }
-        Found::Cut => Err(JournalError::DamagedHeader { path: paths.journal.clone() }),
+        HeaderState::Cut => Err(JournalError::DamagedHeader { path: paths.journal.clone() }),
     }
 }
 
@@ -127,7 +128,7 @@ fn start(
     journal: LockedFile,
     description: &Description,
     wrap: Wrap<'_>,
-) -> Result<Opened, JournalError> {
+) -> Result<OpenJournal, JournalError> {
     let header =
         description::encode(description).map_err(|error| JournalError::write(&paths.journal, error))?;
     let results = open_file(&paths.results).map_err(|error| JournalError::write(&paths.results, error))?;
@@ -137,9 +138,10 @@ fn start(
         results: appender(&files.results, &paths.results, 0, wrap)?,
     };
     appenders.journal.append(&header).map_err(|failed| failed.error)?;
+    // Records follow only a header that is on disk: after a power cut, a journal with records always says whose they are.
     appenders.journal.sync()?;
     sync_directory_of(&paths.journal).map_err(|error| JournalError::write(&paths.journal, error))?;
-    Ok(Opened { files, appenders, finished: Finished::default() })
+    Ok(OpenJournal { files, appenders, finished: Finished::default() })
 }
 
 /// Removes the files of a batch that was killed after its output was complete, if they are that.

@@ -42,16 +42,16 @@ struct Scan {
 
 /// Reads the journal, and removes what was not stored completely.
 pub(super) fn recover(files: &Files, resume: Resume, wrap: Wrap<'_>) -> Result<Recovered, JournalError> {
-    let reading = |source| JournalError::read(&files.paths.journal, source);
-    let length = files.journal.metadata().map_err(reading)?.len();
+    let path = &files.paths.journal;
+    let length = files.journal.metadata().map_err(|source| JournalError::read(path, source))?.len();
     let count = length.saturating_sub(files.header_len) / RECORD_LEN as u64;
     if count > MAX_RECORDS {
-        let path = files.paths.journal.clone();
-        return Err(JournalError::TooManyRecords { path, count, max: MAX_RECORDS });
+        return Err(JournalError::TooManyRecords { path: path.clone(), count, max: MAX_RECORDS });
     }
     let count = usize::try_from(count).unwrap_or(0);
     let finished = Finished::with_capacity(count, resume == Resume::Changed);
-    let mut scan = Scan::read(&files.journal, files.header_len, finished).map_err(reading)?;
+    let scan = Scan::read(&files.journal, files.header_len, finished);
+    let mut scan = scan.map_err(|source| JournalError::read(path, source))?;
     let broken = broken_lines(&scan, files)?;
     let last = scan.settle(&broken);
     let recovered = Recovered {
@@ -119,18 +119,18 @@ impl Scan {
 /// Returns the numbers of the records in the last group whose lines are incomplete or damaged.
 fn broken_lines(scan: &Scan, files: &Files) -> Result<Vec<u64>, JournalError> {
     let path = &files.paths.results;
-    let reading = |source| JournalError::read(path, source);
-    let found = files.results.metadata().map_err(reading)?.len();
+    let found = files.results.metadata().map_err(|source| JournalError::read(path, source))?.len();
     let Some((_, last)) = scan.tail.back() else { return Ok(Vec::new()) };
     let is_synced = |record: &Record| record.offset.saturating_add(GROUP_BYTES) < last.offset;
     let synced = scan.tail.iter().filter(|(_, record)| is_synced(record)).map(|(_, record)| record.end());
+    // What was synced cannot be lost by a power cut: somebody has cut or replaced the file, so nothing is removed from the journal.
     if synced.chain([scan.settled]).any(|end| end > found) {
         return Err(JournalError::ResultsIncomplete { path: path.clone(), found, expected: scan.end });
     }
     let mut reader = BufReader::new(&files.results);
     let mut broken = Vec::new();
     for (number, record) in scan.tail.iter().filter(|(_, record)| !is_synced(record)) {
-        if !is_intact(&mut reader, record).map_err(reading)? {
+        if !is_intact(&mut reader, record).map_err(|source| JournalError::read(path, source))? {
             broken.push(*number);
         }
     }
@@ -157,11 +157,12 @@ fn is_intact(reader: &mut BufReader<&File>, record: &Record) -> io::Result<bool>
 
 /// Removes records without a line, then cuts both files after the last record.
 fn repair(files: &Files, recovered: &Recovered, broken: &[u64], wrap: Wrap<'_>) -> Result<(), JournalError> {
-    let writing = |source| JournalError::write(&files.paths.journal, source);
     let positions = broken.iter().map(|number| files.header_len + number * RECORD_LEN as u64);
     let positions: Vec<u64> = positions.filter(|position| *position < recovered.journal_len).collect();
-    remove_records(&files.journal, &positions).map_err(writing)?;
-    cut(&files.journal, recovered.journal_len, wrap).map_err(writing)?;
+    // The records first: one without a line would be taken for a result if the program were killed between the two cuts.
+    remove_records(&files.journal, &positions)
+        .and_then(|()| cut(&files.journal, recovered.journal_len, wrap))
+        .map_err(|source| JournalError::write(&files.paths.journal, source))?;
     cut(&files.results, recovered.results_len, wrap)
         .map_err(|source| JournalError::write(&files.paths.results, source))
 }

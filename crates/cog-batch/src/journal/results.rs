@@ -136,6 +136,7 @@ impl Results {
     /// # Errors
     /// If a file cannot be removed.
     pub fn remove(mut self) -> Result<(), JournalError> {
+        // Two files cannot be removed at once. The mark says that the output is complete, whatever remains after a crash.
         self.mark_done()?;
         for path in [&self.files.paths.results, &self.files.paths.journal] {
             std::fs::remove_file(path).map_err(|error| JournalError::write(path, error))?;

@@ -38,17 +38,20 @@ pub(super) fn open_file(
     contract: &Contract,
     map: &ColumnMap,
 ) -> Result<Box<dyn RowReader>, TableError> {
-    let mut magic = |from| -> std::io::Result<bool> {
-        let mut found = Vec::new();
-        input.seek(from)?;
-        input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut found)?;
-        Ok(found == MAGIC)
-    };
-    if magic(SeekFrom::Start(0))? && !magic(SeekFrom::End(-(MAGIC.len() as i64)))? {
+    let is_file = has_magic(&mut input, SeekFrom::Start(0))?;
+    if is_file && !has_magic(&mut input, SeekFrom::End(-(MAGIC.len() as i64)))? {
         return Err(TableError::Content("its end is missing".to_owned()));
     }
     input.rewind()?;
     open_stream(input, contract, map)
+}
+
+/// Returns whether a file has the magic of Arrow IPC at a position. A stream has none.
+fn has_magic(input: &mut (impl Read + Seek), from: SeekFrom) -> std::io::Result<bool> {
+    let mut found = Vec::new();
+    input.seek(from)?;
+    input.take(MAGIC.len() as u64).read_to_end(&mut found)?;
+    Ok(found == MAGIC)
 }
 
 /// Opens a stream, which may be a file from its start.

@@ -36,7 +36,7 @@ pub(super) struct Csv<R> {
     row: u64,
 }
 
-/// Parses the cells of records.
+/// Parses the cells of records. One parser for all rows: the buffers of a record with hundreds of cells are used again.
 struct Cells {
     columns: Columns,
     fields: Fields,
@@ -46,6 +46,13 @@ struct Cells {
 struct Physical {
     number: u64,
     text: Result<Bytes, RowHash>,
+}
+
+impl Physical {
+    /// Whether the line fits into a record that has this length so far.
+    fn fits_after(&self, length: usize) -> bool {
+        self.text.as_ref().is_ok_and(|text| length + text.len() < MAX_LINE)
+    }
 }
 
 /// A record, with the line on which it begins.
@@ -107,8 +114,7 @@ impl<R: Read + Send> Csv<R> {
         let mut more = Vec::new();
         while state == QuoteState::Quoted {
             let next = if more.len() < MAX_LINES { self.line()? } else { None };
-            let fits = |line: &Physical| line.text.as_ref().is_ok_and(|next| length + next.len() < MAX_LINE);
-            let is_usable = next.as_ref().is_some_and(fits);
+            let is_usable = next.as_ref().is_some_and(|line| line.fits_after(length));
             more.extend(next);
             let Some(Physical { text: Ok(next), .. }) = more.last().filter(|_| is_usable) else {
                 state = QuoteState::Torn;
@@ -118,6 +124,7 @@ impl<R: Read + Send> Csv<R> {
             state = QuoteState::after(next, QuoteState::Quoted);
         }
         if state == QuoteState::Torn {
+            // Otherwise one open quote would swallow the rest of the file. The lines after it are read as records of their own.
             more.into_iter().rev().for_each(|line| self.returned.push_front(line));
             let hash = self.hasher.hash(&first);
             return Ok(Some(Record { line, hash, text: Err(RowErrorKind::TornQuote) }));

@@ -88,22 +88,23 @@ fn view(field: &Arc<Field>) -> Arc<Field> {
 
 /// Checks the end of the file before anything of the length that it names is read.
 fn check_tail(file: &mut File) -> Result<(), TableError> {
-    let content = |reason: &str| Err(TableError::Content(reason.to_owned()));
     let mut head = [0; 4];
     let length = file.seek(SeekFrom::End(0))?;
     file.rewind()?;
     if length < TAIL + 4 || file.read_exact(&mut head).is_err() || !matches!(&head, b"PAR1" | b"PARE") {
-        return content("it is not Parquet");
+        return Err(TableError::Content("it is not Parquet".to_owned()));
     }
     let mut tail = [0; TAIL as usize];
     file.seek(SeekFrom::Start(length - TAIL))?;
     file.read_exact(&mut tail)?;
     let [a, b, c, d, magic @ ..] = tail;
     match (&magic, u32::from_le_bytes([a, b, c, d]) as usize) {
-        (b"PARE", _) => content("it is encrypted"),
-        (b"PAR1", index) if index > MAX_INDEX => content("its index is too large"),
+        (b"PARE", _) => Err(TableError::Content("it is encrypted".to_owned())),
+        (b"PAR1", index) if index > MAX_INDEX => {
+            Err(TableError::Content("its index is too large".to_owned()))
+        }
         (b"PAR1", _) => Ok(()),
-        _ => content("its end is missing"),
+        _ => Err(TableError::Content("its end is missing".to_owned())),
     }
 }
 

@@ -80,6 +80,7 @@ impl Source {
                 (reader, length)
             }
         };
+        // Bounded, so that a fast disk does not fill the memory while rows run for seconds.
         let (sender, groups) = mpsc::channel(READ_AHEAD);
         let name = self.name();
         // Not a task: nothing waits for a thread that waits for stdin.

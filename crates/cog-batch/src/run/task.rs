@@ -6,7 +6,7 @@ use cog_json::Value;
 use cog_run::RunInput;
 use cog_spec::{Code, Envelope, ErrorBody};
 
-use super::{Batch, Running, run_input};
+use super::{Batch, BatchRun, run_input};
 use crate::{
     FinishedRow, Row, RowHash, RowResult, Sink, Stop,
     digest::Digest,
@@ -32,7 +32,7 @@ pub(super) struct Task {
 }
 
 /// A run that has ended.
-pub(super) struct Ended {
+pub(super) struct TaskResult {
     pub(super) task: Task,
     pub(super) envelope: Envelope,
     pub(super) latency: Duration,
@@ -40,13 +40,13 @@ pub(super) struct Ended {
 }
 
 impl Task {
-    pub(super) async fn run(self, batch: &Batch, reserved: f64) -> Ended {
+    pub(super) async fn run(self, batch: &Batch, reserved: f64) -> TaskResult {
         let started = Instant::now();
         let envelope = match &batch.runner {
             Some(runner) => runner.run(self.row, self.hash, &self.input).await,
             None => self.run_here(batch).await,
         };
-        Ended { task: self, envelope, latency: started.elapsed(), reserved }
+        TaskResult { task: self, envelope, latency: started.elapsed(), reserved }
     }
 
     async fn run_here(&self, batch: &Batch) -> Envelope {
@@ -113,7 +113,7 @@ impl Failure {
 /// The failures of the provider in a row that end a batch.
 const MAX_FAILURES: usize = 20;
 
-impl<S: Sink> Running<'_, S> {
+impl<S: Sink> BatchRun<'_, S> {
     /// Holds the result of a row that the provider failed. Many in a row stop the batch: the provider is down, or its key is
     /// wrong, and every row would fail.
     pub(super) async fn hold(&mut self, task: Task, envelope: Envelope) {
@@ -147,6 +147,7 @@ impl<S: Sink> Running<'_, S> {
 
     /// Whether too many rows have failed, with those that are held.
     fn has_too_many_failures(&self) -> bool {
+        // The limit of the user comes first: held results count, or it would be exceeded by up to twenty rows.
         let rows = self.summary.rows;
         let held = self.held.len() as u64;
         let limit = self.batch.max_failures;
@@ -205,7 +206,7 @@ fn is_cause(error: &ErrorBody) -> bool {
     error.details.as_ref().and_then(|details| details.get("reason")?.as_str()) == Some("unavailable")
 }
 
-impl<S: Sink> Running<'_, S> {
+impl<S: Sink> BatchRun<'_, S> {
     /// Returns the run of a row. None if the row gets the result of an earlier one.
     pub(super) async fn task(&mut self, row: Duplicate, input: Value) -> Option<Task> {
         let digest = self.batch.dedupes.then(|| digest_of_input(&input));

@@ -13,7 +13,7 @@ use cog_run::{ModuleRef, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio_util::sync::CancellationToken;
 
-use super::{Counts, increment, refusals::Refusals};
+use super::{Counts, Refusals, increment};
 use crate::{
     Job, JobId, NatsError, Queue,
     job::{self, digest},
@@ -188,6 +188,7 @@ impl Handler {
     async fn finish(&self, delivery: &Delivery<'_>, reply: Option<&str>, envelope: &Envelope) {
         let max_bytes = self.queue.client.max_payload();
         let result = queue::write(Some(&delivery.id), &delivery.digest, envelope, max_bytes);
+        // Without an end: giving up would return the job to the queue, and the model would be paid again.
         while let Err(error) = self.queue.store(&delivery.id, result.clone()).await {
             tracing::warn!(job = %delivery.id, %error, "storing the result again");
             tokio::time::sleep(STORE_AGAIN).await;

@@ -135,8 +135,7 @@ fn container<'py>(object: &Bound<'py, PyAny>) -> Result<Form<'py>, ConversionErr
 }
 
 fn suggestion(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
-    let is_abstract = |name: &str| is_a(object, "collections.abc", name);
-    Ok(if is_abstract("Set")? {
+    Ok(if is_a(object, "collections.abc", "Set")? {
         "a set has no order; pass sorted(value)"
     } else if object.hasattr("tolist")? {
         "pass value.tolist()"
@@ -144,9 +143,9 @@ fn suggestion(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
         "pass value.total_seconds()"
     } else if object.hasattr("read")? {
         "pass what it contains: value.read()"
-    } else if is_abstract("Awaitable")? {
+    } else if is_a(object, "collections.abc", "Awaitable")? {
         "await it"
-    } else if is_abstract("Iterable")? {
+    } else if is_a(object, "collections.abc", "Iterable")? {
         "pass list(value)"
     } else if object.is_callable() {
         "pass what it returns"

@@ -136,7 +136,7 @@ fn expected(field: &InputField) -> String {
     let types = field.types;
     let names = [
         (field.is_media, "a media file"),
-        (types.text, "a text"),
+        (types.text, "a string"),
         (types.number, "a number"),
         (types.boolean, "a boolean"),
         (types.object && !field.is_media, "an object"),

@@ -190,7 +190,7 @@ fn columns_must_fit_the_input() {
     );
     assert_eq!(
         error(&batch(vec![("age", number.clone()), ("name", number.clone())]), &contract),
-        "column `name` is Int64, and the input field `name` needs a text"
+        "column `name` is Int64, and the input field `name` needs a string"
     );
     assert_eq!(
         error(&batch(vec![("age", number.clone()), ("name", text("x")), ("other", text("x"))]), &contract),

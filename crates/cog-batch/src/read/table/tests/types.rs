@@ -127,7 +127,7 @@ fn runs_are_refused_with_their_type() {
     let runs: RunArray<Int32Type> = vec!["a", "a", "b"].into_iter().collect();
     let found = read(&arrow_file(&batch(vec![("text", Arc::new(runs))])), Format::Arrow, &any()).unwrap_err();
     let found = found.to_string();
-    assert!(found.contains("column `text` is RunEndEncoded") && found.ends_with("needs a text"), "{found}");
+    assert!(found.contains("column `text` is RunEndEncoded") && found.ends_with("needs a string"), "{found}");
 }
 
 #[test]
