@@ -1,6 +1,7 @@
 //! Checks a complete reply: a valid answer, or why it is not one.
 
 mod handoff;
+mod model_error;
 mod open;
 
 use cog_harmony::{Finding, citation};
@@ -20,7 +21,7 @@ use crate::{
 pub(crate) fn finalize(rules: &AnswerRules, mut parsed: ParsedReply) -> Result<Success, Box<Failure>> {
     note_dropped(&mut parsed);
     if parsed.shape == (Shape::Envelope { ok: false }) {
-        return Err(Box::new(handoff::finalize_error(rules, parsed)));
+        return Err(Box::new(model_error::finalize(rules, parsed)));
     }
     let emitted = open::read(rules, &parsed.value);
     let mut opened = open::open(rules, parsed);
@@ -114,12 +115,14 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
     let ReplyParts { meta, states_risk, is_bare, data, mut ledger, mut violations } = opened;
     violations.extend(rules.contract.check_meta(meta.node()));
     let data = data.unwrap_or_default();
+    // Data that are missing or of another type were reported; their members would be reported once more.
     let (data, check) =
         match violations.iter().any(|violation| violation.path == "data" || violation.path == "ok") {
             true => (data, DataCheck::default()),
             false => check_data(rules, data, &mut ledger),
         };
     violations.extend(check.violations);
+    // Sealing hashes the packet, which makes sense only for an answer that is otherwise valid.
     let handoff = match violations.is_empty() {
         true => next_packet(rules, data.node()).unwrap_or_else(|found| {
             violations = found;
@@ -133,21 +136,23 @@ fn check(rules: &AnswerRules, opened: ReplyParts) -> Result<ConformingAnswer, Bo
     if violations.is_empty() && read.is_none() {
         violations.push(error::violation("meta.risk", "type", "expected a string or `{custom, reason}`"));
     }
-    let failure = |error| Failure {
-        partial_data: repair::partial_data(rules, &data, data.node()),
-        repairs: ledger.entries().to_vec(),
-        warnings: warnings.clone(),
-        ..Failure::new(error)
+    let meta = match read.filter(|_| violations.is_empty()) {
+        Some(_) if rules.strict && !ledger.entries().is_empty() => Err(error::repaired(ledger.entries())),
+        Some(meta) => Ok(meta),
+        None => Err(error::from_violations(&violations)),
     };
-    let meta = match read {
-        Some(meta) if violations.is_empty() => meta,
-        _ => return Err(Box::new(failure(error::from_violations(&violations)))),
-    };
-    if rules.strict && !ledger.entries().is_empty() {
-        return Err(Box::new(failure(error::repaired(ledger.entries()))));
+    match meta {
+        Ok(meta) => {
+            let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
+            Ok(ConformingAnswer { meta, states_risk, data, changed, ledger, warnings, handoff })
+        }
+        Err(error) => Err(Box::new(Failure {
+            partial_data: repair::partial_data(rules, &data, data.node()),
+            repairs: ledger.into_entries(),
+            warnings,
+            ..Failure::new(error)
+        })),
     }
-    let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
-    Ok(ConformingAnswer { meta, states_risk, data, changed, ledger, warnings, handoff })
 }
 
 /// Checks the data. Insights over the limit are removed first (ruling R30).
@@ -199,6 +204,7 @@ const LOW_FOR_DECISION: f64 = 0.5;
 
 fn admit(rules: &AnswerRules, checked: ConformingAnswer) -> Result<Success, Box<Failure>> {
     let ConformingAnswer { mut meta, states_risk, data, changed, ledger, mut warnings, handoff } = checked;
+    // A refusal reports what the model itself stated, before the risk rule changed it (rulings R2, R3).
     let model_meta = meta.clone();
     warnings.extend(apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
     raise(rules.manifest.risk_rule, rules.parts_risk, &mut meta);

@@ -1,0 +1,89 @@
+//! A reply with `ok: false`: the model's own error (rulings R31, R32).
+
+use cog_json::{Node, Value};
+use cog_schema::Violation;
+use cog_spec::{ErrorBody, Meta};
+
+use super::{Failure, ParsedReply, open};
+use crate::{
+    AnswerRules, error,
+    repair::{self, Ledger, reply_meta::Fill},
+};
+
+/// Returns the failure of a run whose model answers with an error.
+pub(super) fn finalize(rules: &AnswerRules, parsed: ParsedReply) -> Failure {
+    let ParsedReply { value, mut ledger, .. } = parsed;
+    let partial_node = value.get("partial_data").filter(|data| !data.is_null());
+    let meta = repaired_meta(rules, &value, partial_node, &mut ledger);
+    let mut violations = rules.contract.check_meta(meta.node());
+    let error = value.get("error").filter(|error| !error.is_null());
+    let error = error.map(|error| open::drop_nulls(rules, &value, error, "error"));
+    let outcome = match &error {
+        Some(error) => read(rules, error, &mut violations),
+        None => {
+            violations.push(error::violation("error", "required", "`ok` is false, but `error` is missing"));
+            None
+        }
+    };
+    let partial_data = partial_node.and_then(|data| repair::partial_data(rules, &value, data));
+    let (error, meta) = match outcome {
+        Some(_) if rules.strict && !ledger.entries().is_empty() => (error::repaired(ledger.entries()), None),
+        Some(error) if violations.is_empty() => (error, Meta::read(meta.node())),
+        _ => {
+            let error = error::from_violations_with(&violations, |w| {
+                w.optional("model_error", &error);
+            });
+            (error, None)
+        }
+    };
+    Failure { meta, partial_data, repairs: ledger.into_entries(), ..Failure::new(error) }
+}
+
+fn repaired_meta(
+    rules: &AnswerRules,
+    reply: &Value,
+    partial: Option<Node<'_>>,
+    ledger: &mut Ledger,
+) -> Value {
+    let fill = Fill {
+        rationale: partial.and_then(|data| data.get("rationale")).and_then(Node::as_str),
+        responsibility: &rules.manifest.responsibility,
+        requires_confidence: rules.manifest.constraints.require_confidence,
+    };
+    open::reply_meta(rules, reply).map_or_else(|meta| meta, |reply_meta| reply_meta.repair(&fill, ledger))
+}
+
+/// Reads the error and normalises its code. Adds violations of the contract.
+fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> Option<ErrorBody> {
+    let written = error.get_str("code");
+    let declared = &rules.manifest.error_codes;
+    let Some(code) = written.and_then(|written| error::normalise(written, declared, &rules.contract)) else {
+        violations.extend(rules.contract.check_error(error.node()));
+        if violations.is_empty() {
+            let message =
+                format!("`{}` is not an error code of the specification or of the manifest", written?);
+            violations.push(error::violation("error.code", "error_code", message));
+        }
+        return None;
+    };
+    violations.extend(error::check(error.node(), &code, &rules.contract));
+    let legacy = written.filter(|written| *written != code.as_str());
+    let details = details(error.get("details"), legacy);
+    let mut body = ErrorBody::with_code(code, error.get("message")?.as_str()?.to_owned());
+    body.recoverable = error.get("recoverable").and_then(Node::as_bool).or(body.recoverable);
+    body.suggestion = error.get_str("suggestion").map(str::to_owned);
+    body.details = details;
+    Some(body)
+}
+
+fn details(details: Option<Node<'_>>, legacy: Option<&str>) -> Option<Value> {
+    if details.is_none() && legacy.is_none() {
+        return None;
+    }
+    Some(error::details(|w| {
+        for (key, value) in details.into_iter().flat_map(Node::members) {
+            w.field(key, &value);
+        }
+        w.optional("legacy_code", &legacy);
+    }))
+}
