@@ -101,12 +101,13 @@ impl<'a> Loader<'a> {
     fn load_all(&mut self) {
         let mut index = 0;
         while index < self.plans.len() {
+            // Taken out, because loading the parts adds further drafts to the list.
             let drafts = self.drafts.get_mut(index).map(std::mem::take).unwrap_or_default();
             let before_parts = self.findings.len();
             let parts = drafts.iter().map(|draft| self.part(draft)).collect();
             let findings = std::mem::take(&mut self.about_parts);
             if let Some(loaded) = self.plans.get_mut(index) {
-                // Those about the parts themselves come later.
+                // In the order of the modules: the parts added their own findings in the meantime.
                 self.findings.splice(before_parts..before_parts, findings.about(&loaded.plan.module));
                 loaded.plan.parts = parts;
                 loaded.locations = drafts.into_iter().map(|draft| draft.location).collect();

@@ -73,16 +73,20 @@ impl fmt::Display for Values {
 
 impl Values {
     fn strings(&self) -> Vec<String> {
-        let point = |interval: &Interval<String>| match interval {
-            (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Some(quoted(lower)),
-            _ => None,
-        };
-        let intervals = self.strings.intervals();
-        let listed: Option<Vec<String>> = intervals.iter().map(point).collect();
+        let intervals = self.strings.intervals().iter();
+        let listed: Option<Vec<String>> = intervals.map(quoted_point).collect();
         match listed.filter(|listed| listed.len() <= MAX_LISTED) {
             Some(listed) => listed,
             None => vec!["a string".to_owned()],
         }
+    }
+}
+
+/// Returns the only string of an interval as a message shows it; none if it has others.
+fn quoted_point(interval: &Interval<String>) -> Option<String> {
+    match interval {
+        (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Some(quoted(lower)),
+        _ => None,
     }
 }
 
@@ -247,6 +251,7 @@ fn is_equal(left: Value<'_>, right: Value<'_>) -> bool {
             node.as_u64().is_some_and(|number| number == length as u64)
         }
         (Value::Absent, Value::Absent) => true,
+        // An optional part that failed has the result null, so conditions need not tell it from an absent member.
         (Value::Node(node), Value::Absent) | (Value::Absent, Value::Node(node)) => node.is_null(),
         (Value::Length(_), Value::Absent) | (Value::Absent, Value::Length(_)) => false,
     }

@@ -77,10 +77,7 @@ impl Diagram {
     /// Returns the drawing as text.
     pub fn to_text(&self) -> String {
         let mut text = format!("{} ({})\n", truncated(&self.name), self.pattern);
-        let name =
-            |index: usize| self.nodes.get(index).map_or_else(String::new, |node| truncated(&node.name));
-        let arrows: Vec<String> =
-            self.edges.iter().map(|edge| arrow(edge, &name(edge.from), &name(edge.to))).collect();
+        let arrows: Vec<String> = self.edges.iter().map(|edge| self.arrow(edge)).collect();
         let width = arrows.iter().map(|arrow| arrow.chars().count()).max().unwrap_or_default();
         for (edge, arrow) in self.edges.iter().zip(&arrows) {
             let fields: Vec<String> = edge.fields.iter().map(|field| field.label()).collect();
@@ -97,11 +94,15 @@ impl Diagram {
         let lines: Vec<String> = details.map(|node| detail(node, width)).collect();
         if lines.is_empty() { text } else { format!("{text}\n{}", lines.concat()) }
     }
-}
 
-fn arrow(edge: &DiagramEdge, from: &str, to: &str) -> String {
-    let sign = if edge.kind.is_dashed() { "⇢" } else { "→" };
-    format!("{from} {sign} {to}")
+    fn arrow(&self, edge: &DiagramEdge) -> String {
+        let sign = if edge.kind.is_dashed() { "⇢" } else { "→" };
+        format!("{} {sign} {}", self.shown_name(edge.from), self.shown_name(edge.to))
+    }
+
+    fn shown_name(&self, node: usize) -> String {
+        self.nodes.get(node).map_or_else(String::new, |node| truncated(&node.name))
+    }
 }
 
 fn detail(node: &DiagramNode, width: usize) -> String {
@@ -138,9 +139,15 @@ impl Diagram {
 
 /// Returns text for a label in quotes. Everything that Mermaid or HTML reads is written by its number.
 fn escaped(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || " -_.,:$[]()=+…".contains(c);
-    let escape = |c: char| if plain(c) { c.to_string() } else { format!("#{};", u32::from(c)) };
-    text.chars().filter(|c| !c.is_control()).map(escape).collect()
+    let mut escaped = String::new();
+    for c in text.chars().filter(|c| !c.is_control()) {
+        if c.is_alphanumeric() || " -_.,:$[]()=+…".contains(c) {
+            escaped.push(c);
+        } else {
+            escaped += &format!("#{};", u32::from(c));
+        }
+    }
+    escaped
 }
 
 // A drawing for Graphviz.

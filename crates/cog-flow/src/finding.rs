@@ -180,10 +180,9 @@ impl Finding {
     fn located_message(&self) -> String {
         let (Some(module), Some(other)) = (&self.module, &self.also_at) else { return self.message.clone() };
         let locator = Locator::new(module);
-        let place = |location: &FindingLocation| {
-            place(&location.locate(&locator, Diagnostic::error(self.rule, "", "")))
-        };
-        format!("{} ({} and {})", self.message, place(other), place(&self.location))
+        let other = other.locate(&locator, Diagnostic::error(self.rule, "", ""));
+        let own = self.location.locate(&locator, Diagnostic::error(self.rule, "", ""));
+        format!("{} ({} and {})", self.message, place(&other), place(&own))
     }
 
     /// Returns it as the error of a run of a module.

@@ -97,7 +97,7 @@ impl JsonPath {
 }
 
 fn many(query: &Query, document: &serde_json::Value) -> Result<Value, PathError> {
-    // The selection holds references only, so the limit applies where the values are copied.
+    // The selection has only references, so the limit applies where the values are copied.
     let mut text = BoundedText(Vec::new());
     serde_json::to_writer(&mut text, &query.query(document).all()).map_err(|_| TOO_LARGE)?;
     Value::parse_within(&text.0, Limits::unbounded()).map_err(|_| TOO_LARGE)

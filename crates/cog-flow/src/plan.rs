@@ -18,7 +18,7 @@ use self::{
     parts::Parts,
 };
 use crate::{
-    Answer, Callee, Condition, PlanId, Selection, Step, Target,
+    Answer, Callee, Condition, PlanId, Selection, Step,
     finding::{Finding, FindingLocation, Findings},
 };
 
@@ -76,8 +76,7 @@ impl Plan {
 
     /// Returns the step whose values a routed module receives.
     pub fn routed_step(&self, next: Callee) -> Option<&Step> {
-        let leads_to = |step: &&Step| matches!(&step.to, Target::Modules(targets) if targets.contains(&next));
-        self.steps.iter().filter(|step| step.is_routed).find(leads_to)
+        self.steps.iter().find(|step| step.is_routed && step.targets().contains(&next))
     }
 }
 
@@ -266,6 +265,7 @@ impl Compiler<'_> {
             pattern: composition.pattern,
             max_depth: composition.max_depth,
             timeout: Duration::from_millis(composition.timeout_ms),
+            // Filled when the modules of the drafts are found, which needs a lookup.
             parts: Vec::new(),
             calls: self.calls,
             mentions: self.mentions,

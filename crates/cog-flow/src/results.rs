@@ -92,8 +92,8 @@ impl Plan {
 
     /// Returns whether a step runs: one of its sources has a value, and its condition is true.
     pub fn is_selected(&self, step: &Step, results: &Results) -> bool {
-        let has_value = |source: &Source| !results.source(*source, View::Envelope).is_null();
-        step.from.sources.iter().any(has_value)
+        let mut sources = step.from.sources.iter();
+        sources.any(|source| !results.source(*source, View::Envelope).is_null())
             && step.condition.as_ref().is_none_or(|condition| {
                 condition.is_true(self.selected(&step.from, results, View::Envelope).node())
             })
@@ -134,11 +134,11 @@ impl Plan {
 
     /// Returns whether no further round starts, after so many rounds.
     pub fn is_last_round(&self, iteration: &Iteration, rounds: u32, results: &Results) -> bool {
-        let is_done = || {
-            let condition = iteration.until.as_ref();
-            condition.is_some_and(|until| until.is_true(self.judged(iteration.from.as_ref(), results).node()))
-        };
-        rounds >= iteration.max_rounds || is_done()
+        rounds >= iteration.max_rounds
+            || iteration
+                .until
+                .as_ref()
+                .is_some_and(|until| until.is_true(self.judged(iteration.from.as_ref(), results).node()))
     }
 
     /// Returns the data of the answer, put together by the steps to `output`; later steps win. None if no step ran.
@@ -287,6 +287,7 @@ fn write_members(objects: &[Node<'_>], w: &mut Writer<'_>) {
 
 /// Returns a value that is written. Everything that is written was read within limits.
 fn written(write: impl FnOnce(&mut Writer<'_>)) -> Value {
+    // A value is a tree over its own text, so that parts of several values become one by writing and reading them.
     let mut text = String::new();
     write(&mut Writer::compact(&mut text));
     Value::parse_within(text.as_bytes(), Limits::unbounded()).unwrap_or_default()

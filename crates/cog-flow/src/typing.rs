@@ -82,6 +82,7 @@ fn prompt(sources: &Sources<'_>, findings: &mut Findings) {
         if findings.is_enough() {
             return;
         }
+        // A second mention of a call is no entry of `calls`, so that its arguments are checked once.
         findings.extend(reference(sources, &range, part));
         let call = plan.calls.binary_search_by_key(&position, |call| call.position).ok();
         let Some(call) = call.and_then(|index| plan.calls.get(index)) else { continue };
@@ -135,24 +136,25 @@ impl<'c> Receiver<'c> {
 
     /// Returns the inputs of a callee and of its fallbacks, which receive the same values.
     fn inputs(sources: &Sources<'c>, callee: Callee) -> impl Iterator<Item = Self> {
-        let name_of = |callee| sources.plan.name_of(callee);
-        let receiver = move |receiving: Callee| {
+        let plan = sources.plan;
+        sources.answering(callee).map(move |receiving| {
+            let mut name = format!("the input of `{}`", plan.name_of(receiving));
             let is_fallback = receiving != callee;
-            let replaced = match is_fallback {
-                true => format!(" (a fallback of `{}`)", name_of(callee)),
-                false => String::new(),
-            };
-            let name = format!("the input of `{}`{replaced}", name_of(receiving));
+            if is_fallback {
+                name += &format!(" (a fallback of `{}`)", plan.name_of(callee));
+            }
             Self { name, known: sources.input_of(receiving), is_input: true, is_fallback }
-        };
-        sources.answering(callee).map(receiver)
+        })
     }
 
     /// Returns the required fields that are not given.
     fn missing(&self, gives: impl Fn(&str) -> bool) -> Vec<&str> {
-        let StaticType::Schema(shape) = &self.known else { return Vec::new() };
-        let is_missing = |name: &&str| self.is_input && !gives(name);
-        shape.required_names().into_iter().filter(is_missing).collect()
+        match &self.known {
+            StaticType::Schema(shape) if self.is_input => {
+                shape.required_names().into_iter().filter(|name| !gives(name)).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Returns why a complete value does not fit.
@@ -171,9 +173,11 @@ impl<'c> Receiver<'c> {
                 messages.push(format!("`{field}` in {name} is {expected}, but {by} passes {found}"));
             }
         }
-        let is_forbidden = |field: &&str| self.is_input && self.known.forbids(field);
-        let forbidden = value.certain_members().into_iter().filter(is_forbidden);
-        messages.extend(forbidden.map(|field| format!("{name} has no field `{field}`, which {by} passes")));
+        for field in value.certain_members() {
+            if self.is_input && self.known.forbids(field) {
+                messages.push(format!("{name} has no field `{field}`, which {by} passes"));
+            }
+        }
         let missing = self.missing(|field| value.member(field).is_some());
         if !missing.is_empty() {
             messages.push(format!("{name} requires `{}`, which {by} does not give", missing.join("`, `")));

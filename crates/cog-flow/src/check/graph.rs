@@ -4,17 +4,18 @@ use cog_module::Rule;
 use cog_spec::Code;
 
 use super::LoadedPlan;
-use crate::{Finding, Plan};
+use crate::Finding;
 
 /// The maximum number of modules of a path that a message lists.
 const MAX_SHOWN: usize = 40;
 
 /// Returns the cycles, and the paths that are longer than a `max_depth`.
 pub(super) fn check(plans: &[LoadedPlan]) -> Vec<Finding> {
-    let calls = |loaded: &LoadedPlan| {
-        loaded.plan.parts.iter().filter_map(|part| part.plan).map(|id| id.index()).collect()
-    };
-    let successors: Vec<Vec<usize>> = plans.iter().map(calls).collect();
+    let mut successors: Vec<Vec<usize>> = Vec::new();
+    for loaded in plans {
+        let called = loaded.plan.parts.iter().filter_map(|part| part.plan);
+        successors.push(called.map(|id| id.index()).collect());
+    }
     let graph = Graph::new(&successors);
     let search = graph.search();
     let mut findings: Vec<Finding> =
@@ -56,15 +57,14 @@ fn depth_finding(plans: &[LoadedPlan], path: &[usize], max: usize) -> Option<Fin
 
 /// Returns where a module names another one.
 fn location_of(caller: &LoadedPlan, called: usize) -> Option<crate::finding::FindingLocation> {
-    let is_called =
-        |plan: &Plan| plan.parts.iter().position(|part| part.plan.is_some_and(|id| id.index() == called));
-    caller.locations.get(is_called(&caller.plan)?).cloned()
+    let mut parts = caller.plan.parts.iter();
+    let part = parts.position(|part| part.plan.is_some_and(|id| id.index() == called))?;
+    caller.locations.get(part).cloned()
 }
 
 fn names(plans: &[LoadedPlan], path: &[usize]) -> String {
-    let name =
-        |index: &usize| plans.get(*index).map_or("", |loaded| loaded.plan.module.manifest.name.as_str());
-    let shown: Vec<&str> = path.iter().take(MAX_SHOWN).map(name).collect();
+    let shown = path.iter().take(MAX_SHOWN).filter_map(|index| plans.get(*index));
+    let shown: Vec<&str> = shown.map(|loaded| loaded.plan.module.manifest.name.as_str()).collect();
     let more = path.len().saturating_sub(MAX_SHOWN);
     let rest = if more > 0 { format!(" → … ({more} more)") } else { String::new() };
     shown.join(" → ") + &rest
@@ -132,12 +132,13 @@ impl<'a> Graph<'a> {
 
     /// Returns the longest path from a node, by the heights of a search.
     fn deepest_path(&self, from: usize, heights: &[usize]) -> Vec<usize> {
-        let height = |node: usize| heights.get(node).copied().unwrap_or_default();
-        let next = |node: &usize| {
+        std::iter::successors(Some(from), |node| {
+            // Each node of a deepest path is one lower than the node before it; the last has the height 1.
+            let height = heights.get(*node)?.checked_sub(1)?;
             let mut below = self.successors.get(*node)?.iter().copied();
-            below.find(|below| height(*below) + 1 == height(*node))
-        };
-        std::iter::successors(Some(from), next).collect()
+            below.find(|below| heights.get(*below) == Some(&height))
+        })
+        .collect()
     }
 
     fn enter(&self, node: usize, path: &mut Vec<(usize, usize)>, states: &mut [State]) {

@@ -105,13 +105,13 @@ fn fallback_has_no_result_of_its_own() {
     assert_eq!(
         findings(&step, ""),
         [
-            "error composition-step: `reader` is a fallback: its result is that of `plain` (Read `plain.output`.)"
+            "error composition-step: `reader` is a fallback: its result is the result of `plain` (Read `plain.output`.)"
         ]
     );
     assert_eq!(
         findings(requires, "{{reader.data}} {{plain.data}} {{input.text}}"),
         [
-            "error prompt-call: `{{reader.data}}` reads a fallback: its result is that of `plain` (Write `{{plain.…}}`.)",
+            "error prompt-call: `{{reader.data}}` reads a fallback: its result is the result of `plain` (Write `{{plain.…}}`.)",
             "error prompt-call: `{{input.text}}` reads the result of `input`, which nothing runs (A field of the input cannot be inserted; `$INPUT` inserts the complete input.)",
         ]
     );

@@ -38,8 +38,8 @@ impl<T: Ord + Clone> Ranges<T> {
     pub(crate) fn points(mut values: Vec<T>) -> Self {
         values.sort();
         values.dedup();
-        let point = |value: T| (Bound::Included(value.clone()), Bound::Included(value));
-        Self(values.into_iter().map(point).collect())
+        let values = values.into_iter();
+        Self(values.map(|value| (Bound::Included(value.clone()), Bound::Included(value))).collect())
     }
 
     pub(crate) fn intervals(&self) -> &[Interval<T>] {

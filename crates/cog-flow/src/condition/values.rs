@@ -170,8 +170,7 @@ impl Values {
     /// Returns the values that are in one of the sets, and possibly others.
     #[must_use]
     pub(crate) fn or(self, other: Self) -> Self {
-        let has_only_integers = |values: &Self| values.is_integer || values.numbers.is_empty();
-        let is_integer = has_only_integers(&self) && has_only_integers(&other);
+        let is_integer = self.has_only_integers() && other.has_only_integers();
         let numbers = self.numbers.or(other.numbers);
         Self {
             others: Others(self.others.0 | other.others.0),
@@ -179,6 +178,10 @@ impl Values {
             numbers,
             strings: self.strings.or(other.strings),
         }
+    }
+
+    fn has_only_integers(&self) -> bool {
+        self.is_integer || self.numbers.is_empty()
     }
 
     /// Returns the values that are not in the set. Its numbers must not be restricted to integers.
@@ -207,11 +210,11 @@ fn side<T: Ord + Clone>(comparison: Comparison, value: T) -> Ranges<T> {
 
 /// Returns whether an interval has an integer: one of those around an end of it.
 fn has_integer(interval: &Interval<Decimal>) -> bool {
-    let end = |bound: &Bound<Decimal>| match bound {
-        Bound::Included(value) | Bound::Excluded(value) => Some(value.nearest()),
-        Bound::Unbounded => None,
+    let end = match interval {
+        (Bound::Included(end) | Bound::Excluded(end), _)
+        | (Bound::Unbounded, Bound::Included(end) | Bound::Excluded(end)) => end.nearest(),
+        (Bound::Unbounded, Bound::Unbounded) => return true,
     };
-    let Some(end) = end(&interval.0).or_else(|| end(&interval.1)) else { return true };
     let around = [-2.0, -1.0, 0.0, 1.0, 2.0].map(|distance| Decimal::integer(end.floor() + distance));
     end.abs() > MAX_EXACT || around.iter().flatten().any(|integer| contains(interval, integer))
 }

@@ -86,6 +86,12 @@ pub enum EdgeKind {
     Round,
 }
 
+impl DiagramNode {
+    fn plain(name: &str, kind: NodeKind) -> Self {
+        Self { name: name.to_owned(), kind, detail: String::new() }
+    }
+}
+
 impl NodeKind {
     /// Returns its name.
     pub const fn as_str(self) -> &'static str {
@@ -194,11 +200,10 @@ impl<'f> Builder<'f> {
     pub(super) fn new(flow: &'f Flow, runs_prompt: bool) -> Self {
         let plan = flow.root();
         let name = plan.module.manifest.name.as_str();
-        let node = |name: &str, kind| DiagramNode { name: name.to_owned(), kind, detail: String::new() };
         let diagram = Diagram {
             name: name.to_owned(),
             pattern: plan.pattern.as_str(),
-            nodes: vec![node("input", NodeKind::Input)],
+            nodes: vec![DiagramNode::plain("input", NodeKind::Input)],
             edges: Vec::new(),
             omitted: 0,
         };
@@ -217,10 +222,10 @@ impl<'f> Builder<'f> {
         builder.add_parts();
         if runs_prompt {
             builder.prompt = Some(builder.diagram.nodes.len());
-            builder.diagram.nodes.push(node(name, NodeKind::Prompt));
+            builder.diagram.nodes.push(DiagramNode::plain(name, NodeKind::Prompt));
         }
         builder.output = builder.diagram.nodes.len();
-        builder.diagram.nodes.push(node("output", NodeKind::Output));
+        builder.diagram.nodes.push(DiagramNode::plain("output", NodeKind::Output));
         builder
     }
 
@@ -290,6 +295,7 @@ impl<'f> Builder<'f> {
         if self.is_full() {
             self.diagram.omitted += 1;
         } else if self.known.insert(edge.clone()) {
+            // Two rules with the same condition and target would draw one edge twice.
             self.diagram.edges.push(edge);
         }
     }

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use cog_module::PromptPart;
 
 use super::diagram::{Builder, DiagramEdge, DiagramField, EdgeKind, INPUT};
-use crate::{Answer, Callee, Plan, PlanId, Source, Step, Target, json_path::ValuePath, mapping::MappedField};
+use crate::{
+    Answer, Callee, Plan, PlanId, Source, Step, Target, json_path::ValuePath, mapping::MappedField,
+    typing::StaticType,
+};
 
 /// Returns whether the own prompt runs.
 pub(super) fn uses_prompt(plan: &Plan) -> bool {
@@ -72,19 +75,19 @@ fn fields(builder: &Builder<'_>, step: &Step, source: Source, target: Option<Cal
             let document = builder.sources.document(step);
             let is_alone = step.from.sources.len() == 1 || step.from.aggregate.is_some();
             let name = builder.plan.source_name(source);
-            let reads =
-                |field: &&MappedField| is_alone || field.path.first_key().is_none_or(|key| key == name);
-            let field = |field: &MappedField| DiagramField {
-                name: field.name.clone(),
-                types: document
-                    .select(&field.path)
-                    .map_or_else(|_| "unknown".to_owned(), |known| known.describe()),
-                path: Some(field.text.clone()),
-            };
-            mapping.fields().iter().filter(reads).map(field).collect()
+            let read = mapping
+                .fields()
+                .iter()
+                .filter(|field| is_alone || field.path.first_key().is_none_or(|key| key == name));
+            read.map(|field| mapped_field(field, &document)).collect()
         }
         None => payload(builder, step, source, target),
     }
+}
+
+fn mapped_field(field: &MappedField, document: &StaticType<'_>) -> DiagramField {
+    let types = document.select(&field.path).map_or_else(|_| "unknown".to_owned(), |known| known.describe());
+    DiagramField { name: field.name.clone(), types, path: Some(field.text.clone()) }
 }
 
 /// Returns the fields of a payload that the target has; with several sources, each is a member with its name.
@@ -218,11 +221,12 @@ fn passed(builder: &Builder<'_>, source: Source, target: Option<Callee>) -> Vec<
     let payload = builder.sources.payload_of(source);
     let target = target.map_or_else(|| builder.sources.answer(), |callee| builder.sources.input_of(callee));
     let known = payload.member_names();
-    let field = |name: &str| {
-        let types = payload.member(name).filter(|_| known.contains(&name))?.describe();
-        Some(DiagramField { name: name.to_owned(), types, path: None })
-    };
-    let fields: Vec<DiagramField> = target.member_names().into_iter().filter_map(field).collect();
+    let mut fields = Vec::new();
+    for name in target.member_names() {
+        if let Some(member) = payload.member(name).filter(|_| known.contains(&name)) {
+            fields.push(DiagramField { name: name.to_owned(), types: member.describe(), path: None });
+        }
+    }
     if fields.is_empty() { vec![DiagramField::complete(payload.describe())] } else { fields }
 }
 
@@ -270,16 +274,17 @@ fn reads(builder: &mut Builder<'_>, callee: Callee, inserted: Option<DiagramFiel
 /// Returns the values of a result that the prompt refers to.
 fn references(builder: &Builder<'_>, callee: Callee) -> Vec<DiagramField> {
     let name = builder.plan.source_name(Source::Output(callee));
-    let field = |part: &PromptPart| match part {
-        PromptPart::Reference { module, path, .. } if module == name => {
-            let value = ValuePath::parse(&format!("$.{path}"))?;
-            let known = builder.sources.named(name)?.find(&value);
-            let types = known.map_or_else(|_| "unknown".to_owned(), |known| known.describe());
-            Some(DiagramField { name: path.clone(), types, path: None })
+    let Some(envelope) = builder.sources.named(name) else { return Vec::new() };
+    let mut fields = Vec::new();
+    for part in builder.plan.module.prompt.parts() {
+        let PromptPart::Reference { module, path, .. } = part else { continue };
+        if module != name {
+            continue;
         }
-        _ => None,
-    };
-    let mut fields: Vec<DiagramField> = builder.plan.module.prompt.parts().iter().filter_map(field).collect();
+        let Some(value) = ValuePath::parse(&format!("$.{path}")) else { continue };
+        let types = envelope.find(&value).map_or_else(|_| "unknown".to_owned(), |known| known.describe());
+        fields.push(DiagramField { name: path.clone(), types, path: None });
+    }
     fields.sort_by(|one, other| one.name.cmp(&other.name));
     fields.dedup();
     fields

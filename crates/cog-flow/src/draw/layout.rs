@@ -99,11 +99,15 @@ fn label_widths(diagram: &Diagram, columns: &[Vec<Item>]) -> Vec<usize> {
             *width = edge.label_size().0.max(*width);
         }
     }
-    let of_item = |item: &Item| match item {
-        Item::Node(node) => of_nodes.get(*node).copied().unwrap_or_default(),
-        Item::Bend(_) => 0,
-    };
-    columns.iter().map(|column| column.iter().map(of_item).max().unwrap_or_default()).collect()
+    let mut widths = Vec::new();
+    for column in columns {
+        let of_column = column.iter().filter_map(|item| match item {
+            Item::Node(node) => of_nodes.get(*node).copied(),
+            Item::Bend(_) => None,
+        });
+        widths.push(of_column.max().unwrap_or_default());
+    }
+    widths
 }
 
 // Positions and sizes.

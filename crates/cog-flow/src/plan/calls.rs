@@ -33,6 +33,13 @@ pub(super) struct LocatedCall<'p> {
     pub(super) call: &'p Call,
 }
 
+impl LocatedCall<'_> {
+    /// Returns whether `as` names its result.
+    pub(super) fn has_name(&self) -> bool {
+        self.call.options.result_name.is_some()
+    }
+}
+
 /// Returns the calls of a prompt.
 pub(super) fn written(prompt: &Prompt) -> Vec<LocatedCall<'_>> {
     let calls = prompt.located().enumerate().filter_map(|(position, (range, part))| match part {
@@ -100,6 +107,7 @@ impl Compiler<'_> {
         self.parts.mark_used(part);
         let Some(declared) = self.parts.list.get_mut(part) else { return };
         declared.is_called = true;
+        // Steps that read the result must be prepared for null as well, so the part itself becomes optional.
         declared.rule.optional |= call.options.optional;
         self.calls.push(PromptCall {
             part,
@@ -123,7 +131,6 @@ impl Compiler<'_> {
         }
         let module = said.module.as_str();
         let unnamed = self.called.unnamed.get(module);
-        let error = |message: String| Finding::error(Rule::PromptCall, location.clone(), message);
         if said.is_bare() {
             let named = self.called.named.get(module).map(Vec::as_slice).unwrap_or_default();
             return match (unnamed, named) {
@@ -135,7 +142,8 @@ impl Compiler<'_> {
                     let count = named.len();
                     let message = format!("`@call:{module}` can mean {count} results, which have names");
                     let help = format!("Read one of them by its name, such as `{{{{{name}.data}}}}`.");
-                    CallMatch::Refused(Box::new(error(message).suggest(help)))
+                    let finding = Finding::error(Rule::PromptCall, location.clone(), message).suggest(help);
+                    CallMatch::Refused(Box::new(finding))
                 }
             };
         }
@@ -146,8 +154,8 @@ impl Compiler<'_> {
                     "Name the result of one of them: `@call:{module}(…)[as=NAME]`. To read the first one again, write \
                      `{{{{{module}.data}}}}`."
                 );
-                let finding = error(message).suggest(help).also_at(first.location.clone());
-                CallMatch::Refused(Box::new(finding))
+                let finding = Finding::error(Rule::PromptCall, location.clone(), message).suggest(help);
+                CallMatch::Refused(Box::new(finding.also_at(first.location.clone())))
             }
             None => CallMatch::None,
         }
@@ -219,7 +227,7 @@ impl Compiler<'_> {
         let replaced = self.parts.find(name).and_then(|part| self.replaced_by(Callee::Part(part)));
         let suggestion = match (replaced, self.parts.names_of(name).next(), near) {
             (Some(part), _, _) => {
-                message = format!("`{raw}` reads a fallback: its result is that of `{part}`");
+                message = format!("`{raw}` reads a fallback: its result is the result of `{part}`");
                 format!("Write `{{{{{part}.…}}}}`.")
             }
             (None, Some(named), _) => {
@@ -237,11 +245,11 @@ impl Compiler<'_> {
     }
 }
 
-/// What a call is to the calls before it.
+/// How a call relates to the calls before it.
 enum CallMatch {
     /// It means the result of this part.
     Same(usize),
-    /// It cannot be told which result it means.
+    /// It is ambiguous, or differs from another call with the same result.
     Refused(Box<Finding>),
     /// It is a call of its own.
     None,

@@ -48,26 +48,29 @@ struct Run {
 
 /// Returns the modules whose runs all have names: they need no part with the module's own name.
 pub(super) fn only_named(composition: &Composition, calls: &[LocatedCall<'_>]) -> HashSet<String> {
-    let steps = || composition.dataflow.iter();
-    let is_named = |step: &&DataflowStep| step.result_name.is_some();
-    let has_name = |written: &&LocatedCall<'_>| written.call.options.result_name.is_some();
-    let named = steps().filter(is_named).flat_map(|step| &step.to);
-    let named = named.chain(calls.iter().filter(has_name).map(|written| &written.call.name));
-    let unnamed = steps().filter(|step| step.result_name.is_none()).flat_map(|step| &step.to);
-    let unnamed =
-        unnamed.chain(calls.iter().filter(|call| !has_name(call)).map(|written| &written.call.name));
-    let unnamed = unnamed.chain(composition.requires.iter().filter_map(|item| item.fallback.as_ref()));
-    let unnamed = unnamed.chain(composition.routing.iter().filter_map(|rule| rule.next.as_ref()));
-    let unnamed: HashSet<&String> = unnamed.collect();
-    named.filter(|name| !unnamed.contains(name)).cloned().collect()
+    let mut named: HashSet<&String> = HashSet::new();
+    let mut unnamed: HashSet<&String> = HashSet::new();
+    for step in &composition.dataflow {
+        let modules = if step.result_name.is_some() { &mut named } else { &mut unnamed };
+        modules.extend(&step.to);
+    }
+    for written in calls {
+        let modules = if written.has_name() { &mut named } else { &mut unnamed };
+        modules.insert(&written.call.name);
+    }
+    unnamed.extend(composition.requires.iter().filter_map(|item| item.fallback.as_ref()));
+    unnamed.extend(composition.routing.iter().filter_map(|rule| rule.next.as_ref()));
+    named.difference(&unnamed).map(|name| (*name).clone()).collect()
 }
 
 impl Compiler<'_> {
     /// Adds a part for each name, so that everything that follows can read its result. The parts are in the order in which they are
     /// written.
     pub(super) fn names(&mut self, composition: &Composition, calls: &[LocatedCall<'_>]) {
-        let is_named = |call: &LocatedCall<'_>| call.call.options.result_name.is_some();
-        if !calls.iter().any(is_named) && composition.dataflow.iter().all(|step| step.result_name.is_none()) {
+        // Without names, the parts are added later, in the order of `requires`, the prompt and the steps.
+        if !calls.iter().any(LocatedCall::has_name)
+            && composition.dataflow.iter().all(|step| step.result_name.is_none())
+        {
             return;
         }
         self.names.modules = Self::named_modules(composition, calls);
@@ -116,23 +119,22 @@ impl Compiler<'_> {
         composition: &Composition,
         calls: &[LocatedCall<'_>],
     ) -> HashMap<String, FindingLocation> {
-        let mut modules = HashMap::new();
-        let mut add = |name: &str, location: FindingLocation| {
-            modules.entry(name.to_owned()).or_insert(location);
-        };
+        let mut named = Vec::new();
         for (index, item) in composition.requires.iter().enumerate() {
-            add(&item.name, FindingLocation::composition(format!("/requires/{index}/name")));
+            named.push((&item.name, FindingLocation::composition(format!("/requires/{index}/name"))));
             if let Some(fallback) = &item.fallback {
-                add(fallback, FindingLocation::composition(format!("/requires/{index}/fallback")));
+                named.push((fallback, FindingLocation::composition(format!("/requires/{index}/fallback"))));
             }
         }
         for (index, step) in composition.dataflow.iter().enumerate() {
-            for name in &step.to {
-                add(name, target_location(index, step, name));
-            }
+            named.extend(step.to.iter().map(|name| (name, target_location(index, step, name))));
         }
         for written in calls {
-            add(&written.call.name, FindingLocation::Prompt(written.range.clone()));
+            named.push((&written.call.name, FindingLocation::Prompt(written.range.clone())));
+        }
+        let mut modules = HashMap::new();
+        for (name, location) in named {
+            modules.entry(name.clone()).or_insert(location);
         }
         modules
     }
@@ -140,14 +142,11 @@ impl Compiler<'_> {
     /// Returns the part of a step that has a name; none if the step is invalid.
     fn step_name(&mut self, index: usize, step: &DataflowStep, name: &str) -> Option<usize> {
         let location = FindingLocation::composition(format!("/dataflow/{index}/as"));
-        let error = |message: String, help: &str| {
-            Finding::error(Rule::CompositionStep, location.clone(), message).suggest(help)
-        };
-        let finding = match step.to.as_slice() {
+        let (message, help) = match step.to.as_slice() {
             [only] if only == OUTPUT => {
-                error("the answer has no name: `as` is for the result of a module".to_owned(), "Remove `as`.")
+                ("the answer has no name: `as` is for the result of a module".to_owned(), "Remove `as`.")
             }
-            [only] if *only == self.module.manifest.name => error(
+            [only] if *only == self.module.manifest.name => (
                 "`as` cannot name the result of the module's own prompt".to_owned(),
                 "Remove `as`, or move the prompt into a module of its own.",
             ),
@@ -155,12 +154,12 @@ impl Compiler<'_> {
                 let runs_at = target_location(index, step, module);
                 return self.name(&ResultName { name, module, location, runs_at }, Rule::CompositionStep);
             }
-            targets => error(
+            targets => (
                 format!("`as` names one result, but the step runs {} modules", targets.len()),
                 "Write a step for each module.",
             ),
         };
-        self.report(finding);
+        self.report(Finding::error(Rule::CompositionStep, location.clone(), message).suggest(help));
         // What reads the name is not reported again.
         if let [module, _, ..] = step.to.as_slice()
             && cog_module::is_module_name(module)
@@ -188,29 +187,25 @@ impl Compiler<'_> {
 
     fn invalid_name(&self, given: &ResultName<'_>, rule: Rule) -> Option<Finding> {
         let ResultName { name, module, location, .. } = given;
-        let error = |message: String| Finding::error(rule, location.clone(), message);
-        let shown: String = name.chars().take(80).collect();
-        let another = "Choose another name.".to_owned();
-        if [INPUT, OUTPUT].contains(name) {
-            let message = format!("`{name}` cannot name a result: it means the {name} of the composition");
-            return Some(error(message).suggest(another));
-        }
-        if !cog_module::is_module_name(name) {
-            let message = format!("`{}` is not a name for a result", shown.escape_debug());
-            let help = "Use lower case letters, digits and hyphens, such as `first-page`.";
-            return Some(error(message).suggest(help));
-        }
-        if *name == self.module.manifest.name {
-            let message = format!("`{name}` cannot name a result: it is the name of this module");
-            return Some(error(message).suggest(another));
-        }
-        if let Some(other) = self.names.modules.get(*name).filter(|_| name != module) {
-            let message = format!("`{name}` cannot name a result of `{module}`: a module has this name");
-            return Some(error(message).suggest(another).also_at(other.clone()));
-        }
-        let first = self.names.given.get(*name)?;
-        let message = format!("two results have the name `{name}`");
-        Some(error(message).suggest("Give each result a name of its own.").also_at(first.clone()))
+        let mut help = "Choose another name.";
+        let mut also_at = None;
+        let message = if [INPUT, OUTPUT].contains(name) {
+            format!("`{name}` cannot name a result: it means the {name} of the composition")
+        } else if !cog_module::is_module_name(name) {
+            let shown: String = name.chars().take(80).collect();
+            help = "Use lower case letters, digits and hyphens, such as `first-page`.";
+            format!("`{}` is not a name for a result", shown.escape_debug())
+        } else if *name == self.module.manifest.name {
+            format!("`{name}` cannot name a result: it is the name of this module")
+        } else if let Some(other) = self.names.modules.get(*name).filter(|_| name != module) {
+            also_at = Some(other.clone());
+            format!("`{name}` cannot name a result of `{module}`: a module has this name")
+        } else {
+            also_at = Some(self.names.given.get(*name)?.clone());
+            help = "Give each result a name of its own.";
+            format!("two results have the name `{name}`")
+        };
+        Some(Finding { also_at, ..Finding::error(rule, location.clone(), message).suggest(help) })
     }
 
     /// Reports modules that run twice, although they have one result. In rounds, each step replaces the result of the one before.
@@ -243,9 +238,10 @@ impl Compiler<'_> {
         let steps = self.steps.iter().flat_map(|step| {
             let written = composition.dataflow.get(step.index);
             step.targets().iter().map(move |target| {
-                let name = self.module_of(*target);
-                let unknown = || FindingLocation::composition(format!("/dataflow/{}", step.index));
-                let location = written.map_or_else(unknown, |step_| target_location(step.index, step_, name));
+                let location = match written {
+                    Some(written) => target_location(step.index, written, self.module_of(*target)),
+                    None => FindingLocation::composition(format!("/dataflow/{}", step.index)),
+                };
                 Run { callee: *target, location, is_call: false, is_listed: step.targets().len() > 1 }
             })
         });

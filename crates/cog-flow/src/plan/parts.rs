@@ -232,8 +232,12 @@ fn cycles(next: &[Option<usize>]) -> Vec<Vec<usize>> {
             at = next.get(item).copied().flatten();
         }
         if let Some(first) = at.filter(|item| visited_from.get(*item) == Some(&Some(start))) {
-            let follow = |item: &usize| next.get(*item).copied().flatten().filter(|item| *item != first);
-            cycles.push(std::iter::successors(Some(first), follow).collect());
+            cycles.push(
+                std::iter::successors(Some(first), |item| {
+                    next.get(*item).copied().flatten().filter(|item| *item != first)
+                })
+                .collect(),
+            );
         }
     }
     cycles

@@ -97,7 +97,6 @@ impl Compiler<'_> {
     }
 
     pub(super) fn iteration(&mut self, composition: &Composition) {
-        let location = || FindingLocation::composition("/iteration");
         match (&composition.iteration, Self::is_iterative(composition)) {
             (None, false) => {}
             (None, true) => {
@@ -109,8 +108,9 @@ impl Compiler<'_> {
             }
             (Some(_), false) => {
                 let message = format!("`iteration` has no effect in the pattern `{}`", composition.pattern);
+                let location = FindingLocation::composition("/iteration");
                 self.report(
-                    Finding::warning(Rule::CompositionStep, location(), message)
+                    Finding::warning(Rule::CompositionStep, location, message)
                         .suggest("Write `pattern: iterative`."),
                 );
             }
@@ -235,23 +235,20 @@ impl Compiler<'_> {
     }
 
     fn target_module(&mut self, name: &str, location: FindingLocation) -> Option<Callee> {
-        let error = |message: String, help: &str| {
-            Finding::error(Rule::CompositionStep, location.clone(), message).suggest(help)
-        };
-        let finding = match name {
-            OUTPUT => error(
-                "`output` cannot be in a list with modules".into(),
-                "Add a step of its own for `output`.",
+        let (message, help) = match (name, name.strip_suffix(".output")) {
+            (OUTPUT, _) => (
+                "`output` cannot be in a list with modules".to_owned(),
+                "Add a step of its own for `output`.".to_owned(),
             ),
-            INPUT => error("`input` is not a target".into(), "Write the name of a module, or `output`."),
-            _ => match name.strip_suffix(".output") {
-                Some(module) => {
-                    error(format!("`{name}` is a source, not a target"), &format!("Write `{module}`."))
-                }
-                None => return self.callee(name, location),
-            },
+            (INPUT, _) => {
+                ("`input` is not a target".to_owned(), "Write the name of a module, or `output`.".to_owned())
+            }
+            (_, Some(module)) => {
+                (format!("`{name}` is a source, not a target"), format!("Write `{module}`."))
+            }
+            (_, None) => return self.callee(name, location),
         };
-        self.report(finding);
+        self.report(Finding::error(Rule::CompositionStep, location, message).suggest(help));
         None
     }
 

@@ -79,8 +79,9 @@ impl Compiler<'_> {
 
     /// Returns the name of a part whose fallback this is.
     pub(super) fn replaced_by(&self, callee: Callee) -> Option<&str> {
-        let is_replaced = |part: &&super::PartDraft| part.rule.fallback.map(Callee::Part) == Some(callee);
-        self.parts.list.iter().find(is_replaced).map(|part| part.name.as_str())
+        let mut parts = self.parts.list.iter();
+        let replaced = parts.find(|part| part.rule.fallback.map(Callee::Part) == Some(callee));
+        replaced.map(|part| part.name.as_str())
     }
 
     fn unread(
@@ -94,33 +95,33 @@ impl Compiler<'_> {
             Source::Output(callee) if !readable.contains(callee) => Some(*callee),
             _ => None,
         });
-        let finding = |callee: Callee| {
-            let name = self.name_of(callee);
-            let location = FindingLocation::composition(format!("{pointer}/from"));
-            let is_routed = self.routes.iter().any(|route| route.next == Some(callee));
-            let (message, help) = if is_routed {
-                let message =
-                    format!("the result of `{name}` is read before a rule of the routing starts `{name}`");
-                (message, "Read another result, or remove the rule.".to_owned())
-            } else if all.contains(&callee) {
-                let message = format!("the step reads the result of `{name}`, which runs in a later step");
-                (message, "Write the steps in the order in which they run.".to_owned())
-            } else if let Some(part) = self.replaced_by(callee) {
-                let message = format!("`{name}` is a fallback: its result is that of `{part}`");
-                (message, format!("Read `{part}.output`."))
-            } else {
-                let message = format!("the step reads the result of `{name}`, which nothing runs");
-                let names: Vec<String> =
-                    self.parts.names_of(name).map(|name| format!("`{name}.output`")).collect();
-                let help = match names.as_slice() {
-                    [] => format!("Add a step with `to: {name}` before it."),
-                    names => format!("The results of `{name}` have names: read {}.", names.join(" or ")),
-                };
-                (message, help)
+        missing.map(|callee| self.unread_source(pointer, callee, all)).collect()
+    }
+
+    fn unread_source(&self, pointer: &str, callee: Callee, all: &HashSet<Callee>) -> Finding {
+        let name = self.name_of(callee);
+        let location = FindingLocation::composition(format!("{pointer}/from"));
+        let (message, help) = if self.is_next(callee) {
+            let message =
+                format!("the result of `{name}` is read before a rule of the routing starts `{name}`");
+            (message, "Read another result, or remove the rule.".to_owned())
+        } else if all.contains(&callee) {
+            let message = format!("the step reads the result of `{name}`, which runs in a later step");
+            (message, "Write the steps in the order in which they run.".to_owned())
+        } else if let Some(part) = self.replaced_by(callee) {
+            let message = format!("`{name}` is a fallback: its result is the result of `{part}`");
+            (message, format!("Read `{part}.output`."))
+        } else {
+            let message = format!("the step reads the result of `{name}`, which nothing runs");
+            let names: Vec<String> =
+                self.parts.names_of(name).map(|name| format!("`{name}.output`")).collect();
+            let help = match names.as_slice() {
+                [] => format!("Add a step with `to: {name}` before it."),
+                names => format!("The results of `{name}` have names: read {}.", names.join(" or ")),
             };
-            Finding::error(Rule::CompositionStep, location, message).suggest(help)
+            (message, help)
         };
-        missing.map(finding).collect()
+        Finding::error(Rule::CompositionStep, location, message).suggest(help)
     }
 
     pub(super) fn name_of(&self, callee: Callee) -> &str {
@@ -139,13 +140,14 @@ impl Compiler<'_> {
     }
 
     fn unused_parts(&self) -> Vec<Finding> {
-        let unused = self.parts.list.iter().filter(|part| part.is_required && !part.is_used);
-        let finding = |part: &super::PartDraft| {
+        let mut findings = Vec::new();
+        for part in self.parts.list.iter().filter(|part| part.is_required && !part.is_used) {
             let message = format!("`{}` is required, but nothing runs it", part.name);
             let help = format!("Add a step with `to: {0}`, or `@call:{0}` in the prompt.", part.name);
-            Finding::warning(Rule::CompositionModule, part.location.clone(), message).suggest(help)
-        };
-        unused.map(finding).collect()
+            let location = part.location.clone();
+            findings.push(Finding::warning(Rule::CompositionModule, location, message).suggest(help));
+        }
+        findings
     }
 
     /// Reports what has no effect in steps that wait for a rule of the routing.
@@ -173,13 +175,13 @@ impl Compiler<'_> {
 
     /// Reports the targets of a step that waits for a rule, and that no rule names.
     fn unnamed_targets(&self, step: &Step) -> Vec<Finding> {
-        let unnamed = step.targets().iter().filter(|target| !self.is_next(**target));
-        let finding = |target: &Callee| {
+        let mut findings = Vec::new();
+        for target in step.targets().iter().filter(|target| !self.is_next(**target)) {
             let name = self.name_of(*target);
             let message = format!("`{name}` never runs: the step waits for a rule, and none names `{name}`");
-            routed(step, "to", message, "Write a step of its own, or a rule for it.")
-        };
-        unnamed.map(finding).collect()
+            findings.push(routed(step, "to", message, "Write a step of its own, or a rule for it."));
+        }
+        findings
     }
 
     /// Reports the targets of a step for which a rule starts an earlier step.
@@ -187,18 +189,18 @@ impl Compiler<'_> {
         let named = step.targets().iter().filter(|target| self.is_next(**target));
         let named: Vec<Callee> = named.copied().collect();
         let repeated: Vec<Callee> = named.iter().copied().filter(|target| !seen.insert(*target)).collect();
-        let is_complete = repeated.len() == named.len();
-        let finding = |target: &Callee| {
+        let mut findings = Vec::new();
+        for target in &repeated {
             let name = self.name_of(*target);
-            let what = if is_complete {
+            let what = if repeated.len() == named.len() {
                 "this step never runs".to_owned()
             } else {
                 format!("this step never runs `{name}`")
             };
             let message = format!("{what}: the rule starts the first step to `{name}`");
-            routed(step, "to", message, "Join the two steps.")
-        };
-        repeated.iter().map(finding).collect()
+            findings.push(routed(step, "to", message, "Join the two steps."));
+        }
+        findings
     }
 
     /// Reports a composition without an answer, and prompts and results that the answer does not use.
@@ -214,13 +216,16 @@ impl Compiler<'_> {
 
     /// Reports steps to `output` that pass a list.
     fn lists(&self) -> Vec<Finding> {
-        let is_list = |step: &&Step| step.mapping.is_none() && step.from.aggregate == Some(Aggregate::Array);
-        let finding = |step: &Step| {
-            let location = FindingLocation::composition(format!("/dataflow/{}/aggregate", step.index));
-            Finding::error(Rule::CompositionStep, location, "an answer is an object, not a list")
-                .suggest("Add `mapping:` with a field for the list: `items: $`.")
-        };
-        self.outputs.iter().filter(is_list).map(finding).collect()
+        let mut findings = Vec::new();
+        for step in &self.outputs {
+            if step.mapping.is_none() && step.from.aggregate == Some(Aggregate::Array) {
+                let location = FindingLocation::composition(format!("/dataflow/{}/aggregate", step.index));
+                let error =
+                    Finding::error(Rule::CompositionStep, location, "an answer is an object, not a list");
+                findings.push(error.suggest("Add `mapping:` with a field for the list: `items: $`."));
+            }
+        }
+        findings
     }
 
     fn no_answer(&self, answer: Answer) -> Option<Finding> {
@@ -250,10 +255,10 @@ impl Compiler<'_> {
 
     /// Reports an own prompt that reads no result of the steps before it.
     fn unread_results(&self, answer: Answer, composition: &Composition) -> Option<Finding> {
-        let reads = |part: &PromptPart| matches!(part, PromptPart::Reference { .. });
+        let mut parts = self.module.prompt.parts().iter();
         if answer != Answer::OwnPrompt
             || composition.dataflow.is_empty()
-            || self.module.prompt.parts().iter().any(reads)
+            || parts.any(|part| matches!(part, PromptPart::Reference { .. }))
         {
             return None;
         }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, ops::Range};
 
 use cog_json::{Node, Value};
 use cog_module::{Prompt, PromptPart, Rule};
-use cog_schema::{Types, Violation};
+use cog_schema::Types;
 
 use super::{PassedValue, Receiver, Sources, StaticType, mismatch, values};
 use crate::{
@@ -45,9 +45,9 @@ pub(super) fn answer(sources: &Sources<'_>) -> Option<Finding> {
     let mapped: HashSet<&str> = mapped.map(|field| field.name.as_str()).collect();
     let complete = plan.outputs.iter().filter(|step| step.mapping.is_none());
     let payloads: Vec<StaticType<'_>> = complete.map(|step| sources.payload(&step.from)).collect();
-    let gives =
-        |name: &str| mapped.contains(name) || payloads.iter().any(|known| known.member(name).is_some());
-    let missing: Vec<&str> = shape.required_names().into_iter().filter(|name| !gives(name)).collect();
+    let required = shape.required_names().into_iter().filter(|name| !mapped.contains(name));
+    let missing: Vec<&str> =
+        required.filter(|name| payloads.iter().all(|known| known.member(name).is_none())).collect();
     if missing.is_empty() {
         return None;
     }
@@ -167,9 +167,9 @@ enum Arguments<'c> {
 pub(super) fn call(sources: &Sources<'_>, range: &Range<usize>, call: &PromptCall) -> Vec<Finding> {
     let callee = Callee::Part(call.part);
     let name = sources.plan.module_of(callee);
-    let passed = |value| PassedValue {
+    let passed = PassedValue {
         by: "the call",
-        value,
+        value: StaticType::Any,
         location: FindingLocation::Prompt(range.clone()),
         rule: Rule::PromptCall,
         help: format!("Write the input as a JSON object in the parentheses: `@call:{name}({{…}})`."),
@@ -180,11 +180,11 @@ pub(super) fn call(sources: &Sources<'_>, range: &Range<usize>, call: &PromptCal
     };
     match arguments {
         Arguments::Object(value) => {
-            let passed = passed(value);
+            let passed = PassedValue { value, ..passed };
             Receiver::inputs(sources, callee).flat_map(|receiver| receiver.check(&passed)).collect()
         }
-        Arguments::Literal(value) => literal(sources, callee, &passed(StaticType::Any), &value),
-        Arguments::Text => without_text_field(sources, callee, &passed(StaticType::Any)),
+        Arguments::Literal(value) => literal(sources, callee, &passed, &value),
+        Arguments::Text => without_text_field(sources, callee, &passed),
         Arguments::Unknown => Vec::new(),
     }
 }
@@ -218,19 +218,21 @@ fn template<'c>(text: &str, rest: &[PromptPart]) -> Arguments<'c> {
     if !text.trim_start().starts_with('{') {
         return if text.trim().is_empty() { Arguments::Unknown } else { Arguments::Text };
     }
-    let filled = |value: &str| {
-        let rest_text = rest.iter().map(|part| match part {
-            PromptPart::Text(text) => text.as_str(),
-            _ => value,
-        });
-        let complete: String = std::iter::once(text).chain(rest_text).collect();
-        Value::parse(&complete).ok().filter(|value| value.node().is_object())
-    };
-    match (filled("null"), filled("true")) {
+    match (filled(text, rest, "null"), filled(text, rest, "true")) {
         (Some(value), _) if rest.is_empty() => Arguments::Literal(value),
         (Some(one), Some(other)) => Arguments::Object(common(one.node(), other.node())),
         _ => Arguments::Unknown,
     }
+}
+
+/// Returns the object that a template gives with one value for all placeholders.
+fn filled(text: &str, rest: &[PromptPart], value: &str) -> Option<Value> {
+    let rest = rest.iter().map(|part| match part {
+        PromptPart::Text(text) => text.as_str(),
+        _ => value,
+    });
+    let complete: String = std::iter::once(text).chain(rest).collect();
+    Value::parse(&complete).ok().filter(|value| value.node().is_object())
 }
 
 /// Returns what two values of a template have in common. A placeholder in the name of a member makes the members unknown.
@@ -238,8 +240,8 @@ fn common<'c>(one: Node<'_>, other: Node<'_>) -> StaticType<'c> {
     if one.kind() != other.kind() {
         return StaticType::Any;
     }
-    let names = |node: Node<'_>| node.members().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
-    if one.is_object() && names(one) == names(other) {
+    let has_same_names = one.members().map(|(name, _)| name).eq(other.members().map(|(name, _)| name));
+    if one.is_object() && has_same_names {
         let pairs = one.members().zip(other.members());
         return StaticType::object(pairs.map(|((name, one), (_, other))| (name, common(one, other))));
     }
@@ -248,37 +250,36 @@ fn common<'c>(one: Node<'_>, other: Node<'_>) -> StaticType<'c> {
 
 /// Returns the violations of a complete input.
 fn literal(sources: &Sources<'_>, callee: Callee, passed: &PassedValue<'_>, value: &Value) -> Vec<Finding> {
+    // What the context may contain is declared in the manifest, not in the input schema.
     if value.get("_context").is_some() {
         return Vec::new();
     }
-    let check = |receiving: Callee| {
-        let contract = sources.module(receiving).map(|module| &module.contract);
+    let mut findings = Vec::new();
+    for receiving in sources.answering(callee) {
+        let Some(module) = sources.module(receiving) else { continue };
         let name = sources.plan.name_of(receiving);
-        let finding = move |found: Violation| {
+        for found in module.contract.check_input(value.node()) {
             let message = format!("the input of `{name}`: `{}` {}", found.path, found.message);
-            passed.error(message).with_suggestion(found.suggestion)
-        };
-        contract
-            .map(|contract| contract.check_input(value.node()))
-            .unwrap_or_default()
-            .into_iter()
-            .map(finding)
-    };
-    sources.answering(callee).flat_map(check).collect()
+            findings.push(passed.error(message).with_suggestion(found.suggestion));
+        }
+    }
+    findings
 }
 
 /// Returns the modules that receive text, but have no field for it.
 fn without_text_field(sources: &Sources<'_>, callee: Callee, passed: &PassedValue<'_>) -> Vec<Finding> {
-    let finding = |receiving: Callee| {
-        let candidates = sources.module(receiving)?.contract.args_target().err()?;
+    let mut findings = Vec::new();
+    for receiving in sources.answering(callee) {
+        let target = sources.module(receiving).map(|module| module.contract.args_target());
+        let Some(Err(candidates)) = target else { continue };
         let name = sources.plan.name_of(receiving);
         let why = match candidates.as_slice() {
             [] => "no field for a text".to_owned(),
             many => format!("several fields for a text: `{}`", many.join("`, `")),
         };
-        Some(passed.error(format!("the arguments are a text, but the input of `{name}` has {why}")))
-    };
-    sources.answering(callee).filter_map(finding).collect()
+        findings.push(passed.error(format!("the arguments are a text, but the input of `{name}` has {why}")));
+    }
+    findings
 }
 
 #[cfg(test)]

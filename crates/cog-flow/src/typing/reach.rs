@@ -1,6 +1,6 @@
 //! Finds the branches that no condition reaches, by the values that the schemas allow.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use cog_module::Rule;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Condition, Finding, Selection, Source,
-    condition::{Cases, Content, Expression, Values},
+    condition::{Cases, Content, Expression, Operand, Values},
     finding::{FindingLocation, Findings},
 };
 
@@ -142,12 +142,12 @@ fn unreached<'a, 'r>(rules: &'a [RoutingRule<'r>]) -> Vec<(&'a RoutingRule<'r>, 
 }
 
 fn reason(decides: &Cases, earlier: &[(usize, Cases)]) -> Reason {
-    let always = earlier.iter().find(|(_, passes)| passes.is_empty());
-    let within = || earlier.iter().find(|(_, passes)| passes.and(decides).is_empty());
-    match (always, within()) {
-        (Some((index, _)), _) => Reason::After(*index),
-        (None, Some((index, _))) => Reason::Within(*index),
-        (None, None) => Reason::Covered,
+    if let Some((index, _)) = earlier.iter().find(|(_, passes)| passes.is_empty()) {
+        return Reason::After(*index);
+    }
+    match earlier.iter().find(|(_, passes)| passes.and(decides).is_empty()) {
+        Some((index, _)) => Reason::Within(*index),
+        None => Reason::Covered,
     }
 }
 
@@ -179,20 +179,24 @@ fn never(pointer: &str, condition: &Condition, document: &StaticType<'_>, effect
 }
 
 /// Adds the operands that are not literals, each once.
-fn operands_of<'e>(expression: &'e Expression, found: &mut Vec<(std::ops::Range<usize>, &'e Content)>) {
-    let mut add = |operand: &'e crate::condition::Operand| {
-        let is_new = found.iter().all(|(_, known)| **known != operand.content);
-        if is_new && !matches!(operand.content, Content::Literal(_)) {
-            found.push((operand.range.clone(), &operand.content));
-        }
-    };
+fn operands_of<'e>(expression: &'e Expression, found: &mut Vec<(Range<usize>, &'e Content)>) {
     match expression {
         Expression::Any(parts) | Expression::All(parts) => {
             parts.iter().for_each(|part| operands_of(part, found));
         }
         Expression::Not(inner) => operands_of(inner, found),
-        Expression::Exists(operand) | Expression::Truth(operand) => add(operand),
-        Expression::Compare(left, _, right) => [left, right].into_iter().for_each(add),
+        Expression::Exists(operand) | Expression::Truth(operand) => add_operand(operand, found),
+        Expression::Compare(left, _, right) => {
+            add_operand(left, found);
+            add_operand(right, found);
+        }
+    }
+}
+
+fn add_operand<'e>(operand: &'e Operand, found: &mut Vec<(Range<usize>, &'e Content)>) {
+    let is_new = found.iter().all(|(_, known)| **known != operand.content);
+    if is_new && !matches!(operand.content, Content::Literal(_)) {
+        found.push((operand.range.clone(), &operand.content));
     }
 }
 

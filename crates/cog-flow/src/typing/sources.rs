@@ -43,6 +43,7 @@ impl<'c> Sources<'c> {
         let called = plan.calls.iter().map(|call| Callee::Part(call.part));
         sources.certain =
             called.filter(|callee| sources.is_required(*callee)).map(|callee| (callee, 0)).collect();
+        // In the order of the manifest: whether a step certainly runs depends on the results of the steps before it.
         for step in plan.steps.iter().filter(|step| !step.is_routed && step.condition.is_none()) {
             if step.from.sources.iter().any(|source| sources.has_result(*source, step.index)) {
                 sources.certain_steps.insert(step.index);
@@ -149,15 +150,17 @@ impl<'c> Sources<'c> {
         if let ([only], None) = (from.sources.as_slice(), from.aggregate) {
             return known(*only);
         }
+        let Some(aggregate) = from.aggregate else {
+            let sources = from.sources.iter();
+            return StaticType::object(
+                sources.map(|source| (self.plan.source_name(*source), known(*source))),
+            );
+        };
         // An aggregation leaves out what has no result.
-        let any_of = || StaticType::either(from.sources.iter().map(|source| known(*source).existing()));
-        match from.aggregate {
-            None => {
-                let named = |source: &Source| (self.plan.source_name(*source), known(*source));
-                StaticType::object(from.sources.iter().map(named))
-            }
-            Some(Aggregate::Merge | Aggregate::First) => any_of(),
-            Some(Aggregate::Array) => StaticType::List(Rc::new(any_of())),
+        let any = StaticType::either(from.sources.iter().map(|source| known(*source).existing()));
+        match aggregate {
+            Aggregate::Merge | Aggregate::First => any,
+            Aggregate::Array => StaticType::List(Rc::new(any)),
         }
     }
 
@@ -209,14 +212,17 @@ impl<'c> Sources<'c> {
     /// Returns the modules that can answer a call: the callee, and the fallbacks in their order, at most one more than are
     /// compared.
     pub(crate) fn answering(&self, callee: Callee) -> impl Iterator<Item = Callee> {
-        let fallback = |callee: &Callee| match callee {
-            Callee::Own => None,
-            Callee::Part(part) => self.plan.parts.get(*part)?.fallback.map(Callee::Part),
-        };
         // Fallbacks that lead to each other are reported elsewhere.
         let mut seen = HashSet::new();
-        let all = std::iter::successors(Some(callee), fallback);
+        let all = std::iter::successors(Some(callee), |callee| self.fallback_of(*callee));
         all.take_while(move |callee| seen.insert(*callee)).take(MAX_ALTERNATIVES + 1)
+    }
+
+    fn fallback_of(&self, callee: Callee) -> Option<Callee> {
+        match callee {
+            Callee::Own => None,
+            Callee::Part(part) => self.plan.parts.get(part)?.fallback.map(Callee::Part),
+        }
     }
 
     fn part_of(&self, callee: Callee, part: &str) -> StaticType<'c> {

@@ -253,7 +253,9 @@ impl<'c> StaticType<'c> {
 
     /// Returns the suggestion of a member that an envelope has in `data` or `meta`.
     fn deeper(&self, name: &str) -> Option<String> {
-        let has = |part: &&str| self.member(part).is_some_and(|known| known.member_names().contains(&name));
-        ["data", "meta"].into_iter().find(has).map(|part| format!("Write `$.{part}.{name}`."))
+        let part = ["data", "meta"]
+            .into_iter()
+            .find(|part| self.member(part).is_some_and(|known| known.member_names().contains(&name)))?;
+        Some(format!("Write `$.{part}.{name}`."))
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     Condition, Finding,
     condition::{Comparison, Content, Decimal, Expression, Operand, Values},
     cursor::TextError,
-    json_path::PathStep,
+    json_path::{PathStep, ValuePath},
 };
 
 /// The maximum depth of alternatives in alternatives that are read.
@@ -67,13 +67,13 @@ fn find(known: &StaticType<'_>, path: &[PathStep], is_length: bool) -> Values {
 /// Returns the values in `meta`. The runtime writes those that the last layer knows, except the confidence, after the first
 /// layer, the module's schema, was checked.
 fn of_layers(layers: &[StaticType<'_>], path: &[PathStep], is_length: bool) -> Values {
-    let is_written = |layer: &StaticType<'_>| match path.first() {
-        Some(PathStep::Key(key)) => key.as_str() != "confidence" && layer.member(key.as_str()).is_some(),
-        _ => true,
-    };
     let Some((last, first)) = layers.split_last() else { return Values::all() };
     let known = find(last, path, is_length);
-    if is_written(last) {
+    let is_written = match path.first() {
+        Some(PathStep::Key(key)) => key.as_str() != "confidence" && last.member(key.as_str()).is_some(),
+        _ => true,
+    };
+    if is_written {
         return known;
     }
     first.iter().fold(known, |values, layer| values.and(&find(layer, path, is_length)))
@@ -102,6 +102,7 @@ fn of_shape(shape: &CertainShape<'_>, depth: usize, left: &mut usize) -> Values 
         return values;
     }
     shape.alternatives().iter().fold(values, |values, alternatives| {
+        // Unread alternatives only make the set larger, and a larger set reports nothing that is not certain.
         let Some(rest) = left.checked_sub(alternatives.len()) else { return values };
         *left = rest;
         let either = alternatives.iter().map(|one| of_shape(one, depth + 1, left)).reduce(Values::or);
@@ -118,15 +119,21 @@ fn listed(schema: &Json) -> Values {
 
 /// Returns the values between the limits in two keywords.
 fn bounded(schema: &Json, min: &str, max: &str) -> Values {
-    let limit =
-        |keyword| schema.get(keyword).and_then(Decimal::read).map_or(Bound::Unbounded, Bound::Included);
-    Values::between(limit(min), limit(max))
+    Values::between(
+        limit(schema, min).map_or(Bound::Unbounded, Bound::Included),
+        limit(schema, max).map_or(Bound::Unbounded, Bound::Included),
+    )
 }
 
 fn exclusive(schema: &Json) -> Values {
-    let limit =
-        |keyword| schema.get(keyword).and_then(Decimal::read).map_or(Bound::Unbounded, Bound::Excluded);
-    Values::between(limit("exclusiveMinimum"), limit("exclusiveMaximum"))
+    Values::between(
+        limit(schema, "exclusiveMinimum").map_or(Bound::Unbounded, Bound::Excluded),
+        limit(schema, "exclusiveMaximum").map_or(Bound::Unbounded, Bound::Excluded),
+    )
+}
+
+fn limit(schema: &Json, keyword: &str) -> Option<Decimal> {
+    schema.get(keyword).and_then(Decimal::read)
 }
 
 /// Returns the lengths of the values. That of an object is any of its members.
@@ -157,16 +164,17 @@ pub(super) fn check(pointer: &str, condition: &Condition, document: &StaticType<
     let mut errors = Vec::new();
     visit(condition.root(), document, &mut errors);
     let pointer = format!("/composition{pointer}");
-    let finding = |error| {
-        Finding::invalid_text(
+    let mut findings = Vec::new();
+    for error in errors {
+        findings.push(Finding::invalid_text(
             Rule::CompositionCondition,
             pointer.clone(),
             "condition",
             condition.text(),
             error,
-        )
-    };
-    errors.into_iter().map(finding).collect()
+        ));
+    }
+    findings
 }
 
 /// Visits the parts of a condition, whose nesting is limited.
@@ -248,18 +256,11 @@ fn unlisted(literal: &Operand, other: &Operand, document: &StaticType<'_>) -> Op
 
 /// Returns the types of an operand.
 fn types(operand: &Operand, document: &StaticType<'_>) -> Result<Types, TextError> {
-    let find = |path| {
-        document.find(path).map_err(|absent| TextError {
-            range: operand.range.clone(),
-            message: absent.message,
-            suggestion: absent.suggestion,
-        })
-    };
     match &operand.content {
         Content::Literal(value) => Ok(types_of(value.node().kind())),
-        Content::Path(path) => find(path).map(|known| known.types()),
+        Content::Path(path) => known_at(path, operand, document).map(|known| known.types()),
         Content::Length(path) => {
-            let known = find(path)?;
+            let known = known_at(path, operand, document)?;
             if known.types().meet(Types::ARRAY.or(Types::STRING)) || known.member("length").is_some() {
                 return Ok(known
                     .member("length")
@@ -270,6 +271,18 @@ fn types(operand: &Operand, document: &StaticType<'_>) -> Result<Types, TextErro
                 .suggest("Only arrays and strings have a length."))
         }
     }
+}
+
+fn known_at<'c>(
+    path: &ValuePath,
+    operand: &Operand,
+    document: &StaticType<'c>,
+) -> Result<StaticType<'c>, TextError> {
+    document.find(path).map_err(|absent| TextError {
+        range: operand.range.clone(),
+        message: absent.message,
+        suggestion: absent.suggestion,
+    })
 }
 
 /// Returns the types of a kind of values.
